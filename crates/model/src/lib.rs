@@ -1,0 +1,1 @@
+//! Stage 2a, the closed formulas.

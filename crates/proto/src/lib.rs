@@ -1,0 +1,1 @@
+//! HTTP/1.x as machines without sockets or clocks.

@@ -1,0 +1,30 @@
+//! What is fetched: a page is its first object and what that one embeds.
+//!
+//! Not the bytes themselves: a server makes those to size.
+
+use wire::Bytes;
+
+/// A page: the first object is the document, the others are what it embeds, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Lower-case with hyphens; `custom` for one given by sizes.
+    pub name: String,
+    /// At least one.
+    pub objects: Vec<Object>,
+}
+
+/// One thing with an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// The body, as it is stored; at least 1 byte.
+    pub size: Bytes,
+    /// The body after deflate, where that is known.
+    pub deflated: Option<Bytes>,
+}
+
+impl Page {
+    /// All bodies together.
+    pub fn size(&self) -> Bytes {
+        self.objects.iter().map(|object| object.size).sum()
+    }
+}

@@ -1,0 +1,64 @@
+//! How TCP behaves at both ends: profiles that are data, each value with its source.
+//!
+//! Not an implementation: every engine destructures a profile without `..`, so that a new knob does not compile
+//! until each honours it or refuses it.
+
+use wire::Bytes;
+
+/// How TCP behaves; the same at both ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stack {
+    /// Lower-case with hyphens.
+    pub name: &'static str,
+    /// Segments the sender may have in flight when its first data leaves.
+    pub initial_window: u16,
+    /// When the receiver acknowledges.
+    pub acks: Acks,
+    /// How the window grows once slow start is over.
+    pub congestion: Congestion,
+    /// What becomes of the window when the connection has been idle for a retransmission time-out.
+    pub idle: Idle,
+    /// Whether a short segment waits until everything before it is acknowledged (RFC 896).
+    pub nagle: bool,
+    /// Selective acknowledgements (RFC 2018).
+    pub sack: bool,
+    /// Timestamps (RFC 7323): 12 bytes of every segment.
+    pub timestamps: bool,
+    /// Window scaling (RFC 7323).
+    pub window_scaling: bool,
+    /// The receive buffer, and so the largest window, where it is fixed; `None` if it grows by itself.
+    pub receive_buffer: Option<Bytes>,
+}
+
+/// When a receiver acknowledges (`papers/heidemann-model`, appendix).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Acks {
+    /// Every segment at once.
+    EverySegment,
+    /// Every second full segment, and the odd one at the end of a flight at once: the upper bound.
+    Delayed,
+    /// Every second full segment, and the odd one never by itself: the lower bound.
+    NoDelayed,
+    /// Every second full segment, the odd one on the next tick of a 200 ms clock that the whole host shares (BSD).
+    Heartbeat,
+    /// Every second full segment, the odd one after 40 ms, and every segment while a connection is young (Linux).
+    QuickThenDelayed,
+}
+
+/// How the window grows once slow start is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Congestion {
+    /// One segment per round trip (RFC 5681).
+    Reno,
+    /// RFC 9438.
+    Cubic,
+}
+
+/// What becomes of the congestion window after idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Idle {
+    /// Kept as it was.
+    Kept,
+    /// Back to the initial window.
+    Restarted,
+}

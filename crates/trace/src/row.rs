@@ -1,0 +1,57 @@
+//! The result of one scenario by one engine: the row of a table, the object of a JSON array.
+//!
+//! Not a scenario: it names what was run and holds what came out. What an engine cannot know is `None`.
+
+use serde::{Deserialize, Serialize};
+
+/// One scenario, one engine, one result. The field names are the JSON's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The network's name.
+    pub network: String,
+    /// The page's name.
+    pub page: String,
+    /// `first` or `revalidate`.
+    pub visit: String,
+    /// The protocol's name.
+    pub protocol: String,
+    /// `model`, `simulate` or `measure`.
+    pub engine: String,
+    /// The stack profile's name.
+    pub stack: String,
+    /// From the first packet of the first request to the last byte of the last answer; the mean over the runs.
+    pub elapsed_ms: Option<f64>,
+    /// `elapsed_ms` over that of the protocol `minimum` in the same scenario, by the model.
+    pub overhead: Option<f64>,
+    /// Round trips spent with nothing useful on the way.
+    pub round_trips: Option<f64>,
+    /// Packets the client sent.
+    pub packets_up: Option<f64>,
+    /// Packets the server sent.
+    pub packets_down: Option<f64>,
+    /// Payload of TCP or UDP, both directions.
+    pub payload_bytes: Option<f64>,
+    /// Headers over everything: 40 x packets / (payload + 40 x packets), in percent (W3C note).
+    pub overhead_percent: Option<f64>,
+    /// Connections opened.
+    pub connections: Option<f64>,
+    /// Runs the means are taken over.
+    pub runs: u32,
+    /// The standard deviation of `elapsed_ms` over the runs; `None` for fewer than two.
+    pub elapsed_ms_stddev: Option<f64>,
+    /// Stalls, where the engine knows them.
+    pub stalls: Vec<Stall>,
+    /// Sentences: assumptions that this scenario breaks, parts of it that the engine cannot honour.
+    pub notes: Vec<String>,
+}
+
+/// A time in which nothing useful happened, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stall {
+    /// In kebab-case, as `diagnose` names it.
+    pub cause: String,
+    /// When it began, from the start of the run.
+    pub at_ms: f64,
+    /// What it cost.
+    pub lost_ms: f64,
+}

@@ -1,0 +1,23 @@
+//! The vocabulary everything else is written in: what travels, how much, how fast, when.
+//!
+//! In flow values with units; out flow packets with timestamps. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`time`] | [`Time`] and [`Duration`], integer nanoseconds since an arbitrary zero |
+//! | [`size`] | [`Bytes`] |
+//! | [`rate`] | [`Rate`], in thousandths of a bit per second |
+//! | [`seed`] | [`Seed`] and the random streams that are derived from it |
+//!
+//! What it is not: it knows no socket, no clock, no HTTP and no file format. It imports nothing of ours and
+//! builds for `wasm32-unknown-unknown`.
+
+pub mod rate;
+pub mod seed;
+pub mod size;
+pub mod time;
+
+pub use rate::Rate;
+pub use seed::Seed;
+pub use size::Bytes;
+pub use time::{Duration, Time};
