@@ -5,6 +5,7 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
+//! | [`names`] | what names stand for, and what is said when there is no such name |
 //! | [`network`] | round trip, rate, segment size; the papers' thirteen by name |
 //! | [`page`] | the objects of a page and their sizes; the papers' pages by name |
 //! | [`protocol`] | how the page is fetched |
@@ -13,6 +14,7 @@
 //! What it is not: it runs nothing, reads no file and prints nothing. What TOML looks like stays in its own
 //! module; the values here know no format.
 
+pub mod names;
 pub mod network;
 pub mod page;
 pub mod protocol;

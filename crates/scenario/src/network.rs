@@ -1,7 +1,10 @@
-//! The path between client and server, and the papers' networks by name.
+//! The path between client and server.
 //!
 //! Not the emulated link: an engine makes that from a network. The rate counts payload, as the papers measured
-//! it (`papers/heidemann-model#table-2`: "our segment sizes already account for link-level headers").
+//! it (`papers/heidemann-model#table-2`: "our segment sizes already account for link-level headers"). The
+//! papers' thirteen networks by name are in [`catalogue`].
+
+mod catalogue;
 
 use wire::{Bytes, Duration, Rate};
 

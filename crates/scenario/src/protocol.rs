@@ -1,6 +1,8 @@
-//! How a page is fetched: the names users give, and nothing else about them.
+//! How a page is fetched: the names users give, what they stand for, and nothing else about them.
 //!
 //! Not an implementation: the machines are in `proto`, the formulas in `model`.
+
+use crate::names::{Listing, Unknown};
 
 /// A way to fetch a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,18 +41,76 @@ impl Protocol {
         Self::Dhttp,
     ];
 
+    /// The protocol of that name.
+    ///
+    /// # Errors
+    /// [`Unknown`] when there is none, with the nearest and all the others.
+    pub fn named(name: &str) -> Result<Self, Unknown> {
+        Self::ALL
+            .into_iter()
+            .find(|protocol| protocol.name() == name)
+            .ok_or_else(|| Unknown::new("protocol", name, Self::ALL.map(Self::name)))
+    }
+
     /// The name on the command line and in JSON.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Minimum => "minimum",
-            Self::Http10 => "http10",
-            Self::Http10KeepAlive => "http10-keepalive",
-            Self::Http11 => "http11",
-            Self::Http11Pipelined => "http11-pipelined",
-            Self::Http11PipelinedDeflate => "http11-pipelined-deflate",
-            Self::Ttcp => "ttcp",
-            Self::Ardp => "ardp",
-            Self::Dhttp => "dhttp",
-        }
+        self.listing().name
+    }
+
+    /// What the name stands for, and where it is specified.
+    pub const fn listing(self) -> Listing {
+        let (name, description, source) = match self {
+            Self::Minimum => (
+                "minimum",
+                "what no protocol can beat: one round trip and the time to send the data",
+                "papers/heidemann-model#section-iv-a",
+            ),
+            Self::Http10 => ("http10", "a TCP connection for every object", "RFC 1945"),
+            Self::Http10KeepAlive => (
+                "http10-keepalive",
+                "one TCP connection, one request at a time, asked for with Connection: Keep-Alive",
+                "papers/p-http, RFC 2068 section 19.7.1",
+            ),
+            Self::Http11 => {
+                ("http11", "one TCP connection, one request at a time, persistent by default", "RFC 9112")
+            }
+            Self::Http11Pipelined => (
+                "http11-pipelined",
+                "one TCP connection, requests sent without waiting for answers",
+                "papers/w3c, RFC 9112 section 9.3.2",
+            ),
+            Self::Http11PipelinedDeflate => (
+                "http11-pipelined-deflate",
+                "the same, with bodies that shrink under deflate sent deflated",
+                "papers/w3c, RFC 9110 section 8.4.1.2",
+            ),
+            Self::Ttcp => (
+                "ttcp",
+                "Transaction TCP: cached handshakes",
+                "papers/heidemann-model#section-iv-d, RFC 1644",
+            ),
+            Self::Ardp => (
+                "ardp",
+                "request and response over UDP, with TCP's slow start",
+                "papers/heidemann-model#section-iv-f",
+            ),
+            Self::Dhttp => (
+                "dhttp",
+                "small answers in one datagram, large ones over TCP that the server opens",
+                "papers/dhttp",
+            ),
+        };
+        Listing { name, description, source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_protocol_is_found_by_its_name_and_a_slip_is_told_the_nearest() {
+        assert!(Protocol::ALL.into_iter().all(|protocol| Protocol::named(protocol.name()) == Ok(protocol)));
+        assert_eq!(Protocol::named("http1.1").unwrap_err().nearest(), Some("http11"));
     }
 }

@@ -3,6 +3,8 @@
 //! Not an implementation: every engine destructures a profile without `..`, so that a new knob does not compile
 //! until each honours it or refuses it.
 
+mod catalogue;
+
 use wire::Bytes;
 
 /// How TCP behaves; the same at both ends.
