@@ -87,7 +87,7 @@ impl Duration {
         let nanos = (secs * 1e9).round();
         // The range check makes the cast exact.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        (nanos >= 0.0 && nanos < 18_446_744_073_709_551_616.0).then(|| Self(nanos as u64))
+        (0.0..18_446_744_073_709_551_616.0).contains(&nanos).then_some(Self(nanos as u64))
     }
 
     /// Whole nanoseconds.
