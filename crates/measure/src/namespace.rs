@@ -1,0 +1,96 @@
+//! A network of one's own: an anonymous network namespace, held by one thread.
+//!
+//! `unshare` acts on a thread, so each namespace has a thread that entered it before doing anything else, and
+//! work is sent there. Nothing has a name under /run/netns: the namespace, its devices, addresses and routes
+//! vanish when the thread ends and the last socket closes, and so after `kill -9` too.
+//!
+//! Not a container: files, processes and users are the caller's.
+
+use std::sync::mpsc;
+use std::thread;
+
+use nix::sched::{CloneFlags, unshare};
+
+use crate::Error;
+
+/// An anonymous network namespace and the thread that lives in it.
+#[derive(Debug)]
+pub struct Namespace {
+    name: &'static str,
+    // Taken on drop: the thread ends when no more jobs can come.
+    jobs: Option<mpsc::Sender<Job>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+impl Namespace {
+    /// A new, empty one: a loopback device that is down, and nothing else. `name` is for people.
+    pub fn new(name: &'static str) -> Result<Self, Error> {
+        let (jobs, work) = mpsc::channel::<Job>();
+        let (entered, result) = mpsc::channel();
+        let thread = thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || {
+                let outcome = unshare(CloneFlags::CLONE_NEWNET);
+                let inside = outcome.is_ok();
+                // If nobody waits any more, there is nobody to tell and no work will come.
+                let _ = entered.send(outcome);
+                if inside {
+                    work.into_iter().for_each(|job| job());
+                }
+            })
+            .map_err(Error::io(format!("start the {name}'s thread")))?;
+        result
+            .recv()
+            .map_err(|_| Error::Died { thread: name })?
+            .map_err(Error::kernel(format!("give the {name} a network namespace")))?;
+        Ok(Self { name, jobs: Some(jobs), thread: Some(thread) })
+    }
+
+    /// Begins `job` in the namespace, after those begun before it; threads that it starts are inside, too.
+    pub fn start<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Pending<T> {
+        let (done, result) = mpsc::channel();
+        let job: Job = Box::new(move || {
+            // Whoever asked may have given up waiting: then the result is not wanted.
+            let _ = done.send(job());
+        });
+        if let Some(jobs) = &self.jobs {
+            // A thread that died drops the job with its channel, and that is what `wait` reports.
+            let _ = jobs.send(job);
+        }
+        Pending { name: self.name, result }
+    }
+
+    /// Does `job` in the namespace and waits for it.
+    pub fn run<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.start(job).wait()?
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            // A job that panicked was reported to whoever waited for it.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A job under way in a namespace.
+#[derive(Debug)]
+pub struct Pending<T> {
+    name: &'static str,
+    result: mpsc::Receiver<T>,
+}
+
+impl<T> Pending<T> {
+    /// Until it is done; an error if the thread died of it.
+    pub fn wait(self) -> Result<T, Error> {
+        self.result.recv().map_err(|_| Error::Died { thread: self.name })
+    }
+}

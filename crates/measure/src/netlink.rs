@@ -1,0 +1,307 @@
+//! Links, addresses and routes of the namespace the calling thread is in: RTNETLINK, spoken by hand.
+//!
+//! Not a library for it: the five questions a laboratory asks, synchronously, on one socket. The numbers are
+//! Linux's (`linux/rtnetlink.h`, `linux/if_link.h`), the format is that of netlink(7).
+
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
+};
+
+use crate::Error;
+use crate::netlink_message::{Attributes, Message, messages};
+
+/// A socket to the kernel's routing tables.
+#[derive(Debug)]
+pub struct Netlink {
+    socket: OwnedFd,
+    sequence: u32,
+}
+
+/// What a link is set to when it is brought up, and what it says of itself afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The largest IP packet, bytes.
+    pub mtu: u32,
+    /// The device's own queue, packets: it sits before the emulator's and must never be the one that fills.
+    pub tx_queue_length: u32,
+    /// Segments cut from one large buffer at one instant: 1 sends them as an old host would.
+    pub gso_max_segments: u32,
+}
+
+/// A route to one host, and what TCP does on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Where to.
+    pub destination: Ipv4Addr,
+    /// From which address.
+    pub source: Ipv4Addr,
+    /// Overrides of TCP's behaviour, as `ip route` knows them.
+    pub metrics: Metrics,
+}
+
+/// What a route says to TCP; `None` leaves the kernel's own rule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Metrics {
+    /// The largest window ever advertised, bytes (`window`).
+    pub window: Option<u32>,
+    /// The segment size advertised, bytes (`advmss`).
+    pub advertised_mss: Option<u32>,
+    /// Segments in the first flight (`initcwnd`).
+    pub initial_window: Option<u32>,
+    /// The least retransmission time-out, milliseconds (`rto_min`, locked).
+    pub rto_min_ms: Option<u32>,
+    /// Whether every segment is acknowledged at once (`quickack`).
+    pub quick_acks: Option<bool>,
+    /// The congestion control (`congctl`, locked).
+    pub congestion: Option<&'static str>,
+}
+
+impl Netlink {
+    /// Opens one in the calling thread's namespace.
+    pub fn open() -> Result<Self, Error> {
+        let socket =
+            socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)
+                .map_err(Error::kernel("open a netlink socket"))?;
+        Ok(Self { socket, sequence: 0 })
+    }
+
+    /// Brings a link up as told, and checks that it is.
+    pub fn bring_up(&mut self, name: &str, link: Link) -> Result<(), Error> {
+        let Link { mtu, tx_queue_length, gso_max_segments } = link;
+        let mut message = Message::new(RTM_NEWLINK, 0);
+        message.put(&link_header(IFF_UP));
+        message.text(IFLA_IFNAME, name);
+        message.number(IFLA_MTU, mtu);
+        message.number(IFLA_TXQLEN, tx_queue_length);
+        message.number(IFLA_GSO_MAX_SEGS, gso_max_segments);
+        self.ask(message, &format!("bring up {name} with an MTU of {mtu} bytes"))?;
+        let found = self.link(name)?;
+        if found == link {
+            return Ok(());
+        }
+        Err(Error::Unpinned {
+            setting: format!("link {name}"),
+            wanted: format!("{link:?}"),
+            found: format!("{found:?}"),
+        })
+    }
+
+    /// Brings the loopback device up as it is.
+    pub fn bring_up_loopback(&mut self) -> Result<(), Error> {
+        let mut message = Message::new(RTM_NEWLINK, 0);
+        message.put(&link_header(IFF_UP));
+        message.text(IFLA_IFNAME, "lo");
+        self.ask(message, "bring up the loopback device").map(drop)
+    }
+
+    /// Gives a link an address of its own, with no network around it.
+    pub fn add_address(&mut self, name: &str, address: Ipv4Addr) -> Result<(), Error> {
+        let index = self.index(name)?;
+        let mut message = Message::new(RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE);
+        message.put(&[AF_INET, HOST_PREFIX, 0, 0]);
+        message.put(&index.to_ne_bytes());
+        message.attribute(IFA_LOCAL, &address.octets());
+        message.attribute(IFA_ADDRESS, &address.octets());
+        self.ask(message, &format!("give {name} the address {address}")).map(drop)
+    }
+
+    /// Makes (or replaces) the route to one host over a link, and checks that the kernel holds it so.
+    pub fn set_route(&mut self, name: &str, route: &Route) -> Result<(), Error> {
+        let Route { destination, source, metrics } = route;
+        let index = self.index(name)?;
+        let mut message = Message::new(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
+        message.put(&route_header());
+        message.attribute(RTA_DST, &destination.octets());
+        message.attribute(RTA_PREFSRC, &source.octets());
+        message.number(RTA_OIF, index);
+        message.nested(RTA_METRICS, |nested| put_metrics(nested, metrics));
+        self.ask(message, &format!("route {destination} over {name} with {metrics:?}"))?;
+        let found = self.metrics(*destination, metrics.congestion)?;
+        if found == *metrics {
+            return Ok(());
+        }
+        Err(Error::Unpinned {
+            setting: format!("the route to {destination}"),
+            wanted: format!("{metrics:?}"),
+            found: format!("{found:?}"),
+        })
+    }
+
+    /// Packets that a link lost before the emulator could read them.
+    pub fn dropped(&mut self, name: &str) -> Result<u64, Error> {
+        let answer = self.ask_for_link(name)?;
+        let statistics = attribute(&answer, LINK_HEADER, IFLA_STATS64).unwrap_or_default();
+        // rtnl_link_stats64: rx and tx packets, bytes, errors, then rx_dropped, tx_dropped; 8 bytes each.
+        let tx_dropped = statistics.get(7 * 8..8 * 8).and_then(|bytes| bytes.try_into().ok());
+        tx_dropped.map(u64::from_ne_bytes).ok_or_else(|| incomplete(name, "statistics"))
+    }
+
+    fn link(&mut self, name: &str) -> Result<Link, Error> {
+        let answer = self.ask_for_link(name)?;
+        let number = |kind, what| number(&answer, LINK_HEADER, kind).ok_or_else(|| incomplete(name, what));
+        Ok(Link {
+            mtu: number(IFLA_MTU, "MTU")?,
+            tx_queue_length: number(IFLA_TXQLEN, "queue length")?,
+            gso_max_segments: number(IFLA_GSO_MAX_SEGS, "gso_max_segs")?,
+        })
+    }
+
+    fn index(&mut self, name: &str) -> Result<u32, Error> {
+        let answer = self.ask_for_link(name)?;
+        let index = answer.get(4..8).and_then(|bytes| bytes.try_into().ok());
+        index.map(u32::from_ne_bytes).ok_or_else(|| incomplete(name, "index"))
+    }
+
+    fn ask_for_link(&mut self, name: &str) -> Result<Vec<u8>, Error> {
+        let mut message = Message::new(RTM_GETLINK, 0);
+        message.put(&link_header(0));
+        message.text(IFLA_IFNAME, name);
+        let answers = self.ask(message, &format!("look at link {name}"))?;
+        answers.into_iter().next().ok_or_else(|| incomplete(name, "description"))
+    }
+
+    /// What the kernel holds for the route to `destination`, as far as [`Metrics`] can say it.
+    fn metrics(&mut self, destination: Ipv4Addr, wanted: Option<&'static str>) -> Result<Metrics, Error> {
+        let mut message = Message::new(RTM_GETROUTE, NLM_F_DUMP);
+        message.put(&route_header());
+        let answers = self.ask(message, "list the routes")?;
+        let ours = answers.iter().find(|answer| {
+            attribute(answer, ROUTE_HEADER, RTA_DST) == Some(&destination.octets())
+                && number(answer, ROUTE_HEADER, RTA_TABLE) == Some(u32::from(RT_TABLE_MAIN))
+        });
+        let nested = ours.and_then(|answer| attribute(answer, ROUTE_HEADER, RTA_METRICS)).unwrap_or_default();
+        let congestion = attribute(nested, 0, RTAX_CC_ALGO).map(without_nul);
+        Ok(Metrics {
+            window: number(nested, 0, RTAX_WINDOW),
+            advertised_mss: number(nested, 0, RTAX_ADVMSS),
+            initial_window: number(nested, 0, RTAX_INITCWND),
+            rto_min_ms: number(nested, 0, RTAX_RTO_MIN),
+            quick_acks: number(nested, 0, RTAX_QUICKACK).map(|quick| quick != 0),
+            // A name that is not the wanted one shows as none, which is as much a mismatch.
+            congestion: wanted.filter(|name| congestion == Some(name.as_bytes())),
+        })
+    }
+
+    /// Sends a message and returns the bodies of what comes back before the acknowledgement.
+    fn ask(&mut self, message: Message, doing: &str) -> Result<Vec<Vec<u8>>, Error> {
+        let refused = |errno| Error::Kernel { doing: doing.to_owned(), errno };
+        self.sequence = self.sequence.wrapping_add(1);
+        let bytes = message.finish(self.sequence);
+        let kernel = NetlinkAddr::new(0, 0);
+        sendto(self.socket.as_raw_fd(), &bytes, &kernel, MsgFlags::empty()).map_err(refused)?;
+        let mut answers = Vec::new();
+        loop {
+            let mut buffer = [0; 65_536];
+            let length = recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::empty()).map_err(refused)?;
+            let received = buffer.get(..length).unwrap_or_default();
+            for answer in messages(received).filter(|answer| answer.sequence == self.sequence) {
+                match answer.kind {
+                    NLMSG_DONE => return Ok(answers),
+                    NLMSG_ERROR => {
+                        return match answer.error() {
+                            0 => Ok(answers),
+                            code => Err(refused(Errno::from_raw(-code))),
+                        };
+                    }
+                    _another_message => answers.push(answer.body.to_vec()),
+                }
+            }
+        }
+    }
+}
+
+/// `struct ifinfomsg`, with the flags to set.
+fn link_header(flags: u32) -> [u8; LINK_HEADER] {
+    let mut header = [0; LINK_HEADER];
+    header[8..12].copy_from_slice(&flags.to_ne_bytes());
+    header[12..].copy_from_slice(&flags.to_ne_bytes());
+    header
+}
+
+/// `struct rtmsg` for one host's unicast route in the main table.
+fn route_header() -> [u8; ROUTE_HEADER] {
+    [AF_INET, HOST_PREFIX, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, RT_SCOPE_LINK, RTN_UNICAST, 0, 0, 0, 0]
+}
+
+fn put_metrics(nested: &mut Message, metrics: &Metrics) {
+    let Metrics { window, advertised_mss, initial_window, rto_min_ms, quick_acks, congestion } = metrics;
+    let numbers = [
+        (RTAX_WINDOW, *window),
+        (RTAX_ADVMSS, *advertised_mss),
+        (RTAX_INITCWND, *initial_window),
+        (RTAX_RTO_MIN, *rto_min_ms),
+        (RTAX_QUICKACK, quick_acks.map(u32::from)),
+    ];
+    for (kind, value) in numbers {
+        if let Some(value) = value {
+            nested.number(kind, value);
+        }
+    }
+    if let Some(name) = congestion {
+        nested.text(RTAX_CC_ALGO, name);
+    }
+    // A locked metric is not refined by what connections learn.
+    nested.number(RTAX_LOCK, (1 << RTAX_RTO_MIN) | (1 << RTAX_CC_ALGO));
+}
+
+fn attribute(body: &[u8], header: usize, kind: u16) -> Option<&[u8]> {
+    Attributes::after(body, header).find(|(found, _)| *found == kind).map(|(_, value)| value)
+}
+
+fn number(body: &[u8], header: usize, kind: u16) -> Option<u32> {
+    attribute(body, header, kind)?.try_into().ok().map(u32::from_ne_bytes)
+}
+
+fn without_nul(text: &[u8]) -> &[u8] {
+    text.strip_suffix(b"\0").unwrap_or(text)
+}
+
+fn incomplete(name: &str, what: &str) -> Error {
+    Error::Kernel { doing: format!("read the {what} of link {name}"), errno: Errno::ENODATA }
+}
+
+const AF_INET: u8 = 2;
+const HOST_PREFIX: u8 = 32;
+const IFF_UP: u32 = 1;
+
+const NLM_F_CREATE: u16 = 0x400;
+const NLM_F_REPLACE: u16 = 0x100;
+const NLM_F_DUMP: u16 = 0x300;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+const RTM_NEWLINK: u16 = 16;
+const RTM_GETLINK: u16 = 18;
+const RTM_NEWADDR: u16 = 20;
+const RTM_NEWROUTE: u16 = 24;
+const RTM_GETROUTE: u16 = 26;
+
+const LINK_HEADER: usize = 16;
+const IFLA_IFNAME: u16 = 3;
+const IFLA_MTU: u16 = 4;
+const IFLA_TXQLEN: u16 = 13;
+const IFLA_STATS64: u16 = 23;
+const IFLA_GSO_MAX_SEGS: u16 = 40;
+const IFA_ADDRESS: u16 = 1;
+const IFA_LOCAL: u16 = 2;
+
+const ROUTE_HEADER: usize = 12;
+const RT_TABLE_MAIN: u8 = 254;
+const RTPROT_STATIC: u8 = 4;
+const RT_SCOPE_LINK: u8 = 253;
+const RTN_UNICAST: u8 = 1;
+const RTA_DST: u16 = 1;
+const RTA_OIF: u16 = 4;
+const RTA_PREFSRC: u16 = 7;
+const RTA_METRICS: u16 = 8;
+const RTA_TABLE: u16 = 15;
+const RTAX_LOCK: u16 = 1;
+const RTAX_WINDOW: u16 = 3;
+const RTAX_ADVMSS: u16 = 8;
+const RTAX_INITCWND: u16 = 11;
+const RTAX_RTO_MIN: u16 = 13;
+const RTAX_QUICKACK: u16 = 15;
+const RTAX_CC_ALGO: u16 = 16;
