@@ -7,16 +7,19 @@
 //! | [`time`] | [`Time`] and [`Duration`], integer nanoseconds since an arbitrary zero |
 //! | [`size`] | [`Bytes`] |
 //! | [`rate`] | [`Rate`], in thousandths of a bit per second |
+//! | [`probability`] | [`Probability`], from never to always |
 //! | [`seed`] | [`Seed`] and the random streams that are derived from it |
 //!
 //! What it is not: it knows no socket, no clock, no HTTP and no file format. It imports nothing of ours and
 //! builds for `wasm32-unknown-unknown`.
 
+pub mod probability;
 pub mod rate;
 pub mod seed;
 pub mod size;
 pub mod time;
 
+pub use probability::Probability;
 pub use rate::Rate;
 pub use seed::Seed;
 pub use size::Bytes;

@@ -5,6 +5,8 @@
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+use crate::Probability;
+
 /// The number that makes a run repeatable. `--seed N`; 1 unless told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seed(u64);
@@ -53,9 +55,17 @@ impl Random {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// True with this probability: never at 0, always at 1.
-    pub fn chance(&mut self, probability: f64) -> bool {
-        self.unit() < probability
+    /// True with this probability: never at 0, always at 1. One number is drawn whatever the probability, so
+    /// that changing it does not shift what comes after.
+    pub fn chance(&mut self, probability: Probability) -> bool {
+        self.unit() < probability.get()
+    }
+
+    /// Uniform over the whole numbers from 0 to `most`, both included. One number is drawn; the bias, under
+    /// 2^-64 times `most`, is not corrected.
+    pub fn up_to(&mut self, most: u64) -> u64 {
+        let scaled = u128::from(self.next_u64()) * (u128::from(most) + 1);
+        (scaled >> 64) as u64
     }
 }
 
@@ -73,20 +83,41 @@ mod tests {
     #[test]
     fn regress_a_seed_gives_the_same_numbers_for_ever() {
         let mut stream = Seed::new(1).stream("link", 0);
-        let drawn = [stream.next_u64(), stream.next_u64()];
-        let mut again = Seed::new(1).stream("link", 0);
-        assert_eq!(drawn, [again.next_u64(), again.next_u64()]);
-        assert_ne!(drawn[0], Seed::new(1).stream("link", 1).next_u64());
-        assert_ne!(drawn[0], Seed::new(1).stream("loss", 0).next_u64());
-        assert_ne!(drawn[0], Seed::new(2).stream("link", 0).next_u64());
+        assert_eq!([stream.next_u64(), stream.next_u64()], [13556718506326712745, 10847518952151524136]);
+        let first = |seed: u64, purpose, index| Seed::new(seed).stream(purpose, index).next_u64();
+        assert_eq!(
+            [first(1, "link", 1), first(1, "loss", 0), first(2, "link", 0)],
+            [16610036559789719729, 11221391956219958470, 18117901779162018818]
+        );
+    }
+
+    #[test]
+    fn paper_the_hash_of_names_is_fnv_1a() {
+        // The test vectors of https://datatracker.ietf.org/doc/html/draft-eastlake-fnv, section 6.
+        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
     }
 
     #[test]
     fn chance_is_never_at_zero_and_always_at_one() {
         let mut stream = Seed::default().stream("chance", 0);
-        assert!((0..1_000).all(|_| !stream.chance(0.0)));
-        assert!((0..1_000).all(|_| stream.chance(1.0)));
-        let heads = (0..10_000).filter(|_| stream.chance(0.25)).count();
+        assert!((0..1_000).all(|_| !stream.chance(Probability::NEVER)));
+        assert!((0..1_000).all(|_| stream.chance(Probability::ALWAYS)));
+        let quarter = Probability::new(0.25).unwrap();
+        let heads = (0..10_000).filter(|_| stream.chance(quarter)).count();
         assert!((2_300..2_700).contains(&heads), "{heads}");
+    }
+
+    #[test]
+    fn up_to_reaches_both_ends_and_nothing_beyond() {
+        let mut stream = Seed::default().stream("up-to", 0);
+        let mut seen = [0_u32; 4];
+        for _ in 0..4_000 {
+            seen[usize::try_from(stream.up_to(3)).unwrap()] += 1;
+        }
+        assert!(seen.iter().all(|count| (900..1_100).contains(count)), "{seen:?}");
+        assert_eq!(stream.up_to(0), 0);
+        stream.up_to(u64::MAX);
     }
 }
