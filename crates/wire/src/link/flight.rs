@@ -1,0 +1,149 @@
+//! Packets on their way, until they are due.
+//!
+//! Those that keep their order are a ring: one push, one pop. Only those that do not (free jitter, reordering)
+//! are sorted, in a heap beside it.
+
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, VecDeque};
+
+use crate::{Bytes, Time};
+
+/// A packet on its way.
+#[derive(Clone, Debug)]
+pub(super) struct Travelling<P> {
+    pub(super) due: Time,
+    /// Breaks ties: what was launched first lands first.
+    pub(super) sequence: u64,
+    pub(super) size: Bytes,
+    pub(super) packet: P,
+}
+
+/// Everything that is on its way.
+#[derive(Clone, Debug)]
+pub(super) struct Flight<P> {
+    in_order: VecDeque<Travelling<P>>,
+    strays: BinaryHeap<Stray<P>>,
+    launched: u64,
+}
+
+impl<P> Flight<P> {
+    pub(super) const fn new() -> Self {
+        Self { in_order: VecDeque::new(), strays: BinaryHeap::new(), launched: 0 }
+    }
+
+    /// Sends a packet on its way. One that keeps its order lands no earlier than those before it that do.
+    pub(super) fn launch(&mut self, due: Time, keeps_order: bool, size: Bytes, packet: P) {
+        let sequence = self.launched;
+        self.launched += 1;
+        if keeps_order {
+            let due = self.in_order.back().map_or(due, |last| due.max(last.due));
+            self.in_order.push_back(Travelling { due, sequence, size, packet });
+        } else {
+            self.strays.push(Stray(Travelling { due, sequence, size, packet }));
+        }
+    }
+
+    /// The next packet, if it is due by `now`; else when it will be.
+    pub(super) fn land(&mut self, now: Time) -> Result<Travelling<P>, Option<Time>> {
+        if self.strays.is_empty() {
+            let due = self.in_order.front().map(|first| first.due);
+            return self.in_order.pop_front_if(|first| first.due <= now).ok_or(due);
+        }
+        self.land_among_strays(now)
+    }
+
+    /// How many are on their way.
+    pub(super) fn len(&self) -> usize {
+        self.in_order.len() + self.strays.len()
+    }
+
+    fn land_among_strays(&mut self, now: Time) -> Result<Travelling<P>, Option<Time>> {
+        let ordered = self.in_order.front().map(|first| (first.due, first.sequence));
+        let stray = self.strays.peek().map(|Stray(first)| (first.due, first.sequence));
+        let is_stray_first = stray.is_some_and(|stray| ordered.is_none_or(|ordered| stray < ordered));
+        let next = if is_stray_first { stray } else { ordered }.map(|(due, _)| due);
+        if next.is_none_or(|due| due > now) {
+            return Err(next);
+        }
+        let first = if is_stray_first {
+            self.strays.pop().map(|Stray(first)| first)
+        } else {
+            self.in_order.pop_front()
+        };
+        first.ok_or(next)
+    }
+}
+
+/// A packet that may land out of order; the one that lands first is the greatest, as a binary heap wants it.
+#[derive(Clone, Debug)]
+struct Stray<P>(Travelling<P>);
+
+impl<P> Ord for Stray<P> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.0.due, other.0.sequence).cmp(&(self.0.due, self.0.sequence))
+    }
+}
+
+impl<P> PartialOrd for Stray<P> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<P> PartialEq for Stray<P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl<P> Eq for Stray<P> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Launches packets named by their place in the list, each due at a time; the order in which they land.
+    fn landed(packets: &[(u64, bool)]) -> Vec<(usize, u64)> {
+        let mut flight = Flight::new();
+        for (name, (due, keeps_order)) in packets.iter().enumerate() {
+            flight.launch(Time::from_nanos(*due), *keeps_order, Bytes::ZERO, name);
+        }
+        std::iter::from_fn(|| flight.land(Time::MAX).ok())
+            .map(|first| (first.packet, first.due.as_nanos()))
+            .collect()
+    }
+
+    #[test]
+    fn what_keeps_its_order_waits_for_what_went_before() {
+        assert_eq!(landed(&[(5, true), (3, true), (7, true)]), [(0, 5), (1, 5), (2, 7)]);
+    }
+
+    #[test]
+    fn what_does_not_keep_its_order_lands_when_it_is_due() {
+        assert_eq!(landed(&[(9, false), (3, true), (7, true), (1, false)]), [(3, 1), (1, 3), (2, 7), (0, 9)]);
+    }
+
+    #[test]
+    fn what_is_due_at_the_same_time_lands_as_it_was_launched() {
+        let all = [(4, false), (4, true), (4, false), (4, true)];
+        assert_eq!(landed(&all), [(0, 4), (1, 4), (2, 4), (3, 4)]);
+    }
+
+    #[test]
+    fn nothing_lands_early() {
+        let mut flight = Flight::new();
+        assert_eq!(flight.land(Time::MAX).map(|first| first.packet), Err(None));
+        flight.launch(Time::from_nanos(8), false, Bytes::ZERO, 'b');
+        flight.launch(Time::from_nanos(5), true, Bytes::ZERO, 'a');
+        assert_eq!(
+            flight.land(Time::from_nanos(4)).map(|first| first.packet),
+            Err(Some(Time::from_nanos(5)))
+        );
+        assert_eq!(flight.land(Time::from_nanos(5)).map(|first| first.packet), Ok('a'));
+        assert_eq!(
+            flight.land(Time::from_nanos(7)).map(|first| first.packet),
+            Err(Some(Time::from_nanos(8)))
+        );
+        assert_eq!(flight.len(), 1);
+    }
+}

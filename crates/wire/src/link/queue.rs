@@ -1,0 +1,103 @@
+//! What waits for the transmitter, and the limit on it: drop from the tail.
+//!
+//! It holds no packets, only their sizes and when each will begin to be sent, which is known when it comes. A
+//! packet that is being sent has left.
+
+use std::collections::VecDeque;
+
+use crate::link::{QueueLimit, Tally};
+use crate::{Bytes, Time};
+
+/// The packets that wait, first come first.
+#[derive(Clone, Debug)]
+pub(super) struct Queue {
+    limit: QueueLimit,
+    waiting: VecDeque<Waiting>,
+    bytes: Bytes,
+    peak: Tally,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    starts: Time,
+    size: Bytes,
+}
+
+impl Queue {
+    pub(super) const fn new(limit: QueueLimit) -> Self {
+        let peak = Tally { packets: 0, bytes: Bytes::ZERO };
+        Self { limit, waiting: VecDeque::new(), bytes: Bytes::ZERO, peak }
+    }
+
+    /// Whether a packet that comes `now` and would begin to be sent at `starts` is taken.
+    pub(super) fn admit(&mut self, now: Time, starts: Time, size: Bytes) -> bool {
+        self.release(now);
+        if starts <= now {
+            return true;
+        }
+        let QueueLimit { bytes, packets } = self.limit;
+        let held = Tally { packets: self.waiting.len() as u64 + 1, bytes: self.bytes + size };
+        if bytes.is_some_and(|most| held.bytes > most) || packets.is_some_and(|most| held.packets > most) {
+            return false;
+        }
+        self.waiting.push_back(Waiting { starts, size });
+        self.bytes = held.bytes;
+        self.peak.packets = self.peak.packets.max(held.packets);
+        self.peak.bytes = self.peak.bytes.max(held.bytes);
+        true
+    }
+
+    /// The most that ever waited.
+    pub(super) const fn peak(&self) -> Tally {
+        self.peak
+    }
+
+    /// Lets go of what has begun to be sent.
+    fn release(&mut self, now: Time) {
+        while let Some(first) = self.waiting.front()
+            && first.starts <= now
+        {
+            self.bytes = self.bytes - first.size;
+            self.waiting.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Offers packets of these sizes at time 0 to a link that is busy until 1, 2, 3 ...
+    fn admitted(limit: QueueLimit, sizes: &[u64]) -> Vec<bool> {
+        let mut queue = Queue::new(limit);
+        let starts = (1..).map(Time::from_nanos);
+        starts.zip(sizes).map(|(starts, size)| queue.admit(Time::ZERO, starts, Bytes::new(*size))).collect()
+    }
+
+    #[test]
+    fn a_limit_in_packets_counts_packets_and_one_in_bytes_counts_bytes() {
+        let packets = QueueLimit { bytes: None, packets: Some(2) };
+        assert_eq!(admitted(packets, &[1500, 1500, 40]), [true, true, false]);
+        let bytes = QueueLimit { bytes: Some(Bytes::new(1540)), packets: None };
+        assert_eq!(admitted(bytes, &[1500, 1500, 40, 1]), [true, false, true, false]);
+        assert_eq!(admitted(QueueLimit::default(), &[u64::MAX, u64::MAX]), [true, true]);
+    }
+
+    #[test]
+    fn an_idle_link_takes_any_packet_even_without_a_buffer() {
+        let none = QueueLimit { bytes: Some(Bytes::ZERO), packets: Some(0) };
+        let mut queue = Queue::new(none);
+        assert!(queue.admit(Time::ZERO, Time::ZERO, Bytes::new(1500)));
+        assert!(!queue.admit(Time::ZERO, Time::from_nanos(1), Bytes::new(1)));
+        assert_eq!(queue.peak(), Tally::default());
+    }
+
+    #[test]
+    fn what_has_begun_to_be_sent_no_longer_waits() {
+        let mut queue = Queue::new(QueueLimit { bytes: None, packets: Some(1) });
+        assert!(queue.admit(Time::ZERO, Time::from_nanos(10), Bytes::new(1)));
+        assert!(!queue.admit(Time::from_nanos(9), Time::from_nanos(20), Bytes::new(1)));
+        assert!(queue.admit(Time::from_nanos(10), Time::from_nanos(20), Bytes::new(2)));
+        assert_eq!(queue.peak(), Tally { packets: 1, bytes: Bytes::new(2) });
+    }
+}
