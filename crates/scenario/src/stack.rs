@@ -16,6 +16,8 @@ pub struct Stack {
     pub initial_window: u16,
     /// When the receiver acknowledges.
     pub acks: Acks,
+    /// How far an acknowledgement opens the window in slow start.
+    pub growth: Growth,
     /// How the window grows once slow start is over.
     pub congestion: Congestion,
     /// What becomes of the window when the connection has been idle for a retransmission time-out.
@@ -45,6 +47,16 @@ pub enum Acks {
     Heartbeat,
     /// Every second full segment, the odd one after 40 ms, and every segment while a connection is young (Linux).
     QuickThenDelayed,
+}
+
+/// How far an acknowledgement opens the window in slow start. With a receiver that acknowledges every second
+/// segment, flights of 2, 3, 3, 6 or of 2, 4, 8 (`papers/heidemann-model#figure-3`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Growth {
+    /// By one segment for each acknowledgement (4.3BSD).
+    PerAcknowledgement,
+    /// By as many segments as were acknowledged (RFC 3465, Linux).
+    PerSegment,
 }
 
 /// How the window grows once slow start is over.

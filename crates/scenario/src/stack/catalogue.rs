@@ -2,7 +2,7 @@
 
 use wire::Bytes;
 
-use super::{Acks, Congestion, Idle, Stack};
+use super::{Acks, Congestion, Growth, Idle, Stack};
 use crate::names::{Listing, Unknown};
 
 impl Stack {
@@ -47,6 +47,8 @@ const PERIOD: Stack = Stack {
     initial_window: 2,
     // The 200 ms of `papers/p-http#section-2`: one free-running clock for the whole host.
     acks: Acks::Heartbeat,
+    // "the congestion window ... opened by one for each of the seven acknowledgments" (`papers/heidemann-model#section-v`).
+    growth: Growth::PerAcknowledgement,
     // 4.3BSD's congestion avoidance and fast retransmit; without loss it is slow start that matters.
     congestion: Congestion::Reno,
     // "SunOS 4.x does not reduce the congestion window except due to packet loss" (`papers/p-http`, section 2.4).
@@ -68,6 +70,8 @@ const LINUX: Stack = Stack {
     initial_window: 10,
     // Quick ACKs at first, then TCP_DELACK_MIN (40 ms).
     acks: Acks::QuickThenDelayed,
+    // tcp_slow_start() in net/ipv4/tcp_cong.c: by what was acknowledged.
+    growth: Growth::PerSegment,
     // The default of net.ipv4.tcp_congestion_control.
     congestion: Congestion::Cubic,
     // net.ipv4.tcp_slow_start_after_idle = 1.
