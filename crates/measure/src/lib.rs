@@ -18,6 +18,8 @@ pub mod namespace;
 pub mod netlink;
 mod netlink_message;
 pub mod privilege;
+pub mod profile;
+pub mod statistics;
 
 pub use error::Error;
 pub use namespace::Namespace;

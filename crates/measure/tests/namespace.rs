@@ -6,7 +6,10 @@ use std::fs;
 use std::net::Ipv4Addr;
 
 use measure::netlink::{Link, Metrics, Netlink, Route};
+use measure::profile::Profile;
 use measure::{Error, Namespace};
+use scenario::Stack;
+use wire::Bytes;
 
 /// What `ip -o link` and `ip netns` would list for the calling thread.
 fn devices() -> String {
@@ -85,4 +88,20 @@ fn a_job_that_panics_is_an_error_of_whoever_waits() {
     let died = namespace.start(|| panic!("on purpose")).wait();
     assert!(matches!(died, Err(Error::Died { thread: "client" })));
     assert!(matches!(namespace.run(|| Ok(())), Err(Error::Died { thread: "client" })));
+}
+
+#[test]
+fn each_named_stack_can_be_pinned_and_is_read_back() {
+    if !rights::granted() {
+        return;
+    }
+    for stack in Stack::ALL {
+        let profile = Profile::of(&stack, Bytes::new(512)).unwrap();
+        let namespace = Namespace::new("server").unwrap();
+        let settings = namespace.run(move || profile.pin()).unwrap();
+        let sack = settings.iter().find(|setting| setting.name == "net.ipv4.tcp_sack").unwrap();
+        assert_eq!(sack.value, if stack.sack { "1" } else { "0" });
+    }
+    // The caller's own kernel settings are not what was set.
+    assert_ne!(fs::read_to_string("/proc/sys/net/ipv4/tcp_no_metrics_save").unwrap().trim(), "1");
 }

@@ -1,0 +1,272 @@
+//! What a stack profile means on this kernel: sysctls, route metrics, socket options, and shims in the link.
+//!
+//! Every knob of [`scenario::Stack`] is honoured here or refused; what was set is read back, so that nothing is
+//! measured on a kernel that quietly does otherwise. Names are those of ip-sysctl.rst, ip-route(8) and tcp(7).
+//!
+//! Not an implementation of TCP: where Linux cannot be held to 1996 (`BSD`'s 200 ms heartbeat of ACKs, a window
+//! that counts acknowledgements), the link in front of it is.
+
+use std::fs;
+use std::io::ErrorKind;
+
+use scenario::Stack;
+use scenario::stack::{Acks, Congestion, Growth, Idle};
+use wire::Bytes;
+
+use crate::Error;
+use crate::netlink::Metrics;
+use crate::privilege::sysctl_path;
+
+/// A stack profile in the kernel's terms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    sysctls: Vec<Sysctl>,
+    /// What the routes of both ends say to TCP.
+    pub metrics: Metrics,
+    /// Whether programs turn Nagle's algorithm off (TCP_NODELAY).
+    pub nodelay: bool,
+    /// The congestion control every socket must turn out to have.
+    pub congestion: &'static str,
+    /// What the link does in the kernel's stead.
+    pub shims: Shims,
+}
+
+/// What Linux cannot be told, and the link in front of it therefore does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shims {
+    /// Pure ACKs of less than two segments wait for the next tick of a 200 ms clock.
+    pub ack_heartbeat: bool,
+    /// The window the client advertises opens by one segment per ACK, from this many segments on.
+    pub growth_per_ack: Option<u16>,
+}
+
+/// One setting in force during a run: what a result is published with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// As a user would look it up.
+    pub name: String,
+    /// As the kernel tells it.
+    pub value: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Sysctl {
+    name: &'static str,
+    value: &'static str,
+}
+
+impl Profile {
+    /// The profile of `stack`, with segments of `mss`.
+    ///
+    /// # Errors
+    /// [`Error::Unsuited`] for what no setting and no shim gives.
+    pub fn of(stack: &Stack, mss: Bytes) -> Result<Self, Error> {
+        let Stack {
+            name: _,
+            initial_window,
+            acks,
+            growth,
+            congestion,
+            idle,
+            nagle,
+            sack,
+            timestamps,
+            window_scaling,
+            receive_buffer,
+        } = stack;
+        let congestion = match congestion {
+            Congestion::Reno => "reno",
+            Congestion::Cubic => "cubic",
+        };
+        let growth_per_ack = match (growth, idle, window_scaling) {
+            (Growth::PerSegment, Idle::Kept | Idle::Restarted, true | false) => None,
+            (Growth::PerAcknowledgement, Idle::Kept, false) => Some(*initial_window),
+            (Growth::PerAcknowledgement, Idle::Kept, true) => {
+                return Err(unsuited("a window that opens per acknowledgement, with window scaling"));
+            }
+            (Growth::PerAcknowledgement, Idle::Restarted, true | false) => {
+                return Err(unsuited("a window that opens per acknowledgement and restarts after idle"));
+            }
+        };
+        let mut sysctls = vec![
+            on_or_off("net.ipv4.tcp_sack", *sack),
+            on_or_off("net.ipv4.tcp_timestamps", *timestamps),
+            on_or_off("net.ipv4.tcp_window_scaling", *window_scaling),
+            on_or_off("net.ipv4.tcp_slow_start_after_idle", *idle == Idle::Restarted),
+            on_or_off("net.ipv4.tcp_moderate_rcvbuf", receive_buffer.is_none()),
+            // Runs must not learn from one another.
+            Sysctl { name: "net.ipv4.tcp_no_metrics_save", value: "1" },
+        ];
+        if !sack {
+            sysctls.extend(BEFORE_SACK);
+        }
+        let (ack_heartbeat, quick_acks) = match acks {
+            Acks::EverySegment => (false, Some(true)),
+            // The kernel acknowledges everything at once, so that the shim alone decides.
+            Acks::Heartbeat => (true, Some(true)),
+            Acks::QuickThenDelayed => (false, None),
+            Acks::Delayed => return Err(unsuited("a delayed ACK at the end of each flight")),
+            Acks::NoDelayed => return Err(unsuited("an odd segment that is never acknowledged by itself")),
+        };
+        let metrics = Metrics {
+            window: receive_buffer.map(|window| as_u32(window, "a receive buffer")).transpose()?,
+            advertised_mss: Some(as_u32(mss, "a segment")?),
+            initial_window: Some(u32::from(*initial_window)),
+            // A sender must not take for lost what a held ACK is late to confirm: 4.3BSD's least is 1 s.
+            rto_min_ms: ack_heartbeat.then_some(1_000),
+            quick_acks,
+            congestion: Some(congestion),
+        };
+        let shims = Shims { ack_heartbeat, growth_per_ack };
+        Ok(Self { sysctls, metrics, nodelay: !nagle, congestion, shims })
+    }
+
+    /// Pins what belongs to the whole namespace the calling thread is in; returns what is in force. To be
+    /// called before any link is made: IPv6 would greet it.
+    pub fn pin(&self) -> Result<Vec<Setting>, Error> {
+        silence_ipv6()?;
+        self.sysctls.iter().map(Sysctl::pin).chain(REPORTED.iter().map(|name| read(name))).collect()
+    }
+
+    /// What is in force beyond the namespace's settings: the routes' metrics (which `netlink` has read back),
+    /// the sockets' options and the shims.
+    pub fn settings(&self) -> Vec<Setting> {
+        let Self { sysctls: _, metrics, nodelay, congestion, shims } = self;
+        let Metrics { window, advertised_mss, initial_window, rto_min_ms, quick_acks, congestion: _ } =
+            metrics;
+        let Shims { ack_heartbeat, growth_per_ack } = shims;
+        let some =
+            |name: &str, value: Option<String>| value.map(|value| Setting { name: name.to_owned(), value });
+        let text = |number: &Option<u32>| number.map(|number| number.to_string());
+        [
+            some("route congctl lock", Some((*congestion).to_owned())),
+            some("route initcwnd", text(initial_window)),
+            some("route advmss", text(advertised_mss)),
+            some("route window", text(window)),
+            some("route rto_min lock (ms)", text(rto_min_ms)),
+            some("route quickack", quick_acks.map(|quick| u8::from(quick).to_string())),
+            some("TCP_NODELAY", Some(u8::from(*nodelay).to_string())),
+            some("link: ACKs wait for a 200 ms heartbeat", ack_heartbeat.then(|| "yes".to_owned())),
+            some(
+                "link: window opens by one segment per ACK, from",
+                growth_per_ack.map(|initial| initial.to_string()),
+            ),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+/// The loss recovery and the batching that came after selective acknowledgements, for a stack without them.
+const BEFORE_SACK: [Sysctl; 9] = [
+    Sysctl { name: "net.ipv4.tcp_dsack", value: "0" },
+    Sysctl { name: "net.ipv4.tcp_recovery", value: "0" },
+    Sysctl { name: "net.ipv4.tcp_early_retrans", value: "0" },
+    Sysctl { name: "net.ipv4.tcp_frto", value: "0" },
+    Sysctl { name: "net.ipv4.tcp_ecn", value: "0" },
+    Sysctl { name: "net.ipv4.tcp_autocorking", value: "0" },
+    Sysctl { name: "net.ipv4.tcp_fastopen", value: "0" },
+    Sysctl { name: "net.ipv4.tcp_mtu_probing", value: "0" },
+    Sysctl { name: "net.ipv4.tcp_min_tso_segs", value: "1" },
+];
+
+/// Not pinned, but published: they may differ from system to system.
+const REPORTED: [&str; 2] = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
+
+impl Sysctl {
+    fn pin(&self) -> Result<Setting, Error> {
+        let Self { name, value } = *self;
+        match fs::write(sysctl_path(name), value) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(unpinned(name, value, "nothing (this kernel has no such setting)"));
+            }
+            Err(error) => return Err(Error::io(format!("set {name} to {value}"))(error)),
+        }
+        let found = read(name)?;
+        if found.value == value { Ok(found) } else { Err(unpinned(name, value, &found.value)) }
+    }
+}
+
+/// IPv6 greets every link it sees, and would be counted; a kernel without IPv6 is as silent.
+fn silence_ipv6() -> Result<(), Error> {
+    const SETTINGS: [&str; 2] = ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6"];
+    for name in SETTINGS {
+        match fs::write(sysctl_path(name), "1") {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::io(format!("set {name} to 1"))(error)),
+        }
+    }
+    Ok(())
+}
+
+fn read(name: &str) -> Result<Setting, Error> {
+    let value = fs::read_to_string(sysctl_path(name)).map_err(Error::io(format!("read {name}")))?;
+    let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+    Ok(Setting { name: name.to_owned(), value })
+}
+
+const fn on_or_off(name: &'static str, on: bool) -> Sysctl {
+    Sysctl { name, value: if on { "1" } else { "0" } }
+}
+
+fn as_u32(size: Bytes, what: &str) -> Result<u32, Error> {
+    u32::try_from(size.get()).map_err(|_| unsuited(&format!("{what} of {size}")))
+}
+
+fn unsuited(part: &str) -> Error {
+    Error::Unsuited {
+        part: format!("{part}, on a Linux kernel"),
+        remedy: "choose --stack period or linux, or another engine".to_owned(),
+    }
+}
+
+fn unpinned(setting: &str, wanted: &str, found: &str) -> Error {
+    Error::Unpinned { setting: setting.to_owned(), wanted: wanted.to_owned(), found: found.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: Bytes = Bytes::new(512);
+
+    #[test]
+    fn the_period_profile_leaves_acks_and_growth_to_the_link() {
+        let profile = Profile::of(&Stack::named("period").unwrap(), MSS).unwrap();
+        assert_eq!(profile.shims, Shims { ack_heartbeat: true, growth_per_ack: Some(2) });
+        assert_eq!(profile.metrics.initial_window, Some(2));
+        assert_eq!(profile.metrics.window, Some(16_384));
+        assert!(profile.nodelay);
+        let value = |name| profile.sysctls.iter().find(|sysctl| sysctl.name == name).map(|found| found.value);
+        assert_eq!(value("net.ipv4.tcp_sack"), Some("0"));
+        assert_eq!(value("net.ipv4.tcp_early_retrans"), Some("0"));
+        assert_eq!(value("net.ipv4.tcp_slow_start_after_idle"), Some("0"));
+    }
+
+    #[test]
+    fn the_linux_profile_is_the_kernel_as_it_ships_but_for_congestion_control() {
+        let profile = Profile::of(&Stack::named("linux").unwrap(), MSS).unwrap();
+        assert_eq!(profile.shims, Shims::default());
+        assert_eq!(profile.metrics.congestion, Some("cubic"));
+        assert_eq!(profile.metrics.window, None);
+        assert!(profile.sysctls.iter().all(|sysctl| sysctl.value == "1"));
+    }
+
+    #[test]
+    fn what_no_kernel_does_is_refused_with_a_remedy() {
+        let period = Stack::named("period").unwrap();
+        let impossible = [
+            Stack { acks: Acks::NoDelayed, ..period.clone() },
+            Stack { acks: Acks::Delayed, ..period.clone() },
+            Stack { window_scaling: true, ..period.clone() },
+            Stack { idle: Idle::Restarted, ..period },
+        ];
+        for stack in impossible {
+            let refusal = Profile::of(&stack, MSS).unwrap_err().to_string();
+            assert!(refusal.contains("--stack period"), "{refusal}");
+        }
+    }
+}
