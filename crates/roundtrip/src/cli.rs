@@ -1,0 +1,135 @@
+//! The command line: verbs and flags, once, for parsing, help, completions and manual pages alike.
+//!
+//! Not what the verbs do (`verb`), nor what the values mean: those stay text here and are read by `scenario`, which
+//! knows their units and limits.
+
+pub mod examples;
+pub mod flags;
+pub mod misuse;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+
+/// Where a web page's round trips go, and how to get them back.
+#[derive(Debug, Parser)]
+#[command(name = "roundtrip", version, about, disable_help_subcommand = true)]
+#[command(subcommand_value_name = "VERB", subcommand_help_heading = "Verbs")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// The names of networks, pages, protocols and stacks, with their sources
+    List(List),
+    /// Completions for a shell
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+    /// The manual page of the program or of one verb
+    Man {
+        /// The verb; without it, the program's own page
+        #[arg(value_name = "VERB")]
+        verb: Option<String>,
+    },
+}
+
+/// `roundtrip list`
+#[derive(Debug, Args)]
+pub struct List {
+    /// One kind of name
+    #[arg(value_name = "KIND")]
+    pub kind: Option<Kind>,
+    /// How to print it
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: flags::Format,
+}
+
+/// What has names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// Paths between client and server
+    Networks,
+    /// What is fetched
+    Pages,
+    /// How it is fetched
+    Protocols,
+    /// How TCP behaves
+    Stacks,
+}
+
+/// The command line of this process.
+pub fn parse() -> Result<Cli, Failure> {
+    parse_from(std::env::args_os())
+}
+
+fn parse_from(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
+    let matches = command().try_get_matches_from(arguments)?;
+    Ok(Cli::from_arg_matches(&matches)?)
+}
+
+/// The one definition, each verb with its examples first.
+pub fn command() -> Command {
+    with_examples(Cli::command(), None).mut_subcommands(|verb| {
+        let name = verb.get_name().to_owned();
+        with_examples(verb, Some(&name))
+    })
+}
+
+fn with_examples(command: Command, verb: Option<&str>) -> Command {
+    let command = command.help_template(TEMPLATE);
+    match examples::text(verb) {
+        Some(text) => command.before_help(text),
+        None => command,
+    }
+}
+
+/// What it is, examples, then the rest.
+const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
+
+/// Help or version, asked for: a result, so on stdout.
+pub fn print_help(asked: &clap::Error) -> ExitCode {
+    let help = asked.render();
+    let text = if Terminal::of_stdout().colour { help.ansi().to_string() } else { help.to_string() };
+    match crate::output::to_stdout(&text) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_example_in_the_help_is_a_command_line_that_parses() {
+        let definition = command();
+        let verbs = definition.get_subcommands().map(|verb| verb.get_name().to_owned());
+        for verb in verbs.map(Some).chain([None]) {
+            let examples = examples::of(verb.as_deref());
+            assert!(!examples.is_empty(), "{verb:?} has no example");
+            for example in examples {
+                let typed = example.command.split(['>', '|']).next().unwrap_or_default();
+                let arguments = typed.split_whitespace().map(OsString::from);
+                if let Err(failure) = parse_from(arguments) {
+                    panic!("{}: {failure}", example.command);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What clap says in a paragraph, said in one sentence: the culprit and the remedy.
+//!
+//! Not about values: those are refused by whoever reads them, with a sentence that passes through here unchanged.
+
+use std::error::Error;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// The sentence for a command line that clap refused, without the program's name.
+pub fn sentence(error: &clap::Error) -> String {
+    let culprit = |kind| error.get(kind).map(text).unwrap_or_default();
+    let flag = culprit(ContextKind::InvalidArg);
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let remedy = nearest(error, ContextKind::SuggestedSubcommand);
+            format!(
+                "there is no verb `{}`{remedy}; `roundtrip --help` lists them",
+                culprit(ContextKind::InvalidSubcommand)
+            )
+        }
+        ErrorKind::UnknownArgument => {
+            let remedy = nearest(error, ContextKind::SuggestedArg);
+            format!("`{flag}` is not known here{remedy}; `--help` after the verb lists its flags")
+        }
+        ErrorKind::ValueValidation => match error.source() {
+            Some(reason) => format!("{}: {reason}", flag_name(&flag)),
+            None => first_line(error),
+        },
+        ErrorKind::InvalidValue => match culprit(ContextKind::InvalidValue) {
+            value if value.is_empty() => format!("{} needs a value", flag_name(&flag)),
+            value => {
+                let known = culprit(ContextKind::ValidValue);
+                let remedy = nearest(error, ContextKind::SuggestedValue);
+                format!("{}: unknown value `{value}`{remedy}; known: {known}", flag_name(&flag))
+            }
+        },
+        ErrorKind::ArgumentConflict => {
+            let other = culprit(ContextKind::PriorArg);
+            if other == flag {
+                format!("{} is given twice; give it once", flag_name(&flag))
+            } else {
+                format!("{} and {} exclude each other; give one", flag_name(&flag), flag_name(&other))
+            }
+        }
+        ErrorKind::MissingRequiredArgument => {
+            format!("{} must be given too", flag_name(&flag))
+        }
+        // clap's kinds are open-ended: the rest read well enough as they are.
+        _ => first_line(error),
+    }
+}
+
+/// ` (did you mean X?)`, or nothing.
+fn nearest(error: &clap::Error, kind: ContextKind) -> String {
+    match error.get(kind).map(text) {
+        Some(suggestion) if !suggestion.is_empty() => format!(" (did you mean `{suggestion}`?)"),
+        Some(_) | None => String::new(),
+    }
+}
+
+/// `--rtt <TIME>` as `--rtt`; a positional `[FILE.toml]` stays as it is.
+fn flag_name(shown: &str) -> &str {
+    shown.split(" <").next().unwrap_or(shown)
+}
+
+fn text(value: &ContextValue) -> String {
+    match value {
+        ContextValue::String(one) => one.clone(),
+        ContextValue::Strings(many) => many.join(", "),
+        ContextValue::StyledStr(styled) => styled.to_string(),
+        // Open-ended too, and never a culprit.
+        _ => String::new(),
+    }
+}
+
+fn first_line(error: &clap::Error) -> String {
+    let rendered = error.to_string();
+    let line = rendered.lines().next().unwrap_or_default();
+    line.strip_prefix("error: ").unwrap_or(line).to_owned()
+}

@@ -1,0 +1,73 @@
+//! Why a command gave no result: the sentence on stderr and the exit status.
+//!
+//! Not for findings or verdicts: those are results, and exit with 1.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+
+use crate::cli;
+
+/// What went wrong, and whose fault it was.
+#[derive(Debug)]
+pub enum Failure {
+    /// The command line: clap's refusal, or its help and version texts, which are no failure.
+    Flags(Box<clap::Error>),
+    /// A name or a value that says something impossible.
+    Value(String),
+    /// Standard output.
+    Stdout(io::Error),
+}
+
+impl Failure {
+    /// Says it on stderr in one sentence, and gives the exit status: 2, or 0 for help and for a reader who left.
+    pub fn report(&self) -> ExitCode {
+        match self {
+            Self::Stdout(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+            Self::Flags(refusal) if !refusal.use_stderr() => cli::print_help(refusal),
+            Self::Flags(refusal) if refusal.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                eprint!("{refusal}");
+                ExitCode::from(2)
+            }
+            Self::Flags(_) | Self::Value(_) | Self::Stdout(_) => {
+                eprintln!("roundtrip: {self}");
+                ExitCode::from(2)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flags(refusal) => f.write_str(&cli::misuse::sentence(refusal)),
+            Self::Value(sentence) => f.write_str(sentence),
+            Self::Stdout(error) => write!(f, "cannot write to standard output: {}", reason(error)),
+        }
+    }
+}
+
+impl Error for Failure {}
+
+impl From<clap::Error> for Failure {
+    fn from(refusal: clap::Error) -> Self {
+        Self::Flags(Box::new(refusal))
+    }
+}
+
+/// What the system said, in the words of a person, with the remedy where there is one.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied; choose a place you may use".to_owned(),
+        io::ErrorKind::StorageFull => "the disk is full; free some space or choose another place".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a folder; name a file in it".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "the disk is read-only; choose another place".to_owned(),
+        io::ErrorKind::InvalidData => "it is not text; give a file in UTF-8".to_owned(),
+        // The system's kinds are open-ended.
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,160 @@
+//! Columns that line up, in a terminal of any width.
+//!
+//! Not a table of results: it knows cells, not what is in them. A column in which nothing is known is left out; where
+//! the terminal is too narrow, the least wanted columns go first.
+
+use crate::terminal::Terminal;
+
+/// A column: its heading and its place.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Two lines, the lower one often the unit.
+    pub heading: [&'static str; 2],
+    /// Names are on the left, numbers on the right.
+    pub side: Side,
+    /// Columns of higher rank go first when there is too little room; those of rank 0 never go.
+    pub rank: u8,
+}
+
+/// Where a cell's text stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// For names.
+    Left,
+    /// For numbers.
+    Right,
+}
+
+impl Column {
+    /// A column of names.
+    pub const fn name(heading: [&'static str; 2]) -> Self {
+        Self { heading, side: Side::Left, rank: 0 }
+    }
+
+    /// A column of words that may be empty in every row, and is left out then.
+    pub const fn text(heading: [&'static str; 2], rank: u8) -> Self {
+        Self { heading, side: Side::Left, rank }
+    }
+
+    /// A column of numbers.
+    pub const fn number(heading: [&'static str; 2], rank: u8) -> Self {
+        Self { heading, side: Side::Right, rank }
+    }
+}
+
+/// Rows of cells; an empty cell is something that is not known.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    /// The columns, from the left.
+    pub columns: Vec<Column>,
+    /// Each as long as `columns`.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Grid {
+    /// The text, each line indented by two blanks and ended.
+    pub fn render(&self, terminal: Terminal) -> String {
+        let shown = self.shown(terminal.width);
+        let mut text = String::new();
+        for index in [0, 1] {
+            let heading = shown.iter().map(|&(column, _)| self.columns[column].heading[index]);
+            let line = self.line(&shown, heading);
+            if !line.trim().is_empty() {
+                text += &terminal.dim(&line);
+                text.push('\n');
+            }
+        }
+        for row in &self.rows {
+            text += &self.line(&shown, shown.iter().map(|&(column, _)| known(&row[column])));
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Which columns to show, and how wide each is.
+    fn shown(&self, width: Option<usize>) -> Vec<(usize, usize)> {
+        let mut shown: Vec<(usize, usize)> = (0..self.columns.len())
+            .filter(|&column| {
+                self.columns[column].rank == 0 || self.rows.iter().any(|row| !row[column].is_empty())
+            })
+            .map(|column| (column, self.width_of(column)))
+            .collect();
+        while width.is_some_and(|width| total(&shown) > width) {
+            let least = shown.iter().enumerate().max_by_key(|(_, (column, _))| self.columns[*column].rank);
+            match least {
+                Some((place, &(column, _))) if self.columns[column].rank > 0 => shown.remove(place),
+                Some(_) | None => break,
+            };
+        }
+        shown
+    }
+
+    fn width_of(&self, column: usize) -> usize {
+        let cells = self.rows.iter().map(|row| known(&row[column]));
+        let texts = self.columns[column].heading.into_iter().chain(cells);
+        texts.map(columns_of).max().unwrap_or_default()
+    }
+
+    fn line<'a>(&self, shown: &[(usize, usize)], cells: impl Iterator<Item = &'a str>) -> String {
+        let mut line = String::new();
+        for (&(column, width), cell) in shown.iter().zip(cells) {
+            let gap = " ".repeat(width.saturating_sub(columns_of(cell)));
+            line += "  ";
+            match self.columns[column].side {
+                Side::Left => line.extend([cell, &gap]),
+                Side::Right => line.extend([&gap, cell]),
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+}
+
+fn known(cell: &str) -> &str {
+    if cell.is_empty() { "-" } else { cell }
+}
+
+fn total(shown: &[(usize, usize)]) -> usize {
+    shown.iter().map(|(_, width)| width + 2).sum()
+}
+
+/// Terminal columns; names and numbers here have one to a character.
+fn columns_of(text: &str) -> usize {
+    text.chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Terminal = Terminal { width: None, colour: false };
+
+    fn grid() -> Grid {
+        let columns = vec![
+            Column::name(["protocol", ""]),
+            Column::number(["elapsed", "ms"], 0),
+            Column::number(["packets", "up"], 2),
+            Column::number(["unknown", ""], 1),
+        ];
+        let rows = [["http10", "1,730", "12", ""], ["http10-keepalive", "1,070", "", ""]];
+        Grid { columns, rows: rows.map(|row| row.map(str::to_owned).to_vec()).to_vec() }
+    }
+
+    #[test]
+    fn numbers_stand_on_the_right_and_a_column_of_unknowns_is_left_out() {
+        let expected = "  protocol          elapsed  packets
+                         ms       up
+  http10              1,730       12
+  http10-keepalive    1,070        -
+";
+        assert_eq!(grid().render(PLAIN), expected);
+    }
+
+    #[test]
+    fn a_narrow_terminal_loses_the_least_wanted_columns_but_never_the_first_rank() {
+        let narrow = grid().render(Terminal { width: Some(30), colour: false });
+        assert!(!narrow.contains("packets") && narrow.contains("elapsed"), "{narrow}");
+        let none = grid().render(Terminal { width: Some(1), colour: false });
+        assert_eq!(none, narrow);
+    }
+}

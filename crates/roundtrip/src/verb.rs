@@ -1,0 +1,4 @@
+//! What each verb does: flags in, results out, one module a verb.
+
+pub mod list;
+pub mod manual;

@@ -1,0 +1,109 @@
+//! `roundtrip list`: every name there is, what it stands for, and where its values come from.
+//!
+//! The lists themselves are kept where the named things are, in `scenario`.
+
+use scenario::names::Listing;
+use scenario::{Network, Page, Protocol, Stack};
+use serde::Serialize;
+
+use crate::cli::flags::Format;
+use crate::cli::{Kind, List};
+use crate::failure::Failure;
+use crate::output::grid::{Column, Grid};
+use crate::output::{self, csv, number};
+use crate::terminal::Terminal;
+
+/// Prints the lists that were asked for.
+pub fn run(list: &List) -> Result<(), Failure> {
+    let kinds = list.kind.map_or_else(|| ALL.to_vec(), |kind| vec![kind]);
+    let text = match list.format {
+        Format::Table => tables(&kinds, Terminal::of_stdout()),
+        Format::Json => output::json(&names(&kinds)),
+        Format::Csv => lines(&names(&kinds)),
+    };
+    output::to_stdout(&text)
+}
+
+const ALL: [Kind; 4] = [Kind::Networks, Kind::Pages, Kind::Protocols, Kind::Stacks];
+
+/// One name, as JSON and CSV show it.
+#[derive(Serialize)]
+struct Name {
+    kind: &'static str,
+    name: &'static str,
+    description: &'static str,
+    source: &'static str,
+}
+
+fn names(kinds: &[Kind]) -> Vec<Name> {
+    let of_kind = |&kind: &Kind| {
+        let (singular, _, listings) = what(kind);
+        listings.into_iter().map(move |listing| {
+            let Listing { name, description, source } = listing;
+            Name { kind: singular, name, description, source }
+        })
+    };
+    kinds.iter().flat_map(of_kind).collect()
+}
+
+/// What one of the kind is called, the title of their list, and all of them.
+fn what(kind: Kind) -> (&'static str, &'static str, Vec<Listing>) {
+    match kind {
+        Kind::Networks => ("network", "Networks (--network)", Network::listings().collect()),
+        Kind::Pages => ("page", "Pages (--page)", Page::listings().collect()),
+        Kind::Protocols => {
+            ("protocol", "Protocols (--protocol)", Protocol::ALL.map(Protocol::listing).to_vec())
+        }
+        Kind::Stacks => ("stack", "Stacks (--stack)", Stack::listings().collect()),
+    }
+}
+
+fn tables(kinds: &[Kind], terminal: Terminal) -> String {
+    let table = |&kind: &Kind| {
+        let (_, title, listings) = what(kind);
+        let rows = listings.into_iter().zip(figures(kind)).map(|(listing, figures)| {
+            let Listing { name, description, source } = listing;
+            let [first, second, third] = figures;
+            vec![name.to_owned(), first, second, third, description.to_owned(), source.to_owned()]
+        });
+        let grid = Grid { columns: columns(kind), rows: rows.collect() };
+        format!("{}\n{}", terminal.bold(title), grid.render(terminal))
+    };
+    kinds.iter().map(table).collect::<Vec<_>>().join("\n")
+}
+
+fn columns(kind: Kind) -> Vec<Column> {
+    let figures = match kind {
+        Kind::Networks => ["rtt", "rate", "mss"],
+        Kind::Pages => ["objects", "bytes", ""],
+        Kind::Protocols | Kind::Stacks => ["", "", ""],
+    };
+    let [first, second, third] = figures.map(|heading| Column::number([heading, ""], 2));
+    vec![Column::name(["", ""]), first, second, third, Column::text(["", ""], 1), Column::text(["", ""], 3)]
+}
+
+/// The numbers behind each name, in the order of the listings.
+fn figures(kind: Kind) -> Vec<[String; 3]> {
+    match kind {
+        Kind::Networks => Network::all().iter().map(network_figures).collect(),
+        Kind::Pages => Page::all().iter().map(page_figures).collect(),
+        Kind::Protocols => Protocol::ALL.map(|_| Default::default()).to_vec(),
+        Kind::Stacks => Stack::listings().map(|_| Default::default()).collect(),
+    }
+}
+
+fn network_figures(network: &Network) -> [String; 3] {
+    [network.rtt.to_string(), number::rate(network.rate), network.mss.get().to_string()]
+}
+
+fn page_figures(page: &Page) -> [String; 3] {
+    [page.objects.len().to_string(), number::count(page.size().as_f64()), String::new()]
+}
+
+fn lines(names: &[Name]) -> String {
+    let heading = csv::line(["kind", "name", "description", "source"].map(str::to_owned));
+    let line = |&Name { kind, name, description, source }: &Name| {
+        csv::line([kind, name, description, source].map(str::to_owned))
+    };
+    heading + &names.iter().map(line).collect::<String>()
+}
