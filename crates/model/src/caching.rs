@@ -1,0 +1,27 @@
+//! Connections kept (P-HTTP, HTTP/1.1), or what TCP learnt on them (T/TCP): the same at this level of detail
+//! (`papers/heidemann-model#section-iv-d`).
+//!
+//! A hit costs the minimum: the formulas take the window as fully open after the first exchange. Where it is
+//! not, [`crate::notes`] says so.
+
+use scenario::Connection;
+
+use crate::{Exchange, Path, SlowStart, Transaction, minimum, tcp};
+
+/// The first misses unless the connection is warm, all others hit: the terms of equations (10) and (11).
+///
+/// `T_cache-miss = T_TCP` (8); `T_cache-hit = T_min` (9).
+pub fn transactions(
+    path: &Path,
+    start: &SlowStart,
+    connection: Connection,
+    exchanges: &[Exchange],
+) -> Vec<Transaction> {
+    let mut transactions: Vec<_> =
+        exchanges.iter().map(|exchange| minimum::transaction(path, exchange)).collect();
+    match (connection, transactions.first_mut(), exchanges.first()) {
+        (Connection::Cold, Some(first), Some(exchange)) => *first = tcp::transaction(path, start, exchange),
+        (Connection::Cold | Connection::Warm, _, _) => {}
+    }
+    transactions
+}

@@ -1,0 +1,108 @@
+//! Small answers in one datagram, large ones over TCP that the server opens (`papers/dhttp#section-iii`).
+//!
+//! The DHTTP paper has no formulas; these are ours, in the terms of `papers/heidemann-model`.
+//!
+//! A **small** answer is one datagram each way: `T = rtt + req_min + processing + reply_min`, which is `T_min`.
+//!
+//! A **large** answer on a **cold** path. The request leaves at 0 and is at the server after half a round trip
+//! and `req_min`. Only the answer's size says that it needs TCP, so the server's SYN leaves after `processing`.
+//! It is at the client half a round trip later, the SYN-ACK is back at the server after one and a half, and the
+//! answer's first byte is at the client after two: `T = 2 rtt + req_min + processing + slowstart + reply_min`, which
+//! is `T_TCP`. In HTTP the handshake comes before the request, here the request comes before the handshake; the
+//! round trips are as many (the paper's Fig. 1). The window is as after a passive open: the SYN-ACK acknowledges the
+//! server's SYN, which opens it by one.
+//!
+//! A **large** answer on a **warm** path goes over the connection that an earlier large answer opened: `T_min`,
+//! with the same assumption as P-HTTP's hits that the window is open.
+//!
+//! What the sums leave out, so that they are an upper bound: the small answers of a page can arrive during the
+//! handshake for the large one, and a server may begin the handshake before it has finished the answer.
+//!
+//! A request too large for a datagram goes over TCP that the client opens, as plain HTTP: `T_TCP` again.
+
+use scenario::Connection;
+use wire::Bytes;
+
+use crate::{Exchange, Path, SlowStart, Transaction, minimum, tcp};
+
+/// What fits a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// The largest UDP payload, in either direction: 1460 bytes in the papers' profile.
+    pub limit: Bytes,
+    /// The head of a response, which the formulas do not otherwise count.
+    pub response_head: Bytes,
+}
+
+impl Datagram {
+    /// What DHTTP puts before a request: id, port, flags.
+    pub const REQUEST_HEADER: Bytes = Bytes::new(8 + 2 + 1);
+    /// What DHTTP puts before a response: the id.
+    pub const RESPONSE_HEADER: Bytes = Bytes::new(8);
+
+    /// Whether both the request and its answer are one datagram.
+    pub fn fits(&self, exchange: &Exchange) -> bool {
+        exchange.request + Self::REQUEST_HEADER <= self.limit
+            && exchange.reply + self.response_head + Self::RESPONSE_HEADER <= self.limit
+    }
+}
+
+/// One transaction for each exchange: the first large one pays for the connection unless it is warm.
+pub fn transactions(
+    path: &Path,
+    start: &SlowStart,
+    connection: Connection,
+    datagram: &Datagram,
+    exchanges: &[Exchange],
+) -> Vec<Transaction> {
+    let opens = match connection {
+        Connection::Cold => exchanges.iter().position(|exchange| !datagram.fits(exchange)),
+        Connection::Warm => None,
+    };
+    exchanges
+        .iter()
+        .enumerate()
+        .map(|(index, exchange)| match opens {
+            Some(first_large) if first_large == index => tcp::transaction(path, start, exchange),
+            Some(_) | None => minimum::transaction(path, exchange),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slow_start::Policy;
+    use scenario::Network;
+    use wire::Duration;
+
+    const PAPER: Datagram = Datagram { limit: Bytes::new(1460), response_head: Bytes::new(226) };
+    const START: SlowStart = SlowStart { acks: Policy::EverySegment, initial_window: 2, ssthresh: None };
+
+    fn exchange(reply: u64) -> Exchange {
+        Exchange { request: Bytes::new(256), processing: Duration::ZERO, reply: Bytes::new(reply) }
+    }
+
+    fn setups(connection: Connection, replies: &[u64]) -> Vec<bool> {
+        let path = Path::from(&Network::named("fast-internet").unwrap());
+        let exchanges: Vec<_> = replies.iter().map(|reply| exchange(*reply)).collect();
+        transactions(&path, &START, connection, &PAPER, &exchanges)
+            .iter()
+            .map(|transaction| transaction.setup > Duration::ZERO)
+            .collect()
+    }
+
+    #[test]
+    fn an_answer_is_small_when_head_id_and_body_fit_the_datagram() {
+        assert!(PAPER.fits(&exchange(1460 - 226 - 8)));
+        assert!(!PAPER.fits(&exchange(1460 - 226 - 7)));
+        assert!(!PAPER.fits(&Exchange { request: Bytes::new(1450), ..exchange(1) }));
+    }
+
+    #[test]
+    fn only_the_first_large_answer_of_a_cold_path_waits_for_a_connection() {
+        assert_eq!(setups(Connection::Cold, &[100, 200]), [false, false]);
+        assert_eq!(setups(Connection::Cold, &[100, 9000, 8000, 50]), [false, true, false, false]);
+        assert_eq!(setups(Connection::Warm, &[100, 9000, 8000, 50]), [false, false, false, false]);
+    }
+}

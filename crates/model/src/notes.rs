@@ -1,0 +1,324 @@
+//! What the formulas assume and a scenario does not keep, each as a sentence with its figures.
+//!
+//! Not errors: the prediction stands, and the note says what it leaves out.
+
+use std::fmt;
+
+use scenario::stack::Idle;
+use scenario::{Connection, Protocol, Requests, Scenario, Stack, Visit};
+use wire::Bytes;
+
+use crate::dhttp::Datagram;
+use crate::{Exchange, Path, SlowStart};
+
+/// An assumption of the formulas that the scenario breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// The requests are independent, but this client has one under way at a time.
+    OneRequestAtATime {
+        /// Objects after the first.
+        waits: u64,
+    },
+    /// Parallel connections are the paper's approximation.
+    ParallelApproximated {
+        /// Connections at once.
+        connections: u64,
+    },
+    /// That approximation went below the minimum.
+    HeldToMinimum,
+    /// Parallel connections change nothing here.
+    ParallelUnused {
+        /// The protocol, or the client, that uses one.
+        protocol: Protocol,
+    },
+    /// The protocol keeps nothing from an earlier page.
+    NothingKept {
+        /// Which.
+        protocol: Protocol,
+    },
+    /// A warm connection's window is taken as open, but this stack closes it after idle.
+    WindowRestarts,
+    /// The window is not open after the first exchange, as the caching formulas assume.
+    WindowNotOpen {
+        /// Segments it has grown to.
+        window: u64,
+        /// Segments that fill the path: `muws`.
+        to_fill: u64,
+        /// Whether a later answer needs more than it has.
+        matters: bool,
+    },
+    /// The receive window is smaller than the path, which the formulas do not know.
+    WindowLimited {
+        /// The largest window.
+        window: Bytes,
+        /// Segments that fill the path: `muws`.
+        to_fill: u64,
+    },
+    /// Slow start ends before the path is full; what congestion avoidance costs after it is not counted.
+    BeyondThreshold {
+        /// Where slow start ends.
+        ssthresh: Bytes,
+    },
+    /// A request does not fit one segment, so its own slow start is left out.
+    LargeRequest {
+        /// Its size.
+        request: Bytes,
+        /// A segment's.
+        mss: Bytes,
+    },
+    /// A datagram of an answer is larger than a segment of this path.
+    Fragmented {
+        /// The datagram's limit.
+        limit: Bytes,
+        /// A segment's payload.
+        mss: Bytes,
+    },
+    /// A 304 has no body: its head is taken as this long.
+    RevalidationHead {
+        /// How long.
+        head: Bytes,
+    },
+}
+
+/// Every assumption that the scenario breaks, in the order of [`Note`]; `exchanges` as the protocol sends them.
+pub(crate) fn notes(
+    scenario: &Scenario,
+    path: &Path,
+    start: &SlowStart,
+    datagram: &Datagram,
+    exchanges: &[Exchange],
+) -> Vec<Note> {
+    let kind = Kind::of(scenario.protocol);
+    [
+        one_request_at_a_time(scenario, kind),
+        parallel(scenario, kind),
+        warmth(scenario, kind),
+        window_not_open(scenario, path, start, datagram, exchanges),
+        window_limited(scenario, path, kind, exchanges),
+        beyond_threshold(path, start, kind, exchanges),
+        large_request(scenario, path),
+        fragmented(scenario, path, datagram, exchanges),
+        revalidation(scenario, datagram),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What the notes have to know of a protocol.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Not a protocol at all.
+    Bound,
+    /// A connection for every object.
+    Separate,
+    /// A connection, or what was learnt on it, kept; requests wait for answers.
+    Kept,
+    /// A connection kept; requests do not wait.
+    Pipelined,
+    /// Datagrams, and everything forgotten.
+    Forgetful,
+    /// Datagrams and a connection kept.
+    Mixed,
+}
+
+impl Kind {
+    const fn of(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Minimum => Self::Bound,
+            Protocol::Http10 => Self::Separate,
+            Protocol::Http10KeepAlive | Protocol::Http11 | Protocol::Ttcp => Self::Kept,
+            Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => Self::Pipelined,
+            Protocol::Ardp => Self::Forgetful,
+            Protocol::Dhttp => Self::Mixed,
+        }
+    }
+}
+
+fn one_request_at_a_time(scenario: &Scenario, kind: Kind) -> Option<Note> {
+    let serial = match kind {
+        Kind::Separate => scenario.client.parallel <= 1,
+        Kind::Kept => true,
+        Kind::Bound | Kind::Pipelined | Kind::Forgetful | Kind::Mixed => false,
+    };
+    let waits = (scenario.page.objects.len() as u64).saturating_sub(1);
+    let broken = serial && scenario.client.requests == Requests::Independent && waits > 0;
+    broken.then_some(Note::OneRequestAtATime { waits })
+}
+
+fn parallel(scenario: &Scenario, kind: Kind) -> Option<Note> {
+    let connections = u64::from(scenario.client.parallel).min(scenario.page.objects.len() as u64);
+    if connections <= 1 {
+        return None;
+    }
+    match (kind, scenario.client.requests) {
+        (Kind::Separate, Requests::Independent) => Some(Note::ParallelApproximated { connections }),
+        (Kind::Bound, Requests::Independent | Requests::Dependent) => None,
+        (Kind::Separate, Requests::Dependent)
+        | (
+            Kind::Kept | Kind::Pipelined | Kind::Forgetful | Kind::Mixed,
+            Requests::Independent | Requests::Dependent,
+        ) => Some(Note::ParallelUnused { protocol: scenario.protocol }),
+    }
+}
+
+fn warmth(scenario: &Scenario, kind: Kind) -> Option<Note> {
+    match (scenario.client.connection, kind) {
+        (Connection::Cold, _) | (Connection::Warm, Kind::Bound) => None,
+        (Connection::Warm, Kind::Separate | Kind::Forgetful) => {
+            Some(Note::NothingKept { protocol: scenario.protocol })
+        }
+        (Connection::Warm, Kind::Kept | Kind::Pipelined | Kind::Mixed) => match scenario.stack.idle {
+            Idle::Restarted => Some(Note::WindowRestarts),
+            Idle::Kept => None,
+        },
+    }
+}
+
+/// `cwnd[stalls(reply / mss)] >= muws` after the first exchange (`papers/heidemann-model#section-iv-d`).
+fn window_not_open(
+    scenario: &Scenario,
+    path: &Path,
+    start: &SlowStart,
+    datagram: &Datagram,
+    exchanges: &[Exchange],
+) -> Option<Note> {
+    let over_tcp: Vec<&Exchange> = match Kind::of(scenario.protocol) {
+        Kind::Bound | Kind::Separate | Kind::Forgetful => return None,
+        Kind::Kept | Kind::Pipelined => exchanges.iter().collect(),
+        Kind::Mixed => exchanges.iter().filter(|exchange| !datagram.fits(exchange)).collect(),
+    };
+    let (first, later) = over_tcp.split_first()?;
+    let window = start.window_after(path, first.reply);
+    let to_fill = path.window_to_fill();
+    let needed = later.iter().map(|exchange| exchange.reply.pieces_of(path.mss)).max()?;
+    let broken = scenario.client.connection == Connection::Cold && window < to_fill;
+    broken.then_some(Note::WindowNotOpen { window, to_fill, matters: needed > window })
+}
+
+fn window_limited(scenario: &Scenario, path: &Path, kind: Kind, exchanges: &[Exchange]) -> Option<Note> {
+    let over_tcp = match kind {
+        Kind::Bound | Kind::Forgetful => false,
+        Kind::Separate | Kind::Kept | Kind::Pipelined | Kind::Mixed => true,
+    };
+    let window = largest_window(&scenario.stack)?;
+    let to_fill = path.window_to_fill();
+    let limited = window.get() / path.mss.get().max(1) < to_fill
+        && exchanges.iter().any(|exchange| exchange.reply > window);
+    (over_tcp && limited).then_some(Note::WindowLimited { window, to_fill })
+}
+
+/// The largest window a receiver can offer; `None` if it grows with the transfer.
+fn largest_window(stack: &Stack) -> Option<Bytes> {
+    /// The window field has 16 bits (RFC 9293).
+    const UNSCALED: Bytes = Bytes::new(65_535);
+    match (stack.receive_buffer, stack.window_scaling) {
+        (Some(buffer), true) => Some(buffer),
+        (Some(buffer), false) => Some(buffer.min(UNSCALED)),
+        (None, true) => None,
+        (None, false) => Some(UNSCALED),
+    }
+}
+
+fn beyond_threshold(path: &Path, start: &SlowStart, kind: Kind, exchanges: &[Exchange]) -> Option<Note> {
+    let ssthresh = start.ssthresh?;
+    let threshold = ssthresh.pieces_of(path.mss);
+    let beyond = path.window_to_fill() > threshold
+        && exchanges.iter().any(|exchange| exchange.reply.pieces_of(path.mss) > threshold);
+    (kind != Kind::Bound && beyond).then_some(Note::BeyondThreshold { ssthresh })
+}
+
+fn large_request(scenario: &Scenario, path: &Path) -> Option<Note> {
+    let request = scenario.client.request;
+    (request > path.mss).then_some(Note::LargeRequest { request, mss: path.mss })
+}
+
+fn fragmented(scenario: &Scenario, path: &Path, datagram: &Datagram, exchanges: &[Exchange]) -> Option<Note> {
+    let fragmented = exchanges.iter().any(|exchange| {
+        datagram.fits(exchange)
+            && exchange.reply + datagram.response_head + Datagram::RESPONSE_HEADER > path.mss
+    });
+    (Kind::of(scenario.protocol) == Kind::Mixed && fragmented)
+        .then_some(Note::Fragmented { limit: datagram.limit, mss: path.mss })
+}
+
+fn revalidation(scenario: &Scenario, datagram: &Datagram) -> Option<Note> {
+    match scenario.visit {
+        Visit::First => None,
+        Visit::Revalidate => Some(Note::RevalidationHead { head: datagram.response_head }),
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OneRequestAtATime { waits } => write!(
+                f,
+                "every request is taken to leave without waiting; a client with one request under way at a time \
+                 needs {} more (`--requests dependent`)",
+                counted(*waits, "round trip")
+            ),
+            Self::ParallelApproximated { connections } => write!(
+                f,
+                "{connections} connections at once are approximated, as the paper proposes, by a round trip of \
+                 one {connections}th of its length"
+            ),
+            Self::HeldToMinimum => f.write_str(
+                "the approximation of parallel connections went below the minimum and is held to it",
+            ),
+            Self::ParallelUnused { protocol } => {
+                let name = protocol.name();
+                write!(f, "`{name}` uses one connection here, so parallel ones change nothing")
+            }
+            Self::NothingKept { protocol } => {
+                let name = protocol.name();
+                write!(f, "`{name}` keeps nothing from an earlier page, so a warm start changes nothing")
+            }
+            Self::WindowRestarts => f.write_str(
+                "a warm connection's window is taken as open, but this stack restarts it after idle",
+            ),
+            Self::WindowNotOpen { window, to_fill, matters } => {
+                let consequence = if *matters {
+                    "later answers are slower than predicted"
+                } else {
+                    "no later answer here needs more"
+                };
+                write!(
+                    f,
+                    "after the first exchange the window is {} of the {to_fill} that fill the path, where \
+                     connection caching assumes it open: {consequence}",
+                    counted(*window, "segment")
+                )
+            }
+            Self::WindowLimited { window, to_fill } => write!(
+                f,
+                "the receive window of {window} is smaller than the {} that fill the path; large answers are \
+                 slower than predicted",
+                counted(*to_fill, "segment")
+            ),
+            Self::BeyondThreshold { ssthresh } => write!(
+                f,
+                "slow start ends at {ssthresh}, before the path is full; the slower growth after it is not \
+                 counted"
+            ),
+            Self::LargeRequest { request, mss } => write!(
+                f,
+                "a request of {request} needs more than one segment of {mss}; slow start is counted for answers \
+                 only"
+            ),
+            Self::Fragmented { limit, mss } => write!(
+                f,
+                "datagrams of up to {limit} are larger than a segment of this path ({mss}) and would be \
+                 fragmented"
+            ),
+            Self::RevalidationHead { head } => {
+                write!(f, "every answer is taken as a 304 of {head}, head and all")
+            }
+        }
+    }
+}
+
+fn counted(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}

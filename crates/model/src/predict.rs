@@ -1,0 +1,308 @@
+//! The front door: a scenario to its formula, and what came out of it.
+//!
+//! Each part of the scenario is honoured, or a [`Note`] says that it is not, or a [`Refusal`] that there is no
+//! prediction. `runs` and `seed` mean nothing here: a formula gives the same each time.
+
+use scenario::stack::{Acks, Congestion};
+use scenario::{Connection, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use trace::Row;
+use wire::{Bytes, Duration};
+
+use crate::dhttp::Datagram;
+use crate::transaction::Wait;
+use crate::{
+    Exchange, Note, Path, Refusal, Series, SlowStart, Transaction, ardp, caching, dhttp, minimum, notes,
+    parallel, tcp,
+};
+
+/// What the formulas need and a scenario does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Assumptions {
+    /// When the receiver acknowledges; `None`: as the scenario's stack does.
+    pub acks: Option<Acks>,
+    /// The largest UDP payload of DHTTP.
+    pub datagram_limit: Bytes,
+    /// The head of a response. Counted where it decides (does the answer fit a datagram?) and where it is the
+    /// whole answer (a 304), and otherwise left out, as the paper does.
+    pub response_head: Bytes,
+}
+
+impl Default for Assumptions {
+    /// The stack's own acknowledgements; 1460 bytes (`papers/dhttp#section-iii`); the 226 bytes of head that
+    /// Apache sends in `papers/p-http#figure-2`.
+    fn default() -> Self {
+        Self { acks: None, datagram_limit: Bytes::new(1460), response_head: Bytes::new(226) }
+    }
+}
+
+impl Assumptions {
+    /// As Table VI was computed: every segment is acknowledged, whatever the stack.
+    pub fn paper() -> Self {
+        Self { acks: Some(Acks::EverySegment), ..Self::default() }
+    }
+}
+
+/// What the formulas say about a scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction<'a> {
+    /// What was asked.
+    pub scenario: &'a Scenario,
+    /// From the first packet of the first request to the last byte of the last answer.
+    pub elapsed: Duration,
+    /// The same for the protocol `minimum`, and bodies as they are stored.
+    pub minimum: Duration,
+    /// What of `elapsed` is neither sending nor the server's work, in round trips of the network: 1 for the
+    /// minimum. `None` without delay.
+    pub round_trips: Option<f64>,
+    /// Handshakes and slow start's stalls, in order.
+    pub stalls: Vec<Wait>,
+    /// Connections opened; `None` where the protocol is a bound and not a protocol.
+    pub connections: Option<u64>,
+    /// Requests and answers as the formulas count them: without the heads of answers, which no scenario gives.
+    pub payload: Bytes,
+    /// Packets up and down, where the protocol leaves no choice: one datagram each way for each object.
+    pub packets: Option<(u64, u64)>,
+    /// Assumptions that the scenario breaks.
+    pub notes: Vec<Note>,
+}
+
+/// What the closed formulas say about a scenario.
+///
+/// # Errors
+/// [`Refusal`] when a size is unknown, or the result is too long to be written down.
+pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<Prediction<'a>, Refusal> {
+    let path = Path::from(&scenario.network);
+    let start = slow_start(&scenario.stack, assumptions);
+    let datagram = Datagram { limit: assumptions.datagram_limit, response_head: assumptions.response_head };
+    let whole = exchanges(scenario, assumptions, |object| object.size);
+    let sent = match scenario.protocol {
+        Protocol::Http11PipelinedDeflate => {
+            deflate_sizes_known(&scenario.page)?;
+            exchanges(scenario, assumptions, |object| object.deflated.unwrap_or(object.size))
+        }
+        Protocol::Minimum
+        | Protocol::Http10
+        | Protocol::Http10KeepAlive
+        | Protocol::Http11
+        | Protocol::Http11Pipelined
+        | Protocol::Ttcp
+        | Protocol::Ardp
+        | Protocol::Dhttp => whole.clone(),
+    };
+    let mut notes = notes::notes(scenario, &path, &start, &datagram, &sent);
+
+    let minimum = least(scenario, &path, &whole);
+    let series = series(scenario, &path, &start, &datagram, &sent);
+    let mut elapsed = series.elapsed();
+    // The approximation of parallel connections alone can go below what the same bytes take at least.
+    let floor = least(scenario, &path, &sent);
+    if elapsed < floor {
+        elapsed = parallel::at_least(floor, elapsed);
+        notes.push(Note::HeldToMinimum);
+    }
+    if elapsed == Duration::MAX {
+        let (page, network) = (scenario.page.name.clone(), scenario.network.name.clone());
+        return Err(Refusal::TooLong { page, network });
+    }
+    Ok(Prediction {
+        scenario,
+        elapsed,
+        minimum,
+        round_trips: ratio(elapsed - series.working(), path.rtt),
+        stalls: series.stalls(),
+        connections: connections(scenario, &datagram, &sent),
+        payload: sent.iter().map(|exchange| exchange.request + exchange.reply).sum(),
+        packets: packets(scenario.protocol, &datagram, &sent),
+        notes,
+    })
+}
+
+impl Prediction<'_> {
+    /// Elapsed time over the minimum's; `None` if that is nothing.
+    pub fn overhead(&self) -> Option<f64> {
+        ratio(self.elapsed, self.minimum)
+    }
+
+    /// The row of a table.
+    pub fn row(&self) -> Row {
+        let packets = self.packets.map(|(up, down)| (up as f64, down as f64));
+        Row {
+            network: self.scenario.network.name.clone(),
+            page: self.scenario.page.name.clone(),
+            visit: self.scenario.visit.name().to_owned(),
+            protocol: self.scenario.protocol.name().to_owned(),
+            engine: "model".to_owned(),
+            stack: self.scenario.stack.name.to_owned(),
+            elapsed_ms: Some(self.elapsed.as_millis_f64()),
+            overhead: self.overhead(),
+            round_trips: self.round_trips,
+            packets_up: packets.map(|(up, _)| up),
+            packets_down: packets.map(|(_, down)| down),
+            payload_bytes: Some(self.payload.as_f64()),
+            overhead_percent: packets.map(|(up, down)| overhead_percent(up + down, self.payload)),
+            connections: self.connections.map(|connections| connections as f64),
+            runs: 1,
+            elapsed_ms_stddev: None,
+            stalls: self.stalls.iter().map(stall).collect(),
+            notes: self.notes.iter().map(Note::to_string).collect(),
+        }
+    }
+}
+
+/// How the window opens. Nagle, SACK, timestamps and what a window does after idle are not in the formulas; the
+/// receive window and idle get a note where they matter.
+fn slow_start(stack: &Stack, assumptions: &Assumptions) -> SlowStart {
+    let Stack {
+        name: _,
+        initial_window,
+        acks,
+        congestion,
+        idle: _,
+        nagle: _,
+        sack: _,
+        timestamps: _,
+        window_scaling: _,
+        receive_buffer: _,
+    } = stack;
+    SlowStart {
+        acks: assumptions.acks.unwrap_or(*acks).into(),
+        initial_window: u64::from(*initial_window),
+        ssthresh: match congestion {
+            // "ssthresh, initialized to 64 kB" (appendix).
+            Congestion::Reno => Some(Bytes::new(64 * 1024)),
+            // Linux starts without one.
+            Congestion::Cubic => None,
+        },
+    }
+}
+
+fn exchanges(
+    scenario: &Scenario,
+    assumptions: &Assumptions,
+    size: impl Fn(&Object) -> Bytes,
+) -> Vec<Exchange> {
+    let Server { processing } = scenario.server;
+    let reply = |object| match scenario.visit {
+        Visit::First => size(object),
+        Visit::Revalidate => assumptions.response_head,
+    };
+    let request = scenario.client.request;
+    scenario
+        .page
+        .objects
+        .iter()
+        .map(|object| Exchange { request, processing, reply: reply(object) })
+        .collect()
+}
+
+/// What does not shrink has no size after deflate; a page on which nothing has one is not known at all.
+fn deflate_sizes_known(page: &Page) -> Result<(), Refusal> {
+    match page.objects.iter().any(|object| object.deflated.is_some()) {
+        true => Ok(()),
+        false => Err(Refusal::DeflatedSizesUnknown { page: page.name.clone() }),
+    }
+}
+
+/// `S_min`, with what the client's own waiting adds.
+fn least(scenario: &Scenario, path: &Path, exchanges: &[Exchange]) -> Duration {
+    let transactions = exchanges.iter().map(|exchange| minimum::transaction(path, exchange)).collect();
+    Series { transactions, waits: waits(scenario, Protocol::Minimum) }.elapsed()
+}
+
+fn series(
+    scenario: &Scenario,
+    path: &Path,
+    start: &SlowStart,
+    datagram: &Datagram,
+    exchanges: &[Exchange],
+) -> Series {
+    let connection = scenario.client.connection;
+    let each = |transaction: &dyn Fn(&Exchange) -> Transaction| exchanges.iter().map(transaction).collect();
+    let transactions = match scenario.protocol {
+        Protocol::Minimum => each(&|exchange| minimum::transaction(path, exchange)),
+        Protocol::Http10 => {
+            let path = parallel::path(path, connections_at_once(scenario));
+            each(&|exchange| tcp::transaction(&path, start, exchange))
+        }
+        Protocol::Http10KeepAlive
+        | Protocol::Http11
+        | Protocol::Http11Pipelined
+        | Protocol::Http11PipelinedDeflate
+        | Protocol::Ttcp => caching::transactions(path, start, connection, exchanges),
+        Protocol::Ardp => each(&|exchange| ardp::transaction(path, start, exchange)),
+        Protocol::Dhttp => dhttp::transactions(path, start, connection, datagram, exchanges),
+    };
+    Series { transactions, waits: waits(scenario, scenario.protocol) }
+}
+
+/// One after the other, requests use one connection at a time, however many are allowed.
+fn connections_at_once(scenario: &Scenario) -> u64 {
+    match scenario.client.requests {
+        Requests::Independent => u64::from(scenario.client.parallel).min(scenario.page.objects.len() as u64),
+        Requests::Dependent => 1,
+    }
+}
+
+/// Objects that pay a round trip of their own because their request waits (`papers/heidemann-model`, IV-A).
+///
+/// A client that has one request under way at a time pays for each object after the first; one that does not
+/// wait for answers, once, because it learns what a page embeds from its first object. The minimum is of that
+/// kind: no protocol can ask for what it has not heard of.
+fn waits(scenario: &Scenario, protocol: Protocol) -> u64 {
+    let after_first = (scenario.page.objects.len() as u64).saturating_sub(1);
+    match (scenario.client.requests, protocol) {
+        (Requests::Independent, _) => 0,
+        (
+            Requests::Dependent,
+            Protocol::Http10 | Protocol::Http10KeepAlive | Protocol::Http11 | Protocol::Ttcp | Protocol::Ardp,
+        ) => after_first,
+        (
+            Requests::Dependent,
+            Protocol::Minimum
+            | Protocol::Http11Pipelined
+            | Protocol::Http11PipelinedDeflate
+            | Protocol::Dhttp,
+        ) => after_first.min(1),
+    }
+}
+
+fn connections(scenario: &Scenario, datagram: &Datagram, exchanges: &[Exchange]) -> Option<u64> {
+    let unless_warm = match scenario.client.connection {
+        Connection::Cold => 1,
+        Connection::Warm => 0,
+    };
+    match scenario.protocol {
+        Protocol::Minimum => None,
+        // T/TCP spares the handshake, not the connection.
+        Protocol::Http10 | Protocol::Ttcp => Some(exchanges.len() as u64),
+        Protocol::Http10KeepAlive
+        | Protocol::Http11
+        | Protocol::Http11Pipelined
+        | Protocol::Http11PipelinedDeflate => Some(unless_warm),
+        Protocol::Ardp => Some(0),
+        Protocol::Dhttp => {
+            Some(if exchanges.iter().all(|exchange| datagram.fits(exchange)) { 0 } else { unless_warm })
+        }
+    }
+}
+
+/// Everywhere else the count depends on acknowledgements and on how a connection is closed.
+fn packets(protocol: Protocol, datagram: &Datagram, exchanges: &[Exchange]) -> Option<(u64, u64)> {
+    let all_small = protocol == Protocol::Dhttp && exchanges.iter().all(|exchange| datagram.fits(exchange));
+    all_small.then_some((exchanges.len() as u64, exchanges.len() as u64))
+}
+
+/// 40 bytes of header for each packet over everything (`papers/w3c`).
+fn overhead_percent(packets: f64, payload: Bytes) -> f64 {
+    let headers = 40.0 * packets;
+    100.0 * headers / (payload.as_f64() + headers)
+}
+
+fn ratio(part: Duration, whole: Duration) -> Option<f64> {
+    (whole > Duration::ZERO).then(|| part.as_secs_f64() / whole.as_secs_f64())
+}
+
+fn stall(wait: &Wait) -> trace::Stall {
+    let Wait { cause, at, lost } = wait;
+    trace::Stall { cause: cause.name().to_owned(), at_ms: at.as_millis_f64(), lost_ms: lost.as_millis_f64() }
+}

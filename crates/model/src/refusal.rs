@@ -1,0 +1,42 @@
+//! What the formulas cannot say at all, in a sentence for the user.
+//!
+//! Not the assumptions that a scenario breaks while a figure still means something: those are [`crate::notes`].
+
+use std::fmt;
+
+/// Why there is no prediction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The protocol sends deflated bodies, and no object of the page says how large it is then.
+    DeflatedSizesUnknown {
+        /// The page's name.
+        page: String,
+    },
+    /// More than 584 years, the longest span that can be written down.
+    TooLong {
+        /// The page's name.
+        page: String,
+        /// The network's name.
+        network: String,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DeflatedSizesUnknown { page } => write!(
+                f,
+                "the model cannot predict `http11-pipelined-deflate` for page `{page}`, because no object of it \
+                 has a known size after deflate; choose `http11-pipelined`, or a page with deflated sizes such \
+                 as `w3c-page`"
+            ),
+            Self::TooLong { page, network } => write!(
+                f,
+                "page `{page}` over network `{network}` takes longer than 584 years; choose a higher rate or a \
+                 smaller page"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}

@@ -1,0 +1,194 @@
+//! How TCP's congestion window opens, and what that costs (`papers/heidemann-model#appendix`, Table V).
+//!
+//! A sender sends what its window allows, stalls until the first acknowledgement returns, sends again: a *period*
+//! is what is sent between two stalls. Not a simulation: no segment is lost, no timer fires, and the window grows
+//! by one segment for each acknowledgement until the path is full, the reply ends, or `ssthresh` is reached.
+
+use std::iter;
+
+use scenario::stack::Acks;
+use wire::{Bytes, Duration};
+
+use crate::Path;
+
+/// What decides how fast the window opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlowStart {
+    /// When the receiver acknowledges.
+    pub acks: Policy,
+    /// `cwnd(1)`, in segments: 2 in the paper, because the ACK of the SYN has opened it by one. 0 counts as 1.
+    pub initial_window: u64,
+    /// Where slow start ends; `None` if nowhere.
+    pub ssthresh: Option<Bytes>,
+}
+
+/// When a receiver acknowledges, as the appendix has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Policy {
+    /// Every segment (`ae`).
+    EverySegment,
+    /// Every second segment, and the odd last one of a period at once (`da`): the upper bound for BSD.
+    Delayed,
+    /// Every second segment, and the odd one with the next period's first (`nda`): the lower bound for BSD.
+    NoDelayed,
+}
+
+/// What is sent between two stalls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period {
+    /// The congestion window at its beginning, in segments: `cwnd(i)`.
+    pub cwnd: u64,
+    /// Segments sent: `segs(i)`.
+    pub segs: u64,
+    /// Segments sent since the connection began: `csegs(i)`.
+    pub csegs: u64,
+}
+
+/// A wait for acknowledgements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// How long the segments before it took to send.
+    pub sending: Duration,
+    /// What of the round trip no segment used: `wastedstalltime(i)`.
+    pub wasted: Duration,
+}
+
+impl SlowStart {
+    /// The stalls in a reply of `reply` bytes, in order; each wastes what is left of the round trip.
+    ///
+    /// The text counts as many as the smallest n with `ss_segs <= csegs(n)`. The tables count one fewer, and
+    /// are right: no stall follows what is sent last.
+    pub fn stalls(&self, path: &Path, reply: Bytes) -> impl Iterator<Item = Stall> {
+        let (path, acks, ss_segs) = (*path, self.acks, self.segments(path, reply));
+        self.periods().take_while(move |period| period.csegs < ss_segs).map(move |period| Stall {
+            sending: path.segments_time(period.segs),
+            wasted: acks.wasted(&path, period.segs),
+        })
+    }
+
+    /// All the time that slow start wastes in a reply: `slowstartdelay`.
+    pub fn delay(&self, path: &Path, reply: Bytes) -> Duration {
+        self.stalls(path, reply).map(|stall| stall.wasted).sum()
+    }
+
+    /// Segments sent before slow start ends: `ss_segs = min(muws, reply / mss, ssthresh)`.
+    pub fn segments(&self, path: &Path, reply: Bytes) -> u64 {
+        let threshold = self.ssthresh.map_or(u64::MAX, |ssthresh| ssthresh.pieces_of(path.mss));
+        path.window_to_fill().min(reply.pieces_of(path.mss)).min(threshold)
+    }
+
+    /// The window after a reply has been sent whole and acknowledged, in segments: what the next reply finds.
+    pub fn window_after(&self, path: &Path, reply: Bytes) -> u64 {
+        let segments = reply.pieces_of(path.mss);
+        let mut windows =
+            self.periods().skip_while(|period| period.csegs < segments).map(|period| period.cwnd);
+        let (_last, after) = (windows.next(), windows.next());
+        after.unwrap_or(u64::MAX)
+    }
+
+    /// Period after period, without end: equations (17) and (18).
+    pub fn periods(&self) -> impl Iterator<Item = Period> {
+        let acks = self.acks;
+        let cwnd = self.initial_window.max(1);
+        let first = (Period { cwnd, segs: cwnd, csegs: cwnd }, 0);
+        iter::successors(Some(first), move |(period, unacked)| {
+            let (new_acks, still_unacked) = acks.answer(period.segs, *unacked);
+            let cwnd = period.cwnd.saturating_add(new_acks);
+            let segs = cwnd.saturating_sub(still_unacked);
+            Some((Period { cwnd, segs, csegs: period.csegs.saturating_add(segs) }, still_unacked))
+        })
+        .map(|(period, _)| period)
+    }
+}
+
+impl Policy {
+    /// `acks(i)` and `unacked(i)` for a period of `segs` segments that found `unacked` waiting.
+    fn answer(self, segs: u64, unacked: u64) -> (u64, u64) {
+        match self {
+            Self::EverySegment => (segs, 0),
+            Self::Delayed => (segs.div_ceil(2), 0),
+            Self::NoDelayed => {
+                let waiting = segs.saturating_add(unacked);
+                // A lone segment (an initial window of 1) is acknowledged by the timer, or nothing would follow.
+                let acks = (waiting / 2).max(1);
+                (acks, waiting.saturating_sub(acks.saturating_mul(2)))
+            }
+        }
+    }
+
+    /// Segments that must arrive before the first acknowledgement leaves: `k`.
+    const fn segments_per_ack(self) -> u64 {
+        match self {
+            Self::EverySegment => 1,
+            Self::Delayed | Self::NoDelayed => 2,
+        }
+    }
+
+    /// `rtt - (segs - k) / bw`, and nothing where the period outlasts the round trip.
+    fn wasted(self, path: &Path, segs: u64) -> Duration {
+        path.rtt - path.segments_time(segs.saturating_sub(self.segments_per_ack()))
+    }
+}
+
+impl From<Acks> for Policy {
+    /// BSD's heartbeat is nearest to the lower bound, as Fig. 3 of the paper shows it; Linux acknowledges every
+    /// segment while a connection is young, and that is when it slow-starts.
+    fn from(acks: Acks) -> Self {
+        match acks {
+            Acks::EverySegment | Acks::QuickThenDelayed => Self::EverySegment,
+            Acks::Delayed => Self::Delayed,
+            Acks::NoDelayed | Acks::Heartbeat => Self::NoDelayed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scenario::Network;
+
+    const EVERY: SlowStart = SlowStart { acks: Policy::EverySegment, initial_window: 2, ssthresh: None };
+    const NO_DELAYED: SlowStart = SlowStart { acks: Policy::NoDelayed, ..EVERY };
+
+    #[test]
+    fn paper_the_trace_of_figure_3_sends_2_3_3_and_6_segments_and_finds_a_window_of_9() {
+        let sent: Vec<u64> = NO_DELAYED.periods().take(4).map(|period| period.segs).collect();
+        assert_eq!(sent, [2, 3, 3, 6]);
+        let measured = Path { mss: Bytes::new(512), ..Path::from(&Network::named("fast-internet").unwrap()) };
+        assert_eq!(NO_DELAYED.window_after(&measured, Bytes::new(6651)), 9);
+    }
+
+    #[test]
+    fn a_reply_that_fits_the_first_window_does_not_stall() {
+        let path = Path::from(&Network::named("direcpc").unwrap());
+        assert_eq!(EVERY.stalls(&path, Bytes::new(1024)).count(), 0);
+        assert_eq!(EVERY.stalls(&path, Bytes::new(1025)).count(), 1);
+        assert_eq!(SlowStart { initial_window: 10, ..EVERY }.stalls(&path, Bytes::new(5120)).count(), 0);
+    }
+
+    #[test]
+    fn a_stall_that_its_segments_fill_wastes_nothing() {
+        let path = Path::from(&Network::named("modem").unwrap());
+        assert_eq!(Policy::EverySegment.wasted(&path, 1), path.rtt);
+        assert_eq!(Policy::EverySegment.wasted(&path, 100), Duration::ZERO);
+    }
+
+    #[test]
+    fn slow_start_ends_at_its_threshold() {
+        let path = Path::from(&Network::named("direcpc").unwrap());
+        let limited = SlowStart { ssthresh: Some(Bytes::new(4096)), ..EVERY };
+        assert_eq!(limited.segments(&path, Bytes::new(102_400)), 8);
+        assert!(limited.delay(&path, Bytes::new(102_400)) < EVERY.delay(&path, Bytes::new(102_400)));
+    }
+
+    #[test]
+    fn every_window_opens_whatever_it_starts_with() {
+        for acks in [Policy::EverySegment, Policy::Delayed, Policy::NoDelayed] {
+            for initial_window in [0, 1, 2, 3, 10, u64::MAX] {
+                let start = SlowStart { acks, initial_window, ssthresh: None };
+                let periods = start.periods().take_while(|period| period.csegs < u64::MAX).count();
+                assert!(periods < 200, "{acks:?} from {initial_window}: {periods}");
+            }
+        }
+    }
+}
