@@ -74,10 +74,16 @@ mod tests {
     use super::*;
     use crate::slow_start::Policy;
     use scenario::Network;
+    use scenario::stack::Growth;
     use wire::Duration;
 
     const PAPER: Datagram = Datagram { limit: Bytes::new(1460), response_head: Bytes::new(226) };
-    const START: SlowStart = SlowStart { acks: Policy::EverySegment, initial_window: 2, ssthresh: None };
+    const START: SlowStart = SlowStart {
+        acks: Policy::EverySegment,
+        growth: Growth::PerAcknowledgement,
+        initial_window: 2,
+        ssthresh: None,
+    };
 
     fn exchange(reply: u64) -> Exchange {
         Exchange { request: Bytes::new(256), processing: Duration::ZERO, reply: Bytes::new(reply) }

@@ -156,6 +156,7 @@ fn slow_start(stack: &Stack, assumptions: &Assumptions) -> SlowStart {
         name: _,
         initial_window,
         acks,
+        growth,
         congestion,
         idle: _,
         nagle: _,
@@ -166,6 +167,7 @@ fn slow_start(stack: &Stack, assumptions: &Assumptions) -> SlowStart {
     } = stack;
     SlowStart {
         acks: assumptions.acks.unwrap_or(*acks).into(),
+        growth: *growth,
         initial_window: u64::from(*initial_window),
         ssthresh: match congestion {
             // "ssthresh, initialized to 64 kB" (appendix).

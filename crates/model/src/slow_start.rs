@@ -2,11 +2,11 @@
 //!
 //! A sender sends what its window allows, stalls until the first acknowledgement returns, sends again: a *period*
 //! is what is sent between two stalls. Not a simulation: no segment is lost, no timer fires, and the window grows
-//! by one segment for each acknowledgement until the path is full, the reply ends, or `ssthresh` is reached.
+//! with each acknowledgement until the path is full, the reply ends, or `ssthresh` is reached.
 
 use std::iter;
 
-use scenario::stack::Acks;
+use scenario::stack::{Acks, Growth};
 use wire::{Bytes, Duration};
 
 use crate::Path;
@@ -16,6 +16,8 @@ use crate::Path;
 pub struct SlowStart {
     /// When the receiver acknowledges.
     pub acks: Policy,
+    /// How far an acknowledgement opens the window: by one segment in the paper.
+    pub growth: Growth,
     /// `cwnd(1)`, in segments: 2 in the paper, because the ACK of the SYN has opened it by one. 0 counts as 1.
     pub initial_window: u64,
     /// Where slow start ends; `None` if nowhere.
@@ -88,12 +90,16 @@ impl SlowStart {
 
     /// Period after period, without end: equations (17) and (18).
     pub fn periods(&self) -> impl Iterator<Item = Period> {
-        let acks = self.acks;
+        let (policy, growth) = (self.acks, self.growth);
         let cwnd = self.initial_window.max(1);
         let first = (Period { cwnd, segs: cwnd, csegs: cwnd }, 0);
         iter::successors(Some(first), move |(period, unacked)| {
-            let (new_acks, still_unacked) = acks.answer(period.segs, *unacked);
-            let cwnd = period.cwnd.saturating_add(new_acks);
+            let (acks, still_unacked) = policy.answer(period.segs, *unacked);
+            let opened = match growth {
+                Growth::PerAcknowledgement => acks,
+                Growth::PerSegment => period.segs.saturating_add(*unacked).saturating_sub(still_unacked),
+            };
+            let cwnd = period.cwnd.saturating_add(opened);
             let segs = cwnd.saturating_sub(still_unacked);
             Some((Period { cwnd, segs, csegs: period.csegs.saturating_add(segs) }, still_unacked))
         })
@@ -147,7 +153,12 @@ mod tests {
     use super::*;
     use scenario::Network;
 
-    const EVERY: SlowStart = SlowStart { acks: Policy::EverySegment, initial_window: 2, ssthresh: None };
+    const EVERY: SlowStart = SlowStart {
+        acks: Policy::EverySegment,
+        growth: Growth::PerAcknowledgement,
+        initial_window: 2,
+        ssthresh: None,
+    };
     const NO_DELAYED: SlowStart = SlowStart { acks: Policy::NoDelayed, ..EVERY };
 
     #[test]
@@ -156,6 +167,13 @@ mod tests {
         assert_eq!(sent, [2, 3, 3, 6]);
         let measured = Path { mss: Bytes::new(512), ..Path::from(&Network::named("fast-internet").unwrap()) };
         assert_eq!(NO_DELAYED.window_after(&measured, Bytes::new(6651)), 9);
+    }
+
+    #[test]
+    fn a_window_that_grows_by_what_is_acknowledged_doubles_whoever_delays() {
+        let linux = SlowStart { growth: Growth::PerSegment, ..NO_DELAYED };
+        let sent: Vec<u64> = linux.periods().take(4).map(|period| period.segs).collect();
+        assert_eq!(sent, [2, 4, 8, 16]);
     }
 
     #[test]
@@ -185,7 +203,7 @@ mod tests {
     fn every_window_opens_whatever_it_starts_with() {
         for acks in [Policy::EverySegment, Policy::Delayed, Policy::NoDelayed] {
             for initial_window in [0, 1, 2, 3, 10, u64::MAX] {
-                let start = SlowStart { acks, initial_window, ssthresh: None };
+                let start = SlowStart { acks, initial_window, ..EVERY };
                 let periods = start.periods().take_while(|period| period.csegs < u64::MAX).count();
                 assert!(periods < 200, "{acks:?} from {initial_window}: {periods}");
             }

@@ -173,8 +173,10 @@ fn waits_of(start: Duration, transaction: &Transaction) -> Vec<Wait> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::slow_start::Policy;
     use crate::{minimum, tcp};
     use scenario::Network;
+    use scenario::stack::Growth;
 
     const EXCHANGE: Exchange =
         Exchange { request: Bytes::new(256), processing: Duration::ZERO, reply: Bytes::new(6651) };
@@ -193,8 +195,12 @@ mod tests {
     #[test]
     fn the_waits_and_the_work_and_one_round_trip_are_all_of_it() {
         let path = Path::from(&Network::named("fast-internet").unwrap());
-        let start =
-            SlowStart { acks: crate::slow_start::Policy::EverySegment, initial_window: 2, ssthresh: None };
+        let start = SlowStart {
+            acks: Policy::EverySegment,
+            growth: Growth::PerAcknowledgement,
+            initial_window: 2,
+            ssthresh: None,
+        };
         let series = Series::independent(vec![tcp::transaction(&path, &start, &EXCHANGE); 3]);
         let waits = series.stalls();
         let lost: Duration = waits.iter().map(|wait| wait.lost).sum();
