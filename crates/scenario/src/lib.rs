@@ -10,6 +10,7 @@
 //! | [`page`] | the objects of a page and their sizes; the papers' pages by name |
 //! | [`protocol`] | how the page is fetched |
 //! | [`stack`] | how TCP behaves at both ends |
+//! | [`value`] | the values of flags and TOML keys, exactly |
 //!
 //! What it is not: it runs nothing, reads no file and prints nothing. What TOML looks like stays in its own
 //! module; the values here know no format.
@@ -19,6 +20,7 @@ pub mod network;
 pub mod page;
 pub mod protocol;
 pub mod stack;
+pub mod value;
 
 pub use network::Network;
 pub use page::{Object, Page};

@@ -51,7 +51,7 @@ const LONGEST_COMPARED: usize = 64;
 
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown {} `{}`", self.kind, self.given.escape_debug())?;
+        write!(f, "unknown {} {}", self.kind, Quoted(&self.given))?;
         match self.nearest() {
             Some(nearest) => write!(f, "; did you mean `{nearest}`?")?,
             None => f.write_str(".")?,
@@ -61,6 +61,20 @@ impl fmt::Display for Unknown {
 }
 
 impl std::error::Error for Unknown {}
+
+/// What a user gave, as a sentence shows it: between back quotes, control characters escaped, cut after 60.
+#[derive(Clone, Copy, Debug)]
+pub struct Quoted<'a>(pub &'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(text) = self;
+        match text.char_indices().nth(60) {
+            Some((cut, _)) => write!(f, "`{}...`", text[..cut].escape_debug()),
+            None => write!(f, "`{}`", text.escape_debug()),
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -57,6 +57,11 @@ impl Protocol {
         self.listing().name
     }
 
+    /// What each name stands for, in the order of [`Protocol::ALL`].
+    pub fn listings() -> Vec<Listing> {
+        Self::ALL.map(Self::listing).into()
+    }
+
     /// What the name stands for, and where it is specified.
     pub const fn listing(self) -> Listing {
         let (name, description, source) = match self {

@@ -18,7 +18,7 @@ impl Network {
             .iter()
             .find(|entry| entry.listing.name == name)
             .map(Entry::network)
-            .ok_or_else(|| Unknown::new("network", name, Self::listings().map(|listing| listing.name)))
+            .ok_or_else(|| Unknown::new("network", name, CATALOGUE.iter().map(|entry| entry.listing.name)))
     }
 
     /// The ten networks of the papers' tables III, IV and VI, in their order; `--network all`.
@@ -32,8 +32,8 @@ impl Network {
     }
 
     /// What each name stands for, in the order of [`Network::all`].
-    pub fn listings() -> impl Iterator<Item = Listing> {
-        CATALOGUE.iter().map(|entry| entry.listing)
+    pub fn listings() -> Vec<Listing> {
+        CATALOGUE.iter().map(|entry| entry.listing).collect()
     }
 }
 

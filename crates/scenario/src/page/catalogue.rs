@@ -16,7 +16,7 @@ impl Page {
             .iter()
             .find(|entry| entry.listing.name == name)
             .map(Entry::page)
-            .ok_or_else(|| Unknown::new("page", name, Self::listings().map(|listing| listing.name)))
+            .ok_or_else(|| Unknown::new("page", name, CATALOGUE.iter().map(|entry| entry.listing.name)))
     }
 
     /// The six workloads of the papers' tables III, IV and VI, in their order; `--page all`.
@@ -30,8 +30,8 @@ impl Page {
     }
 
     /// What each name stands for, in the order of [`Page::all`].
-    pub fn listings() -> impl Iterator<Item = Listing> {
-        CATALOGUE.iter().map(|entry| entry.listing)
+    pub fn listings() -> Vec<Listing> {
+        CATALOGUE.iter().map(|entry| entry.listing).collect()
     }
 }
 

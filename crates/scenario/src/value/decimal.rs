@@ -1,0 +1,109 @@
+//! Decimal numbers as people write them, and the unit after them, exactly.
+//!
+//! Not floating point, and no exponents: `1e3` is refused like any other slip.
+
+/// `digits / 10^scale`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Decimal {
+    digits: u128,
+    scale: u32,
+}
+
+/// Why a text does not begin with a number that can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotDecimal {
+    /// No digits, or a sign, or two points.
+    Malformed,
+    /// More than any quantity here can be.
+    Huge,
+}
+
+/// No quantity here reaches 10^19 in any unit.
+const MOST_DIGITS: usize = 19;
+/// No quantity here is finer. With this bound, what overflows 128 bits is above 64 bits in its smallest unit, too.
+const MOST_DECIMALS: u32 = 18;
+
+impl Decimal {
+    /// The number at the start of `text` and what follows it, without the space between.
+    pub(super) fn split(text: &str) -> Result<(Self, &str), NotDecimal> {
+        let text = text.trim();
+        let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let (whole, fraction) = match number.split_once('.') {
+            Some((_, fraction)) if fraction.is_empty() || fraction.contains('.') => {
+                return Err(NotDecimal::Malformed);
+            }
+            Some(parts) => parts,
+            None => (number, ""),
+        };
+        if whole.is_empty() {
+            return Err(NotDecimal::Malformed);
+        }
+        let (whole, fraction) = (whole.trim_start_matches('0'), fraction.trim_end_matches('0'));
+        if whole.len() > MOST_DIGITS {
+            return Err(NotDecimal::Huge);
+        }
+        let scale = match u32::try_from(fraction.len()) {
+            Ok(scale @ 0..=MOST_DECIMALS) => scale,
+            Ok(_) | Err(_) => return Err(NotDecimal::Malformed),
+        };
+        let digits = whole
+            .bytes()
+            .chain(fraction.bytes())
+            .fold(0_u128, |digits, byte| digits * 10 + u128::from(byte - b'0'));
+        Ok((Self { digits, scale }, unit.trim_start()))
+    }
+
+    /// The number times `factor`, to the nearest whole number, halves up; `None` above 64 bits.
+    pub(super) fn times(self, factor: u128) -> Option<u64> {
+        let Self { digits, scale } = self;
+        let scaled = digits.checked_mul(factor)?;
+        let divisor = 10_u128.pow(scale);
+        let (whole, rest) = (scaled / divisor, scaled % divisor);
+        u64::try_from(whole + u128::from(rest >= divisor.div_ceil(2))).ok()
+    }
+
+    /// Whether nothing follows the point.
+    pub(super) const fn is_whole(self) -> bool {
+        self.scale == 0
+    }
+
+    /// Whether it is nothing at all.
+    pub(super) const fn is_zero(self) -> bool {
+        self.digits == 0
+    }
+
+    /// The number over 100, as the nearest floating-point number.
+    pub(super) fn percent(self) -> f64 {
+        let Self { digits, scale } = self;
+        format!("{digits}e-{}", scale + 2).parse().expect("digits with an exponent are a number")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(text: &str, factor: u128) -> Option<u64> {
+        Decimal::split(text).unwrap().0.times(factor)
+    }
+
+    #[test]
+    fn a_number_ends_where_its_unit_begins() {
+        assert_eq!(Decimal::split(" 1.50 ms "), Ok((Decimal { digits: 15, scale: 1 }, "ms")));
+        assert_eq!(Decimal::split("007"), Ok((Decimal { digits: 7, scale: 0 }, "")));
+        for malformed in ["", "ms", ".5s", "5.s", "1.2.3s", "-1s", "+1s", "0.0000000000000000001s"] {
+            assert_eq!(Decimal::split(malformed), Err(NotDecimal::Malformed), "{malformed}");
+        }
+        assert_eq!(Decimal::split("10000000000000000000ms"), Err(NotDecimal::Huge));
+    }
+
+    #[test]
+    fn scaling_is_exact_and_rounds_halves_up() {
+        assert_eq!(times("1.02", 1_000 << 20), Some(1_069_547_520));
+        assert_eq!(times("2.5", 1), Some(3));
+        assert_eq!(times("2.4999", 1), Some(2));
+        assert_eq!(times("1844674407370955161.5", 10), Some(u64::MAX));
+        assert_eq!(times("1844674407370955161.6", 10), None);
+    }
+}

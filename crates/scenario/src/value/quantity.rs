@@ -1,0 +1,321 @@
+//! Quantities with units, each with its range.
+//!
+//! Rates are as tc(8) writes them: `kbit`, `mbit`, `gbit` are powers of ten, `kibit`, `mibit`, `gibit` powers of
+//! two, `bps` and its kin are bytes per second. Sizes are as tc(8) and the papers write them: `kb` and `kib` are
+//! both 1024 bytes. Letters may be of either case.
+
+use wire::{Bytes, Duration, Probability, Rate};
+
+use super::ValueError;
+use super::decimal::{Decimal, NotDecimal};
+
+/// A span of time, from 0 to 1 hour: `89ms`, `1.5s`, `200us`, `7ns`, `1min`.
+///
+/// # Errors
+/// What is no such span, or longer.
+pub fn duration(text: &str) -> Result<Duration, ValueError> {
+    DURATION.read(text).map(Duration::from_nanos)
+}
+
+/// A sending rate, from 1 bit/s to 1 Tbit/s: `1.02mibit`, `28800bit`, `10mbit`, `130kbps`; a bare number is in
+/// bits per second.
+///
+/// # Errors
+/// What is no such rate, or slower or faster.
+pub fn rate(text: &str) -> Result<Rate, ValueError> {
+    let millibits = RATE.read(text)?;
+    Ok(Rate::from_millibits_per_second(millibits).expect("the range begins above zero"))
+}
+
+/// The size of an object, from 1 byte to 1 TiB: `5120`, `5kib`, `100kb`.
+///
+/// # Errors
+/// What is no such size, or out of that range.
+pub fn object_size(text: &str) -> Result<Bytes, ValueError> {
+    OBJECT_SIZE.read(text).map(Bytes::new)
+}
+
+/// The size of a request, head and all, from 1 byte to 64 KiB.
+///
+/// # Errors
+/// What is no such size, or out of that range.
+pub fn request_size(text: &str) -> Result<Bytes, ValueError> {
+    REQUEST_SIZE.read(text).map(Bytes::new)
+}
+
+/// The payload of the largest segment, from 1 to 65495 bytes: an IPv4 packet holds 65535, headers take 40.
+///
+/// # Errors
+/// What is no such size, or out of that range.
+pub fn mss(text: &str) -> Result<Bytes, ValueError> {
+    MSS.read(text).map(Bytes::new)
+}
+
+/// The largest packet, from 41 to 65535 bytes.
+///
+/// # Errors
+/// What is no such size, or out of that range.
+pub fn mtu(text: &str) -> Result<Bytes, ValueError> {
+    MTU.read(text).map(Bytes::new)
+}
+
+/// How often to run, from 1 to 100000.
+///
+/// # Errors
+/// What is no such number, or out of that range.
+pub fn runs(text: &str) -> Result<u32, ValueError> {
+    RUNS.read(text).map(|runs| u32::try_from(runs).expect("the range ends below 2^32"))
+}
+
+/// Connections open at once, from 1 to 1000.
+///
+/// # Errors
+/// What is no such number, or out of that range.
+pub fn parallel(text: &str) -> Result<u16, ValueError> {
+    PARALLEL.read(text).map(|parallel| u16::try_from(parallel).expect("the range ends below 2^16"))
+}
+
+/// Any number of 64 bits.
+///
+/// # Errors
+/// What is no such number.
+pub fn seed(text: &str) -> Result<wire::Seed, ValueError> {
+    let given = || text.to_owned();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let (least, most) = ("0", "18446744073709551615");
+        let out_of_range = |_| ValueError::OutOfRange { what: "a seed", given: given(), least, most };
+        text.parse().map(wire::Seed::new).map_err(out_of_range)
+    } else {
+        Err(ValueError::NotA { what: "a seed", given: given(), give: "a whole number, such as 1" })
+    }
+}
+
+/// A share, from 0% to 100%: `0.1%`.
+///
+/// # Errors
+/// What is no such share, or above 100%.
+pub fn probability(text: &str) -> Result<Probability, ValueError> {
+    let what = "a probability";
+    match Decimal::split(text) {
+        Ok((number, "%")) => Probability::new(number.percent()).ok_or(NotDecimal::Huge),
+        Ok(_) => Err(NotDecimal::Malformed),
+        Err(not_decimal) => Err(not_decimal),
+    }
+    .map_err(|not_decimal| match not_decimal {
+        NotDecimal::Malformed => {
+            ValueError::NotA { what, given: text.to_owned(), give: "a percentage, such as 0.1%" }
+        }
+        NotDecimal::Huge => {
+            ValueError::OutOfRange { what, given: text.to_owned(), least: "0%", most: "100%" }
+        }
+    })
+}
+
+/// How a quantity is written, and how small and large it may be, in its smallest unit.
+struct Quantity {
+    what: &'static str,
+    give: &'static str,
+    /// Names of units, and how many of the smallest each is.
+    units: &'static [(&'static str, u128)],
+    least: (u64, &'static str),
+    most: (u64, &'static str),
+}
+
+impl Quantity {
+    fn read(&self, text: &str) -> Result<u64, ValueError> {
+        let Self { what, give, units, least, most } = *self;
+        let not_a = || ValueError::NotA { what, given: text.to_owned(), give };
+        let out_of_range =
+            || ValueError::OutOfRange { what, given: text.to_owned(), least: least.1, most: most.1 };
+        let (number, unit) = Decimal::split(text).map_err(|not_decimal| match not_decimal {
+            NotDecimal::Malformed => not_a(),
+            NotDecimal::Huge => out_of_range(),
+        })?;
+        let factor = match units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)) {
+            Some((_, factor)) => *factor,
+            // Nothing needs no unit.
+            None if unit.is_empty() && number.is_zero() && least.0 == 0 => 1,
+            None => return Err(not_a()),
+        };
+        if factor == 1 && !number.is_whole() {
+            return Err(not_a());
+        }
+        number
+            .times(factor)
+            .filter(|smallest_units| (least.0..=most.0).contains(smallest_units))
+            .ok_or_else(out_of_range)
+    }
+}
+
+const MINUTE: u128 = 60 * 1_000_000_000;
+
+const DURATION: Quantity = Quantity {
+    what: "a duration",
+    give: "a number and a unit, such as 89ms, 1.5s or 200us",
+    units: &[
+        ("ns", 1),
+        ("us", 1_000),
+        ("µs", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("min", MINUTE),
+        ("h", 60 * MINUTE),
+    ],
+    least: (0, "0ms"),
+    most: (3_600_000_000_000, "1h"),
+};
+
+/// In thousandths of a bit per second.
+const RATE: Quantity = Quantity {
+    what: "a rate",
+    give: "a number and a unit, such as 10mbit, 1.02mibit or 28800bit",
+    units: &[
+        ("", 1_000),
+        ("bit", 1_000),
+        ("kbit", 1_000_000),
+        ("mbit", 1_000_000_000),
+        ("gbit", 1_000_000_000_000),
+        ("tbit", 1_000_000_000_000_000),
+        ("kibit", 1_000 << 10),
+        ("mibit", 1_000 << 20),
+        ("gibit", 1_000 << 30),
+        ("tibit", 1_000 << 40),
+        ("bps", 8_000),
+        ("kbps", 8_000_000),
+        ("mbps", 8_000_000_000),
+        ("gbps", 8_000_000_000_000),
+        ("tbps", 8_000_000_000_000_000),
+        ("kibps", 8_000 << 10),
+        ("mibps", 8_000 << 20),
+        ("gibps", 8_000 << 30),
+        ("tibps", 8_000 << 40),
+    ],
+    least: (1_000, "1bit"),
+    most: (1_000_000_000_000_000, "1tbit"),
+};
+
+const SIZE_UNITS: &[(&str, u128)] = &[
+    ("", 1),
+    ("b", 1),
+    ("k", 1 << 10),
+    ("kb", 1 << 10),
+    ("kib", 1 << 10),
+    ("m", 1 << 20),
+    ("mb", 1 << 20),
+    ("mib", 1 << 20),
+    ("g", 1 << 30),
+    ("gb", 1 << 30),
+    ("gib", 1 << 30),
+    ("t", 1 << 40),
+    ("tb", 1 << 40),
+    ("tib", 1 << 40),
+];
+const SIZE_GIVE: &str = "a number of bytes, such as 5120, 5kib or 100kb (1024 bytes each)";
+
+const OBJECT_SIZE: Quantity = Quantity {
+    what: "the size of an object",
+    give: SIZE_GIVE,
+    units: SIZE_UNITS,
+    least: (1, "1"),
+    most: (1 << 40, "1tib"),
+};
+
+const REQUEST_SIZE: Quantity = Quantity {
+    what: "the size of a request",
+    give: SIZE_GIVE,
+    units: SIZE_UNITS,
+    least: (1, "1"),
+    most: (64 << 10, "64kib"),
+};
+
+const MSS: Quantity = Quantity {
+    what: "a segment size",
+    give: "a number of bytes, such as 512 or 1460",
+    units: SIZE_UNITS,
+    least: (1, "1"),
+    most: (65_495, "65495 (a packet holds 65535, headers take 40)"),
+};
+
+const MTU: Quantity = Quantity {
+    what: "a packet size",
+    give: "a number of bytes, such as 576 or 1500",
+    units: SIZE_UNITS,
+    least: (41, "41"),
+    most: (65_535, "65535"),
+};
+
+const RUNS: Quantity = Quantity {
+    what: "a number of runs",
+    give: "a whole number, such as 20",
+    units: &[("", 1)],
+    least: (1, "1"),
+    most: (100_000, "100000"),
+};
+
+const PARALLEL: Quantity = Quantity {
+    what: "a number of connections",
+    give: "a whole number, such as 4",
+    units: &[("", 1)],
+    least: (1, "1"),
+    most: (1_000, "1000"),
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paper_1_02_mibit_is_not_what_a_float_makes_of_it() {
+        assert_eq!(rate("1.02mibit").unwrap().millibits_per_second(), 1_069_547_520);
+        assert_eq!(rate("0.734Mibit").unwrap().millibits_per_second(), 769_654_784);
+        assert_eq!(rate("130kibps"), rate("1064960"));
+        assert_eq!(rate("10mbit"), rate("10000000bit"));
+    }
+
+    #[test]
+    fn every_way_to_write_a_duration_means_the_same() {
+        for same in ["89ms", "0.089s", "89000us", "89000 µs", "89000000ns", " 89 MS "] {
+            assert_eq!(duration(same), Ok(Duration::from_millis(89)), "{same}");
+        }
+        assert_eq!(duration("0"), Ok(Duration::ZERO));
+        assert_eq!(duration("1h"), duration("60min"));
+        assert_eq!(duration("1ns"), Ok(Duration::from_nanos(1)));
+    }
+
+    #[test]
+    fn every_way_to_write_a_size_means_the_same() {
+        for same in ["5120", "5kib", "5KB", "5k", "5120 B", "0.0048828125mib"] {
+            assert_eq!(object_size(same), Ok(Bytes::new(5120)), "{same}");
+        }
+    }
+
+    #[test]
+    fn what_is_printed_can_be_read() {
+        for text in ["133ms", "1.5s", "20us", "7ns", "0ms", "3.7ms"] {
+            assert_eq!(duration(text).unwrap().to_string(), text);
+        }
+        for text in ["100mibit", "28800bit", "29491.2bit", "10mbit"] {
+            assert_eq!(rate(text).unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn the_ends_of_every_range_are_in_it_and_one_more_is_not() {
+        assert!(rate("1bit").is_ok() && rate("0.999bit").is_err() && rate("0").is_err());
+        assert!(rate("1tbit").is_ok() && rate("1000000000001bit").is_err());
+        assert!(duration("3600s").is_ok() && duration("3600000000001ns").is_err());
+        assert!(
+            object_size("1tib").is_ok() && object_size("1099511627777").is_err() && object_size("0").is_err()
+        );
+        assert!(mss("65495").is_ok() && mss("65496").is_err() && mss("0").is_err());
+        assert!(runs("100000").is_ok() && runs("100001").is_err() && runs("0").is_err());
+        assert!(parallel("1000").is_ok() && parallel("1001").is_err() && parallel("0").is_err());
+        assert!(seed("18446744073709551615").is_ok() && seed("18446744073709551616").is_err());
+        assert!(probability("100%").is_ok() && probability("100.1%").is_err());
+    }
+
+    #[test]
+    fn half_of_what_cannot_be_halved_is_refused() {
+        assert!(runs("1.5").is_err() && object_size("1.5").is_err() && duration("0.5ns").is_err());
+    }
+}
