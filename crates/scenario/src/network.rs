@@ -1,27 +1,96 @@
 //! The path between client and server.
 //!
-//! Not the emulated link: an engine makes that from a network. The rate counts payload, as the papers measured
-//! it (`papers/heidemann-model#table-2`: "our segment sizes already account for link-level headers"). The
-//! papers' thirteen networks by name are in [`catalogue`].
+//! Not the emulated link: an engine makes that from what [`Network::links`] gives. Rates count payload, as the
+//! papers measured them (`papers/heidemann-model#table-2`: "our segment sizes already account for link-level
+//! headers").
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `catalogue` | the papers' thirteen networks by name |
+//! | [`changes`] | what a user says about a path: a network of one's own, or a named one with some of it changed |
 
 mod catalogue;
+pub mod changes;
 
-use wire::{Bytes, Duration, Rate};
+use std::fmt;
+
+use wire::link::{Config, ConfigError, Jitter, Loss, QueueLimit, Reordering};
+use wire::{Bytes, Duration, Probability, Rate};
+
+pub use changes::Changes;
 
 /// A path: what the model needs, and what the emulated link is made from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
-    /// Lower-case with hyphens; `custom` for one given by flags.
+    /// Lower-case letters, digits and hyphens; `custom` for one given by flags. A named network with something
+    /// changed says so: `fast-internet+rtt=133ms`.
     pub name: String,
-    /// There and back, without the time it takes to send anything.
+    /// There and back, without the time it takes to send anything; at most [`Network::RTT_MOST`].
     pub rtt: Duration,
-    /// Payload bits per second, the same in both directions.
+    /// Payload bits per second towards the client, and towards the server unless `rate_up` says otherwise; from
+    /// 1 bit/s to 1 Tbit/s.
     pub rate: Rate,
-    /// The largest segment's payload.
+    /// Payload bits per second towards the server, where that differs.
+    pub rate_up: Option<Rate>,
+    /// The part of `rtt` that is spent towards the server; half of it where that is not told.
+    pub delay_up: Option<Duration>,
+    /// The largest segment's payload; from 1 byte to [`Network::MSS_MOST`].
     pub mss: Bytes,
+    /// The largest packet, where segments do not fill it.
+    pub mtu: Option<Bytes>,
+    /// What befalls packets from the client to the server.
+    pub up: Direction,
+    /// What befalls packets from the server to the client.
+    pub down: Direction,
 }
 
+/// What befalls packets one way, beyond rate and delay. The default is nothing: no loss, and a queue without
+/// limit, since the papers' model knows neither.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Direction {
+    /// How much may wait for the link.
+    pub queue: QueueLimit,
+    /// Which packets never arrive.
+    pub loss: Loss,
+    /// Delay that varies.
+    pub jitter: Option<Jitter>,
+    /// Packets that fall behind others.
+    pub reordering: Option<Reordering>,
+    /// How likely a packet arrives twice.
+    pub duplication: Probability,
+}
+
+/// Both directions of the emulated link that stands for a network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Links {
+    /// From the client to the server.
+    pub up: Config,
+    /// From the server to the client.
+    pub down: Config,
+}
+
+/// IPv4's header and TCP's without options, 20 bytes each (RFC 791, RFC 9293).
+const HEADERS: u16 = 40;
+/// The largest IPv4 packet (RFC 791).
+const PACKET_MOST: Bytes = Bytes::new(65_535);
+
 impl Network {
+    /// One hour.
+    pub const RTT_MOST: Duration = Duration::from_secs(3_600);
+    /// What an IPv4 packet of 65,535 bytes holds beside its headers.
+    pub const MSS_MOST: Bytes = Bytes::new(65_495);
+
+    /// A path with nothing but these: the same rate both ways, no loss, a queue without limit.
+    pub fn new(name: String, rtt: Duration, rate: Rate, mss: Bytes) -> Self {
+        let (up, down) = (Direction::default(), Direction::default());
+        Self { name, rtt, rate, rate_up: None, delay_up: None, mss, mtu: None, up, down }
+    }
+
+    /// The largest packet: what was given, or a full segment with its headers.
+    pub fn mtu(&self) -> Bytes {
+        self.mtu.unwrap_or(self.mss + Bytes::new(u64::from(HEADERS)))
+    }
+
     /// The time to send one full segment (`stt` in `papers/heidemann-model#table-2`), seconds.
     pub fn segment_time_s(&self) -> f64 {
         self.mss.as_f64() * 8.0 / self.rate.bits_per_second_f64()
@@ -33,5 +102,178 @@ impl Network {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let segments = (self.rtt.as_secs_f64() / self.segment_time_s()).ceil() as u64;
         segments
+    }
+
+    /// The emulated link: headers take no time on it, since rates count payload.
+    ///
+    /// The 12 bytes of a stack's timestamps do: they are sent instead of payload, as they would be on the path
+    /// that was measured.
+    pub fn links(&self) -> Links {
+        let delay_up = self.delay_up.unwrap_or(self.rtt / 2);
+        Links {
+            up: self.up.link(self.rate_up.unwrap_or(self.rate), delay_up),
+            down: self.down.link(self.rate, self.rtt - delay_up),
+        }
+    }
+
+    /// Whether there can be such a path.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, and how to mend it.
+    pub fn check(&self) -> Result<(), NetworkError> {
+        let Self { name, rtt, rate, rate_up, delay_up, mss, mtu, up: _, down: _ } = self;
+        if name.is_empty() || name.len() > NAME_LONGEST {
+            return Err(NetworkError::Name(name.clone()));
+        }
+        if *rtt > Self::RTT_MOST {
+            return Err(NetworkError::Rtt(*rtt));
+        }
+        if let Some(slow_or_fast) =
+            [Some(*rate), *rate_up].into_iter().flatten().find(|rate| !is_usable(*rate))
+        {
+            return Err(NetworkError::Rate(slow_or_fast));
+        }
+        if let Some(delay_up) = delay_up.filter(|delay_up| delay_up > rtt) {
+            return Err(NetworkError::DelayUp { delay_up, rtt: *rtt });
+        }
+        if *mss == Bytes::ZERO || *mss > Self::MSS_MOST {
+            return Err(NetworkError::Mss(*mss));
+        }
+        if let Some(mtu) =
+            mtu.filter(|mtu| *mtu > PACKET_MOST || *mtu < *mss + Bytes::new(u64::from(HEADERS)))
+        {
+            return Err(NetworkError::Mtu { mss: *mss, mtu });
+        }
+        let Links { up, down } = self.links();
+        up.check().and(down.check()).map_err(NetworkError::Link)
+    }
+}
+
+impl Direction {
+    fn link(&self, rate: Rate, delay: Duration) -> Config {
+        let Self { queue, loss, jitter, reordering, duplication } = self;
+        Config {
+            rate: Some(rate),
+            framing: -i32::from(HEADERS),
+            queue: *queue,
+            delay,
+            jitter: *jitter,
+            loss: loss.clone(),
+            reordering: *reordering,
+            duplication: *duplication,
+        }
+    }
+}
+
+/// Long enough for a name with everything about it changed.
+const NAME_LONGEST: usize = 1_000;
+
+/// From 1 bit/s to 1 Tbit/s.
+fn is_usable(rate: Rate) -> bool {
+    (1_000..=1_000_000_000_000_000).contains(&rate.millibits_per_second())
+}
+
+/// Why there can be no such path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NetworkError {
+    /// No name, or a very long one.
+    Name(String),
+    /// Above an hour.
+    Rtt(Duration),
+    /// Below 1 bit/s or above 1 Tbit/s.
+    Rate(Rate),
+    /// More delay one way than there and back.
+    DelayUp {
+        /// Towards the server.
+        delay_up: Duration,
+        /// There and back.
+        rtt: Duration,
+    },
+    /// Nothing, or more than an IPv4 packet holds.
+    Mss(Bytes),
+    /// A packet that a full segment does not fit, or larger than IPv4 knows.
+    Mtu {
+        /// The segment's payload.
+        mss: Bytes,
+        /// The packet.
+        mtu: Bytes,
+    },
+    /// What the emulated link refuses.
+    Link(ConfigError),
+}
+
+impl fmt::Display for NetworkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => {
+                write!(f, "a network's name has 1 to {NAME_LONGEST} letters, not {}; shorten it", name.len())
+            }
+            Self::Rtt(rtt) => write!(f, "a round trip of {rtt} is too long; give 0ms to 1h"),
+            Self::Rate(rate) => write!(f, "a rate of {rate} is out of range; give 1bit to 1tbit"),
+            Self::DelayUp { delay_up, rtt } => write!(
+                f,
+                "a delay of {delay_up} towards the server is more than the whole round trip of {rtt}; give at most that"
+            ),
+            Self::Mss(mss) => write!(f, "a segment of {mss} is out of range; give 1 to 65495 bytes"),
+            Self::Mtu { mss, mtu } => write!(
+                f,
+                "a packet of {mtu} cannot carry a segment of {mss} and {HEADERS} of headers; give a smaller mss, or an \
+                 mtu of {} to 65535",
+                mss.get() + u64::from(HEADERS)
+            ),
+            Self::Link(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NetworkError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn modem() -> Network {
+        Network::named("modem").unwrap()
+    }
+
+    #[test]
+    fn a_link_takes_half_the_round_trip_each_way_unless_told_and_headers_are_free() {
+        let odd = Network { rtt: Duration::from_nanos(7), ..modem() };
+        let Links { up, down } = odd.links();
+        assert_eq!((up.delay, down.delay), (Duration::from_nanos(3), Duration::from_nanos(4)));
+        assert_eq!((up.framing, down.framing), (-40, -40));
+        assert_eq!((up.rate, down.rate), (Some(odd.rate), Some(odd.rate)));
+
+        let satellite = Network {
+            rate_up: Rate::from_bits_per_second(28_800),
+            delay_up: Some(Duration::from_millis(100)),
+            ..Network::named("direcpc").unwrap()
+        };
+        let Links { up, down } = satellite.links();
+        assert_eq!((up.delay, down.delay), (Duration::from_millis(100), Duration::from_millis(400)));
+        assert_eq!((up.rate, down.rate), (satellite.rate_up, Some(satellite.rate)));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let refused = [
+            Network { name: String::new(), ..modem() },
+            Network { rtt: Duration::from_secs(3_601), ..modem() },
+            Network { rate_up: Rate::from_millibits_per_second(999), ..modem() },
+            Network { delay_up: Some(Duration::from_millis(251)), ..modem() },
+            Network { mss: Bytes::ZERO, ..modem() },
+            Network { mss: Bytes::new(65_496), ..modem() },
+            Network { mtu: Some(Bytes::new(551)), ..modem() },
+            Network { up: Direction { loss: Loss::Exactly([0].into()), ..Direction::default() }, ..modem() },
+        ];
+        assert!(refused.iter().all(|network| network.check().is_err()));
+        assert!(Network::all().iter().all(|network| network.check().is_ok()));
+        assert_eq!(Network { mtu: Some(Bytes::new(552)), ..modem() }.check(), Ok(()));
+    }
+
+    #[test]
+    fn a_packet_is_a_full_segment_with_its_headers_unless_told() {
+        assert_eq!(modem().mtu(), Bytes::new(552));
+        assert_eq!(Network { mtu: Some(Bytes::new(1500)), ..modem() }.mtu(), Bytes::new(1500));
     }
 }

@@ -58,8 +58,8 @@ impl Protocol {
     }
 
     /// What each name stands for, in the order of [`Protocol::ALL`].
-    pub fn listings() -> Vec<Listing> {
-        Self::ALL.map(Self::listing).into()
+    pub fn listings() -> impl Iterator<Item = Listing> {
+        Self::ALL.into_iter().map(Self::listing)
     }
 
     /// What the name stands for, and where it is specified.

@@ -9,8 +9,12 @@
 //! | --- | --- |
 //! | `decimal` | digits, and the unit that follows them |
 //! | [`quantity`] | durations, rates, sizes, counts, probabilities |
+//! | [`path`] | queues, losses, jitter, reordering |
+//! | [`print`] | the same values as text |
 
 mod decimal;
+pub mod path;
+pub mod print;
 pub mod quantity;
 
 use std::fmt;

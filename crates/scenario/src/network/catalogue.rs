@@ -32,8 +32,8 @@ impl Network {
     }
 
     /// What each name stands for, in the order of [`Network::all`].
-    pub fn listings() -> Vec<Listing> {
-        CATALOGUE.iter().map(|entry| entry.listing).collect()
+    pub fn listings() -> impl Iterator<Item = Listing> {
+        CATALOGUE.iter().map(|entry| entry.listing)
     }
 }
 
@@ -46,7 +46,7 @@ struct Entry {
 
 impl Entry {
     fn network(&self) -> Network {
-        Network { name: self.listing.name.to_owned(), rtt: self.rtt, rate: self.rate, mss: self.mss }
+        Network::new(self.listing.name.to_owned(), self.rtt, self.rate, self.mss)
     }
 }
 

@@ -30,8 +30,8 @@ impl Page {
     }
 
     /// What each name stands for, in the order of [`Page::all`].
-    pub fn listings() -> Vec<Listing> {
-        CATALOGUE.iter().map(|entry| entry.listing).collect()
+    pub fn listings() -> impl Iterator<Item = Listing> {
+        CATALOGUE.iter().map(|entry| entry.listing)
     }
 }
 

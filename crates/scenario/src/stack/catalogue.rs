@@ -21,8 +21,8 @@ impl Stack {
     }
 
     /// What each name stands for, in the order of [`Stack::ALL`].
-    pub fn listings() -> Vec<Listing> {
-        LISTINGS.into()
+    pub fn listings() -> impl Iterator<Item = Listing> {
+        LISTINGS.into_iter()
     }
 }
 

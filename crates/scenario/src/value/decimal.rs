@@ -80,6 +80,18 @@ impl Decimal {
     }
 }
 
+/// A number of digits and a point, times 100, by moving the point.
+pub(super) fn hundredfold(number: &str) -> String {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let (moved, rest) = fraction.split_at(fraction.len().min(2));
+    let digits = format!("{whole}{moved:0<2}");
+    let whole = match digits.trim_start_matches('0') {
+        "" => "0",
+        whole => whole,
+    };
+    if rest.is_empty() { whole.to_owned() } else { format!("{whole}.{rest}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,6 +108,12 @@ mod tests {
             assert_eq!(Decimal::split(malformed), Err(NotDecimal::Malformed), "{malformed}");
         }
         assert_eq!(Decimal::split("10000000000000000000ms"), Err(NotDecimal::Huge));
+    }
+
+    #[test]
+    fn a_hundredfold_moves_the_point() {
+        let moved = ["0", "1", "0.001", "0.07", "0.5", "0.123456"].map(hundredfold);
+        assert_eq!(moved, ["0", "100", "0.1", "7", "50", "12.3456"]);
     }
 
     #[test]

@@ -59,6 +59,30 @@ pub fn mtu(text: &str) -> Result<Bytes, ValueError> {
     MTU.read(text).map(Bytes::new)
 }
 
+/// Packets that may wait, from none to 2^32.
+///
+/// # Errors
+/// What is no such number, or out of that range.
+pub(super) fn queue_packets(text: &str) -> Result<u64, ValueError> {
+    QUEUE_PACKETS.read(text)
+}
+
+/// Bytes that may wait, from none to 1 TiB.
+///
+/// # Errors
+/// What is no such size, or out of that range.
+pub(super) fn queue_bytes(text: &str) -> Result<Bytes, ValueError> {
+    QUEUE_BYTES.read(text).map(Bytes::new)
+}
+
+/// Which packet, the first being 1, to 2^32.
+///
+/// # Errors
+/// What is no such number, or out of that range.
+pub(super) fn packet_number(text: &str) -> Result<u64, ValueError> {
+    PACKET_NUMBER.read(text)
+}
+
 /// How often to run, from 1 to 100000.
 ///
 /// # Errors
@@ -242,6 +266,30 @@ const MTU: Quantity = Quantity {
     units: SIZE_UNITS,
     least: (41, "41"),
     most: (65_535, "65535"),
+};
+
+const QUEUE_PACKETS: Quantity = Quantity {
+    what: "a queue in packets",
+    give: "a whole number and p, such as 20p",
+    units: &[("", 1)],
+    least: (0, "0p"),
+    most: (1 << 32, "4294967296p"),
+};
+
+const QUEUE_BYTES: Quantity = Quantity {
+    what: "a queue",
+    give: "packets or bytes, such as 20p, 64kib or 20p+64kib, or none",
+    units: SIZE_UNITS,
+    least: (0, "0"),
+    most: (1 << 40, "1tib"),
+};
+
+const PACKET_NUMBER: Quantity = Quantity {
+    what: "the number of a packet",
+    give: "packets counted from 1, such as packets:3+17",
+    units: &[("", 1)],
+    least: (1, "1"),
+    most: (1 << 32, "4294967296"),
 };
 
 const RUNS: Quantity = Quantity {

@@ -1,0 +1,229 @@
+//! What a user says about a path, piece by piece: by flags (`--rtt 133ms`) or in a file's `[network]`.
+//!
+//! The same pieces make a network of one's own (then round trip, rate and segment size are all needed) or change
+//! one that has a name. Not the reading of texts: that is done by [`crate::value`].
+
+use wire::link::{Jitter, Loss, QueueLimit, Reordering};
+use wire::{Bytes, Duration, Probability, Rate};
+
+use super::{Direction, Network};
+use crate::value::print::{self, NONE};
+
+/// What is said about a path; `None` where nothing is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Changes {
+    /// [`Network::rtt`].
+    pub rtt: Option<Duration>,
+    /// [`Network::rate`].
+    pub rate: Option<Rate>,
+    /// [`Network::rate_up`].
+    pub rate_up: Option<Rate>,
+    /// [`Network::delay_up`].
+    pub delay_up: Option<Duration>,
+    /// [`Network::mss`].
+    pub mss: Option<Bytes>,
+    /// [`Network::mtu`].
+    pub mtu: Option<Bytes>,
+    /// What befalls packets, both ways.
+    pub both: DirectionChanges,
+    /// What befalls packets towards the server; wins over `both`.
+    pub up: DirectionChanges,
+    /// What befalls packets towards the client; wins over `both`.
+    pub down: DirectionChanges,
+}
+
+/// What is said about one direction; `None` where nothing is. (`Some(None)` says that there is to be none.)
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DirectionChanges {
+    /// [`Direction::queue`].
+    pub queue: Option<QueueLimit>,
+    /// [`Direction::loss`].
+    pub loss: Option<Loss>,
+    /// [`Direction::jitter`].
+    pub jitter: Option<Option<Jitter>>,
+    /// [`Direction::reordering`].
+    pub reordering: Option<Option<Reordering>>,
+    /// [`Direction::duplication`].
+    pub duplication: Option<Probability>,
+}
+
+/// Enough of a value to recognise it in a name; a list of lost packets has no end.
+const SHOWN_OF_A_VALUE: usize = 40;
+
+/// The three without which there is no path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needed {
+    /// The round trip.
+    Rtt,
+    /// The rate.
+    Rate,
+    /// The segment size.
+    Mss,
+}
+
+impl Changes {
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// These, and where they say nothing, what `below` says.
+    #[must_use]
+    pub fn over(self, below: Self) -> Self {
+        Self {
+            rtt: self.rtt.or(below.rtt),
+            rate: self.rate.or(below.rate),
+            rate_up: self.rate_up.or(below.rate_up),
+            delay_up: self.delay_up.or(below.delay_up),
+            mss: self.mss.or(below.mss),
+            mtu: self.mtu.or(below.mtu),
+            both: self.both.over(below.both),
+            up: self.up.over(below.up),
+            down: self.down.over(below.down),
+        }
+    }
+
+    /// What is still missing for a path of its own, and nothing when all three are there.
+    pub fn missing(&self) -> Vec<Needed> {
+        let present = [
+            (self.rtt.is_some(), Needed::Rtt),
+            (self.rate.is_some(), Needed::Rate),
+            (self.mss.is_some(), Needed::Mss),
+        ];
+        present.into_iter().filter(|(is_there, _)| !is_there).map(|(_, needed)| needed).collect()
+    }
+
+    /// A path of nothing but these; `None` if one of the three is missing.
+    pub fn network(&self, name: &str) -> Option<Network> {
+        let mut network = Network::new(name.to_owned(), self.rtt?, self.rate?, self.mss?);
+        self.apply(&mut network);
+        Some(network)
+    }
+
+    /// `network` with these changes, and a name that tells them: `fast-internet+rtt=133ms`.
+    pub fn applied_to(&self, network: &Network) -> Network {
+        let mut changed = network.clone();
+        self.apply(&mut changed);
+        for (key, value) in changed.differences(network) {
+            let shown: String = value.chars().take(SHOWN_OF_A_VALUE).collect();
+            let rest = if shown.len() < value.len() { "..." } else { "" };
+            changed.name.push_str(&format!("+{key}={shown}{rest}"));
+        }
+        changed
+    }
+
+    fn apply(&self, network: &mut Network) {
+        let Self { rtt, rate, rate_up, delay_up, mss, mtu, both, up, down } = self;
+        network.rtt = rtt.unwrap_or(network.rtt);
+        network.rate = rate.unwrap_or(network.rate);
+        network.rate_up = rate_up.or(network.rate_up);
+        network.delay_up = delay_up.or(network.delay_up);
+        network.mss = mss.unwrap_or(network.mss);
+        network.mtu = mtu.or(network.mtu);
+        up.clone().over(both.clone()).apply(&mut network.up);
+        down.clone().over(both.clone()).apply(&mut network.down);
+    }
+}
+
+impl DirectionChanges {
+    fn over(self, below: Self) -> Self {
+        Self {
+            queue: self.queue.or(below.queue),
+            loss: self.loss.or(below.loss),
+            jitter: self.jitter.or(below.jitter),
+            reordering: self.reordering.or(below.reordering),
+            duplication: self.duplication.or(below.duplication),
+        }
+    }
+
+    fn apply(self, direction: &mut Direction) {
+        let Self { queue, loss, jitter, reordering, duplication } = self;
+        direction.queue = queue.unwrap_or(direction.queue);
+        if let Some(loss) = loss {
+            direction.loss = loss;
+        }
+        direction.jitter = jitter.unwrap_or(direction.jitter);
+        direction.reordering = reordering.unwrap_or(direction.reordering);
+        direction.duplication = duplication.unwrap_or(direction.duplication);
+    }
+}
+
+impl Network {
+    /// Where this differs from `other`, name apart: keys and values as a file would have them, those of one
+    /// direction with `up.` or `down.` before the key.
+    pub fn differences(&self, other: &Self) -> Vec<(String, String)> {
+        let Self { name: _, rtt, rate, rate_up, delay_up, mss, mtu, up, down } = self;
+        let optional = |value: Option<String>| value.unwrap_or_else(|| NONE.to_owned());
+        let path = [
+            (*rtt != other.rtt, "rtt", rtt.to_string()),
+            (*rate != other.rate, "rate", rate.to_string()),
+            (*rate_up != other.rate_up, "rate-up", optional(rate_up.map(|rate| rate.to_string()))),
+            (*delay_up != other.delay_up, "delay-up", optional(delay_up.map(|delay| delay.to_string()))),
+            (*mss != other.mss, "mss", mss.get().to_string()),
+            (*mtu != other.mtu, "mtu", optional(mtu.map(|mtu| mtu.get().to_string()))),
+        ];
+        let changed =
+            |(is_changed, key, value): (bool, &str, String)| is_changed.then(|| (key.to_owned(), value));
+        let path = path.into_iter().filter_map(changed);
+        let (up, down) = (up.differences(&other.up), down.differences(&other.down));
+        if up == down {
+            return path.chain(up.into_iter().filter_map(changed)).collect();
+        }
+        let one_way =
+            |way: &'static str| move |(key, value): (String, String)| (format!("{way}.{key}"), value);
+        path.chain(up.into_iter().filter_map(changed).map(one_way("up")))
+            .chain(down.into_iter().filter_map(changed).map(one_way("down")))
+            .collect()
+    }
+}
+
+impl Direction {
+    fn differences(&self, other: &Self) -> [(bool, &'static str, String); 5] {
+        let Self { queue, loss, jitter, reordering, duplication } = self;
+        [
+            (*queue != other.queue, "queue", print::queue(*queue)),
+            (*loss != other.loss, "loss", print::loss(loss)),
+            (*jitter != other.jitter, "jitter", print::jitter(*jitter)),
+            (*reordering != other.reordering, "reordering", print::reordering(*reordering)),
+            (*duplication != other.duplication, "duplication", print::probability(*duplication)),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_ones_own_needs_round_trip_rate_and_segment_size() {
+        let changes = Changes { rtt: Some(Duration::from_millis(89)), ..Changes::default() };
+        assert_eq!(changes.missing(), [Needed::Rate, Needed::Mss]);
+        assert_eq!(changes.network("custom"), None);
+        let modem = Network::named("modem").unwrap();
+        let whole = Changes { rate: Some(modem.rate), mss: Some(modem.mss), ..changes };
+        assert_eq!(whole.missing(), []);
+        assert_eq!(whole.network("custom").map(|network| network.rtt), whole.rtt);
+    }
+
+    #[test]
+    fn a_changed_network_says_what_was_changed_and_no_more() {
+        let modem = Network::named("modem").unwrap();
+        let lossy = |percent| Some(Loss::Independent(Probability::new(percent).unwrap()));
+        let changes = Changes {
+            rtt: Some(Duration::from_millis(133)),
+            mss: Some(modem.mss),
+            both: DirectionChanges { loss: lossy(0.01), ..DirectionChanges::default() },
+            ..Changes::default()
+        };
+        assert_eq!(changes.applied_to(&modem).name, "modem+rtt=133ms+loss=1%");
+        assert_eq!(Changes::default().applied_to(&modem), modem);
+
+        let one_way = Changes {
+            down: DirectionChanges { loss: lossy(0.001), ..DirectionChanges::default() },
+            ..changes
+        };
+        let changed = one_way.applied_to(&modem);
+        assert_eq!(changed.name, "modem+rtt=133ms+up.loss=1%+down.loss=0.1%");
+        assert_eq!((changed.up.loss, changed.down.loss), (lossy(0.01).unwrap(), lossy(0.001).unwrap()));
+    }
+}

@@ -1,0 +1,163 @@
+//! What befalls packets on a path, in one word each.
+//!
+//! | value | examples |
+//! | --- | --- |
+//! | queue | `20p`, `64kib`, `20p+64kib`, `none` (no limit) |
+//! | loss | `0.1%`; `burst:1%/30%` or `burst:1%/30%/100%/0%`; `packets:3+17`; `none` |
+//! | jitter | `5ms` (packets keep their order), `5ms/free` (they may overtake), `none` |
+//! | reordering | `1%/5ms`, `none` |
+
+use std::collections::BTreeSet;
+
+use wire::link::{Jitter, Loss, Order, QueueLimit, Reordering};
+use wire::{Duration, Probability};
+
+use super::ValueError;
+use super::print::NONE;
+use super::quantity;
+
+/// How much may wait for the link.
+///
+/// # Errors
+/// What is no such limit.
+pub fn queue(text: &str) -> Result<QueueLimit, ValueError> {
+    if text == NONE {
+        return Ok(QueueLimit::default());
+    }
+    let mut limit = QueueLimit::default();
+    for part in text.split('+') {
+        let is_new = match part.strip_suffix(['p', 'P']) {
+            Some(packets) => limit.packets.replace(quantity::queue_packets(packets)?).is_none(),
+            None => limit.bytes.replace(quantity::queue_bytes(part)?).is_none(),
+        };
+        if !is_new {
+            return Err(not_a("a queue", text, "packets or bytes or both, such as 20p, 64kib or 20p+64kib"));
+        }
+    }
+    Ok(limit)
+}
+
+/// Which packets never arrive.
+///
+/// `burst:` is Gilbert and Elliott's loss: from good to bad, from bad to good, and where they are given the loss
+/// while bad (100%) and while good (0%), the order of tc(8)'s `gemodel`. `packets:` are counted from 1.
+///
+/// # Errors
+/// What is no such loss.
+pub fn loss(text: &str) -> Result<Loss, ValueError> {
+    let give = "a percentage such as 0.1%, or burst:1%/30%, or packets:3+17, or none";
+    if text == NONE {
+        return Ok(Loss::None);
+    }
+    if let Some(packets) = text.strip_prefix("packets:") {
+        if packets.split('+').count() > PACKETS_MOST {
+            return Err(not_a("a loss", text, "at most 10000 packets"));
+        }
+        let packets: Result<BTreeSet<u64>, _> = packets.split('+').map(quantity::packet_number).collect();
+        return packets.map(Loss::Exactly);
+    }
+    let Some(burst) = text.strip_prefix("burst:") else {
+        return match quantity::probability(text)? {
+            Probability::NEVER => Ok(Loss::None),
+            probability => Ok(Loss::Independent(probability)),
+        };
+    };
+    let probabilities: Result<Vec<_>, _> = burst.split('/').map(quantity::probability).collect();
+    let (to_bad, to_good, loss_in_bad, loss_in_good) = match probabilities?[..] {
+        [to_bad, to_good] => (to_bad, to_good, Probability::ALWAYS, Probability::NEVER),
+        [to_bad, to_good, loss_in_bad] => (to_bad, to_good, loss_in_bad, Probability::NEVER),
+        [to_bad, to_good, loss_in_bad, loss_in_good] => (to_bad, to_good, loss_in_bad, loss_in_good),
+        [] | [_] | [_, _, _, _, ..] => return Err(not_a("a loss", text, give)),
+    };
+    Ok(Loss::GilbertElliott { to_bad, to_good, loss_in_good, loss_in_bad })
+}
+
+/// As many as a page may have objects.
+const PACKETS_MOST: usize = 10_000;
+
+/// Delay that varies, uniform from nothing to this.
+///
+/// # Errors
+/// What is no such delay.
+pub fn jitter(text: &str) -> Result<Option<Jitter>, ValueError> {
+    let (up_to, order) = match text.split_once('/') {
+        None if text == NONE => return Ok(None),
+        None => (text, Order::Kept),
+        Some((up_to, "free")) => (up_to, Order::Free),
+        Some(_) => return Err(not_a("a jitter", text, "a duration such as 5ms, or 5ms/free, or none")),
+    };
+    quantity::duration(up_to).map(|up_to| Some(Jitter { up_to, order }))
+}
+
+/// Packets that fall behind others: how many, and by how much.
+///
+/// # Errors
+/// What is no such thing; a time of nothing.
+pub fn reordering(text: &str) -> Result<Option<Reordering>, ValueError> {
+    if text == NONE {
+        return Ok(None);
+    }
+    let not_a_reordering =
+        || not_a("a reordering", text, "how many packets and by how much, such as 1%/5ms, or none");
+    let (probability, by) = text.split_once('/').ok_or_else(not_a_reordering)?;
+    let (probability, by) = (quantity::probability(probability)?, quantity::duration(by)?);
+    if by == Duration::ZERO { Err(not_a_reordering()) } else { Ok(Some(Reordering { probability, by })) }
+}
+
+fn not_a(what: &'static str, given: &str, give: &'static str) -> ValueError {
+    ValueError::NotA { what, given: given.to_owned(), give }
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::Bytes;
+
+    use super::*;
+    use crate::value::print;
+
+    #[test]
+    fn a_queue_is_limited_in_packets_in_bytes_in_both_or_not_at_all() {
+        let limit = |packets, bytes: Option<u64>| Ok(QueueLimit { packets, bytes: bytes.map(Bytes::new) });
+        assert_eq!(queue("20p"), limit(Some(20), None));
+        assert_eq!(queue("64kib"), limit(None, Some(65_536)));
+        assert_eq!(queue("20p+64kib"), limit(Some(20), Some(65_536)));
+        assert_eq!(queue("0p"), limit(Some(0), None));
+        assert_eq!(queue("none"), limit(None, None));
+        for wrong in ["", "p", "20p+20p", "20", "-1p", "1.5p", "20p+", "many"] {
+            assert_eq!(queue(wrong).is_ok(), wrong == "20", "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_loss_is_independent_or_in_bursts_or_of_exactly_these() {
+        let share = |share| Probability::new(share).unwrap();
+        assert_eq!(loss("0.1%"), Ok(Loss::Independent(share(0.001))));
+        assert_eq!((loss("0%"), loss("none")), (Ok(Loss::None), Ok(Loss::None)));
+        assert_eq!(loss("packets:17+3"), Ok(Loss::Exactly([3, 17].into())));
+        let bursts = |loss_in_bad, loss_in_good| {
+            Ok(Loss::GilbertElliott { to_bad: share(0.01), to_good: share(0.3), loss_in_bad, loss_in_good })
+        };
+        assert_eq!(loss("burst:1%/30%"), bursts(Probability::ALWAYS, Probability::NEVER));
+        assert_eq!(loss("burst:1%/30%/50%/0.1%"), bursts(share(0.5), share(0.001)));
+        for wrong in ["", "0.1", "101%", "burst:1%", "burst:1%/1%/1%/1%/1%", "packets:0", "packets:", "some"]
+        {
+            assert!(loss(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_printed_can_be_read() {
+        for text in ["20p", "20p+65536", "0p", "none"] {
+            assert_eq!(print::queue(queue(text).unwrap()), text);
+        }
+        for text in ["0.07%", "burst:1%/30%/50%/0.1%", "packets:3+17", "none"] {
+            assert_eq!(print::loss(&loss(text).unwrap()), text);
+        }
+        for text in ["5ms", "5ms/free", "none"] {
+            assert_eq!(print::jitter(jitter(text).unwrap()), text);
+        }
+        for text in ["1%/5ms", "none"] {
+            assert_eq!(print::reordering(reordering(text).unwrap()), text);
+        }
+    }
+}

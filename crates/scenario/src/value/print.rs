@@ -1,0 +1,58 @@
+//! The same values as text: what is printed here is read back as the very same value.
+
+use wire::Probability;
+use wire::link::{Jitter, Loss, Order, QueueLimit, Reordering};
+
+use super::decimal;
+
+/// How a value says that there is no such thing.
+pub const NONE: &str = "none";
+
+/// As [`super::path::queue`] reads it.
+pub fn queue(queue: QueueLimit) -> String {
+    let QueueLimit { bytes, packets } = queue;
+    match (packets, bytes) {
+        (Some(packets), Some(bytes)) => format!("{packets}p+{}", bytes.get()),
+        (Some(packets), None) => format!("{packets}p"),
+        (None, Some(bytes)) => bytes.get().to_string(),
+        (None, None) => NONE.to_owned(),
+    }
+}
+
+/// As [`super::path::loss`] reads it.
+pub fn loss(loss: &Loss) -> String {
+    match loss {
+        Loss::None => NONE.to_owned(),
+        Loss::Independent(share) => probability(*share),
+        Loss::GilbertElliott { to_bad, to_good, loss_in_good, loss_in_bad } => {
+            let shares = [to_bad, to_good, loss_in_bad, loss_in_good].map(|share| probability(*share));
+            format!("burst:{}", shares.join("/"))
+        }
+        Loss::Exactly(packets) => {
+            let packets: Vec<_> = packets.iter().map(u64::to_string).collect();
+            format!("packets:{}", packets.join("+"))
+        }
+    }
+}
+
+/// As [`super::path::jitter`] reads it.
+pub fn jitter(jitter: Option<Jitter>) -> String {
+    match jitter {
+        None => NONE.to_owned(),
+        Some(Jitter { up_to, order: Order::Kept }) => up_to.to_string(),
+        Some(Jitter { up_to, order: Order::Free }) => format!("{up_to}/free"),
+    }
+}
+
+/// As [`super::path::reordering`] reads it.
+pub fn reordering(reordering: Option<Reordering>) -> String {
+    match reordering {
+        None => NONE.to_owned(),
+        Some(Reordering { probability: share, by }) => format!("{}/{by}", probability(share)),
+    }
+}
+
+/// As [`super::quantity::probability`] reads it: every digit, which its own way to print does not give.
+pub fn probability(share: Probability) -> String {
+    format!("{}%", decimal::hundredfold(&share.get().to_string()))
+}
