@@ -9,12 +9,14 @@
 //! | [`rate`] | [`Rate`], in thousandths of a bit per second |
 //! | [`probability`] | [`Probability`], from never to always |
 //! | [`seed`] | [`Seed`] and the random streams that are derived from it |
+//! | [`packet`] | the headers of IP packets, read and written |
 //! | [`link`] | one direction of an emulated link: queue, rate, delay, loss |
 //!
 //! What it is not: it knows no socket, no clock, no HTTP and no file format. It imports nothing of ours and
 //! builds for `wasm32-unknown-unknown`.
 
 pub mod link;
+pub mod packet;
 pub mod probability;
 pub mod rate;
 pub mod seed;

@@ -1,0 +1,253 @@
+//! The headers of IP packets, read and written: addresses, ports, TCP's numbers, flags and options.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | (here) | [`Packet::read`]: any bytes in, a view or a reason out |
+//! | [`tcp`] | [`TcpSegment`] and its [`Flags`] |
+//! | [`option`] | [`TcpOptions`], read and written |
+//! | [`udp`] | [`UdpDatagram`] |
+//! | [`build`] | [`TcpBuilder`] and [`UdpBuilder`]: whole packets with right checksums |
+//!
+//! What it is not: it knows no link layer, reassembles no fragments and checks no checksum (a capture on the
+//! sending host has none yet). A packet that was captured only in part is read as far as its headers go.
+
+pub mod build;
+pub mod option;
+pub mod tcp;
+pub mod udp;
+
+pub use build::{TcpBuilder, UdpBuilder, Unbuildable};
+pub use option::{SackBlocks, TcpOption, TcpOptions};
+pub use tcp::{Flags, TcpSegment};
+pub use udp::UdpDatagram;
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+use etherparse::{LaxIpPayloadSlice, LaxIpSlice, ip_number};
+
+use crate::Bytes;
+
+/// An IPv4 or IPv6 packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// Who sent it.
+    pub source: IpAddr,
+    /// Who is to receive it.
+    pub destination: IpAddr,
+    /// Its length, IP header included, as the header says: more than was captured, if it was cut. (If the
+    /// header says nothing sensible, as on a host that leaves it to the network card: what was captured.)
+    pub ip_length: Bytes,
+    /// What it carries.
+    pub transport: Transport<'a>,
+}
+
+/// What a packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport<'a> {
+    /// TCP.
+    Tcp(TcpSegment<'a>),
+    /// UDP.
+    Udp(UdpDatagram<'a>),
+    /// A fragment of something: only the first one has ports, and none is whole.
+    Fragment,
+    /// Another protocol, by its IP number: 1 is ICMP, 58 is ICMPv6.
+    Other(u8),
+}
+
+impl<'a> Packet<'a> {
+    /// Reads the headers of one packet, which begins with its IP header. Bytes beyond the packet's length (an
+    /// Ethernet's padding) are ignored.
+    ///
+    /// # Errors
+    /// What kept it from being read, for any bytes that are no packet.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, Unreadable> {
+        let (ip, _stopped_at_extension) = LaxIpSlice::from_slice(bytes).map_err(|_| Unreadable::ip(bytes))?;
+        let ip_length = said_length(&ip).unwrap_or(bytes.len());
+        // The lifetime of the payload is that of the bytes, though its holder is local.
+        let LaxIpPayloadSlice { incomplete: _, ip_number, fragmented, len_source: _, payload } = match &ip {
+            LaxIpSlice::Ipv4(ip) => ip.payload().clone(),
+            LaxIpSlice::Ipv6(ip) => ip.payload().clone(),
+        };
+        let headers = bytes.len().min(ip_length).saturating_sub(payload.len());
+        let transport_length = ip_length.saturating_sub(headers);
+        let transport = match ip_number {
+            _ if fragmented => Transport::Fragment,
+            ip_number::TCP => Transport::Tcp(TcpSegment::read(payload, transport_length)?),
+            ip_number::UDP => Transport::Udp(UdpDatagram::read(payload, transport_length)?),
+            other => Transport::Other(other.0),
+        };
+        let (source, destination) = (ip.source_addr(), ip.destination_addr());
+        Ok(Self { source, destination, ip_length: Bytes::new(ip_length as u64), transport })
+    }
+
+    /// The sender's and the receiver's address and port; `None` for what has no ports.
+    pub const fn sockets(&self) -> Option<(SocketAddr, SocketAddr)> {
+        let (from, to) = match self.transport {
+            Transport::Tcp(segment) => (segment.source_port, segment.destination_port),
+            Transport::Udp(datagram) => (datagram.source_port, datagram.destination_port),
+            Transport::Fragment | Transport::Other(_) => return None,
+        };
+        Some((SocketAddr::new(self.source, from), SocketAddr::new(self.destination, to)))
+    }
+
+    /// The TCP segment, if it carries one.
+    pub const fn tcp(&self) -> Option<TcpSegment<'a>> {
+        match self.transport {
+            Transport::Tcp(segment) => Some(segment),
+            Transport::Udp(_) | Transport::Fragment | Transport::Other(_) => None,
+        }
+    }
+
+    /// How many bytes it carries for the application: nothing for what is neither TCP nor UDP.
+    pub const fn payload_length(&self) -> Bytes {
+        match self.transport {
+            Transport::Tcp(segment) => segment.payload_length,
+            Transport::Udp(datagram) => datagram.payload_length,
+            Transport::Fragment | Transport::Other(_) => Bytes::ZERO,
+        }
+    }
+}
+
+/// The whole packet's length by its header, if that is longer than the header itself.
+fn said_length(ip: &LaxIpSlice<'_>) -> Option<usize> {
+    match ip {
+        LaxIpSlice::Ipv4(ip) => {
+            let said = usize::from(ip.header().total_len());
+            (said >= ip.header().slice().len()).then_some(said)
+        }
+        LaxIpSlice::Ipv6(ip) => {
+            let said = usize::from(ip.header().payload_length());
+            (said > 0).then(|| said + ip.header().slice().len())
+        }
+    }
+}
+
+/// Why bytes could not be read as a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreadable {
+    /// The version is neither 4 nor 6.
+    NotIp {
+        /// What it is.
+        version: u8,
+    },
+    /// A header ends after what was captured, or after the packet itself.
+    CutShort {
+        /// Of which protocol.
+        header: &'static str,
+        /// How many bytes of it there are.
+        captured: usize,
+    },
+    /// A header that says it is shorter than such a header can be.
+    BadLength {
+        /// Of which protocol.
+        header: &'static str,
+    },
+}
+
+impl Unreadable {
+    /// Why the first header could not be read.
+    fn ip(bytes: &[u8]) -> Self {
+        let captured = bytes.len();
+        match bytes.first().map(|first| (first >> 4, first & 0x0f)) {
+            None => Self::CutShort { header: "IP", captured },
+            Some((4, words)) if words < 5 => Self::BadLength { header: "IPv4" },
+            Some((4, _)) => Self::CutShort { header: "IPv4", captured },
+            Some((6, _)) => Self::CutShort { header: "IPv6", captured },
+            Some((version, _)) => Self::NotIp { version },
+        }
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotIp { version } => {
+                write!(
+                    f,
+                    "not an IP packet: its version is {version}, not 4 or 6; give it without link-layer header"
+                )
+            }
+            Self::CutShort { header, captured } => write!(
+                f,
+                "the {header} header is cut short after {captured} bytes: capture whole headers (a snapshot length \
+                 of 160 bytes is enough)"
+            ),
+            Self::BadLength { header } => {
+                write!(
+                    f,
+                    "the {header} header says it is shorter than such a header can be: the packet is damaged"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 172.16.0.1:4660 to 172.16.0.2:80, seq 1, ack 2, PSH ACK, window 512, "GET".
+    const GET: [u8; 43] = [
+        0x45, 0, 0, 43, 0, 0, 0x40, 0, 64, 6, 0, 0, 172, 16, 0, 1, 172, 16, 0, 2, // IPv4
+        0x12, 0x34, 0, 80, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x18, 2, 0, 0, 0, 0, 0, // TCP
+        b'G', b'E', b'T',
+    ];
+
+    #[test]
+    fn a_segment_is_read_by_hand_made_bytes() {
+        let packet = Packet::read(&GET).unwrap();
+        let sockets = packet.sockets().map(|(from, to)| (from.to_string(), to.to_string()));
+        assert_eq!(sockets, Some(("172.16.0.1:4660".into(), "172.16.0.2:80".into())));
+        assert_eq!(packet.ip_length, Bytes::new(43));
+        let segment = packet.tcp().unwrap();
+        assert_eq!((segment.seq, segment.ack, segment.window), (1, 2, 512));
+        assert_eq!(segment.flags, Flags::PSH | Flags::ACK);
+        assert_eq!((segment.payload, segment.payload_length), (&b"GET"[..], Bytes::new(3)));
+        assert!(!segment.is_pure_ack());
+    }
+
+    #[test]
+    fn padding_is_no_payload_and_what_was_cut_off_still_counts() {
+        let padded = [&GET[..], &[0; 3]].concat();
+        assert_eq!(Packet::read(&padded), Packet::read(&GET));
+        let cut = Packet::read(&GET[..41]).unwrap();
+        assert_eq!((cut.ip_length, cut.payload_length()), (Bytes::new(43), Bytes::new(3)));
+        assert_eq!(cut.tcp().unwrap().payload, b"G");
+    }
+
+    #[test]
+    fn a_length_of_zero_means_all_that_was_captured() {
+        let mut offloaded = GET;
+        offloaded[3] = 0;
+        let packet = Packet::read(&offloaded).unwrap();
+        assert_eq!((packet.ip_length, packet.payload_length()), (Bytes::new(43), Bytes::new(3)));
+    }
+
+    #[test]
+    fn fragments_and_other_protocols_have_no_ports() {
+        let mut fragment = GET;
+        fragment[6] = 0x20;
+        assert_eq!(Packet::read(&fragment).unwrap().transport, Transport::Fragment);
+        let mut icmp = GET;
+        icmp[9] = 1;
+        let packet = Packet::read(&icmp).unwrap();
+        assert_eq!((packet.transport, packet.sockets()), (Transport::Other(1), None));
+    }
+
+    #[test]
+    fn what_is_no_packet_is_refused_with_a_reason() {
+        let refused = |bytes: &[u8]| Packet::read(bytes).unwrap_err();
+        assert_eq!(refused(&[]), Unreadable::CutShort { header: "IP", captured: 0 });
+        assert_eq!(refused(&GET[..19]), Unreadable::CutShort { header: "IPv4", captured: 19 });
+        assert_eq!(refused(&GET[..39]), Unreadable::CutShort { header: "TCP", captured: 19 });
+        assert_eq!(refused(&[0x60; 39]), Unreadable::CutShort { header: "IPv6", captured: 39 });
+        assert_eq!(refused(&[0x44; 40]), Unreadable::BadLength { header: "IPv4" });
+        assert_eq!(refused(&[0xff; 40]), Unreadable::NotIp { version: 15 });
+        let mut short_tcp = GET;
+        short_tcp[32] = 0x40;
+        assert_eq!(refused(&short_tcp), Unreadable::BadLength { header: "TCP" });
+    }
+}

@@ -1,0 +1,225 @@
+//! Whole IP packets from their parts, with lengths and checksums filled in: for captures of simulated traffic,
+//! for probes, for tests. Not a stack: what the numbers should be is the caller's affair.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+use etherparse::{IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader, UdpHeader, ip_number};
+
+use super::{Flags, TcpOption};
+
+/// A TCP segment to be written as an IP packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpBuilder<'a> {
+    /// From this address and port ...
+    pub source: SocketAddr,
+    /// ... to this one, of the same IP version.
+    pub destination: SocketAddr,
+    /// The sequence number of the first byte, or of the SYN.
+    pub seq: u32,
+    /// The next sequence number expected.
+    pub ack: u32,
+    /// SYN, FIN and the like.
+    pub flags: Flags,
+    /// The window, before scaling.
+    pub window: u16,
+    /// Options in order; 40 bytes hold what fits, padding included.
+    pub options: &'a [TcpOption<'a>],
+}
+
+impl TcpBuilder<'_> {
+    /// Appends the packet that carries `payload` to `into`.
+    ///
+    /// # Errors
+    /// What does not fit a packet; `into` is then as it was.
+    pub fn write(&self, payload: &[u8], into: &mut Vec<u8>) -> Result<(), Unbuildable> {
+        let mut header = self.header()?;
+        let length = header.header_len() + payload.len();
+        let ip = Ip::new(self.source.ip(), self.destination.ip(), ip_number::TCP, length)?;
+        header.checksum = match &ip {
+            Ip::V4(ip) => header.calc_checksum_ipv4(ip, payload),
+            Ip::V6(ip) => header.calc_checksum_ipv6(ip, payload),
+        }
+        .map_err(|_| Unbuildable::TooLong(length))?;
+        ip.write(into);
+        into.extend(header.to_bytes());
+        into.extend(payload);
+        Ok(())
+    }
+
+    fn header(&self) -> Result<TcpHeader, Unbuildable> {
+        let Self { source, destination, seq, ack, flags, window, options } = self;
+        let mut header = TcpHeader::new(source.port(), destination.port(), *seq, *window);
+        header.acknowledgment_number = *ack;
+        let is = |flag| flags.contains(flag);
+        (header.fin, header.syn, header.rst) = (is(Flags::FIN), is(Flags::SYN), is(Flags::RST));
+        (header.psh, header.ack, header.urg) = (is(Flags::PSH), is(Flags::ACK), is(Flags::URG));
+        (header.ece, header.cwr) = (is(Flags::ECE), is(Flags::CWR));
+        let mut bytes = Vec::new();
+        options.iter().for_each(|option| option.write(&mut bytes));
+        header.set_options_raw(&bytes).map_err(|_| Unbuildable::OptionsTooLong(bytes.len()))?;
+        Ok(header)
+    }
+}
+
+/// A UDP datagram to be written as an IP packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UdpBuilder {
+    /// From this address and port ...
+    pub source: SocketAddr,
+    /// ... to this one, of the same IP version.
+    pub destination: SocketAddr,
+}
+
+impl UdpBuilder {
+    /// Appends the packet that carries `payload` to `into`.
+    ///
+    /// # Errors
+    /// What does not fit a packet; `into` is then as it was.
+    pub fn write(&self, payload: &[u8], into: &mut Vec<u8>) -> Result<(), Unbuildable> {
+        let Self { source, destination } = self;
+        let length = UdpHeader::LEN + payload.len();
+        let ip = Ip::new(source.ip(), destination.ip(), ip_number::UDP, length)?;
+        let header = match &ip {
+            Ip::V4(ip) => UdpHeader::with_ipv4_checksum(source.port(), destination.port(), ip, payload),
+            Ip::V6(ip) => UdpHeader::with_ipv6_checksum(source.port(), destination.port(), ip, payload),
+        }
+        .map_err(|_| Unbuildable::TooLong(length))?;
+        ip.write(into);
+        into.extend(header.to_bytes());
+        into.extend(payload);
+        Ok(())
+    }
+}
+
+/// An IP header of either version.
+enum Ip {
+    V4(Ipv4Header),
+    V6(Ipv6Header),
+}
+
+/// What hosts send with.
+const TIME_TO_LIVE: u8 = 64;
+
+impl Ip {
+    fn new(
+        source: IpAddr,
+        destination: IpAddr,
+        protocol: IpNumber,
+        length: usize,
+    ) -> Result<Self, Unbuildable> {
+        let too_long = |_| Unbuildable::TooLong(length);
+        let fits = u16::try_from(length).map_err(too_long)?;
+        match (source, destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                Ipv4Header::new(fits, TIME_TO_LIVE, protocol, source.octets(), destination.octets())
+                    .map(Self::V4)
+                    .map_err(|_| Unbuildable::TooLong(length))
+            }
+            (IpAddr::V6(source), IpAddr::V6(destination)) => Ok(Self::V6(Ipv6Header {
+                traffic_class: 0,
+                flow_label: Ipv6FlowLabel::ZERO,
+                payload_length: fits,
+                next_header: protocol,
+                hop_limit: TIME_TO_LIVE,
+                source: source.octets(),
+                destination: destination.octets(),
+            })),
+            (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => {
+                Err(Unbuildable::MixedVersions)
+            }
+        }
+    }
+
+    fn write(self, into: &mut Vec<u8>) {
+        match self {
+            Self::V4(mut header) => {
+                header.header_checksum = header.calc_header_checksum();
+                into.extend(header.to_bytes());
+            }
+            Self::V6(header) => into.extend(header.to_bytes()),
+        }
+    }
+}
+
+/// Why parts do not make a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unbuildable {
+    /// More than an IP packet holds: so many bytes of transport header and payload.
+    TooLong(usize),
+    /// More than 40 bytes of TCP options.
+    OptionsTooLong(usize),
+    /// From IPv4 to IPv6, or back.
+    MixedVersions,
+}
+
+impl fmt::Display for Unbuildable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong(length) => {
+                write!(
+                    f,
+                    "{length} bytes do not fit an IP packet: send at most 65,535 with headers, in several packets"
+                )
+            }
+            Self::OptionsTooLong(length) => {
+                write!(
+                    f,
+                    "{length} bytes of TCP options do not fit a header: leave some out, 40 bytes are the most"
+                )
+            }
+            Self::MixedVersions => f.write_str(
+                "a packet cannot go from an IPv4 to an IPv6 address or back: use one version for both",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Unbuildable {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn syn<'a>(source: &str, destination: &str, options: &'a [TcpOption<'a>]) -> TcpBuilder<'a> {
+        let (source, destination) = (source.parse().unwrap(), destination.parse().unwrap());
+        TcpBuilder { source, destination, seq: 0, ack: 0, flags: Flags::SYN, window: 0, options }
+    }
+
+    /// Ones' complement sum of 16-bit words: 0xffff over what has a right checksum (RFC 1071).
+    fn sum(bytes: &[u8]) -> u32 {
+        let words = bytes
+            .chunks(2)
+            .map(|pair| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low)));
+        let sum: u32 = words.sum();
+        (sum & 0xffff) + (sum >> 16)
+    }
+
+    #[test]
+    fn checksums_are_right() {
+        let mut packet = Vec::new();
+        syn("10.0.0.1:1", "10.0.0.2:2", &[TcpOption::Mss(512)]).write(b"odd", &mut packet).unwrap();
+        assert_eq!(sum(&packet[..20]), 0xffff);
+        let pseudo = [&packet[12..20], &[0, 6, 0, 27], &packet[20..]].concat();
+        assert_eq!(sum(&pseudo), 0xffff);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_and_leaves_nothing_behind() {
+        let mut packet = Vec::new();
+        let many = [TcpOption::Timestamps { value: 0, echo: 0 }; 5];
+        let v4 = syn("10.0.0.1:1", "10.0.0.2:2", &[]);
+        assert_eq!(v4.write(&[0; 65_496], &mut packet), Err(Unbuildable::TooLong(65_516)));
+        let v6 = syn("[::1]:1", "[::2]:2", &[]);
+        assert_eq!(v6.write(&[0; 65_516], &mut packet), Err(Unbuildable::TooLong(65_536)));
+        let options = TcpBuilder { options: &many, ..v4 };
+        assert_eq!(options.write(&[], &mut packet), Err(Unbuildable::OptionsTooLong(50)));
+        assert_eq!(
+            syn("10.0.0.1:1", "[::2]:2", &[]).write(&[], &mut packet),
+            Err(Unbuildable::MixedVersions)
+        );
+        assert!(packet.is_empty());
+        v4.write(&[0; 65_495], &mut packet).unwrap();
+        assert_eq!(packet.len(), 65_535);
+    }
+}

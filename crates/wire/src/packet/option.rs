@@ -1,0 +1,196 @@
+//! TCP's options, read and written. Each stands for itself: whether it may appear on this segment is not asked
+//! here. (etherparse has a reader too, but it stops at the first option it does not know, and T/TCP's are such.)
+
+/// The options of a header, still in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpOptions<'a>(&'a [u8]);
+
+/// One option. Padding is not an option here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TcpOption<'a> {
+    /// The largest segment the sender will receive (RFC 9293, section 3.7.1).
+    Mss(u16),
+    /// By how many bits windows will be shifted (RFC 7323).
+    WindowScale(u8),
+    /// Selective acknowledgements are understood (RFC 2018).
+    SackPermitted,
+    /// Selective acknowledgements (RFC 2018).
+    Sack(SackBlocks),
+    /// Timestamps (RFC 7323).
+    Timestamps {
+        /// The sender's clock.
+        value: u32,
+        /// The receiver's, as the sender last heard it.
+        echo: u32,
+    },
+    /// One that is not read here (T/TCP's counts are kinds 11 to 13, Fast Open's cookie 34), or that does not
+    /// have its right length.
+    Other {
+        /// Its kind.
+        kind: u8,
+        /// What follows its length.
+        data: &'a [u8],
+    },
+}
+
+/// First to last (exclusive), each `None` from the first on that is absent; four fit a header.
+pub type SackBlocks = [Option<(u32, u32)>; 4];
+
+impl<'a> TcpOptions<'a> {
+    /// Options as they are on the wire.
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// The options in order, up to the first that is damaged.
+    pub fn iter(self) -> impl Iterator<Item = TcpOption<'a>> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let option;
+            (option, rest) = split_first_option(rest)?;
+            Some(option)
+        })
+    }
+
+    /// The largest segment the sender will receive.
+    pub fn mss(self) -> Option<u16> {
+        self.iter().find_map(|option| if let TcpOption::Mss(mss) = option { Some(mss) } else { None })
+    }
+
+    /// By how many bits the sender's windows will be shifted.
+    pub fn window_scale(self) -> Option<u8> {
+        self.iter()
+            .find_map(|option| if let TcpOption::WindowScale(bits) = option { Some(bits) } else { None })
+    }
+}
+
+fn split_first_option(bytes: &[u8]) -> Option<(TcpOption<'_>, &[u8])> {
+    match bytes {
+        [] | [END, ..] => None,
+        [NO_OPERATION, rest @ ..] => split_first_option(rest),
+        [kind, length, rest @ ..] => {
+            // The length counts the kind and itself.
+            let (data, rest) = rest.split_at_checked(usize::from(*length).checked_sub(2)?)?;
+            Some((TcpOption::read(*kind, data), rest))
+        }
+        [_] => None,
+    }
+}
+
+// Kinds, from the registry of TCP parameters at iana.org.
+const END: u8 = 0;
+const NO_OPERATION: u8 = 1;
+const MSS: u8 = 2;
+const WINDOW_SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+
+impl<'a> TcpOption<'a> {
+    fn read(kind: u8, data: &'a [u8]) -> Self {
+        let known = match kind {
+            MSS => <[u8; 2]>::try_from(data).ok().map(|mss| Self::Mss(u16::from_be_bytes(mss))),
+            WINDOW_SCALE => <[u8; 1]>::try_from(data).ok().map(|[bits]| Self::WindowScale(bits)),
+            SACK_PERMITTED => data.is_empty().then_some(Self::SackPermitted),
+            SACK => read_sack(data).map(Self::Sack),
+            TIMESTAMPS => <[u8; 8]>::try_from(data).ok().map(|both| {
+                let (value, echo) = read_two(both);
+                Self::Timestamps { value, echo }
+            }),
+            _ => None,
+        };
+        known.unwrap_or(Self::Other { kind, data })
+    }
+
+    /// Appends the option as it is on the wire. Data beyond 253 bytes has no place in any header and is cut.
+    pub(super) fn write(&self, into: &mut Vec<u8>) {
+        let mut put = |kind: u8, data: &[u8]| {
+            let data = data.get(..253).unwrap_or(data);
+            let length = u8::try_from(data.len() + 2).expect("253 and 2 are 255");
+            into.extend([kind, length]);
+            into.extend(data);
+        };
+        match self {
+            Self::Mss(mss) => put(MSS, &mss.to_be_bytes()),
+            Self::WindowScale(bits) => put(WINDOW_SCALE, &[*bits]),
+            Self::SackPermitted => put(SACK_PERMITTED, &[]),
+            Self::Sack(blocks) => {
+                let edges = blocks.iter().map_while(|block| *block).flat_map(|(first, last)| [first, last]);
+                put(SACK, &edges.flat_map(u32::to_be_bytes).collect::<Vec<u8>>());
+            }
+            Self::Timestamps { value, echo } => {
+                put(TIMESTAMPS, &[value.to_be_bytes(), echo.to_be_bytes()].concat())
+            }
+            Self::Other { kind, data } => put(*kind, data),
+        }
+    }
+}
+
+/// One to four blocks; anything else is no selective acknowledgement.
+fn read_sack(data: &[u8]) -> Option<SackBlocks> {
+    let (edges, []) = data.as_chunks::<8>() else { return None };
+    if edges.is_empty() || edges.len() > 4 {
+        return None;
+    }
+    let mut blocks = SackBlocks::default();
+    blocks.iter_mut().zip(edges).for_each(|(block, edges)| *block = Some(read_two(*edges)));
+    Some(blocks)
+}
+
+fn read_two([a, b, c, d, e, f, g, h]: [u8; 8]) -> (u32, u32) {
+    (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: &[u8]) -> Vec<TcpOption<'_>> {
+        TcpOptions::new(bytes).iter().collect()
+    }
+
+    #[test]
+    fn a_linux_syn_is_read() {
+        // As tcpdump shows it: mss 1460, sackOK, TS val 1 ecr 0, nop, wscale 7.
+        let syn = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7];
+        let timestamps = TcpOption::Timestamps { value: 1, echo: 0 };
+        let options = [TcpOption::Mss(1460), TcpOption::SackPermitted, timestamps, TcpOption::WindowScale(7)];
+        assert_eq!(read(&syn), options);
+        assert_eq!(TcpOptions::new(&syn).mss(), Some(1460));
+        assert_eq!(TcpOptions::new(&syn).window_scale(), Some(7));
+    }
+
+    #[test]
+    fn an_unknown_option_hides_nothing_behind_it() {
+        // T/TCP's CC option (RFC 1644), then an MSS.
+        let other = TcpOption::Other { kind: 11, data: &[0, 0, 0, 1] };
+        assert_eq!(read(&[1, 1, 11, 6, 0, 0, 0, 1, 2, 4, 2, 0]), [other, TcpOption::Mss(512)]);
+    }
+
+    #[test]
+    fn a_damaged_option_ends_the_list() {
+        for damaged in [&[2_u8][..], &[2, 0], &[2, 1, 1], &[2, 5, 1, 2]] {
+            let bytes = [&[3, 3, 7], damaged].concat();
+            assert_eq!(read(&bytes), [TcpOption::WindowScale(7)]);
+        }
+        assert_eq!(read(&[2, 3, 5]), [TcpOption::Other { kind: 2, data: &[5] }]);
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let sack = TcpOption::Sack([Some((1, 2)), Some((3, u32::MAX)), None, None]);
+        let timestamps = TcpOption::Timestamps { value: 7, echo: u32::MAX };
+        let other = TcpOption::Other { kind: 34, data: b"cookie" };
+        let options = [
+            TcpOption::Mss(536),
+            TcpOption::WindowScale(14),
+            TcpOption::SackPermitted,
+            sack,
+            timestamps,
+            other,
+        ];
+        let mut bytes = Vec::new();
+        options.iter().for_each(|option| option.write(&mut bytes));
+        assert_eq!(read(&bytes), options);
+    }
+}

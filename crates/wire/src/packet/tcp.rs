@@ -1,0 +1,191 @@
+//! TCP's header (RFC 9293, section 3.1) as a view: numbers as they are on the wire, nothing interpreted. The
+//! window is not yet scaled; sequence numbers are not yet compared.
+
+use std::fmt;
+use std::ops::BitOr;
+
+use etherparse::TcpSlice;
+use etherparse::err::tcp::{HeaderError, HeaderSliceError};
+
+use super::{TcpOptions, Unreadable};
+use crate::Bytes;
+
+/// A segment, as it is in a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpSegment<'a> {
+    /// The sender's port.
+    pub source_port: u16,
+    /// The receiver's port.
+    pub destination_port: u16,
+    /// The sequence number of the first byte, or of the SYN.
+    pub seq: u32,
+    /// The next sequence number expected; means something only with [`Flags::ACK`].
+    pub ack: u32,
+    /// SYN, FIN and the like.
+    pub flags: Flags,
+    /// The window, before scaling.
+    pub window: u16,
+    /// What else the header says.
+    pub options: TcpOptions<'a>,
+    /// The bytes it carries, as far as they were captured.
+    pub payload: &'a [u8],
+    /// How many bytes it carries.
+    pub payload_length: Bytes,
+}
+
+impl<'a> TcpSegment<'a> {
+    /// `length` is that of header and payload together, by the IP header.
+    pub(super) fn read(bytes: &'a [u8], length: usize) -> Result<Self, Unreadable> {
+        let tcp = TcpSlice::from_slice(bytes).map_err(|error| match error {
+            HeaderSliceError::Len(_) => Unreadable::CutShort { header: "TCP", captured: bytes.len() },
+            HeaderSliceError::Content(HeaderError::DataOffsetTooSmall { data_offset: _ }) => {
+                Unreadable::BadLength { header: "TCP" }
+            }
+        })?;
+        let header = tcp.header_slice();
+        Ok(Self {
+            source_port: tcp.source_port(),
+            destination_port: tcp.destination_port(),
+            seq: tcp.sequence_number(),
+            ack: tcp.acknowledgment_number(),
+            flags: Flags::of(&tcp),
+            window: tcp.window_size(),
+            options: TcpOptions::new(header.get(FIXED_LENGTH..).unwrap_or_default()),
+            payload: tcp.payload(),
+            payload_length: Bytes::new(length.saturating_sub(header.len()) as u64),
+        })
+    }
+
+    /// Whether it does nothing but acknowledge (or repeat an acknowledgement, or open the window).
+    pub fn is_pure_ack(&self) -> bool {
+        let opens_or_ends = Flags::SYN | Flags::FIN | Flags::RST;
+        self.flags.contains(Flags::ACK)
+            && !self.flags.intersects(opens_or_ends)
+            && self.payload_length == Bytes::ZERO
+    }
+
+    /// How many sequence numbers it takes: its bytes, one for a SYN, one for a FIN.
+    pub fn sequence_length(&self) -> u64 {
+        let of = |flag| u64::from(self.flags.contains(flag));
+        self.payload_length.get() + of(Flags::SYN) + of(Flags::FIN)
+    }
+}
+
+/// The header without options, in bytes.
+const FIXED_LENGTH: usize = 20;
+
+/// The eight flags of the header's 14th byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Self = Self(1);
+    /// Synchronise sequence numbers.
+    pub const SYN: Self = Self(1 << 1);
+    /// Reset the connection.
+    pub const RST: Self = Self(1 << 2);
+    /// Push.
+    pub const PSH: Self = Self(1 << 3);
+    /// The acknowledgement number means something.
+    pub const ACK: Self = Self(1 << 4);
+    /// The urgent pointer means something.
+    pub const URG: Self = Self(1 << 5);
+    /// Congestion experienced, echoed (RFC 3168).
+    pub const ECE: Self = Self(1 << 6);
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: Self = Self(1 << 7);
+
+    const ALL: [(Self, &'static str); 8] = [
+        (Self::FIN, "FIN"),
+        (Self::SYN, "SYN"),
+        (Self::RST, "RST"),
+        (Self::PSH, "PSH"),
+        (Self::ACK, "ACK"),
+        (Self::URG, "URG"),
+        (Self::ECE, "ECE"),
+        (Self::CWR, "CWR"),
+    ];
+
+    /// Whether all of `flags` are set.
+    pub const fn contains(self, flags: Self) -> bool {
+        self.0 & flags.0 == flags.0
+    }
+
+    /// Whether any of `flags` is set.
+    pub const fn intersects(self, flags: Self) -> bool {
+        self.0 & flags.0 != 0
+    }
+
+    fn of(tcp: &TcpSlice<'_>) -> Self {
+        let set = [tcp.fin(), tcp.syn(), tcp.rst(), tcp.psh(), tcp.ack(), tcp.urg(), tcp.ece(), tcp.cwr()];
+        Self::ALL
+            .iter()
+            .zip(set)
+            .filter(|(_, is_set)| *is_set)
+            .fold(Self(0), |all, ((flag, _), _)| all | *flag)
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl fmt::Display for Flags {
+    /// `SYN ACK`; nothing for none.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let set = Self::ALL.iter().filter(|(flag, _)| self.contains(*flag));
+        for (place, (_, name)) in set.enumerate() {
+            f.write_str(if place == 0 { "" } else { " " })?;
+            f.write_str(name)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(flags: Flags, payload: &[u8]) -> TcpSegment<'_> {
+        let payload_length = Bytes::new(payload.len() as u64);
+        let options = TcpOptions::default();
+        TcpSegment {
+            source_port: 1,
+            destination_port: 2,
+            seq: 0,
+            ack: 0,
+            flags,
+            window: 0,
+            options,
+            payload,
+            payload_length,
+        }
+    }
+
+    #[test]
+    fn a_pure_ack_carries_nothing_and_neither_opens_nor_ends() {
+        assert!(segment(Flags::ACK, b"").is_pure_ack());
+        assert!(segment(Flags::ACK | Flags::ECE, b"").is_pure_ack());
+        assert!(!segment(Flags::ACK, b"a").is_pure_ack());
+        for flag in [Flags::SYN, Flags::FIN, Flags::RST] {
+            assert!(!segment(Flags::ACK | flag, b"").is_pure_ack(), "{flag}");
+        }
+        assert!(!segment(Flags::RST, b"").is_pure_ack());
+    }
+
+    #[test]
+    fn a_syn_and_a_fin_take_a_sequence_number_each() {
+        assert_eq!(segment(Flags::SYN | Flags::FIN, b"abc").sequence_length(), 5);
+        assert_eq!(segment(Flags::ACK | Flags::PSH, b"abc").sequence_length(), 3);
+    }
+
+    #[test]
+    fn flags_are_printed_by_name() {
+        assert_eq!((Flags::SYN | Flags::ACK).to_string(), "SYN ACK");
+        assert_eq!(Flags::default().to_string(), "");
+    }
+}

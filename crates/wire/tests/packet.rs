@@ -1,0 +1,148 @@
+//! Packets from anywhere: no bytes make the reader panic or contradict itself, and what is built is read again,
+//! whole or cut anywhere.
+
+use std::net::{IpAddr, SocketAddr};
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use wire::Bytes;
+use wire::packet::{
+    Flags, Packet, SackBlocks, TcpBuilder, TcpOption, TcpOptions, Transport, UdpBuilder, Unreadable,
+};
+
+/// What is true of every packet that could be read.
+fn check(bytes: &[u8]) {
+    let packet = match Packet::read(bytes) {
+        Ok(packet) => packet,
+        Err(reason) => {
+            assert!(!reason.to_string().is_empty());
+            return;
+        }
+    };
+    let captured = match packet.transport {
+        Transport::Tcp(segment) => {
+            assert!(segment.options.iter().count() <= 20, "40 bytes hold at most 20 options");
+            assert!(segment.sequence_length() >= segment.payload_length.get());
+            segment.payload
+        }
+        Transport::Udp(datagram) => datagram.payload,
+        Transport::Fragment | Transport::Other(_) => &[],
+    };
+    assert!(Bytes::new(captured.len() as u64) <= packet.payload_length());
+    assert!(packet.payload_length() < packet.ip_length);
+    let has_ports = matches!(packet.transport, Transport::Tcp(_) | Transport::Udp(_));
+    assert_eq!(packet.sockets().is_some(), has_ports);
+}
+
+/// Random bytes that pass for a packet at first glance, so that chance gets past the first check.
+fn nearly_a_packet() -> impl Strategy<Value = Vec<u8>> {
+    let first = prop_oneof![Just(0x45_u8), 0x40..=0x4f_u8, Just(0x60), Just(0x6f)];
+    let protocol = prop_oneof![Just(6_u8), Just(17), Just(44), Just(51), Just(0), Just(60), any::<u8>()];
+    (first, protocol, vec(any::<u8>(), 0..200), any::<bool>()).prop_map(
+        |(first, protocol, mut bytes, is_said)| {
+            let length = u8::try_from(bytes.len()).unwrap_or(u8::MAX);
+            let place = if first < 0x60 { 9 } else { 6 };
+            [(0, first), (place, protocol)].iter().for_each(|(place, value)| {
+                if let Some(byte) = bytes.get_mut(*place) {
+                    *byte = *value;
+                }
+            });
+            // Half of them say their true length and are not fragments.
+            if let (true, 0x40..0x60, [_, _, high, low, _, _, fragment, offset, ..]) =
+                (is_said, first, &mut bytes[..])
+            {
+                (*high, *low, *fragment, *offset) = (0, length, 0, 0);
+            }
+            bytes
+        },
+    )
+}
+
+fn socket_pair() -> impl Strategy<Value = (SocketAddr, SocketAddr)> {
+    let v4 = (any::<[u8; 4]>(), any::<[u8; 4]>()).prop_map(|(a, b)| (IpAddr::from(a), IpAddr::from(b)));
+    let v6 = (any::<[u8; 16]>(), any::<[u8; 16]>()).prop_map(|(a, b)| (IpAddr::from(a), IpAddr::from(b)));
+    (prop_oneof![v4, v6], any::<u16>(), any::<u16>())
+        .prop_map(|((a, b), from, to)| (SocketAddr::new(a, from), SocketAddr::new(b, to)))
+}
+
+fn tcp_option() -> impl Strategy<Value = TcpOption<'static>> {
+    prop_oneof![
+        any::<u16>().prop_map(TcpOption::Mss),
+        any::<u8>().prop_map(TcpOption::WindowScale),
+        Just(TcpOption::SackPermitted),
+        (any::<(u32, u32)>(), option::of(any::<(u32, u32)>()))
+            .prop_map(|(first, second)| TcpOption::Sack(SackBlocks::from([Some(first), second, None, None]))),
+        any::<(u32, u32)>().prop_map(|(value, echo)| TcpOption::Timestamps { value, echo }),
+        Just(TcpOption::Other { kind: 11, data: &[0, 0, 0, 1] }),
+    ]
+}
+
+fn flags() -> impl Strategy<Value = Flags> {
+    let all =
+        [Flags::FIN, Flags::SYN, Flags::RST, Flags::PSH, Flags::ACK, Flags::URG, Flags::ECE, Flags::CWR];
+    proptest::sample::subsequence(all.to_vec(), 0..=8)
+        .prop_map(|set| set.into_iter().fold(Flags::default(), |all, flag| all | flag))
+}
+
+proptest! {
+    #[test]
+    fn random_bytes_never_panic(bytes in vec(any::<u8>(), 0..200)) {
+        check(&bytes);
+    }
+
+    #[test]
+    fn what_looks_like_a_packet_never_panics(bytes in nearly_a_packet()) {
+        check(&bytes);
+    }
+
+    #[test]
+    fn random_options_never_panic(bytes in vec(any::<u8>(), 0..=40)) {
+        prop_assert!(TcpOptions::new(&bytes).iter().count() <= 20);
+    }
+
+    #[test]
+    fn a_segment_that_is_built_is_read_again_whole_or_cut(
+        (source, destination) in socket_pair(),
+        (seq, ack, window) in any::<(u32, u32, u16)>(),
+        flags in flags(),
+        options in vec(tcp_option(), 0..3),
+        payload in vec(any::<u8>(), 0..100),
+        cut in 0..100_usize,
+    ) {
+        let mut bytes = Vec::new();
+        let builder = TcpBuilder { source, destination, seq, ack, flags, window, options: &options };
+        builder.write(&payload, &mut bytes).unwrap();
+        let packet = Packet::read(&bytes).unwrap();
+        prop_assert_eq!(packet.sockets(), Some((source, destination)));
+        prop_assert_eq!(packet.ip_length, Bytes::new(bytes.len() as u64));
+        let segment = packet.tcp().unwrap();
+        prop_assert_eq!((segment.seq, segment.ack, segment.window), (seq, ack, window));
+        prop_assert_eq!(segment.flags, flags);
+        prop_assert_eq!(segment.options.iter().collect::<Vec<_>>(), options);
+        prop_assert_eq!(segment.payload, &payload[..]);
+
+        let kept = bytes.len().saturating_sub(cut);
+        check(&bytes[..kept]);
+        match Packet::read(&bytes[..kept]) {
+            Ok(part) => {
+                prop_assert_eq!(part.payload_length(), packet.payload_length());
+                prop_assert_eq!(part.tcp().map(|segment| segment.payload), payload.get(..payload.len() - cut));
+            }
+            Err(reason) => {
+                prop_assert!(cut > payload.len());
+                prop_assert!(matches!(reason, Unreadable::CutShort { header: _, captured: _ }), "{}", reason);
+            }
+        }
+    }
+
+    #[test]
+    fn a_datagram_that_is_built_is_read_again((source, destination) in socket_pair(), payload in vec(any::<u8>(), 0..100)) {
+        let mut bytes = Vec::new();
+        UdpBuilder { source, destination }.write(&payload, &mut bytes).unwrap();
+        let packet = Packet::read(&bytes).unwrap();
+        prop_assert_eq!(packet.sockets(), Some((source, destination)));
+        let Transport::Udp(datagram) = packet.transport else { panic!("{packet:?}") };
+        prop_assert_eq!((datagram.payload, datagram.payload_length), (&payload[..], Bytes::new(payload.len() as u64)));
+    }
+}
