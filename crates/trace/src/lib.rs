@@ -1,9 +1,11 @@
 //! Stage 3, what happened: the rows every engine returns.
 //!
-//! Read in this order: [`row`] is one protocol over one network by one engine, as the JSON shows it.
+//! Read in this order: [`row`] is one protocol over one network by one engine, as the JSON shows it; [`pcapng`]
+//! writes the packets themselves, for Wireshark and its kin.
 //!
 //! What it is not: it decides nothing. Why something was slow is for `diagnose`, how it looks for `roundtrip`.
 
+pub mod pcapng;
 pub mod row;
 
 pub use row::{Row, Stall};

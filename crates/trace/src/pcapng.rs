@@ -1,0 +1,238 @@
+//! Captures out, as pcapng: what Wireshark, tshark and tcptrace read.
+//!
+//! Little-endian, nanosecond timestamps, raw IP packets, one section; comments on packets. It writes blocks in the
+//! order it is told to and sorts nothing. Not a reader. The format is
+//! <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>, sections 4.1 to 4.3.
+
+use std::io::{self, Write};
+
+use wire::Duration;
+
+/// Writes one capture. Every write may fail (a full disk): what was written then is no capture, and whoever opened
+/// the file removes it.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    block: Vec<u8>,
+    interfaces: u32,
+}
+
+/// An interface that packets were captured on, of the capture it was declared in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interface(u32);
+
+/// One captured packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// Where it was seen.
+    pub interface: Interface,
+    /// When, since 1 January 1970, UTC.
+    pub at: Duration,
+    /// The packet, beginning with its IP header: all of it, or its beginning.
+    pub bytes: &'a [u8],
+    /// How long it was on the wire.
+    pub original_length: usize,
+    /// A remark that Wireshark shows beside it (`frame.comment`).
+    pub comment: Option<&'a str>,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a capture that `application` (name and version) has made, with a remark about the whole of it.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn new(out: W, application: &str, comment: Option<&str>) -> io::Result<Self> {
+        const SECTION_LENGTH_UNKNOWN: [u8; 8] = [0xff; 8];
+        let mut writer = Self { out, block: Vec::new(), interfaces: 0 };
+        writer.begin(SECTION_HEADER);
+        writer.word(BYTE_ORDER_MAGIC);
+        writer.halves(1, 0);
+        writer.block.extend(SECTION_LENGTH_UNKNOWN);
+        if let Some(comment) = comment {
+            writer.option(OPTION_COMMENT, comment.as_bytes());
+        }
+        writer.option(OPTION_SECTION_APPLICATION, application.as_bytes());
+        writer.halves(OPTION_END, 0);
+        writer.end()?;
+        Ok(writer)
+    }
+
+    /// Declares an interface of raw IP packets. Interfaces are numbered from 0 in the order they are declared.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn interface(&mut self, name: &str) -> io::Result<Interface> {
+        const WHOLE_PACKETS: u32 = 0;
+        const NANOSECONDS: [u8; 1] = [9];
+        self.begin(INTERFACE_DESCRIPTION);
+        self.halves(LINK_TYPE_RAW, 0);
+        self.word(WHOLE_PACKETS);
+        self.option(OPTION_INTERFACE_NAME, name.as_bytes());
+        self.option(OPTION_INTERFACE_RESOLUTION, &NANOSECONDS);
+        self.halves(OPTION_END, 0);
+        self.end()?;
+        self.interfaces += 1;
+        Ok(Interface(self.interfaces - 1))
+    }
+
+    /// Adds a packet.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
+        let Packet { interface, at, bytes, original_length, comment } = *packet;
+        let [high, low] = halves_of(at.as_nanos());
+        self.begin(ENHANCED_PACKET);
+        self.word(interface.0);
+        self.word(high);
+        self.word(low);
+        self.word(length(bytes.len()));
+        self.word(length(original_length));
+        self.block.extend_from_slice(bytes);
+        self.pad();
+        if let Some(comment) = comment {
+            self.option(OPTION_COMMENT, comment.as_bytes());
+            self.halves(OPTION_END, 0);
+        }
+        self.end()
+    }
+
+    /// Writes what is still held back and hands back what was written to.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    /// A block is its type, its length, its body, and its length again.
+    fn begin(&mut self, block_type: u32) {
+        const LENGTH_NOT_YET_KNOWN: u32 = 0;
+        self.block.clear();
+        self.word(block_type);
+        self.word(LENGTH_NOT_YET_KNOWN);
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        let total = length(self.block.len() + size_of::<u32>());
+        self.word(total);
+        self.block[4..8].copy_from_slice(&total.to_le_bytes());
+        self.out.write_all(&self.block)
+    }
+
+    fn word(&mut self, word: u32) {
+        self.block.extend(word.to_le_bytes());
+    }
+
+    fn halves(&mut self, first: u16, second: u16) {
+        self.block.extend(first.to_le_bytes());
+        self.block.extend(second.to_le_bytes());
+    }
+
+    /// An option is a code, a length of 16 bits, and a value that is padded to whole words; a longer text is cut.
+    fn option(&mut self, code: u16, value: &[u8]) {
+        let kept = u16::try_from(value.len()).unwrap_or(u16::MAX);
+        self.halves(code, kept);
+        self.block.extend_from_slice(&value[..usize::from(kept)]);
+        self.pad();
+    }
+
+    fn pad(&mut self) {
+        self.block.resize(self.block.len().next_multiple_of(size_of::<u32>()), 0);
+    }
+}
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+/// LINKTYPE_RAW: the packet begins with an IPv4 or IPv6 header, and the first four bits tell which.
+const LINK_TYPE_RAW: u16 = 101;
+const OPTION_END: u16 = 0;
+const OPTION_COMMENT: u16 = 1;
+const OPTION_SECTION_APPLICATION: u16 = 4;
+const OPTION_INTERFACE_NAME: u16 = 2;
+const OPTION_INTERFACE_RESOLUTION: u16 = 9;
+
+/// Most significant half first.
+fn halves_of(nanos: u64) -> [u32; 2] {
+    let [a, b, c, d, e, f, g, h] = nanos.to_be_bytes();
+    [u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])]
+}
+
+/// A packet is at most 64 KiB and a block little more; what could not be said in 32 bits does not occur.
+fn length(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn capture_of_one(comment: Option<&str>) -> Vec<u8> {
+        let mut writer = Writer::new(Vec::new(), "roundtrip 0.1.0", None).unwrap();
+        let client = writer.interface("client").unwrap();
+        let at = Duration::from_nanos(0x0102_0304_0506_0708);
+        writer
+            .packet(&Packet { interface: client, at, bytes: &[0x45; 5], original_length: 40, comment })
+            .unwrap();
+        writer.finish().unwrap()
+    }
+
+    /// The blocks of a capture, each with its type, checked for lengths that agree and are whole words.
+    fn blocks(mut capture: &[u8]) -> Vec<(u32, &[u8])> {
+        let word = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().unwrap());
+        let mut blocks = Vec::new();
+        while !capture.is_empty() {
+            let total = word(&capture[4..]) as usize;
+            assert!(total.is_multiple_of(4) && word(&capture[total - 4..]) as usize == total);
+            blocks.push((word(capture), &capture[8..total - 4]));
+            capture = &capture[total..];
+        }
+        blocks
+    }
+
+    #[test]
+    fn a_capture_is_a_section_its_interfaces_and_its_packets() {
+        let capture = capture_of_one(None);
+        let types: Vec<u32> = blocks(&capture).iter().map(|(block_type, _)| *block_type).collect();
+        assert_eq!(types, [SECTION_HEADER, INTERFACE_DESCRIPTION, ENHANCED_PACKET]);
+    }
+
+    #[test]
+    fn paper_an_enhanced_packet_block_is_laid_out_as_in_section_4_3_of_the_draft() {
+        let capture = capture_of_one(Some("lost"));
+        let (_, body) = blocks(&capture)[2];
+        #[rustfmt::skip]
+        let expected = [
+            0, 0, 0, 0, 4, 3, 2, 1, 8, 7, 6, 5, 5, 0, 0, 0, 40, 0, 0, 0,
+            0x45, 0x45, 0x45, 0x45, 0x45, 0, 0, 0,
+            1, 0, 4, 0, b'l', b'o', b's', b't', 0, 0, 0, 0,
+        ];
+        assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn a_comment_too_long_for_its_length_field_is_cut() {
+        let capture = capture_of_one(Some(&"x".repeat(70_000)));
+        let (_, body) = blocks(&capture)[2];
+        assert_eq!(body.len(), 20 + 8 + 4 + 65_536 + 4);
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error() {
+        let mut disk = [0; 90];
+        let mut writer = Writer::new(&mut disk[..], "roundtrip", None).unwrap();
+        let failed = writer.interface("client").and_then(|interface| {
+            writer.packet(&Packet {
+                interface,
+                at: Duration::ZERO,
+                bytes: &[0x45; 40],
+                original_length: 40,
+                comment: None,
+            })
+        });
+        assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::WriteZero);
+    }
+}
