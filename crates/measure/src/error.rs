@@ -4,8 +4,10 @@
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 use nix::errno::Errno;
+use wire::link::ConfigError;
 
 /// Why nothing was measured.
 #[derive(Debug)]
@@ -39,6 +41,15 @@ pub enum Error {
         part: String,
         /// What to choose instead.
         remedy: String,
+    },
+    /// A link cannot be as the scenario has it.
+    Link(ConfigError),
+    /// A capture could not be written.
+    Unwritten {
+        /// Where to.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
     },
     /// A run did not end well, and repeating it did not help.
     Run {
@@ -84,6 +95,12 @@ impl fmt::Display for Error {
                 "the kernel holds {setting} at {found} and the stack profile needs {wanted}; choose another --profile or another kernel"
             ),
             Self::Unsuited { part, remedy } => write!(f, "cannot measure {part}; {remedy}"),
+            Self::Link(error) => error.fmt(f),
+            Self::Unwritten { path, error } => write!(
+                f,
+                "the capture {} could not be written ({error}); make room, or name another file",
+                path.display()
+            ),
             Self::Run { number, what } => write!(f, "run {number} failed: {what}"),
             Self::Died { thread } => write!(
                 f,
@@ -94,3 +111,9 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Self {
+        Self::Link(error)
+    }
+}

@@ -3,6 +3,7 @@
 //! Not a sandbox: nothing is given up. From user_namespaces(7) and capabilities(7).
 
 use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::Path;
 
 use nix::errno::Errno;
@@ -48,10 +49,13 @@ pub fn available() -> Result<(), Error> {
 }
 
 fn tun_is_there(device: &Path) -> Result<(), Error> {
-    let opened = OpenOptions::new().read(true).write(true).open(device);
-    let Err(error) = opened else { return Ok(()) };
+    OpenOptions::new().read(true).write(true).open(device).map(drop).map_err(|error| no_tun(device, &error))
+}
+
+/// Why the TUN device node could not be opened.
+pub(crate) fn no_tun(device: &Path, error: &io::Error) -> Error {
     let device = device.display();
-    Err(match error.raw_os_error().map(Errno::from_raw) {
+    match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO) => forbidden(
             &format!("{device} is absent or has no driver"),
             "load it with `modprobe tun`, or give the container the device",
@@ -61,7 +65,7 @@ fn tun_is_there(device: &Path) -> Result<(), Error> {
             "run as root, or `chmod 666` it (most systems ship it so)",
         ),
         _another_reason => forbidden(&format!("{device} cannot be opened: {error}"), "run as root"),
-    })
+    }
 }
 
 /// Whether CAP_NET_ADMIN (devices, addresses, routes) and CAP_SYS_ADMIN (namespaces) are in effect.

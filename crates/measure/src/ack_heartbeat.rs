@@ -1,0 +1,260 @@
+//! The delayed acknowledgements of BSD, given to a Linux client from outside: a shim between the client and the link.
+//!
+//! 4.4BSD delays an acknowledgement until the next tick of one free-running 200 ms clock for the whole host, unless
+//! two full segments' worth of bytes waits for it (`papers/p-http#section-2`; papers/README.md, "The 1997 stacks").
+//! Linux acknowledges every segment while a connection is young, and later delays by a timer of its own. So the shim
+//! takes the client's pure acknowledgements as they come, lets through those that BSD would have sent at once, and
+//! holds the others until the tick; a newer one replaces the older, as it says all the older said.
+//!
+//! At once go: whatever carries data, SYN, FIN or RST; what acknowledges at least two full segments more than the
+//! last that went; what acknowledges nothing new (a duplicate, an opened window, an answer to a probe); the first
+//! advance after duplicates (a hole was filled); what acknowledges the server's FIN.
+//!
+//! Not a stack: it invents no acknowledgement, so it cannot send one earlier than Linux would. Contract as
+//! everywhere: `handle(now, ..)`, then `poll(now)` until it returns a timeout. No clock and no socket.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+
+use wire::link::Output;
+use wire::packet::{Flags, Packet, TcpOption, TcpSegment};
+use wire::{Duration, Seed, Time};
+
+/// The heartbeat of one client host. `P` is a packet's bytes, however they are held.
+#[derive(Debug)]
+pub struct AckHeartbeat<P> {
+    /// The first tick; the others follow every [`PERIOD`].
+    phase: Duration,
+    connections: BTreeMap<Ends, Connection<P>>,
+    /// What need not wait, and since when it could have gone.
+    ready: VecDeque<(P, Time)>,
+    /// When what is held will go; `None`: nothing is held.
+    tick: Option<Time>,
+    merged: u64,
+}
+
+/// The fast timer of 4.4BSD (`PR_FASTHZ`, five times a second).
+const PERIOD: Duration = Duration::from_millis(200);
+
+/// More connections than any client of a page has; beyond it the one longest silent is forgotten.
+const CONNECTIONS_AT_MOST: usize = 1_024;
+
+/// The client's end and the server's.
+type Ends = (SocketAddr, SocketAddr);
+
+impl<P: AsRef<[u8]>> AckHeartbeat<P> {
+    /// A host whose clock ticks at a phase drawn from the seed.
+    pub fn new(seed: Seed) -> Self {
+        let phase = Duration::from_nanos(seed.stream("ack-heartbeat", 0).next_u64() % PERIOD.as_nanos());
+        Self { phase, connections: BTreeMap::new(), ready: VecDeque::new(), tick: None, merged: 0 }
+    }
+
+    /// Takes a packet of the client. An older acknowledgement that it makes superfluous is handed back.
+    pub fn handle(&mut self, now: Time, packet: P) -> Option<P> {
+        let Some((ends, act)) = self.judge(now, packet.as_ref()) else {
+            self.ready.push_back((packet, now));
+            return None;
+        };
+        // `judge` has just looked it up; were it gone, the packet would go at once.
+        let connection = self.connections.get_mut(&ends);
+        let superseded = match (act, connection) {
+            (Act::Hold, Some(connection)) => {
+                self.tick.get_or_insert(next_tick(self.phase, now));
+                connection.held.replace(packet)
+            }
+            (Act::Hold | Act::Pass, connection) => {
+                self.ready.push_back((packet, now));
+                connection.and_then(|connection| connection.held.take())
+            }
+        };
+        self.merged += u64::from(superseded.is_some());
+        superseded
+    }
+
+    /// Looks at a packet of the server on its way to the client: it tells the size of a full segment, and that the
+    /// server is done.
+    pub fn watch(&mut self, packet: &[u8]) {
+        if let Ok(packet) = Packet::read(packet)
+            && let (Some(segment), Some((server, client))) = (packet.tcp(), packet.sockets())
+            && let Some(connection) = self.connections.get_mut(&(client, server))
+        {
+            connection.watch(&segment);
+        }
+    }
+
+    /// The next packet that may go, and since when; or when the next tick will let some go.
+    pub fn poll(&mut self, now: Time) -> Output<P> {
+        if let Some(tick) = self.tick
+            && tick <= now
+        {
+            self.tick = None;
+            for connection in self.connections.values_mut() {
+                self.ready.extend(connection.let_go().map(|packet| (packet, tick)));
+            }
+        }
+        match self.ready.pop_front() {
+            Some((packet, due)) => Output::Deliver { packet, due },
+            None => Output::Timeout(self.tick),
+        }
+    }
+
+    /// How many acknowledgements were made superfluous by a later one while they were held.
+    pub const fn merged(&self) -> u64 {
+        self.merged
+    }
+
+    /// Whose packet it is, and whether it may go; `None` for what is no TCP segment.
+    fn judge(&mut self, now: Time, packet: &[u8]) -> Option<(Ends, Act)> {
+        let packet = Packet::read(packet).ok()?;
+        let (segment, ends) = (packet.tcp()?, packet.sockets()?);
+        if !self.connections.contains_key(&ends) {
+            self.make_room(now);
+        }
+        let connection = self.connections.entry(ends).or_insert_with(Connection::new);
+        connection.last_heard = now;
+        Some((ends, connection.judge(&segment)))
+    }
+
+    fn make_room(&mut self, now: Time) {
+        if self.connections.len() < CONNECTIONS_AT_MOST {
+            return;
+        }
+        let silent = self.connections.iter().min_by_key(|(_, connection)| connection.last_heard);
+        if let Some(ends) = silent.map(|(ends, _)| *ends)
+            && let Some(forgotten) = self.connections.remove(&ends)
+        {
+            self.ready.extend(forgotten.held.map(|packet| (packet, now)));
+        }
+    }
+}
+
+/// The first tick after `now`.
+fn next_tick(phase: Duration, now: Time) -> Time {
+    let first = Time::ZERO + phase;
+    if now < first {
+        return first;
+    }
+    let passed = now.since(first).as_nanos() / PERIOD.as_nanos();
+    first + PERIOD * (passed + 1)
+}
+
+/// What is to become of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    Pass,
+    Hold,
+}
+
+/// One connection, as far as its acknowledgements go.
+#[derive(Debug)]
+struct Connection<P> {
+    last_heard: Time,
+    client: Offer,
+    server: Offer,
+    /// The last acknowledgement that went to the server.
+    passed: Option<u32>,
+    /// The last that the client made, whether it went or not, and its window.
+    latest: Option<(u32, u16)>,
+    /// Whether the client has repeated itself since it last advanced: it waits for what was lost.
+    has_hole: bool,
+    /// The acknowledgement that covers the server's FIN.
+    end: Option<u32>,
+    held: Option<P>,
+}
+
+/// What a SYN offers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Offer {
+    mss: Option<u16>,
+    timestamps: bool,
+}
+
+impl<P> Connection<P> {
+    fn new() -> Self {
+        Self {
+            last_heard: Time::ZERO,
+            client: Offer::default(),
+            server: Offer::default(),
+            passed: None,
+            latest: None,
+            has_hole: false,
+            end: None,
+            held: None,
+        }
+    }
+
+    /// Whether BSD would send this at once.
+    fn judge(&mut self, segment: &TcpSegment<'_>) -> Act {
+        if segment.flags.contains(Flags::SYN) {
+            *self = Self { last_heard: self.last_heard, held: self.held.take(), ..Self::new() };
+            self.client = Offer::of(segment);
+            return Act::Pass;
+        }
+        let act = if self.may_wait(segment) { Act::Hold } else { Act::Pass };
+        self.latest = Some((segment.ack, segment.window));
+        if act == Act::Pass {
+            self.passed = Some(segment.ack);
+        }
+        act
+    }
+
+    fn may_wait(&mut self, segment: &TcpSegment<'_>) -> bool {
+        let (Some((latest, window)), Some(passed)) = (self.latest, self.passed) else { return false };
+        if !segment.is_pure_ack() {
+            return false;
+        }
+        if advance(latest, segment.ack) == 0 {
+            self.has_hole |= segment.ack == latest && segment.window == window;
+            return false;
+        }
+        let fills_a_hole = std::mem::take(&mut self.has_hole);
+        let ends = self.end.is_some_and(|end| advance(end.wrapping_sub(1), segment.ack) > 0);
+        !fills_a_hole && !ends && advance(passed, segment.ack) < 2 * self.full_segment()
+    }
+
+    fn watch(&mut self, segment: &TcpSegment<'_>) {
+        if segment.flags.contains(Flags::SYN) {
+            self.server = Offer::of(segment);
+        }
+        if segment.flags.contains(Flags::FIN) {
+            // Modulo 2^32, as all sequence numbers are.
+            #[expect(clippy::cast_possible_truncation)]
+            let length = segment.sequence_length() as u32;
+            self.end = Some(segment.seq.wrapping_add(length));
+        }
+    }
+
+    /// How many bytes of data a full segment carries: timestamps take their 12 from it.
+    fn full_segment(&self) -> u32 {
+        /// What TCP assumes where nothing is said (RFC 9293, 3.7.1).
+        const DEFAULT_MSS: u16 = 536;
+        const TIMESTAMPS: u16 = 12;
+        let [client, server] = [self.client, self.server].map(|offer| offer.mss.unwrap_or(DEFAULT_MSS));
+        // A server whose SYN was not seen has offered nothing that would count.
+        let mss = if self.server.mss.is_some() { client.min(server) } else { client };
+        let options = if self.client.timestamps && self.server.timestamps { TIMESTAMPS } else { 0 };
+        u32::from(mss.saturating_sub(options).max(1))
+    }
+
+    /// Lets the held acknowledgement go, which is then the last that went.
+    fn let_go(&mut self) -> Option<P> {
+        let held = self.held.take();
+        if held.is_some() {
+            self.passed = self.latest.map(|(ack, _)| ack);
+        }
+        held
+    }
+}
+
+impl Offer {
+    fn of(syn: &TcpSegment<'_>) -> Self {
+        let timestamps = syn.options.iter().any(|option| matches!(option, TcpOption::Timestamps { .. }));
+        Self { mss: syn.options.mss(), timestamps }
+    }
+}
+
+/// By how many bytes `to` is ahead of `from`; 0 if it is behind (RFC 9293, 3.4).
+fn advance(from: u32, to: u32) -> u32 {
+    let ahead = to.wrapping_sub(from);
+    if ahead < 1 << 31 { ahead } else { 0 }
+}

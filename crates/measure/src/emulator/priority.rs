@@ -1,0 +1,176 @@
+//! Real-time priority for the emulator's thread, and how not to be throttled for using it.
+//!
+//! A thread that spins under SCHED_FIFO for more than `sched_rt_runtime_us` (950 ms of each second) is stopped by the
+//! kernel for the rest of that second: 50 ms in which nothing is delivered. So of every 100 ms at most 85 are spent at
+//! real-time priority; a thread that is still busy goes on as an ordinary one, at the best nice value, until the
+//! next 100 ms begin. See sched(7).
+
+use std::fmt;
+
+use nix::errno::Errno;
+use nix::sys::prctl;
+use wire::{Duration, Time};
+
+/// How the emulator's thread was scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduling {
+    /// SCHED_FIFO: before every ordinary thread.
+    RealTime,
+    /// As any thread, because the kernel refused more.
+    Refused(Errno),
+    /// As any thread, because nothing more was asked for.
+    Ordinary,
+}
+
+impl fmt::Display for Scheduling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RealTime => f.write_str("real-time priority (SCHED_FIFO)"),
+            Self::Refused(errno) => write!(
+                f,
+                "ordinary priority: SCHED_FIFO was refused ({}), so packets may be milliseconds late on a busy \
+                 machine; run as root or raise RLIMIT_RTPRIO to 1",
+                errno.desc()
+            ),
+            Self::Ordinary => f.write_str("ordinary priority"),
+        }
+    }
+}
+
+/// The priority of the calling thread, for as long as the thread lives.
+#[derive(Debug)]
+pub(super) struct Priority {
+    scheduling: Scheduling,
+    budget: Budget,
+}
+
+impl Priority {
+    /// Makes the thread's timers exact and, if asked, its priority real-time.
+    pub(super) fn take(real_time: bool, now: Time) -> Self {
+        // Left at 50 us if refused: the lateness will show it.
+        let _ = prctl::set_timerslack(1);
+        let scheduling = match real_time {
+            false => Scheduling::Ordinary,
+            true => schedule(Class::RealTime).map_or_else(Scheduling::Refused, |()| Scheduling::RealTime),
+        };
+        if scheduling == Scheduling::RealTime {
+            // For the times when it is not real-time; a refusal shows as lateness.
+            let _ = be_nice_to_nobody();
+        }
+        Self { scheduling, budget: Budget::from(now) }
+    }
+
+    pub(super) const fn scheduling(&self) -> Scheduling {
+        self.scheduling
+    }
+
+    /// Time during which the thread was asleep, and so used nothing up.
+    pub(super) fn slept(&mut self, span: Duration) {
+        self.budget.slept += span;
+    }
+
+    /// Steps down before the kernel would, and up again when it may.
+    pub(super) fn keep_within_budget(&mut self, now: Time) {
+        if self.scheduling == Scheduling::RealTime
+            && let Some(class) = self.budget.change(now)
+        {
+            // It was granted once to this very thread; should it be refused now, the lateness shows it.
+            let _ = schedule(class);
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    RealTime,
+    Ordinary,
+}
+
+/// How much of the present window was spent awake.
+#[derive(Debug)]
+struct Budget {
+    class: Class,
+    began: Time,
+    slept: Duration,
+}
+
+const WINDOW: Duration = Duration::from_millis(100);
+const AWAKE_AT_MOST: Duration = Duration::from_millis(85);
+
+impl Budget {
+    const fn from(began: Time) -> Self {
+        Self { class: Class::RealTime, began, slept: Duration::ZERO }
+    }
+
+    /// The class to change to, if it is time to.
+    fn change(&mut self, now: Time) -> Option<Class> {
+        let passed = now.since(self.began);
+        let fitting = if passed >= WINDOW {
+            (self.began, self.slept) = (now, Duration::ZERO);
+            Class::RealTime
+        } else if passed.saturating_sub(self.slept) >= AWAKE_AT_MOST {
+            Class::Ordinary
+        } else {
+            self.class
+        };
+        let has_changed = fitting != self.class;
+        self.class = fitting;
+        has_changed.then_some(fitting)
+    }
+}
+
+/// Puts the calling thread into a scheduling class.
+fn schedule(class: Class) -> Result<(), Errno> {
+    /// Before every ordinary thread, behind whatever else the machine's owner has made real-time.
+    const LEAST_REAL_TIME_PRIORITY: libc::c_int = 1;
+    const CALLING_THREAD: libc::pid_t = 0;
+    let (policy, sched_priority) = match class {
+        Class::RealTime => (libc::SCHED_FIFO, LEAST_REAL_TIME_PRIORITY),
+        Class::Ordinary => (libc::SCHED_OTHER, 0),
+    };
+    let parameters = libc::sched_param { sched_priority };
+    // SAFETY: the pointer is to a parameter block that outlives the call, and the kernel only reads it.
+    let result = unsafe { libc::sched_setscheduler(CALLING_THREAD, policy, &raw const parameters) };
+    Errno::result(result).map(drop)
+}
+
+/// The best nice value for the calling thread while it is an ordinary one.
+fn be_nice_to_nobody() -> Result<(), Errno> {
+    const CALLING_THREAD: libc::id_t = 0;
+    // SAFETY: it takes plain numbers. On Linux, "process" 0 is the calling thread.
+    let result = unsafe { libc::setpriority(libc::PRIO_PROCESS, CALLING_THREAD, -20) };
+    Errno::result(result).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn millis(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn a_thread_that_never_sleeps_steps_down_for_the_rest_of_each_window() {
+        let mut budget = Budget::from(Time::ZERO);
+        let changes: Vec<_> = (0..=200).filter_map(|at| Some((at, budget.change(millis(at))?))).collect();
+        let expected =
+            [(85, Class::Ordinary), (100, Class::RealTime), (185, Class::Ordinary), (200, Class::RealTime)];
+        assert_eq!(changes, expected);
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_enough_is_real_time_throughout() {
+        let mut budget = Budget::from(Time::ZERO);
+        for at in 0..1_000 {
+            budget.slept += Duration::from_micros(200);
+            assert_eq!(budget.change(millis(at)), None);
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_told_with_its_remedy() {
+        let told = Scheduling::Refused(Errno::EPERM).to_string();
+        assert!(told.contains("Operation not permitted") && told.contains("RLIMIT_RTPRIO"), "{told}");
+    }
+}

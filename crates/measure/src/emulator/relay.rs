@@ -1,0 +1,251 @@
+//! The loop of the emulator's thread: read, offer to the pipe, wait, write.
+//!
+//! Not the link: when a packet is due is for the pipe to say. Sleeping is bounded by what is due next, real-time
+//! spinning by [`Priority`], and memory by what the link itself holds.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use wire::link::{Fate, Output, Pipe};
+use wire::{Bytes, Duration, Time};
+
+use super::Stop;
+use super::priority::Priority;
+use super::report::{Report, Traffic};
+use super::tap::{Seen, Tap, Way};
+use crate::Error;
+use crate::ack_heartbeat::AckHeartbeat;
+use crate::clock::Clock;
+use crate::lateness::Lateness;
+use crate::tun::Tun;
+
+/// A packet on its way. Its buffer is used again once it has been delivered, dropped or lost.
+pub(super) type Packet = Vec<u8>;
+
+/// Two devices, two pipes, and what is noted on the way.
+pub(super) struct Relay {
+    client: Tun,
+    server: Tun,
+    up: Pipe<Packet>,
+    down: Pipe<Packet>,
+    heartbeat: Option<AckHeartbeat<Packet>>,
+    clock: Clock,
+    notes: Notes,
+    scratch: Box<[u8; LARGEST_PACKET]>,
+    spare: Vec<Packet>,
+}
+
+const LARGEST_PACKET: usize = 65_535;
+
+impl Relay {
+    pub(super) fn new(
+        [client, server]: [Tun; 2],
+        [up, down]: [Pipe<Packet>; 2],
+        heartbeat: Option<AckHeartbeat<Packet>>,
+        clock: Clock,
+        tap: Option<Tap>,
+    ) -> Self {
+        let notes =
+            Notes { up: Traffic::default(), down: Traffic::default(), lateness: Lateness::new(), tap };
+        let scratch = Box::new([0; LARGEST_PACKET]);
+        Self { client, server, up, down, heartbeat, clock, notes, scratch, spare: Vec::new() }
+    }
+
+    /// Relays until told to stop.
+    pub(super) fn run(&mut self, stop: &Stop, spin: Duration, priority: &mut Priority) -> Result<(), Error> {
+        while !stop.is_set() {
+            let next = self.deliver_what_is_due()?;
+            let has_read = self.collect(Way::Up)? | self.collect(Way::Down)?;
+            let now = self.clock.now();
+            priority.keep_within_budget(now);
+            if !has_read && let Some(nap) = nap(now, next, spin) {
+                self.sleep(nap, stop)?;
+                priority.slept(self.clock.now().since(now));
+            }
+        }
+        Ok(())
+    }
+
+    /// What happened, and how late.
+    pub(super) fn report(self, priority: Priority, late_limit: Duration) -> Result<Report, Error> {
+        let Self { mut client, mut server, up, down, heartbeat, clock, notes, scratch: _, spare: _ } = self;
+        let Notes { up: sent_up, down: sent_down, lateness, tap } = notes;
+        Ok(Report {
+            up: Traffic { link: *up.counters(), lost_in_device: client.lost()?, ..sent_up },
+            down: Traffic { link: *down.counters(), lost_in_device: server.lost()?, ..sent_down },
+            acks_merged: heartbeat.map_or(0, |heartbeat| heartbeat.merged()),
+            lateness,
+            late_limit,
+            scheduling: priority.scheduling(),
+            elapsed: clock.now().since(Time::ZERO),
+            capture: tap.map(Tap::finish),
+        })
+    }
+
+    /// Writes every packet whose time has come, both ways in turn, and says when the next one is due.
+    fn deliver_what_is_due(&mut self) -> Result<Option<Time>, Error> {
+        loop {
+            let up = self.deliver(Way::Up)?;
+            let down = self.deliver(Way::Down)?;
+            let (Output::Timeout(up), Output::Timeout(down)) = (up, down) else { continue };
+            match self.release_held_ack() {
+                Output::Deliver { packet: (), due: _ } => {}
+                Output::Timeout(held) => return Ok([up, down, held].into_iter().flatten().min()),
+            }
+        }
+    }
+
+    /// Writes at most one packet.
+    fn deliver(&mut self, way: Way) -> Result<Output<()>, Error> {
+        let (pipe, to) = match way {
+            Way::Up => (&mut self.up, &self.server),
+            Way::Down => (&mut self.down, &self.client),
+        };
+        let now = self.clock.now();
+        match pipe.poll(now) {
+            Output::Timeout(next) => Ok(Output::Timeout(next)),
+            Output::Deliver { packet, due } => {
+                to.write(&packet).map_err(device_failed("write to", to))?;
+                self.notes.lateness.record(now.since(due));
+                self.notes.see(now, way, Seen::Delivered, &packet);
+                self.spare.push(packet);
+                Ok(Output::Deliver { packet: (), due })
+            }
+        }
+    }
+
+    /// Reads at most one packet and offers it to the link; says whether there was one.
+    fn collect(&mut self, way: Way) -> Result<bool, Error> {
+        let from = match way {
+            Way::Up => &self.client,
+            Way::Down => &self.server,
+        };
+        let Some(length) = from.read(&mut self.scratch[..]).map_err(device_failed("read from", from))? else {
+            return Ok(false);
+        };
+        let now = self.clock.now();
+        let mut packet = self.spare.pop().unwrap_or_default();
+        packet.clear();
+        packet.extend_from_slice(&self.scratch[..length]);
+        match (way, &mut self.heartbeat) {
+            (Way::Up, Some(heartbeat)) => self.spare.extend(heartbeat.handle(now, packet)),
+            (Way::Down, Some(heartbeat)) => {
+                heartbeat.watch(&packet);
+                self.offer(now, way, packet);
+            }
+            (Way::Up | Way::Down, None) => self.offer(now, way, packet),
+        }
+        Ok(true)
+    }
+
+    /// Offers the link at most one acknowledgement: one that need not wait, or whose tick has come.
+    fn release_held_ack(&mut self) -> Output<()> {
+        let now = self.clock.now();
+        match self.heartbeat.as_mut().map_or(Output::Timeout(None), |heartbeat| heartbeat.poll(now)) {
+            Output::Timeout(next) => Output::Timeout(next),
+            Output::Deliver { packet, due } => {
+                self.notes.lateness.record(now.since(due));
+                self.offer(now, Way::Up, packet);
+                Output::Deliver { packet: (), due }
+            }
+        }
+    }
+
+    fn offer(&mut self, now: Time, way: Way, packet: Packet) {
+        let pipe = match way {
+            Way::Up => &mut self.up,
+            Way::Down => &mut self.down,
+        };
+        self.notes.count(way, &packet);
+        self.notes.see(now, way, Seen::Sent, &packet);
+        let size = Bytes::new(packet.len() as u64);
+        match pipe.handle(now, packet, size) {
+            Fate::Accepted => {}
+            Fate::Dropped(packet) => self.give_up(packet, Seen::Dropped),
+            Fate::Lost(packet) => self.give_up(packet, Seen::Lost),
+        }
+    }
+
+    fn give_up(&mut self, packet: Packet, seen: Seen) {
+        if let Some(tap) = &mut self.notes.tap {
+            tap.amend(seen);
+        }
+        self.spare.push(packet);
+    }
+
+    /// Until a packet arrives, somebody says stop, or the nap is over.
+    fn sleep(&self, nap: Nap, stop: &Stop) -> Result<(), Error> {
+        let readable = |device| PollFd::new(device, PollFlags::POLLIN);
+        let mut watched = [self.client.as_fd(), self.server.as_fd(), stop.as_fd()].map(readable);
+        let timeout = match nap {
+            Nap::Until(span) => {
+                Some(TimeSpec::from_duration(std::time::Duration::from_nanos(span.as_nanos())))
+            }
+            Nap::UntilSomethingArrives => None,
+        };
+        match ppoll(&mut watched, timeout, None) {
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(errno) => Err(Error::Kernel { doing: "wait for the devices of the link".to_owned(), errno }),
+        }
+    }
+}
+
+/// What the report will be made of.
+struct Notes {
+    up: Traffic,
+    down: Traffic,
+    lateness: Lateness,
+    tap: Option<Tap>,
+}
+
+impl Notes {
+    fn count(&mut self, way: Way, packet: &[u8]) {
+        let traffic = match way {
+            Way::Up => &mut self.up,
+            Way::Down => &mut self.down,
+        };
+        traffic.count(packet);
+    }
+
+    fn see(&mut self, now: Time, way: Way, seen: Seen, packet: &[u8]) {
+        if let Some(tap) = &mut self.tap {
+            tap.record(now, way, seen, packet);
+        }
+    }
+}
+
+/// How long there is nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Nap {
+    Until(Duration),
+    UntilSomethingArrives,
+}
+
+/// `None` where the next packet is due so soon that there is only time to watch the clock.
+fn nap(now: Time, next: Option<Time>, spin: Duration) -> Option<Nap> {
+    let Some(next) = next else { return Some(Nap::UntilSomethingArrives) };
+    let span = next.since(now).saturating_sub(spin);
+    (span > Duration::ZERO).then_some(Nap::Until(span))
+}
+
+fn device_failed(doing: &str, device: &Tun) -> impl FnOnce(io::Error) -> Error {
+    Error::io(format!("{doing} the interface {}", device.name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_sleeps_until_shortly_before_the_next_packet_is_due() {
+        let (now, spin) = (Time::from_nanos(1_000_000), Duration::from_micros(60));
+        let due_in = |micros| Some(now + Duration::from_micros(micros));
+        assert_eq!(nap(now, due_in(1_060), spin), Some(Nap::Until(Duration::from_millis(1))));
+        assert_eq!(nap(now, due_in(60), spin), None);
+        assert_eq!(nap(now, Some(Time::ZERO), spin), None);
+        assert_eq!(nap(now, None, spin), Some(Nap::UntilSomethingArrives));
+    }
+}

@@ -1,0 +1,224 @@
+//! Every packet as it was sent and as it was delivered, kept in memory and written as pcapng afterwards.
+//!
+//! Both ends without AF_PACKET: interface 0, `client`, shows what the client's kernel sent (when the emulator read it)
+//! and what it was given (when the emulator wrote it); interface 1, `server`, the same of the server. Nothing is
+//! written while the run lasts, so that the tap does not disturb it. Not a filter: it keeps everything until its
+//! memory is full.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::Path;
+
+use trace::pcapng::{Packet, Writer};
+use wire::{Bytes, Duration, Time};
+
+use crate::Error;
+
+/// Which way a packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From the client to the server.
+    Up,
+    /// From the server to the client.
+    Down,
+}
+
+/// What was seen of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// It left its sender.
+    Sent,
+    /// It left its sender and found the link's queue full.
+    Dropped,
+    /// It left its sender and will be lost on the way.
+    Lost,
+    /// It reached its receiver.
+    Delivered,
+}
+
+/// Memory that fills with packets.
+pub(super) struct Tap {
+    zero_since_1970: Duration,
+    sightings: Vec<Sighting>,
+    packets: Vec<u8>,
+    missed: u64,
+}
+
+struct Sighting {
+    at: Time,
+    way: Way,
+    seen: Seen,
+    length: u16,
+}
+
+impl Tap {
+    /// Takes the memory and touches it, so that no page fault delays a packet.
+    pub(super) fn new(memory: Bytes, zero_since_1970: Duration) -> Self {
+        let bytes = usize::try_from(memory.get()).unwrap_or(usize::MAX);
+        // An eighth for the notes: enough for packets of 112 bytes on average, and a page's have some 500.
+        let mut sightings = Vec::with_capacity(bytes / 8 / size_of::<Sighting>());
+        let mut packets = Vec::with_capacity(bytes - bytes / 8);
+        packets.resize(packets.capacity(), 1);
+        packets.clear();
+        sightings.resize_with(sightings.capacity(), || Sighting {
+            at: Time::MAX,
+            way: Way::Up,
+            seen: Seen::Sent,
+            length: 0,
+        });
+        sightings.clear();
+        Self { zero_since_1970, sightings, packets, missed: 0 }
+    }
+
+    pub(super) fn record(&mut self, at: Time, way: Way, seen: Seen, packet: &[u8]) {
+        let has_room = self.sightings.len() < self.sightings.capacity()
+            && packet.len() <= self.packets.capacity() - self.packets.len();
+        match u16::try_from(packet.len()) {
+            Ok(length) if has_room => {
+                self.sightings.push(Sighting { at, way, seen, length });
+                self.packets.extend_from_slice(packet);
+            }
+            Ok(_) | Err(_) => self.missed += 1,
+        }
+    }
+
+    /// Changes what was seen of the packet recorded last, once it is known what becomes of it.
+    pub(super) fn amend(&mut self, seen: Seen) {
+        if self.missed == 0
+            && let Some(last) = self.sightings.last_mut()
+        {
+            last.seen = seen;
+        }
+    }
+
+    pub(super) fn finish(self) -> Capture {
+        let Self { zero_since_1970, sightings, packets, missed } = self;
+        Capture { zero_since_1970, sightings, packets, missed }
+    }
+}
+
+/// The packets of a run, at both ends.
+pub struct Capture {
+    zero_since_1970: Duration,
+    sightings: Vec<Sighting>,
+    packets: Vec<u8>,
+    missed: u64,
+}
+
+impl Capture {
+    /// How often a packet was seen: twice if it arrived.
+    pub fn len(&self) -> usize {
+        self.sightings.len()
+    }
+
+    /// Whether nothing was seen.
+    pub fn is_empty(&self) -> bool {
+        self.sightings.is_empty()
+    }
+
+    /// How many sightings the memory was too small for.
+    pub const fn missed(&self) -> u64 {
+        self.missed
+    }
+
+    /// Writes it as pcapng, with a remark about the whole (the scenario, and whether the run was void). What could
+    /// not be written whole is removed.
+    ///
+    /// # Errors
+    /// Which file could not be written, and why.
+    pub fn save(&self, path: &Path, comment: &str) -> Result<(), Error> {
+        let failed = |error| Error::Unwritten { path: path.to_owned(), error };
+        let file = File::create(path).map_err(failed)?;
+        // Not a terminal, a pipe or a device that the user named.
+        let is_ours_to_remove = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        self.write(BufWriter::new(file), comment).map_err(|error| {
+            if is_ours_to_remove {
+                // The error that matters is the first.
+                let _ = fs::remove_file(path);
+            }
+            failed(error)
+        })
+    }
+
+    fn write(&self, out: impl io::Write, comment: &str) -> io::Result<()> {
+        let application = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
+        let mut writer = Writer::new(out, application, Some(comment))?;
+        let (client, server) = (writer.interface("client")?, writer.interface("server")?);
+        let mut rest = self.packets.as_slice();
+        for Sighting { at, way, seen, length } in &self.sightings {
+            let (bytes, after) = rest.split_at(usize::from(*length));
+            rest = after;
+            let (interface, comment) = match (way, seen) {
+                (Way::Up, Seen::Sent) | (Way::Down, Seen::Delivered) => (client, None),
+                (Way::Down, Seen::Sent) | (Way::Up, Seen::Delivered) => (server, None),
+                (Way::Up, Seen::Dropped) => (client, Some(DROPPED)),
+                (Way::Down, Seen::Dropped) => (server, Some(DROPPED)),
+                (Way::Up, Seen::Lost) => (client, Some(LOST)),
+                (Way::Down, Seen::Lost) => (server, Some(LOST)),
+            };
+            let at = self.zero_since_1970 + at.since(Time::ZERO);
+            writer.packet(&Packet { interface, at, bytes, original_length: bytes.len(), comment })?;
+        }
+        writer.finish().map(drop)
+    }
+}
+
+const DROPPED: &str = "dropped: the link's queue was full";
+const LOST: &str = "lost on the link";
+
+impl std::fmt::Debug for Capture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Capture({} sightings, {} missed)", self.sightings.len(), self.missed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tap_of(memory: u64, packets: &[(Way, Seen)]) -> Capture {
+        let mut tap = Tap::new(Bytes::new(memory), Duration::from_secs(1));
+        for (way, seen) in packets {
+            tap.record(Time::from_nanos(5), *way, *seen, &[0x45; 40]);
+        }
+        tap.finish()
+    }
+
+    #[test]
+    fn a_packet_that_arrives_is_in_the_capture_at_both_ends() {
+        let capture = tap_of(10_000, &[(Way::Up, Seen::Sent), (Way::Up, Seen::Delivered)]);
+        let mut written = Vec::new();
+        capture.write(&mut written, "a test").unwrap();
+        let packet_blocks = written.windows(8).filter(|bytes| bytes == &[6, 0, 0, 0, 72, 0, 0, 0]).count();
+        assert_eq!((capture.len(), packet_blocks), (2, 2));
+    }
+
+    #[test]
+    fn what_became_of_a_packet_is_a_comment_on_it() {
+        let mut tap = Tap::new(Bytes::new(10_000), Duration::ZERO);
+        tap.record(Time::ZERO, Way::Down, Seen::Sent, &[0x45; 40]);
+        tap.amend(Seen::Dropped);
+        let mut written = Vec::new();
+        tap.finish().write(&mut written, "a test").unwrap();
+        let text = String::from_utf8_lossy(&written);
+        assert!(text.contains(DROPPED) && !text.contains(LOST));
+    }
+
+    #[test]
+    fn a_full_tap_counts_what_it_misses() {
+        let capture = tap_of(400, &[(Way::Up, Seen::Sent); 10]);
+        assert!(capture.len() < 10 && capture.len() as u64 + capture.missed() == 10);
+    }
+
+    #[test]
+    fn a_capture_that_cannot_be_written_is_an_error_that_names_its_file() {
+        let capture = tap_of(200_000, &[(Way::Up, Seen::Sent); 1_000]);
+        let told =
+            capture.save(Path::new("/dev/full"), "").expect_err("the device is always full").to_string();
+        assert!(Path::new("/dev/full").exists(), "a device was removed");
+        assert!(told.contains("/dev/full") && told.contains("No space left"), "{told}");
+        let told =
+            capture.save(Path::new("/nonexistent/x.pcapng"), "").expect_err("no such folder").to_string();
+        assert!(told.contains("/nonexistent/x.pcapng"), "{told}");
+    }
+}

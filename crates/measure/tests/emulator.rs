@@ -1,0 +1,163 @@
+//! The emulator between two real kernels: what arrives, when, and what it says of itself. How late it is on a quiet
+//! machine is for `benches/emulator.rs`; here nothing depends on how quiet it is.
+
+mod rights;
+mod two_hosts;
+
+use std::fs;
+use std::net::UdpSocket;
+
+use measure::emulator::{Options, Report, Running};
+use measure::{Emulator, Error};
+use two_hosts::{CLIENT, SERVER, TwoHosts};
+use wire::link::{Config, Loss, QueueLimit};
+use wire::{Bytes, Duration, Rate, Time};
+
+const PORT: u16 = 9_000;
+
+/// Two hosts with a socket each, joined by the link.
+fn joined(up: &Config, down: &Config, options: &Options) -> (TwoHosts, Running, [UdpSocket; 2]) {
+    let (hosts, [client, server]) = TwoHosts::new().unwrap();
+    let running = Emulator::start(client, server, up, down, options).unwrap();
+    let bound =
+        |address| move || Ok(UdpSocket::bind((address, PORT)).expect("a fresh namespace has free ports"));
+    let sockets = [hosts.client.run(bound(CLIENT)).unwrap(), hosts.server.run(bound(SERVER)).unwrap()];
+    for socket in &sockets {
+        socket.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+    }
+    (hosts, running, sockets)
+}
+
+fn delayed_by(delay: Duration) -> Config {
+    Config { delay, ..Config::default() }
+}
+
+#[test]
+fn a_datagram_crosses_the_link_in_its_time_and_its_answer_in_another() {
+    if !rights::granted() {
+        return;
+    }
+    let (up, down) = (delayed_by(Duration::from_millis(20)), delayed_by(Duration::from_millis(5)));
+    let (_hosts, running, [client, server]) = joined(&up, &down, &Options::default());
+    let clock = running.clock();
+    let mut buffer = [0; 100];
+
+    let asked = clock.now();
+    client.send_to(b"hello", (SERVER, PORT)).unwrap();
+    let (length, from) = server.recv_from(&mut buffer).unwrap();
+    let heard = clock.now();
+    server.send_to(&buffer[..length], from).unwrap();
+    client.recv_from(&mut buffer).unwrap();
+    let answered = clock.now();
+
+    assert_eq!(&buffer[..5], b"hello");
+    assert!(heard.since(asked) >= up.delay, "early: {}", heard.since(asked));
+    assert!(answered.since(heard) >= down.delay, "early: {}", answered.since(heard));
+    let report = running.stop().unwrap();
+    let Report { up, down, lateness, .. } = &report;
+    for traffic in [up, down] {
+        assert_eq!((traffic.link.delivered.packets, traffic.link.delivered.bytes.get()), (1, 33));
+        assert_eq!((traffic.payload, traffic.lost_in_device), (Bytes::new(5), 0));
+    }
+    assert_eq!(lateness.count(), 2);
+}
+
+#[test]
+fn the_second_of_two_datagrams_waits_for_the_first_to_be_sent() {
+    if !rights::granted() {
+        return;
+    }
+    // 128 bytes with headers: 10.24 ms each.
+    let up = Config { rate: Rate::from_bits_per_second(100_000), ..Config::default() };
+    let (_hosts, running, [client, server]) = joined(&up, &Config::default(), &Options::default());
+    let clock = running.clock();
+    let sent = clock.now();
+    for _ in 0..2 {
+        client.send_to(&[7; 100], (SERVER, PORT)).unwrap();
+    }
+    let mut arrived = [Time::ZERO; 2];
+    for time in &mut arrived {
+        server.recv_from(&mut [0; 200]).unwrap();
+        *time = clock.now();
+    }
+    assert!(arrived[0].since(sent) >= Duration::from_micros(10_240));
+    assert!(arrived[1].since(sent) >= Duration::from_micros(20_480));
+    running.stop().unwrap();
+}
+
+#[test]
+fn a_capture_shows_both_ends_and_what_was_lost_between() {
+    if !rights::granted() {
+        return;
+    }
+    let up = Config {
+        loss: Loss::Exactly([2].into()),
+        queue: QueueLimit { packets: Some(10), ..QueueLimit::default() },
+        ..Config::default()
+    };
+    let options = Options { capture: Some(Bytes::new(1 << 20)), ..Options::default() };
+    let (_hosts, running, [client, server]) = joined(&up, &Config::default(), &options);
+    for number in 1..=3 {
+        client.send_to(&[number], (SERVER, PORT)).unwrap();
+    }
+    let mut buffer = [0; 10];
+    for expected in [1, 3] {
+        server.recv_from(&mut buffer).unwrap();
+        assert_eq!(buffer[0], expected);
+    }
+    let report = running.stop().unwrap();
+    assert_eq!((report.up.link.lost.packets, report.up.link.delivered.packets), (1, 2));
+    let capture = report.capture.expect("a capture was asked for");
+    assert_eq!((capture.len(), capture.missed()), (5, 0));
+
+    let path = std::env::temp_dir().join(format!("roundtrip-emulator-{}.pcapng", std::process::id()));
+    capture.save(&path, "three datagrams, the second lost").unwrap();
+    let written = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    let says = |text: &str| written.windows(text.len()).any(|window| window == text.as_bytes());
+    assert!(says("lost on the link") && says("client") && says("server") && says("three datagrams"));
+}
+
+#[test]
+fn an_interface_that_goes_down_ends_the_run_with_an_error() {
+    if !rights::granted() {
+        return;
+    }
+    let (hosts, [client, server]) = TwoHosts::new().unwrap();
+    let running =
+        Emulator::start(client, server, &Config::default(), &Config::default(), &Options::default()).unwrap();
+    drop(hosts.server);
+    let sender = hosts.client.run(|| Ok(UdpSocket::bind((CLIENT, PORT)).unwrap())).unwrap();
+    sender.send_to(b"anyone?", (SERVER, PORT)).unwrap();
+    // Whether the kernel has torn the interface down by then is its own affair: an error, or a report.
+    match running.stop() {
+        Ok(report) => assert!(report.up.link.offered.packets <= 1),
+        Err(error) => assert!(matches!(error, Error::Kernel { .. }), "{error}"),
+    }
+}
+
+#[test]
+fn an_emulator_that_is_dropped_takes_its_interfaces_along() {
+    if !rights::granted() {
+        return;
+    }
+    let (hosts, [client, server]) = TwoHosts::new().unwrap();
+    let started =
+        Emulator::start(client, server, &Config::default(), &Config::default(), &Options::default());
+    let count = || Ok(fs::read_to_string("/proc/thread-self/net/dev").unwrap().lines().count());
+    let before = hosts.client.run(count).unwrap();
+    drop(started.unwrap());
+    assert_eq!(hosts.client.run(count).unwrap(), before - 1);
+}
+
+#[test]
+fn an_impossible_link_is_refused_before_anything_starts() {
+    if !rights::granted() {
+        return;
+    }
+    let (_hosts, [client, server]) = TwoHosts::new().unwrap();
+    let impossible = Config { framing: 1_000_000, ..Config::default() };
+    let refused = Emulator::start(client, server, &impossible, &Config::default(), &Options::default());
+    let told = refused.expect_err("framing of a megabyte").to_string();
+    assert!(told.contains("framing of 1000000 bytes"), "{told}");
+}
