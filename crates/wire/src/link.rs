@@ -14,6 +14,26 @@
 //! What it is not: it has no clock and no timer, the rate never changes, and packets are opaque: their size is
 //! told with them. Everything about a packet is decided when it is offered, so there is never more than one
 //! pending event: the next delivery.
+//!
+//! ```
+//! use wire::link::{Config, Fate, Output, Pipe};
+//! use wire::{Bytes, Duration, Rate, Seed, Time};
+//!
+//! let isdn = Config {
+//!     rate: Rate::from_bits_per_second(128_000),
+//!     delay: Duration::from_millis(15),
+//!     ..Config::default()
+//! };
+//! let mut pipe = Pipe::new(&isdn, Seed::default(), 0)?;
+//!
+//! // 512 bytes at 128 kbit/s take 32 ms, then the propagation delay.
+//! assert_eq!(pipe.handle(Time::ZERO, "a segment", Bytes::new(512)), Fate::Accepted);
+//! let due = Time::ZERO + Duration::from_millis(32 + 15);
+//! assert_eq!(pipe.poll(Time::ZERO), Output::Timeout(Some(due)));
+//! assert_eq!(pipe.poll(due), Output::Deliver { packet: "a segment", due });
+//! assert_eq!(pipe.poll(due), Output::Timeout(None));
+//! # Ok::<(), wire::link::ConfigError>(())
+//! ```
 
 pub mod config;
 pub mod counters;

@@ -227,6 +227,13 @@ mod tests {
     }
 
     #[test]
+    fn an_ip_header_alone_carries_nothing_but_padding() {
+        let mut alone = GET;
+        alone[3] = 20;
+        assert_eq!(Packet::read(&alone), Err(Unreadable::CutShort { header: "TCP", captured: 0 }));
+    }
+
+    #[test]
     fn fragments_and_other_protocols_have_no_ports() {
         let mut fragment = GET;
         fragment[6] = 0x20;

@@ -100,6 +100,17 @@ mod tests {
     }
 
     #[test]
+    fn gilbert_elliott_starts_good_and_meets_the_state_as_it_is() {
+        let alternating = Loss::GilbertElliott {
+            to_bad: Probability::ALWAYS,
+            to_good: Probability::ALWAYS,
+            loss_in_good: Probability::NEVER,
+            loss_in_bad: Probability::ALWAYS,
+        };
+        assert_eq!(decisions(&alternating, 5), [false, true, false, true, false]);
+    }
+
+    #[test]
     fn independent_loss_has_its_mean_and_no_memory() {
         let lost = decisions(&Loss::Independent(probability(0.1)), 200_000);
         assert!((share_lost(&lost) - 0.1).abs() < 0.003, "{}", share_lost(&lost));
