@@ -4,9 +4,11 @@
 
 use std::fmt;
 
+use scenario::network::Direction;
 use scenario::stack::Idle;
 use scenario::{Connection, Protocol, Requests, Scenario, Stack, Visit};
-use wire::Bytes;
+use wire::link::{Loss, QueueLimit};
+use wire::{Bytes, Probability, Rate};
 
 use crate::dhttp::Datagram;
 use crate::{Exchange, Path, SlowStart};
@@ -59,6 +61,25 @@ pub enum Note {
         /// Where slow start ends.
         ssthresh: Bytes,
     },
+    /// Packets are lost; the formulas lose none.
+    Loss,
+    /// Jitter, reordering or duplication, which the formulas do not have.
+    Unsteady {
+        /// Which.
+        what: &'static str,
+    },
+    /// The queue is too short for the window that fills the path, so that packets would be dropped.
+    ShortQueue {
+        /// Segments that fill the path: `muws`.
+        to_fill: u64,
+    },
+    /// The way up has another rate, at which requests are counted, but not acknowledgements.
+    Asymmetric {
+        /// Towards the server.
+        up: Rate,
+        /// Towards the client.
+        down: Rate,
+    },
     /// A request does not fit one segment, so its own slow start is left out.
     LargeRequest {
         /// Its size.
@@ -96,6 +117,12 @@ pub(crate) fn notes(
         window_not_open(scenario, path, start, datagram, exchanges),
         window_limited(scenario, path, kind, exchanges),
         beyond_threshold(path, start, kind, exchanges),
+        loss(scenario),
+        jitter(scenario),
+        reordering(scenario),
+        duplication(scenario),
+        short_queue(scenario, path, exchanges),
+        asymmetric(path),
         large_request(scenario, path),
         fragmented(scenario, path, datagram, exchanges),
         revalidation(scenario, datagram),
@@ -228,6 +255,43 @@ fn beyond_threshold(path: &Path, start: &SlowStart, kind: Kind, exchanges: &[Exc
     (kind != Kind::Bound && beyond).then_some(Note::BeyondThreshold { ssthresh })
 }
 
+fn either(scenario: &Scenario, befalls: impl Fn(&Direction) -> bool) -> bool {
+    befalls(&scenario.network.up) || befalls(&scenario.network.down)
+}
+
+fn loss(scenario: &Scenario) -> Option<Note> {
+    either(scenario, |direction| direction.loss != Loss::None).then_some(Note::Loss)
+}
+
+fn jitter(scenario: &Scenario) -> Option<Note> {
+    either(scenario, |direction| direction.jitter.is_some()).then_some(Note::Unsteady { what: "jitter" })
+}
+
+fn reordering(scenario: &Scenario) -> Option<Note> {
+    either(scenario, |direction| direction.reordering.is_some())
+        .then_some(Note::Unsteady { what: "reordering" })
+}
+
+fn duplication(scenario: &Scenario) -> Option<Note> {
+    either(scenario, |direction| direction.duplication != Probability::default())
+        .then_some(Note::Unsteady { what: "duplication" })
+}
+
+/// Half the window can arrive at the link at once, the other half being on its way: so much may have to wait.
+fn short_queue(scenario: &Scenario, path: &Path, exchanges: &[Exchange]) -> Option<Note> {
+    let to_fill = path.window_to_fill();
+    let needed = exchanges.iter().map(|exchange| exchange.reply.pieces_of(path.mss)).max()?.min(to_fill) / 2;
+    let QueueLimit { bytes, packets } = scenario.network.down.queue;
+    let packets_fit = packets.is_none_or(|packets| packets >= needed);
+    let bytes_fit = bytes.is_none_or(|bytes| bytes.get() / path.mss.get().max(1) >= needed);
+    (!(packets_fit && bytes_fit)).then_some(Note::ShortQueue { to_fill })
+}
+
+fn asymmetric(path: &Path) -> Option<Note> {
+    let (up, down) = (path.rate_up, path.rate);
+    (up != down).then_some(Note::Asymmetric { up, down })
+}
+
 fn large_request(scenario: &Scenario, path: &Path) -> Option<Note> {
     let request = scenario.client.request;
     (request > path.mss).then_some(Note::LargeRequest { request, mss: path.mss })
@@ -300,6 +364,18 @@ impl fmt::Display for Note {
                 f,
                 "slow start ends at {ssthresh}, before the path is full; the slower growth after it is not \
                  counted"
+            ),
+            Self::Loss => f.write_str("packets are lost here; the formulas lose none and are too low"),
+            Self::Unsteady { what } => write!(f, "the formulas know no {what}"),
+            Self::ShortQueue { to_fill } => write!(
+                f,
+                "the queue is short for a window of {}, which fills the path; what it drops is not counted",
+                counted(*to_fill, "segment")
+            ),
+            Self::Asymmetric { up, down } => write!(
+                f,
+                "requests are counted at {up}/s and answers at {down}/s; acknowledgements take no time here, but \
+                 would on the slower way up"
             ),
             Self::LargeRequest { request, mss } => write!(
                 f,

@@ -5,13 +5,15 @@
 use scenario::Network;
 use wire::{Bytes, Duration, Rate};
 
-/// A path between a client and a server, the same in both directions.
+/// A path between a client and a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
     /// There and back, without the time it takes to send anything (`rtt`).
     pub rtt: Duration,
-    /// Payload bits per second (`bw`).
+    /// Payload bits per second towards the client (`bw`).
     pub rate: Rate,
+    /// Payload bits per second towards the server; `bw` again in the paper.
+    pub rate_up: Rate,
     /// The largest segment's payload, at least 1 byte (`mss`).
     pub mss: Bytes,
 }
@@ -40,7 +42,12 @@ const NANO_MILLIBITS_PER_BYTE: u128 = 8 * 1_000 * 1_000_000_000;
 
 impl From<&Network> for Path {
     fn from(network: &Network) -> Self {
-        Self { rtt: network.rtt, rate: network.rate, mss: network.mss }
+        Self {
+            rtt: network.rtt,
+            rate: network.rate,
+            rate_up: network.rate_up.unwrap_or(network.rate),
+            mss: network.mss,
+        }
     }
 }
 

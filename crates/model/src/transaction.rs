@@ -42,7 +42,7 @@ impl Transaction {
         Self {
             rtt: path.rtt,
             setup: Duration::ZERO,
-            request: path.rate.time_for(exchange.request),
+            request: path.rate_up.time_for(exchange.request),
             processing: exchange.processing,
             stalls: Vec::new(),
             reply: path.rate.time_for(exchange.reply),

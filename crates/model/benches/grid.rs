@@ -1,0 +1,62 @@
+//! How long the whole grid takes: the ten networks, the six pages, every protocol that has a formula for them.
+//!
+//! Prints the median of 101 passes. Not a test: a slow machine is not a wrong one.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use model::{Assumptions, predict};
+use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use wire::{Bytes, Duration, Seed};
+
+const PASSES: usize = 101;
+
+fn main() {
+    let scenarios = grid();
+    let mut times: Vec<_> = (0..PASSES).map(|_| time(|| pass(&scenarios))).collect();
+    times.sort();
+    let median = times[PASSES / 2];
+    let each = median / u32::try_from(scenarios.len()).expect("a small grid");
+    println!("model grid: {} predictions in {median:?}, {each:?} each (median of {PASSES})", scenarios.len());
+}
+
+fn grid() -> Vec<Scenario> {
+    let mut scenarios = Vec::new();
+    for network in Network::ten() {
+        for page in Page::six() {
+            for protocol in Protocol::ALL {
+                scenarios.push(Scenario {
+                    network: network.clone(),
+                    page: page.clone(),
+                    visit: Visit::First,
+                    protocol,
+                    stack: Stack::named("period").expect("a profile of that name"),
+                    client: Client {
+                        request: Bytes::new(256),
+                        requests: Requests::Independent,
+                        parallel: 1,
+                        connection: Connection::Cold,
+                    },
+                    server: Server { processing: Duration::ZERO },
+                    runs: 1,
+                    seed: Seed::default(),
+                });
+            }
+        }
+    }
+    scenarios
+}
+
+fn pass(scenarios: &[Scenario]) {
+    for scenario in scenarios {
+        // None of the six pages has deflated sizes, so one protocol in nine is refused.
+        let _ = black_box(predict(scenario, &Assumptions::paper()).map(|prediction| prediction.row()));
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock here and nowhere else")]
+fn time(work: impl FnOnce()) -> std::time::Duration {
+    let start = Instant::now();
+    work();
+    start.elapsed()
+}
