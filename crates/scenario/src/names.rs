@@ -44,6 +44,17 @@ impl Unknown {
     }
 }
 
+/// The one of `all` that `name_of` gives the name `given`.
+pub(crate) fn find<T: Copy>(
+    kind: &'static str,
+    given: &str,
+    all: &[T],
+    name_of: fn(T) -> &'static str,
+) -> Result<T, Unknown> {
+    let found = all.iter().find(|one| name_of(**one) == given);
+    found.copied().ok_or_else(|| Unknown::new(kind, given, all.iter().map(|one| name_of(*one))))
+}
+
 /// Half the letters must agree, or a suggestion is a distraction.
 const LIKE_ENOUGH: f64 = 0.5;
 /// Comparing takes time in proportion to the length; no name is nearly as long as this.

@@ -4,6 +4,8 @@
 
 mod catalogue;
 
+use std::fmt;
+
 use wire::Bytes;
 
 /// A page: the first object is the document, the others are what it embeds, in order.
@@ -32,8 +34,83 @@ impl Object {
 }
 
 impl Page {
+    /// More objects than any page has; what a slip would make.
+    pub const OBJECTS_MOST: usize = 10_000;
+    /// 1 TiB.
+    pub const OBJECT_LARGEST: Bytes = Bytes::new(1 << 40);
+
+    /// A page of one's own: a folder's files, a recorded visit.
+    ///
+    /// # Errors
+    /// No objects, too many, an object of nothing or above 1 TiB.
+    pub fn new(name: &str, objects: Vec<Object>) -> Result<Self, PageError> {
+        let page = Self { name: name.to_owned(), objects };
+        page.check().map(|()| page)
+    }
+
+    /// The same, where only the sizes are known.
+    ///
+    /// # Errors
+    /// As [`Page::new`].
+    pub fn from_sizes(name: &str, sizes: impl IntoIterator<Item = Bytes>) -> Result<Self, PageError> {
+        Self::new(name, sizes.into_iter().map(Object::sized).collect())
+    }
+
     /// All bodies together.
     pub fn size(&self) -> Bytes {
         self.objects.iter().map(|object| object.size).sum()
     }
+
+    /// The sizes as a user would give them: `43008/11264+3883+1866`.
+    pub fn sizes(&self) -> String {
+        let sizes: Vec<_> = self.objects.iter().map(Object::to_string).collect();
+        sizes.join("+")
+    }
+
+    /// Whether there can be such a page.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, and how to mend it.
+    pub fn check(&self) -> Result<(), PageError> {
+        let Self { name: _, objects } = self;
+        if objects.is_empty() || objects.len() > Self::OBJECTS_MOST {
+            return Err(PageError::Objects(objects.len()));
+        }
+        let sizes = objects.iter().flat_map(|object| [Some(object.size), object.deflated]).flatten();
+        match sizes.into_iter().find(|size| *size == Bytes::ZERO || *size > Self::OBJECT_LARGEST) {
+            Some(size) => Err(PageError::Size(size)),
+            None => Ok(()),
+        }
+    }
 }
+
+impl fmt::Display for Object {
+    /// As a user gives it: the size, and after a slash the size after deflate where that is known.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { size, deflated } = self;
+        write!(f, "{}", size.get())?;
+        deflated.map_or(Ok(()), |deflated| write!(f, "/{}", deflated.get()))
+    }
+}
+
+/// Why there can be no such page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageError {
+    /// None, or too many.
+    Objects(usize),
+    /// Nothing, or more than 1 TiB.
+    Size(Bytes),
+}
+
+impl fmt::Display for PageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Objects(count) => {
+                write!(f, "a page of {count} objects is out of range; give 1 to {}", Page::OBJECTS_MOST)
+            }
+            Self::Size(size) => write!(f, "an object of {size} is out of range; give 1 byte to 1 TiB"),
+        }
+    }
+}
+
+impl std::error::Error for PageError {}

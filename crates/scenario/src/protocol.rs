@@ -2,7 +2,7 @@
 //!
 //! Not an implementation: the machines are in `proto`, the formulas in `model`.
 
-use crate::names::{Listing, Unknown};
+use crate::names::{self, Listing, Unknown};
 
 /// A way to fetch a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,10 +46,7 @@ impl Protocol {
     /// # Errors
     /// [`Unknown`] when there is none, with the nearest and all the others.
     pub fn named(name: &str) -> Result<Self, Unknown> {
-        Self::ALL
-            .into_iter()
-            .find(|protocol| protocol.name() == name)
-            .ok_or_else(|| Unknown::new("protocol", name, Self::ALL.map(Self::name)))
+        names::find("protocol", name, &Self::ALL, Self::name)
     }
 
     /// The name on the command line and in JSON.

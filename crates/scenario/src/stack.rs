@@ -7,6 +7,8 @@ mod catalogue;
 
 use wire::Bytes;
 
+use crate::names::{self, Unknown};
+
 /// How TCP behaves; the same at both ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stack {
@@ -47,6 +49,30 @@ pub enum Acks {
     Heartbeat,
     /// Every second full segment, the odd one after 40 ms, and every segment while a connection is young (Linux).
     QuickThenDelayed,
+}
+
+impl Acks {
+    /// The three that the model can be told to assume instead of the stack's own; `--acks`.
+    pub const ASSUMED: [Self; 3] = [Self::EverySegment, Self::Delayed, Self::NoDelayed];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EverySegment => "every-segment",
+            Self::Delayed => "delayed",
+            Self::NoDelayed => "no-delayed",
+            Self::Heartbeat => "heartbeat",
+            Self::QuickThenDelayed => "quick-then-delayed",
+        }
+    }
+
+    /// The one of [`Acks::ASSUMED`] of that name.
+    ///
+    /// # Errors
+    /// [`Unknown`] when there is none.
+    pub fn assumed(name: &str) -> Result<Self, Unknown> {
+        names::find("acknowledgement policy", name, &Self::ASSUMED, Self::name)
+    }
 }
 
 /// How far an acknowledgement opens the window in slow start. With a receiver that acknowledges every second

@@ -10,9 +10,11 @@
 //! | `decimal` | digits, and the unit that follows them |
 //! | [`quantity`] | durations, rates, sizes, counts, probabilities |
 //! | [`path`] | queues, losses, jitter, reordering |
+//! | [`page`] | pages by name or sizes |
 //! | [`print`] | the same values as text |
 
 mod decimal;
+pub mod page;
 pub mod path;
 pub mod print;
 pub mod quantity;

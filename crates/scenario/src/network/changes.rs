@@ -61,6 +61,20 @@ pub enum Needed {
     Mss,
 }
 
+impl Needed {
+    /// Every one.
+    pub const ALL: [Self; 3] = [Self::Rtt, Self::Rate, Self::Mss];
+
+    /// Its key.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Rtt => "rtt",
+            Self::Rate => "rate",
+            Self::Mss => "mss",
+        }
+    }
+}
+
 impl Changes {
     /// Whether nothing is said.
     pub fn is_empty(&self) -> bool {
@@ -85,12 +99,12 @@ impl Changes {
 
     /// What is still missing for a path of its own, and nothing when all three are there.
     pub fn missing(&self) -> Vec<Needed> {
-        let present = [
-            (self.rtt.is_some(), Needed::Rtt),
-            (self.rate.is_some(), Needed::Rate),
-            (self.mss.is_some(), Needed::Mss),
-        ];
-        present.into_iter().filter(|(is_there, _)| !is_there).map(|(_, needed)| needed).collect()
+        let is_missing = |needed: &Needed| match needed {
+            Needed::Rtt => self.rtt.is_none(),
+            Needed::Rate => self.rate.is_none(),
+            Needed::Mss => self.mss.is_none(),
+        };
+        Needed::ALL.into_iter().filter(is_missing).collect()
     }
 
     /// A path of nothing but these; `None` if one of the three is missing.

@@ -1,0 +1,44 @@
+//! Who is asked how long it takes.
+//!
+//! Not the engines: none of them is imported here.
+
+use crate::names::{self, Listing, Unknown};
+
+/// A way to get from a scenario to a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Engine {
+    /// The closed formulas.
+    Model,
+    /// TCP packet by packet in virtual time.
+    Simulate,
+    /// The real kernel over an emulated link.
+    Measure,
+}
+
+impl Engine {
+    /// Every one, in the order tables list them.
+    pub const ALL: [Self; 3] = [Self::Model, Self::Simulate, Self::Measure];
+
+    /// The name on the command line and in JSON.
+    pub const fn name(self) -> &'static str {
+        self.listing().name
+    }
+
+    /// The engine of that name.
+    ///
+    /// # Errors
+    /// [`Unknown`] when there is none, with the nearest and all the others.
+    pub fn named(name: &str) -> Result<Self, Unknown> {
+        names::find("engine", name, &Self::ALL, Self::name)
+    }
+
+    /// What the name stands for.
+    pub const fn listing(self) -> Listing {
+        let (name, description, source) = match self {
+            Self::Model => ("model", "the papers' closed formulas", "papers/heidemann-model"),
+            Self::Simulate => ("simulate", "TCP packet by packet in virtual time", "ours"),
+            Self::Measure => ("measure", "this machine's kernel over an emulated link", "ours"),
+        };
+        Listing { name, description, source }
+    }
+}

@@ -1,0 +1,138 @@
+//! What a user asked for, piece by piece, and the scenarios that come of it.
+//!
+//! A piece is a key and a value. Flags and files have the same keys with the same values: `--requests dependent`
+//! and `requests = "dependent"`. A [`Spec`] holds what was said; what was not said comes from [`Defaults`], which
+//! differ from verb to verb because the verbs' meanings do.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`key`] | the keys, and how each is set |
+//! | [`defaults`] | what holds where nothing was said |
+//! | [`plan`] | networks x pages x protocols x stacks |
+
+pub mod defaults;
+pub mod key;
+pub mod plan;
+
+use wire::{Bytes, Duration, Seed};
+
+use crate::network::{Changes, Network};
+use crate::stack::Acks;
+use crate::{Connection, Engine, Page, Protocol, Requests, Stack, Visit};
+
+pub use defaults::Defaults;
+pub use key::Key;
+pub use plan::{Plan, PlanError};
+
+/// What was asked for. An empty list and `None` say nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Spec {
+    /// `network`.
+    pub networks: Vec<Network>,
+    /// Changes to every network; without any network, a network of one's own.
+    pub path: Changes,
+    /// `page`.
+    pub pages: Vec<Page>,
+    /// `protocol`.
+    pub protocols: Vec<Protocol>,
+    /// `stack`.
+    pub stacks: Vec<Stack>,
+    /// `visit`.
+    pub visit: Option<Visit>,
+    /// `request-size`.
+    pub request: Option<Bytes>,
+    /// `requests`.
+    pub requests: Option<Requests>,
+    /// `parallel`.
+    pub parallel: Option<u16>,
+    /// `connection`.
+    pub connection: Option<Connection>,
+    /// `processing`.
+    pub processing: Option<Duration>,
+    /// `acks`: what the model assumes of the receiver instead of what the stack does.
+    pub acks: Option<Acks>,
+    /// `engine`.
+    pub engines: Vec<Engine>,
+    /// `runs`.
+    pub runs: Option<u32>,
+    /// `seed`.
+    pub seed: Option<Seed>,
+}
+
+impl Spec {
+    /// What this says, and where it says nothing, what `below` says: flags over a file.
+    #[must_use]
+    pub fn over(self, below: Self) -> Self {
+        let (above, below) = (self.with_own_network(), below.with_own_network());
+        Self {
+            // Changes to the networks below do not reach networks that replace them.
+            path: if above.networks.is_empty() { above.path.over(below.path) } else { above.path },
+            networks: one_or_other(above.networks, below.networks),
+            pages: one_or_other(above.pages, below.pages),
+            protocols: one_or_other(above.protocols, below.protocols),
+            stacks: one_or_other(above.stacks, below.stacks),
+            visit: above.visit.or(below.visit),
+            request: above.request.or(below.request),
+            requests: above.requests.or(below.requests),
+            parallel: above.parallel.or(below.parallel),
+            connection: above.connection.or(below.connection),
+            processing: above.processing.or(below.processing),
+            acks: above.acks.or(below.acks),
+            engines: one_or_other(above.engines, below.engines),
+            runs: above.runs.or(below.runs),
+            seed: above.seed.or(below.seed),
+        }
+    }
+
+    /// Round trip, rate and segment size without a network are a network.
+    fn with_own_network(mut self) -> Self {
+        if self.networks.is_empty()
+            && let Some(own) = self.path.network("custom")
+        {
+            self.networks.push(own);
+            self.path = Changes::default();
+        }
+        self
+    }
+}
+
+fn one_or_other<T>(above: Vec<T>, below: Vec<T>) -> Vec<T> {
+    if above.is_empty() { below } else { above }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(pieces: &[(&str, &str)]) -> Spec {
+        let mut spec = Spec::default();
+        for (key, value) in pieces {
+            spec.set(Key::named(key).unwrap(), value).unwrap();
+        }
+        spec
+    }
+
+    #[test]
+    fn flags_win_over_a_file_piece_by_piece() {
+        let file = said(&[("network", "modem"), ("page", "small-page"), ("runs", "5"), ("loss", "1%")]);
+        let flags = said(&[("page", "large-page"), ("rtt", "1s"), ("seed", "7")]);
+        let both = said(&[
+            ("network", "modem"),
+            ("page", "large-page"),
+            ("runs", "5"),
+            ("loss", "1%"),
+            ("rtt", "1s"),
+            ("seed", "7"),
+        ]);
+        assert_eq!(flags.over(file), both);
+    }
+
+    #[test]
+    fn a_whole_path_by_flags_replaces_the_networks_of_a_file_and_their_changes() {
+        let file = said(&[("network", "modem"), ("loss", "1%")]);
+        let merged = said(&[("rtt", "89ms"), ("rate", "1mbit"), ("mss", "512")]).over(file);
+        assert_eq!(merged.networks.len(), 1);
+        assert_eq!(merged.networks[0].name, "custom");
+        assert!(merged.path.is_empty());
+    }
+}

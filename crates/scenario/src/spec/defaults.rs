@@ -1,0 +1,102 @@
+//! What holds where nothing was said. It differs from verb to verb: predicting is done under the papers' basic
+//! assumptions, measuring is done by a robot.
+
+use wire::{Bytes, Duration, Seed};
+
+use crate::stack::Acks;
+use crate::{Connection, Engine, Network, Page, Protocol, Requests, Stack, Visit};
+
+/// A value for everything. A caller may change any of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Defaults {
+    /// Networks.
+    pub networks: Vec<Network>,
+    /// Pages.
+    pub pages: Vec<Page>,
+    /// Protocols.
+    pub protocols: Vec<Protocol>,
+    /// Stacks.
+    pub stacks: Vec<Stack>,
+    /// First or revalidate.
+    pub visit: Visit,
+    /// The size of each request.
+    pub request: Bytes,
+    /// Independent or dependent.
+    pub requests: Requests,
+    /// Connections open at once.
+    pub parallel: u16,
+    /// Cold or warm.
+    pub connection: Connection,
+    /// The server's time for each request.
+    pub processing: Duration,
+    /// What the model assumes of the receiver; `None`: what the stack does.
+    pub acks: Option<Acks>,
+    /// Engines.
+    pub engines: Vec<Engine>,
+    /// How often.
+    pub runs: u32,
+    /// What makes it repeatable.
+    pub seed: Seed,
+}
+
+impl Defaults {
+    /// The papers' basic model (`papers/heidemann-model#table-6`): requests are independent, every segment is
+    /// acknowledged, the server takes no time. Every protocol, for small-cluster over fast-internet.
+    pub fn predict() -> Self {
+        Self {
+            networks: vec![named(Network::named("fast-internet"))],
+            pages: vec![named(Page::named("small-cluster"))],
+            protocols: Protocol::ALL.to_vec(),
+            stacks: vec![named(Stack::named("period"))],
+            visit: Visit::First,
+            // papers/heidemann-model#workloads
+            request: Bytes::new(256),
+            requests: Requests::Independent,
+            parallel: 1,
+            connection: Connection::Cold,
+            processing: Duration::ZERO,
+            acks: Some(Acks::EverySegment),
+            engines: vec![Engine::Model],
+            runs: 1,
+            seed: Seed::default(),
+        }
+    }
+
+    /// What happens in a laboratory (`papers/heidemann-model#table-7`): a robot asks for one object after the
+    /// other, and the receiver acknowledges as the stack does. A connection for each object against one kept alive.
+    pub fn laboratory() -> Self {
+        Self {
+            protocols: vec![Protocol::Http10, Protocol::Http10KeepAlive],
+            requests: Requests::Dependent,
+            acks: None,
+            engines: vec![Engine::Measure],
+            runs: 10,
+            ..Self::predict()
+        }
+    }
+
+    /// The laboratory beside the model under the same assumptions, over the two networks of that table.
+    pub fn compare() -> Self {
+        Self {
+            networks: ["fast-internet", "ethernet"].map(|name| named(Network::named(name))).into(),
+            engines: vec![Engine::Model, Engine::Measure],
+            ..Self::laboratory()
+        }
+    }
+}
+
+fn named<T>(found: Result<T, crate::names::Unknown>) -> T {
+    found.expect("the defaults are in the catalogues, which a test proves")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_in_its_catalogue() {
+        assert_eq!(Defaults::predict().networks[0].name, "fast-internet");
+        assert_eq!(Defaults::laboratory().requests, Requests::Dependent);
+        assert_eq!(Defaults::compare().networks.len(), 2);
+    }
+}

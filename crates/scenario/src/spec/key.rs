@@ -1,0 +1,314 @@
+//! The keys of a file, which are the flags without their dashes, and how each is set from a text.
+//!
+//! Not what the texts mean: [`crate::value`] reads them.
+
+use std::fmt;
+
+use crate::names::{self, Unknown};
+use crate::network::changes::{Changes, DirectionChanges};
+use crate::stack::Acks;
+use crate::value::{self, ValueError, path, quantity};
+use crate::{Connection, Engine, Network, Protocol, Requests, Spec, Stack, Visit};
+
+/// What can be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    /// Networks by name, or `all` for the papers' ten.
+    Network,
+    /// Pages by name or sizes, or `all` for the papers' six.
+    Page,
+    /// Protocols by name, or `all`.
+    Protocol,
+    /// Stack profiles by name, or `all`.
+    Stack,
+    /// Engines by name, or `all`.
+    Engine,
+    /// First or revalidate.
+    Visit,
+    /// Independent or dependent.
+    Requests,
+    /// The size of each request.
+    RequestSize,
+    /// Connections open at once.
+    Parallel,
+    /// Cold or warm.
+    Connection,
+    /// The server's time for each request.
+    Processing,
+    /// What the model assumes of the receiver.
+    Acks,
+    /// How often.
+    Runs,
+    /// What makes it repeatable.
+    Seed,
+    /// Something about every network.
+    Path(PathKey),
+}
+
+/// What can be said about a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PathKey {
+    /// There and back.
+    Rtt,
+    /// Towards the client, and both ways unless `rate-up` is given.
+    Rate,
+    /// Towards the server.
+    RateUp,
+    /// The part of the round trip towards the server.
+    DelayUp,
+    /// The largest segment.
+    Mss,
+    /// The largest packet.
+    Mtu,
+    /// What befalls packets, both ways.
+    Both(DirectionKey),
+}
+
+/// What can be said about one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DirectionKey {
+    /// How much may wait.
+    Queue,
+    /// Which packets are lost.
+    Loss,
+    /// Delay that varies.
+    Jitter,
+    /// Packets that fall behind.
+    Reordering,
+    /// Packets that arrive twice.
+    Duplication,
+}
+
+impl Key {
+    /// Every one: those of a file's first level, in the order they are listed.
+    pub const ALL: [Self; 25] = {
+        let mut all = [Self::Network; 25];
+        let own = [
+            Self::Network,
+            Self::Page,
+            Self::Protocol,
+            Self::Stack,
+            Self::Engine,
+            Self::Visit,
+            Self::Requests,
+            Self::RequestSize,
+            Self::Parallel,
+            Self::Connection,
+            Self::Processing,
+            Self::Acks,
+            Self::Runs,
+            Self::Seed,
+        ];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = if at < own.len() { own[at] } else { Self::Path(PathKey::ALL[at - own.len()]) };
+            at += 1;
+        }
+        all
+    };
+
+    /// The key of that name, without dashes.
+    ///
+    /// # Errors
+    /// [`Unknown`] when there is none, with the nearest and all the others.
+    pub fn named(name: &str) -> Result<Self, Unknown> {
+        names::find("key", name, &Self::ALL, Self::name)
+    }
+
+    /// As a file has it; after two dashes, as a flag.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Network => "network",
+            Self::Page => "page",
+            Self::Protocol => "protocol",
+            Self::Stack => "stack",
+            Self::Engine => "engine",
+            Self::Visit => "visit",
+            Self::Requests => "requests",
+            Self::RequestSize => "request-size",
+            Self::Parallel => "parallel",
+            Self::Connection => "connection",
+            Self::Processing => "processing",
+            Self::Acks => "acks",
+            Self::Runs => "runs",
+            Self::Seed => "seed",
+            Self::Path(key) => key.name(),
+        }
+    }
+
+    /// Whether it takes several values.
+    pub const fn is_list(self) -> bool {
+        match self {
+            Self::Network | Self::Page | Self::Protocol | Self::Stack | Self::Engine => true,
+            Self::Visit
+            | Self::Requests
+            | Self::RequestSize
+            | Self::Parallel
+            | Self::Connection
+            | Self::Processing
+            | Self::Acks
+            | Self::Runs
+            | Self::Seed
+            | Self::Path(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl PathKey {
+    /// Every one.
+    pub const ALL: [Self; 11] = [
+        Self::Rtt,
+        Self::Rate,
+        Self::RateUp,
+        Self::DelayUp,
+        Self::Mss,
+        Self::Mtu,
+        Self::Both(DirectionKey::Queue),
+        Self::Both(DirectionKey::Loss),
+        Self::Both(DirectionKey::Jitter),
+        Self::Both(DirectionKey::Reordering),
+        Self::Both(DirectionKey::Duplication),
+    ];
+
+    /// As a file has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rtt => "rtt",
+            Self::Rate => "rate",
+            Self::RateUp => "rate-up",
+            Self::DelayUp => "delay-up",
+            Self::Mss => "mss",
+            Self::Mtu => "mtu",
+            Self::Both(key) => key.name(),
+        }
+    }
+}
+
+impl DirectionKey {
+    /// Every one.
+    pub const ALL: [Self; 5] = [Self::Queue, Self::Loss, Self::Jitter, Self::Reordering, Self::Duplication];
+
+    /// As a file has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Loss => "loss",
+            Self::Jitter => "jitter",
+            Self::Reordering => "reordering",
+            Self::Duplication => "duplication",
+        }
+    }
+}
+
+impl Spec {
+    /// Says one thing more: a list grows (what is in it already stays once), anything else is replaced.
+    ///
+    /// # Errors
+    /// A text that is no value for this key; nothing is changed then.
+    pub fn set(&mut self, key: Key, text: &str) -> Result<(), ValueError> {
+        match key {
+            Key::Network if text == ALL => extend(&mut self.networks, Network::ten()),
+            Key::Network => extend(&mut self.networks, [Network::named(text)?]),
+            Key::Page if text == ALL => extend(&mut self.pages, crate::Page::six()),
+            Key::Page => extend(&mut self.pages, [value::page::page(text)?]),
+            Key::Protocol if text == ALL => extend(&mut self.protocols, Protocol::ALL),
+            Key::Protocol => extend(&mut self.protocols, [Protocol::named(text)?]),
+            Key::Stack if text == ALL => extend(&mut self.stacks, Stack::ALL),
+            Key::Stack => extend(&mut self.stacks, [Stack::named(text)?]),
+            Key::Engine if text == ALL => extend(&mut self.engines, Engine::ALL),
+            Key::Engine => extend(&mut self.engines, [Engine::named(text)?]),
+            Key::Visit => self.visit = Some(Visit::named(text)?),
+            Key::Requests => self.requests = Some(Requests::named(text)?),
+            Key::RequestSize => self.request = Some(quantity::request_size(text)?),
+            Key::Parallel => self.parallel = Some(quantity::parallel(text)?),
+            Key::Connection => self.connection = Some(Connection::named(text)?),
+            Key::Processing => self.processing = Some(quantity::duration(text)?),
+            Key::Acks => self.acks = Some(Acks::assumed(text)?),
+            Key::Runs => self.runs = Some(quantity::runs(text)?),
+            Key::Seed => self.seed = Some(quantity::seed(text)?),
+            Key::Path(key) => self.path.set(key, text)?,
+        }
+        Ok(())
+    }
+}
+
+impl Changes {
+    /// Says one thing more about a path.
+    ///
+    /// # Errors
+    /// A text that is no value for this key; nothing is changed then.
+    pub fn set(&mut self, key: PathKey, text: &str) -> Result<(), ValueError> {
+        match key {
+            PathKey::Rtt => self.rtt = Some(quantity::duration(text)?),
+            PathKey::Rate => self.rate = Some(quantity::rate(text)?),
+            PathKey::RateUp => self.rate_up = Some(quantity::rate(text)?),
+            PathKey::DelayUp => self.delay_up = Some(quantity::duration(text)?),
+            PathKey::Mss => self.mss = Some(quantity::mss(text)?),
+            PathKey::Mtu => self.mtu = Some(quantity::mtu(text)?),
+            PathKey::Both(key) => self.both.set(key, text)?,
+        }
+        Ok(())
+    }
+}
+
+impl DirectionChanges {
+    /// Says one thing more about a direction.
+    ///
+    /// # Errors
+    /// A text that is no value for this key; nothing is changed then.
+    pub fn set(&mut self, key: DirectionKey, text: &str) -> Result<(), ValueError> {
+        match key {
+            DirectionKey::Queue => self.queue = Some(path::queue(text)?),
+            DirectionKey::Loss => self.loss = Some(path::loss(text)?),
+            DirectionKey::Jitter => self.jitter = Some(path::jitter(text)?),
+            DirectionKey::Reordering => self.reordering = Some(path::reordering(text)?),
+            DirectionKey::Duplication => self.duplication = Some(quantity::probability(text)?),
+        }
+        Ok(())
+    }
+}
+
+/// Every network of the ten, every page of the six, every protocol, stack or engine.
+const ALL: &str = "all";
+
+fn extend<T: PartialEq>(list: &mut Vec<T>, more: impl IntoIterator<Item = T>) {
+    for one in more {
+        if !list.contains(&one) {
+            list.push(one);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_found_by_its_name_and_a_slip_is_told_the_nearest() {
+        assert!(Key::ALL.into_iter().all(|key| Key::named(key.name()) == Ok(key)));
+        assert_eq!(Key::named("protcol").unwrap_err().nearest(), Some("protocol"));
+    }
+
+    #[test]
+    fn a_list_grows_and_holds_nothing_twice() {
+        let mut spec = Spec::default();
+        for network in ["modem", "all", "modem", "n-modem"] {
+            spec.set(Key::Network, network).unwrap();
+        }
+        assert_eq!(spec.networks.len(), 11);
+        assert_eq!(spec.networks[0].name, "modem");
+    }
+
+    #[test]
+    fn a_wrong_value_changes_nothing() {
+        let mut spec = Spec { runs: Some(3), ..Spec::default() };
+        assert!(spec.set(Key::Runs, "0").is_err());
+        assert_eq!(spec, Spec { runs: Some(3), ..Spec::default() });
+    }
+}
