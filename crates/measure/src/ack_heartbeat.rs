@@ -258,3 +258,250 @@ fn advance(from: u32, to: u32) -> u32 {
     let ahead = to.wrapping_sub(from);
     if ahead < 1 << 31 { ahead } else { 0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::packet::{TcpBuilder, UdpBuilder};
+
+    const MSS: u32 = 512;
+
+    /// A client host and its shim; everything happens between two ticks unless time is told to pass.
+    struct Client {
+        shim: AckHeartbeat<Vec<u8>>,
+        now: Time,
+    }
+
+    impl Client {
+        /// Just after a tick.
+        fn new() -> Self {
+            let shim = AckHeartbeat::new(Seed::default());
+            let now = Time::ZERO + shim.phase + Duration::from_nanos(1);
+            Self { shim, now }
+        }
+
+        /// With a connection from this port, opened by both sides with our MSS.
+        fn connected(port: u16) -> Self {
+            let mut client = Self::new();
+            client.connect(port, &[TcpOption::Mss(512)]);
+            client
+        }
+
+        fn connect(&mut self, port: u16, options: &[TcpOption<'_>]) {
+            assert_eq!(self.sends(port, Flags::SYN, 0, 16_384, options, b""), 1);
+            self.server_sends(port, Flags::SYN | Flags::ACK, 0, options, b"");
+            assert_eq!(self.acks(port, 1), 1, "the handshake's last segment goes at once");
+        }
+
+        /// How many packets went to the server because of this one.
+        fn sends(
+            &mut self,
+            port: u16,
+            flags: Flags,
+            ack: u32,
+            window: u16,
+            options: &[TcpOption<'_>],
+            payload: &[u8],
+        ) -> usize {
+            let (source, destination) = ends(port);
+            let builder = TcpBuilder { source, destination, seq: 1, ack, flags, window, options };
+            let mut packet = Vec::new();
+            builder.write(payload, &mut packet).unwrap();
+            self.shim.handle(self.now, packet);
+            self.gone().len()
+        }
+
+        fn acks(&mut self, port: u16, ack: u32) -> usize {
+            self.sends(port, Flags::ACK, ack, 16_384, &[], b"")
+        }
+
+        fn server_sends(
+            &mut self,
+            port: u16,
+            flags: Flags,
+            seq: u32,
+            options: &[TcpOption<'_>],
+            payload: &[u8],
+        ) {
+            let (destination, source) = ends(port);
+            let mut packet = Vec::new();
+            let builder = TcpBuilder { source, destination, seq, ack: 1, flags, window: 16_384, options };
+            builder.write(payload, &mut packet).unwrap();
+            self.shim.watch(&packet);
+        }
+
+        /// The acknowledgements that go now, each with the time it could go from.
+        fn gone(&mut self) -> Vec<(u32, Time)> {
+            let mut gone = Vec::new();
+            while let Output::Deliver { packet, due } = self.shim.poll(self.now) {
+                gone.push((Packet::read(&packet).unwrap().tcp().map_or(0, |segment| segment.ack), due));
+            }
+            gone
+        }
+
+        fn next_tick(&self) -> Time {
+            next_tick(self.shim.phase, self.now)
+        }
+    }
+
+    fn ends(port: u16) -> Ends {
+        (SocketAddr::from(([10, 0, 0, 1], port)), SocketAddr::from(([10, 0, 0, 2], 80)))
+    }
+
+    #[test]
+    fn an_ack_of_every_segment_becomes_one_of_every_second() {
+        let mut client = Client::connected(5_000);
+        let went: Vec<usize> = (1..=6).map(|segments| client.acks(5_000, 1 + segments * MSS)).collect();
+        assert_eq!(went, [0, 1, 0, 1, 0, 1]);
+        assert_eq!(client.shim.merged(), 3);
+    }
+
+    #[test]
+    fn paper_p_http_a_single_segment_is_acknowledged_on_the_tick_and_not_before() {
+        let mut client = Client::connected(5_000);
+        assert_eq!(client.acks(5_000, 1 + MSS), 0);
+        let tick = client.next_tick();
+        assert_eq!(client.shim.poll(client.now), Output::Timeout(Some(tick)));
+        client.now = tick;
+        assert_eq!(client.gone(), [(1 + MSS, tick)]);
+        assert_eq!(
+            client.shim.poll(tick),
+            Output::Timeout(None),
+            "the clock does not wake anybody for nothing"
+        );
+    }
+
+    #[test]
+    fn a_short_and_a_full_segment_are_not_two() {
+        let mut client = Client::connected(5_000);
+        assert_eq!(client.acks(5_000, 1 + 226), 0);
+        assert_eq!(client.acks(5_000, 1 + 226 + MSS), 0);
+        assert_eq!(client.acks(5_000, 1 + 2 * MSS), 1);
+    }
+
+    #[test]
+    fn one_tick_serves_the_whole_host() {
+        let mut client = Client::connected(5_000);
+        client.connect(5_001, &[TcpOption::Mss(512)]);
+        assert_eq!(client.acks(5_000, 1 + MSS), 0);
+        let tick = client.next_tick();
+        client.now += Duration::from_millis(150);
+        assert_eq!(client.acks(5_001, 2 + MSS), 0);
+        client.now = tick;
+        assert_eq!(client.gone(), [(1 + MSS, tick), (2 + MSS, tick)]);
+    }
+
+    #[test]
+    fn after_a_tick_the_count_begins_anew() {
+        let mut client = Client::connected(5_000);
+        client.acks(5_000, 1 + MSS);
+        client.now = client.next_tick();
+        assert_eq!(client.gone().len(), 1);
+        assert_eq!([2, 3].map(|segments| client.acks(5_000, 1 + segments * MSS)), [0, 1]);
+    }
+
+    #[test]
+    fn data_fin_and_rst_go_at_once_and_take_what_is_held_along() {
+        let with =
+            [(Flags::ACK | Flags::PSH, &b"GET"[..]), (Flags::FIN | Flags::ACK, b""), (Flags::RST, b"")];
+        for (flags, payload) in with {
+            let mut client = Client::connected(5_000);
+            assert_eq!(client.acks(5_000, 1 + MSS), 0);
+            assert_eq!(client.sends(5_000, flags, 1 + MSS, 16_384, &[], payload), 1, "{flags}");
+            client.now = client.next_tick();
+            assert_eq!(client.gone(), [], "nothing was left behind {flags}");
+        }
+    }
+
+    #[test]
+    fn duplicates_and_opened_windows_go_at_once() {
+        let mut client = Client::connected(5_000);
+        assert_eq!(client.acks(5_000, 1 + MSS), 0);
+        assert_eq!(client.acks(5_000, 1 + MSS), 1, "a duplicate");
+        assert_eq!(client.acks(5_000, 1 + MSS), 1, "and another");
+        assert_eq!(client.sends(5_000, Flags::ACK, 1 + MSS, 16_896, &[], b""), 1, "a window that opens");
+    }
+
+    #[test]
+    fn the_ack_that_tells_of_a_filled_hole_goes_at_once() {
+        let mut client = Client::connected(5_000);
+        assert_eq!(client.acks(5_000, 1), 1);
+        assert_eq!(client.acks(5_000, 1 + MSS), 1);
+        assert_eq!(client.acks(5_000, 1 + 2 * MSS), 0, "and then they wait again");
+    }
+
+    #[test]
+    fn the_end_of_the_servers_data_is_acknowledged_at_once() {
+        let mut client = Client::connected(5_000);
+        client.server_sends(5_000, Flags::FIN | Flags::ACK, 1, &[], b"short");
+        assert_eq!(client.acks(5_000, 1 + 5), 0, "the data alone waits");
+        assert_eq!(client.acks(5_000, 1 + 5 + 1), 1);
+    }
+
+    #[test]
+    fn timestamps_make_a_full_segment_shorter() {
+        let mut client = Client::new();
+        client.connect(5_000, &[TcpOption::Mss(512), TcpOption::Timestamps { value: 1, echo: 0 }]);
+        assert_eq!(client.acks(5_000, 1 + 2 * (MSS - 12) - 1), 0);
+        assert_eq!(client.acks(5_000, 1 + 2 * (MSS - 12)), 1);
+    }
+
+    #[test]
+    fn sequence_numbers_wrap() {
+        let mut client = Client::connected(5_000);
+        let high = u32::MAX - MSS + 1;
+        client.sends(5_000, Flags::ACK, high, 16_384, &[], b"x");
+        assert_eq!(client.acks(5_000, high.wrapping_add(MSS)), 0);
+        assert_eq!(client.acks(5_000, high.wrapping_add(2 * MSS)), 1);
+    }
+
+    #[test]
+    fn what_is_not_tcp_goes_at_once() {
+        let mut client = Client::new();
+        let (source, destination) = ends(5_000);
+        let mut datagram = Vec::new();
+        UdpBuilder { source, destination }.write(b"hello", &mut datagram).unwrap();
+        for packet in [datagram, vec![], vec![0xff; 40]] {
+            assert_eq!(client.shim.handle(client.now, packet.clone()), None);
+            assert_eq!(client.shim.poll(client.now), Output::Deliver { packet, due: client.now });
+        }
+    }
+
+    #[test]
+    fn a_forgotten_connection_loses_no_acknowledgement() {
+        let mut client = Client::connected(1);
+        client.acks(1, 1 + MSS);
+        for port in 2..=1_024 {
+            client.now += Duration::from_nanos(1);
+            assert_eq!(client.sends(port, Flags::SYN, 0, 16_384, &[], b""), 1);
+        }
+        client.now += Duration::from_nanos(1);
+        assert_eq!(client.sends(1_025, Flags::SYN, 0, 16_384, &[], b""), 2, "the silent one's, and the SYN");
+        assert_eq!(client.shim.connections.len(), CONNECTIONS_AT_MOST);
+    }
+
+    #[test]
+    fn every_packet_goes_or_is_handed_back_and_acknowledgements_never_go_back() {
+        let mut random = Seed::default().stream("test", 0);
+        let mut client = Client::connected(5_000);
+        let (mut ack, mut last, mut offered, mut went) = (1, 1, 0, 0);
+        for _ in 0..10_000 {
+            ack += u32::try_from(random.up_to(700)).unwrap();
+            client.now += Duration::from_micros(random.up_to(30_000));
+            let before = client.gone();
+            offered += 1;
+            let flags = if random.up_to(9) == 0 { Flags::ACK | Flags::FIN } else { Flags::ACK };
+            let merged = client.shim.merged();
+            let now = client.sends(5_000, flags, ack, 16_384, &[], b"");
+            went += before.len() as u64 + now as u64;
+            let held =
+                client.shim.connections.values().filter(|connection| connection.held.is_some()).count();
+            assert_eq!(offered, went + client.shim.merged() + held as u64);
+            assert!(client.shim.merged() - merged <= 1);
+            for (acknowledged, due) in before {
+                assert!(acknowledged >= last && due <= client.now);
+                last = acknowledged;
+            }
+        }
+    }
+}
