@@ -1,0 +1,35 @@
+//! HTTP/1.x messages, read strictly and written exactly (RFC 9110, RFC 9112).
+//!
+//! Bytes flow in, [`Event`]s flow out, and the other way heads are encoded. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`field`] | header fields |
+//! | [`head`] | the heads of requests and responses |
+//! | [`limits`] | how much a peer may send |
+//! | [`fault`] | what a peer can do wrong |
+//! | `scan` | where a head ends |
+//! | [`framing`] | where a body ends, and whether the connection stays |
+//! | `body` | the bytes of a body |
+//! | [`read`] | all of these together: messages off a stream |
+//! | [`write`] | how a message is cut into writes |
+//!
+//! What it is not: it knows no connection and no exchange. Those are [`crate::robot`] and [`crate::server`].
+
+mod body;
+pub mod fault;
+pub mod field;
+pub mod framing;
+pub mod head;
+pub mod limits;
+pub mod read;
+mod scan;
+pub mod write;
+
+pub use fault::PeerFault;
+pub use field::{FieldError, Fields};
+pub use framing::{Framing, persists};
+pub use head::{Method, RequestHead, ResponseHead, Version};
+pub use limits::Limits;
+pub use read::{Event, RequestReader, ResponseReader};
+pub use write::WritePolicy;

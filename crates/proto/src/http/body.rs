@@ -1,0 +1,268 @@
+//! Taking a body off a stream, as its framing says (RFC 9112, sections 6 and 7).
+//!
+//! Not the decision which framing it is: [`super::framing`]. Chunk extensions and trailers are checked,
+//! counted and dropped.
+
+use super::framing::Framing;
+use super::head::check_trailers;
+use super::scan::{Opening, Rules, Scan};
+use super::{Limits, PeerFault};
+
+/// The rest of a body that is coming in.
+#[derive(Debug)]
+pub(crate) enum Body {
+    /// So many bytes more; 0 at the end.
+    Length(u64),
+    /// Chunks.
+    Chunked(Box<Chunks>),
+    /// Whatever comes until the stream ends; so many bytes more are allowed.
+    UntilClose(u64),
+}
+
+/// What a body gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken<'a> {
+    /// Bytes of the body, at least one.
+    Part(&'a [u8]),
+    /// Its end.
+    End,
+    /// Nothing before more comes in.
+    Nothing,
+}
+
+impl Body {
+    pub(crate) fn new(framing: Framing, limits: &Limits) -> Self {
+        match framing {
+            Framing::Length(length) => Self::Length(length),
+            Framing::Chunked => Self::Chunked(Box::new(Chunks::new(limits))),
+            Framing::UntilClose => Self::UntilClose(limits.body_bytes),
+        }
+    }
+
+    /// Takes what it can off the front of `input`.
+    pub(crate) fn take<'a>(&mut self, input: &mut &'a [u8]) -> Result<Taken<'a>, PeerFault> {
+        match self {
+            Self::Length(0) => Ok(Taken::End),
+            Self::Length(left) => Ok(take_up_to(input, left)),
+            Self::Chunked(chunks) => chunks.take(input),
+            Self::UntilClose(0) if !input.is_empty() => Err(PeerFault::BodyTooLarge),
+            Self::UntilClose(left) => Ok(take_up_to(input, left)),
+        }
+    }
+
+    /// Whether the end of the stream is the end of this body.
+    pub(crate) const fn ends_with_stream(&self) -> bool {
+        match self {
+            Self::Length(left) => *left == 0,
+            Self::Chunked(_) => false,
+            Self::UntilClose(_) => true,
+        }
+    }
+}
+
+/// Bytes of data, as many as there are and as are still due.
+fn take_up_to<'a>(input: &mut &'a [u8], left: &mut u64) -> Taken<'a> {
+    let most = usize::try_from(*left).unwrap_or(usize::MAX);
+    let (part, rest) = input.split_at(input.len().min(most));
+    *input = rest;
+    *left -= part.len() as u64;
+    if part.is_empty() { Taken::Nothing } else { Taken::Part(part) }
+}
+
+/// A chunked body (RFC 9112, section 7.1): size lines, data, and trailers.
+#[derive(Debug)]
+pub(crate) struct Chunks {
+    at: At,
+    trailers: Scan,
+    limits: Limits,
+    /// Bytes the body may still grow.
+    allowance: u64,
+    /// Bytes chunk extensions may still take.
+    extensions: usize,
+}
+
+/// Where in the coding.
+#[derive(Clone, Copy, Debug)]
+enum At {
+    /// In the size; `digits` of it so far.
+    Size { size: u64, digits: u8 },
+    /// In the white space before an extension's semicolon.
+    BeforeExtension { size: u64 },
+    /// In an extension.
+    Extension { size: u64 },
+    /// Behind the carriage return of the size line.
+    SizeEnd { size: u64 },
+    /// In the data; so many bytes more.
+    Data { left: u64 },
+    /// Behind the data, before the carriage return.
+    DataEnd,
+    /// Behind that carriage return.
+    DataEndLf,
+    /// Behind the last chunk.
+    Trailers,
+}
+
+/// As many digits as 64 bits have; more is an overflow, or somebody hiding something.
+const SIZE_DIGITS: u8 = 16;
+
+impl Chunks {
+    fn new(limits: &Limits) -> Self {
+        let rules = Rules {
+            opening: Opening::Field,
+            bytes: limits.trailer_bytes,
+            too_many: PeerFault::TrailersTooLarge,
+        };
+        Self {
+            at: At::Size { size: 0, digits: 0 },
+            trailers: Scan::new(rules),
+            limits: *limits,
+            allowance: limits.body_bytes,
+            extensions: limits.extension_bytes,
+        }
+    }
+
+    fn take<'a>(&mut self, input: &mut &'a [u8]) -> Result<Taken<'a>, PeerFault> {
+        loop {
+            match &mut self.at {
+                At::Data { left: 0 } => self.at = At::DataEnd,
+                At::Data { left } => return Ok(take_up_to(input, left)),
+                At::Trailers => {
+                    let limits = self.limits;
+                    let ended = self.trailers.take(input, |section| check_trailers(section, &limits))?;
+                    return Ok(ended.map_or(Taken::Nothing, |()| Taken::End));
+                }
+                At::Size { .. }
+                | At::BeforeExtension { .. }
+                | At::Extension { .. }
+                | At::SizeEnd { .. }
+                | At::DataEnd
+                | At::DataEndLf => {
+                    let Some((byte, rest)) = input.split_first() else { return Ok(Taken::Nothing) };
+                    *input = rest;
+                    self.at = self.step(*byte)?;
+                }
+            }
+        }
+    }
+
+    /// One byte of the lines between the data.
+    fn step(&mut self, byte: u8) -> Result<At, PeerFault> {
+        Ok(match (self.at, byte) {
+            (At::Size { digits: 1.., size }, b'\r') => At::SizeEnd { size },
+            (At::Size { digits: 1.., size }, b';') => At::Extension { size },
+            (At::Size { digits: 1.., size }, b' ' | b'\t') => self.extend(At::BeforeExtension { size })?,
+            (At::Size { size, digits }, _) => {
+                let digit = char::from(byte).to_digit(16).filter(|_| digits < SIZE_DIGITS);
+                let digit = u64::from(digit.ok_or(PeerFault::Chunk)?);
+                // Sixteen digits fill 64 bits: nothing is shifted out.
+                At::Size { size: size << 4 | digit, digits: digits + 1 }
+            }
+            (At::BeforeExtension { size }, b';') => At::Extension { size },
+            (At::BeforeExtension { size }, b' ' | b'\t') => self.extend(At::BeforeExtension { size })?,
+            (At::Extension { size }, b'\r') => At::SizeEnd { size },
+            (At::Extension { .. }, b'\n') => return Err(PeerFault::BareLineFeed),
+            (At::Extension { size }, b'\t' | 0x20..=0x7e | 0x80..) => self.extend(At::Extension { size })?,
+            (At::SizeEnd { size }, b'\n') => self.chunk(size)?,
+            (At::SizeEnd { .. }, _) => return Err(PeerFault::BareCarriageReturn),
+            (At::DataEnd, b'\r') => At::DataEndLf,
+            (At::DataEndLf, b'\n') => At::Size { size: 0, digits: 0 },
+            (At::BeforeExtension { .. } | At::Extension { .. } | At::DataEnd | At::DataEndLf, _) => {
+                return Err(PeerFault::Chunk);
+            }
+            // `take` handles these two itself.
+            (at @ (At::Data { .. } | At::Trailers), _) => at,
+        })
+    }
+
+    fn extend(&mut self, at: At) -> Result<At, PeerFault> {
+        self.extensions = self.extensions.checked_sub(1).ok_or(PeerFault::ExtensionsTooLarge)?;
+        Ok(at)
+    }
+
+    fn chunk(&mut self, size: u64) -> Result<At, PeerFault> {
+        if size == 0 {
+            return Ok(At::Trailers);
+        }
+        self.allowance = self.allowance.checked_sub(size).ok_or(PeerFault::BodyTooLarge)?;
+        Ok(At::Data { left: size })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The body and what was left behind it, or the fault; `None` if it did not end.
+    fn chunked(text: &str, cut: usize) -> Result<Option<(String, usize)>, PeerFault> {
+        let limits = Limits { body_bytes: 100, extension_bytes: 8, trailer_bytes: 32, ..Limits::default() };
+        let mut body = Body::new(Framing::Chunked, &limits);
+        let mut found = Vec::new();
+        let mut seen = 0;
+        for mut piece in text.as_bytes().chunks(cut) {
+            seen += piece.len();
+            loop {
+                match body.take(&mut piece)? {
+                    Taken::Part(part) => found.extend_from_slice(part),
+                    Taken::End => {
+                        let left = text.len() - seen + piece.len();
+                        return Ok(Some((String::from_utf8(found).unwrap(), left)));
+                    }
+                    Taken::Nothing => break,
+                }
+            }
+        }
+        assert!(!body.ends_with_stream());
+        Ok(None)
+    }
+
+    fn at_every_cut(text: &str) -> Result<Option<(String, usize)>, PeerFault> {
+        let whole = chunked(text, text.len());
+        for cut in 1..text.len() {
+            assert_eq!(chunked(text, cut), whole, "cut {cut}: {text:?}");
+        }
+        whole
+    }
+
+    #[test]
+    fn chunks_are_put_together() {
+        let text = "5\r\nhello\r\n6 ;a=b\r\n world\r\n000\r\nX: y\r\n\r\nnext";
+        assert_eq!(at_every_cut(text), Ok(Some(("hello world".to_owned(), 4))));
+        assert_eq!(at_every_cut("A;\"\r\n0123456789\r\n0\r\n\r\n"), Ok(Some(("0123456789".to_owned(), 0))));
+        assert_eq!(at_every_cut("5\r\nhello\r\n0\r\n"), Ok(None));
+    }
+
+    #[test]
+    fn a_chunk_that_is_not_exact_is_refused() {
+        for (text, fault) in [
+            ("\r\n", PeerFault::Chunk),
+            ("+5\r\nhello\r\n", PeerFault::Chunk),
+            ("0x5\r\nhello\r\n", PeerFault::Chunk),
+            (" 5\r\nhello\r\n", PeerFault::Chunk),
+            ("5 \r\nhello\r\n", PeerFault::Chunk),
+            ("5\nhello\r\n", PeerFault::Chunk),
+            ("5\rhello", PeerFault::BareCarriageReturn),
+            ("5;a\nhello", PeerFault::BareLineFeed),
+            ("5;\0\r\n", PeerFault::Chunk),
+            ("5\r\nhelloo", PeerFault::Chunk),
+            ("5\r\nhello\n", PeerFault::Chunk),
+            ("5\r\nhello\r\r", PeerFault::Chunk),
+            ("00000000000000005\r\n", PeerFault::Chunk),
+            ("ffffffffffffffff\r\n", PeerFault::BodyTooLarge),
+            ("65\r\n", PeerFault::BodyTooLarge),
+            ("5;12345678\r\nhello\r\n5;1\r\n", PeerFault::ExtensionsTooLarge),
+            ("0\r\nX y\r\n\r\n", PeerFault::FieldLine),
+            ("0\r\nX: 3456789012345678901234567890123\r\n\r\n", PeerFault::TrailersTooLarge),
+        ] {
+            assert_eq!(at_every_cut(text), Err(fault), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_without_length_ends_with_its_stream_or_its_limit() {
+        let mut body = Body::new(Framing::UntilClose, &Limits { body_bytes: 3, ..Limits::default() });
+        assert_eq!(body.take(&mut &b"abc"[..]), Ok(Taken::Part(b"abc")));
+        assert!(body.ends_with_stream());
+        assert_eq!(body.take(&mut &b""[..]), Ok(Taken::Nothing));
+        assert_eq!(body.take(&mut &b"d"[..]), Err(PeerFault::BodyTooLarge));
+    }
+}

@@ -1,0 +1,298 @@
+//! The heads of requests and responses: what they hold, and how they are written and read.
+//!
+//! Not where a head ends in a stream ([`super::scan`]) nor where its body ends ([`super::framing`]). Lines are
+//! taken apart by the httparse crate; what it lets pass and RFC 9112 does not is refused here or in the scan.
+
+use std::mem::MaybeUninit;
+
+use super::field::{Fields, is_token};
+use super::{Limits, PeerFault};
+
+/// The version of a message (RFC 9112, section 2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    /// HTTP/1.0: a connection ends with its answer unless both sides say `keep-alive`.
+    Http10,
+    /// HTTP/1.1: a connection stays unless one side says `close`.
+    Http11,
+}
+
+impl Version {
+    /// As it stands in a start line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Http10 => "HTTP/1.0",
+            Self::Http11 => "HTTP/1.1",
+        }
+    }
+
+    fn from_minor(minor: Option<u8>) -> Result<Self, PeerFault> {
+        match minor {
+            Some(0) => Ok(Self::Http10),
+            Some(1) => Ok(Self::Http11),
+            None | Some(2..) => Err(PeerFault::Version),
+        }
+    }
+}
+
+/// What a request asks for (RFC 9110, section 9).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Method {
+    /// The representation.
+    Get,
+    /// Its head alone.
+    Head,
+    /// What may be done with it.
+    Options,
+    /// Any other, as it was written; it may change something.
+    Other(String),
+}
+
+impl Method {
+    /// As it stands in a request line.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Options => "OPTIONS",
+            Self::Other(name) => name,
+        }
+    }
+
+    /// Whether it changes nothing at the server, so that it may be asked again (RFC 9110, section 9.2.1).
+    pub const fn is_safe(&self) -> bool {
+        match self {
+            Self::Get | Self::Head | Self::Options => true,
+            Self::Other(_) => false,
+        }
+    }
+
+    fn from_name(name: &str) -> Self {
+        match name {
+            "GET" => Self::Get,
+            "HEAD" => Self::Head,
+            "OPTIONS" => Self::Options,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+}
+
+/// The head of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestHead {
+    /// What is asked for.
+    pub method: Method,
+    /// Of what: visible ASCII, at least one character.
+    pub target: String,
+    /// The highest version the client speaks.
+    pub version: Version,
+    /// Everything else.
+    pub fields: Fields,
+}
+
+impl RequestHead {
+    /// Writes the head, the empty line included.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let Self { method, target, version, fields } = self;
+        for part in [method.name(), " ", target, " ", version.name(), "\r\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
+        fields.encode(out);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Reads a whole head, the empty line included, that the scan has let pass.
+    pub(crate) fn parse(head: &[u8], limits: &Limits) -> Result<Self, PeerFault> {
+        let mut room = [const { MaybeUninit::uninit() }; Limits::MAX_FIELDS];
+        let mut request = httparse::Request::new(&mut []);
+        let room = &mut room[..limits.fields.min(Limits::MAX_FIELDS)];
+        if head_is_unlike(head, request.parse_with_uninit_headers(head, room), PeerFault::RequestLine)? {
+            return Err(PeerFault::RequestLine);
+        }
+        let (Some(method), Some(target)) = (request.method, request.path) else {
+            return Err(PeerFault::RequestLine);
+        };
+        if !is_token(method.as_bytes()) || !target.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(PeerFault::RequestLine);
+        }
+        if target.len() > limits.target_bytes {
+            return Err(PeerFault::TargetTooLong);
+        }
+        Ok(Self {
+            method: Method::from_name(method),
+            target: target.to_owned(),
+            version: Version::from_minor(request.version)?,
+            fields: fields_from(request.headers),
+        })
+    }
+}
+
+/// The head of a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResponseHead {
+    /// The version the server answers in.
+    pub version: Version,
+    /// 100 to 999; those below 200 announce a further response.
+    pub status: u16,
+    /// Everything else.
+    pub fields: Fields,
+}
+
+impl ResponseHead {
+    /// Writes the head, the empty line included.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let Self { version, status, fields } = self;
+        for part in [version.name(), " ", &format!("{status:03}"), " ", reason(*status), "\r\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
+        fields.encode(out);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Whether a further response to the same request follows.
+    pub const fn is_interim(&self) -> bool {
+        self.status < 200
+    }
+
+    /// Reads a whole head, the empty line included, that the scan has let pass.
+    pub(crate) fn parse(head: &[u8], limits: &Limits) -> Result<Self, PeerFault> {
+        let mut room = [const { MaybeUninit::uninit() }; Limits::MAX_FIELDS];
+        let mut response = httparse::Response::new(&mut []);
+        let room = &mut room[..limits.fields.min(Limits::MAX_FIELDS)];
+        let config = httparse::ParserConfig::default();
+        let parsed = config.parse_response_with_uninit_headers(&mut response, head, room);
+        if head_is_unlike(head, parsed, PeerFault::StatusLine)? {
+            return Err(PeerFault::StatusLine);
+        }
+        let status = response.code.filter(|code| *code >= 100).ok_or(PeerFault::StatusLine)?;
+        Ok(Self {
+            version: Version::from_minor(response.version)?,
+            status,
+            fields: fields_from(response.headers),
+        })
+    }
+}
+
+/// Whether httparse saw another head than the scan did (it must not), or the fault that it found.
+fn head_is_unlike(
+    head: &[u8],
+    parsed: httparse::Result<usize>,
+    start_line: PeerFault,
+) -> Result<bool, PeerFault> {
+    match parsed {
+        Ok(httparse::Status::Complete(length)) => Ok(length != head.len()),
+        Ok(httparse::Status::Partial) => Ok(true),
+        Err(httparse::Error::HeaderName | httparse::Error::HeaderValue) => Err(PeerFault::FieldLine),
+        Err(httparse::Error::TooManyHeaders) => Err(PeerFault::TooManyFields),
+        Err(httparse::Error::Version) => Err(PeerFault::Version),
+        Err(httparse::Error::NewLine | httparse::Error::Status | httparse::Error::Token) => Err(start_line),
+    }
+}
+
+/// Checks a trailer section (its empty line included) that the scan has let pass.
+pub(crate) fn check_trailers(section: &[u8], limits: &Limits) -> Result<(), PeerFault> {
+    let mut room = [httparse::EMPTY_HEADER; Limits::MAX_FIELDS];
+    let room = &mut room[..limits.fields.min(Limits::MAX_FIELDS)];
+    let parsed = httparse::parse_headers(section, room).map(|status| match status {
+        httparse::Status::Complete((length, _)) => httparse::Status::Complete(length),
+        httparse::Status::Partial => httparse::Status::Partial,
+    });
+    if head_is_unlike(section, parsed, PeerFault::FieldLine)? { Err(PeerFault::FieldLine) } else { Ok(()) }
+}
+
+fn fields_from(headers: &[httparse::Header<'_>]) -> Fields {
+    let mut fields = Fields::new();
+    for httparse::Header { name, value } in headers {
+        fields.push_checked(name.as_bytes(), value);
+    }
+    fields
+}
+
+/// What people read beside the number (RFC 9110, section 15); nothing for a number we never send.
+const fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        206 => "Partial Content",
+        304 => "Not Modified",
+        400 => "Bad Request",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        413 => "Content Too Large",
+        414 => "URI Too Long",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        503 => "Service Unavailable",
+        505 => "HTTP Version Not Supported",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(text: &str) -> Result<RequestHead, PeerFault> {
+        RequestHead::parse(text.as_bytes(), &Limits::default())
+    }
+
+    fn response(text: &str) -> Result<ResponseHead, PeerFault> {
+        ResponseHead::parse(text.as_bytes(), &Limits::default())
+    }
+
+    #[test]
+    fn a_head_is_written_as_it_was_read() {
+        let text = "GET /a?b HTTP/1.1\r\nHost: h\r\nX-Empty: \r\n\r\n";
+        let mut out = Vec::new();
+        request(text).unwrap().encode(&mut out);
+        assert_eq!(out, text.as_bytes());
+        let text = "HTTP/1.0 304 Not Modified\r\nETag: \"x\"\r\n\r\n";
+        out.clear();
+        response(text).unwrap().encode(&mut out);
+        assert_eq!(out, text.as_bytes());
+    }
+
+    #[test]
+    fn a_request_line_is_method_target_version() {
+        for (line, fault) in [
+            ("GET  / HTTP/1.1", PeerFault::RequestLine),
+            ("GET / HTTP/1.1 ", PeerFault::RequestLine),
+            ("G(T / HTTP/1.1", PeerFault::RequestLine),
+            ("GET /\u{e9} HTTP/1.1", PeerFault::RequestLine),
+            ("GET /", PeerFault::RequestLine),
+            ("GET / HTTP/2.0", PeerFault::Version),
+            ("GET / HTTP/1.10", PeerFault::RequestLine),
+            ("GET / http/1.1", PeerFault::Version),
+        ] {
+            assert_eq!(request(&format!("{line}\r\n\r\n")), Err(fault), "{line}");
+        }
+        assert_eq!(
+            request(&format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(8_000))),
+            Err(PeerFault::TargetTooLong)
+        );
+    }
+
+    #[test]
+    fn a_field_is_a_name_a_colon_and_a_value() {
+        for line in ["Host : h", "Host", ": h", "Ho st: h", "H\u{f6}st: h"] {
+            assert_eq!(
+                request(&format!("GET / HTTP/1.1\r\n{line}\r\n\r\n")),
+                Err(PeerFault::FieldLine),
+                "{line}"
+            );
+            assert_eq!(response(&format!("HTTP/1.1 200 OK\r\n{line}\r\n\r\n")), Err(PeerFault::FieldLine));
+        }
+        let many = "A: b\r\n".repeat(101);
+        assert_eq!(request(&format!("GET / HTTP/1.1\r\n{many}\r\n")), Err(PeerFault::TooManyFields));
+    }
+
+    #[test]
+    fn a_status_has_three_digits_and_is_at_least_100() {
+        for line in ["HTTP/1.1 20 OK", "HTTP/1.1 099 x", "HTTP/1.1 2000 OK", "HTTP/1.1 OK", "SSH-2.0-x"] {
+            assert!(response(&format!("{line}\r\n\r\n")).is_err(), "{line}");
+        }
+        assert_eq!(response("HTTP/1.1 200\r\n\r\n").unwrap().status, 200);
+        assert_eq!(response("HTTP/1.1 999 \r\n\r\n").unwrap().status, 999);
+    }
+}

@@ -1,0 +1,45 @@
+//! Every limit on what a peer may send, in one place, each with its default.
+//!
+//! Not time: how long a peer may take belongs to the machine that waits for it.
+
+/// How much a peer may send before it is refused. The defaults are generous to honest peers and small enough
+/// that a hostile one costs less than 64 KiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// A head: start line, fields and the empty line, in bytes. Default 16,384.
+    pub head_bytes: usize,
+    /// Fields in a head or in a trailer section. Default 100; never more than [`Limits::MAX_FIELDS`].
+    pub fields: usize,
+    /// A request's target, in bytes. Default 8,000, the least that RFC 9112, section 3, recommends.
+    pub target_bytes: usize,
+    /// Empty lines before a request line. Default 1, as RFC 9112, section 2.2, asks for.
+    pub blank_lines: usize,
+    /// A body, in bytes. Default 2^40.
+    pub body_bytes: u64,
+    /// All chunk extensions of one body together, in bytes. Default 4,096.
+    pub extension_bytes: usize,
+    /// The trailer section after a chunked body, in bytes. Default 4,096.
+    pub trailer_bytes: usize,
+    /// Interim (1xx) responses before the final one. Default 8.
+    pub interim_responses: usize,
+}
+
+impl Limits {
+    /// The room there is for fields, whatever [`Limits::fields`] says.
+    pub const MAX_FIELDS: usize = 256;
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            head_bytes: 16_384,
+            fields: 100,
+            target_bytes: 8_000,
+            blank_lines: 1,
+            body_bytes: 1 << 40,
+            extension_bytes: 4_096,
+            trailer_bytes: 4_096,
+            interim_responses: 8,
+        }
+    }
+}

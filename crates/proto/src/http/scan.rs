@@ -1,0 +1,230 @@
+//! Finding where a head ends, byte by byte, and refusing what makes two parsers disagree about it.
+//!
+//! Not a parser: it knows lines, not what they say. Because it decides on each byte as it comes, however the
+//! bytes were cut, the fault it finds is the same for every cut (RFC 9112, sections 2.2 and 5).
+
+use super::PeerFault;
+
+/// The bytes of a head (or a trailer section) as they come in, until the empty line that ends it.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    rules: Rules,
+    held: Vec<u8>,
+    /// Bytes taken since the last head, empty lines before this one included.
+    seen: usize,
+    blank_lines: usize,
+    line: Line,
+}
+
+/// What the scan allows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    pub(crate) opening: Opening,
+    /// Bytes in all.
+    pub(crate) bytes: usize,
+    /// The fault of one byte more.
+    pub(crate) too_many: PeerFault,
+}
+
+/// What comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// A request line, after at most so many empty ones.
+    RequestLine { blank_lines: usize },
+    /// A status line, and whatever does not begin like one is refused at once: a peer that speaks another
+    /// protocol may be waiting for us to speak.
+    StatusLine,
+    /// A field, or the end at once: trailers.
+    Field,
+}
+
+/// Where the scan stands in a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    /// Before the first byte; `first` while no line with anything in it has ended.
+    Start { first: bool },
+    /// Behind its first byte.
+    Inside,
+    /// Behind the carriage return of a line with something in it.
+    Ending,
+    /// Behind the carriage return of an empty line.
+    EndingEmpty { first: bool },
+}
+
+/// What a byte led to.
+enum Step {
+    More,
+    /// An empty line before the start line; it does not count as part of the head.
+    Blank,
+    /// The head ended.
+    End,
+}
+
+const STATUS_LINE_BEGINS: &[u8] = b"HTTP/";
+
+impl Scan {
+    pub(crate) const fn new(rules: Rules) -> Self {
+        Self { rules, held: Vec::new(), seen: 0, blank_lines: 0, line: Line::Start { first: true } }
+    }
+
+    /// Whether nothing has come in since the last head.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.seen == 0
+    }
+
+    /// Takes bytes off the front of `input` up to the end of the head; gives `parse` the whole head when its
+    /// end is among them, and is then ready for the next.
+    pub(crate) fn take<T>(
+        &mut self,
+        input: &mut &[u8],
+        parse: impl FnOnce(&[u8]) -> Result<T, PeerFault>,
+    ) -> Result<Option<T>, PeerFault> {
+        // Where the head begins in `input`: later than 0 if empty lines come before it.
+        let mut from = 0;
+        for (index, byte) in input.iter().enumerate() {
+            match self.step(*byte)? {
+                Step::More => {}
+                Step::Blank => {
+                    self.held.clear();
+                    from = index + 1;
+                }
+                Step::End => {
+                    let (last, rest) = input.split_at(index + 1);
+                    *input = rest;
+                    return self.finish(&last[from..], parse).map(Some);
+                }
+            }
+        }
+        self.held.extend_from_slice(&input[from..]);
+        *input = &[];
+        Ok(None)
+    }
+
+    /// A head that came in one piece, as most do, is parsed where it lies.
+    fn finish<T>(
+        &mut self,
+        last: &[u8],
+        parse: impl FnOnce(&[u8]) -> Result<T, PeerFault>,
+    ) -> Result<T, PeerFault> {
+        let mut held = std::mem::take(&mut self.held);
+        *self = Self::new(self.rules);
+        if held.is_empty() {
+            return parse(last);
+        }
+        held.extend_from_slice(last);
+        parse(&held)
+    }
+
+    fn step(&mut self, byte: u8) -> Result<Step, PeerFault> {
+        if self.seen == self.rules.bytes {
+            return Err(self.rules.too_many);
+        }
+        let opening = (self.rules.opening == Opening::StatusLine).then_some(STATUS_LINE_BEGINS);
+        if opening.and_then(|begins| begins.get(self.seen)).is_some_and(|expected| *expected != byte) {
+            return Err(PeerFault::StatusLine);
+        }
+        self.seen += 1;
+        let (line, step) = match (self.line, byte) {
+            (Line::Inside, b'\t' | 0x20..=0x7e | 0x80..) => (Line::Inside, Step::More),
+            (Line::Inside, b'\r') => (Line::Ending, Step::More),
+            (Line::Ending, b'\n') => (Line::Start { first: false }, Step::More),
+            (Line::Start { first }, b'\r') => (Line::EndingEmpty { first }, Step::More),
+            (Line::EndingEmpty { first: true }, b'\n') => (Line::Start { first: true }, self.blank()?),
+            (Line::EndingEmpty { first: false }, b'\n') => (Line::Start { first: true }, Step::End),
+            (Line::Ending | Line::EndingEmpty { .. }, _) => return Err(PeerFault::BareCarriageReturn),
+            (Line::Start { .. } | Line::Inside, b'\n') => return Err(PeerFault::BareLineFeed),
+            (Line::Start { .. }, b' ' | b'\t') => return Err(PeerFault::FoldedLine),
+            (Line::Start { .. } | Line::Inside, 0..=0x1f | 0x7f) => return Err(PeerFault::ControlCharacter),
+            (Line::Start { .. }, 0x21..=0x7e | 0x80..) => (Line::Inside, Step::More),
+        };
+        self.line = line;
+        Ok(step)
+    }
+
+    /// An empty line before any other.
+    fn blank(&mut self) -> Result<Step, PeerFault> {
+        match self.rules.opening {
+            Opening::Field => Ok(Step::End),
+            Opening::RequestLine { blank_lines } if self.blank_lines < blank_lines => {
+                self.blank_lines += 1;
+                Ok(Step::Blank)
+            }
+            Opening::RequestLine { .. } | Opening::StatusLine => Err(PeerFault::BlankLines),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request_rules() -> Rules {
+        Rules {
+            opening: Opening::RequestLine { blank_lines: 1 },
+            bytes: 64,
+            too_many: PeerFault::HeadTooLarge,
+        }
+    }
+
+    /// The head and what is left, or the fault, when the bytes come `cut` at a time.
+    fn scan(text: &str, rules: Rules, cut: usize) -> Result<Option<(String, String)>, PeerFault> {
+        let mut scan = Scan::new(rules);
+        for (index, mut piece) in text.as_bytes().chunks(cut).enumerate() {
+            if let Some(head) =
+                scan.take(&mut piece, |head| Ok(String::from_utf8_lossy(head).into_owned()))?
+            {
+                let left = (index + 1) * cut - piece.len();
+                assert!(scan.is_empty());
+                return Ok(Some((head, text[left.min(text.len() - piece.len())..].to_owned())));
+            }
+        }
+        Ok(None)
+    }
+
+    fn at_every_cut(text: &str, rules: Rules) -> Result<Option<(String, String)>, PeerFault> {
+        let whole = scan(text, rules, text.len());
+        for cut in 1..text.len() {
+            let found = scan(text, rules, cut).map(|found| found.map(|(head, _)| head));
+            assert_eq!(found, whole.clone().map(|found| found.map(|(head, _)| head)), "cut {cut}: {text:?}");
+        }
+        whole
+    }
+
+    #[test]
+    fn a_head_ends_at_its_empty_line() {
+        let found = at_every_cut("\r\nA b\r\nC: d\r\n\r\nbody", request_rules());
+        assert_eq!(found, Ok(Some(("A b\r\nC: d\r\n\r\n".to_owned(), "body".to_owned()))));
+        assert_eq!(at_every_cut("A b\r\n\r", request_rules()), Ok(None));
+    }
+
+    #[test]
+    fn what_parsers_disagree_about_is_refused() {
+        for (text, fault) in [
+            ("A\nB\n\n", PeerFault::BareLineFeed),
+            ("A\rB\r\n", PeerFault::BareCarriageReturn),
+            ("A\r\n\rB", PeerFault::BareCarriageReturn),
+            ("A\r\n B\r\n", PeerFault::FoldedLine),
+            (" A\r\n", PeerFault::FoldedLine),
+            ("A\0\r\n", PeerFault::ControlCharacter),
+            ("\u{7f}", PeerFault::ControlCharacter),
+            ("\r\n\r\nA\r\n", PeerFault::BlankLines),
+            ("\n", PeerFault::BareLineFeed),
+        ] {
+            assert_eq!(at_every_cut(text, request_rules()), Err(fault), "{text:?}");
+        }
+        assert_eq!(at_every_cut(&"x".repeat(65), request_rules()), Err(PeerFault::HeadTooLarge));
+    }
+
+    #[test]
+    fn another_protocol_is_known_by_its_first_bytes() {
+        let rules = Rules { opening: Opening::StatusLine, ..request_rules() };
+        assert_eq!(at_every_cut("SSH-2.0", rules), Err(PeerFault::StatusLine));
+        assert_eq!(at_every_cut("HTTP!", rules), Err(PeerFault::StatusLine));
+    }
+
+    #[test]
+    fn trailers_may_be_empty() {
+        let rules = Rules { opening: Opening::Field, ..request_rules() };
+        assert_eq!(at_every_cut("\r\nx", rules), Ok(Some(("\r\n".to_owned(), "x".to_owned()))));
+    }
+}

@@ -1,0 +1,102 @@
+//! The buffer between a machine and its connection: what is one write, and when it leaves.
+//!
+//! The interactions of `papers/p-http` are made here: a head flushed apart from its body is a short segment of
+//! its own, and a body written in pieces ends in one. Not a socket: each write is handed to whoever drives the
+//! machine, who must hand it to TCP in one call.
+
+use std::collections::VecDeque;
+use std::num::NonZeroUsize;
+
+/// How a message is cut into writes. By default it is not: one message, one write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WritePolicy {
+    /// The head leaves by itself, before the first byte of the body is known. Apache 1.1b4 did so
+    /// (`papers/p-http`, "The Short-Initial-Segment Problem"), and so do many today.
+    pub head_apart: bool,
+    /// A write leaves as soon as it has this many bytes, like a buffered stream. `None`: the body leaves in
+    /// the parts it is given in, the head with the first.
+    pub buffer: Option<NonZeroUsize>,
+}
+
+/// Bytes that wait for their write, and writes that wait to be taken.
+#[derive(Debug, Default)]
+pub(crate) struct WriteBuffer {
+    policy: WritePolicy,
+    waiting: Vec<u8>,
+    writes: VecDeque<Vec<u8>>,
+}
+
+impl WriteBuffer {
+    pub(crate) fn new(policy: WritePolicy) -> Self {
+        Self { policy, waiting: Vec::new(), writes: VecDeque::new() }
+    }
+
+    /// Adds a head.
+    pub(crate) fn head(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+        encode(&mut self.waiting);
+        if self.policy.head_apart {
+            self.flush();
+        } else {
+            self.spill();
+        }
+    }
+
+    /// Adds a part of a body, as the application gave it.
+    pub(crate) fn part(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+        encode(&mut self.waiting);
+        match self.policy.buffer {
+            Some(_) => self.spill(),
+            None => self.flush(),
+        }
+    }
+
+    /// Lets go of whatever waits.
+    pub(crate) fn flush(&mut self) {
+        self.spill();
+        if !self.waiting.is_empty() {
+            self.writes.push_back(std::mem::take(&mut self.waiting));
+        }
+    }
+
+    /// The next write.
+    pub(crate) fn take(&mut self) -> Option<Vec<u8>> {
+        self.writes.pop_front()
+    }
+
+    /// Lets go of every full buffer.
+    fn spill(&mut self) {
+        let Some(size) = self.policy.buffer.map(NonZeroUsize::get) else { return };
+        if self.waiting.len() < size {
+            return;
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        let full = waiting.chunks_exact(size);
+        self.waiting = full.remainder().to_vec();
+        self.writes.extend(full.map(<[u8]>::to_vec));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sizes of the writes that a head of 226 bytes and a body in two parts make.
+    fn writes(head_apart: bool, buffer: Option<usize>) -> Vec<usize> {
+        let mut buffer =
+            WriteBuffer::new(WritePolicy { head_apart, buffer: buffer.and_then(NonZeroUsize::new) });
+        buffer.head(|out| out.resize(226, b'h'));
+        for part in [5_000, 3_000] {
+            buffer.part(|out| out.resize(out.len() + part, b'b'));
+        }
+        buffer.flush();
+        std::iter::from_fn(|| buffer.take()).map(|write| write.len()).collect()
+    }
+
+    #[test]
+    fn a_policy_cuts_a_message_into_writes() {
+        assert_eq!(writes(false, None), [5_226, 3_000]);
+        assert_eq!(writes(true, None), [226, 5_000, 3_000]);
+        assert_eq!(writes(true, Some(4_096)), [226, 4_096, 3_904]);
+        assert_eq!(writes(false, Some(4_096)), [4_096, 4_096, 34]);
+    }
+}

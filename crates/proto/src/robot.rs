@@ -1,0 +1,287 @@
+//! A client that fetches a whole page: a plan in, connections and requests out, a report of each arrival.
+//!
+//! Not a browser: it looks at no content, and gives none back. It always ends: every object has arrived or has
+//! failed at the plan's deadline at the latest, and every connection is closed soon after.
+//!
+//! ```text
+//! Connected, Received, EndOfStream, Broken -> handle -> poll -> Open, Send, Close, Abort, Report, Timeout
+//! ```
+
+mod connection;
+mod plan;
+mod report;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use wire::Time;
+
+use connection::{Arrival, Connection};
+pub use plan::{Plan, PlanError, PlannedObject, Release, Shape};
+pub use report::{Break, Failure, Report, What};
+
+/// What the sockets tell. A connection that the robot does not know any more may still be spoken of; it is not
+/// heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input<'a> {
+    /// A connection that was asked for is there.
+    Connected(ConnectionId),
+    /// Bytes came in.
+    Received(ConnectionId, &'a [u8]),
+    /// The server will send no more.
+    EndOfStream(ConnectionId),
+    /// The connection is gone, or could not be had.
+    Broken(ConnectionId, Break),
+}
+
+/// A connection of one robot; they count from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConnectionId(pub u32);
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Open a connection to the server.
+    Open(ConnectionId),
+    /// Send this in one write.
+    Send(ConnectionId, Vec<u8>),
+    /// Close the connection; it will not be spoken of again.
+    Close(ConnectionId),
+    /// Close it with a reset; it will not be spoken of again.
+    Abort(ConnectionId),
+    /// Something happened to the page.
+    Report(Report),
+    /// Nothing more before the next input, or this time, when to poll again.
+    Timeout(Option<Time>),
+}
+
+/// A client that fetches one page. `poll` until it returns a timeout, then `handle` an input, and so on until
+/// it is done.
+#[derive(Debug)]
+pub struct Robot {
+    plan: Plan,
+    /// What is sent for each object.
+    requests: Vec<Vec<u8>>,
+    /// How often each object may still be tried.
+    tries: Vec<u8>,
+    /// Objects to ask for, in order.
+    waiting: VecDeque<usize>,
+    /// Objects that have neither arrived nor failed.
+    unresolved: usize,
+    failed: usize,
+    connections: BTreeMap<ConnectionId, Connection>,
+    opened: u32,
+    deadline: Time,
+    outputs: VecDeque<Output>,
+}
+
+impl Robot {
+    /// A robot that starts on its plan `now`.
+    ///
+    /// # Errors
+    /// If the plan cannot be carried out.
+    pub fn new(now: Time, plan: Plan) -> Result<Self, PlanError> {
+        let requests = plan.requests()?;
+        let count = requests.len();
+        let mut robot = Self {
+            requests,
+            tries: vec![plan.tries.get(); count],
+            waiting: (0..count).collect(),
+            unresolved: count,
+            failed: 0,
+            connections: BTreeMap::new(),
+            opened: 0,
+            deadline: now + plan.deadline,
+            outputs: VecDeque::new(),
+            plan,
+        };
+        robot.dispatch(now);
+        Ok(robot)
+    }
+
+    /// Takes what the sockets tell.
+    pub fn handle(&mut self, now: Time, input: Input<'_>) {
+        self.expire(now);
+        match input {
+            Input::Connected(id) => {
+                if let Some(connection) = self.connections.get_mut(&id) {
+                    connection.open();
+                }
+            }
+            Input::Received(id, bytes) => self.receive(now, id, bytes),
+            Input::EndOfStream(id) => self.end_of_stream(now, id),
+            Input::Broken(id, why) => self.lose(now, id, Failure::Broken(why)),
+        }
+        self.dispatch(now);
+    }
+
+    /// The next thing to do.
+    pub fn poll(&mut self, now: Time) -> Output {
+        self.expire(now);
+        self.outputs.pop_front().unwrap_or_else(|| Output::Timeout(self.timeout()))
+    }
+
+    /// Whether everything has arrived or failed, and every connection is closed.
+    pub fn is_done(&self) -> bool {
+        self.unresolved == 0 && self.connections.is_empty() && self.outputs.is_empty()
+    }
+
+    fn receive(&mut self, now: Time, id: ConnectionId, bytes: &[u8]) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let mut arrivals = Vec::new();
+        let read = connection.receive(now, bytes, &mut arrivals);
+        self.arrive(now, arrivals);
+        if let Err(fault) = read {
+            self.outputs.push_back(Output::Abort(id));
+            self.lose(now, id, Failure::Fault(fault));
+        }
+    }
+
+    fn end_of_stream(&mut self, now: Time, id: ConnectionId) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let mut arrivals = Vec::new();
+        let read = connection.end_of_stream(now, &mut arrivals);
+        self.arrive(now, arrivals);
+        self.outputs.push_back(Output::Close(id));
+        self.lose(now, id, read.map_or_else(Failure::Fault, |()| Failure::Unanswered));
+    }
+
+    /// A connection is no more. What it leaves unanswered is asked for again; what was being answered is lost,
+    /// because nobody can know what the server made of it.
+    fn lose(&mut self, now: Time, id: ConnectionId, failure: Failure) {
+        let Some(connection) = self.connections.remove(&id) else { return };
+        let orphans = connection.into_orphans();
+        if let (true, Failure::Fault(fault)) = (orphans.is_empty(), failure) {
+            self.report(now, What::Fault { connection: id, fault });
+        }
+        let (retried, lost): (Vec<_>, Vec<_>) = orphans.into_iter().partition(|orphan| {
+            !orphan.answered && self.tries.get(orphan.object).is_some_and(|left| *left > 0)
+        });
+        for orphan in retried.iter().rev() {
+            self.waiting.push_front(orphan.object);
+        }
+        for orphan in lost {
+            let failure = match failure {
+                Failure::Fault(_) if !orphan.answered => Failure::Unanswered,
+                failure => failure,
+            };
+            self.resolve(now, What::ObjectFailed { object: orphan.object, failure });
+        }
+    }
+
+    fn arrive(&mut self, now: Time, arrivals: Vec<Arrival>) {
+        for arrival in arrivals {
+            match arrival {
+                Arrival::Head { object, status } => self.report(now, What::HeadReceived { object, status }),
+                Arrival::Complete { object, status, body: received } => {
+                    let what = match self.plan.objects[object].expected {
+                        _ if status >= 300 => What::ObjectFailed { object, failure: Failure::Status(status) },
+                        Some(expected) if expected != received => {
+                            What::ObjectFailed { object, failure: Failure::Size { expected, received } }
+                        }
+                        Some(_) | None => What::ObjectComplete { object, status, body: received },
+                    };
+                    self.resolve(now, what);
+                }
+            }
+        }
+    }
+
+    /// An object has arrived or failed.
+    fn resolve(&mut self, now: Time, what: What) {
+        self.failed += usize::from(matches!(what, What::ObjectFailed { .. }));
+        self.report(now, what);
+        self.unresolved -= 1;
+        if self.unresolved == 0 {
+            self.report(now, What::Finished { failed: self.failed });
+        }
+    }
+
+    fn report(&mut self, at: Time, what: What) {
+        self.outputs.push_back(Output::Report(Report { at, what }));
+    }
+
+    /// Gives out what waits, sends what can be sent, and closes what is not needed any more.
+    fn dispatch(&mut self, now: Time) {
+        while let Some(object) = self.waiting.front().copied().filter(|_| self.may_release()) {
+            let Some(id) = self.connection_with_room().or_else(|| self.open()) else { break };
+            let Some(connection) = self.connections.get_mut(&id) else { break };
+            self.waiting.pop_front();
+            self.tries[object] -= 1;
+            connection.request(object, &self.requests[object]);
+        }
+        let (outputs, finished) = (&mut self.outputs, self.unresolved == 0);
+        self.connections.retain(|id, connection| {
+            while let Some((write, objects)) = connection.take_write() {
+                outputs.push_back(Output::Send(*id, write));
+                outputs.extend(objects.into_iter().map(|object| {
+                    Output::Report(Report { at: now, what: What::RequestSent { object, connection: *id } })
+                }));
+            }
+            let needed = !finished || connection.is_lingering();
+            if !needed {
+                outputs.push_back(Output::Close(*id));
+            }
+            needed
+        });
+    }
+
+    fn may_release(&self) -> bool {
+        match self.plan.release {
+            Release::Independent => true,
+            Release::Dependent => self.connections.values().all(|connection| connection.outstanding() == 0),
+        }
+    }
+
+    fn connection_with_room(&self) -> Option<ConnectionId> {
+        self.connections.iter().find(|(_, connection)| connection.has_room()).map(|(id, _)| *id)
+    }
+
+    /// A new connection, if the plan allows one more. One that only waits for its end does not count.
+    fn open(&mut self) -> Option<ConnectionId> {
+        let open = self.connections.values().filter(|connection| !connection.is_lingering()).count();
+        if open >= self.plan.shape.connections() {
+            return None;
+        }
+        let id = ConnectionId(self.opened);
+        self.opened += 1;
+        self.connections.insert(id, Connection::new(&self.plan));
+        self.outputs.push_back(Output::Open(id));
+        Some(id)
+    }
+
+    fn timeout(&self) -> Option<Time> {
+        let page = (self.unresolved > 0).then_some(self.deadline);
+        self.connections
+            .values()
+            .filter_map(|connection| connection.deadline(self.plan.linger))
+            .chain(page)
+            .min()
+    }
+
+    fn expire(&mut self, now: Time) {
+        if self.unresolved > 0 && now >= self.deadline {
+            self.give_up(now);
+        }
+        let (linger, outputs) = (self.plan.linger, &mut self.outputs);
+        self.connections.retain(|id, connection| {
+            let late = connection.deadline(linger).is_some_and(|deadline| now >= deadline);
+            if late {
+                outputs.push_back(Output::Close(*id));
+            }
+            !late
+        });
+    }
+
+    /// The page took too long: what has not arrived has failed.
+    fn give_up(&mut self, now: Time) {
+        let mut objects = Vec::from(std::mem::take(&mut self.waiting));
+        for (id, connection) in std::mem::take(&mut self.connections) {
+            self.outputs.push_back(Output::Abort(id));
+            objects.extend(connection.into_orphans().iter().map(|orphan| orphan.object));
+        }
+        objects.sort_unstable();
+        for object in objects {
+            self.resolve(now, What::ObjectFailed { object, failure: Failure::Deadline });
+        }
+    }
+}

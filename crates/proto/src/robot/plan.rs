@@ -1,0 +1,247 @@
+//! What a robot is to fetch and how: a plan in, checked, and the bytes of every request out.
+//!
+//! Not a scenario: an engine makes a plan from one.
+
+use std::error::Error;
+use std::fmt;
+use std::num::{NonZeroU8, NonZeroU16};
+
+use wire::{Bytes, Duration};
+
+use crate::http::{FieldError, Fields, Limits, Method, RequestHead, Version};
+
+/// A page to fetch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The name of the server, for the `Host` field.
+    pub host: String,
+    /// What to fetch, in order; at least one object.
+    pub objects: Vec<PlannedObject>,
+    /// The size that every request is padded to, head and all; `None` for as small as it comes. The papers use
+    /// 256 bytes (`papers/heidemann-model#workloads`).
+    pub request_size: Option<Bytes>,
+    /// How connections are used.
+    pub shape: Shape,
+    /// When a request may leave.
+    pub release: Release,
+    /// How often one object is tried when nothing of an answer came. Default 3.
+    pub tries: NonZeroU8,
+    /// For the whole page; what has not arrived then has failed. Default 10 minutes.
+    pub deadline: Duration,
+    /// How long a server may take to close a connection that it said it would close. Default 2 s.
+    pub linger: Duration,
+    /// How much a server may send.
+    pub limits: Limits,
+}
+
+/// One object of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedObject {
+    /// Its path, query included: visible ASCII that begins with `/`.
+    pub path: String,
+    /// The size its body must have, where that is known; another size is a failure.
+    pub expected: Option<Bytes>,
+}
+
+/// How connections are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// HTTP/1.0: a connection for every request, and at most so many open at once.
+    Http10 {
+        /// At least 1; the W3C's robot had 4 (`papers/w3c`).
+        parallel: NonZeroU16,
+    },
+    /// HTTP/1.0 with `Connection: Keep-Alive`: one connection, one request at a time.
+    Http10KeepAlive,
+    /// HTTP/1.1: one connection, persistent, one request at a time.
+    Http11,
+}
+
+/// When a request may leave (`papers/heidemann-model#section-iii-b`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Release {
+    /// As soon as a connection has room for it.
+    #[default]
+    Independent,
+    /// When the object before it has arrived.
+    Dependent,
+}
+
+impl Plan {
+    /// A plan with every other value at its default.
+    pub fn new(host: &str, objects: Vec<PlannedObject>, shape: Shape) -> Self {
+        Self {
+            host: host.to_owned(),
+            objects,
+            request_size: None,
+            shape,
+            release: Release::default(),
+            tries: const { NonZeroU8::new(3).unwrap() },
+            deadline: Duration::from_secs(600),
+            linger: Duration::from_secs(2),
+            limits: Limits::default(),
+        }
+    }
+
+    /// The bytes of each object's request, in order.
+    pub(super) fn requests(&self) -> Result<Vec<Vec<u8>>, PlanError> {
+        if self.objects.is_empty() {
+            return Err(PlanError::NoObjects);
+        }
+        self.objects.iter().map(|object| self.request(&object.path)).collect()
+    }
+
+    fn request(&self, path: &str) -> Result<Vec<u8>, PlanError> {
+        if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(PlanError::Path(path.to_owned()));
+        }
+        let least = self.encode(path, 0)?;
+        let Some(asked) = self.request_size else { return Ok(least) };
+        match usize::try_from(asked.get()) {
+            Ok(size) if size < least.len() => {
+                Err(PlanError::RequestTooSmall { path: path.to_owned(), asked, least: least.len() })
+            }
+            Ok(size) if size <= LARGEST_REQUEST => self.encode(path, size - least.len()),
+            Ok(_) | Err(_) => Err(PlanError::RequestTooLarge { asked }),
+        }
+    }
+
+    fn encode(&self, path: &str, padding: usize) -> Result<Vec<u8>, PlanError> {
+        let mut fields = Fields::new();
+        let host = fields.push("Host", &self.host);
+        host.map_err(|_: FieldError| PlanError::Host(self.host.clone()))?;
+        // Dots may stand in a product's name, and so any number of them makes a request as long as is wanted.
+        fields.push_checked(b"User-Agent", format!("roundtrip{}", ".".repeat(padding)).as_bytes());
+        let version = match self.shape {
+            Shape::Http10 { parallel: _ } => Version::Http10,
+            Shape::Http10KeepAlive => {
+                fields.push_checked(b"Connection", b"Keep-Alive");
+                Version::Http10
+            }
+            Shape::Http11 => Version::Http11,
+        };
+        let mut out = Vec::new();
+        RequestHead { method: Method::Get, target: path.to_owned(), version, fields }.encode(&mut out);
+        Ok(out)
+    }
+}
+
+/// Nothing needs larger ones, and few servers would take them.
+const LARGEST_REQUEST: usize = 65_536;
+
+impl Shape {
+    /// Connections open at once.
+    pub(super) fn connections(self) -> usize {
+        match self {
+            Self::Http10 { parallel } => usize::from(parallel.get()),
+            Self::Http10KeepAlive | Self::Http11 => 1,
+        }
+    }
+
+    /// Requests a connection may carry in its life.
+    pub(super) const fn requests(self) -> usize {
+        match self {
+            Self::Http10 { parallel: _ } => 1,
+            Self::Http10KeepAlive | Self::Http11 => usize::MAX,
+        }
+    }
+
+    /// Requests a connection may have sent without an answer.
+    pub(super) const fn outstanding(self) -> usize {
+        match self {
+            Self::Http10 { parallel: _ } | Self::Http10KeepAlive | Self::Http11 => 1,
+        }
+    }
+}
+
+/// A plan that cannot be carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanError {
+    /// Nothing to fetch.
+    NoObjects,
+    /// A path that cannot stand in a request line.
+    Path(String),
+    /// A host that cannot stand in a field.
+    Host(String),
+    /// A request that is longer than it should be, even without padding.
+    RequestTooSmall {
+        /// What it asks for.
+        path: String,
+        /// The size that was wanted.
+        asked: Bytes,
+        /// The size that it has without padding.
+        least: usize,
+    },
+    /// A request larger than 65,536 bytes.
+    RequestTooLarge {
+        /// The size that was wanted.
+        asked: Bytes,
+    },
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoObjects => f.write_str("the page has no objects; give at least one"),
+            Self::Path(path) => {
+                write!(f, "{path:?} is not a path; begin with / and encode all but visible ASCII")
+            }
+            Self::Host(host) => write!(f, "{host:?} is not a host name; use visible ASCII"),
+            Self::RequestTooSmall { path, asked, least } => {
+                write!(f, "a request for {path} takes {least} B and does not fit in {asked}; allow {least} B")
+            }
+            Self::RequestTooLarge { asked } => {
+                write!(f, "a request of {asked} is too large; use at most {LARGEST_REQUEST} B")
+            }
+        }
+    }
+}
+
+impl Error for PlanError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(path: &str, shape: Shape) -> Plan {
+        Plan::new("h", vec![PlannedObject { path: path.to_owned(), expected: None }], shape)
+    }
+
+    #[test]
+    fn a_request_is_padded_to_the_byte() {
+        for size in [60, 61, 62, 256, 65_536] {
+            let plan = Plan { request_size: Some(Bytes::new(size)), ..plan("/0", Shape::Http11) };
+            assert_eq!(plan.requests().unwrap()[0].len() as u64, size);
+        }
+        let small = Plan { request_size: Some(Bytes::new(20)), ..plan("/0", Shape::Http11) };
+        assert_eq!(
+            small.requests().unwrap_err().to_string(),
+            "a request for /0 takes 51 B and does not fit in 20 B; allow 51 B"
+        );
+        let large = Plan { request_size: Some(Bytes::new(u64::MAX)), ..plan("/0", Shape::Http11) };
+        assert!(matches!(large.requests(), Err(PlanError::RequestTooLarge { .. })));
+    }
+
+    #[test]
+    fn a_plan_that_would_split_a_request_is_refused() {
+        for path in ["", "0", "/a b", "/\r\nX: y", "/\u{e9}"] {
+            assert_eq!(plan(path, Shape::Http11).requests(), Err(PlanError::Path(path.to_owned())));
+        }
+        let host = Plan { host: "h\r\nX: y".to_owned(), ..plan("/", Shape::Http11) };
+        assert!(matches!(host.requests(), Err(PlanError::Host(_))));
+        assert_eq!(Plan::new("h", Vec::new(), Shape::Http11).requests(), Err(PlanError::NoObjects));
+    }
+
+    #[test]
+    fn a_shape_is_said_in_the_request() {
+        let text = |shape| String::from_utf8(plan("/0", shape).requests().unwrap().remove(0)).unwrap();
+        let parallel = const { NonZeroU16::new(4).unwrap() };
+        assert_eq!(
+            text(Shape::Http10 { parallel }),
+            "GET /0 HTTP/1.0\r\nHost: h\r\nUser-Agent: roundtrip\r\n\r\n"
+        );
+        assert!(text(Shape::Http10KeepAlive).contains("HTTP/1.0\r\n"));
+        assert!(text(Shape::Http10KeepAlive).ends_with("Connection: Keep-Alive\r\n\r\n"));
+        assert!(text(Shape::Http11).contains("HTTP/1.1\r\n"));
+    }
+}

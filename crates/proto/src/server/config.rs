@@ -1,0 +1,58 @@
+//! How a server treats a connection: what a client may send, how long it may take, how answers are cut.
+//!
+//! Not what is answered: that is the application's.
+
+use std::num::NonZeroU32;
+
+use wire::Duration;
+
+use crate::http::{Limits, WritePolicy};
+
+/// How a server treats a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// How much a client may send. While a request is being answered, what follows it is read up to
+    /// [`Limits::head_bytes`], and not beyond.
+    pub limits: Limits,
+    /// How responses are cut into writes.
+    pub writes: WritePolicy,
+    /// Requests on one connection before it is closed: `None` is as many as the client wants, 1 is none kept
+    /// alive.
+    pub requests: Option<NonZeroU32>,
+    /// How long a client may take.
+    pub patience: Patience,
+}
+
+impl Default for ServerConfig {
+    /// As many requests as the client wants, each response one write.
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            writes: WritePolicy::default(),
+            requests: None,
+            patience: Patience::default(),
+        }
+    }
+}
+
+/// How long a client may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// From the opening, or the end of a response, to the first byte of a request. Default 75 s.
+    pub idle: Duration,
+    /// From the first byte of a head to its last, and between two arrivals of a body. Default 30 s.
+    pub request: Duration,
+    /// From our end of the stream to the client's: what it still sends is thrown away, but not met by a reset
+    /// that would destroy our last response on its way (`papers/w3c`, on closing). Default 2 s.
+    pub linger: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            idle: Duration::from_secs(75),
+            request: Duration::from_secs(30),
+            linger: Duration::from_secs(2),
+        }
+    }
+}

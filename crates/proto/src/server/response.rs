@@ -1,0 +1,135 @@
+//! What an application answers, and what it may not.
+//!
+//! Not the bytes on the wire: [`super::ServerConnection`] adds what belongs to the connection (`Connection`,
+//! `Content-Length`, `Transfer-Encoding`) and leaves out the body where there is none.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use super::RequestId;
+use crate::http::{FieldError, Fields, ResponseHead, Version};
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// 200 to 999.
+    pub status: u16,
+    /// Without `Connection`, `Content-Length` and `Transfer-Encoding`, which are the connection's.
+    pub fields: Fields,
+    /// For a response to HEAD as for one to GET; it is then described but not sent.
+    pub body: ResponseBody,
+}
+
+/// Where the body comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResponseBody {
+    /// It is all here: the response needs nothing more.
+    Whole(Arc<[u8]>),
+    /// So many bytes, in parts that follow ([`super::ServerConnection::send_part`]).
+    Length(u64),
+    /// Parts that follow until the application says it is finished: chunked in HTTP/1.1; in HTTP/1.0 the end
+    /// of the connection is the end of the body.
+    Unknown,
+}
+
+impl Response {
+    /// A response of these bytes and this type.
+    ///
+    /// # Errors
+    /// If the type cannot be a field's value.
+    pub fn whole(status: u16, content_type: &str, body: Arc<[u8]>) -> Result<Self, FieldError> {
+        let mut fields = Fields::new();
+        fields.push("Content-Type", content_type)?;
+        Ok(Self { status, fields, body: ResponseBody::Whole(body) })
+    }
+
+    /// A response with nothing but a status.
+    pub fn empty(status: u16) -> Self {
+        Self { status, fields: Fields::new(), body: ResponseBody::Whole(Arc::from([])) }
+    }
+
+    /// Whether what it says cannot be sent.
+    pub(super) fn check(&self) -> Result<(), Misuse> {
+        if !(200..1_000).contains(&self.status) {
+            return Err(Misuse::Status(self.status));
+        }
+        match CONNECTION_FIELDS.iter().find(|name| self.fields.get(name).is_some()) {
+            Some(name) => Err(Misuse::ConnectionField(name)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether its status alone says that there is no body.
+    pub(super) const fn is_bodiless(&self) -> bool {
+        matches!(self.status, 204 | 304)
+    }
+
+    /// The head with the fields of the connection, and the body.
+    pub(super) fn into_head(self, version: Version, persists: bool) -> (ResponseHead, ResponseBody) {
+        let bodiless = self.is_bodiless();
+        let Self { status, mut fields, body } = self;
+        match (version, persists) {
+            (Version::Http10, true) => fields.push_checked(b"Connection", b"Keep-Alive"),
+            (Version::Http11, false) => fields.push_checked(b"Connection", b"close"),
+            (Version::Http10, false) | (Version::Http11, true) => {}
+        }
+        let length = match &body {
+            ResponseBody::Whole(bytes) => Some(bytes.len() as u64),
+            ResponseBody::Length(length) => Some(*length),
+            ResponseBody::Unknown => None,
+        };
+        match (length, version) {
+            _ if bodiless => {}
+            (Some(length), _) => fields.push_checked(b"Content-Length", length.to_string().as_bytes()),
+            (None, Version::Http11) => fields.push_checked(b"Transfer-Encoding", b"chunked"),
+            (None, Version::Http10) => {}
+        }
+        (ResponseHead { version, status, fields }, body)
+    }
+}
+
+const CONNECTION_FIELDS: [&str; 3] = ["Connection", "Content-Length", "Transfer-Encoding"];
+
+/// How an application used a connection wrongly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// This request is not the one to be answered now: it was never made, it is answered, or its client has
+    /// gone. The last is no mistake; the answer is simply not wanted any more.
+    NotAwaited(RequestId),
+    /// A part or an end before the head, or a second head.
+    OutOfOrder(RequestId),
+    /// A status that is no final one.
+    Status(u16),
+    /// A field that belongs to the connection.
+    ConnectionField(&'static str),
+    /// More body than the length that was given.
+    TooLong(RequestId),
+    /// Less body than the length that was given; the connection is aborted, so that the client knows.
+    TooShort(RequestId),
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAwaited(RequestId(id)) => {
+                write!(f, "request {id} does not wait for an answer; its client may have gone")
+            }
+            Self::OutOfOrder(RequestId(id)) => {
+                write!(f, "request {id} needs one head, then parts, then an end, in this order")
+            }
+            Self::Status(status) => write!(f, "{status} is not a final status; use 200 to 999"),
+            Self::ConnectionField(name) => {
+                write!(f, "{name} belongs to the connection; leave it out, it will be added")
+            }
+            Self::TooLong(RequestId(id)) => {
+                write!(f, "the body for request {id} is longer than the length given; give the right length")
+            }
+            Self::TooShort(RequestId(id)) => {
+                write!(f, "the body for request {id} is shorter than the length given; give the right length")
+            }
+        }
+    }
+}
+
+impl Error for Misuse {}
