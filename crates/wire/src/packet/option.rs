@@ -65,9 +65,9 @@ impl<'a> TcpOptions<'a> {
 }
 
 fn split_first_option(bytes: &[u8]) -> Option<(TcpOption<'_>, &[u8])> {
-    match bytes {
+    let padding = bytes.iter().position(|byte| *byte != NO_OPERATION)?;
+    match bytes.get(padding..)? {
         [] | [END, ..] => None,
-        [NO_OPERATION, rest @ ..] => split_first_option(rest),
         [kind, length, rest @ ..] => {
             // The length counts the kind and itself.
             let (data, rest) = rest.split_at_checked(usize::from(*length).checked_sub(2)?)?;
@@ -165,6 +165,12 @@ mod tests {
         // T/TCP's CC option (RFC 1644), then an MSS.
         let other = TcpOption::Other { kind: 11, data: &[0, 0, 0, 1] };
         assert_eq!(read(&[1, 1, 11, 6, 0, 0, 0, 1, 2, 4, 2, 0]), [other, TcpOption::Mss(512)]);
+    }
+
+    #[test]
+    fn padding_is_no_option_however_much_there_is() {
+        assert_eq!(read(&vec![NO_OPERATION; 1 << 20]), []);
+        assert_eq!(read(&[1, 1, 1, 4, 2, 1, END, 4, 2]), [TcpOption::SackPermitted]);
     }
 
     #[test]
