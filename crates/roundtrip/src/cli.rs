@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::cli::flags::{OutputFlags, ScenarioFlags};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 
@@ -29,6 +30,16 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// What the papers' formulas say
+    ///
+    /// With no flags: every protocol, small-cluster over fast-internet, all requests sent at once and answered
+    /// without delay, as in the papers' basic model.
+    Predict(Predict),
+    /// Both, side by side
+    ///
+    /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet and ethernet, predicted and
+    /// measured. Takes under two minutes.
+    Compare(Compare),
     /// The names of networks, pages, protocols and stacks, with their sources
     List(List),
     /// Completions for a shell
@@ -42,6 +53,30 @@ pub enum Verb {
         #[arg(value_name = "VERB")]
         verb: Option<String>,
     },
+}
+
+/// `roundtrip predict`
+#[derive(Debug, Args)]
+pub struct Predict {
+    #[command(flatten)]
+    pub scenario: ScenarioFlags,
+    #[command(flatten)]
+    pub output: OutputFlags,
+}
+
+/// `roundtrip compare`
+#[derive(Debug, Args)]
+pub struct Compare {
+    #[command(flatten)]
+    pub scenario: ScenarioFlags,
+    /// An engine; repeat it for more: model, measure
+    #[arg(long = "engine", value_name = "NAME", value_delimiter = ',')]
+    pub engines: Vec<String>,
+    /// How often to fetch the page, where it is measured
+    #[arg(long, value_name = "N")]
+    pub runs: Option<String>,
+    #[command(flatten)]
+    pub output: OutputFlags,
 }
 
 /// `roundtrip list`
@@ -82,7 +117,7 @@ fn parse_from(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, Fail
 pub fn command() -> Command {
     with_examples(Cli::command(), None).mut_subcommands(|verb| {
         let name = verb.get_name().to_owned();
-        with_examples(verb, Some(&name))
+        with_hyphens(with_examples(verb, Some(&name)))
     })
 }
 
@@ -92,6 +127,14 @@ fn with_examples(command: Command, verb: Option<&str>) -> Command {
         Some(text) => command.before_help(text),
         None => command,
     }
+}
+
+/// A value may begin with a hyphen: whoever reads it says better than clap what is wrong with `-1ms`.
+fn with_hyphens(command: Command) -> Command {
+    command.mut_args(|arg| match arg.is_positional() || !arg.get_action().takes_values() {
+        true => arg,
+        false => arg.allow_hyphen_values(true),
+    })
 }
 
 /// What it is, examples, then the rest.

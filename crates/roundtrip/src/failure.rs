@@ -5,6 +5,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -18,6 +19,20 @@ pub enum Failure {
     Flags(Box<clap::Error>),
     /// A name or a value that says something impossible.
     Value(String),
+    /// An input file.
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// An output file.
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
     /// Standard output.
     Stdout(io::Error),
 }
@@ -32,7 +47,7 @@ impl Failure {
                 eprint!("{refusal}");
                 ExitCode::from(2)
             }
-            Self::Flags(_) | Self::Value(_) | Self::Stdout(_) => {
+            Self::Flags(_) | Self::Value(_) | Self::Read { .. } | Self::Write { .. } | Self::Stdout(_) => {
                 eprintln!("roundtrip: {self}");
                 ExitCode::from(2)
             }
@@ -45,6 +60,8 @@ impl fmt::Display for Failure {
         match self {
             Self::Flags(refusal) => f.write_str(&cli::misuse::sentence(refusal)),
             Self::Value(sentence) => f.write_str(sentence),
+            Self::Read { path, error } => write!(f, "cannot read {}: {}", path.display(), reason(error)),
+            Self::Write { path, error } => write!(f, "cannot write {}: {}", path.display(), reason(error)),
             Self::Stdout(error) => write!(f, "cannot write to standard output: {}", reason(error)),
         }
     }

@@ -6,16 +6,26 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`cli`] | verbs and flags, with their help |
+//! | [`ask`], [`folder`] | flags and files, made into a plan |
 //! | [`verb`] | what each verb does |
+//! | [`engine`] | the engines, called |
+//! | [`show`] | results in the format that was asked for |
 //! | [`output`] | tables, JSON, CSV |
-//! | [`terminal`] | where output goes |
+//! | [`report`] | a page to show to somebody else |
+//! | [`file`], [`terminal`] | where output goes |
 //! | [`failure`] | why there is none, and the exit status |
 
 #![expect(unreachable_pub, reason = "nothing imports a program: `pub` is what one module offers the others")]
 
+mod ask;
 mod cli;
+mod engine;
 mod failure;
+mod file;
+mod folder;
 mod output;
+mod report;
+mod show;
 mod terminal;
 mod verb;
 
@@ -34,6 +44,8 @@ fn main() -> ExitCode {
 /// 0 for a result, 1 for a finding or a verdict that fails; failures are 2.
 fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     match &cli.verb {
+        Verb::Predict(predict) => verb::predict::run(predict)?,
+        Verb::Compare(compare) => verb::compare::run(compare)?,
         Verb::List(list) => verb::list::run(list)?,
         Verb::Completions { shell } => verb::manual::completions(*shell)?,
         Verb::Man { verb } => verb::manual::man(verb.as_deref())?,

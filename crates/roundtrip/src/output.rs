@@ -4,19 +4,41 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`csv`] | lines for a spreadsheet |
+//! | [`table`] | rows grouped by network and page, for people |
+//! | [`comparison`] | engines side by side, and how far they agree |
+//! | [`conclusion`] | the same in plain words |
+//! | [`csv`] | rows for a spreadsheet |
 //! | [`grid`] | columns that line up in a terminal of any width |
 //! | [`number`] | numbers as the papers print them |
 
+pub mod comparison;
+pub mod conclusion;
 pub mod csv;
 pub mod grid;
 pub mod number;
+pub mod table;
 
 use std::io::Write;
 
+use scenario::Scenario;
 use serde::Serialize;
+use trace::Row;
 
 use crate::failure::Failure;
+
+/// What one engine made of one scenario.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was run.
+    pub scenario: Scenario,
+    /// What came of it.
+    pub row: Row,
+}
+
+/// The rows alone, for formats that programs read.
+pub fn rows(outcomes: &[Outcome]) -> Vec<&Row> {
+    outcomes.iter().map(|outcome| &outcome.row).collect()
+}
 
 /// An array of objects, in full precision.
 pub fn json<T: Serialize>(items: &[T]) -> String {

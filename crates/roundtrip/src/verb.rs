@@ -1,4 +1,6 @@
 //! What each verb does: flags in, results out, one module a verb.
 
+pub mod compare;
 pub mod list;
 pub mod manual;
+pub mod predict;

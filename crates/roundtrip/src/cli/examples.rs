@@ -19,6 +19,8 @@ const fn example(command: &'static str, gives: &'static str) -> Example {
 pub fn of(verb: Option<&str>) -> &'static [Example] {
     match verb {
         None => &PROGRAM,
+        Some("predict") => &PREDICT,
+        Some("compare") => &COMPARE,
         Some("list") => &LIST,
         Some("completions") => &COMPLETIONS,
         Some("man") => &MAN,
@@ -32,24 +34,50 @@ pub fn text(verb: Option<&str>) -> Option<String> {
     if examples.is_empty() {
         return None;
     }
-    let width = examples.iter().map(|example| example.command.len()).max().unwrap_or(0).min(LONG);
+    let lengths = examples.iter().map(|example| example.command.len());
+    let width = lengths.filter(|length| *length <= LONG).max().unwrap_or(0);
     let lines = examples.iter().map(|example| line(example, width));
     Some(format!("Examples:\n{}", lines.collect::<String>().trim_end()))
 }
 
-/// Beyond this many columns the words go on a line of their own.
-const LONG: usize = 54;
+/// Longer command lines have their words on a line of their own, so that no line is wider than 98 columns.
+const LONG: usize = 50;
 
 fn line(example: &Example, width: usize) -> String {
     let Example { command, gives } = example;
-    if command.len() > width {
-        format!("  {command}\n      {gives}\n")
-    } else {
-        format!("  {command:width$}  {gives}\n")
+    match command.len() > width {
+        true => format!("  {command}\n      {gives}\n"),
+        false => format!("  {command:width$}  {gives}\n"),
     }
 }
 
-const PROGRAM: [Example; 1] = [example("roundtrip list networks", "the names it knows")];
+const PROGRAM: [Example; 4] = [
+    example("roundtrip compare", "the papers' model beside this machine's kernel"),
+    example("roundtrip predict --network modem", "every protocol over a modem"),
+    example(
+        "roundtrip predict --page 6651+3883+1866 --rtt 89ms --rate 1.02mibit --mss 512",
+        "a page and a path of your own",
+    ),
+    example("roundtrip list networks", "the names it knows"),
+];
+
+const PREDICT: [Example; 5] = [
+    example("roundtrip predict", "every protocol, one page, one network"),
+    example("roundtrip predict --network all --page all", "the ten networks, the six pages"),
+    example("roundtrip predict --rtt 40ms --rate 20mbit --mss 1460", "your own path"),
+    example(
+        "roundtrip predict --page 14kb+3kb+180kb --requests dependent",
+        "your own page, one object after another",
+    ),
+    example("roundtrip predict --format json", "for a program to read"),
+];
+
+const COMPARE: [Example; 4] = [
+    example("roundtrip compare", "a connection an object against keep-alive"),
+    example("roundtrip compare --network modem --page small-page", "one network, one page"),
+    example("roundtrip compare --report compare.html", "and a page to show to others"),
+    example("roundtrip compare --engine model", "without touching the kernel"),
+];
 
 const LIST: [Example; 2] = [
     example("roundtrip list", "everything that has a name, with its source"),

@@ -1,6 +1,189 @@
-//! Flags that several verbs share: how results are shown.
+//! Flags that several verbs share: the scenario, and how results are shown.
+//!
+//! Values stay text: `scenario` reads them, and says what is wrong with them.
 
-use clap::ValueEnum;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Arg, Args, Command, ValueEnum};
+use scenario::names::Listing;
+use scenario::spec::Key;
+use scenario::spec::key::{DirectionKey, PathKey};
+
+/// What to run.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Scenario")]
+pub struct ScenarioFlags {
+    /// A network by name, or all; repeat it for more (see `roundtrip list networks`)
+    #[arg(long = "network", value_name = "NAME", value_delimiter = ',', hide_possible_values = true,
+          value_parser = NameOf(|| scenario::Network::listings().collect()))]
+    pub networks: Vec<String>,
+
+    /// A page by name, or all, or sizes such as 6651+3883+1866, or a folder; repeat it for more
+    #[arg(long = "page", value_name = "PAGE", value_delimiter = ',', hide_possible_values = true,
+          value_parser = NameOf(|| scenario::Page::listings().collect()))]
+    pub pages: Vec<String>,
+
+    /// A protocol by name, or all; repeat it for more (see `roundtrip list protocols`)
+    #[arg(long = "protocol", value_name = "NAME", value_delimiter = ',', hide_possible_values = true,
+          value_parser = NameOf(|| scenario::Protocol::ALL.map(scenario::Protocol::listing).to_vec()))]
+    pub protocols: Vec<String>,
+
+    /// How TCP behaves at both ends: period (1996) or linux; repeat it for more
+    #[arg(long = "stack", visible_alias = "profile", value_name = "NAME", value_delimiter = ',',
+          hide_possible_values = true, value_parser = NameOf(|| scenario::Stack::listings().collect()))]
+    pub stacks: Vec<String>,
+
+    /// Has the client seen the page before: first or revalidate
+    #[arg(long, value_name = "VISIT")]
+    pub visit: Option<String>,
+
+    /// Requests leave independent of one another, or dependent: each after the object before it
+    #[arg(long, value_name = "ORDER")]
+    pub requests: Option<String>,
+
+    /// Connections open at once, for protocols that open one for each object
+    #[arg(long, value_name = "N")]
+    pub parallel: Option<String>,
+
+    /// The first request finds the connection cold (none) or warm (open, its window open)
+    #[arg(long, value_name = "STATE")]
+    pub connection: Option<String>,
+
+    /// What the server takes to answer: 3.7ms
+    #[arg(long, value_name = "TIME")]
+    pub processing: Option<String>,
+
+    /// Each request, head and all: 256
+    #[arg(long, value_name = "SIZE")]
+    pub request_size: Option<String>,
+
+    /// When the model's receiver acknowledges: every-segment, delayed or no-delayed
+    #[arg(long, value_name = "POLICY")]
+    pub acks: Option<String>,
+
+    /// What makes a run repeatable
+    #[arg(long, value_name = "N")]
+    pub seed: Option<String>,
+
+    /// There and back, without the time to send anything: 89ms
+    #[arg(long, value_name = "TIME", help_heading = PATH)]
+    pub rtt: Option<String>,
+
+    /// As tc(8) writes it: 10mbit is 10^7 bits a second, 1.02mibit is 1.02 x 2^20
+    #[arg(long, value_name = "RATE", help_heading = PATH)]
+    pub rate: Option<String>,
+
+    /// The rate towards the server, where it differs
+    #[arg(long, value_name = "RATE", help_heading = PATH)]
+    pub rate_up: Option<String>,
+
+    /// The part of the round trip towards the server, where it is not half
+    #[arg(long, value_name = "TIME", help_heading = PATH)]
+    pub delay_up: Option<String>,
+
+    /// The largest segment: 512
+    #[arg(long, value_name = "SIZE", help_heading = PATH)]
+    pub mss: Option<String>,
+
+    /// The largest packet: 552
+    #[arg(long, value_name = "SIZE", help_heading = PATH)]
+    pub mtu: Option<String>,
+
+    /// What may wait: 20p packets, or 64kib
+    #[arg(long, value_name = "LIMIT", help_heading = PATH)]
+    pub queue: Option<String>,
+
+    /// The packets lost: 0.1%
+    #[arg(long, value_name = "SHARE", help_heading = PATH)]
+    pub loss: Option<String>,
+
+    /// Delay that varies by up to so much: 5ms
+    #[arg(long, value_name = "TIME", help_heading = PATH)]
+    pub jitter: Option<String>,
+
+    /// Packets that fall behind
+    #[arg(long, value_name = "SHARE", help_heading = PATH)]
+    pub reordering: Option<String>,
+
+    /// Packets that arrive twice: 0.1%
+    #[arg(long, value_name = "SHARE", help_heading = PATH)]
+    pub duplication: Option<String>,
+}
+
+/// Above the flags that make a network, or change those that are named.
+const PATH: &str = "A network of your own, or changes to those named";
+
+impl ScenarioFlags {
+    /// What was said, piece by piece.
+    pub fn pieces(&self) -> Vec<(Key, &str)> {
+        let Self {
+            networks,
+            pages,
+            protocols,
+            stacks,
+            visit,
+            requests,
+            parallel,
+            connection,
+            processing,
+            request_size,
+            acks,
+            seed,
+            rtt,
+            rate,
+            rate_up,
+            delay_up,
+            mss,
+            mtu,
+            queue,
+            loss,
+            jitter,
+            reordering,
+            duplication,
+        } = self;
+        let both = |key| Key::Path(PathKey::Both(key));
+        let lists =
+            [(Key::Network, networks), (Key::Page, pages), (Key::Protocol, protocols), (Key::Stack, stacks)];
+        let single = [
+            (Key::Visit, visit),
+            (Key::Requests, requests),
+            (Key::Parallel, parallel),
+            (Key::Connection, connection),
+            (Key::Processing, processing),
+            (Key::RequestSize, request_size),
+            (Key::Acks, acks),
+            (Key::Seed, seed),
+            (Key::Path(PathKey::Rtt), rtt),
+            (Key::Path(PathKey::Rate), rate),
+            (Key::Path(PathKey::RateUp), rate_up),
+            (Key::Path(PathKey::DelayUp), delay_up),
+            (Key::Path(PathKey::Mss), mss),
+            (Key::Path(PathKey::Mtu), mtu),
+            (both(DirectionKey::Queue), queue),
+            (both(DirectionKey::Loss), loss),
+            (both(DirectionKey::Jitter), jitter),
+            (both(DirectionKey::Reordering), reordering),
+            (both(DirectionKey::Duplication), duplication),
+        ];
+        let lists =
+            lists.into_iter().flat_map(|(key, values)| values.iter().map(move |value| (key, value.as_str())));
+        let single = single.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
+        lists.chain(single).collect()
+    }
+}
+
+/// How results are shown.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputFlags {
+    /// How to print the results
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: Format,
+    /// Write a page with tables, charts and provenance as well
+    #[arg(long, value_name = "FILE.html", value_hint = clap::ValueHint::FilePath)]
+    pub report: Option<PathBuf>,
+}
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -12,4 +195,29 @@ pub enum Format {
     Json,
     /// The same columns, in full precision
     Csv,
+}
+
+/// Offers names to shells for completion, and accepts any text: `scenario` knows the nearest name to a wrong one.
+#[derive(Clone, Copy)]
+struct NameOf(fn() -> Vec<Listing>);
+
+impl TypedValueParser for NameOf {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        _: &Command,
+        _: Option<&Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<String, clap::Error> {
+        // What is not UTF-8 is no name; it is shown as far as it can be.
+        Ok(value.to_string_lossy().into_owned())
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let named = (self.0)()
+            .into_iter()
+            .map(|Listing { name, description, source: _ }| PossibleValue::new(name).help(description));
+        Some(Box::new(named))
+    }
 }

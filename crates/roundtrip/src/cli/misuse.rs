@@ -18,6 +18,9 @@ pub fn sentence(error: &clap::Error) -> String {
                 culprit(ContextKind::InvalidSubcommand)
             )
         }
+        ErrorKind::UnknownArgument if !flag.starts_with('-') => {
+            format!("`{flag}` is one input too many; give one, or put its flag before it")
+        }
         ErrorKind::UnknownArgument => {
             let remedy = nearest(error, ContextKind::SuggestedArg);
             format!("`{flag}` is not known here{remedy}; `--help` after the verb lists its flags")
@@ -58,9 +61,9 @@ fn nearest(error: &clap::Error, kind: ContextKind) -> String {
     }
 }
 
-/// `--rtt <TIME>` as `--rtt`; a positional `[FILE.toml]` stays as it is.
+/// `--rtt <TIME>` as `--rtt`, `[KIND]` as `KIND`.
 fn flag_name(shown: &str) -> &str {
-    shown.split(" <").next().unwrap_or(shown)
+    shown.split(" <").next().unwrap_or(shown).trim_matches(['[', ']', '<', '>'])
 }
 
 fn text(value: &ContextValue) -> String {

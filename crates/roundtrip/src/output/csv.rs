@@ -1,6 +1,90 @@
-//! Comma-separated values (RFC 4180), in full precision.
+//! Rows as comma-separated values (RFC 4180), in full precision, with the columns of the JSON.
+//!
+//! Lists become text: a stall is `cause@at_ms+lost_ms`, stalls and notes are separated by `; `.
 
-/// One line of any table, ended as the RFC has it.
+use trace::{Row, Stall};
+
+/// A heading line and a line for each row, ended as the RFC has it.
+pub fn rows(rows: &[&Row]) -> String {
+    let heading = COLUMNS.map(str::to_owned);
+    let lines = rows.iter().map(|row| cells(row));
+    std::iter::once(heading).chain(lines).map(line).collect()
+}
+
+const COLUMNS: [&str; 18] = [
+    "network",
+    "page",
+    "visit",
+    "protocol",
+    "engine",
+    "stack",
+    "elapsed_ms",
+    "overhead",
+    "round_trips",
+    "packets_up",
+    "packets_down",
+    "payload_bytes",
+    "overhead_percent",
+    "connections",
+    "runs",
+    "elapsed_ms_stddev",
+    "stalls",
+    "notes",
+];
+
+fn cells(row: &Row) -> [String; COLUMNS.len()] {
+    let Row {
+        network,
+        page,
+        visit,
+        protocol,
+        engine,
+        stack,
+        elapsed_ms,
+        overhead,
+        round_trips,
+        packets_up,
+        packets_down,
+        payload_bytes,
+        overhead_percent,
+        connections,
+        runs,
+        elapsed_ms_stddev,
+        stalls,
+        notes,
+    } = row;
+    [
+        network.clone(),
+        page.clone(),
+        visit.clone(),
+        protocol.clone(),
+        engine.clone(),
+        stack.clone(),
+        number(*elapsed_ms),
+        number(*overhead),
+        number(*round_trips),
+        number(*packets_up),
+        number(*packets_down),
+        number(*payload_bytes),
+        number(*overhead_percent),
+        number(*connections),
+        runs.to_string(),
+        number(*elapsed_ms_stddev),
+        stalls.iter().map(stall).collect::<Vec<_>>().join("; "),
+        notes.join("; "),
+    ]
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+fn stall(stall: &Stall) -> String {
+    let Stall { cause, at_ms, lost_ms } = stall;
+    format!("{cause}@{at_ms}+{lost_ms}")
+}
+
+/// One line of any table.
 pub fn line<const N: usize>(cells: [String; N]) -> String {
     cells.map(|cell| quoted(&cell)).join(",") + "\r\n"
 }

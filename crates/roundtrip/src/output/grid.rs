@@ -65,10 +65,25 @@ impl Grid {
             }
         }
         for row in &self.rows {
-            text += &self.line(&shown, shown.iter().map(|&(column, _)| known(&row[column])));
+            text += &self.line(&shown, shown.iter().map(|&(column, _)| self.cell(row, column)));
             text.push('\n');
         }
         text
+    }
+
+    /// The columns in which something is known, by their place.
+    pub fn present(&self) -> impl Iterator<Item = usize> {
+        (0..self.columns.len()).filter(|&column| {
+            self.columns[column].rank == 0 || self.rows.iter().any(|row| !row[column].is_empty())
+        })
+    }
+
+    /// What is shown in a cell: a dash for a number that is not known.
+    pub fn cell<'a>(&self, row: &'a [String], column: usize) -> &'a str {
+        match self.columns[column].side {
+            Side::Right if row[column].is_empty() => "-",
+            Side::Left | Side::Right => &row[column],
+        }
     }
 
     /// Which columns to show, and how wide each is.
@@ -90,7 +105,7 @@ impl Grid {
     }
 
     fn width_of(&self, column: usize) -> usize {
-        let cells = self.rows.iter().map(|row| known(&row[column]));
+        let cells = self.rows.iter().map(|row| self.cell(row, column));
         let texts = self.columns[column].heading.into_iter().chain(cells);
         texts.map(columns_of).max().unwrap_or_default()
     }
@@ -110,10 +125,6 @@ impl Grid {
     }
 }
 
-fn known(cell: &str) -> &str {
-    if cell.is_empty() { "-" } else { cell }
-}
-
 fn total(shown: &[(usize, usize)]) -> usize {
     shown.iter().map(|(_, width)| width + 2).sum()
 }
@@ -121,6 +132,28 @@ fn total(shown: &[(usize, usize)]) -> usize {
 /// Terminal columns; names and numbers here have one to a character.
 fn columns_of(text: &str) -> usize {
     text.chars().count()
+}
+
+/// `text` broken at blanks into lines of at most `width` columns, the first after `lead`, the others indented as far.
+pub fn wrap(lead: &str, text: &str, width: usize) -> String {
+    let indent = columns_of(lead);
+    let mut out = lead.to_owned();
+    let mut used = indent;
+    for (index, word) in text.split_whitespace().enumerate() {
+        let length = columns_of(word);
+        if index > 0 && used + 1 + length > width {
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', indent));
+            used = indent;
+        } else if index > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out += word;
+        used += length;
+    }
+    out.push('\n');
+    out
 }
 
 #[cfg(test)]
@@ -156,5 +189,10 @@ mod tests {
         assert!(!narrow.contains("packets") && narrow.contains("elapsed"), "{narrow}");
         let none = grid().render(Terminal { width: Some(1), colour: false });
         assert_eq!(none, narrow);
+    }
+
+    #[test]
+    fn long_sentences_are_broken_at_blanks_and_hang_under_their_beginning() {
+        assert_eq!(wrap("[1] ", "one two three", 11), "[1] one two\n    three\n");
     }
 }

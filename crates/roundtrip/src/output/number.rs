@@ -20,6 +20,11 @@ pub fn significant(value: f64) -> String {
     commas(&format!("{:.0}", round_to(value, decimals)))
 }
 
+/// Two decimals: `1.13`.
+pub fn ratio(value: f64) -> String {
+    if value.is_finite() { commas(&format!("{value:.2}")) } else { String::new() }
+}
+
 /// A count that may be a mean: `12`, `12.5`, `1,204`.
 pub fn count(value: f64) -> String {
     if !value.is_finite() {
@@ -27,6 +32,11 @@ pub fn count(value: f64) -> String {
     }
     let tenths = round_to(value, 1);
     if tenths.fract() == 0.0 { commas(&format!("{tenths:.0}")) } else { commas(&format!("{tenths:.1}")) }
+}
+
+/// One decimal, always: `1.0`, `8.6`.
+pub fn tenths(value: f64) -> String {
+    if value.is_finite() { commas(&format!("{value:.1}")) } else { String::new() }
 }
 
 /// A rate in decimal units, as links are sold: `1.06 Mbit/s`.

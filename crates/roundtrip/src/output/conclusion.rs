@@ -1,0 +1,196 @@
+//! What a comparison comes to, in plain words.
+//!
+//! Not a finding: it repeats the table's numbers, for whoever reads only the last lines.
+
+use scenario::{Protocol, Scenario};
+
+use super::comparison::{Line, lines};
+use super::{Outcome, number, table};
+
+/// What the best protocols save, and how far engines agree; fewer sentences where there is nothing to say.
+pub fn sentences(outcomes: &[Outcome]) -> Vec<String> {
+    let groups = named(outcomes);
+    savings(&groups).into_iter().chain(agreement(&groups)).collect()
+}
+
+/// What the others are held against: a connection for every object, as the Web began.
+const BASELINE: Protocol = Protocol::Http10;
+/// With more places than this a sentence names the most and the least only.
+const PLACES: usize = 3;
+
+/// One network and page.
+struct Group<'a> {
+    place: String,
+    lines: Vec<Line<'a>>,
+}
+
+/// The groups, each named by what tells it from the others.
+fn named(outcomes: &[Outcome]) -> Vec<Group<'_>> {
+    let groups: Vec<&[Outcome]> = table::groups(outcomes).collect();
+    let differ = |of: fn(&Scenario) -> &str| {
+        groups.windows(2).any(|pair| of(&pair[0][0].scenario) != of(&pair[1][0].scenario))
+    };
+    let (networks, pages) = (differ(network), differ(page));
+    let place = |scenario: &Scenario| match (networks, pages) {
+        (_, false) => format!("on {}", network(scenario)),
+        (false, true) => format!("for {}", page(scenario)),
+        (true, true) => format!("for {} on {}", page(scenario), network(scenario)),
+    };
+    groups.iter().map(|group| Group { place: place(&group[0].scenario), lines: lines(group) }).collect()
+}
+
+fn network(scenario: &Scenario) -> &str {
+    &scenario.network.name
+}
+
+fn page(scenario: &Scenario) -> &str {
+    &scenario.page.name
+}
+
+impl<'a> Group<'a> {
+    /// The first line of a protocol, whatever its stack.
+    fn line(&self, protocol: Protocol) -> Option<&Line<'a>> {
+        self.lines.iter().find(|line| line.rows().any(|row| row.protocol == protocol.name()))
+    }
+
+    /// What the protocol saves of the baseline's time; both by the same engine.
+    fn saving(&self, protocol: Protocol) -> Option<Saving<'_>> {
+        let (baseline, other) = (self.line(BASELINE)?.best()?, self.line(protocol)?.best()?);
+        if baseline.engine != other.engine || baseline.stack != other.stack {
+            return None;
+        }
+        let of_ms = baseline.elapsed_ms?;
+        Some(Saving { place: &self.place, saved_ms: of_ms - other.elapsed_ms?, of_ms })
+    }
+}
+
+/// What is saved of what, where.
+struct Saving<'a> {
+    place: &'a str,
+    saved_ms: f64,
+    of_ms: f64,
+}
+
+impl Saving<'_> {
+    fn share(&self) -> f64 {
+        self.saved_ms / self.of_ms
+    }
+
+    /// The verb, for one subject or for several, and what follows it.
+    fn words(&self) -> ([&'static str; 2], String) {
+        let Self { place, saved_ms, of_ms } = self;
+        let of = number::significant(*of_ms);
+        let amount = number::significant(saved_ms.abs());
+        // Less than a hundredth is not worth a figure.
+        if self.share().abs() < 0.01 {
+            (["changes", "change"], format!("nothing {place}"))
+        } else if *saved_ms > 0.0 {
+            (["saves", "save"], format!("{amount} ms of {of} {place}"))
+        } else {
+            (["costs", "cost"], format!("{amount} ms more than {of} {place}"))
+        }
+    }
+}
+
+/// `Keep-alive saves 660 ms of 1,730 on fast-internet and 1.40 ms of 26.8 on ethernet.`
+fn savings(groups: &[Group<'_>]) -> Option<String> {
+    let mut best: Option<(f64, Vec<Protocol>, Vec<Saving<'_>>)> = None;
+    for protocol in
+        Protocol::ALL.into_iter().filter(|protocol| ![Protocol::Minimum, BASELINE].contains(protocol))
+    {
+        let savings: Vec<Saving<'_>> = groups.iter().filter_map(|group| group.saving(protocol)).collect();
+        let total: f64 = savings.iter().map(Saving::share).sum();
+        match &mut best {
+            _ if savings.is_empty() => {}
+            // Formulas give the same figures to several protocols.
+            Some((most, protocols, _)) if (total - *most).abs() < 1e-9 => protocols.push(protocol),
+            Some((most, _, _)) if total < *most => {}
+            Some(_) | None => best = Some((total, vec![protocol], savings)),
+        }
+    }
+    let (_, protocols, savings) = best?;
+    Some(sentence(&protocols, savings))
+}
+
+fn sentence(protocols: &[Protocol], mut savings: Vec<Saving<'_>>) -> String {
+    let many = savings.len() > PLACES;
+    if many {
+        savings.sort_by(|a, b| b.share().total_cmp(&a.share()));
+        savings.drain(1..savings.len() - 1);
+    }
+    let told: Vec<(&str, String)> = savings
+        .iter()
+        .map(|saving| {
+            let ([one, several], rest) = saving.words();
+            (if protocols.len() == 1 { one } else { several }, rest)
+        })
+        .collect();
+    let subjects: Vec<String> = protocols.iter().map(|protocol| subject(*protocol).to_owned()).collect();
+    let predicate = match told.as_slice() {
+        [(verb, most), (same, least)] if many && verb == same => format!("{verb} from {most} to {least}"),
+        _ => series(&without_repeated_verbs(&told)),
+    };
+    capitalised(&format!("{} {predicate}.", series(&subjects)))
+}
+
+fn without_repeated_verbs(told: &[(&str, String)]) -> Vec<String> {
+    let mut before = "";
+    told.iter()
+        .map(|(verb, rest)| {
+            let part = if *verb == before { rest.clone() } else { format!("{verb} {rest}") };
+            before = verb;
+            part
+        })
+        .collect()
+}
+
+fn capitalised(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// `one`, `one and two`, `one, two and three`.
+fn series(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [one] => one.clone(),
+        [before @ .., last] => format!("{} and {last}", before.join(", ")),
+    }
+}
+
+/// The protocol as prose has it in the middle of a sentence.
+const fn subject(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Minimum => "the minimum",
+        Protocol::Http10 => "HTTP/1.0",
+        Protocol::Http10KeepAlive => "keep-alive",
+        Protocol::Http11 => "HTTP/1.1",
+        Protocol::Http11Pipelined => "pipelining",
+        Protocol::Http11PipelinedDeflate => "pipelining with deflate",
+        Protocol::Ttcp => "T/TCP",
+        Protocol::Ardp => "ARDP",
+        Protocol::Dhttp => "DHTTP",
+    }
+}
+
+/// How far what was measured is from what was predicted.
+fn agreement(groups: &[Group<'_>]) -> Option<String> {
+    let ratios = groups.iter().flat_map(|group| {
+        group.lines.iter().filter_map(|line| {
+            let ratio = line.over_predicted(line.measured)?;
+            Some((ratio, line.measured?.protocol.as_str(), group.place.as_str()))
+        })
+    });
+    let mut ratios: Vec<_> = ratios.collect();
+    ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (least, most) = (ratios.first()?, ratios.last()?);
+    let (low, high) = (number::ratio(least.0), number::ratio(most.0));
+    if low == high {
+        return Some(format!("What the kernel does takes {low} times what the model predicts."));
+    }
+    let furthest = if most.0 - 1.0 > 1.0 - least.0 { most } else { least };
+    let (_, protocol, place) = furthest;
+    Some(format!(
+        "What the kernel does takes {low} to {high} times what the model predicts; furthest apart is {protocol} {place}."
+    ))
+}

@@ -1,0 +1,219 @@
+//! Results for people: rows grouped by network and page, notes below.
+//!
+//! A line for each row is laid out here, engines side by side in [`super::comparison`].
+
+use scenario::Scenario;
+use trace::{Row, Stall};
+
+use super::grid::{Column, Grid, wrap};
+use super::{Outcome, comparison, conclusion, number};
+use crate::terminal::Terminal;
+
+/// How rows are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// A line for each row.
+    Rows,
+    /// A line for each protocol, its engines side by side, and conclusions below.
+    Comparison,
+}
+
+impl Layout {
+    /// The lines of one network and page.
+    pub fn grid(self, group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
+        match self {
+            Self::Rows => rows(group, footnotes),
+            Self::Comparison => comparison::grid(group, footnotes),
+        }
+    }
+
+    /// What it comes to.
+    pub fn conclusions(self, outcomes: &[Outcome]) -> Vec<String> {
+        match self {
+            Self::Rows => Vec::new(),
+            Self::Comparison => conclusion::sentences(outcomes),
+        }
+    }
+}
+
+/// The whole text: a table for each network and page, then the notes, then what it comes to.
+pub fn render(outcomes: &[Outcome], layout: Layout, terminal: Terminal) -> String {
+    let mut footnotes = Footnotes::default();
+    let tables = groups(outcomes).map(|group| {
+        heading(&group[0].scenario, terminal) + &layout.grid(group, &mut footnotes).render(terminal)
+    });
+    let mut parts: Vec<String> = tables.collect();
+    let width = terminal.width.unwrap_or(WIDEST);
+    let numbered = footnotes.iter().map(|(number, note)| wrap(&format!("[{number}] "), note, width));
+    parts.push(numbered.collect());
+    parts.push(layout.conclusions(outcomes).iter().map(|sentence| wrap("", sentence, width)).collect());
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+/// Neighbours of the same network, page and visit.
+pub fn groups(outcomes: &[Outcome]) -> impl Iterator<Item = &[Outcome]> {
+    outcomes.chunk_by(|Outcome { scenario: a, row: _ }, Outcome { scenario: b, row: _ }| {
+        a.network == b.network && a.page == b.page && a.visit == b.visit
+    })
+}
+
+/// Two lines: what over what, and the numbers behind the names.
+fn heading(scenario: &Scenario, terminal: Terminal) -> String {
+    let title = title(scenario);
+    let about = about(scenario).join(", ");
+    let about = wrap("", &about, terminal.width.unwrap_or(WIDEST));
+    let about: String = about.lines().map(|line| terminal.dim(line) + "\n").collect();
+    format!("{}\n{about}", terminal.bold(&title))
+}
+
+/// Lines of prose are no longer than this where no terminal says otherwise.
+const WIDEST: usize = 100;
+
+/// What over what: `small-cluster over fast-internet`.
+pub fn title(scenario: &Scenario) -> String {
+    let again = match scenario.visit {
+        scenario::Visit::First => "",
+        scenario::Visit::Revalidate => " revalidated",
+    };
+    format!("{}{again} over {}", scenario.page.name, scenario.network.name)
+}
+
+/// The numbers behind the names.
+pub fn about(scenario: &Scenario) -> Vec<String> {
+    let network = &scenario.network;
+    let objects = match scenario.page.objects.len() {
+        1 => "1 object".to_owned(),
+        several => format!("{several} objects"),
+    };
+    let mut parts = vec![
+        format!("{objects}, {} bytes", number::count(scenario.page.size().as_f64())),
+        format!("rtt {}", network.rtt),
+        number::rate(network.rate),
+        format!("mss {}", network.mss.get()),
+    ];
+    parts.push(match scenario.client.requests {
+        scenario::Requests::Independent => "independent requests".to_owned(),
+        scenario::Requests::Dependent => "dependent requests".to_owned(),
+    });
+    parts.extend(match scenario.client.connection {
+        scenario::Connection::Cold => None,
+        scenario::Connection::Warm => Some("warm connection".to_owned()),
+    });
+    if scenario.client.parallel > 1 {
+        parts.push(format!("{} connections at once", scenario.client.parallel));
+    }
+    if scenario.server.processing > wire::Duration::ZERO {
+        parts.push(format!("{} to answer", scenario.server.processing));
+    }
+    parts
+}
+
+fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
+    let stacks = differs(group, |row| &row.stack);
+    let engines = differs(group, |row| &row.engine);
+    let columns = vec![
+        Column::name(["protocol", ""]),
+        Column::text(["stack", ""], 9),
+        Column::text(["engine", ""], 9),
+        Column::number(["elapsed", "ms"], 0),
+        Column::number(["deviation", "ms"], 4),
+        Column::number(["over", "minimum"], 1),
+        Column::number(["round", "trips"], 3),
+        Column::number(["set-up", "ms"], 2),
+        Column::number(["slow start", "ms"], 2),
+        Column::number(["stalls", "ms"], 2),
+        Column::number(["connec-", "tions"], 6),
+        Column::number(["packets", "up"], 5),
+        Column::number(["packets", "down"], 5),
+        Column::number(["payload", "bytes"], 7),
+        Column::number(["headers", "%"], 8),
+        Column::number(["runs", ""], 9),
+        Column::text(["", ""], 1),
+    ];
+    let rows = group.iter().map(|Outcome { scenario: _, row }| {
+        let lost = Lost::of(row);
+        let shown = |wanted, name: &str| if wanted { name.to_owned() } else { String::new() };
+        vec![
+            row.protocol.clone(),
+            shown(stacks, &row.stack),
+            shown(engines, &row.engine),
+            cell(row.elapsed_ms, number::significant),
+            cell(row.elapsed_ms_stddev, number::significant),
+            cell(row.overhead, number::ratio),
+            cell(row.round_trips, number::tenths),
+            cell(lost.setup_ms, number::significant),
+            cell(lost.slow_start_ms, number::significant),
+            cell(lost.otherwise_ms, number::significant),
+            cell(row.connections, number::count),
+            cell(row.packets_up, number::count),
+            cell(row.packets_down, number::count),
+            cell(row.payload_bytes, number::count),
+            cell(row.overhead_percent, number::tenths),
+            if row.runs > 1 { row.runs.to_string() } else { String::new() },
+            footnotes.marks(&row.notes),
+        ]
+    });
+    let rows = rows.collect();
+    Grid { columns, rows }
+}
+
+fn differs(group: &[Outcome], of: impl Fn(&Row) -> &String) -> bool {
+    group.windows(2).any(|pair| of(&pair[0].row) != of(&pair[1].row))
+}
+
+/// A number as it is printed, or nothing where it is not known.
+pub fn cell(value: Option<f64>, print: impl Fn(f64) -> String) -> String {
+    value.map(print).unwrap_or_default()
+}
+
+/// What a row's stalls cost together, by cause; `None` without one of that cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Lost {
+    /// Handshakes.
+    pub setup_ms: Option<f64>,
+    /// Waiting for a small window's acknowledgement.
+    pub slow_start_ms: Option<f64>,
+    /// Every other cause.
+    pub otherwise_ms: Option<f64>,
+}
+
+impl Lost {
+    /// Added up.
+    pub fn of(row: &Row) -> Self {
+        let mut lost = Self::default();
+        for Stall { cause, at_ms: _, lost_ms } in &row.stalls {
+            let sum = match cause.as_str() {
+                "connection-setup" => &mut lost.setup_ms,
+                "slow-start" => &mut lost.slow_start_ms,
+                _ => &mut lost.otherwise_ms,
+            };
+            *sum = Some(sum.unwrap_or_default() + lost_ms);
+        }
+        lost
+    }
+}
+
+/// Notes, each told once and referred to by number.
+#[derive(Debug, Default)]
+pub struct Footnotes(Vec<String>);
+
+impl Footnotes {
+    /// `[1] [3]`
+    pub fn marks(&mut self, notes: &[String]) -> String {
+        notes.iter().map(|note| format!("[{}]", self.number(note))).collect::<Vec<_>>().join(" ")
+    }
+
+    fn number(&mut self, note: &String) -> usize {
+        let place = self.0.iter().position(|known| known == note).unwrap_or_else(|| {
+            self.0.push(note.clone());
+            self.0.len() - 1
+        });
+        place + 1
+    }
+
+    /// Each note and its number.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.0.iter().enumerate().map(|(index, note)| (index + 1, note.as_str()))
+    }
+}

@@ -1,0 +1,167 @@
+//! `--report`: one page that shows results to somebody else.
+//!
+//! One file that needs no network: style and charts are inside. The same rows as the table, drawn and with their
+//! provenance; nothing is computed here. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`chart`] | bars: how long each protocol takes, by each engine |
+//! | [`html`] | text that cannot be mistaken for markup |
+
+pub mod chart;
+pub mod html;
+
+use crate::output::Outcome;
+use crate::output::grid::{Grid, Side};
+use crate::output::table::{self, Footnotes, Layout};
+
+use html::escaped;
+
+/// What a page shows.
+#[derive(Debug)]
+pub struct Report<'a> {
+    /// The results.
+    pub outcomes: &'a [Outcome],
+    /// How their tables are laid out.
+    pub layout: Layout,
+    /// How the results came about, as pairs of a name and its value.
+    pub provenance: Vec<(String, String)>,
+}
+
+impl Report<'_> {
+    /// The page.
+    pub fn page(&self) -> String {
+        let Self { outcomes, layout, provenance } = self;
+        let mut footnotes = Footnotes::default();
+        let sections: String =
+            table::groups(outcomes).map(|group| section(group, *layout, &mut footnotes)).collect();
+        let title = title(outcomes);
+        let lead: String = layout
+            .conclusions(outcomes)
+            .iter()
+            .map(|sentence| format!("<p>{}</p>\n", escaped(sentence)))
+            .collect();
+        format!(
+            "<!doctype html>
+<html lang=\"en\">
+<head>
+<meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
+<meta name=\"color-scheme\" content=\"light dark\">
+<title>{title} - Roundtrip</title>
+<style>
+{STYLE}</style>
+</head>
+<body>
+<header>
+<p class=\"brand\">Roundtrip</p>
+<h1>{title}</h1>
+<div class=\"lead\">
+{lead}</div>
+</header>
+<main>
+{sections}{notes}{provenance}</main>
+</body>
+</html>
+",
+            title = escaped(&title),
+            notes = notes(&footnotes),
+            provenance = facts(provenance),
+        )
+    }
+}
+
+const STYLE: &str = include_str!("report/style.css");
+
+/// Names what is shown, as long as it can be named in a line.
+fn title(outcomes: &[Outcome]) -> String {
+    let mut pages: Vec<&str> = Vec::new();
+    let mut networks: Vec<&str> = Vec::new();
+    for Outcome { scenario, row: _ } in outcomes {
+        for (names, name) in [(&mut pages, &scenario.page.name), (&mut networks, &scenario.network.name)] {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+    }
+    format!("{} over {}", listed(&pages, "pages"), listed(&networks, "networks"))
+}
+
+fn listed(names: &[&str], plural: &str) -> String {
+    match names {
+        [] => format!("no {plural}"),
+        [one] => (*one).to_owned(),
+        [one, other] => format!("{one} and {other}"),
+        [one, other, third] => format!("{one}, {other} and {third}"),
+        many => format!("{} {plural}", many.len()),
+    }
+}
+
+/// One network and page: what it is, its chart, its table.
+fn section(group: &[Outcome], layout: Layout, footnotes: &mut Footnotes) -> String {
+    let scenario = &group[0].scenario;
+    let about: String =
+        table::about(scenario).iter().map(|fact| format!("<li>{}</li>", escaped(fact))).collect();
+    format!(
+        "<section>
+<h2>{title}</h2>
+<ul class=\"about\">{about}</ul>
+{chart}<div class=\"scroll\">
+{table}</div>
+</section>
+",
+        title = escaped(&table::title(scenario)),
+        chart = chart::bars(group),
+        table = table_of(&layout.grid(group, footnotes)),
+    )
+}
+
+fn table_of(grid: &Grid) -> String {
+    let present: Vec<usize> = grid.present().collect();
+    let place = |column: usize| match grid.columns[column].side {
+        Side::Left => "",
+        Side::Right => " class=\"number\"",
+    };
+    let headings: String = present
+        .iter()
+        .map(|&column| {
+            format!("<th{}>{}</th>", place(column), escaped(&heading(grid.columns[column].heading)))
+        })
+        .collect();
+    let row = |row: &Vec<String>| {
+        let cells = present
+            .iter()
+            .map(|&column| format!("<td{}>{}</td>", place(column), escaped(grid.cell(row, column))));
+        format!("<tr>{}</tr>\n", cells.collect::<String>())
+    };
+    let rows: String = grid.rows.iter().map(row).collect();
+    format!("<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n")
+}
+
+/// The two lines of a heading as one; a word broken between them is whole again.
+fn heading([upper, lower]: [&str; 2]) -> String {
+    match upper.strip_suffix('-') {
+        Some(begun) => format!("{begun}{lower}"),
+        None if upper.ends_with('/') => format!("{upper}{lower}"),
+        None => format!("{upper} {lower}").trim().to_owned(),
+    }
+}
+
+fn notes(footnotes: &Footnotes) -> String {
+    let items: String = footnotes
+        .iter()
+        .map(|(number, note)| format!("<li value=\"{number}\">{}</li>\n", escaped(note)))
+        .collect();
+    if items.is_empty() {
+        return String::new();
+    }
+    format!("<section>\n<h2>Notes</h2>\n<ol class=\"notes\">\n{items}</ol>\n</section>\n")
+}
+
+fn facts(provenance: &[(String, String)]) -> String {
+    let items: String = provenance
+        .iter()
+        .map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(value)))
+        .collect();
+    format!("<section>\n<h2>Where this comes from</h2>\n<dl>\n{items}</dl>\n</section>\n")
+}

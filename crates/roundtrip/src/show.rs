@@ -1,0 +1,83 @@
+//! Results, shown as asked: printed in a format, and written to a page.
+
+use crate::cli::flags::{Format, OutputFlags};
+use crate::failure::Failure;
+use crate::file;
+use crate::output::table::{self, Layout};
+use crate::output::{self, Outcome, csv};
+use crate::report::Report;
+use crate::terminal::Terminal;
+
+/// What a verb found.
+#[derive(Debug)]
+pub struct Results {
+    /// What each engine made of each scenario.
+    pub outcomes: Vec<Outcome>,
+    /// How people see it.
+    pub layout: Layout,
+    /// How it came about, as pairs of a name and its value.
+    pub provenance: Vec<(String, String)>,
+}
+
+impl Results {
+    /// Prints the results, then writes the page if one was asked for: who waited for a measurement has its figures
+    /// even if the page fails.
+    pub fn show(self, flags: &OutputFlags) -> Result<(), Failure> {
+        let OutputFlags { format, report } = flags;
+        output::to_stdout(&self.text(*format))?;
+        if let Some(path) = report {
+            let page = self.page();
+            file::write(path, page.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn text(&self, format: Format) -> String {
+        let Self { outcomes, layout, provenance: _ } = self;
+        match format {
+            Format::Table => table::render(outcomes, *layout, Terminal::of_stdout()),
+            Format::Json => output::json(&output::rows(outcomes)),
+            Format::Csv => csv::rows(&output::rows(outcomes)),
+        }
+    }
+
+    fn page(self) -> String {
+        let Self { outcomes, layout, provenance } = self;
+        let always = [
+            ("program".to_owned(), format!("roundtrip {}", env!("CARGO_PKG_VERSION"))),
+            (
+                "command".to_owned(),
+                command_line(std::env::args_os().map(|typed| typed.to_string_lossy().into_owned())),
+            ),
+        ];
+        let provenance = always.into_iter().chain(provenance).collect();
+        Report { outcomes: &outcomes, layout, provenance }.page()
+    }
+}
+
+/// What was typed, so that a shell would read it the same way.
+fn command_line(arguments: impl Iterator<Item = String>) -> String {
+    let quoted = arguments.skip(1).map(|argument| {
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./+=%,:".contains(letter);
+        match !argument.is_empty() && argument.chars().all(plain) {
+            true => argument,
+            false => format!("'{}'", argument.replace('\'', "'\\''")),
+        }
+    });
+    std::iter::once("roundtrip".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command_line;
+
+    #[test]
+    fn the_command_line_can_be_typed_again() {
+        let typed =
+            ["/usr/bin/roundtrip", "predict", "--page", "6651+3883", "it's here.toml"].map(str::to_owned);
+        assert_eq!(
+            command_line(typed.into_iter()),
+            "roundtrip predict --page 6651+3883 'it'\\''s here.toml'"
+        );
+    }
+}

@@ -1,0 +1,18 @@
+//! `roundtrip predict`: what the papers' formulas say.
+
+use scenario::spec::Defaults;
+
+use crate::ask;
+use crate::cli::Predict;
+use crate::engine::model;
+use crate::failure::Failure;
+use crate::output::table::Layout;
+use crate::show::Results;
+
+/// Prints a row for each scenario.
+pub fn run(predict: &Predict) -> Result<(), Failure> {
+    let Predict { scenario, output } = predict;
+    let plan = ask::plan(scenario, &[], &Defaults::predict())?;
+    let outcomes = model::outcomes(&plan)?;
+    Results { outcomes, layout: Layout::Rows, provenance: vec![model::provenance(&plan)] }.show(output)
+}
