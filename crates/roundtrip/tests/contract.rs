@@ -1,0 +1,212 @@
+//! What programs rely on: the JSON's names and types, exit statuses, and output that is whole or not there.
+//!
+//! Not how it looks: that is in `transcripts.rs`.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn roundtrip(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// A folder of this test's own, gone at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    fn names(&self) -> Vec<String> {
+        fs::read_dir(&self.0)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Each field of a row: its name, and whether null is allowed.
+const FIELDS: [(&str, Kind); 18] = [
+    ("network", Kind::Text),
+    ("page", Kind::Text),
+    ("visit", Kind::Text),
+    ("protocol", Kind::Text),
+    ("engine", Kind::Text),
+    ("stack", Kind::Text),
+    ("elapsed_ms", Kind::NumberOrNull),
+    ("overhead", Kind::NumberOrNull),
+    ("round_trips", Kind::NumberOrNull),
+    ("packets_up", Kind::NumberOrNull),
+    ("packets_down", Kind::NumberOrNull),
+    ("payload_bytes", Kind::NumberOrNull),
+    ("overhead_percent", Kind::NumberOrNull),
+    ("connections", Kind::NumberOrNull),
+    ("runs", Kind::Number),
+    ("elapsed_ms_stddev", Kind::NumberOrNull),
+    ("stalls", Kind::List),
+    ("notes", Kind::List),
+];
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Text,
+    Number,
+    NumberOrNull,
+    List,
+}
+
+fn check_row(row: &Value) {
+    let names: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
+    let mut expected = FIELDS.map(|(name, _)| name).to_vec();
+    expected.sort_unstable();
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, expected);
+    for (name, kind) in FIELDS {
+        let value = &row[name];
+        let fits = match kind {
+            Kind::Text => value.is_string(),
+            Kind::Number => value.is_number(),
+            Kind::NumberOrNull => value.is_number() || value.is_null(),
+            Kind::List => value.is_array(),
+        };
+        assert!(fits, "{name} is {value}");
+    }
+    for stall in row["stalls"].as_array().unwrap() {
+        let keys: Vec<&str> = stall.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys.len(), 3, "{stall}");
+        assert!(
+            stall["cause"].is_string() && stall["at_ms"].is_number() && stall["lost_ms"].is_number(),
+            "{stall}"
+        );
+    }
+    assert!(row["notes"].as_array().unwrap().iter().all(Value::is_string));
+}
+
+#[test]
+fn every_row_of_every_network_page_and_protocol_has_the_promised_fields() {
+    let output =
+        roundtrip(&["predict", "--network", "all", "--page", "all", "--protocol", "all", "--format", "json"]);
+    assert!(output.status.success());
+    let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(rows.len(), 10 * 6 * 9);
+    rows.iter().for_each(check_row);
+}
+
+#[test]
+fn csv_has_the_columns_of_the_json_and_as_many_lines() {
+    let csv = text(&roundtrip(&["predict", "--network", "all", "--format", "csv"]).stdout);
+    let mut lines = csv.split_terminator("\r\n");
+    assert_eq!(lines.next().unwrap(), FIELDS.map(|(name, _)| name).join(","));
+    assert_eq!(lines.count(), 10 * 9);
+}
+
+#[test]
+fn a_reader_who_leaves_is_no_failure() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
+        .args(["predict", "--network", "all", "--page", "all", "--format", "json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = [0];
+    // More than a pipe holds is on its way: the rest meets a closed pipe.
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
+fn a_full_disk_is_said_in_one_sentence() {
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
+        .arg("predict")
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+        .wait_with_output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = "roundtrip: cannot write to standard output: the disk is full; free some space or choose another place\n";
+    assert_eq!(text(&output.stderr), said);
+}
+
+#[test]
+fn a_page_is_written_whole_or_not_at_all() {
+    let folder = Folder::new("page");
+    let path = folder.file("page.html");
+    for _ in 0..2 {
+        assert!(roundtrip(&["predict", "--report", &path]).status.success());
+        assert_eq!(folder.names(), ["page.html"]);
+    }
+    let page = fs::read_to_string(&path).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
+    for remote in ["http://", "https://", "src=", "@import", "url("] {
+        assert!(!page.contains(remote), "a page must need nothing else, and this has {remote}");
+    }
+    let missing = roundtrip(&["predict", "--report", &folder.file("no/such/folder.html")]);
+    assert_eq!(missing.status.code(), Some(2));
+    let onto_folder = roundtrip(&["predict", "--report", folder.0.to_str().unwrap()]);
+    assert_eq!(onto_folder.status.code(), Some(2));
+    assert_eq!(folder.names(), ["page.html"]);
+}
+
+#[test]
+fn nothing_is_left_behind_on_a_full_disk() {
+    let folder = Folder::new("tiny");
+    let path = folder.0.to_str().unwrap();
+    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=4k", "tmpfs", path]).output();
+    if !mount.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: a tiny file system cannot be mounted here; run as root");
+        return;
+    }
+    let output = roundtrip(&["predict", "--report", &folder.file("page.html")]);
+    let left = folder.names();
+    assert!(Command::new("umount").arg(path).status().unwrap().success());
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).ends_with("the disk is full; free some space or choose another place\n"));
+    assert_eq!(left, [""; 0]);
+}
+
+#[test]
+fn the_same_question_gets_the_same_bytes() {
+    let ask = || roundtrip(&["predict", "--network", "all", "--format", "json"]).stdout;
+    assert_eq!(ask(), ask());
+}
+
+#[test]
+fn completions_and_manual_pages_know_every_verb() {
+    let verbs = ["predict", "compare", "list", "completions", "man"];
+    for shell in ["bash", "zsh", "fish"] {
+        let script = text(&roundtrip(&["completions", shell]).stdout);
+        assert!(verbs.iter().all(|verb| script.contains(verb)), "{shell}");
+        assert!(script.contains("fast-internet"), "{shell} completes names");
+    }
+    for verb in verbs {
+        let page = text(&roundtrip(&["man", verb]).stdout);
+        assert!(page.contains(&format!(".TH roundtrip\\-{verb} 1")) || page.contains(".TH"), "{verb}");
+        assert!(page.contains(".SH EXAMPLES"), "{verb}");
+    }
+}
