@@ -217,7 +217,7 @@ impl fmt::Display for NetworkError {
             Self::Mss(mss) => write!(f, "a segment of {mss} is out of range; give 1 to 65495 bytes"),
             Self::Mtu { mss, mtu } => write!(
                 f,
-                "a packet of {mtu} cannot carry a segment of {mss} and {HEADERS} of headers; give a smaller mss, or an \
+                "a packet of {mtu} cannot carry a segment of {mss} and {HEADERS} B of headers; give a smaller mss, or an \
                  mtu of {} to 65535",
                 mss.get() + u64::from(HEADERS)
             ),

@@ -8,7 +8,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Args, Command, ValueEnum};
 use scenario::names::Listing;
 use scenario::spec::Key;
-use scenario::spec::key::{DirectionKey, PathKey};
+use scenario::spec::key::{DirectionKey, PathKey, Way};
 
 /// What to run.
 #[derive(Debug, Default, Args)]
@@ -142,7 +142,7 @@ impl ScenarioFlags {
             reordering,
             duplication,
         } = self;
-        let both = |key| Key::Path(PathKey::Both(key));
+        let both = |key| Key::Path(PathKey::Packets(Way::Both, key));
         let lists =
             [(Key::Network, networks), (Key::Page, pages), (Key::Protocol, protocols), (Key::Stack, stacks)];
         let single = [

@@ -7,6 +7,7 @@ use wire::link::{Jitter, Loss, QueueLimit, Reordering};
 use wire::{Bytes, Duration, Probability, Rate};
 
 use super::{Direction, Network};
+use crate::spec::key::{DirectionKey, PathKey, Way};
 use crate::value::print::{self, NONE};
 
 /// What is said about a path; `None` where nothing is.
@@ -118,11 +119,7 @@ impl Changes {
     pub fn applied_to(&self, network: &Network) -> Network {
         let mut changed = network.clone();
         self.apply(&mut changed);
-        for (key, value) in changed.differences(network) {
-            let shown: String = value.chars().take(SHOWN_OF_A_VALUE).collect();
-            let rest = if shown.len() < value.len() { "..." } else { "" };
-            changed.name.push_str(&format!("+{key}={shown}{rest}"));
-        }
+        changed.name = changed.name_as_changed_from(network);
         changed
     }
 
@@ -162,45 +159,58 @@ impl DirectionChanges {
     }
 }
 
+/// A key and its value, as a file would have them.
+pub type Difference = (PathKey, String);
+
 impl Network {
-    /// Where this differs from `other`, name apart: keys and values as a file would have them, those of one
-    /// direction with `up.` or `down.` before the key.
-    pub fn differences(&self, other: &Self) -> Vec<(String, String)> {
+    /// The other's name and every difference, the long ones cut.
+    pub fn name_as_changed_from(&self, other: &Self) -> String {
+        let mut name = other.name.clone();
+        for (key, value) in self.differences(other) {
+            let shown: String = value.chars().take(SHOWN_OF_A_VALUE).collect();
+            let rest = if shown.len() < value.len() { "..." } else { "" };
+            name.extend(["+", key.name(), "=", &shown, rest]);
+        }
+        name
+    }
+
+    /// Where this differs from `other`, name apart.
+    pub fn differences(&self, other: &Self) -> Vec<Difference> {
         let Self { name: _, rtt, rate, rate_up, delay_up, mss, mtu, up, down } = self;
         let optional = |value: Option<String>| value.unwrap_or_else(|| NONE.to_owned());
         let path = [
-            (*rtt != other.rtt, "rtt", rtt.to_string()),
-            (*rate != other.rate, "rate", rate.to_string()),
-            (*rate_up != other.rate_up, "rate-up", optional(rate_up.map(|rate| rate.to_string()))),
-            (*delay_up != other.delay_up, "delay-up", optional(delay_up.map(|delay| delay.to_string()))),
-            (*mss != other.mss, "mss", mss.get().to_string()),
-            (*mtu != other.mtu, "mtu", optional(mtu.map(|mtu| mtu.get().to_string()))),
+            (*rtt != other.rtt, PathKey::Rtt, rtt.to_string()),
+            (*rate != other.rate, PathKey::Rate, rate.to_string()),
+            (*rate_up != other.rate_up, PathKey::RateUp, optional(rate_up.map(|rate| rate.to_string()))),
+            (
+                *delay_up != other.delay_up,
+                PathKey::DelayUp,
+                optional(delay_up.map(|delay| delay.to_string())),
+            ),
+            (*mss != other.mss, PathKey::Mss, mss.get().to_string()),
+            (*mtu != other.mtu, PathKey::Mtu, optional(mtu.map(|mtu| mtu.get().to_string()))),
         ];
-        let changed =
-            |(is_changed, key, value): (bool, &str, String)| is_changed.then(|| (key.to_owned(), value));
-        let path = path.into_iter().filter_map(changed);
+        let path = path.into_iter().filter(|(differs, _, _)| *differs).map(|(_, key, value)| (key, value));
         let (up, down) = (up.differences(&other.up), down.differences(&other.down));
+        let way = |way| move |(key, value)| (PathKey::Packets(way, key), value);
         if up == down {
-            return path.chain(up.into_iter().filter_map(changed)).collect();
+            return path.chain(up.into_iter().map(way(Way::Both))).collect();
         }
-        let one_way =
-            |way: &'static str| move |(key, value): (String, String)| (format!("{way}.{key}"), value);
-        path.chain(up.into_iter().filter_map(changed).map(one_way("up")))
-            .chain(down.into_iter().filter_map(changed).map(one_way("down")))
-            .collect()
+        path.chain(up.into_iter().map(way(Way::Up))).chain(down.into_iter().map(way(Way::Down))).collect()
     }
 }
 
 impl Direction {
-    fn differences(&self, other: &Self) -> [(bool, &'static str, String); 5] {
+    fn differences(&self, other: &Self) -> Vec<(DirectionKey, String)> {
         let Self { queue, loss, jitter, reordering, duplication } = self;
-        [
-            (*queue != other.queue, "queue", print::queue(*queue)),
-            (*loss != other.loss, "loss", print::loss(loss)),
-            (*jitter != other.jitter, "jitter", print::jitter(*jitter)),
-            (*reordering != other.reordering, "reordering", print::reordering(*reordering)),
-            (*duplication != other.duplication, "duplication", print::probability(*duplication)),
-        ]
+        let all = [
+            (*queue != other.queue, DirectionKey::Queue, print::queue(*queue)),
+            (*loss != other.loss, DirectionKey::Loss, print::loss(loss)),
+            (*jitter != other.jitter, DirectionKey::Jitter, print::jitter(*jitter)),
+            (*reordering != other.reordering, DirectionKey::Reordering, print::reordering(*reordering)),
+            (*duplication != other.duplication, DirectionKey::Duplication, print::probability(*duplication)),
+        ];
+        all.into_iter().filter(|(differs, _, _)| *differs).map(|(_, key, value)| (key, value)).collect()
     }
 }
 
@@ -237,7 +247,7 @@ mod tests {
             ..changes
         };
         let changed = one_way.applied_to(&modem);
-        assert_eq!(changed.name, "modem+rtt=133ms+up.loss=1%+down.loss=0.1%");
+        assert_eq!(changed.name, "modem+rtt=133ms+loss-up=1%+loss-down=0.1%");
         assert_eq!((changed.up.loss, changed.down.loss), (lossy(0.01).unwrap(), lossy(0.001).unwrap()));
     }
 }

@@ -60,8 +60,19 @@ pub enum PathKey {
     Mss,
     /// The largest packet.
     Mtu,
-    /// What befalls packets, both ways.
-    Both(DirectionKey),
+    /// What befalls packets.
+    Packets(Way, DirectionKey),
+}
+
+/// Which packets: all, those towards the server, those towards the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// Both ways.
+    Both,
+    /// Towards the server; wins over both.
+    Up,
+    /// Towards the client; wins over both.
+    Down,
 }
 
 /// What can be said about one direction.
@@ -81,8 +92,8 @@ pub enum DirectionKey {
 
 impl Key {
     /// Every one: those of a file's first level, in the order they are listed.
-    pub const ALL: [Self; 25] = {
-        let mut all = [Self::Network; 25];
+    pub const ALL: [Self; 35] = {
+        let mut all = [Self::Network; 35];
         let own = [
             Self::Network,
             Self::Page,
@@ -136,6 +147,28 @@ impl Key {
         }
     }
 
+    /// A line of a file that sets it.
+    pub fn example(self) -> String {
+        let value = match self {
+            Self::Network => "\"fast-internet\"",
+            Self::Page => "\"small-cluster\"",
+            Self::Protocol => "[\"http10\", \"http11\"]",
+            Self::Stack => "\"period\"",
+            Self::Engine => "[\"model\", \"measure\"]",
+            Self::Visit => "\"first\"",
+            Self::Requests => "\"dependent\"",
+            Self::RequestSize => "256",
+            Self::Parallel => "4",
+            Self::Connection => "\"cold\"",
+            Self::Processing => "\"3.7ms\"",
+            Self::Acks => "\"every-segment\"",
+            Self::Runs => "20",
+            Self::Seed => "1",
+            Self::Path(key) => return key.example(),
+        };
+        format!("{} = {value}", self.name())
+    }
+
     /// Whether it takes several values.
     pub const fn is_list(self) -> bool {
         match self {
@@ -162,19 +195,22 @@ impl fmt::Display for Key {
 
 impl PathKey {
     /// Every one.
-    pub const ALL: [Self; 11] = [
-        Self::Rtt,
-        Self::Rate,
-        Self::RateUp,
-        Self::DelayUp,
-        Self::Mss,
-        Self::Mtu,
-        Self::Both(DirectionKey::Queue),
-        Self::Both(DirectionKey::Loss),
-        Self::Both(DirectionKey::Jitter),
-        Self::Both(DirectionKey::Reordering),
-        Self::Both(DirectionKey::Duplication),
-    ];
+    pub const ALL: [Self; 21] = {
+        let mut all = [Self::Rtt; 21];
+        let own = [Self::Rtt, Self::Rate, Self::RateUp, Self::DelayUp, Self::Mss, Self::Mtu];
+        let kinds = DirectionKey::ALL;
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = if at < own.len() {
+                own[at]
+            } else {
+                let at = at - own.len();
+                Self::Packets([Way::Both, Way::Up, Way::Down][at / kinds.len()], kinds[at % kinds.len()])
+            };
+            at += 1;
+        }
+        all
+    };
 
     /// As a file has it.
     pub const fn name(self) -> &'static str {
@@ -185,8 +221,25 @@ impl PathKey {
             Self::DelayUp => "delay-up",
             Self::Mss => "mss",
             Self::Mtu => "mtu",
-            Self::Both(key) => key.name(),
+            Self::Packets(way, key) => key.name(way),
         }
+    }
+
+    /// A line of a file that sets it.
+    pub fn example(self) -> String {
+        let value = match self {
+            Self::Rtt => "\"89ms\"",
+            Self::Rate => "\"1.02mibit\"",
+            Self::RateUp => "\"28800bit\"",
+            Self::DelayUp => "\"40ms\"",
+            Self::Mss => "512",
+            Self::Mtu => "1500",
+            Self::Packets(_, DirectionKey::Queue) => "\"20p\"",
+            Self::Packets(_, DirectionKey::Loss | DirectionKey::Duplication) => "\"0.1%\"",
+            Self::Packets(_, DirectionKey::Jitter) => "\"5ms\"",
+            Self::Packets(_, DirectionKey::Reordering) => "\"1%/5ms\"",
+        };
+        format!("{} = {value}", self.name())
     }
 }
 
@@ -195,13 +248,18 @@ impl DirectionKey {
     pub const ALL: [Self; 5] = [Self::Queue, Self::Loss, Self::Jitter, Self::Reordering, Self::Duplication];
 
     /// As a file has it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Queue => "queue",
-            Self::Loss => "loss",
-            Self::Jitter => "jitter",
-            Self::Reordering => "reordering",
-            Self::Duplication => "duplication",
+    pub const fn name(self, way: Way) -> &'static str {
+        let [both, up, down] = match self {
+            Self::Queue => ["queue", "queue-up", "queue-down"],
+            Self::Loss => ["loss", "loss-up", "loss-down"],
+            Self::Jitter => ["jitter", "jitter-up", "jitter-down"],
+            Self::Reordering => ["reordering", "reordering-up", "reordering-down"],
+            Self::Duplication => ["duplication", "duplication-up", "duplication-down"],
+        };
+        match way {
+            Way::Both => both,
+            Way::Up => up,
+            Way::Down => down,
         }
     }
 }
@@ -251,7 +309,9 @@ impl Changes {
             PathKey::DelayUp => self.delay_up = Some(quantity::duration(text)?),
             PathKey::Mss => self.mss = Some(quantity::mss(text)?),
             PathKey::Mtu => self.mtu = Some(quantity::mtu(text)?),
-            PathKey::Both(key) => self.both.set(key, text)?,
+            PathKey::Packets(Way::Both, key) => self.both.set(key, text)?,
+            PathKey::Packets(Way::Up, key) => self.up.set(key, text)?,
+            PathKey::Packets(Way::Down, key) => self.down.set(key, text)?,
         }
         Ok(())
     }

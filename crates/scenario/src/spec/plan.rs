@@ -131,11 +131,12 @@ impl fmt::Display for PlanError {
         match self {
             Self::HalfANetwork(missing) => {
                 let missing: Vec<_> = missing.iter().map(|needed| needed.key()).collect();
+                let (are, them) = if missing.len() == 1 { ("is", "it") } else { ("are", "them") };
+                let missing = missing.join(" and ");
                 write!(
                     f,
-                    "a network of your own needs rtt, rate and mss, and {} is missing; give it, or name a network to \
-                     change",
-                    missing.join(" and ")
+                    "a network of your own needs rtt, rate and mss, and {missing} {are} missing; give {them}, or name a \
+                     network to change"
                 )
             }
             Self::Network { name, error } => write!(f, "network {}: {error}", crate::names::Quoted(name)),

@@ -18,10 +18,14 @@ pub fn page(text: &str) -> Result<Page, ValueError> {
             Page::named(text).map_err(ValueError::from)
         };
     }
+    let not_a_page = || not_a("a page", text, "1 to 10000 sizes, such as 6651+3883+1866");
+    if text.split(['+', '/']).any(|size| size.trim().is_empty()) {
+        return Err(not_a_page());
+    }
     let objects: Vec<Object> =
         text.split('+').take(Page::OBJECTS_MOST + 1).map(object).collect::<Result<_, _>>()?;
-    let name = name(text, objects.len());
-    Page::new(&name, objects).map_err(|_| not_a("a page", text, "1 to 10000 sizes, such as 6651+3883+1866"))
+    let unnamed = Page { name: String::new(), objects };
+    Page::new(&name(&unnamed), unnamed.objects).map_err(|_| not_a_page())
 }
 
 fn object(text: &str) -> Result<Object, ValueError> {
@@ -34,10 +38,15 @@ fn object(text: &str) -> Result<Object, ValueError> {
     }
 }
 
-/// The sizes as they were given, unless that would fill a table's column.
-fn name(text: &str, objects: usize) -> String {
+/// The sizes, unless they would fill a table's column.
+fn name(page: &Page) -> String {
     const LONGEST: usize = 40;
-    if text.len() <= LONGEST { text.to_owned() } else { format!("{objects}-objects") }
+    let sizes = page.sizes();
+    if sizes.len() <= LONGEST {
+        sizes
+    } else {
+        format!("{}-objects-{}", page.objects.len(), page.size().get())
+    }
 }
 
 fn not_a(what: &'static str, given: &str, give: &'static str) -> ValueError {
@@ -74,7 +83,7 @@ mod tests {
             assert!(page(wrong).is_err(), "{wrong}");
         }
         let many = |count| vec!["1"; count].join("+");
-        assert_eq!(page(&many(10_000)).unwrap().name, "10000-objects");
+        assert_eq!(page(&many(10_000)).unwrap().name, "10000-objects-10000");
         assert!(page(&many(10_001)).is_err());
     }
 }

@@ -1,0 +1,120 @@
+//! A scenario as a file: TOML in, a [`crate::Spec`] out, and back.
+//!
+//! Not the reading of files: the caller does that, and lends their names for errors. This is the only module
+//! that knows TOML. The keys of the first level are the flags without their dashes ([`crate::spec::Key`]); a value is a text
+//! in quotes as a flag has it, or a number where that is the same; lists are arrays.
+//!
+//! ```toml
+//! network = ["modem", { like = "fast-internet", rtt = "133ms" }]
+//! page = "6651+3883+1866"
+//! requests = "dependent"
+//! processing = "3.7ms"
+//! ```
+//!
+//! A network of one's own is a table: `name` (or none), `like` (a named network to begin with) or `rtt`, `rate` and
+//! `mss`; and the other keys of a path. A page of one's own is a table of `name` and `sizes`.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `read` | from text to a `Spec` |
+//! | `tables` | the tables of networks and pages |
+//! | `write` | from a `Spec` to text |
+
+mod read;
+mod tables;
+mod write;
+
+use std::fmt;
+
+use crate::names::{Quoted, Unknown};
+use crate::network::NetworkError;
+use crate::page::PageError;
+use crate::spec::PlanError;
+use crate::value::ValueError;
+
+/// What is wrong with a file, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileError {
+    /// The file, as the user named it.
+    pub file: String,
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+    /// What is wrong.
+    pub problem: Box<Problem>,
+}
+
+/// What is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// Larger than any scenario; nothing was read.
+    TooLarge,
+    /// Not TOML; the reader's words.
+    Syntax(String),
+    /// A key that means nothing there.
+    UnknownKey(Unknown),
+    /// Something else than what the key takes.
+    Type {
+        /// The key.
+        key: &'static str,
+        /// What was found, with its article.
+        found: &'static str,
+        /// What would be right: a whole line.
+        example: String,
+    },
+    /// A text or number that is no value for its key.
+    Value {
+        /// The key.
+        key: &'static str,
+        /// Why not.
+        error: ValueError,
+    },
+    /// A name that is not one.
+    Name(String),
+    /// A name that means something else already.
+    NameTaken(String),
+    /// A page without its sizes.
+    NoSizes,
+    /// A network that is not whole.
+    Half(PlanError),
+    /// A network that cannot be.
+    Network(NetworkError),
+    /// A page that cannot be.
+    Page(PageError),
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, line, column, problem } = self;
+        write!(f, "{file}:{line}:{column}: {problem}")
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge => f.write_str("no scenario is larger than 1 MiB; give another file"),
+            Self::Syntax(message) => write!(f, "this is not TOML: {message}"),
+            Self::UnknownKey(unknown) => unknown.fmt(f),
+            Self::Type { key, found, example } => write!(f, "`{key}` cannot be {found}; write {example}"),
+            Self::Value { key, error } => write!(f, "{key}: {error}"),
+            Self::Name(name) => write!(
+                f,
+                "{} is not a name; give 1 to 200 characters that can be printed, and no + in a network's",
+                Quoted(name)
+            ),
+            Self::NameTaken(name) => {
+                write!(f, "{} is the name of another one already; choose another", Quoted(name))
+            }
+            Self::NoSizes => {
+                f.write_str("a page of your own needs sizes; give them, such as sizes = \"6651+3883\"")
+            }
+            Self::Half(error) => error.fmt(f),
+            Self::Network(error) => error.fmt(f),
+            Self::Page(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for FileError {}

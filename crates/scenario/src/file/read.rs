@@ -1,0 +1,104 @@
+//! From TOML to a [`Spec`], with the place of everything that is wrong.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeInteger, DeString, DeTable, DeValue};
+
+use super::{FileError, Problem, tables};
+use crate::names::Unknown;
+use crate::spec::{Key, Spec};
+use crate::value::ValueError;
+
+/// What is wrong, and which bytes of the text.
+pub(super) type Found<T> = Result<T, (Range<usize>, Problem)>;
+
+/// No scenario is larger.
+const LARGEST: usize = 1 << 20;
+
+impl Spec {
+    /// What `text`, the content of `file`, asks for.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with file, line and column.
+    pub fn from_toml(text: &str, file: &str) -> Result<Self, FileError> {
+        read(text).map_err(|(span, problem)| {
+            let before = text.get(..span.start).unwrap_or(text);
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+            FileError { file: file.to_owned(), line, column, problem: Box::new(problem) }
+        })
+    }
+}
+
+fn read(text: &str) -> Found<Spec> {
+    if text.len() > LARGEST {
+        return Err((0..0, Problem::TooLarge));
+    }
+    let table = DeTable::parse(text).map_err(|error| {
+        (error.span().unwrap_or(0..0), Problem::Syntax(error.message().replace('\n', " ")))
+    })?;
+    let mut spec = Spec::default();
+    for (name, value) in in_order(table.get_ref()) {
+        let key = Key::named(name.get_ref()).map_err(|unknown| unknown_key(name, unknown))?;
+        for one in each(key, value) {
+            match (key, one.get_ref()) {
+                (Key::Network, DeValue::Table(table)) => tables::network(&mut spec, table, one.span())?,
+                (Key::Page, DeValue::Table(table)) => tables::page(&mut spec, table, one.span())?,
+                (key, _) => scalar(key.name(), || key.example(), one, |text| spec.set(key, text))?,
+            }
+        }
+    }
+    Ok(spec)
+}
+
+/// One key and its value.
+pub(super) type Entry<'a, 'i> = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>);
+
+/// As they stand in the file, so that what is wrong first is told first.
+pub(super) fn in_order<'a, 'i>(table: &'a DeTable<'i>) -> Vec<Entry<'a, 'i>> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(name, _)| name.span().start);
+    entries
+}
+
+/// The elements of an array where the key takes several values; otherwise the value itself.
+fn each<'a, 'i>(key: Key, value: &'a Spanned<DeValue<'i>>) -> Vec<&'a Spanned<DeValue<'i>>> {
+    match value.get_ref().as_array() {
+        Some(array) if key.is_list() => array.iter().collect(),
+        Some(_) | None => vec![value],
+    }
+}
+
+pub(super) fn unknown_key(name: &Spanned<DeString<'_>>, unknown: Unknown) -> (Range<usize>, Problem) {
+    (name.span(), Problem::UnknownKey(unknown))
+}
+
+/// Hands the text of a string or a number to `set`: the same text that a flag would have.
+pub(super) fn scalar(
+    key: &'static str,
+    example: impl FnOnce() -> String,
+    value: &Spanned<DeValue<'_>>,
+    set: impl FnOnce(&str) -> Result<(), ValueError>,
+) -> Found<()> {
+    let found = match value.get_ref() {
+        DeValue::String(text) => Ok(text.clone()),
+        DeValue::Integer(integer) => Ok(decimal(integer)),
+        DeValue::Float(float) => Ok(float.as_str().into()),
+        DeValue::Boolean(_) => Err("true or false"),
+        DeValue::Datetime(_) => Err("a date or time of day"),
+        DeValue::Array(_) => Err("an array"),
+        DeValue::Table(_) => Err("a table"),
+    };
+    let text = found.map_err(|found| (value.span(), Problem::Type { key, found, example: example() }))?;
+    set(&text).map_err(|error| (value.span(), Problem::Value { key, error }))
+}
+
+/// An integer of any base in digits; as it stands where it is too large for any use here.
+fn decimal<'a>(integer: &'a DeInteger<'_>) -> Cow<'a, str> {
+    match i128::from_str_radix(integer.as_str(), integer.radix()) {
+        Ok(number) => number.to_string().into(),
+        Err(_) => integer.as_str().into(),
+    }
+}

@@ -1,0 +1,153 @@
+//! Networks and pages of one's own.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::Problem;
+use super::read::{Found, in_order, scalar, unknown_key};
+use crate::names::{self, Unknown};
+use crate::network::Changes;
+use crate::spec::key::PathKey;
+use crate::spec::{PlanError, Spec};
+use crate::value::{self, ValueError};
+use crate::{Network, Page};
+
+/// Adds the network that `table` describes.
+pub(super) fn network(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) -> Found<()> {
+    let mut said = Said::default();
+    for (key, value) in in_order(table) {
+        let known = NetworkKey::named(key.get_ref()).map_err(|unknown| unknown_key(key, unknown))?;
+        match known {
+            NetworkKey::Name => said.name = Some(name(value, |name| !name.contains('+'))?),
+            NetworkKey::Like => scalar(
+                "like",
+                || "like = \"fast-internet\"".to_owned(),
+                value,
+                |text| {
+                    said.like = Some(Network::named(text)?);
+                    Ok(())
+                },
+            )?,
+            NetworkKey::Path(key) => {
+                scalar(key.name(), || key.example(), value, |text| said.changes.set(key, text))?;
+            }
+        }
+    }
+    let network = said.network().map_err(|problem| (span.clone(), problem))?;
+    network.check().map_err(|error| (span.clone(), Problem::Network(error)))?;
+    if spec.networks.iter().any(|other| other.name == network.name) {
+        return Err((span, Problem::NameTaken(network.name)));
+    }
+    spec.networks.push(network);
+    Ok(())
+}
+
+/// What a network's table says.
+#[derive(Default)]
+struct Said {
+    name: Option<String>,
+    like: Option<Network>,
+    changes: Changes,
+}
+
+impl Said {
+    fn network(self) -> Result<Network, Problem> {
+        let Self { name, like, changes } = self;
+        if let Some(name) = name.as_ref().filter(|name| Network::named(name).is_ok()) {
+            return Err(Problem::NameTaken(name.clone()));
+        }
+        let mut network = match like {
+            Some(like) => changes.applied_to(&like),
+            None => {
+                changes.network("custom").ok_or(Problem::Half(PlanError::HalfANetwork(changes.missing())))?
+            }
+        };
+        if let Some(name) = name {
+            network.name = name;
+        }
+        Ok(network)
+    }
+}
+
+/// What a network's table can say.
+#[derive(Clone, Copy)]
+enum NetworkKey {
+    Name,
+    Like,
+    Path(PathKey),
+}
+
+impl NetworkKey {
+    fn named(name: &str) -> Result<Self, Unknown> {
+        let own = [Self::Name, Self::Like].into_iter();
+        let all: Vec<Self> = own.chain(PathKey::ALL.map(Self::Path)).collect();
+        names::find("key of a network", name, &all, Self::name)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Like => "like",
+            Self::Path(key) => key.name(),
+        }
+    }
+}
+
+/// Adds the page that `table` describes.
+pub(super) fn page(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) -> Found<()> {
+    let mut given: Option<String> = None;
+    let mut page: Option<Page> = None;
+    for (key, value) in in_order(table) {
+        let known = names::find("key of a page", key.get_ref(), &["name", "sizes"], |name| name)
+            .map_err(|unknown| unknown_key(key, unknown))?;
+        if known == "name" {
+            given = Some(name(value, |_| true)?);
+            continue;
+        }
+        scalar(
+            "sizes",
+            || "sizes = \"6651+3883+1866\"".to_owned(),
+            value,
+            |text| {
+                page = Some(sizes(text)?);
+                Ok(())
+            },
+        )?;
+    }
+    let mut page = page.ok_or((span.clone(), Problem::NoSizes))?;
+    if let Some(name) = given {
+        page.name = name;
+    }
+    if Page::named(&page.name).is_ok() || spec.pages.iter().any(|other| other.name == page.name) {
+        return Err((span, Problem::NameTaken(page.name)));
+    }
+    spec.pages.push(page);
+    Ok(())
+}
+
+/// Sizes only: a name would be another page.
+fn sizes(text: &str) -> Result<Page, ValueError> {
+    if text.starts_with(|first: char| first.is_ascii_digit()) {
+        return value::page::page(text);
+    }
+    let give = "sizes with + between them, such as 6651+3883+1866";
+    Err(ValueError::NotA { what: "a list of sizes", given: text.to_owned(), give })
+}
+
+/// A name that can be printed. (`+` in a network's name tells a change.)
+fn name(value: &Spanned<DeValue<'_>>, is_allowed: fn(&str) -> bool) -> Found<String> {
+    let mut name = String::new();
+    scalar(
+        "name",
+        || "name = \"my-own\"".to_owned(),
+        value,
+        |text| {
+            text.clone_into(&mut name);
+            Ok(())
+        },
+    )?;
+    let is_name = (1..=200).contains(&name.chars().count()) && !name.contains(char::is_control);
+    if is_name && is_allowed(&name) { Ok(name) } else { Err((value.span(), Problem::Name(name))) }
+}

@@ -1,0 +1,137 @@
+//! From a [`Spec`] to TOML that is read back as the same `Spec`.
+
+use std::fmt::Write;
+
+use crate::network::changes::{Changes, DirectionChanges};
+use crate::spec::key::{DirectionKey, PathKey, Way};
+use crate::value::print;
+use crate::{Network, Page, Spec};
+
+impl Spec {
+    /// What was asked for as a file that asks for the same.
+    pub fn to_toml(&self) -> String {
+        let Self {
+            networks,
+            path,
+            pages,
+            protocols,
+            stacks,
+            visit,
+            request,
+            requests,
+            parallel,
+            connection,
+            processing,
+            acks,
+            engines,
+            runs,
+            seed,
+        } = self;
+        let mut lines = Lines::default();
+        lines.list("network", networks.iter().map(network));
+        lines.list("page", pages.iter().map(page));
+        lines.list("protocol", protocols.iter().map(|protocol| quoted(protocol.name())));
+        lines.list("stack", stacks.iter().map(|stack| quoted(stack.name)));
+        lines.list("engine", engines.iter().map(|engine| quoted(engine.name())));
+        lines.one("visit", visit.map(|visit| quoted(visit.name())));
+        lines.one("requests", requests.map(|requests| quoted(requests.name())));
+        lines.one("request-size", request.map(|size| size.get().to_string()));
+        lines.one("parallel", parallel.map(|parallel| parallel.to_string()));
+        lines.one("connection", connection.map(|connection| quoted(connection.name())));
+        lines.one("processing", processing.map(|processing| quoted(&processing.to_string())));
+        lines.one("acks", acks.map(|acks| quoted(acks.name())));
+        lines.one("runs", runs.map(|runs| runs.to_string()));
+        lines.one("seed", seed.map(|seed| quoted(&seed.get().to_string())));
+        for (key, value) in changes(path) {
+            lines.one(key.name(), Some(quoted(&value)));
+        }
+        lines.0
+    }
+}
+
+#[derive(Default)]
+struct Lines(String);
+
+impl Lines {
+    fn one(&mut self, key: &str, value: Option<String>) {
+        if let Some(value) = value {
+            writeln!(self.0, "{key} = {value}").expect("a String takes anything");
+        }
+    }
+
+    /// One value stands alone, several in an array of a line each.
+    fn list(&mut self, key: &str, values: impl Iterator<Item = String>) {
+        match &values.collect::<Vec<_>>()[..] {
+            [] => {}
+            [value] => self.one(key, Some(value.clone())),
+            values => self.one(key, Some(format!("[\n    {},\n]", values.join(",\n    ")))),
+        }
+    }
+}
+
+/// Its name; as a table, what makes it differ from the named one it is like; or all of it.
+fn network(network: &Network) -> String {
+    let like = network.name.split('+').next().and_then(|base| Network::named(base).ok());
+    let (entries, base) = match like {
+        Some(like) if like == *network => return quoted(&network.name),
+        Some(like) if network.name_as_changed_from(&like) == network.name => {
+            (vec![format!("like = {}", quoted(&like.name))], like)
+        }
+        Some(_) | None => (own(network), Network::new(String::new(), network.rtt, network.rate, network.mss)),
+    };
+    let differences = network.differences(&base).into_iter();
+    let differences = differences.map(|(key, value)| format!("{} = {}", key.name(), quoted(&value)));
+    format!("{{ {} }}", entries.into_iter().chain(differences).collect::<Vec<_>>().join(", "))
+}
+
+fn own(network: &Network) -> Vec<String> {
+    vec![
+        format!("name = {}", quoted(&network.name)),
+        format!("rtt = {}", quoted(&network.rtt.to_string())),
+        format!("rate = {}", quoted(&network.rate.to_string())),
+        format!("mss = {}", network.mss.get()),
+    ]
+}
+
+/// Its name, its sizes, or both.
+fn page(page: &Page) -> String {
+    let sizes = page.sizes();
+    match Page::named(&page.name) {
+        Ok(named) if named == *page => quoted(&page.name),
+        Ok(_) | Err(_) if page.name == sizes => quoted(&sizes),
+        Ok(_) | Err(_) => format!("{{ name = {}, sizes = {} }}", quoted(&page.name), quoted(&sizes)),
+    }
+}
+
+/// What is said about every path, key by key.
+fn changes(changes: &Changes) -> Vec<(PathKey, String)> {
+    let Changes { rtt, rate, rate_up, delay_up, mss, mtu, both, up, down } = changes;
+    let path = [
+        (PathKey::Rtt, rtt.map(|rtt| rtt.to_string())),
+        (PathKey::Rate, rate.map(|rate| rate.to_string())),
+        (PathKey::RateUp, rate_up.map(|rate| rate.to_string())),
+        (PathKey::DelayUp, delay_up.map(|delay| delay.to_string())),
+        (PathKey::Mss, mss.map(|mss| mss.get().to_string())),
+        (PathKey::Mtu, mtu.map(|mtu| mtu.get().to_string())),
+    ];
+    let packets = [(Way::Both, both), (Way::Up, up), (Way::Down, down)];
+    let packets = packets.into_iter().flat_map(|(way, changes)| {
+        direction(changes).map(|(key, value)| (PathKey::Packets(way, key), value))
+    });
+    path.into_iter().chain(packets).filter_map(|(key, value)| Some((key, value?))).collect()
+}
+
+fn direction(changes: &DirectionChanges) -> [(DirectionKey, Option<String>); 5] {
+    let DirectionChanges { queue, loss, jitter, reordering, duplication } = changes;
+    [
+        (DirectionKey::Queue, queue.map(print::queue)),
+        (DirectionKey::Loss, loss.as_ref().map(print::loss)),
+        (DirectionKey::Jitter, jitter.map(print::jitter)),
+        (DirectionKey::Reordering, reordering.map(print::reordering)),
+        (DirectionKey::Duplication, duplication.map(print::probability)),
+    ]
+}
+
+fn quoted(value: &str) -> String {
+    toml::Value::from(value).to_string()
+}

@@ -1,0 +1,62 @@
+//! The files in `scenarios/` say what their comments say, and are printed and read back unchanged.
+
+use std::path::Path;
+
+use scenario::{Defaults, Plan, Protocol, Spec};
+use wire::{Duration, Rate};
+
+fn example(file: &str) -> Plan {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let text = std::fs::read_to_string(folder.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let spec = Spec::from_toml(&text, file).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(Spec::from_toml(&spec.to_toml(), "printed").as_ref(), Ok(&spec));
+    spec.plan(&Defaults::laboratory()).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+#[test]
+fn every_file_in_the_folder_is_read_and_is_tested_here() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort();
+    assert_eq!(files, ["lossy.toml", "modem.toml", "satellite.toml", "validation.toml"]);
+}
+
+#[test]
+fn the_modem_has_three_ways_to_fetch_the_w3c_page() {
+    let plan = example("modem.toml");
+    assert_eq!(plan.scenarios.len(), 3);
+    assert!(plan.scenarios.iter().all(|scenario| scenario.page.objects.len() == 42));
+}
+
+#[test]
+fn paper_the_validation_is_table_7s_fast_internet() {
+    let plan = example("validation.toml");
+    let protocols: Vec<_> = plan.scenarios.iter().map(|scenario| scenario.protocol).collect();
+    assert_eq!(protocols, [Protocol::Http10, Protocol::Http10KeepAlive]);
+    let scenario = &plan.scenarios[0];
+    assert_eq!(scenario.network.name, "fast-internet+rtt=133ms+rate=769654.784bit");
+    assert_eq!(scenario.network.rtt, Duration::from_millis(133));
+    assert_eq!(Some(scenario.network.rate), Rate::from_millibits_per_second(769_654_784));
+    assert_eq!(scenario.server.processing, Duration::from_micros(3_700));
+    assert_eq!(scenario.runs, 100);
+}
+
+#[test]
+fn the_radio_link_loses_on_the_way_down_only() {
+    let network = &example("lossy.toml").scenarios[0].network;
+    assert_eq!(network.up.loss, wire::link::Loss::None);
+    assert_ne!(network.down.loss, wire::link::Loss::None);
+    assert_eq!(network.up.queue, network.down.queue);
+}
+
+#[test]
+fn the_satellite_is_fast_one_way() {
+    let plan = example("satellite.toml");
+    assert_eq!(plan.scenarios.len(), 2 * 2 * Protocol::ALL.len());
+    let links = plan.scenarios.last().unwrap().network.links();
+    assert_eq!(links.up.rate, Rate::from_bits_per_second(28_800));
+    assert_eq!(links.down.rate, Rate::from_bits_per_second(1 << 20));
+}
