@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::network::changes::{Changes, DirectionChanges};
 use crate::spec::key::{DirectionKey, PathKey, Way};
-use crate::value::print;
+use crate::value::{self, print};
 use crate::{Network, Page, Spec};
 
 impl Spec {
@@ -93,13 +93,11 @@ fn own(network: &Network) -> Vec<String> {
     ]
 }
 
-/// Its name, its sizes, or both.
+/// Its name where that says it all; otherwise its sizes, too.
 fn page(page: &Page) -> String {
-    let sizes = page.sizes();
-    match Page::named(&page.name) {
-        Ok(named) if named == *page => quoted(&page.name),
-        Ok(_) | Err(_) if page.name == sizes => quoted(&sizes),
-        Ok(_) | Err(_) => format!("{{ name = {}, sizes = {} }}", quoted(&page.name), quoted(&sizes)),
+    match value::page::page(&page.name) {
+        Ok(same) if same == *page => quoted(&page.name),
+        Ok(_) | Err(_) => format!("{{ name = {}, sizes = {} }}", quoted(&page.name), quoted(&page.sizes())),
     }
 }
 

@@ -25,7 +25,7 @@ pub fn page(text: &str) -> Result<Page, ValueError> {
     let objects: Vec<Object> =
         text.split('+').take(Page::OBJECTS_MOST + 1).map(object).collect::<Result<_, _>>()?;
     let unnamed = Page { name: String::new(), objects };
-    Page::new(&name(&unnamed), unnamed.objects).map_err(|_| not_a_page())
+    Page::new(&name(text, &unnamed), unnamed.objects).map_err(|_| not_a_page())
 }
 
 fn object(text: &str) -> Result<Object, ValueError> {
@@ -38,12 +38,11 @@ fn object(text: &str) -> Result<Object, ValueError> {
     }
 }
 
-/// The sizes, unless they would fill a table's column.
-fn name(page: &Page) -> String {
+/// The sizes as they were given, unless they would fill a table's column or upset it.
+fn name(text: &str, page: &Page) -> String {
     const LONGEST: usize = 40;
-    let sizes = page.sizes();
-    if sizes.len() <= LONGEST {
-        sizes
+    if text.len() <= LONGEST && !text.contains(char::is_control) {
+        text.to_owned()
     } else {
         format!("{}-objects-{}", page.objects.len(), page.size().get())
     }
