@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WritePolicy {
     /// The head leaves by itself, before the first byte of the body is known. Apache 1.1b4 did so
-    /// (`papers/p-http`, "The Short-Initial-Segment Problem"), and so do many today.
+    /// (`papers/p-http#section-2-2`), and so do many today.
     pub head_apart: bool,
     /// A write leaves as soon as it has this many bytes, like a buffered stream. `None`: the body leaves in
     /// the parts it is given in, the head with the first.

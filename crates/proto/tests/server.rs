@@ -1,0 +1,289 @@
+//! The server's connection, input by input: what it tells its application, what it sends, and how it ends.
+//! Not a page: robot against server is in `page`.
+
+use proto::http::{Fields, PeerFault};
+use proto::server::{
+    Input, Misuse, Output, Patience, RequestId, Response, ResponseBody, ServerConfig, ServerConnection,
+};
+use wire::{Duration, Time};
+
+const NOW: Time = Time::ZERO;
+const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+
+/// What a connection did, shortened to what these tests look at.
+#[derive(Debug, PartialEq, Eq)]
+enum Did {
+    Requested(u64, String),
+    Body(String),
+    Ended(u64),
+    Aborted(u64),
+    Sent(String),
+    HalfClosed,
+    Closed,
+    Reset,
+    Complained(PeerFault),
+}
+
+struct Client(ServerConnection);
+
+impl Client {
+    fn connect() -> Self {
+        Self(ServerConnection::new(NOW, ServerConfig::default()))
+    }
+
+    fn says(&mut self, bytes: impl AsRef<[u8]>) -> Vec<Did> {
+        self.0.handle(NOW, Input::Received(bytes.as_ref()));
+        self.did(NOW)
+    }
+
+    fn ends(&mut self) -> Vec<Did> {
+        self.0.handle(NOW, Input::EndOfStream);
+        self.did(NOW)
+    }
+
+    fn answered(&mut self, id: u64, response: Response) -> Vec<Did> {
+        self.0.respond(NOW, RequestId(id), response).unwrap();
+        self.did(NOW)
+    }
+
+    fn did(&mut self, now: Time) -> Vec<Did> {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        let mut did = Vec::new();
+        loop {
+            did.push(match self.0.poll(now) {
+                Output::Request(RequestId(id), head) => Did::Requested(id, head.target),
+                Output::RequestBody(_, part) => Did::Body(text(part)),
+                Output::RequestEnd(RequestId(id)) => Did::Ended(id),
+                Output::RequestAborted(RequestId(id)) => Did::Aborted(id),
+                Output::Send(write) => Did::Sent(text(write)),
+                Output::HalfClose => Did::HalfClosed,
+                Output::Close => Did::Closed,
+                Output::Abort => Did::Reset,
+                Output::Fault(fault) => Did::Complained(fault),
+                Output::Timeout(_) => return did,
+            });
+        }
+    }
+
+    fn deadline(&mut self) -> Option<Time> {
+        match self.0.poll(NOW) {
+            Output::Timeout(deadline) => deadline,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn hello() -> Response {
+    Response::whole(200, "text/plain", b"hello"[..].into()).unwrap()
+}
+
+fn streamed(body: ResponseBody) -> Response {
+    Response { status: 200, fields: Fields::new(), body }
+}
+
+fn requested(id: u64) -> [Did; 2] {
+    [Did::Requested(id, "/".to_owned()), Did::Ended(id)]
+}
+
+#[test]
+fn a_response_says_what_becomes_of_the_connection() {
+    let ok = "Content-Type: text/plain\r\n";
+    for (request, head, stays) in [
+        ("GET / HTTP/1.1\r\nHost: h\r\n\r\n", format!("HTTP/1.1 200 OK\r\n{ok}"), true),
+        (
+            "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
+            format!("HTTP/1.1 200 OK\r\n{ok}Connection: close\r\n"),
+            false,
+        ),
+        ("GET / HTTP/1.0\r\n\r\n", format!("HTTP/1.0 200 OK\r\n{ok}"), false),
+        (
+            "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+            format!("HTTP/1.0 200 OK\r\n{ok}Connection: Keep-Alive\r\n"),
+            true,
+        ),
+    ] {
+        let mut client = Client::connect();
+        assert_eq!(client.says(request), requested(0));
+        let mut expected = vec![Did::Sent(format!("{head}Content-Length: 5\r\n\r\nhello"))];
+        expected.extend((!stays).then_some(Did::HalfClosed));
+        assert_eq!(client.answered(0, hello()), expected, "{request}");
+        assert_eq!(client.ends(), [Did::Closed]);
+    }
+}
+
+#[test]
+fn requests_sent_ahead_are_handed_over_one_at_a_time() {
+    let mut client = Client::connect();
+    assert_eq!(client.says([GET, GET, &GET[..9]].concat()), requested(0));
+    let mut after_first = client.answered(0, hello());
+    assert_eq!(after_first.split_off(1), requested(1));
+    assert!(client.0.is_reading());
+    assert_eq!(client.says(&GET[9..]), []);
+    assert_eq!(client.ends(), []);
+    assert!(!client.0.is_reading());
+    assert_eq!(client.answered(1, hello()).split_off(1), requested(2));
+    assert_eq!(client.answered(2, hello()).split_off(1), [Did::Closed]);
+}
+
+#[test]
+fn a_client_that_sends_ahead_without_end_is_not_read_without_end() {
+    let mut client = Client::connect();
+    let pushed = (0..).take_while(|_| {
+        client.says(GET);
+        client.0.is_reading()
+    });
+    assert!((100..2_000).contains(&pushed.count()));
+}
+
+#[test]
+fn a_head_request_gets_the_head_alone() {
+    let mut client = Client::connect();
+    client.says("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\n";
+    assert_eq!(client.answered(0, hello()), [Did::Sent(head.to_owned())]);
+    client.says(GET);
+    let not_modified = client.answered(1, Response::empty(304));
+    assert_eq!(not_modified, [Did::Sent("HTTP/1.1 304 Not Modified\r\n\r\n".to_owned())]);
+}
+
+#[test]
+fn a_body_in_parts_is_chunked_or_counted_or_ends_with_the_connection() {
+    for (request, body, writes) in [
+        (
+            "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+            ResponseBody::Unknown,
+            vec![
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+                "6\r\n world\r\n",
+                "0\r\n\r\n",
+            ],
+        ),
+        (
+            "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+            ResponseBody::Length(11),
+            vec!["HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello", " world"],
+        ),
+        ("GET / HTTP/1.0\r\n\r\n", ResponseBody::Unknown, vec!["HTTP/1.0 200 OK\r\n\r\nhello", " world"]),
+    ] {
+        let mut client = Client::connect();
+        client.says(request);
+        let mut did = client.answered(0, streamed(body));
+        for part in ["hello", "", " world"] {
+            client.0.send_part(RequestId(0), part.as_bytes()).unwrap();
+        }
+        client.0.finish(NOW, RequestId(0)).unwrap();
+        did.extend(client.did(NOW));
+        did.retain(|did| *did != Did::HalfClosed);
+        assert_eq!(did, writes.into_iter().map(|write| Did::Sent(write.to_owned())).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_request_with_a_body_is_handed_over_in_parts() {
+    let mut client = Client::connect();
+    let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n";
+    assert_eq!(
+        client.says(format!("{head}he")),
+        [Did::Requested(0, "/".to_owned()), Did::Body("he".to_owned())]
+    );
+    assert_eq!(client.says("llo"), [Did::Body("llo".to_owned()), Did::Ended(0)]);
+}
+
+#[test]
+fn an_answer_before_the_end_of_the_request_is_the_last() {
+    let mut client = Client::connect();
+    client.says("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe");
+    assert_eq!(client.answered(0, Response::empty(413)).split_off(1), [Did::HalfClosed]);
+    assert_eq!(client.says("llo"), []);
+    assert_eq!(client.ends(), [Did::Closed]);
+}
+
+#[test]
+fn a_bad_request_is_told_so_and_read_no_further() {
+    for (request, fault, status) in [
+        ("GET /\r\n\r\n", PeerFault::RequestLine, 400),
+        ("\x16\x03\x01", PeerFault::ControlCharacter, 400),
+        ("GET / HTTP/1.1\r\n\r\n", PeerFault::Host, 400),
+        ("GET / HTTP/3.0\r\n\r\n", PeerFault::Version, 505),
+        ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n", PeerFault::TransferEncoding, 501),
+    ] {
+        let mut client = Client::connect();
+        let did = client.says(request);
+        assert_eq!(did[0], Did::Complained(fault), "{request:?}");
+        let Did::Sent(answer) = &did[1] else { panic!("{did:?}") };
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+        assert!(answer.ends_with("\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"), "{answer}");
+        assert_eq!(did[2..], [Did::HalfClosed]);
+        assert_eq!(client.says(GET), []);
+    }
+}
+
+#[test]
+fn a_request_that_breaks_off_is_taken_back() {
+    let post = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let mut client = Client::connect();
+    client.says(post);
+    let did = client.says("nonsense\r\n");
+    assert_eq!(did[..2], [Did::Complained(PeerFault::Chunk), Did::Aborted(0)]);
+    assert_eq!(client.0.respond(NOW, RequestId(0), hello()), Err(Misuse::NotAwaited(RequestId(0))));
+
+    let mut client = Client::connect();
+    client.says(post);
+    let did = client.ends();
+    assert_eq!(did[..2], [Did::Complained(PeerFault::Truncated), Did::Aborted(0)]);
+    assert_eq!(did[3..], [Did::Closed]);
+
+    let mut client = Client::connect();
+    client.says(post);
+    client.answered(0, streamed(ResponseBody::Unknown));
+    let did = client.says("nonsense\r\n");
+    assert_eq!(did, [Did::Complained(PeerFault::Chunk), Did::Aborted(0), Did::Reset]);
+
+    let mut client = Client::connect();
+    client.says(GET);
+    client.0.handle(NOW, Input::Reset);
+    assert_eq!(client.did(NOW), [Did::Aborted(0), Did::Closed]);
+}
+
+#[test]
+fn an_application_cannot_send_what_would_not_arrive_as_meant() {
+    let id = RequestId(0);
+    let mut client = Client::connect();
+    let server = &mut client.0;
+    assert_eq!(server.respond(NOW, id, hello()), Err(Misuse::NotAwaited(id)));
+    server.handle(NOW, Input::Received(GET));
+    assert_eq!(server.send_part(id, b"x"), Err(Misuse::OutOfOrder(id)));
+    assert_eq!(server.finish(NOW, id), Err(Misuse::OutOfOrder(id)));
+    assert_eq!(server.respond(NOW, id, Response::empty(101)), Err(Misuse::Status(101)));
+    let mut framed = hello();
+    framed.fields.push("content-length", "7").unwrap();
+    assert_eq!(server.respond(NOW, id, framed), Err(Misuse::ConnectionField("Content-Length")));
+    server.respond(NOW, id, streamed(ResponseBody::Length(3))).unwrap();
+    assert_eq!(server.respond(NOW, id, hello()), Err(Misuse::OutOfOrder(id)));
+    assert_eq!(server.send_part(id, b"four"), Err(Misuse::TooLong(id)));
+    server.send_part(id, b"tw").unwrap();
+    assert_eq!(server.finish(NOW, id), Err(Misuse::TooShort(id)));
+    assert_eq!(client.did(NOW).last(), Some(&Did::Reset));
+}
+
+#[test]
+fn patience_ends_and_how_it_ends_depends_on_what_was_awaited() {
+    let Patience { idle, request, linger } = Patience::default();
+    let mut client = Client::connect();
+    assert_eq!(client.deadline(), Some(NOW + idle));
+    assert_eq!(client.did(NOW + idle), [Did::HalfClosed]);
+    assert_eq!(client.did(NOW + idle + linger), [Did::Closed]);
+    assert_eq!(client.deadline(), None);
+
+    let mut client = Client::connect();
+    client.says(&GET[..3]);
+    client.0.handle(NOW + Duration::from_secs(1), Input::Received(&GET[3..9]));
+    assert_eq!(client.deadline(), Some(NOW + request), "a slow head does not buy itself time");
+    let did = client.did(NOW + request);
+    assert_eq!(did[0], Did::Complained(PeerFault::TooSlow));
+    assert!(matches!(&did[1], Did::Sent(answer) if answer.starts_with("HTTP/1.1 408 ")));
+
+    let mut client = Client::connect();
+    client.says(GET);
+    assert_eq!(client.deadline(), None, "an application may take as long as it likes");
+}
