@@ -1,0 +1,108 @@
+//! What must hold when a client is sent any bytes: however they are cut the reader sees the same in them, and
+//! the robot ends with every object told of once. Not a generator: the bytes are what a server sends.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use proto::http::{Event, Limits, Method, PeerFault, ResponseReader};
+use proto::robot::{Break, ConnectionId, Input, Output, Plan, PlannedObject, Robot, Shape, What};
+use wire::Time;
+
+/// Panics if something does not hold for these bytes.
+pub(crate) fn check(data: &[u8]) {
+    for answers in [Method::Get, Method::Head] {
+        let whole = read(data, data.len().max(1), &answers);
+        for cut in [1, 2, 7, 64] {
+            assert_eq!(read(data, cut, &answers), whole, "cut {cut}, answering {answers:?}");
+        }
+    }
+    for shape in [Shape::Http10KeepAlive, Shape::Http11] {
+        for then in [Some(None), Some(Some(Break::Reset)), None] {
+            for cut in [1, data.len().max(1)] {
+                fetch(data, cut, shape, then);
+            }
+        }
+    }
+}
+
+/// Everything the reader tells, bodies in one piece, and how it ends.
+fn read(data: &[u8], cut: usize, answers: &Method) -> (Vec<String>, Result<bool, PeerFault>) {
+    let mut reader = ResponseReader::new(limits());
+    let (mut told, mut body) = (Vec::new(), Vec::new());
+    for mut piece in data.chunks(cut) {
+        loop {
+            match reader.read(&mut piece, answers) {
+                Ok(None) => break,
+                Ok(Some(Event::Head(head, framing))) => told.push(format!("{head:?} {framing:?}")),
+                Ok(Some(Event::Body(part))) => body.extend_from_slice(part),
+                Ok(Some(Event::End)) => told.push(format!("{:?}", std::mem::take(&mut body))),
+                Err(fault) => return (told, Err(fault)),
+            }
+        }
+        assert!(piece.is_empty(), "the reader left something");
+    }
+    told.push(format!("{body:?}"));
+    (told, reader.end_of_stream())
+}
+
+/// A page of three objects from a server that answers every request with `data`, and `then` closes, breaks the
+/// connection, or (`None`) falls silent.
+fn fetch(data: &[u8], cut: usize, shape: Shape, then: Option<Option<Break>>) {
+    let object = |index| PlannedObject { path: format!("/{index}"), expected: None };
+    let plan = Plan { limits: limits(), ..Plan::new("h", (0..3).map(object).collect(), shape) };
+    let mut now = Time::ZERO;
+    let mut robot = Robot::new(now, plan).expect("a plan that can be carried out");
+    let mut open: BTreeMap<ConnectionId, Arriving<'_>> = BTreeMap::new();
+    let (mut resolved, mut finished) = ([0; 3], 0);
+    for _ in 0..100_000 {
+        match robot.poll(now) {
+            Output::Open(id) => assert!(open.insert(id, Arriving::default()).is_none(), "opened twice"),
+            Output::Send(id, write) => {
+                assert!(!write.is_empty());
+                let arriving = open.get_mut(&id).filter(|arriving| arriving.connected);
+                arriving.expect("sent where nothing is open").pieces.extend(data.chunks(cut));
+            }
+            Output::Close(id) | Output::Abort(id) => assert!(open.remove(&id).is_some(), "closed twice"),
+            Output::Report(report) => match report.what {
+                What::ObjectComplete { object, .. } | What::ObjectFailed { object, .. } => {
+                    resolved[object] += 1
+                }
+                What::Finished { .. } => finished += 1,
+                What::RequestSent { .. } | What::HeadReceived { .. } | What::Fault { .. } => {}
+            },
+            Output::Timeout(wake) => {
+                let Some((&id, arriving)) = open.iter_mut().next() else {
+                    assert!(robot.is_done(), "nothing is open and it is not done");
+                    assert_eq!((resolved, finished), ([1; 3], 1));
+                    return;
+                };
+                if !std::mem::replace(&mut arriving.connected, true) {
+                    robot.handle(now, Input::Connected(id));
+                } else if let Some(piece) = arriving.pieces.pop_front() {
+                    robot.handle(now, Input::Received(id, piece));
+                } else if let Some(then) = then {
+                    robot.handle(now, then.map_or(Input::EndOfStream(id), |why| Input::Broken(id, why)));
+                    if then.is_some() {
+                        open.remove(&id);
+                    }
+                } else {
+                    let wake = wake.expect("it waits for something that may never come");
+                    assert!(wake > now, "a timeout that is over");
+                    now = wake;
+                }
+            }
+        }
+    }
+    panic!("it goes on for ever");
+}
+
+/// What is on its way to the robot on one connection.
+#[derive(Default)]
+struct Arriving<'a> {
+    connected: bool,
+    pieces: VecDeque<&'a [u8]>,
+}
+
+/// Small, so that short inputs reach them.
+fn limits() -> Limits {
+    Limits { head_bytes: 512, fields: 8, body_bytes: 1_024, extension_bytes: 16, ..Limits::default() }
+}

@@ -1,0 +1,128 @@
+//! What must hold when a server is sent any bytes: however they are cut it does the same, what it read it would
+//! write so that it reads the same again, and what it answers a strict client can read. Not a generator: the
+//! bytes are what a client sends.
+
+use proto::http::{Event, Limits, Method, RequestHead, RequestReader, ResponseReader};
+use proto::server::{Input, Output, RequestId, ServerConfig, ServerConnection};
+use proto::site::Site;
+use wire::{Bytes, Seed, Time};
+
+/// Panics if something does not hold for these bytes.
+pub(crate) fn check(data: &[u8]) {
+    let site = Site::new(&[Bytes::new(10), Bytes::new(0)], Seed::default()).expect("ten bytes fit");
+    let whole = serve(&site, data, data.len().max(1));
+    for cut in [1, 2, 7, 64] {
+        assert_eq!(serve(&site, data, cut), whole, "cut {cut}");
+    }
+    for head in &whole.heads {
+        assert_eq!(read_again(head), *head);
+    }
+    read_answers(&whole);
+}
+
+/// What a connection came to.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Served {
+    heads: Vec<RequestHead>,
+    bodies: Vec<u8>,
+    sent: Vec<u8>,
+    /// Everything else, in order.
+    told: Vec<String>,
+}
+
+fn serve(site: &Site, data: &[u8], cut: usize) -> Served {
+    let now = Time::ZERO;
+    let mut server = ServerConnection::new(now, ServerConfig { limits: limits(), ..ServerConfig::default() });
+    let mut served = Served::default();
+    for piece in data.chunks(cut) {
+        server.handle(now, Input::Received(piece));
+        drain(site, &mut server, now, &mut served);
+    }
+    server.handle(now, Input::EndOfStream);
+    drain(site, &mut server, now, &mut served);
+    assert!(!server.is_reading(), "the stream has ended");
+    assert_eq!(
+        server.poll(now),
+        Output::Timeout(None),
+        "an application that answers leaves nothing to wait for"
+    );
+    served
+}
+
+/// Does what the connection says, and answers each request as soon as it is complete.
+fn drain(site: &Site, server: &mut ServerConnection, now: Time, served: &mut Served) {
+    loop {
+        let told = match server.poll(now) {
+            Output::Request(RequestId(id), head) => {
+                assert_eq!(id, served.heads.len() as u64, "requests count up");
+                served.heads.push(head);
+                format!("request {id}")
+            }
+            Output::RequestBody(_, part) => {
+                assert!(!part.is_empty());
+                served.bodies.extend(part);
+                continue;
+            }
+            Output::RequestEnd(id) => {
+                let head = served.heads.last().expect("its head came before");
+                server.respond(now, id, site.respond(head)).expect("it waits for this answer");
+                format!("end {id:?}, {} bytes of bodies", served.bodies.len())
+            }
+            Output::Send(write) => {
+                assert!(!write.is_empty());
+                served.sent.extend(write);
+                continue;
+            }
+            other @ (Output::RequestAborted(_)
+            | Output::HalfClose
+            | Output::Close
+            | Output::Abort
+            | Output::Fault(_)) => format!("{other:?}"),
+            Output::Timeout(_) => return,
+        };
+        assert_ne!(served.told.last().map(String::as_str), Some("Close"), "{told} after it was closed");
+        served.told.push(told);
+    }
+}
+
+/// A head after it was written and read again.
+fn read_again(head: &RequestHead) -> RequestHead {
+    let mut bytes = Vec::new();
+    head.encode(&mut bytes);
+    let limits = Limits { head_bytes: bytes.len(), ..limits() };
+    match RequestReader::new(limits).read(&mut &bytes[..]) {
+        Ok(Some(Event::Head(again, _))) => again,
+        other => panic!("{head:?} was read again as {other:?}"),
+    }
+}
+
+/// One answer for each request, and perhaps one more for what was no request.
+fn read_answers(served: &Served) {
+    let mut reader = ResponseReader::new(Limits::default());
+    let mut input = &served.sent[..];
+    let mut methods = served.heads.iter().map(|head| &head.method);
+    while !input.is_empty() {
+        let method = methods.next().unwrap_or(&Method::Get);
+        loop {
+            match reader.read(&mut input, method) {
+                Ok(Some(Event::End)) => break,
+                Ok(Some(Event::Head(..) | Event::Body(_))) => {}
+                other => panic!("an answer that cannot be read: {other:?}"),
+            }
+        }
+    }
+    assert!(reader.is_between_messages());
+}
+
+/// Small, so that short inputs reach them.
+fn limits() -> Limits {
+    Limits {
+        head_bytes: 512,
+        fields: 8,
+        target_bytes: 64,
+        body_bytes: 1_024,
+        extension_bytes: 16,
+        trailer_bytes: 64,
+        ..Limits::default()
+    }
+}
