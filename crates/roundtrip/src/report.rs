@@ -142,7 +142,6 @@ fn table_of(grid: &Grid) -> String {
 fn heading([upper, lower]: [&str; 2]) -> String {
     match upper.strip_suffix('-') {
         Some(begun) => format!("{begun}{lower}"),
-        None if upper.ends_with('/') => format!("{upper}{lower}"),
         None => format!("{upper} {lower}").trim().to_owned(),
     }
 }
@@ -164,4 +163,43 @@ fn facts(provenance: &[(String, String)]) -> String {
         .map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(value)))
         .collect();
     format!("<section>\n<h2>Where this comes from</h2>\n<dl>\n{items}</dl>\n</section>\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use scenario::Spec;
+    use scenario::spec::{Defaults, Key};
+
+    use super::*;
+    use crate::engine::model;
+
+    /// As a comparison gives them, a measurement a little above its prediction.
+    fn outcomes() -> Vec<Outcome> {
+        let mut spec = Spec::default();
+        spec.set(Key::Network, "fast-internet").unwrap();
+        let predicted = model::outcomes(&spec.plan(&Defaults::compare()).unwrap()).unwrap();
+        let mut measured = predicted.clone();
+        for Outcome { scenario: _, row } in &mut measured {
+            row.engine = "measure".to_owned();
+            row.elapsed_ms = row.elapsed_ms.map(|elapsed_ms| elapsed_ms * 1.04);
+            row.elapsed_ms_stddev = Some(21.0);
+            row.runs = 10;
+            row.stalls.clear();
+            row.notes = vec!["a <b>note</b> & more".to_owned()];
+        }
+        [predicted, measured].concat()
+    }
+
+    #[test]
+    fn a_page_shows_every_engine_the_conclusion_the_notes_and_where_it_comes_from() {
+        let provenance = vec![("kernel".to_owned(), "Linux 6.12".to_owned())];
+        let page = Report { outcomes: &outcomes(), layout: Layout::Comparison, provenance }.page();
+        for part in
+            ["1,160 ms", "class=\"measured\"", "class=\"deviation\"", "lost to slow start", "Linux 6.12"]
+        {
+            assert!(page.contains(part), "{part} is missing");
+        }
+        assert!(page.contains("<p>Measured, keep-alive saves"));
+        assert!(page.contains("a &lt;b&gt;note&lt;/b&gt; &amp; more"));
+    }
 }

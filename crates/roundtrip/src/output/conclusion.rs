@@ -60,12 +60,14 @@ impl<'a> Group<'a> {
             return None;
         }
         let of_ms = baseline.elapsed_ms?;
-        Some(Saving { place: &self.place, saved_ms: of_ms - other.elapsed_ms?, of_ms })
+        let (engine, place) = (&other.engine, &self.place);
+        Some(Saving { engine, place, saved_ms: of_ms - other.elapsed_ms?, of_ms })
     }
 }
 
 /// What is saved of what, where.
 struct Saving<'a> {
+    engine: &'a str,
     place: &'a str,
     saved_ms: f64,
     of_ms: f64,
@@ -78,7 +80,7 @@ impl Saving<'_> {
 
     /// The verb, for one subject or for several, and what follows it.
     fn words(&self) -> ([&'static str; 2], String) {
-        let Self { place, saved_ms, of_ms } = self;
+        let Self { engine: _, place, saved_ms, of_ms } = self;
         let of = number::significant(*of_ms);
         let amount = number::significant(saved_ms.abs());
         // Less than a hundredth is not worth a figure.
@@ -92,7 +94,7 @@ impl Saving<'_> {
     }
 }
 
-/// `Keep-alive saves 660 ms of 1,730 on fast-internet and 1.40 ms of 26.8 on ethernet.`
+/// `Measured, keep-alive saves 660 ms of 1,730 on fast-internet and 1.40 ms of 26.8 on ethernet.`
 fn savings(groups: &[Group<'_>]) -> Option<String> {
     let mut best: Option<(f64, Vec<Protocol>, Vec<Saving<'_>>)> = None;
     for protocol in
@@ -130,7 +132,18 @@ fn sentence(protocols: &[Protocol], mut savings: Vec<Saving<'_>>) -> String {
         [(verb, most), (same, least)] if many && verb == same => format!("{verb} from {most} to {least}"),
         _ => series(&without_repeated_verbs(&told)),
     };
-    capitalised(&format!("{} {predicate}.", series(&subjects)))
+    capitalised(&format!("{}{} {predicate}.", by(&savings), series(&subjects)))
+}
+
+/// Whose figures these are; nothing where that differs from place to place.
+fn by(savings: &[Saving<'_>]) -> &'static str {
+    match savings.first().map(|saving| saving.engine) {
+        Some(first) if savings.iter().any(|saving| saving.engine != first) => "",
+        Some("measure") => "measured, ",
+        Some("simulate") => "simulated, ",
+        Some(_) => "by the model, ",
+        None => "",
+    }
 }
 
 fn without_repeated_verbs(told: &[(&str, String)]) -> Vec<String> {
@@ -193,4 +206,73 @@ fn agreement(groups: &[Group<'_>]) -> Option<String> {
     Some(format!(
         "What the kernel does takes {low} to {high} times what the model predicts; furthest apart is {protocol} {place}."
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use scenario::Spec;
+    use scenario::spec::{Defaults, Key};
+
+    use super::*;
+    use crate::engine::model;
+
+    /// What the model says about the two protocols of a comparison, with its times replaced.
+    fn predicted(networks: &str, times_ms: &[f64]) -> Vec<Outcome> {
+        let mut spec = Spec::default();
+        for network in networks.split(',') {
+            spec.set(Key::Network, network).unwrap();
+        }
+        let mut outcomes = model::outcomes(&spec.plan(&Defaults::compare()).unwrap()).unwrap();
+        for (outcome, elapsed_ms) in outcomes.iter_mut().zip(times_ms) {
+            outcome.row.elapsed_ms = Some(*elapsed_ms);
+        }
+        outcomes
+    }
+
+    /// The same, measured: each `factor` times as long.
+    fn measured(predicted: &[Outcome], factors: &[f64]) -> Vec<Outcome> {
+        let mut measured = predicted.to_vec();
+        for (outcome, factor) in measured.iter_mut().zip(factors) {
+            outcome.row.engine = "measure".to_owned();
+            outcome.row.elapsed_ms = outcome.row.elapsed_ms.map(|elapsed_ms| elapsed_ms * factor);
+        }
+        measured
+    }
+
+    #[test]
+    fn a_saving_is_told_for_each_place_with_the_verb_it_deserves() {
+        let outcomes = predicted("fast-internet,ethernet", &[1730.0, 1070.0, 26.8, 26.7]);
+        let said = "By the model, keep-alive saves 660 ms of 1,730 on fast-internet and changes nothing on ethernet.";
+        assert_eq!(sentences(&outcomes), [said]);
+        let outcomes = predicted("modem", &[100.0, 150.0]);
+        assert_eq!(sentences(&outcomes), ["By the model, keep-alive costs 50.0 ms more than 100 on modem."]);
+    }
+
+    #[test]
+    fn many_places_are_told_by_the_most_and_the_least() {
+        let times = [100.0, 90.0, 100.0, 40.0, 100.0, 60.0, 100.0, 80.0];
+        let outcomes = predicted("modem,isdn,adsl,direcpc", &times);
+        assert_eq!(
+            sentences(&outcomes),
+            ["By the model, keep-alive saves from 60.0 ms of 100 on isdn to 10.0 ms of 100 on modem."]
+        );
+    }
+
+    #[test]
+    fn what_was_measured_wins_over_what_was_predicted_and_is_held_against_it() {
+        let predicted = predicted("modem", &[100.0, 80.0]);
+        let measured = measured(&predicted, &[1.5, 0.98]);
+        let outcomes = [predicted, measured].concat();
+        let said = [
+            "Measured, keep-alive saves 71.6 ms of 150 on modem.",
+            "What the kernel does takes 0.98 to 1.50 times what the model predicts; furthest apart is http10 on modem.",
+        ];
+        assert_eq!(sentences(&outcomes), said);
+    }
+
+    #[test]
+    fn without_anything_to_hold_against_nothing_is_said() {
+        let alone: Vec<Outcome> = predicted("modem", &[100.0, 80.0]).split_off(1);
+        assert_eq!(sentences(&alone), [""; 0]);
+    }
 }
