@@ -1,7 +1,9 @@
-//! What was asked for: flags, made into a plan.
+//! What was asked for: flags over a file, made into a plan.
 //!
-//! The words are `scenario`'s; here they get the flag that they were given to.
+//! The words are `scenario`'s; here they get the flag that they were given to, and files are read.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use scenario::names::Listing;
@@ -12,11 +14,14 @@ use crate::cli::flags::ScenarioFlags;
 use crate::failure::Failure;
 use crate::folder;
 
-/// Flags, and `more` pieces that only some verbs have.
+/// Flags, `more` pieces that only some verbs have, and the file below them.
 pub fn plan(flags: &ScenarioFlags, more: &[(Key, &str)], defaults: &Defaults) -> Result<Plan, Failure> {
     let mut spec = Spec::default();
     for (key, text) in flags.pieces().iter().chain(more) {
         set(&mut spec, *key, text)?;
+    }
+    if let Some(path) = &flags.file {
+        spec = spec.over(read(path)?);
     }
     spec.plan(defaults).map_err(|error| Failure::Value(error.to_string()))
 }
@@ -33,3 +38,14 @@ fn set(spec: &mut Spec, key: Key, text: &str) -> Result<(), Failure> {
 fn is_folder(text: &str) -> bool {
     Page::listings().all(|Listing { name, .. }| name != text) && Path::new(text).is_dir()
 }
+
+fn read(path: &Path) -> Result<Spec, Failure> {
+    let unreadable = |error| Failure::Read { path: path.to_owned(), error };
+    let mut text = String::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(LARGEST_FILE).read_to_string(&mut text).map_err(unreadable)?;
+    Spec::from_toml(&text, &path.display().to_string()).map_err(|error| Failure::Value(error.to_string()))
+}
+
+/// No one writes as much about a scenario; `/dev/zero` would not end.
+const LARGEST_FILE: u64 = 1 << 20;

@@ -14,6 +14,10 @@ use scenario::spec::key::{DirectionKey, PathKey, Way};
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Scenario")]
 pub struct ScenarioFlags {
+    /// A scenario in TOML; flags win over what it says
+    #[arg(value_name = "FILE.toml", help_heading = None::<&str>, value_hint = clap::ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
+
     /// A network by name, or all; repeat it for more (see `roundtrip list networks`)
     #[arg(long = "network", value_name = "NAME", value_delimiter = ',', hide_possible_values = true,
           value_parser = NameOf(|| scenario::Network::listings().collect()))]
@@ -118,6 +122,7 @@ impl ScenarioFlags {
     /// What was said, piece by piece.
     pub fn pieces(&self) -> Vec<(Key, &str)> {
         let Self {
+            file: _,
             networks,
             pages,
             protocols,
