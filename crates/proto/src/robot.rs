@@ -13,7 +13,7 @@ mod report;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use wire::Time;
+use wire::{Bytes, Time};
 
 use connection::{Arrival, Connection};
 pub use plan::{Plan, PlanError, PlannedObject, Release, Shape};
@@ -153,9 +153,8 @@ impl Robot {
         if let (true, Failure::Fault(fault)) = (orphans.is_empty(), failure) {
             self.report(now, What::Fault { connection: id, fault });
         }
-        let (retried, lost): (Vec<_>, Vec<_>) = orphans.into_iter().partition(|orphan| {
-            !orphan.answered && self.tries.get(orphan.object).is_some_and(|left| *left > 0)
-        });
+        let (retried, lost): (Vec<_>, Vec<_>) =
+            orphans.into_iter().partition(|orphan| !orphan.answered && self.may_retry(orphan.object));
         for orphan in retried.iter().rev() {
             self.waiting.push_front(orphan.object);
         }
@@ -164,31 +163,42 @@ impl Robot {
                 Failure::Fault(_) if !orphan.answered => Failure::Unanswered,
                 failure => failure,
             };
-            self.resolve(now, What::ObjectFailed { object: orphan.object, failure });
+            self.fail(now, orphan.object, failure);
         }
+    }
+
+    fn may_retry(&self, object: usize) -> bool {
+        self.tries[object] > 0 && self.plan.objects[object].method.is_safe()
     }
 
     fn arrive(&mut self, now: Time, arrivals: Vec<Arrival>) {
         for arrival in arrivals {
             match arrival {
                 Arrival::Head { object, status } => self.report(now, What::HeadReceived { object, status }),
-                Arrival::Complete { object, status, body: received } => {
-                    let what = match self.plan.objects[object].expected {
-                        _ if status >= 300 => What::ObjectFailed { object, failure: Failure::Status(status) },
-                        Some(expected) if expected != received => {
-                            What::ObjectFailed { object, failure: Failure::Size { expected, received } }
-                        }
-                        Some(_) | None => What::ObjectComplete { object, status, body: received },
-                    };
-                    self.resolve(now, what);
-                }
+                Arrival::Complete { object, status, body } => match self.shortcoming(object, status, body) {
+                    Some(failure) => self.fail(now, object, failure),
+                    None => self.resolve(now, What::ObjectComplete { object, status, body }),
+                },
             }
         }
     }
 
+    /// Why an answer that is all there is not the object that was asked for.
+    fn shortcoming(&self, object: usize, status: u16, received: Bytes) -> Option<Failure> {
+        if status >= 300 {
+            return Some(Failure::Status(status));
+        }
+        let expected = self.plan.objects[object].expected.filter(|expected| *expected != received)?;
+        Some(Failure::Size { expected, received })
+    }
+
+    fn fail(&mut self, now: Time, object: usize, failure: Failure) {
+        self.failed += 1;
+        self.resolve(now, What::ObjectFailed { object, failure });
+    }
+
     /// An object has arrived or failed.
     fn resolve(&mut self, now: Time, what: What) {
-        self.failed += usize::from(matches!(what, What::ObjectFailed { .. }));
         self.report(now, what);
         self.unresolved -= 1;
         if self.unresolved == 0 {
@@ -207,7 +217,7 @@ impl Robot {
             let Some(connection) = self.connections.get_mut(&id) else { break };
             self.waiting.pop_front();
             self.tries[object] -= 1;
-            connection.request(object, &self.requests[object]);
+            connection.request(object, &self.plan.objects[object].method, &self.requests[object]);
         }
         let (outputs, finished) = (&mut self.outputs, self.unresolved == 0);
         self.connections.retain(|id, connection| {
@@ -281,7 +291,7 @@ impl Robot {
         }
         objects.sort_unstable();
         for object in objects {
-            self.resolve(now, What::ObjectFailed { object, failure: Failure::Deadline });
+            self.fail(now, object, Failure::Deadline);
         }
     }
 }

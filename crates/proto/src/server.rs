@@ -10,14 +10,19 @@
 //! ```
 
 mod config;
+mod exchange;
 mod response;
+mod unread;
 
 use std::collections::VecDeque;
 
 use wire::Time;
 
 use crate::http::write::WriteBuffer;
-use crate::http::{Event, Method, PeerFault, RequestHead, RequestReader, Version, persists};
+use crate::http::{Event, PeerFault, RequestHead, RequestReader, Version};
+use exchange::{Coding, Exchange, LAST_CHUNK, Rest};
+use unread::Unread;
+
 pub use config::{Patience, ServerConfig};
 pub use response::{Misuse, Response, ResponseBody};
 
@@ -76,46 +81,21 @@ pub struct ServerConnection {
     outputs: VecDeque<Output>,
 }
 
-/// What the connection waits for.
+/// What the connection waits for, and since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// A request.
-    Idle { since: Time },
+    Idle(Time),
     /// The rest of its head.
-    Head { since: Time },
+    Head(Time),
     /// More of its body.
-    Body { since: Time },
+    Body(Time),
     /// The application.
     Answer,
     /// The client's end of the stream; ours is out.
-    Linger { since: Time },
+    Linger(Time),
     /// Nothing more.
     Closed,
-}
-
-/// A request and what has become of it.
-#[derive(Debug)]
-struct Exchange {
-    id: RequestId,
-    method: Method,
-    version: Version,
-    /// Whether the connection stays afterwards.
-    persists: bool,
-    request_ended: bool,
-    answer: Answer,
-}
-
-/// What the client has been sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
-    /// Nothing.
-    Awaited,
-    /// The head; so many bytes of the body are due.
-    Length(u64),
-    /// The head, and chunks follow.
-    Chunked,
-    /// The head, and a body that ends with the connection.
-    UntilClose,
 }
 
 impl ServerConnection {
@@ -125,7 +105,7 @@ impl ServerConnection {
             config,
             reader: RequestReader::new(config.limits),
             unread: Unread::default(),
-            phase: Phase::Idle { since: now },
+            phase: Phase::Idle(now),
             exchange: None,
             requests: 0,
             writes: WriteBuffer::new(config.writes),
@@ -137,8 +117,8 @@ impl ServerConnection {
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         self.expire(now);
         match (self.phase, input) {
-            (Phase::Closed, _) | (Phase::Linger { .. }, Input::Received(_)) => {}
-            (Phase::Linger { .. }, Input::EndOfStream) => self.close(Output::Close),
+            (Phase::Closed, _) | (Phase::Linger(_), Input::Received(_)) => {}
+            (Phase::Linger(_), Input::EndOfStream) => self.close(Output::Close),
             (_, Input::Reset) => self.close(Output::Close),
             (_, Input::Received(bytes)) => {
                 self.unread.push(bytes);
@@ -160,10 +140,10 @@ impl ServerConnection {
     /// Whether the socket should be read: not while more than enough waits unread.
     pub fn is_reading(&self) -> bool {
         match self.phase {
-            Phase::Idle { .. } | Phase::Head { .. } | Phase::Body { .. } | Phase::Answer => {
+            Phase::Idle(_) | Phase::Head(_) | Phase::Body(_) | Phase::Answer => {
                 !self.unread.ended && self.unread.rest().len() < self.config.limits.head_bytes
             }
-            Phase::Linger { .. } => true,
+            Phase::Linger(_) => true,
             Phase::Closed => false,
         }
     }
@@ -175,30 +155,17 @@ impl ServerConnection {
     /// The application's mistake; nothing has been sent.
     pub fn respond(&mut self, now: Time, id: RequestId, response: Response) -> Result<(), Misuse> {
         let last = self.config.requests.is_some_and(|most| self.requests >= u64::from(most.get()));
-        let exchange = self.exchange(id)?;
-        if exchange.answer != Answer::Awaited {
-            return Err(Misuse::OutOfOrder(id));
-        }
-        response.check()?;
-        exchange.answer = match (&response.body, exchange.version) {
-            (ResponseBody::Whole(bytes), _) => Answer::Length(bytes.len() as u64),
-            (ResponseBody::Length(length), _) => Answer::Length(*length),
-            (ResponseBody::Unknown, Version::Http11) => Answer::Chunked,
-            (ResponseBody::Unknown, Version::Http10) => Answer::UntilClose,
-        };
-        exchange.persists &= !last && exchange.answer != Answer::UntilClose;
-        let bodiless = exchange.method == Method::Head || response.is_bodiless();
-        let (head, body) = response.into_head(exchange.version, exchange.persists);
+        let (head, rest) = self.exchange(id)?.begin(response, last)?;
         self.writes.head(|out| head.encode(out));
-        match body {
-            ResponseBody::Whole(bytes) => {
-                if !bodiless && !bytes.is_empty() {
-                    self.writes.part(|out| out.extend_from_slice(&bytes));
+        match rest {
+            Rest::Whole(body) => {
+                if !body.is_empty() {
+                    self.writes.part(|out| out.extend_from_slice(&body));
                 }
                 self.complete(now);
             }
-            ResponseBody::Length(_) | ResponseBody::Unknown if bodiless => self.complete(now),
-            ResponseBody::Length(_) | ResponseBody::Unknown => self.send_writes(),
+            Rest::Nothing => self.complete(now),
+            Rest::Parts => self.send_writes(),
         }
         Ok(())
     }
@@ -208,19 +175,10 @@ impl ServerConnection {
     /// # Errors
     /// The application's mistake; nothing has been sent.
     pub fn send_part(&mut self, id: RequestId, part: &[u8]) -> Result<(), Misuse> {
-        let answer = &mut self.exchange(id)?.answer;
-        match answer {
-            Answer::Awaited => return Err(Misuse::OutOfOrder(id)),
-            Answer::Length(left) => {
-                *left = left.checked_sub(part.len() as u64).ok_or(Misuse::TooLong(id))?;
-            }
-            Answer::Chunked | Answer::UntilClose => {}
-        }
-        let chunked = *answer == Answer::Chunked;
-        // An empty chunk would end the body.
+        let coding = self.exchange(id)?.part(part.len())?;
+        // An empty part is nothing to send, and an empty chunk would end the body.
         if !part.is_empty() {
-            self.writes
-                .part(|out| if chunked { encode_chunk(part, out) } else { out.extend_from_slice(part) });
+            self.writes.part(|out| coding.encode(part, out));
             self.send_writes();
         }
         Ok(())
@@ -231,15 +189,16 @@ impl ServerConnection {
     /// # Errors
     /// The application's mistake. If less came than was promised, the connection is aborted.
     pub fn finish(&mut self, now: Time, id: RequestId) -> Result<(), Misuse> {
-        match self.exchange(id)?.answer {
-            Answer::Awaited => return Err(Misuse::OutOfOrder(id)),
-            Answer::Length(0) | Answer::UntilClose => {}
-            Answer::Length(1..) => {
-                self.exchange = None;
-                self.close(Output::Abort);
-                return Err(Misuse::TooShort(id));
+        match self.exchange(id)?.end() {
+            Ok(Coding::Plain) => {}
+            Ok(Coding::Chunked) => self.writes.part(|out| out.extend_from_slice(LAST_CHUNK)),
+            Err(misuse) => {
+                if misuse == Misuse::TooShort(id) {
+                    self.exchange = None;
+                    self.close(Output::Abort);
+                }
+                return Err(misuse);
             }
-            Answer::Chunked => self.writes.part(|out| out.extend_from_slice(b"0\r\n\r\n")),
         }
         self.complete(now);
         Ok(())
@@ -254,13 +213,12 @@ impl ServerConnection {
     fn complete(&mut self, now: Time) {
         self.writes.flush();
         self.send_writes();
-        match self.exchange.take() {
-            Some(Exchange { persists: true, request_ended: true, .. }) => {
-                self.phase = Phase::Idle { since: now };
-                self.advance(now);
-            }
-            // What is left of a request that was answered before its end is of no use to anybody.
-            Some(_) | None => self.hang_up(now),
+        // What is left of a request that was answered before its end is of no use to anybody.
+        if self.exchange.take().is_some_and(|exchange| exchange.persists && exchange.request_ended) {
+            self.phase = Phase::Idle(now);
+            self.advance(now);
+        } else {
+            self.hang_up(now);
         }
     }
 
@@ -294,11 +252,11 @@ impl ServerConnection {
                 let id = RequestId(self.requests);
                 self.requests += 1;
                 *exchange = Some(Exchange::new(id, &head));
-                self.phase = Phase::Body { since: now };
+                self.phase = Phase::Body(now);
                 self.outputs.push_back(Output::Request(id, head));
             }
             (Event::Body(part), Some(exchange)) => {
-                self.phase = Phase::Body { since: now };
+                self.phase = Phase::Body(now);
                 self.outputs.push_back(Output::RequestBody(exchange.id, part.to_vec()));
             }
             (Event::End, Some(exchange)) => {
@@ -314,20 +272,18 @@ impl ServerConnection {
     /// Everything that came in is read, or waits for its turn.
     fn starve(&mut self, now: Time) {
         match self.phase {
-            Phase::Idle { .. } | Phase::Head { .. } | Phase::Body { .. } if self.unread.ended => {
+            Phase::Idle(_) | Phase::Head(_) | Phase::Body(_) if self.unread.ended => {
                 match self.reader.end_of_stream() {
                     Ok(_) => self.close(Output::Close),
                     Err(fault) => self.refuse(now, fault),
                 }
             }
-            Phase::Idle { .. } if !self.reader.is_between_messages() => {
-                self.phase = Phase::Head { since: now }
-            }
-            Phase::Idle { .. }
-            | Phase::Head { .. }
-            | Phase::Body { .. }
+            Phase::Idle(_) if !self.reader.is_between_messages() => self.phase = Phase::Head(now),
+            Phase::Idle(_)
+            | Phase::Head(_)
+            | Phase::Body(_)
             | Phase::Answer
-            | Phase::Linger { .. }
+            | Phase::Linger(_)
             | Phase::Closed => {}
         }
     }
@@ -335,18 +291,11 @@ impl ServerConnection {
     /// Tells the client what it did wrong, if there is still a way, and reads no more.
     fn refuse(&mut self, now: Time, fault: PeerFault) {
         self.outputs.push_back(Output::Fault(fault));
-        match self.exchange.take() {
-            Some(Exchange {
-                id, answer: Answer::Length(_) | Answer::Chunked | Answer::UntilClose, ..
-            }) => {
-                self.outputs.push_back(Output::RequestAborted(id));
-                self.close(Output::Abort);
-                return;
+        if let Some(exchange) = self.exchange.take() {
+            self.outputs.push_back(Output::RequestAborted(exchange.id));
+            if exchange.has_begun() {
+                return self.close(Output::Abort);
             }
-            Some(Exchange { id, answer: Answer::Awaited, .. }) => {
-                self.outputs.push_back(Output::RequestAborted(id));
-            }
-            None => {}
         }
         let (head, _) = Response::empty(fault.status()).into_head(Version::Http11, false);
         self.writes.head(|out| head.encode(out));
@@ -362,7 +311,7 @@ impl ServerConnection {
         } else {
             self.outputs.push_back(Output::HalfClose);
             self.unread = Unread::default();
-            self.phase = Phase::Linger { since: now };
+            self.phase = Phase::Linger(now);
         }
     }
 
@@ -377,9 +326,9 @@ impl ServerConnection {
     fn deadline(&self) -> Option<Time> {
         let Patience { idle, request, linger } = self.config.patience;
         match self.phase {
-            Phase::Idle { since } => Some(since + idle),
-            Phase::Head { since } | Phase::Body { since } => Some(since + request),
-            Phase::Linger { since } => Some(since + linger),
+            Phase::Idle(since) => Some(since + idle),
+            Phase::Head(since) | Phase::Body(since) => Some(since + request),
+            Phase::Linger(since) => Some(since + linger),
             Phase::Answer | Phase::Closed => None,
         }
     }
@@ -389,57 +338,10 @@ impl ServerConnection {
             return;
         }
         match self.phase {
-            Phase::Idle { .. } => self.hang_up(now),
-            Phase::Head { .. } | Phase::Body { .. } => self.refuse(now, PeerFault::TooSlow),
-            Phase::Linger { .. } => self.close(Output::Close),
+            Phase::Idle(_) => self.hang_up(now),
+            Phase::Head(_) | Phase::Body(_) => self.refuse(now, PeerFault::TooSlow),
+            Phase::Linger(_) => self.close(Output::Close),
             Phase::Answer | Phase::Closed => {}
         }
-    }
-}
-
-impl Exchange {
-    fn new(id: RequestId, head: &RequestHead) -> Self {
-        Self {
-            id,
-            method: head.method.clone(),
-            version: head.version,
-            persists: persists(head.version, &head.fields),
-            request_ended: false,
-            answer: Answer::Awaited,
-        }
-    }
-}
-
-fn encode_chunk(part: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(format!("{:x}\r\n", part.len()).as_bytes());
-    out.extend_from_slice(part);
-    out.extend_from_slice(b"\r\n");
-}
-
-/// Bytes that came in before their turn.
-#[derive(Debug, Default)]
-struct Unread {
-    bytes: Vec<u8>,
-    read: usize,
-    /// Whether the client will send no more.
-    ended: bool,
-}
-
-impl Unread {
-    fn push(&mut self, bytes: &[u8]) {
-        if self.read > 0 {
-            self.bytes.drain(..self.read);
-            self.read = 0;
-        }
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    fn rest(&self) -> &[u8] {
-        &self.bytes[self.read..]
-    }
-
-    /// Only the last so many bytes are still to be read.
-    fn keep(&mut self, left: usize) {
-        self.read = self.bytes.len() - left;
     }
 }

@@ -267,6 +267,16 @@ fn an_application_cannot_send_what_would_not_arrive_as_meant() {
 }
 
 #[test]
+fn an_empty_line_before_the_end_is_nothing() {
+    let mut client = Client::connect();
+    assert_eq!(client.says("\r\n"), []);
+    assert_eq!(client.ends(), [Did::Closed]);
+    let mut client = Client::connect();
+    assert_eq!(client.says("\r"), []);
+    assert_eq!(client.ends()[0], Did::Complained(PeerFault::Truncated));
+}
+
+#[test]
 fn patience_ends_and_how_it_ends_depends_on_what_was_awaited() {
     let Patience { idle, request, linger } = Patience::default();
     let mut client = Client::connect();

@@ -81,19 +81,19 @@ pub(crate) struct Chunks {
     extensions: usize,
 }
 
-/// Where in the coding.
+/// Where in the coding; a number alone is the size of the chunk.
 #[derive(Clone, Copy, Debug)]
 enum At {
     /// In the size; `digits` of it so far.
     Size { size: u64, digits: u8 },
     /// In the white space before an extension's semicolon.
-    BeforeExtension { size: u64 },
+    BeforeExtension(u64),
     /// In an extension.
-    Extension { size: u64 },
+    Extension(u64),
     /// Behind the carriage return of the size line.
-    SizeEnd { size: u64 },
-    /// In the data; so many bytes more.
-    Data { left: u64 },
+    SizeEnd(u64),
+    /// In the data; so many bytes of it are due.
+    Data(u64),
     /// Behind the data, before the carriage return.
     DataEnd,
     /// Behind that carriage return.
@@ -124,17 +124,17 @@ impl Chunks {
     fn take<'a>(&mut self, input: &mut &'a [u8]) -> Result<Taken<'a>, PeerFault> {
         loop {
             match &mut self.at {
-                At::Data { left: 0 } => self.at = At::DataEnd,
-                At::Data { left } => return Ok(take_up_to(input, left)),
+                At::Data(0) => self.at = At::DataEnd,
+                At::Data(left) => return Ok(take_up_to(input, left)),
                 At::Trailers => {
                     let limits = self.limits;
                     let ended = self.trailers.take(input, |section| check_trailers(section, &limits))?;
                     return Ok(ended.map_or(Taken::Nothing, |()| Taken::End));
                 }
-                At::Size { .. }
-                | At::BeforeExtension { .. }
-                | At::Extension { .. }
-                | At::SizeEnd { .. }
+                At::Size { size: _, digits: _ }
+                | At::BeforeExtension(_)
+                | At::Extension(_)
+                | At::SizeEnd(_)
                 | At::DataEnd
                 | At::DataEndLf => {
                     let Some((byte, rest)) = input.split_first() else { return Ok(Taken::Nothing) };
@@ -148,29 +148,29 @@ impl Chunks {
     /// One byte of the lines between the data.
     fn step(&mut self, byte: u8) -> Result<At, PeerFault> {
         Ok(match (self.at, byte) {
-            (At::Size { digits: 1.., size }, b'\r') => At::SizeEnd { size },
-            (At::Size { digits: 1.., size }, b';') => At::Extension { size },
-            (At::Size { digits: 1.., size }, b' ' | b'\t') => self.extend(At::BeforeExtension { size })?,
+            (At::Size { digits: 1.., size }, b'\r') => At::SizeEnd(size),
+            (At::Size { digits: 1.., size }, b';') => At::Extension(size),
+            (At::Size { digits: 1.., size }, b' ' | b'\t') => self.extend(At::BeforeExtension(size))?,
             (At::Size { size, digits }, _) => {
                 let digit = char::from(byte).to_digit(16).filter(|_| digits < SIZE_DIGITS);
                 let digit = u64::from(digit.ok_or(PeerFault::Chunk)?);
                 // Sixteen digits fill 64 bits: nothing is shifted out.
                 At::Size { size: size << 4 | digit, digits: digits + 1 }
             }
-            (At::BeforeExtension { size }, b';') => At::Extension { size },
-            (At::BeforeExtension { size }, b' ' | b'\t') => self.extend(At::BeforeExtension { size })?,
-            (At::Extension { size }, b'\r') => At::SizeEnd { size },
-            (At::Extension { .. }, b'\n') => return Err(PeerFault::BareLineFeed),
-            (At::Extension { size }, b'\t' | 0x20..=0x7e | 0x80..) => self.extend(At::Extension { size })?,
-            (At::SizeEnd { size }, b'\n') => self.chunk(size)?,
-            (At::SizeEnd { .. }, _) => return Err(PeerFault::BareCarriageReturn),
+            (At::BeforeExtension(size), b';') => At::Extension(size),
+            (At::BeforeExtension(size), b' ' | b'\t') => self.extend(At::BeforeExtension(size))?,
+            (At::Extension(size), b'\r') => At::SizeEnd(size),
+            (At::Extension(_), b'\n') => return Err(PeerFault::BareLineFeed),
+            (At::Extension(size), b'\t' | 0x20..=0x7e | 0x80..) => self.extend(At::Extension(size))?,
+            (At::SizeEnd(size), b'\n') => self.chunk(size)?,
+            (At::SizeEnd(_), _) => return Err(PeerFault::BareCarriageReturn),
             (At::DataEnd, b'\r') => At::DataEndLf,
             (At::DataEndLf, b'\n') => At::Size { size: 0, digits: 0 },
-            (At::BeforeExtension { .. } | At::Extension { .. } | At::DataEnd | At::DataEndLf, _) => {
+            (At::BeforeExtension(_) | At::Extension(_) | At::DataEnd | At::DataEndLf, _) => {
                 return Err(PeerFault::Chunk);
             }
             // `take` handles these two itself.
-            (at @ (At::Data { .. } | At::Trailers), _) => at,
+            (at @ (At::Data(_) | At::Trailers), _) => at,
         })
     }
 
@@ -184,7 +184,7 @@ impl Chunks {
             return Ok(At::Trailers);
         }
         self.allowance = self.allowance.checked_sub(size).ok_or(PeerFault::BodyTooLarge)?;
-        Ok(At::Data { left: size })
+        Ok(At::Data(size))
     }
 }
 

@@ -84,7 +84,7 @@ impl Reader<ResponseHead> {
 
 impl<Head> Reader<Head> {
     /// Whether nothing of a message has come in since the last one ended.
-    pub const fn is_between_messages(&self) -> bool {
+    pub fn is_between_messages(&self) -> bool {
         self.body.is_none() && self.scan.is_empty()
     }
 

@@ -67,9 +67,9 @@ impl Scan {
         Self { rules, held: Vec::new(), seen: 0, blank_lines: 0, line: Line::Start { first: true } }
     }
 
-    /// Whether nothing has come in since the last head.
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.seen == 0
+    /// Whether nothing but empty lines has come in since the last head.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.line == Line::Start { first: true }
     }
 
     /// Takes bytes off the front of `input` up to the end of the head; gives `parse` the whole head when its
@@ -131,11 +131,13 @@ impl Scan {
             (Line::Start { first }, b'\r') => (Line::EndingEmpty { first }, Step::More),
             (Line::EndingEmpty { first: true }, b'\n') => (Line::Start { first: true }, self.blank()?),
             (Line::EndingEmpty { first: false }, b'\n') => (Line::Start { first: true }, Step::End),
-            (Line::Ending | Line::EndingEmpty { .. }, _) => return Err(PeerFault::BareCarriageReturn),
-            (Line::Start { .. } | Line::Inside, b'\n') => return Err(PeerFault::BareLineFeed),
-            (Line::Start { .. }, b' ' | b'\t') => return Err(PeerFault::FoldedLine),
-            (Line::Start { .. } | Line::Inside, 0..=0x1f | 0x7f) => return Err(PeerFault::ControlCharacter),
-            (Line::Start { .. }, 0x21..=0x7e | 0x80..) => (Line::Inside, Step::More),
+            (Line::Ending | Line::EndingEmpty { first: _ }, _) => return Err(PeerFault::BareCarriageReturn),
+            (Line::Start { first: _ } | Line::Inside, b'\n') => return Err(PeerFault::BareLineFeed),
+            (Line::Start { first: _ }, b' ' | b'\t') => return Err(PeerFault::FoldedLine),
+            (Line::Start { first: _ } | Line::Inside, 0..=0x1f | 0x7f) => {
+                return Err(PeerFault::ControlCharacter);
+            }
+            (Line::Start { first: _ }, 0x21..=0x7e | 0x80..) => (Line::Inside, Step::More),
         };
         self.line = line;
         Ok(step)
@@ -149,7 +151,7 @@ impl Scan {
                 self.blank_lines += 1;
                 Ok(Step::Blank)
             }
-            Opening::RequestLine { .. } | Opening::StatusLine => Err(PeerFault::BlankLines),
+            Opening::RequestLine { blank_lines: _ } | Opening::StatusLine => Err(PeerFault::BlankLines),
         }
     }
 }

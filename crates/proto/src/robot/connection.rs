@@ -34,16 +34,15 @@ enum Phase {
     /// Asked for.
     Opening,
     Open,
-    /// It has carried its last answer; the server's end of the stream is awaited.
-    Lingering {
-        since: Time,
-    },
+    /// It has carried its last answer; the server's end of the stream is awaited since then.
+    Lingering(Time),
 }
 
 /// A request and what of its answer has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Exchange {
     object: usize,
+    method: Method,
     /// Of the final response.
     status: Option<u16>,
     body: Bytes,
@@ -93,23 +92,24 @@ impl Connection {
     pub(super) fn has_room(&self) -> bool {
         match self.phase {
             Phase::Opening | Phase::Open => self.room > 0 && self.outstanding.len() < self.depth,
-            Phase::Lingering { since: _ } => false,
+            Phase::Lingering(_) => false,
         }
     }
 
     /// Whether it waits for the server to close.
     pub(super) const fn is_lingering(&self) -> bool {
         match self.phase {
-            Phase::Lingering { since: _ } => true,
+            Phase::Lingering(_) => true,
             Phase::Opening | Phase::Open => false,
         }
     }
 
     /// Takes a request; it waits in the buffer until a flush, and at least until the connection is open.
-    pub(super) fn request(&mut self, object: usize, request: &[u8]) {
+    pub(super) fn request(&mut self, object: usize, method: &Method, request: &[u8]) {
         self.room -= 1;
         self.outstanding.push_back(Exchange {
             object,
+            method: method.clone(),
             status: None,
             body: Bytes::ZERO,
             answered: false,
@@ -132,7 +132,7 @@ impl Connection {
     pub(super) fn take_write(&mut self) -> Option<(Vec<u8>, Vec<usize>)> {
         match self.phase {
             Phase::Opening => None,
-            Phase::Open | Phase::Lingering { since: _ } => {
+            Phase::Open | Phase::Lingering(_) => {
                 Some((self.writes.take()?, std::mem::take(&mut self.unsent)))
             }
         }
@@ -141,7 +141,7 @@ impl Connection {
     /// When it is to be closed whether the server has or not.
     pub(super) fn deadline(&self, linger: Duration) -> Option<Time> {
         match self.phase {
-            Phase::Lingering { since } => Some(since + linger),
+            Phase::Lingering(since) => Some(since + linger),
             Phase::Opening | Phase::Open => None,
         }
     }
@@ -158,7 +158,7 @@ impl Connection {
                 return if input.is_empty() { Ok(()) } else { Err(PeerFault::Unasked) };
             };
             exchange.answered |= !input.is_empty();
-            match self.reader.read(&mut input, &Method::Get)? {
+            match self.reader.read(&mut input, &exchange.method)? {
                 None => return Ok(()),
                 Some(Event::Head(head, _)) => {
                     exchange.interim = head.is_interim();
@@ -191,15 +191,13 @@ impl Connection {
     }
 
     fn complete(&mut self, now: Time, arrivals: &mut Vec<Arrival>) {
-        let Some(Exchange { object, status: Some(status), body, persists, .. }) =
-            self.outstanding.pop_front()
-        else {
-            return;
-        };
-        if !persists || self.room == 0 && self.outstanding.is_empty() {
-            self.phase = Phase::Lingering { since: now };
+        let Some(exchange) = self.outstanding.pop_front() else { return };
+        // A body comes behind its head, and the head has a status.
+        let Some(status) = exchange.status else { return };
+        if !exchange.persists || self.room == 0 && self.outstanding.is_empty() {
+            self.phase = Phase::Lingering(now);
         }
-        arrivals.push(Arrival::Complete { object, status, body });
+        arrivals.push(Arrival::Complete { object: exchange.object, status, body: exchange.body });
     }
 }
 

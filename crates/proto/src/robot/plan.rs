@@ -8,6 +8,7 @@ use std::num::{NonZeroU8, NonZeroU16};
 
 use wire::{Bytes, Duration};
 
+use crate::http::field::is_token;
 use crate::http::{FieldError, Fields, Limits, Method, RequestHead, Version};
 
 /// A page to fetch.
@@ -24,7 +25,7 @@ pub struct Plan {
     pub shape: Shape,
     /// When a request may leave.
     pub release: Release,
-    /// How often one object is tried when nothing of an answer came. Default 3.
+    /// How often one object is asked for when nothing of an answer came, if that is safe. Default 3.
     pub tries: NonZeroU8,
     /// For the whole page; what has not arrived then has failed. Default 10 minutes.
     pub deadline: Duration,
@@ -37,6 +38,8 @@ pub struct Plan {
 /// One object of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedObject {
+    /// How it is asked for. What is not safe ([`Method::is_safe`]) is asked for once, whatever happens.
+    pub method: Method,
     /// Its path, query included: visible ASCII that begins with `/`.
     pub path: String,
     /// The size its body must have, where that is known; another size is a failure.
@@ -67,6 +70,13 @@ pub enum Release {
     Dependent,
 }
 
+impl PlannedObject {
+    /// An object to GET.
+    pub fn get(path: &str, expected: Option<Bytes>) -> Self {
+        Self { method: Method::Get, path: path.to_owned(), expected }
+    }
+}
+
 impl Plan {
     /// A plan with every other value at its default.
     pub fn new(host: &str, objects: Vec<PlannedObject>, shape: Shape) -> Self {
@@ -88,25 +98,29 @@ impl Plan {
         if self.objects.is_empty() {
             return Err(PlanError::NoObjects);
         }
-        self.objects.iter().map(|object| self.request(&object.path)).collect()
+        self.objects.iter().map(|object| self.request(object)).collect()
     }
 
-    fn request(&self, path: &str) -> Result<Vec<u8>, PlanError> {
-        if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(PlanError::Path(path.to_owned()));
+    fn request(&self, object: &PlannedObject) -> Result<Vec<u8>, PlanError> {
+        let path = &object.path;
+        if !is_token(object.method.name().as_bytes()) {
+            return Err(PlanError::Method(object.method.name().to_owned()));
         }
-        let least = self.encode(path, 0)?;
+        if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(PlanError::Path(path.clone()));
+        }
+        let least = self.encode(object, 0)?;
         let Some(asked) = self.request_size else { return Ok(least) };
         match usize::try_from(asked.get()) {
             Ok(size) if size < least.len() => {
-                Err(PlanError::RequestTooSmall { path: path.to_owned(), asked, least: least.len() })
+                Err(PlanError::RequestTooSmall { path: path.clone(), asked, least: least.len() })
             }
-            Ok(size) if size <= LARGEST_REQUEST => self.encode(path, size - least.len()),
+            Ok(size) if size <= LARGEST_REQUEST => self.encode(object, size - least.len()),
             Ok(_) | Err(_) => Err(PlanError::RequestTooLarge { asked }),
         }
     }
 
-    fn encode(&self, path: &str, padding: usize) -> Result<Vec<u8>, PlanError> {
+    fn encode(&self, object: &PlannedObject, padding: usize) -> Result<Vec<u8>, PlanError> {
         let mut fields = Fields::new();
         let host = fields.push("Host", &self.host);
         host.map_err(|_: FieldError| PlanError::Host(self.host.clone()))?;
@@ -120,8 +134,9 @@ impl Plan {
             }
             Shape::Http11 => Version::Http11,
         };
+        let (method, target) = (object.method.clone(), object.path.clone());
         let mut out = Vec::new();
-        RequestHead { method: Method::Get, target: path.to_owned(), version, fields }.encode(&mut out);
+        RequestHead { method, target, version, fields }.encode(&mut out);
         Ok(out)
     }
 }
@@ -159,6 +174,8 @@ impl Shape {
 pub enum PlanError {
     /// Nothing to fetch.
     NoObjects,
+    /// A method that is not a token.
+    Method(String),
     /// A path that cannot stand in a request line.
     Path(String),
     /// A host that cannot stand in a field.
@@ -183,6 +200,7 @@ impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoObjects => f.write_str("the page has no objects; give at least one"),
+            Self::Method(method) => write!(f, "{method:?} is not a method; use a word such as GET"),
             Self::Path(path) => {
                 write!(f, "{path:?} is not a path; begin with / and encode all but visible ASCII")
             }
@@ -204,7 +222,7 @@ mod tests {
     use super::*;
 
     fn plan(path: &str, shape: Shape) -> Plan {
-        Plan::new("h", vec![PlannedObject { path: path.to_owned(), expected: None }], shape)
+        Plan::new("h", vec![PlannedObject::get(path, None)], shape)
     }
 
     #[test]
@@ -219,7 +237,7 @@ mod tests {
             "a request for /0 takes 51 B and does not fit in 20 B; allow 51 B"
         );
         let large = Plan { request_size: Some(Bytes::new(u64::MAX)), ..plan("/0", Shape::Http11) };
-        assert!(matches!(large.requests(), Err(PlanError::RequestTooLarge { .. })));
+        assert!(matches!(large.requests(), Err(PlanError::RequestTooLarge { asked: _ })));
     }
 
     #[test]
@@ -227,6 +245,9 @@ mod tests {
         for path in ["", "0", "/a b", "/\r\nX: y", "/\u{e9}"] {
             assert_eq!(plan(path, Shape::Http11).requests(), Err(PlanError::Path(path.to_owned())));
         }
+        let mut method = plan("/", Shape::Http11);
+        method.objects[0].method = Method::Other("GET /x".to_owned());
+        assert!(matches!(method.requests(), Err(PlanError::Method(_))));
         let host = Plan { host: "h\r\nX: y".to_owned(), ..plan("/", Shape::Http11) };
         assert!(matches!(host.requests(), Err(PlanError::Host(_))));
         assert_eq!(Plan::new("h", Vec::new(), Shape::Http11).requests(), Err(PlanError::NoObjects));

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
-use proto::http::{Limits, PeerFault};
-use proto::robot::{Break, ConnectionId, Failure, Input, Output, Plan, Report, Robot, Shape, What};
+use proto::http::{Limits, Method, PeerFault};
+use proto::robot::{
+    Break, ConnectionId, Failure, Input, Output, Plan, PlannedObject, Report, Robot, Shape, What,
+};
 use wire::{Bytes, Duration, Time};
 
 use crate::back_to_back::plan;
@@ -33,7 +35,7 @@ fn sends(answers: &[&str], then: Then) -> Behaviour {
 const REFUSES: Behaviour = Behaviour { answers: Vec::new(), then: Then::Break(Break::Refused) };
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-/// What a page of two objects of 5 bytes each comes to; the last behaviour stands for all later connections.
+/// What a page comes to.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     whats: Vec<What>,
@@ -59,12 +61,15 @@ impl Outcome {
     }
 }
 
+/// Two objects of 5 bytes each.
 fn page(shape: Shape) -> Plan {
     Plan { deadline: Duration::from_secs(60), ..plan(&[5, 5], shape) }
 }
 
+/// Fetches a page; connections meet these behaviours in turn, and the last of them from then on.
 fn fetch(plan: Plan, behaviours: &[Behaviour], cut: usize) -> Outcome {
     let mut now = Time::ZERO;
+    let objects = plan.objects.len();
     let mut robot = Robot::new(now, plan).unwrap();
     let mut outcome = Outcome { whats: Vec::new(), connections: 0, ended: now };
     let mut behaving: BTreeMap<ConnectionId, Behaviour> = BTreeMap::new();
@@ -102,7 +107,7 @@ fn fetch(plan: Plan, behaviours: &[Behaviour], cut: usize) -> Outcome {
     }
     assert!(robot.is_done());
     let resolved = outcome.completed().len() + outcome.failures().len();
-    assert_eq!(resolved, 2, "each object is told of once: {:?}", outcome.whats);
+    assert_eq!(resolved, objects, "each object is told of once: {:?}", outcome.whats);
     outcome
 }
 
@@ -171,6 +176,33 @@ fn nothing_of_an_answer_is_asked_for_again_but_not_for_ever() {
     let refused = fetch(page(Shape::Http11), &[REFUSES], 1);
     let failure = Failure::Broken(Break::Refused);
     assert_eq!((refused.failures(), refused.connections), (vec![(0, failure), (1, failure)], 6));
+}
+
+#[test]
+fn what_is_not_safe_is_asked_for_once() {
+    for (method, tries) in [("GET", 3), ("HEAD", 3), ("POST", 1)] {
+        let mut plan = plan(&[5], Shape::Http11);
+        plan.objects[0].method = match method {
+            "GET" => Method::Get,
+            "HEAD" => Method::Head,
+            other => Method::Other(other.to_owned()),
+        };
+        let outcome = fetch(plan, &[sends(&[""], Then::Close)], 1);
+        assert_eq!(
+            (outcome.failures(), outcome.connections),
+            (vec![(0, Failure::Unanswered)], tries),
+            "{method}"
+        );
+    }
+}
+
+#[test]
+fn the_answer_to_a_head_request_has_no_body_whatever_its_length_says() {
+    let mut plan = page(Shape::Http11);
+    plan.objects[0] = PlannedObject { method: Method::Head, path: "/".to_owned(), expected: None };
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+    let outcome = at_every_cut(&plan, &[sends(&[head, OK], Then::Silence)]);
+    assert_eq!((outcome.completed(), outcome.connections), (vec![0, 1], 1));
 }
 
 #[test]

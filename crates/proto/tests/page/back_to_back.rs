@@ -13,10 +13,8 @@ use wire::{Bytes, Duration, Seed, Time};
 pub(crate) const SMALL_CLUSTER: [u64; 3] = [6_651, 3_883, 1_866];
 
 pub(crate) fn plan(sizes: &[u64], shape: Shape) -> Plan {
-    let object = |(index, size): (usize, &u64)| PlannedObject {
-        path: Site::path(index),
-        expected: Some(Bytes::new(*size)),
-    };
+    let object =
+        |(index, size): (usize, &u64)| PlannedObject::get(&Site::path(index), Some(Bytes::new(*size)));
     Plan::new("server.test", sizes.iter().enumerate().map(object).collect(), shape)
 }
 

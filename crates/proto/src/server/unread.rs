@@ -1,0 +1,28 @@
+//! Bytes that came in before their turn, and whether more can come. Not a reader: it only keeps.
+
+/// What came in and has not been read.
+#[derive(Debug, Default)]
+pub(super) struct Unread {
+    bytes: Vec<u8>,
+    /// So many of them have been read since.
+    read: usize,
+    /// Whether the client will send no more.
+    pub(super) ended: bool,
+}
+
+impl Unread {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.read);
+        self.read = 0;
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    pub(super) fn rest(&self) -> &[u8] {
+        &self.bytes[self.read..]
+    }
+
+    /// Only the last `left` bytes are still to be read.
+    pub(super) fn keep(&mut self, left: usize) {
+        self.read = self.bytes.len() - left;
+    }
+}
