@@ -241,7 +241,7 @@ proptest! {
 
 #[test]
 fn a_link_kept_busy_sends_a_million_packets_exactly_at_its_rate() {
-    for millibits in [1_064_960_000, 29_491_200, 9_143_583_000, 999_999_999_989] {
+    for millibits in [1_064_960_000, 999_999_999_989] {
         let rate = Rate::from_millibits_per_second(millibits);
         let mut pipe = Pipe::new(&Config { rate, ..Config::default() }, Seed::default(), 0).unwrap();
         let mut now = Time::ZERO;

@@ -11,29 +11,9 @@ use wire::packet::{
     Flags, Packet, SackBlocks, TcpBuilder, TcpOption, TcpOptions, Transport, UdpBuilder, Unreadable,
 };
 
-/// What is true of every packet that could be read.
-fn check(bytes: &[u8]) {
-    let packet = match Packet::read(bytes) {
-        Ok(packet) => packet,
-        Err(reason) => {
-            assert!(!reason.to_string().is_empty());
-            return;
-        }
-    };
-    let captured = match packet.transport {
-        Transport::Tcp(segment) => {
-            assert!(segment.options.iter().count() <= 20, "40 bytes hold at most 20 options");
-            assert!(segment.sequence_length() >= segment.payload_length.get());
-            segment.payload
-        }
-        Transport::Udp(datagram) => datagram.payload,
-        Transport::Fragment | Transport::Other(_) => &[],
-    };
-    assert!(Bytes::new(captured.len() as u64) <= packet.payload_length());
-    assert!(packet.payload_length() < packet.ip_length);
-    let has_ports = matches!(packet.transport, Transport::Tcp(_) | Transport::Udp(_));
-    assert_eq!(packet.sockets().is_some(), has_ports);
-}
+#[path = "../../../fuzz/checks/packet.rs"]
+mod check;
+use check::check;
 
 /// Random bytes that pass for a packet at first glance, so that chance gets past the first check.
 fn nearly_a_packet() -> impl Strategy<Value = Vec<u8>> {
