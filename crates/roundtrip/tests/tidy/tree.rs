@@ -1,0 +1,47 @@
+//! The tree as the tests see it: tracked places only, in order. Not a copy of git: `target` and hidden folders
+//! are passed over by name.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The root of the checkout.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a crate is two levels down").to_owned()
+}
+
+/// Every file below `folder` (relative to the root) with one of these endings, as paths relative to the root.
+pub(crate) fn files(folder: &str, endings: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    walk(&root().join(folder), &mut |path| {
+        let relative = path.strip_prefix(root()).expect("below the root").to_string_lossy().into_owned();
+        if endings.iter().any(|ending| relative.ends_with(ending)) {
+            found.push(relative);
+        }
+    });
+    found.sort();
+    found
+}
+
+/// The text of a file named relative to the root.
+pub(crate) fn text(relative: &str) -> String {
+    fs::read_to_string(root().join(relative)).unwrap_or_else(|error| panic!("{relative}: {error}"))
+}
+
+/// Fails with the complaints, one a line, unless there are none.
+pub(crate) fn expect_none(rule: &str, complaints: &[String]) {
+    assert!(complaints.is_empty(), "{rule}\n  {}\n", complaints.join("\n  "));
+}
+
+fn walk(folder: &Path, found: &mut dyn FnMut(&Path)) {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    for entry in entries {
+        let path = entry.expect("a readable entry").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let passed_over = name == "target" || name.starts_with('.') || name == "corpus" || name == "artifacts";
+        match (passed_over, path.is_dir()) {
+            (true, _) => {}
+            (false, true) => walk(&path, found),
+            (false, false) => found(&path),
+        }
+    }
+}
