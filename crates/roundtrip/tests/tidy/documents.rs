@@ -15,7 +15,8 @@ fn every_link_in_a_document_leads_somewhere() {
             let place = if path.is_empty() { Path::new(&document).to_owned() } else { folder.join(path) };
             if !tree::root().join(&place).exists() {
                 complaints.push(format!("{document}: {target}"));
-            } else if !anchor.is_empty() && !headings(&tree::text(&place.to_string_lossy())).contains(anchor) {
+            } else if !anchor.is_empty() && !headings(&tree::text(&place.to_string_lossy())).contains(anchor)
+            {
                 complaints.push(format!("{document}: no heading #{anchor} in {}", place.display()));
             }
         }

@@ -59,7 +59,8 @@ fn permitted() -> Imports {
         .map(|line| {
             let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
             let imports = cells.last().expect("a row has cells").split(',').map(str::trim);
-            let imports = imports.filter(|name| *name != "nothing of ours").map(|name| name.trim_matches('`'));
+            let imports =
+                imports.filter(|name| *name != "nothing of ours").map(|name| name.trim_matches('`'));
             (cells[0].trim_matches('`').to_owned(), imports.map(str::to_owned).collect())
         })
         .collect()
@@ -72,7 +73,8 @@ fn manifests() -> Imports {
         .iter()
         .map(|file| tree::text(file).parse().unwrap_or_else(|error| panic!("{file}: {error}")))
         .collect();
-    let name = |table: &toml::Table| table["package"]["name"].as_str().expect("a package has a name").to_owned();
+    let name =
+        |table: &toml::Table| table["package"]["name"].as_str().expect("a package has a name").to_owned();
     let ours: BTreeSet<String> = tables.iter().map(name).collect();
     let imports = |table: &toml::Table| -> BTreeSet<String> {
         ["dependencies", "dev-dependencies", "build-dependencies"]

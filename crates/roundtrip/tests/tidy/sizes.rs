@@ -33,5 +33,8 @@ fn the_list_of_longer_files_is_no_longer_than_it_must_be() {
 }
 
 fn lengths() -> BTreeMap<String, usize> {
-    tree::files("", &[".rs", ".sh"]).into_iter().map(|file| (file.clone(), tree::text(&file).lines().count())).collect()
+    tree::files("", &[".rs", ".sh"])
+        .into_iter()
+        .map(|file| (file.clone(), tree::text(&file).lines().count()))
+        .collect()
 }

@@ -37,7 +37,8 @@ fn walk(folder: &Path, found: &mut dyn FnMut(&Path)) {
     for entry in entries {
         let path = entry.expect("a readable entry").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let passed_over = name == "target" || name.starts_with('.') || name == "corpus" || name == "artifacts";
+        let passed_over =
+            name == "target" || name.starts_with('.') || name == "corpus" || name == "artifacts";
         match (passed_over, path.is_dir()) {
             (true, _) => {}
             (false, true) => walk(&path, found),
