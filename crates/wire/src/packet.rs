@@ -21,8 +21,8 @@ pub use option::{SackBlocks, TcpOption, TcpOptions};
 pub use tcp::{Flags, TcpSegment};
 pub use udp::UdpDatagram;
 
+use core::net::{IpAddr, SocketAddr};
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
 
 use etherparse::{LaxIpPayloadSlice, LaxIpSlice, ip_number};
 

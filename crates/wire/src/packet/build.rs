@@ -1,8 +1,8 @@
 //! Whole IP packets from their parts, with lengths and checksums filled in: for captures of simulated traffic,
 //! for probes, for tests. Not a stack: what the numbers should be is the caller's affair.
 
+use core::net::{IpAddr, SocketAddr};
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
 
 use etherparse::{IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader, UdpHeader, ip_number};
 
