@@ -22,9 +22,10 @@ pub(crate) fn files(folder: &str, endings: &[&str]) -> Vec<String> {
     found
 }
 
-/// The text of a file named relative to the root.
+/// The text of a file named relative to the root; what is no text in it (some inputs of tests are not) is marked.
 pub(crate) fn text(relative: &str) -> String {
-    fs::read_to_string(root().join(relative)).unwrap_or_else(|error| panic!("{relative}: {error}"))
+    let bytes = fs::read(root().join(relative)).unwrap_or_else(|error| panic!("{relative}: {error}"));
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Fails with the complaints, one a line, unless there are none.
