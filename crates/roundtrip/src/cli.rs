@@ -8,6 +8,7 @@ pub mod flags;
 pub mod misuse;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -40,6 +41,11 @@ pub enum Verb {
     /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet and ethernet, predicted and
     /// measured. Takes under two minutes.
     Compare(Compare),
+    /// The papers' tables and figures beside ours, with a verdict for each number
+    ///
+    /// With no keys: all of them. The exit status is 1 when a verdict is worse than the one on record. Figures are
+    /// written as SVG files.
+    Reproduce(Reproduce),
     /// The names of networks, pages, protocols and stacks, with their sources
     List(List),
     /// Completions for a shell
@@ -77,6 +83,20 @@ pub struct Compare {
     pub runs: Option<String>,
     #[command(flatten)]
     pub output: OutputFlags,
+}
+
+/// `roundtrip reproduce`
+#[derive(Debug, Args)]
+pub struct Reproduce {
+    /// A table or a figure, as PAPER/TABLE, or a paper for all of its
+    #[arg(value_name = "KEY")]
+    pub keys: Vec<String>,
+    /// Where to write figures
+    #[arg(long, value_name = "DIR", default_value = "figures")]
+    pub figures: PathBuf,
+    /// How to print it
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: flags::Format,
 }
 
 /// `roundtrip list`

@@ -11,6 +11,8 @@
 //! | [`engine`] | the engines, called |
 //! | [`show`] | results in the format that was asked for |
 //! | [`output`] | tables, JSON, CSV |
+//! | [`reproduce`] | the papers' tables and figures beside ours |
+//! | [`plot`] | pictures as SVG |
 //! | [`report`] | a page to show to somebody else |
 //! | [`file`], [`terminal`] | where output goes |
 //! | [`failure`] | why there is none, and the exit status |
@@ -24,7 +26,9 @@ mod failure;
 mod file;
 mod folder;
 mod output;
+mod plot;
 mod report;
+mod reproduce;
 mod show;
 mod terminal;
 mod verb;
@@ -46,6 +50,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     match &cli.verb {
         Verb::Predict(predict) => verb::predict::run(predict)?,
         Verb::Compare(compare) => verb::compare::run(compare)?,
+        Verb::Reproduce(reproduce) => return verb::reproduce::run(reproduce),
         Verb::List(list) => verb::list::run(list)?,
         Verb::Completions { shell } => verb::manual::completions(*shell)?,
         Verb::Man { verb } => verb::manual::man(verb.as_deref())?,

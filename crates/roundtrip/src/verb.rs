@@ -4,3 +4,4 @@ pub mod compare;
 pub mod list;
 pub mod manual;
 pub mod predict;
+pub mod reproduce;

@@ -21,6 +21,7 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
         None => &PROGRAM,
         Some("predict") => &PREDICT,
         Some("compare") => &COMPARE,
+        Some("reproduce") => &REPRODUCE,
         Some("list") => &LIST,
         Some("completions") => &COMPLETIONS,
         Some("man") => &MAN,
@@ -77,6 +78,13 @@ const COMPARE: [Example; 4] = [
     example("roundtrip compare --network modem --page small-page", "one network, one page"),
     example("roundtrip compare --report compare.html", "and a page to show to others"),
     example("roundtrip compare --engine model", "without touching the kernel"),
+];
+
+const REPRODUCE: [Example; 4] = [
+    example("roundtrip reproduce", "everything, figures included"),
+    example("roundtrip reproduce heidemann-model/table-6", "one table"),
+    example("roundtrip reproduce heidemann-model --format json", "a paper's, for a program to read"),
+    example("roundtrip reproduce heidemann-model/figure-4 --figures plots", "one figure, written to plots/"),
 ];
 
 const LIST: [Example; 2] = [

@@ -1,0 +1,24 @@
+//! Pictures as SVG: contour maps and surfaces, for print and for the screen.
+//!
+//! In flow values on a grid and what to call them; out flows one self-contained SVG file. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`svg`] | shapes and text to SVG |
+//! | [`scale`] | values to places on an axis, and where its ticks are |
+//! | [`field`] | values on a grid, and their contours by marching squares |
+//! | [`palette`] | colours that everybody can tell apart |
+//! | [`contour_map`] | a field from above, with lines, names and a key |
+//! | [`label`] | where on a contour its number stands |
+//! | [`surface`] | a field in perspective |
+//!
+//! What it is not: it knows no network and no formula; what is drawn is the caller's. The same values give the same
+//! bytes.
+
+pub mod contour_map;
+pub mod field;
+pub mod label;
+pub mod palette;
+pub mod scale;
+pub mod surface;
+pub mod svg;

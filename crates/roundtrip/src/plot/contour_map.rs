@@ -1,0 +1,243 @@
+//! A field from above: bands of colour, contours with their numbers, named places, a key.
+//!
+//! Not the values: those come as a [`Field`] whose coordinates are the decimal logarithms of the axes' values, so
+//! that a grid can be even by ratio whatever the axes are.
+
+use super::field::{Contour, Field};
+use super::label::Labels;
+use super::palette;
+use super::scale::Scale;
+use super::svg::{Anchor, Font, Point, Stroke, Svg};
+
+/// Everything on the map. Labels keep clear of marks and of each other.
+pub struct ContourMap<'a> {
+    /// What it shows.
+    pub title: &'a str,
+    /// For what, a line each.
+    pub subtitle: [&'a str; 2],
+    /// From left to right.
+    pub x: Axis<'a>,
+    /// From below to above.
+    pub y: Axis<'a>,
+    /// What is drawn; coordinates are decimal logarithms.
+    pub field: &'a Field,
+    /// What the field's value is, over the colours' key.
+    pub value: &'a str,
+    /// Ascending.
+    pub levels: Vec<Level<'a>>,
+    /// Named places.
+    pub marks: Vec<Mark<'a>>,
+    /// What each kind of line means.
+    pub key: Vec<(Stroke<'a>, &'a str)>,
+    /// Where labels would like to stand: from and to, in axes' values.
+    pub guide: (Point, Point),
+    /// Where it comes from.
+    pub source: &'a str,
+}
+
+/// One side of a map.
+pub struct Axis<'a> {
+    /// What is along it, with its unit.
+    pub title: &'a str,
+    /// How its values lie.
+    pub scale: Scale,
+    /// Numbers beside it.
+    pub ticks: Vec<f64>,
+}
+
+/// A contour to draw.
+pub struct Level<'a> {
+    /// The value on it.
+    pub value: f64,
+    /// How.
+    pub stroke: Stroke<'a>,
+    /// Its number, where it has room.
+    pub label: Option<String>,
+}
+
+/// A named place.
+pub struct Mark<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Where, in the axes' values.
+    pub at: Point,
+    /// Where its name stands from it, in pixels, and by which end.
+    pub offset: Point,
+    /// See `offset`.
+    pub anchor: Anchor,
+}
+
+const SIZE: (f64, f64) = (960.0, 700.0);
+/// Of the map itself.
+const LEFT: f64 = 84.0;
+const TOP: f64 = 104.0;
+const RIGHT: f64 = SIZE.0 - 128.0;
+const BOTTOM: f64 = SIZE.1 - 120.0;
+
+impl ContourMap<'_> {
+    /// The picture.
+    pub fn draw(&self) -> String {
+        let mut svg = Svg::new(SIZE.0, SIZE.1);
+        svg.within((LEFT, TOP), (RIGHT - LEFT, BOTTOM - TOP), |svg| {
+            self.bands(svg);
+            self.grid(svg);
+            self.contours(svg);
+        });
+        self.marks(&mut svg);
+        self.frame(&mut svg);
+        self.colour_key(&mut svg);
+        self.words(&mut svg);
+        let description = format!("{} {}", self.subtitle[0], self.subtitle[1]);
+        svg.finish(self.title, &description)
+    }
+
+    /// The place of a pair of axes' values.
+    fn point(&self, (x, y): Point) -> Point {
+        let x = LEFT + self.x.scale.place(x) * (RIGHT - LEFT);
+        let y = BOTTOM - self.y.scale.place(y) * (BOTTOM - TOP);
+        (x, y)
+    }
+
+    fn line(&self, contour: &Contour) -> Vec<Point> {
+        let value = |exponent: f64| 10_f64.powf(exponent);
+        contour.points.iter().map(|(x, y)| self.point((value(*x), value(*y)))).collect()
+    }
+
+    fn colour(&self, band: usize) -> String {
+        palette::sequential(band as f64 / self.levels.len().max(1) as f64, WHITE)
+    }
+
+    fn bands(&self, svg: &mut Svg) {
+        svg.rectangle((LEFT, TOP), (RIGHT - LEFT, BOTTOM - TOP), &self.colour(0));
+        for (index, level) in self.levels.iter().enumerate() {
+            let outlines: Vec<_> =
+                self.field.at_least(level.value).iter().map(|contour| self.line(contour)).collect();
+            svg.area(&outlines, &self.colour(index + 1));
+        }
+    }
+
+    fn grid(&self, svg: &mut Svg) {
+        let stroke = Stroke { colour: "#ffffff", width: 0.8, dashes: "" };
+        for tick in &self.x.ticks {
+            let (x, _) = self.point((*tick, self.y.scale.from));
+            svg.line(&[(x, TOP), (x, BOTTOM)], stroke);
+        }
+        for tick in &self.y.ticks {
+            let (_, y) = self.point((self.x.scale.from, *tick));
+            svg.line(&[(LEFT, y), (RIGHT, y)], stroke);
+        }
+    }
+
+    fn contours(&self, svg: &mut Svg) {
+        let mut labels = Labels::near((self.point(self.guide.0), self.point(self.guide.1)));
+        for mark in &self.marks {
+            labels.keep_clear(self.point(mark.at));
+            self.letters(mark).for_each(|letter| labels.keep_clear(letter));
+        }
+        let mut written = Vec::new();
+        for level in &self.levels {
+            for line in self.field.contours(level.value).iter().map(|contour| self.line(contour)) {
+                svg.line(&line, level.stroke);
+                let place = level.label.as_ref().and_then(|_| labels.place(&line));
+                written.extend(level.label.as_ref().zip(place));
+            }
+        }
+        for (label, place) in written {
+            let font = Font::new(12.0, palette::INK, Anchor::Middle);
+            // The baseline is below the middle of the digits.
+            let (sine, cosine) = place.turned.to_radians().sin_cos();
+            let at = (place.at.0 - sine * 4.0, place.at.1 + cosine * 4.0);
+            svg.text(at, label, Font { turned: place.turned, halo: true, ..font });
+        }
+    }
+
+    /// Points along a mark's name.
+    fn letters(&self, mark: &Mark<'_>) -> impl Iterator<Item = Point> {
+        let (x, y) = self.point(mark.at);
+        let count = mark.name.chars().count();
+        let start = match mark.anchor {
+            Anchor::Start => 0.0,
+            Anchor::Middle => -(count as f64) / 2.0,
+            Anchor::End => -(count as f64),
+        };
+        let (left, middle) = (x + mark.offset.0 + start * LETTER, y + mark.offset.1 - 4.5);
+        (0..=count).map(move |letter| (left + letter as f64 * LETTER, middle))
+    }
+
+    fn marks(&self, svg: &mut Svg) {
+        for mark in &self.marks {
+            let (x, y) = self.point(mark.at);
+            svg.dot((x, y), 4.2, palette::ACCENT, Stroke::solid("#ffffff", 1.4));
+            let font = Font::new(13.0, palette::INK, mark.anchor);
+            svg.text(
+                (x + mark.offset.0, y + mark.offset.1),
+                mark.name,
+                Font { bold: true, halo: true, ..font },
+            );
+        }
+    }
+
+    fn frame(&self, svg: &mut Svg) {
+        let ink = Stroke::solid(palette::INK, 1.2);
+        let corners = [(LEFT, TOP), (RIGHT, TOP), (RIGHT, BOTTOM), (LEFT, BOTTOM), (LEFT, TOP)];
+        svg.line(&corners, ink);
+        for tick in &self.x.ticks {
+            let (x, _) = self.point((*tick, self.y.scale.from));
+            svg.line(&[(x, BOTTOM), (x, BOTTOM + 6.0)], ink);
+            svg.text((x, BOTTOM + 22.0), &tick.to_string(), Font::new(13.0, palette::INK, Anchor::Middle));
+        }
+        for tick in self.x.scale.minor_ticks() {
+            let (x, _) = self.point((tick, self.y.scale.from));
+            svg.line(&[(x, BOTTOM), (x, BOTTOM + 3.0)], ink);
+        }
+        for tick in &self.y.ticks {
+            let (_, y) = self.point((self.x.scale.from, *tick));
+            svg.line(&[(LEFT - 6.0, y), (LEFT, y)], ink);
+            svg.text((LEFT - 10.0, y + 4.5), &tick.to_string(), Font::new(13.0, palette::INK, Anchor::End));
+        }
+        let title = Font::new(15.0, palette::INK, Anchor::Middle);
+        svg.text((f64::midpoint(LEFT, RIGHT), BOTTOM + 46.0), self.x.title, title);
+        let place = (LEFT - 56.0, f64::midpoint(TOP, BOTTOM));
+        svg.text(place, self.y.title, Font { turned: -90.0, ..title });
+    }
+
+    /// A bar of the bands' colours with the numbers of the levels that have one.
+    fn colour_key(&self, svg: &mut Svg) {
+        let (left, width) = (RIGHT + 30.0, 18.0);
+        let height = (BOTTOM - TOP) / (self.levels.len() + 1) as f64;
+        let top = |band: usize| BOTTOM - (band + 1) as f64 * height;
+        for band in 0..=self.levels.len() {
+            // A hair taller, so that no seam shows.
+            svg.rectangle((left, top(band)), (width, height + 0.3), &self.colour(band));
+        }
+        for (index, level) in self.levels.iter().enumerate() {
+            let y = top(index);
+            svg.line(&[(left, y), (left + width, y)], level.stroke);
+            if let Some(label) = &level.label {
+                svg.text((left + width + 7.0, y + 4.5), label, Font::new(12.0, palette::INK, Anchor::Start));
+            }
+        }
+        svg.text((left, TOP - 12.0), self.value, Font::new(12.0, palette::GREY, Anchor::Start));
+    }
+
+    fn words(&self, svg: &mut Svg) {
+        let title = Font::new(21.0, palette::INK, Anchor::Start);
+        svg.text((LEFT, 38.0), self.title, Font { bold: true, ..title });
+        let grey = Font::new(13.5, palette::GREY, Anchor::Start);
+        svg.text((LEFT, 62.0), self.subtitle[0], grey);
+        svg.text((LEFT, 81.0), self.subtitle[1], grey);
+        let mut x = LEFT;
+        for (stroke, meaning) in &self.key {
+            let y = BOTTOM + 77.0;
+            svg.line(&[(x, y), (x + 40.0, y)], *stroke);
+            svg.text((x + 48.0, y + 4.5), meaning, Font::new(13.0, palette::INK, Anchor::Start));
+            x += 48.0 + meaning.chars().count() as f64 * LETTER + 24.0;
+        }
+        svg.text((LEFT, SIZE.1 - 16.0), self.source, Font::new(12.0, palette::GREY, Anchor::Start));
+    }
+}
+
+/// How much of the bands' colours is white: what is written on them must stay legible.
+const WHITE: f64 = 0.45;
+/// How wide a letter of a name is, about.
+const LETTER: f64 = 7.2;

@@ -1,0 +1,111 @@
+//! Where on a contour its number stands: near a guide line, away from everything else, along the contour.
+//!
+//! Not a general map-maker: labels are placed one after the other and never moved again.
+
+use super::svg::Point;
+
+/// Places on a picture that are taken, and where labels would like to be.
+#[derive(Clone, Debug)]
+pub struct Labels {
+    guide: (Point, Point),
+    taken: Vec<Point>,
+}
+
+/// Where a label stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    /// Its middle.
+    pub at: Point,
+    /// Degrees by which it is turned, so that it is never upside down.
+    pub turned: f64,
+}
+
+/// Labels and marks keep so far apart, in pixels.
+const APART: f64 = 26.0;
+/// A label follows its contour as it runs this many pixels to both sides.
+const REACH: f64 = 14.0;
+
+impl Labels {
+    /// With a guide line from one point to another.
+    pub fn near(guide: (Point, Point)) -> Self {
+        Self { guide, taken: Vec::new() }
+    }
+
+    /// Keeps labels away from a place.
+    pub fn keep_clear(&mut self, at: Point) {
+        self.taken.push(at);
+    }
+
+    /// A place on the line for a label, which is then taken; `None` if there is no room.
+    pub fn place(&mut self, line: &[Point]) -> Option<Place> {
+        let free = |at: &Point| self.taken.iter().all(|taken| distance(*taken, *at) >= APART);
+        let candidates = (0..line.len()).filter_map(|index| Some((along(line, index)?, line[index])));
+        let (turned, at) = candidates
+            .filter(|(_, at)| free(at))
+            .min_by(|(_, one), (_, other)| self.off_guide(*one).total_cmp(&self.off_guide(*other)))?;
+        self.taken.push(at);
+        Some(Place { at, turned })
+    }
+
+    /// How far a point is from the guide line.
+    fn off_guide(&self, at: Point) -> f64 {
+        let (from, to) = self.guide;
+        let (along_x, along_y) = (to.0 - from.0, to.1 - from.1);
+        let length = along_x.hypot(along_y).max(1e-9);
+        let part = ((at.0 - from.0) * along_x + (at.1 - from.1) * along_y) / (length * length);
+        let part = part.clamp(0.0, 1.0);
+        distance(at, (from.0 + part * along_x, from.1 + part * along_y))
+    }
+}
+
+/// The direction of a line at one of its points, in degrees from -90 to 90; `None` too near its ends.
+fn along(line: &[Point], index: usize) -> Option<f64> {
+    let here = line[index];
+    let far = |at: &&Point| distance(**at, here) >= REACH;
+    let before = line[..index].iter().rev().find(far)?;
+    let after = line[index..].iter().find(far)?;
+    let degrees = (after.1 - before.1).atan2(after.0 - before.0).to_degrees();
+    Some(if degrees > 90.0 {
+        degrees - 180.0
+    } else if degrees < -90.0 {
+        degrees + 180.0
+    } else {
+        degrees
+    })
+}
+
+fn distance(one: Point, other: Point) -> f64 {
+    (one.0 - other.0).hypot(one.1 - other.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level_line(y: f64) -> Vec<Point> {
+        (0..100).map(|index| (f64::from(index) * 5.0, y)).collect()
+    }
+
+    #[test]
+    fn a_label_stands_on_its_line_next_to_the_guide() {
+        let mut labels = Labels::near(((250.0, 0.0), (250.0, 300.0)));
+        let place = labels.place(&level_line(100.0)).unwrap();
+        assert_eq!(place, Place { at: (250.0, 100.0), turned: 0.0 });
+    }
+
+    #[test]
+    fn labels_keep_apart_and_stay_away_where_there_is_no_room() {
+        let mut labels = Labels::near(((250.0, 0.0), (250.0, 300.0)));
+        let first = labels.place(&level_line(100.0)).unwrap();
+        let second = labels.place(&level_line(104.0)).unwrap();
+        assert!(distance(first.at, second.at) >= APART);
+        assert_eq!(labels.place(&[(0.0, 0.0), (5.0, 0.0)]), None);
+    }
+
+    #[test]
+    fn no_label_is_upside_down() {
+        let line: Vec<Point> = (0..50).map(|index| (-f64::from(index) * 5.0, f64::from(index))).collect();
+        let place = Labels::near(((-100.0, 0.0), (-100.0, 1.0))).place(&line).unwrap();
+        assert!((-90.0..=90.0).contains(&place.turned));
+    }
+}

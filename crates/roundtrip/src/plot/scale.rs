@@ -1,0 +1,116 @@
+//! Values to places on an axis, and where its ticks are.
+//!
+//! Not an axis drawn: a map or a surface does that.
+
+/// A stretch of values and how it is laid out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    /// The first value; above zero on a logarithmic scale.
+    pub from: f64,
+    /// The last, above the first.
+    pub to: f64,
+    /// How values between them are spaced.
+    pub kind: Kind,
+}
+
+/// How values are spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Evenly.
+    Linear,
+    /// By ratio.
+    Logarithmic,
+}
+
+impl Scale {
+    /// Even spacing.
+    pub const fn linear(from: f64, to: f64) -> Self {
+        Self { from, to, kind: Kind::Linear }
+    }
+
+    /// Spacing by ratio.
+    pub const fn logarithmic(from: f64, to: f64) -> Self {
+        Self { from, to, kind: Kind::Logarithmic }
+    }
+
+    /// 0 at the first value, 1 at the last.
+    pub fn place(&self, value: f64) -> f64 {
+        match self.kind {
+            Kind::Linear => (value - self.from) / (self.to - self.from),
+            Kind::Logarithmic => (value / self.from).ln() / (self.to / self.from).ln(),
+        }
+    }
+
+    /// The value at a place between 0 and 1.
+    pub fn value(&self, place: f64) -> f64 {
+        match self.kind {
+            Kind::Linear => self.from + place * (self.to - self.from),
+            Kind::Logarithmic => self.from * (self.to / self.from).powf(place),
+        }
+    }
+
+    /// Ticks with a number: `step` apart on a linear scale, at the powers of ten on a logarithmic one.
+    pub fn ticks(&self, step: f64) -> Vec<f64> {
+        match self.kind {
+            Kind::Linear => multiples(self.from, self.to, step),
+            Kind::Logarithmic => decades(self.from, self.to).filter(|tick| self.holds(*tick)).collect(),
+        }
+    }
+
+    /// Ticks without a number: 2 to 9 times the powers of ten; none on a linear scale.
+    pub fn minor_ticks(&self) -> Vec<f64> {
+        match self.kind {
+            Kind::Linear => Vec::new(),
+            Kind::Logarithmic => decades(self.from, self.to)
+                .flat_map(|decade| (2..10).map(move |times| decade * f64::from(times)))
+                .filter(|tick| self.holds(*tick))
+                .collect(),
+        }
+    }
+
+    /// A little more than both ends, for what rounding does to ticks at them.
+    fn holds(&self, value: f64) -> bool {
+        (-1e-9..=1.0 + 1e-9).contains(&self.place(value))
+    }
+}
+
+/// Whole multiples of `step` from `from` to `to`, which must not be many.
+pub fn multiples(from: f64, to: f64, step: f64) -> Vec<f64> {
+    let first = (from / step - 1e-9).ceil();
+    let count = ((to / step + 1e-9).floor() - first).max(-1.0);
+    // A picture has few ticks and few contours: the count is small.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let count = (count + 1.0) as usize;
+    (0..count).map(|index| (first + index as f64) * step).collect()
+}
+
+/// The powers of ten from the one at or below `from` to the one at or below `to`.
+fn decades(from: f64, to: f64) -> impl Iterator<Item = f64> {
+    multiples((from.log10() + 1e-9).floor(), (to.log10() + 1e-9).floor(), 1.0)
+        .into_iter()
+        .map(|exponent| 10_f64.powf(exponent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_and_values_are_each_others_inverse() {
+        for scale in [Scale::linear(0.0, 500.0), Scale::logarithmic(0.01, 100.0)] {
+            for place in [0.0, 0.25, 1.0] {
+                assert!((scale.place(scale.value(place)) - place).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn ticks_are_round_numbers_within_the_scale() {
+        assert_eq!(Scale::linear(0.0, 300.0).ticks(100.0), [0.0, 100.0, 200.0, 300.0]);
+        assert_eq!(Scale::logarithmic(0.02, 100.0).ticks(1.0).len(), 4);
+        let minor = Scale::logarithmic(0.02, 0.1).minor_ticks();
+        assert_eq!(minor.len(), 8);
+        assert_eq!(multiples(1.25, 3.1, 0.5), [1.5, 2.0, 2.5, 3.0]);
+        assert_eq!(multiples(2.0, 1.0, 0.5), [] as [f64; 0]);
+    }
+}

@@ -1,0 +1,206 @@
+//! Shapes and text to SVG, as plain as the format allows: no scripts, no fonts of its own, two decimals.
+//!
+//! Not a drawing model: what is written first lies below.
+
+use std::fmt::Write;
+
+/// A place on the picture, in pixels from the top left.
+pub type Point = (f64, f64);
+
+/// A picture being drawn.
+pub struct Svg {
+    width: f64,
+    height: f64,
+    clips: usize,
+    body: String,
+}
+
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Stroke<'a> {
+    /// `#rrggbb`.
+    pub colour: &'a str,
+    /// In pixels.
+    pub width: f64,
+    /// Lengths of dashes and gaps; empty for an unbroken line.
+    pub dashes: &'a str,
+}
+
+impl<'a> Stroke<'a> {
+    /// An unbroken line.
+    pub const fn solid(colour: &'a str, width: f64) -> Self {
+        Self { colour, width, dashes: "" }
+    }
+}
+
+/// How text is set.
+#[derive(Clone, Copy, Debug)]
+pub struct Font<'a> {
+    /// In pixels.
+    pub size: f64,
+    /// `#rrggbb`.
+    pub colour: &'a str,
+    /// Where the text has its given place.
+    pub anchor: Anchor,
+    /// Heavier than the rest.
+    pub bold: bool,
+    /// Turned by so many degrees, clockwise, about its place.
+    pub turned: f64,
+    /// On a halo of white, so that it can be read over lines.
+    pub halo: bool,
+}
+
+/// Which part of a text is at its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    /// Its beginning.
+    Start,
+    /// Its middle.
+    Middle,
+    /// Its end.
+    End,
+}
+
+impl<'a> Font<'a> {
+    /// Plain text of one size.
+    pub const fn new(size: f64, colour: &'a str, anchor: Anchor) -> Self {
+        Self { size, colour, anchor, bold: false, turned: 0.0, halo: false }
+    }
+}
+
+impl Svg {
+    /// An empty picture on white.
+    pub fn new(width: f64, height: f64) -> Self {
+        let mut svg = Self { width, height, clips: 0, body: String::new() };
+        svg.rectangle((0.0, 0.0), (width, height), "#ffffff");
+        svg
+    }
+
+    /// A filled rectangle from its top left corner.
+    pub fn rectangle(&mut self, (x, y): Point, (width, height): (f64, f64), fill: &str) {
+        self.put(format_args!(
+            r#"<rect x="{x:.2}" y="{y:.2}" width="{width:.2}" height="{height:.2}" fill="{fill}"/>"#
+        ));
+    }
+
+    /// Draws what `draw` draws, but nothing of it outside a rectangle.
+    pub fn within(&mut self, (x, y): Point, (width, height): (f64, f64), draw: impl FnOnce(&mut Self)) {
+        self.clips += 1;
+        let name = format!("clip{}", self.clips);
+        self.put(format_args!(
+            r#"<clipPath id="{name}"><rect x="{x:.2}" y="{y:.2}" width="{width:.2}" height="{height:.2}"/></clipPath>"#
+        ));
+        self.put(format_args!(r#"<g clip-path="url(#{name})">"#));
+        draw(self);
+        self.put(format_args!("</g>"));
+    }
+
+    /// A line through points; nothing for fewer than two.
+    pub fn line(&mut self, points: &[Point], stroke: Stroke<'_>) {
+        if points.len() < 2 {
+            return;
+        }
+        let stroke = attributes(stroke);
+        self.put(format_args!(r#"<path d="{}" fill="none" {stroke}/>"#, outline(points, false)));
+    }
+
+    /// Closed outlines filled together: what lies within two of them is a hole.
+    pub fn area(&mut self, outlines: &[Vec<Point>], fill: &str) {
+        if outlines.is_empty() {
+            return;
+        }
+        let path: String = outlines.iter().map(|points| outline(points, true)).collect();
+        self.put(format_args!(r#"<path d="{path}" fill="{fill}" fill-rule="evenodd"/>"#));
+    }
+
+    /// A filled polygon with an outline.
+    pub fn polygon(&mut self, points: &[Point], fill: &str, stroke: Stroke<'_>) {
+        let stroke = attributes(stroke);
+        self.put(format_args!(r#"<path d="{}" fill="{fill}" {stroke}/>"#, outline(points, true)));
+    }
+
+    /// A dot.
+    pub fn dot(&mut self, (x, y): Point, radius: f64, fill: &str, stroke: Stroke<'_>) {
+        let stroke = attributes(stroke);
+        self.put(format_args!(r#"<circle cx="{x:.2}" cy="{y:.2}" r="{radius:.2}" fill="{fill}" {stroke}/>"#));
+    }
+
+    /// One line of text, its baseline at the place.
+    pub fn text(&mut self, (x, y): Point, text: &str, font: Font<'_>) {
+        let Font { size, colour, anchor, bold, turned, halo } = font;
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let weight = if bold { r#" font-weight="600""# } else { "" };
+        let turn = if turned == 0.0 {
+            String::new()
+        } else {
+            format!(r#" transform="rotate({turned:.1} {x:.2} {y:.2})""#)
+        };
+        let halo = if halo {
+            r##" stroke="#ffffff" stroke-width="3.5" stroke-linejoin="round" paint-order="stroke""##
+        } else {
+            ""
+        };
+        let text = escaped(text);
+        self.put(format_args!(
+            r#"<text x="{x:.2}" y="{y:.2}" font-size="{size}" fill="{colour}" text-anchor="{anchor}"{weight}{turn}{halo}>{text}</text>"#
+        ));
+    }
+
+    /// The file. `title` and `description` are for those who cannot see it.
+    pub fn finish(self, title: &str, description: &str) -> String {
+        let Self { width, height, clips: _, body } = self;
+        let (title, description) = (escaped(title), escaped(description));
+        format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif" role="img">
+<title>{title}</title>
+<desc>{description}</desc>
+{body}</svg>
+"#
+        )
+    }
+
+    fn put(&mut self, element: std::fmt::Arguments<'_>) {
+        writeln!(self.body, "{element}").expect("text grows without fail");
+    }
+}
+
+fn attributes(stroke: Stroke<'_>) -> String {
+    let Stroke { colour, width, dashes } = stroke;
+    let dashes = if dashes.is_empty() { String::new() } else { format!(r#" stroke-dasharray="{dashes}""#) };
+    format!(r#"stroke="{colour}" stroke-width="{width}" stroke-linejoin="round"{dashes}"#)
+}
+
+fn outline(points: &[Point], closed: bool) -> String {
+    let mut path = String::new();
+    for (index, (x, y)) in points.iter().enumerate() {
+        let letter = if index == 0 { 'M' } else { 'L' };
+        write!(path, "{letter}{x:.2} {y:.2}").expect("text grows without fail");
+    }
+    if closed {
+        path.push('Z');
+    }
+    path
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_is_one_element_and_text_in_it_is_escaped() {
+        let mut svg = Svg::new(10.0, 20.0);
+        svg.text((1.0, 2.0), "a < b & c", Font::new(12.0, "#000000", Anchor::Start));
+        svg.line(&[(0.0, 0.0), (1.0, 1.0)], Stroke::solid("#000000", 1.0));
+        let text = svg.finish("t", "d");
+        assert!(text.starts_with("<svg ") && text.ends_with("</svg>\n"));
+        assert!(text.contains("a &lt; b &amp; c") && text.contains("M0.00 0.00L1.00 1.00"));
+    }
+}

@@ -1,0 +1,199 @@
+//! Each published table and figure beside ours, with a verdict.
+//!
+//! What a paper prints, under which scenario, and what counts as agreement is data in the project's papers folder;
+//! how ours is computed is code, one module a paper. In flow keys (`paper/table-or-figure`), out flows a [`Report`].
+//! Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`published`] | what a paper prints, as it is written down |
+//! | [`digits`] | numbers rounded as a paper prints them |
+//! | [`verdict`] | the five words, and how a cell gets one |
+//! | [`catalogue`] | every key: its data, what computes ours, what draws it |
+//! | [`heidemann`] | ours for the model paper |
+//! | [`figures`] | its figures as pictures |
+//! | [`measured`] | what the kernel measures for a table, once per scenario |
+//! | [`side_by_side`] | both, in the paper's own layout, for people |
+//!
+//! What it is not: it tunes nothing. A number that does not come out is explained in the data or differs.
+
+pub mod catalogue;
+pub mod digits;
+pub mod figures;
+pub mod heidemann;
+pub mod measured;
+pub mod published;
+pub mod side_by_side;
+pub mod verdict;
+
+use std::fmt;
+
+use scenario::names::Unknown;
+use serde::Serialize;
+
+use catalogue::Entry;
+use measured::{Measure, Measured};
+use published::{Cell, Table};
+use verdict::{Judgement, Verdict};
+
+/// What to reproduce, and with what.
+#[derive(Default)]
+pub struct Options<'a> {
+    /// Keys, or the name of a paper for all of its; none for every key there is.
+    pub keys: Vec<String>,
+    /// What measures, where tables have measured cells; without it they are not testable here.
+    pub measure: Option<&'a mut Measure<'a>>,
+}
+
+/// Both sides of every table that was asked for.
+#[derive(Debug)]
+pub struct Report {
+    /// In the order of the catalogue.
+    pub tables: Vec<Reproduced>,
+}
+
+/// One table with ours beside it.
+#[derive(Debug)]
+pub struct Reproduced {
+    /// `heidemann-model/table-6`.
+    pub key: &'static str,
+    /// What the paper prints.
+    pub table: Table,
+    /// One for each printed cell, row by row.
+    pub judgements: Vec<Judged>,
+}
+
+/// One cell, judged.
+#[derive(Debug)]
+pub struct Judged {
+    /// Which.
+    pub cell: Cell,
+    /// What came of it.
+    pub judgement: Judgement,
+}
+
+/// A row of the JSON and of the CSV.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VerdictRow {
+    /// The table or figure.
+    pub key: &'static str,
+    /// The cell: the row's labels and the column's name.
+    pub cell: String,
+    /// What the paper prints.
+    pub published: f64,
+    /// What we have, in full precision; null where there is nothing to test it with here.
+    pub ours: Option<f64>,
+    /// Of both.
+    pub unit: String,
+    /// One of five words.
+    pub verdict: Verdict,
+    /// What there is to say; null where there is nothing.
+    pub note: Option<String>,
+}
+
+/// Why there is no report.
+#[derive(Debug, PartialEq)]
+pub enum Error {
+    /// No such table, figure or paper.
+    UnknownKey(Unknown),
+    /// What measures could not.
+    Measure {
+        /// The table that needed it.
+        key: &'static str,
+        /// What it said.
+        sentence: String,
+    },
+}
+
+/// Regenerates what the keys name and judges every printed cell.
+///
+/// # Errors
+/// [`Error`] for a key that there is not, and when a measurement that was asked for fails.
+pub fn run(options: Options<'_>) -> Result<Report, Error> {
+    let Options { keys, measure } = options;
+    let mut measured = Measured::new(measure);
+    let entries = catalogue::select(&keys).map_err(Error::UnknownKey)?;
+    let tables =
+        entries.into_iter().map(|entry| reproduce(entry, &mut measured)).collect::<Result<_, _>>()?;
+    Ok(Report { tables })
+}
+
+fn reproduce(entry: &Entry, measured: &mut Measured<'_>) -> Result<Reproduced, Error> {
+    let key = entry.key;
+    let table = entry.table();
+    let mut judgements = Vec::new();
+    for cell in table.cells() {
+        let ours = (entry.ours)(&cell, measured).map_err(|sentence| Error::Measure { key, sentence })?;
+        let judgement = verdict::judge(&table, &cell, ours);
+        judgements.push(Judged { cell, judgement });
+    }
+    Ok(Reproduced { key, table, judgements })
+}
+
+impl Report {
+    /// For programs.
+    pub fn rows(&self) -> Vec<VerdictRow> {
+        self.tables.iter().flat_map(Reproduced::rows).collect()
+    }
+
+    /// Cells whose verdict is worse than the one recorded in the data.
+    pub fn worsened(&self) -> impl Iterator<Item = (&'static str, &Judged)> {
+        self.tables.iter().flat_map(|table| {
+            let worse = table.judgements.iter().filter(|judged| judged.judgement.worsened());
+            worse.map(|judged| (table.key, judged))
+        })
+    }
+}
+
+impl Reproduced {
+    fn rows(&self) -> impl Iterator<Item = VerdictRow> {
+        self.judgements.iter().map(|Judged { cell, judgement }| VerdictRow {
+            key: self.key,
+            cell: cell.name(),
+            published: cell.published,
+            ours: judgement.ours,
+            unit: cell.column.unit.clone(),
+            verdict: judgement.verdict,
+            note: judgement.note.clone(),
+        })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownKey(unknown) => unknown.fmt(f),
+            Self::Measure { key, sentence } => write!(f, "cannot measure for {key}: {sentence}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paper_every_verdict_is_the_recorded_one() {
+        let report = run(Options::default()).unwrap();
+        let worse: Vec<_> = report.worsened().map(|(key, judged)| (key, judged.cell.name())).collect();
+        assert_eq!(worse, []);
+        let count = |verdict| report.rows().iter().filter(|row| row.verdict == verdict).count();
+        assert_eq!(count(Verdict::Exact), 65 - 1 + 60 + 90 + 60 + 180 + 6 + 12 + 3 + 1 + 4);
+        assert_eq!(count(Verdict::Explained), 1 + 2 + 2);
+        assert_eq!(count(Verdict::NotTestableHere), 16 + 16);
+        assert_eq!(count(Verdict::WithinTolerance) + count(Verdict::Differs), 0);
+    }
+
+    #[test]
+    fn an_unknown_key_is_told_the_nearest() {
+        let error = run(Options { keys: vec!["heidemann-model/tabel-6".to_owned()], measure: None });
+        let sentence = error.unwrap_err().to_string();
+        assert!(
+            sentence.starts_with(
+                "unknown key `heidemann-model/tabel-6`; did you mean `heidemann-model/table-6`?"
+            )
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! Every key: its data, what computes ours, what draws it.
+//!
+//! A table is added here with one line, its data in the papers folder, and a function in its paper's module.
+
+use scenario::names::Unknown;
+
+use super::figures;
+use super::heidemann;
+use super::measured::Measured;
+use super::published::{Cell, Table};
+
+/// A table or a figure of a paper.
+#[derive(Debug)]
+pub struct Entry {
+    /// `paper/table-or-figure`.
+    pub key: &'static str,
+    /// What is published, as TOML.
+    published: &'static str,
+    /// Our value for a cell; `None` where there is nothing to test it with.
+    pub ours: Ours,
+    /// The picture, for a figure.
+    pub draw: Option<fn() -> String>,
+}
+
+/// Our value for a cell, or why the laboratory failed.
+type Ours = fn(&Cell, &mut Measured<'_>) -> Result<Option<f64>, String>;
+
+impl Entry {
+    /// What is published.
+    pub fn table(&self) -> Table {
+        Table::read(self.published).expect("a test reads every table that is compiled in")
+    }
+}
+
+macro_rules! published {
+    ($key:literal) => {
+        include_str!(concat!("../../../../papers/", $key, "/published.toml"))
+    };
+}
+
+macro_rules! table {
+    ($key:literal, $ours:path) => {
+        Entry { key: $key, published: published!($key), ours: $ours, draw: None }
+    };
+}
+
+macro_rules! figure {
+    ($key:literal, $ours:path, $draw:path) => {
+        Entry { key: $key, published: published!($key), ours: $ours, draw: Some($draw) }
+    };
+}
+
+/// In the order of the papers, tables before figures.
+pub static ENTRIES: [Entry; 10] = [
+    table!("heidemann-model/table-2", heidemann::table_2),
+    table!("heidemann-model/table-3", heidemann::table_3),
+    table!("heidemann-model/table-4", heidemann::table_4),
+    table!("heidemann-model/table-5", heidemann::table_5),
+    table!("heidemann-model/table-6", heidemann::table_6),
+    table!("heidemann-model/table-7", heidemann::table_7),
+    table!("heidemann-model/table-8", heidemann::table_8),
+    figure!("heidemann-model/figure-2", heidemann::figure_2, figures::figure_2),
+    figure!("heidemann-model/figure-4", heidemann::figure_4, figures::figure_4),
+    figure!("heidemann-model/figure-5", heidemann::figure_5, figures::figure_5),
+];
+
+/// What the keys name, in the order of the catalogue, each once; everything where there are no keys.
+///
+/// # Errors
+/// The first key that names neither a table, a figure nor a paper.
+pub fn select(keys: &[String]) -> Result<Vec<&'static Entry>, Unknown> {
+    let names = |key: &str, entry: &Entry| entry.key == key || paper(entry) == key.trim_end_matches('/');
+    if let Some(stray) = keys.iter().find(|key| !ENTRIES.iter().any(|entry| names(key, entry))) {
+        return Err(Unknown::new("key", stray, ENTRIES.iter().map(|entry| entry.key)));
+    }
+    let wanted = |entry: &&Entry| keys.is_empty() || keys.iter().any(|key| names(key, entry));
+    Ok(ENTRIES.iter().filter(wanted).collect())
+}
+
+/// The part of a key before the slash.
+fn paper(entry: &Entry) -> &'static str {
+    entry.key.split_once('/').map_or(entry.key, |(paper, _)| paper)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_that_is_compiled_in_can_be_read() {
+        for entry in &ENTRIES {
+            if let Err(sentence) = Table::read(entry.published) {
+                panic!("{}: {sentence}", entry.key);
+            }
+        }
+    }
+
+    #[test]
+    fn keys_select_in_the_catalogues_order_and_a_paper_selects_all_of_its() {
+        let keys = |given: &[&str]| -> Vec<_> {
+            let given: Vec<_> = given.iter().map(|key| (*key).to_owned()).collect();
+            select(&given).unwrap().iter().map(|entry| entry.key).collect()
+        };
+        let both = ["heidemann-model/table-6", "heidemann-model/table-3", "heidemann-model/table-6"];
+        assert_eq!(keys(&both), ["heidemann-model/table-3", "heidemann-model/table-6"]);
+        assert_eq!(keys(&["heidemann-model"]).len(), 10);
+        assert_eq!(keys(&[]).len(), ENTRIES.len());
+    }
+}

@@ -1,0 +1,89 @@
+//! Numbers rounded as a paper prints them, so that "exact" means what a reader of the paper would see.
+//!
+//! Not for our own tables: those have `output::number`.
+
+use serde::Deserialize;
+
+/// How a column of a published table is rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Digits {
+    /// `significant-3`: that many significant figures, zeros at the end dropped: 5.4, 1740, 0.111.
+    Significant(usize),
+    /// `decimals-2`: that many places after the point.
+    Decimals(usize),
+    /// `whole`: no places.
+    Whole,
+    /// `at-least`: a bound from below; ours is shown with two decimals.
+    AtLeast,
+}
+
+impl Digits {
+    /// The number as the paper would print it.
+    pub fn print(self, value: f64) -> String {
+        match self {
+            Self::Significant(figures) => {
+                let rounded = format!("{value:.*e}", figures.saturating_sub(1));
+                // What was just printed as a number reads as one.
+                rounded.parse::<f64>().map_or(rounded, |rounded| rounded.to_string())
+            }
+            Self::Decimals(places) => format!("{value:.places$}"),
+            Self::Whole => format!("{value:.0}"),
+            Self::AtLeast => format!("{value:.2}"),
+        }
+    }
+
+    /// Whether ours would have been printed as what is printed, or is above the bound that is.
+    pub fn agree(self, published: f64, ours: f64) -> bool {
+        match self {
+            Self::Significant(_) | Self::Decimals(_) | Self::Whole => {
+                self.print(published) == self.print(ours)
+            }
+            Self::AtLeast => ours >= published,
+        }
+    }
+}
+
+impl TryFrom<String> for Digits {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let number = |text: &str| text.parse().ok().filter(|number| (1..=15).contains(number));
+        let digits = match name.split_once('-') {
+            Some(("significant", figures)) => number(figures).map(Self::Significant),
+            Some(("decimals", places)) => number(places).map(Self::Decimals),
+            Some(("at", "least")) => Some(Self::AtLeast),
+            None if name == "whole" => Some(Self::Whole),
+            Some(_) | None => None,
+        };
+        digits.ok_or_else(|| {
+            format!("digits `{name}`: write `significant-3`, `decimals-2`, `whole` or `at-least`")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_rounded_as_table_3_prints_them() {
+        let printed =
+            [5.402, 1_736.1, 100_951.0, 0.111_39, 1.7].map(|value| Digits::Significant(3).print(value));
+        assert_eq!(printed, ["5.4", "1740", "101000", "0.111", "1.7"]);
+    }
+
+    #[test]
+    fn agreement_is_that_of_the_print() {
+        assert!(Digits::Decimals(2).agree(1.0, 1.004) && !Digits::Decimals(2).agree(1.0, 1.006));
+        assert!(Digits::AtLeast.agree(1.8, 1.96) && !Digits::AtLeast.agree(1.8, 1.79));
+        assert!(Digits::Whole.agree(9.0, 8.98));
+    }
+
+    #[test]
+    fn digits_that_mean_nothing_are_refused() {
+        for name in ["", "three", "significant-0", "significant-99", "decimals-x", "at-most"] {
+            assert!(Digits::try_from(name.to_owned()).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Figures 2, 4 and 5 of `papers/heidemann-model` as pictures.
+//!
+//! The text of the paper gives no axes. Ours take in every network of its Table II: bandwidth by ratio, round trip
+//! evenly. Overheads depend on the product of both alone, so the grid is even by ratio in both, and contours are as
+//! smooth as the formula, not as the grid.
+
+use model::Assumptions;
+use scenario::{Network, Page, Protocol};
+use wire::{Duration, Rate};
+
+use super::heidemann::{basic, gain, network, overhead, page, point};
+use crate::plot::contour_map::{Axis, ContourMap, Level, Mark};
+use crate::plot::field::Field;
+use crate::plot::palette;
+use crate::plot::scale::{Scale, multiples};
+use crate::plot::surface::{Edge, Flag, Surface};
+use crate::plot::svg::{Anchor, Point, Stroke};
+
+/// The surface: overhead of HTTP over TCP for the small cluster.
+pub fn figure_2() -> String {
+    let (x, y) = (Scale::logarithmic(0.02, 100.0), Scale::linear(0.0, 500.0));
+    let page = small_cluster();
+    let even = |count: u32| (0..=count).map(move |index| f64::from(index) / f64::from(count));
+    // Most happens at short round trips, so the grid is finer there.
+    let (across, along) = (even(48).collect(), even(36).map(|place| place * place).collect());
+    let field = Field::sample(across, along, |u, v| {
+        tcp_overhead(x.value(u), y.value(v).max(SHORTEST_MS), &page, &Assumptions::paper())
+    });
+    Surface {
+        title: "Overhead of HTTP over TCP",
+        subtitle: [
+            "Elapsed time over the least possible (S_TCP / S_min); small cluster: 6651 + 3883 + 1866 bytes",
+            "Segments of 512 bytes; every segment acknowledged, k = 1",
+        ],
+        x: Edge { title: "bandwidth (Mb/s)", scale: x, ticks: x.ticks(1.0) },
+        y: Edge { title: "round-trip time (ms)", scale: y, ticks: y.ticks(100.0) },
+        z: Edge { title: "overhead", scale: Scale::linear(1.0, 9.0), ticks: vec![1.0, 3.0, 5.0, 7.0, 9.0] },
+        field: &field,
+        marks: named(["modem", "isdn", "fast-internet", "adsl", "direcpc"])
+            .zip([22.0, 18.0, 46.0, 22.0, 22.0])
+            .map(|((name, at), pole)| Flag { name, at, pole })
+            .collect(),
+        source: "After Heidemann, Obraczka, Touch 1997, Fig. 2. Mb = 2^20 bits.",
+    }
+    .draw()
+}
+
+/// The same from above, by section VI's policy of acknowledging.
+pub fn figure_4() -> String {
+    let page = small_cluster();
+    let field = by_ratio(|rate, rtt| tcp_overhead(rate, rtt, &page, &Assumptions::default()));
+    let whole = Stroke::solid(palette::INK, 1.5);
+    let half = Stroke { colour: palette::INK, width: 0.9, dashes: "6 4" };
+    map(
+        &field,
+        "Overhead of HTTP over TCP",
+        "Elapsed time over the least possible (S_TCP / S_min); small cluster: 6651 + 3883 + 1866 bytes",
+        levels(&field, 0.5, |step| if step.is_multiple_of(2) { (whole, true) } else { (half, true) }),
+        vec![(whole, "whole multiples of the minimum"), (half, "halves between")],
+        "After Heidemann, Obraczka, Touch 1997, Fig. 4. Mb = 2^20 bits.",
+    )
+}
+
+/// What connection caching gains.
+pub fn figure_5() -> String {
+    let field = by_ratio(|rate, rtt| gain(at(rate, rtt)).unwrap_or(1.0));
+    let half = Stroke { colour: palette::INK, width: 1.5, dashes: "12 5" };
+    let tenth = Stroke { colour: palette::INK, width: 0.9, dashes: "3 3" };
+    map(
+        &field,
+        "What connection caching gains over HTTP over TCP",
+        "Elapsed time over that with caching, first miss (S_TCP / S_first-miss); small cluster: 6651 + 3883 + 1866 bytes",
+        levels(&field, 0.1, |step| if step.is_multiple_of(5) { (half, true) } else { (tenth, true) }),
+        vec![(half, "halves"), (tenth, "tenths; the ratio stays below 2, that of 10 : 5 round trips")],
+        "After Heidemann, Obraczka, Touch 1997, Fig. 5. Mb = 2^20 bits.",
+    )
+}
+
+fn map<'a>(
+    field: &'a Field,
+    title: &'a str,
+    what: &'a str,
+    levels: Vec<Level<'a>>,
+    key: Vec<(Stroke<'a>, &'a str)>,
+    source: &'a str,
+) -> String {
+    let (x, y) = (Scale::logarithmic(SLOWEST, FASTEST), Scale::linear(0.0, LONGEST_MS));
+    let marks = named([
+        "ethernet",
+        "fast-ethernet",
+        "slow-internet",
+        "fast-internet",
+        "modem",
+        "isdn",
+        "wan-modem",
+        "wan-isdn",
+        "adsl",
+        "direcpc",
+    ]);
+    ContourMap {
+        title,
+        subtitle: [
+            what,
+            "Segments of 512 bytes; no delayed acknowledgements (the lower bound of Table V), k = 2",
+        ],
+        x: Axis { title: "bandwidth (Mb/s)", scale: x, ticks: x.ticks(1.0) },
+        y: Axis { title: "round-trip time (ms)", scale: y, ticks: y.ticks(100.0) },
+        field,
+        value: "ratio",
+        levels,
+        marks: marks.map(|(name, at)| mark(name, at)).collect(),
+        key,
+        guide: ((0.04, 60.0), (60.0, 420.0)),
+        source,
+    }
+    .draw()
+}
+
+/// What the maps take in: Mb/s and ms.
+const SLOWEST: f64 = 0.015;
+const FASTEST: f64 = 200.0;
+const SHORTEST_MS: f64 = 0.2;
+const LONGEST_MS: f64 = 560.0;
+/// Points of the grid for each factor of ten.
+const PER_DECADE: u32 = 24;
+
+/// Every multiple of `step` within the field's values, with the stroke that `style` has for so many steps, and
+/// whether it has a number.
+fn levels<'a>(field: &Field, step: f64, style: impl Fn(u32) -> (Stroke<'a>, bool)) -> Vec<Level<'a>> {
+    let (least, greatest) = field.range();
+    let values = multiples(least.max(1.0), greatest, step).into_iter();
+    values
+        .filter(|value| *value > least)
+        .map(|value| {
+            // A ratio of a few, in steps of tenths.
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let (stroke, numbered) = style((value / step).round() as u32);
+            Level { value, stroke, label: numbered.then(|| format!("{value:.1}")) }
+        })
+        .collect()
+}
+
+/// Samples over bandwidth (Mb/s) and round trip (ms), even by ratio with the same ratio in both.
+fn by_ratio(mut value: impl FnMut(f64, f64) -> f64) -> Field {
+    let exponents = |from: f64, to: f64| -> Vec<f64> {
+        let step = 1.0 / f64::from(PER_DECADE);
+        multiples(from.log10() - step, to.log10() + step, step)
+    };
+    Field::sample(exponents(SLOWEST, FASTEST), exponents(SHORTEST_MS, LONGEST_MS), |rate, rtt| {
+        value(10_f64.powf(rate), 10_f64.powf(rtt))
+    })
+}
+
+fn tcp_overhead(rate_mb: f64, rtt_ms: f64, page: &Page, assumptions: &Assumptions) -> f64 {
+    let scenario = basic(at(rate_mb, rtt_ms), page.clone(), Protocol::Http10);
+    // A page this small is always predicted, and takes time.
+    overhead(&scenario, assumptions).ok().flatten().unwrap_or(1.0)
+}
+
+/// A point of the map.
+fn at(rate_mb: f64, rtt_ms: f64) -> Network {
+    let rtt = Duration::from_secs_f64(rtt_ms / 1e3).expect("a map's round trips are short and positive");
+    // Between 15 kb/s and 200 Mb/s.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let millibits = (rate_mb * MEGABIT * 1e3) as u64;
+    point(rtt, Rate::from_millibits_per_second(millibits).expect("a map's rates are above zero"))
+}
+
+/// 2^20, the paper's Mb.
+const MEGABIT: f64 = 1_048_576.0;
+
+fn small_cluster() -> Page {
+    page("small-cluster").expect("a page of the catalogue")
+}
+
+/// Networks of the catalogue with their place on a map.
+fn named<const N: usize>(names: [&'static str; N]) -> impl Iterator<Item = (&'static str, Point)> {
+    names.into_iter().map(|name| {
+        let network = network(name).expect("a network of the catalogue");
+        (name, (network.rate.bits_per_second_f64() / MEGABIT, network.rtt.as_millis_f64()))
+    })
+}
+
+/// A name stands to the right of its place, but where that is over the edge or over another.
+fn mark(name: &'static str, at: Point) -> Mark<'static> {
+    let (offset, anchor) = match name {
+        // These lie on the axis: their names stand above it.
+        "ethernet" => ((8.0, -6.0), Anchor::Start),
+        "fast-ethernet" => ((-8.0, -6.0), Anchor::End),
+        _ => ((9.0, 4.5), Anchor::Start),
+    };
+    Mark { name, at, offset, anchor }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_is_one_picture_and_the_same_each_time() {
+        for draw in [figure_2, figure_4, figure_5] {
+            let svg = draw();
+            assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+            assert!(!svg.contains("NaN") && !svg.contains("inf"));
+            assert_eq!(svg, draw());
+        }
+    }
+
+    /// Where a stall more begins, the overhead jumps: the level is passed between two points of the grid.
+    #[test]
+    fn the_contours_lie_where_the_overhead_passes_the_number_on_them() {
+        let page = small_cluster();
+        let overhead = |rate: f64, rtt: f64| {
+            tcp_overhead(10_f64.powf(rate), 10_f64.powf(rtt), &page, &Assumptions::default())
+        };
+        let field = by_ratio(|rate, rtt| overhead(rate.log10(), rtt.log10()));
+        let step = 1.0 / f64::from(PER_DECADE);
+        for level in [2.0, 5.5, 9.0] {
+            let contours = field.contours(level);
+            assert_eq!(contours.len(), 1, "{level}");
+            for (rate, rtt) in &contours[0].points {
+                assert!(overhead(rate - step, rtt - step) < level, "{level} at {rate} {rtt}");
+                assert!(overhead(rate + step, rtt + step) > level, "{level} at {rate} {rtt}");
+            }
+        }
+    }
+}

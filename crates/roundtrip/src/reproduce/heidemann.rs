@@ -1,0 +1,227 @@
+//! Ours for each table and figure of `papers/heidemann-model`.
+//!
+//! Everything that is a page over a network goes through the model's front door, as a user's scenario does. Which
+//! policy of acknowledging a table was computed with stands in the table's own data.
+
+use model::slow_start::Policy;
+use model::{Assumptions, Path, Prediction, SlowStart, predict, simple};
+use scenario::stack::Growth;
+use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use wire::{Bytes, Duration, Rate, Seed};
+
+use super::measured::Measured;
+use super::published::Cell;
+
+/// Our value, or why the laboratory failed.
+type Ours = Result<Option<f64>, String>;
+
+/// 2^20, the paper's Mb.
+const MEGABIT: f64 = 1_048_576.0;
+
+/// Networks: what follows from their round trip, rate and segment size.
+pub fn table_2(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    let path = Path::from(&network(cell.label(0))?);
+    Ok(match cell.column.name.as_str() {
+        "rtt" => Some(path.rtt.as_millis_f64()),
+        "bw" => Some(path.rate.bits_per_second_f64() / MEGABIT),
+        "mss" => Some(path.mss.as_f64()),
+        "stt" => Some(path.segment_time().as_millis_f64()),
+        "muws" => Some(path.window_to_fill() as f64),
+        _ => None,
+    })
+}
+
+/// Minimal times.
+pub fn table_3(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    let scenario = basic(network(cell.label(0))?, page(&cell.column.name)?, Protocol::Minimum);
+    elapsed_ms(&scenario, &Assumptions::paper()).map(Some)
+}
+
+/// The simple ratio; a cluster's as separate connections or as a single one.
+pub fn table_4(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    let path = Path::from(&network(cell.label(0))?);
+    let (name, separate) = match cell.column.name.split_once('.') {
+        Some((name, how)) => (name, how == "separate"),
+        None => (cell.column.name.as_str(), false),
+    };
+    let replies: Vec<Bytes> = page(name)?.objects.iter().map(|object| object.size).collect();
+    let ratio = if separate { simple::pipe_per_reply_separate } else { simple::pipe_per_reply_single };
+    Ok(Some(ratio(&path, &replies)))
+}
+
+/// Segments between stalls.
+pub fn table_5(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    let (name, cumulative) = match cell.column.name.strip_suffix(".cumulative") {
+        Some(name) => (name, true),
+        None => (cell.column.name.as_str(), false),
+    };
+    let acks = match name {
+        "no-delayed-acks" => Policy::NoDelayed,
+        "delayed-acks" => Policy::Delayed,
+        "ack-every-segment" => Policy::EverySegment,
+        _ => return Ok(None),
+    };
+    let start = SlowStart { acks, growth: Growth::PerAcknowledgement, initial_window: 2, ssthresh: None };
+    let stall: usize = cell.label(0).parse().unwrap_or(0);
+    let period = stall.checked_sub(1).and_then(|before| start.periods().nth(before));
+    Ok(period.map(|period| if cumulative { period.csegs } else { period.segs } as f64))
+}
+
+/// Overheads of three protocols.
+pub fn table_6(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    let protocol = match cell.label(1) {
+        "tcp" => Protocol::Http10,
+        "caching" => Protocol::Http10KeepAlive,
+        "ardp" => Protocol::Ardp,
+        _ => return Ok(None),
+    };
+    let scenario = basic(network(cell.label(0))?, page(&cell.column.name)?, protocol);
+    overhead(&scenario, &Assumptions::paper())
+}
+
+/// The model against measurements: predictions as SunOS acknowledges, and what is measured here.
+pub fn table_7(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+    let protocol = Protocol::named(cell.label(0)).map_err(|unknown| unknown.to_string())?;
+    let basic = basic(network(cell.label(1))?, page("small-cluster")?, protocol);
+    let adjusted = || adjusted(basic.clone());
+    let predicted = |scenario: &Scenario| elapsed_ms(scenario, &Assumptions::default());
+    match cell.column.name.as_str() {
+        "basic" => predicted(&basic).map(Some),
+        "adjusted" => predicted(&adjusted()).map(Some),
+        column => {
+            let Some(row) = measured.row(&adjusted())? else { return Ok(None) };
+            let prediction = predicted(&adjusted())?;
+            Ok(match column {
+                "measured" => row.elapsed_ms,
+                "sd" => row.elapsed_ms_stddev,
+                "ci95" => row.elapsed_ms_stddev.map(|sd| T_99 * sd / f64::from(row.runs).sqrt()),
+                "ratio" => row.elapsed_ms.map(|elapsed| elapsed / prediction),
+                _ => None,
+            })
+        }
+    }
+}
+
+/// Student's t for 95% and the 99 degrees of freedom of 100 runs.
+const T_99: f64 = 1.984;
+
+/// The server's processing time that the paper measured (`papers/heidemann-model#section-v-c`).
+const PROCESSING: Server = Server { processing: Duration::from_micros(3_700) };
+
+/// As the experiments of Table VII were: processing, one request at a time, the path as it was that evening.
+fn adjusted(basic: Scenario) -> Scenario {
+    let mut network = basic.network;
+    if network.name == "fast-internet" {
+        network.rtt = Duration::from_millis(133);
+        // 0.734 Mb/s.
+        network.rate = Rate::from_millibits_per_second(769_654_784).expect("above zero");
+        network.name = "fast-internet+rtt=133ms+rate=0.734mibit".to_owned();
+    }
+    let client = Client { requests: Requests::Dependent, ..basic.client };
+    Scenario { network, client, server: PROCESSING, runs: 100, ..basic }
+}
+
+/// The model against the W3C's measurements.
+pub fn table_8(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    let mut scenario = basic(network(cell.label(0))?, page("w3c-page")?, Protocol::Http11Pipelined);
+    match cell.column.name.as_str() {
+        "basic" => {}
+        "adjusted" => scenario.server = PROCESSING,
+        _ => return Ok(None),
+    }
+    elapsed_ms(&scenario, &Assumptions::paper()).map(Some)
+}
+
+/// How high the surface is at its far corner: Table II's longest round trip and highest bandwidth.
+pub fn figure_2(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    let corner = point(Duration::from_millis(500), network("fast-ethernet")?.rate);
+    overhead(&basic(corner, page(cell.label(0))?, Protocol::Http10), &Assumptions::paper())
+}
+
+/// Overhead of HTTP over TCP, as section VI computes it.
+pub fn figure_4(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    let at = on_the_map(&network(cell.label(0))?);
+    overhead(&basic(at, page("small-cluster")?, Protocol::Http10), &Assumptions::default())
+}
+
+/// What connection caching gains, at named networks and far away.
+pub fn figure_5(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    let far = || point(Network::RTT_MOST, FASTEST);
+    let (at, protocol) = match cell.label(0) {
+        "limit" | "limit, noncaching" => (far(), Protocol::Http10),
+        "limit, caching" => (far(), Protocol::Http10KeepAlive),
+        name => (on_the_map(&network(name)?), Protocol::Http10),
+    };
+    if cell.column.name == "round-trips" {
+        let scenario = basic(at, page("small-cluster")?, protocol);
+        return prediction(&scenario, &Assumptions::default()).map(|prediction| prediction.round_trips);
+    }
+    gain(at).map(Some)
+}
+
+/// 1 Tbit/s, the most that a network may have.
+const FASTEST: Rate = match Rate::from_bits_per_second(1_000_000_000_000) {
+    Some(rate) => rate,
+    None => unreachable!(),
+};
+
+/// `S_TCP / S_first-miss` for the small cluster, as section VI computes it.
+pub fn gain(network: Network) -> Result<f64, String> {
+    let page = page("small-cluster")?;
+    let ms = |protocol| elapsed_ms(&basic(network.clone(), page.clone(), protocol), &Assumptions::default());
+    Ok(ms(Protocol::Http10)? / ms(Protocol::Http10KeepAlive)?)
+}
+
+/// A point of a figure: segments are 512 bytes everywhere.
+pub fn point(rtt: Duration, rate: Rate) -> Network {
+    Network::new("figure".to_owned(), rtt, rate, Bytes::new(512))
+}
+
+/// Where a network lies on a figure.
+fn on_the_map(network: &Network) -> Network {
+    point(network.rtt, network.rate)
+}
+
+/// As the paper's basic model: requests of 256 bytes, all at once, no processing; its machines' stack.
+pub fn basic(network: Network, page: Page, protocol: Protocol) -> Scenario {
+    let client = Client {
+        request: Bytes::new(256),
+        requests: Requests::Independent,
+        parallel: 1,
+        connection: Connection::Cold,
+    };
+    Scenario {
+        network,
+        page,
+        visit: Visit::First,
+        protocol,
+        stack: Stack::named("period").expect("the papers' own stack is in the catalogue"),
+        client,
+        server: Server { processing: Duration::ZERO },
+        runs: 1,
+        seed: Seed::default(),
+    }
+}
+
+/// A network of the catalogue.
+pub fn network(name: &str) -> Result<Network, String> {
+    Network::named(name).map_err(|unknown| unknown.to_string())
+}
+
+/// A page of the catalogue.
+pub fn page(name: &str) -> Result<Page, String> {
+    Page::named(name).map_err(|unknown| unknown.to_string())
+}
+
+fn prediction<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<Prediction<'a>, String> {
+    predict(scenario, assumptions).map_err(|refusal| refusal.to_string())
+}
+
+fn elapsed_ms(scenario: &Scenario, assumptions: &Assumptions) -> Result<f64, String> {
+    prediction(scenario, assumptions).map(|prediction| prediction.elapsed.as_millis_f64())
+}
+
+/// `S / S_min`.
+pub fn overhead(scenario: &Scenario, assumptions: &Assumptions) -> Ours {
+    prediction(scenario, assumptions).map(|prediction| prediction.overhead())
+}

@@ -1,0 +1,294 @@
+//! Published and ours side by side, in the paper's own layout.
+//!
+//! For people; JSON and CSV have a row for each cell. Where there is room, a cell is `published ours`; where there is
+//! not, each row has a second line for ours.
+
+use std::collections::BTreeMap;
+
+use super::published::Column;
+use super::verdict::Verdict;
+use super::{Judged, Report, Reproduced};
+use crate::output::grid::wrap;
+use crate::terminal::Terminal;
+
+/// Every table, each with its notes and a line that sums it up; then one line for all.
+pub fn render(report: &Report, terminal: Terminal) -> String {
+    let tables: Vec<String> = report.tables.iter().map(|table| section(table, terminal)).collect();
+    let all: Vec<&Judged> = report.tables.iter().flat_map(|table| &table.judgements).collect();
+    let sum = format!("{} cells: {}\n", all.len(), tally(&all));
+    let several = if report.tables.len() > 1 { terminal.bold(&sum) } else { String::new() };
+    tables.join("\n") + if several.is_empty() { "" } else { "\n" } + &several
+}
+
+fn section(reproduced: &Reproduced, terminal: Terminal) -> String {
+    let table = &reproduced.table;
+    let mut text = terminal.bold(&format!("{}  {}", reproduced.key, table.title));
+    text.push('\n');
+    let width = terminal.width.unwrap_or(WIDTH);
+    text += &wrap("  Source: ", &table.source, width);
+    text += &wrap("  Scenario: ", &table.scenario, width);
+    text += &wrap("  Agreement: ", &table.agreement, width);
+    text += &wrap("  In each cell: ", "what is published, then ours", width);
+    text.push('\n');
+    let grid = Layout::of(reproduced, Form::Pairs);
+    let fits = terminal.width.is_none_or(|width| grid.width() <= width);
+    text += &if fits { grid } else { Layout::of(reproduced, Form::Stacked) }.text(terminal);
+    text.push('\n');
+    text += &notes(reproduced, width);
+    let all: Vec<&Judged> = reproduced.judgements.iter().collect();
+    text += &terminal.bold(&format!("  {}: {}", reproduced.key, tally(&all)));
+    text.push('\n');
+    text
+}
+
+/// What prose is broken at where nobody sits before a terminal.
+const WIDTH: usize = 100;
+
+/// `180 exact`, or `8 exact, 2 explained, 16 not-testable-here`.
+fn tally(all: &[&Judged]) -> String {
+    let count = |verdict| all.iter().filter(|judged| judged.judgement.verdict == verdict).count();
+    let counts = Verdict::ALL.map(|verdict| (count(verdict), verdict.name()));
+    let some = counts.into_iter().filter(|(count, _)| *count > 0);
+    some.map(|(count, name)| format!("{count} {name}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The mark after our number; what is exact has none.
+const fn mark(verdict: Verdict) -> char {
+    match verdict {
+        Verdict::Exact | Verdict::NotTestableHere => ' ',
+        Verdict::WithinTolerance => '~',
+        Verdict::Explained => '*',
+        Verdict::Differs => '!',
+    }
+}
+
+/// Each note once, after the verdict and the cells it is about.
+fn notes(reproduced: &Reproduced, width: usize) -> String {
+    let mut cells: BTreeMap<(Verdict, &str), Vec<String>> = BTreeMap::new();
+    for Judged { cell, judgement } in &reproduced.judgements {
+        let note = judgement.note.as_deref().unwrap_or_default();
+        let worse = judgement.worsened().then(|| format!(" (on record: {})", judgement.expected.name()));
+        if !note.is_empty() || judgement.verdict > Verdict::Exact {
+            let name = cell.name() + &worse.unwrap_or_default();
+            cells.entry((judgement.verdict, note)).or_default().push(name);
+        }
+    }
+    let lines = cells.into_iter().map(|((verdict, note), cells)| {
+        let which = if cells.len() > FEW { format!("{} cells", cells.len()) } else { cells.join(", ") };
+        let sentence = if note.is_empty() { which } else { format!("{which}: {note}") };
+        wrap(&format!("  {} {}, ", mark(verdict), verdict.name()), &sentence, width)
+    });
+    lines.collect()
+}
+
+/// So many cells are named in a note; more are counted.
+const FEW: usize = 4;
+
+/// How a cell shows both numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// `1.13 1.13`
+    Pairs,
+    /// One below the other.
+    Stacked,
+}
+
+/// Text in columns: heading lines, then lines of cells.
+struct Layout {
+    labels: usize,
+    headings: Vec<Vec<String>>,
+    lines: Vec<Vec<String>>,
+    widths: Vec<usize>,
+}
+
+impl Layout {
+    fn of(reproduced: &Reproduced, form: Form) -> Self {
+        let table = &reproduced.table;
+        let rows = rows(reproduced);
+        let columns = table.columns.len();
+        let lines: Vec<Vec<String>> = match form {
+            Form::Pairs => {
+                let subs: Vec<[usize; 2]> = (0..columns).map(|column| sub_widths(&rows, column)).collect();
+                rows.iter().map(|row| row.side_by_side(&subs)).collect()
+            }
+            Form::Stacked => rows.iter().flat_map(Row::one_below_the_other).collect(),
+        };
+        let labels = table.labels.len();
+        let widest = |column: usize| {
+            lines.iter().filter_map(|line| line.get(column)).map(|text| length(text)).max().unwrap_or(0)
+        };
+        let cell_widths: Vec<usize> = (labels..labels + columns).map(widest).collect();
+        let headings = headings(&table.labels, &table.columns, &cell_widths);
+        let heading = |column: usize| {
+            headings.iter().filter_map(|line| line.get(column)).map(|text| length(text)).max().unwrap_or(0)
+        };
+        let all = lines.first().map_or(labels + columns, Vec::len);
+        let widths = (0..all).map(|column| widest(column).max(heading(column))).collect();
+        Self { labels, headings, lines, widths }
+    }
+
+    fn width(&self) -> usize {
+        self.widths.iter().map(|width| width + GAP.len()).sum()
+    }
+
+    fn text(&self, terminal: Terminal) -> String {
+        let headings = self.headings.iter().map(|line| terminal.dim(&self.line(line)) + "\n");
+        let lines = self.lines.iter().map(|line| self.line(line) + "\n");
+        headings.chain(lines).collect()
+    }
+
+    fn line(&self, cells: &[String]) -> String {
+        let mut line = String::new();
+        for (column, (cell, width)) in cells.iter().zip(&self.widths).enumerate() {
+            line += GAP;
+            line += &if column < self.labels { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+}
+
+const GAP: &str = "  ";
+
+/// A row of the paper: its labels, and for each column what is printed and ours, or nothing.
+struct Row {
+    labels: Vec<String>,
+    cells: Vec<[String; 2]>,
+}
+
+/// The rows, a first label only where it changes, as papers print them.
+fn rows<'a>(reproduced: &'a Reproduced) -> Vec<Row> {
+    let table = &reproduced.table;
+    let mut judged = reproduced.judgements.iter();
+    let mut above: Option<&String> = None;
+    let row = |row: &'a Vec<String>| {
+        let (labels, texts) = row.split_at(table.labels.len());
+        let mut shown = labels.to_vec();
+        if let Some(first) = shown.first_mut()
+            && labels.len() > 1
+            && above == labels.first()
+        {
+            first.clear();
+        }
+        above = labels.first();
+        let cells = texts.iter().map(|text| match text.is_empty() {
+            true => Default::default(),
+            false => judged.next().map(both).unwrap_or_default(),
+        });
+        Row { labels: shown, cells: cells.collect() }
+    };
+    table.rows.iter().map(row).collect()
+}
+
+impl Row {
+    fn side_by_side(&self, subs: &[[usize; 2]]) -> Vec<String> {
+        let cells = self.cells.iter().zip(subs).map(|([published, ours], [left, right])| {
+            if ours.is_empty() { String::new() } else { format!("{published:>left$} {ours:>right$}") }
+        });
+        self.labels.iter().cloned().chain(cells).collect()
+    }
+
+    fn one_below_the_other(&self) -> [Vec<String>; 2] {
+        // The mark's column stays free above ours.
+        let published = self.cells.iter().map(|[published, ours]| match ours.is_empty() {
+            true => String::new(),
+            false => format!("{published} "),
+        });
+        let ours = self.cells.iter().map(|[_, ours]| ours.clone());
+        let blank = self.labels.iter().map(|_| String::new());
+        [
+            self.labels.iter().cloned().chain(published).chain(["paper".to_owned()]).collect(),
+            blank.chain(ours).chain(["ours".to_owned()]).collect(),
+        ]
+    }
+}
+
+/// Published, and ours with its mark.
+fn both(judged: &Judged) -> [String; 2] {
+    let Judged { cell, judgement } = judged;
+    let ours = judgement.ours.map_or_else(|| "-".to_owned(), |ours| cell.column.digits.print(ours));
+    [cell.text.clone(), format!("{ours}{}", mark(judgement.verdict))]
+}
+
+/// How wide what is printed is in a column, and how wide ours.
+fn sub_widths(rows: &[Row], column: usize) -> [usize; 2] {
+    [0, 1].map(|side| {
+        let texts = rows.iter().filter_map(|row| row.cells.get(column)).map(|cell| length(&cell[side]));
+        texts.max().unwrap_or(0)
+    })
+}
+
+/// Column names broken at hyphens and points, the last line level with the labels' names.
+fn headings(labels: &[String], columns: &[Column], widths: &[usize]) -> Vec<Vec<String>> {
+    let stacks: Vec<Vec<String>> =
+        columns.iter().zip(widths).map(|(column, width)| broken(column, *width)).collect();
+    let height = stacks.iter().map(Vec::len).max().unwrap_or(1);
+    (0..height)
+        .map(|line| {
+            let last = line + 1 == height;
+            let names = labels.iter().map(|label| if last { label.clone() } else { String::new() });
+            let parts = stacks.iter().map(|stack| {
+                (line + stack.len())
+                    .checked_sub(height)
+                    .and_then(|part| stack.get(part))
+                    .cloned()
+                    .unwrap_or_default()
+            });
+            names.chain(parts).collect()
+        })
+        .collect()
+}
+
+/// A column's name and unit in lines of at most `width`, or of one part of the name.
+fn broken(column: &Column, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in column.name.split_inclusive(['-', '.']) {
+        match lines.last_mut() {
+            Some(line) if length(line) + length(part) <= width => line.push_str(part),
+            Some(_) | None => lines.push(part.to_owned()),
+        }
+    }
+    if column.unit != "ratio" {
+        lines.push(column.unit.clone());
+    }
+    lines
+}
+
+/// Columns of a terminal; the letters here have one each.
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::{Options, run};
+
+    fn rendered(key: &str, width: Option<usize>) -> String {
+        let report = run(Options { keys: vec![key.to_owned()], measure: None }).unwrap();
+        render(&report, Terminal { width, colour: false })
+    }
+
+    #[test]
+    fn a_table_has_published_and_ours_in_each_cell_and_a_line_that_sums_up() {
+        let text = rendered("heidemann-model/table-6", None);
+        assert!(text.contains("  direcpc        tcp      3.74 3.74"), "{text}");
+        assert!(text.ends_with("heidemann-model/table-6: 180 exact\n"), "{text}");
+    }
+
+    #[test]
+    fn a_narrow_terminal_gets_one_below_the_other() {
+        let text = rendered("heidemann-model/table-6", Some(80));
+        assert!(text.lines().any(|line| line.ends_with("paper")), "{text}");
+        assert!(text.lines().all(|line| length(line) <= 100), "{text}");
+    }
+
+    #[test]
+    fn what_does_not_come_out_has_a_mark_and_a_note() {
+        let text = rendered("heidemann-model/table-7", None);
+        assert!(
+            text.contains("12.8 14.3*") && text.contains("* explained, http10/ethernet/basic:"),
+            "{text}"
+        );
+    }
+}

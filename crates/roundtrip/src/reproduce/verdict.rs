@@ -1,0 +1,159 @@
+//! The five words, and how a cell gets one.
+//!
+//! Not an opinion: the data says beforehand what counts as agreement and which verdict is on record; a run can only
+//! confirm that, better it, or be worse.
+
+use serde::{Deserialize, Serialize};
+
+use super::published::{Cell, Exception, Table};
+
+/// How ours stands to what is published, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The same as printed.
+    Exact,
+    /// As near as the data asks.
+    WithinTolerance,
+    /// Not the same, and the data says why, with the number that comes out instead.
+    Explained,
+    /// There is nothing to test it with here.
+    NotTestableHere,
+    /// Not the same.
+    Differs,
+}
+
+impl Verdict {
+    /// Every one, best first.
+    pub const ALL: [Self; 5] =
+        [Self::Exact, Self::WithinTolerance, Self::Explained, Self::NotTestableHere, Self::Differs];
+
+    /// As the JSON has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::WithinTolerance => "within-tolerance",
+            Self::Explained => "explained",
+            Self::NotTestableHere => "not-testable-here",
+            Self::Differs => "differs",
+        }
+    }
+}
+
+/// What came of a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// Ours, in full precision.
+    pub ours: Option<f64>,
+    /// How it stands to what is published.
+    pub verdict: Verdict,
+    /// How it stood when the data was written.
+    pub expected: Verdict,
+    /// What there is to say.
+    pub note: Option<String>,
+}
+
+impl Judgement {
+    /// Whether this is worse than what is on record.
+    pub fn worsened(&self) -> bool {
+        self.verdict > self.expected
+    }
+}
+
+/// Judges one cell; `ours` is `None` where there is nothing to test it with.
+pub fn judge(table: &Table, cell: &Cell, ours: Option<f64>) -> Judgement {
+    let exception = table.exception(cell);
+    let expected =
+        exception.map(|exception| exception.verdict).or(cell.column.expected).unwrap_or(table.expected);
+    let (verdict, note) = match ours {
+        None => (Verdict::NotTestableHere, cell.column.without.clone()),
+        Some(ours) => compare(cell, exception, ours),
+    };
+    Judgement { ours, verdict, expected, note }
+}
+
+fn compare(cell: &Cell, exception: Option<&Exception>, ours: f64) -> (Verdict, Option<String>) {
+    if cell.column.digits.agree(cell.published, ours) {
+        return (Verdict::Exact, None);
+    }
+    if cell.column.within.is_some_and(|tolerance| is_within(tolerance, cell.published, ours)) {
+        return (Verdict::WithinTolerance, None);
+    }
+    if let Some(exception) = exception.filter(|exception| is_foreseen(exception, cell, ours)) {
+        return (Verdict::Explained, Some(exception.note.clone()));
+    }
+    match &cell.column.explained {
+        Some(note) => (Verdict::Explained, Some(note.clone())),
+        None => (Verdict::Differs, None),
+    }
+}
+
+/// Whether ours is the number that the exception explains.
+fn is_foreseen(exception: &Exception, cell: &Cell, ours: f64) -> bool {
+    let foreseen = exception.ours.as_ref().and_then(|text| text.parse::<f64>().ok());
+    foreseen.is_some_and(|foreseen| match exception.within {
+        Some(tolerance) => is_within(tolerance, foreseen, ours),
+        None => cell.column.digits.agree(foreseen, ours),
+    })
+}
+
+fn is_within(tolerance: f64, published: f64, ours: f64) -> bool {
+    (ours - published).abs() <= tolerance * published.abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = r#"
+        title = "t"
+        source = "s"
+        scenario = "s"
+        agreement = "a"
+        expected = "exact"
+        labels = ["network"]
+        columns = [
+            { name = "a", unit = "ms", digits = "whole", within = 0.1 },
+            { name = "b", unit = "ms", digits = "whole", expected = "not-testable-here", without = "a laboratory" },
+        ]
+        rows = [["modem", "100", "7"], ["isdn", "50", ""]]
+        [[cells]]
+        cell = "isdn/a"
+        verdict = "explained"
+        ours = "80"
+        note = "a slip in print"
+    "#;
+
+    fn verdict(place: usize, ours: Option<f64>) -> Judgement {
+        let table = Table::read(TABLE).unwrap();
+        judge(&table, &table.cells()[place], ours)
+    }
+
+    #[test]
+    fn a_cell_is_exact_or_within_tolerance_or_differs() {
+        assert_eq!(verdict(0, Some(100.4)).verdict, Verdict::Exact);
+        assert_eq!(verdict(0, Some(109.0)).verdict, Verdict::WithinTolerance);
+        assert_eq!(verdict(0, Some(111.0)).verdict, Verdict::Differs);
+        assert!(verdict(0, Some(109.0)).worsened() && !verdict(0, Some(100.0)).worsened());
+    }
+
+    #[test]
+    fn a_note_explains_the_number_it_foresees_and_no_other() {
+        let explained = verdict(2, Some(80.2));
+        assert_eq!(
+            (explained.verdict, explained.note.as_deref()),
+            (Verdict::Explained, Some("a slip in print"))
+        );
+        assert_eq!(verdict(2, Some(81.0)).verdict, Verdict::Differs);
+        assert!(!verdict(2, Some(50.0)).worsened());
+    }
+
+    #[test]
+    fn what_cannot_be_tested_says_what_it_would_take() {
+        let judgement = verdict(1, None);
+        assert_eq!(judgement.verdict, Verdict::NotTestableHere);
+        assert_eq!(judgement.note.as_deref(), Some("a laboratory"));
+        assert!(!judgement.worsened());
+        assert!(verdict(1, Some(8.0)).worsened());
+    }
+}

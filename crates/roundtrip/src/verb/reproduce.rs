@@ -1,0 +1,76 @@
+//! `roundtrip reproduce`: published tables and figures beside ours.
+//!
+//! Tables come out on stdout; figures become files, and which were written is said on stderr.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::cli::Reproduce;
+use crate::cli::flags::Format;
+use crate::failure::Failure;
+use crate::file;
+use crate::output::{self, csv};
+use crate::reproduce::verdict::Verdict;
+use crate::reproduce::{Options, Report, VerdictRow, catalogue, run as regenerate, side_by_side};
+use crate::terminal::Terminal;
+
+/// 1 when a verdict is worse than the one on record.
+pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
+    let report = regenerate(Options { keys: flags.keys.clone(), measure: None })
+        .map_err(|error| Failure::Value(error.to_string()))?;
+    draw(&report, &flags.figures)?;
+    let rows = report.rows();
+    let text = match flags.format {
+        Format::Table => side_by_side::render(&report, Terminal::of_stdout()),
+        Format::Json => output::json(&rows),
+        Format::Csv => lines(&rows),
+    };
+    output::to_stdout(&text)?;
+    Ok(verdict(&report))
+}
+
+/// Writes the pictures of the figures that were asked for.
+fn draw(report: &Report, folder: &Path) -> Result<(), Failure> {
+    for entry in report
+        .tables
+        .iter()
+        .filter_map(|table| catalogue::ENTRIES.iter().find(|entry| entry.key == table.key))
+    {
+        let Some(draw) = entry.draw else { continue };
+        let path = folder.join(entry.key.replace('/', "-")).with_extension("svg");
+        std::fs::create_dir_all(folder).map_err(|error| Failure::Write { path: folder.to_owned(), error })?;
+        file::write(&path, draw().as_bytes())?;
+        eprintln!("wrote {}", path.display());
+    }
+    Ok(())
+}
+
+fn verdict(report: &Report) -> ExitCode {
+    let mut worsened = report.worsened().peekable();
+    if worsened.peek().is_none() {
+        return ExitCode::SUCCESS;
+    }
+    for (key, judged) in worsened {
+        let (now, before) = (judged.judgement.verdict.name(), judged.judgement.expected.name());
+        eprintln!("roundtrip: {key} {}: {now}, where {before} is on record", judged.cell.name());
+    }
+    ExitCode::from(1)
+}
+
+fn lines(rows: &[VerdictRow]) -> String {
+    let heading =
+        csv::line(["key", "cell", "published", "ours", "unit", "verdict", "note"].map(str::to_owned));
+    let line = |row: &VerdictRow| {
+        let VerdictRow { key, cell, published, ours, unit, verdict, note } = row;
+        csv::line([
+            (*key).to_owned(),
+            cell.clone(),
+            published.to_string(),
+            ours.map(|ours| ours.to_string()).unwrap_or_default(),
+            unit.clone(),
+            Verdict::name(*verdict).to_owned(),
+            note.clone().unwrap_or_default(),
+        ])
+    };
+    heading + &rows.iter().map(line).collect::<String>()
+}
