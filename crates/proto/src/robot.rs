@@ -212,6 +212,15 @@ impl Robot {
 
     /// Gives out what waits, sends what can be sent, and closes what is not needed any more.
     fn dispatch(&mut self, now: Time) {
+        self.assign();
+        self.send(now);
+        if self.unresolved == 0 {
+            self.close_idle();
+        }
+    }
+
+    /// Gives objects that wait to connections that have room, or to new ones.
+    fn assign(&mut self) {
         while let Some(object) = self.waiting.front().copied().filter(|_| self.may_release()) {
             let Some(id) = self.connection_with_room().or_else(|| self.open()) else { break };
             let Some(connection) = self.connections.get_mut(&id) else { break };
@@ -219,19 +228,28 @@ impl Robot {
             self.tries[object] -= 1;
             connection.request(object, &self.plan.objects[object].method, &self.requests[object]);
         }
-        let (outputs, finished) = (&mut self.outputs, self.unresolved == 0);
-        self.connections.retain(|id, connection| {
+    }
+
+    fn send(&mut self, now: Time) {
+        for (&id, connection) in &mut self.connections {
             while let Some((write, objects)) = connection.take_write() {
-                outputs.push_back(Output::Send(*id, write));
-                outputs.extend(objects.into_iter().map(|object| {
-                    Output::Report(Report { at: now, what: What::RequestSent { object, connection: *id } })
-                }));
+                self.outputs.push_back(Output::Send(id, write));
+                let sent = |object| What::RequestSent { object, connection: id };
+                self.outputs.extend(
+                    objects.into_iter().map(sent).map(|what| Report { at: now, what }).map(Output::Report),
+                );
             }
-            let needed = !finished || connection.is_lingering();
-            if !needed {
+        }
+    }
+
+    /// Closes what the server is not going to close.
+    fn close_idle(&mut self) {
+        let outputs = &mut self.outputs;
+        self.connections.retain(|id, connection| {
+            if !connection.is_lingering() {
                 outputs.push_back(Output::Close(*id));
             }
-            needed
+            connection.is_lingering()
         });
     }
 

@@ -52,3 +52,40 @@ impl Site {
         Response { status: 200, fields, body: ResponseBody::Whole(body.clone()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::Version;
+
+    fn respond(site: &Site, method: Method, target: &str) -> Response {
+        let (target, version, fields) = (target.to_owned(), Version::Http11, Fields::new());
+        site.respond(&RequestHead { method, target, version, fields })
+    }
+
+    #[test]
+    fn objects_have_the_sizes_asked_for_and_the_same_bytes_every_time() {
+        let sizes = [6_651, 0, 1_866].map(Bytes::new);
+        let (site, again) =
+            (Site::new(&sizes, Seed::new(7)).unwrap(), Site::new(&sizes, Seed::new(7)).unwrap());
+        for (index, size) in sizes.into_iter().enumerate() {
+            let response = respond(&site, Method::Get, &Site::path(index));
+            assert_eq!(response, respond(&again, Method::Get, &Site::path(index)));
+            let ResponseBody::Whole(body) = response.body else { panic!("not whole") };
+            assert_eq!(body.len() as u64, size.get());
+        }
+        let other = Site::new(&sizes, Seed::new(8)).unwrap();
+        assert_ne!(respond(&site, Method::Get, "/0"), respond(&other, Method::Get, "/0"));
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_found() {
+        let site = Site::new(&[Bytes::new(1)], Seed::default()).unwrap();
+        for target in ["/1", "/00", "/+0", "/0?", "0", "/", "*"] {
+            assert_eq!(respond(&site, Method::Get, target).status, 404, "{target}");
+        }
+        assert_eq!(respond(&site, Method::Head, "/0").status, 200);
+        assert_eq!(respond(&site, Method::Options, "/0").status, 405);
+        assert_eq!(respond(&site, Method::Other("DELETE".to_owned()), "/0").status, 405);
+    }
+}

@@ -249,6 +249,7 @@ mod tests {
             ("00000000000000005\r\n", PeerFault::Chunk),
             ("ffffffffffffffff\r\n", PeerFault::BodyTooLarge),
             ("65\r\n", PeerFault::BodyTooLarge),
+            ("1\r\nx\r\n64\r\n", PeerFault::BodyTooLarge),
             ("5;12345678\r\nhello\r\n5;1\r\n", PeerFault::ExtensionsTooLarge),
             ("0\r\nX y\r\n\r\n", PeerFault::FieldLine),
             ("0\r\nX: 3456789012345678901234567890123\r\n\r\n", PeerFault::TrailersTooLarge),

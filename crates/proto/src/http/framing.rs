@@ -133,7 +133,8 @@ mod tests {
         for value in ["", "+7", "-7", "0x7", "7 7", "7,8", "7,", "7.0", "18446744073709551616", "\u{664}"] {
             assert_eq!(framing(value), Err(PeerFault::ContentLength), "{value}");
         }
-        assert_eq!(framing("18446744073709551615"), Err(PeerFault::BodyTooLarge));
+        assert_eq!(framing("1099511627776"), Ok(Framing::Length(1 << 40)));
+        assert_eq!(framing("1099511627777"), Err(PeerFault::BodyTooLarge));
         let twice = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\nContent-Length: 8";
         assert_eq!(response(twice, &Method::Get), Err(PeerFault::ContentLength));
     }

@@ -93,6 +93,17 @@ mod tests {
     }
 
     #[test]
+    fn a_full_buffer_leaves_before_the_message_ends() {
+        let mut buffer = WriteBuffer::new(WritePolicy { head_apart: false, buffer: NonZeroUsize::new(4) });
+        buffer.head(|out| out.extend_from_slice(b"he"));
+        assert_eq!(buffer.take(), None);
+        buffer.part(|out| out.extend_from_slice(b"adbody"));
+        assert_eq!([buffer.take(), buffer.take()], [Some(b"head".to_vec()), Some(b"body".to_vec())]);
+        buffer.flush();
+        assert_eq!(buffer.take(), None);
+    }
+
+    #[test]
     fn a_policy_cuts_a_message_into_writes() {
         assert_eq!(writes(false, None), [5_226, 3_000]);
         assert_eq!(writes(true, None), [226, 5_000, 3_000]);

@@ -1,6 +1,7 @@
 //! Pages that come to grief: hostile servers, each written as the bytes it sends to a request and how it ends.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU16;
 
 use proptest::prelude::*;
 use proto::http::{Limits, Method, PeerFault};
@@ -295,6 +296,13 @@ fn an_error_status_fails_its_object_and_keeps_the_connection() {
     let outcome = at_every_cut(&page(Shape::Http11), &[sends(&[missing, OK], Then::Silence)]);
     assert_eq!(outcome.failures(), [(0, Failure::Status(404))]);
     assert_eq!((outcome.completed(), outcome.connections), (vec![1], 1));
+}
+
+#[test]
+fn a_connection_for_one_request_carries_one_whatever_the_server_offers() {
+    let shape = Shape::Http10 { parallel: NonZeroU16::MIN };
+    let outcome = at_every_cut(&page(shape), &[sends(&[OK, OK], Then::Silence)]);
+    assert_eq!((outcome.completed(), outcome.connections), (vec![0, 1], 2));
 }
 
 #[test]
