@@ -81,15 +81,18 @@ impl Scan {
     ) -> Result<Option<T>, PeerFault> {
         // Where the head begins in `input`: later than 0 if empty lines come before it.
         let mut from = 0;
-        for (index, byte) in input.iter().enumerate() {
-            match self.step(*byte)? {
-                Step::More => {}
+        let mut at = 0;
+        while let Some(byte) = input.get(at) {
+            let step = self.step(*byte)?;
+            at += 1;
+            match step {
+                Step::More => at += self.skip_text(&input[at..]),
                 Step::Blank => {
                     self.held.clear();
-                    from = index + 1;
+                    from = at;
                 }
                 Step::End => {
-                    let (last, rest) = input.split_at(index + 1);
+                    let (last, rest) = input.split_at(at);
                     *input = rest;
                     return self.finish(&last[from..], parse).map(Some);
                 }
@@ -98,6 +101,18 @@ impl Scan {
         self.held.extend_from_slice(&input[from..]);
         *input = &[];
         Ok(None)
+    }
+
+    /// Inside a line nothing happens before its end: the text up to there is taken in one go, as far as the
+    /// limit allows, which is where most of the time would go otherwise.
+    fn skip_text(&mut self, input: &[u8]) -> usize {
+        if self.line != Line::Inside || self.seen < STATUS_LINE_BEGINS.len() {
+            return 0;
+        }
+        let allowed = input.iter().take(self.rules.bytes - self.seen);
+        let skipped = allowed.take_while(|byte| matches!(byte, b'\t' | 0x20..=0x7e | 0x80..)).count();
+        self.seen += skipped;
+        skipped
     }
 
     /// A head that came in one piece, as most do, is parsed where it lies.
