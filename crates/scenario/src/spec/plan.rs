@@ -23,7 +23,7 @@ impl Spec {
     /// What is to be run, with `defaults` where nothing was said.
     ///
     /// # Errors
-    /// A network or a page that cannot be, half a network, or more than 100,000 scenarios.
+    /// A network or a page that cannot be, half a network, more than 10,000 scenarios or 2,000,000 objects in all.
     pub fn plan(&self, defaults: &Defaults) -> Result<Plan, PlanError> {
         let networks = self.all_networks(&defaults.networks)?;
         let pages = or(&self.pages, &defaults.pages);
@@ -31,11 +31,15 @@ impl Spec {
         let stacks = or(&self.stacks, &defaults.stacks);
         check(&networks, pages)?;
 
-        let count = [pages.len(), protocols.len(), stacks.len()]
-            .into_iter()
-            .fold(networks.len(), usize::saturating_mul);
+        let per_page =
+            [protocols.len(), stacks.len()].into_iter().fold(networks.len(), usize::saturating_mul);
+        let count = per_page.saturating_mul(pages.len());
         if count > SCENARIOS_MOST {
             return Err(PlanError::TooMany(count));
+        }
+        let objects = pages.iter().map(|page| page.objects.len()).sum::<usize>().saturating_mul(per_page);
+        if objects > OBJECTS_MOST {
+            return Err(PlanError::TooManyObjects(objects));
         }
         let mut scenarios = Vec::with_capacity(count);
         for network in &networks {
@@ -87,7 +91,9 @@ impl Spec {
 }
 
 /// More than anyone waits for; what a slip would make.
-const SCENARIOS_MOST: usize = 100_000;
+const SCENARIOS_MOST: usize = 10_000;
+/// Each scenario has its own copy of its page: 50 MB of them.
+const OBJECTS_MOST: usize = 2_000_000;
 
 fn or<'a, T>(said: &'a [T], default: &'a [T]) -> &'a [T] {
     if said.is_empty() { default } else { said }
@@ -124,6 +130,8 @@ pub enum PlanError {
     },
     /// More scenarios than anyone waits for.
     TooMany(usize),
+    /// More objects in all of them than there is room for.
+    TooManyObjects(usize),
 }
 
 impl fmt::Display for PlanError {
@@ -144,6 +152,11 @@ impl fmt::Display for PlanError {
             Self::TooMany(count) => {
                 write!(f, "{count} scenarios are too many; give fewer names, for at most {SCENARIOS_MOST}")
             }
+            Self::TooManyObjects(count) => write!(
+                f,
+                "{count} objects in all scenarios are too many; give smaller pages or fewer names, for at most \
+                 {OBJECTS_MOST}"
+            ),
         }
     }
 }
@@ -189,6 +202,28 @@ mod tests {
         assert_eq!(networks(&own[..2]), Err(PlanError::HalfANetwork(vec![Needed::Mss])));
         assert_eq!(networks(&[("loss", "1%")]), Ok(vec!["fast-internet+loss=1%".to_owned()]));
         assert_eq!(networks(&[("network", "modem"), ("rtt", "1s")]), Ok(vec!["modem+rtt=1s".to_owned()]));
+    }
+
+    #[test]
+    fn what_is_too_much_is_refused() {
+        let all = [("network", "all"), ("protocol", "all"), ("stack", "all")];
+        let large = |objects: usize| {
+            let mut spec = said(&all);
+            spec.set(Key::Page, &vec!["1"; objects].join("+")).unwrap();
+            spec.plan(&Defaults::predict()).map(|plan| plan.scenarios.len())
+        };
+        assert_eq!(large(10_000), Ok(10 * 9 * 2));
+        let many = Spec { pages: (1..=56).map(one_object).collect(), ..said(&all) };
+        assert_eq!(many.plan(&Defaults::predict()), Err(PlanError::TooMany(10 * 9 * 2 * 56)));
+        let mut twice = said(&all);
+        for document in ["1", "2"] {
+            twice.set(Key::Page, &[document, &vec!["1"; 9_999].join("+")].join("+")).unwrap();
+        }
+        assert_eq!(twice.plan(&Defaults::predict()), Err(PlanError::TooManyObjects(3_600_000)));
+    }
+
+    fn one_object(size: u64) -> crate::Page {
+        crate::Page::from_sizes(&size.to_string(), [wire::Bytes::new(size)]).unwrap()
     }
 
     #[test]

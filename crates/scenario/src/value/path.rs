@@ -51,7 +51,7 @@ pub fn loss(text: &str) -> Result<Loss, ValueError> {
     }
     if let Some(packets) = text.strip_prefix("packets:") {
         if packets.split('+').count() > PACKETS_MOST {
-            return Err(not_a("a loss", text, "at most 10000 packets"));
+            return Err(not_a("a loss", text, "at most 1000 packets"));
         }
         let packets: Result<BTreeSet<u64>, _> = packets.split('+').map(quantity::packet_number).collect();
         return packets.map(Loss::Exactly);
@@ -72,8 +72,8 @@ pub fn loss(text: &str) -> Result<Loss, ValueError> {
     Ok(Loss::GilbertElliott { to_bad, to_good, loss_in_good, loss_in_bad })
 }
 
-/// As many as a page may have objects.
-const PACKETS_MOST: usize = 10_000;
+/// More than anyone picks by hand.
+const PACKETS_MOST: usize = 1_000;
 
 /// Delay that varies, uniform from nothing to this.
 ///
