@@ -1,0 +1,38 @@
+//! What must hold for any file: it is refused with a place that is in it, or it is a scenario that is printed and
+//! read back unchanged and of which only what is possible is planned. Not a generator: the bytes are the file.
+
+use scenario::{Defaults, Spec};
+
+/// Panics if something does not hold for these bytes.
+pub(crate) fn check(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match Spec::from_toml(text, "any.toml") {
+        Ok(spec) => {
+            assert_eq!(Spec::from_toml(&spec.to_toml(), "printed.toml").as_ref(), Ok(&spec));
+            assert_eq!(
+                spec.clone().over(Spec::default()).plan(&Defaults::predict()),
+                spec.plan(&Defaults::predict())
+            );
+            plan(&spec);
+        }
+        Err(error) => {
+            assert!((1..=text.matches('\n').count() + 1).contains(&error.line), "{error}");
+            assert!((1..=text.chars().count() + 1).contains(&error.column), "{error}");
+            assert!(!error.to_string().contains(char::is_control), "{error:?}");
+        }
+    }
+}
+
+fn plan(spec: &Spec) {
+    match spec.plan(&Defaults::laboratory()) {
+        Ok(plan) => {
+            assert!(!plan.scenarios.is_empty() && !plan.engines.is_empty());
+            for scenario in plan.scenarios {
+                assert_eq!((scenario.network.check(), scenario.page.check()), (Ok(()), Ok(())));
+                let links = scenario.network.links();
+                assert_eq!(links.up.delay + links.down.delay, scenario.network.rtt);
+            }
+        }
+        Err(error) => assert!(!error.to_string().contains(char::is_control), "{error:?}"),
+    }
+}
