@@ -14,7 +14,7 @@
 //! | [`engine`] | who is asked |
 //! | [`value`] | the values of flags and TOML keys, exactly |
 //! | [`spec`] | what a user asked for, and the scenarios that come of it |
-//! | [`file`] | the same as TOML |
+//! | [`mod@file`] | the same as TOML |
 //!
 //! What it is not: it runs nothing, reads no file and prints nothing. What TOML looks like stays in its own
 //! module; the values here know no format.

@@ -1,6 +1,6 @@
 //! What is fetched: a page is its first object and what that one embeds.
 //!
-//! Not the bytes themselves: a server makes those to size. The papers' pages by name are in [`catalogue`].
+//! Not the bytes themselves: a server makes those to size. The papers' pages by name are in `catalogue`.
 
 mod catalogue;
 

@@ -9,9 +9,9 @@
 //! | --- | --- |
 //! | `decimal` | digits, and the unit that follows them |
 //! | [`quantity`] | durations, rates, sizes, counts, probabilities |
-//! | [`path`] | queues, losses, jitter, reordering |
+//! | [`mod@path`] | queues, losses, jitter, reordering |
 //! | [`page`] | pages by name or sizes |
-//! | [`print`] | the same values as text |
+//! | [`mod@print`] | the same values as text |
 
 mod decimal;
 pub mod page;

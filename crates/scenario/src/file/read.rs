@@ -46,7 +46,7 @@ fn read(text: &str) -> Found<Spec> {
             match (key, one.get_ref()) {
                 (Key::Network, DeValue::Table(table)) => tables::network(&mut spec, table, one.span())?,
                 (Key::Page, DeValue::Table(table)) => tables::page(&mut spec, table, one.span())?,
-                (key, _) => scalar(key.name(), || key.example(), one, |text| spec.set(key, text))?,
+                (key, _) => scalar(key.name(), key.example(), one, |text| spec.set(key, text))?,
             }
         }
     }
@@ -75,13 +75,13 @@ pub(super) fn unknown_key(name: &Spanned<DeString<'_>>, unknown: Unknown) -> (Ra
     (name.span(), Problem::UnknownKey(unknown))
 }
 
-/// Hands the text of a string or a number to `set`: the same text that a flag would have.
-pub(super) fn scalar(
+/// What `read` makes of a string or a number: of the same text that a flag would have.
+pub(super) fn scalar<T>(
     key: &'static str,
-    example: impl FnOnce() -> String,
+    example: impl Into<String>,
     value: &Spanned<DeValue<'_>>,
-    set: impl FnOnce(&str) -> Result<(), ValueError>,
-) -> Found<()> {
+    read: impl FnOnce(&str) -> Result<T, ValueError>,
+) -> Found<T> {
     let found = match value.get_ref() {
         DeValue::String(text) => Ok(text.clone()),
         DeValue::Integer(integer) => Ok(decimal(integer)),
@@ -91,8 +91,9 @@ pub(super) fn scalar(
         DeValue::Array(_) => Err("an array"),
         DeValue::Table(_) => Err("a table"),
     };
-    let text = found.map_err(|found| (value.span(), Problem::Type { key, found, example: example() }))?;
-    set(&text).map_err(|error| (value.span(), Problem::Value { key, error }))
+    let text =
+        found.map_err(|found| (value.span(), Problem::Type { key, found, example: example.into() }))?;
+    read(&text).map_err(|error| (value.span(), Problem::Value { key, error }))
 }
 
 /// An integer of any base in digits; as it stands where it is too large for any use here.

@@ -21,17 +21,12 @@ pub(super) fn network(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) 
         let known = NetworkKey::named(key.get_ref()).map_err(|unknown| unknown_key(key, unknown))?;
         match known {
             NetworkKey::Name => said.name = Some(name(value, |name| !name.contains('+'))?),
-            NetworkKey::Like => scalar(
-                "like",
-                || "like = \"fast-internet\"".to_owned(),
-                value,
-                |text| {
-                    said.like = Some(Network::named(text)?);
-                    Ok(())
-                },
-            )?,
+            NetworkKey::Like => {
+                let example = "like = \"fast-internet\"";
+                said.like = Some(scalar("like", example, value, |text| Ok(Network::named(text)?))?);
+            }
             NetworkKey::Path(key) => {
-                scalar(key.name(), || key.example(), value, |text| said.changes.set(key, text))?;
+                scalar(key.name(), key.example(), value, |text| said.changes.set(key, text))?;
             }
         }
     }
@@ -104,17 +99,9 @@ pub(super) fn page(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) -> 
             .map_err(|unknown| unknown_key(key, unknown))?;
         if known == "name" {
             given = Some(name(value, |_| true)?);
-            continue;
+        } else {
+            page = Some(scalar("sizes", "sizes = \"6651+3883+1866\"", value, sizes)?);
         }
-        scalar(
-            "sizes",
-            || "sizes = \"6651+3883+1866\"".to_owned(),
-            value,
-            |text| {
-                page = Some(sizes(text)?);
-                Ok(())
-            },
-        )?;
     }
     let mut page = page.ok_or((span.clone(), Problem::NoSizes))?;
     if let Some(name) = given {
@@ -138,16 +125,7 @@ fn sizes(text: &str) -> Result<Page, ValueError> {
 
 /// A name that can be printed. (`+` in a network's name tells a change.)
 fn name(value: &Spanned<DeValue<'_>>, is_allowed: fn(&str) -> bool) -> Found<String> {
-    let mut name = String::new();
-    scalar(
-        "name",
-        || "name = \"my-own\"".to_owned(),
-        value,
-        |text| {
-            text.clone_into(&mut name);
-            Ok(())
-        },
-    )?;
+    let name = scalar("name", "name = \"my-own\"", value, |text| Ok(text.to_owned()))?;
     let is_name = (1..=200).contains(&name.chars().count()) && !name.contains(char::is_control);
     if is_name && is_allowed(&name) { Ok(name) } else { Err((value.span(), Problem::Name(name))) }
 }
