@@ -12,7 +12,7 @@
 //! | [`framing`] | where a body ends, and whether the connection stays |
 //! | `body` | the bytes of a body |
 //! | [`read`] | all of these together: messages off a stream |
-//! | [`write`] | how a message is cut into writes |
+//! | [`mod@write`] | how a message is cut into writes |
 //!
 //! What it is not: it knows no connection and no exchange. Those are [`crate::robot`] and [`crate::server`].
 

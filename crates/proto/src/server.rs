@@ -137,7 +137,8 @@ impl ServerConnection {
         self.outputs.pop_front().unwrap_or(Output::Timeout(self.deadline()))
     }
 
-    /// Whether the socket should be read: not while more than enough waits unread.
+    /// Whether the socket should be read: not while more than enough waits unread. Whoever holds writes that the
+    /// socket does not take should not read either, nor answer: this machine does not know how slow a client reads.
     pub fn is_reading(&self) -> bool {
         match self.phase {
             Phase::Idle(_) | Phase::Head(_) | Phase::Body(_) | Phase::Answer => {

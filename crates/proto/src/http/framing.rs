@@ -1,7 +1,7 @@
 //! Where a body ends, and whether the connection stays: what a head says about its own message.
 //!
 //! Rules of RFC 9112, sections 6.3 and 9.3, with every ambiguity refused rather than resolved. Not the bytes
-//! of the body: those are taken by [`super::body`].
+//! of the body: those are taken by the module `body`.
 
 use super::field::{Fields, list};
 use super::{Limits, Method, PeerFault, RequestHead, ResponseHead, Version};

@@ -1,6 +1,6 @@
 //! The heads of requests and responses: what they hold, and how they are written and read.
 //!
-//! Not where a head ends in a stream ([`super::scan`]) nor where its body ends ([`super::framing`]). Lines are
+//! Not where a head ends in a stream (the module `scan`) nor where its body ends ([`super::framing`]). Lines are
 //! taken apart by the httparse crate; what it lets pass and RFC 9112 does not is refused here or in the scan.
 
 use std::mem::MaybeUninit;

@@ -25,7 +25,8 @@ pub(super) struct Connection {
     room: usize,
     /// Requests it may have outstanding.
     depth: usize,
-    interim_responses: usize,
+    /// Interim responses that may come before a final one.
+    interim_allowed: usize,
 }
 
 /// Where in its life.
@@ -48,7 +49,9 @@ struct Exchange {
     body: Bytes,
     /// Whether anything of an answer came, an interim one included.
     answered: bool,
-    /// Whether the message that is coming in is an interim one.
+    /// Interim responses that came.
+    interims: usize,
+    /// Whether the message that is coming in is one of them.
     interim: bool,
     /// Whether the connection stays after the answer.
     persists: bool,
@@ -79,7 +82,7 @@ impl Connection {
             unsent: Vec::new(),
             room: plan.shape.requests(),
             depth: plan.shape.outstanding(),
-            interim_responses: plan.limits.interim_responses,
+            interim_allowed: plan.limits.interim_responses,
         }
     }
 
@@ -113,6 +116,7 @@ impl Connection {
             status: None,
             body: Bytes::ZERO,
             answered: false,
+            interims: 0,
             interim: false,
             persists: false,
         });
@@ -162,11 +166,12 @@ impl Connection {
                 None => return Ok(()),
                 Some(Event::Head(head, _)) => {
                     exchange.interim = head.is_interim();
-                    if exchange.interim {
-                        self.interim_responses =
-                            self.interim_responses.checked_sub(1).ok_or(PeerFault::TooManyInterim)?;
-                    } else {
+                    if !exchange.interim {
                         arrivals.push(exchange.answered_by(&head));
+                    } else if exchange.interims == self.interim_allowed {
+                        return Err(PeerFault::TooManyInterim);
+                    } else {
+                        exchange.interims += 1;
                     }
                 }
                 Some(Event::Body(part)) => exchange.body += Bytes::new(part.len() as u64),

@@ -58,7 +58,7 @@ pub enum What {
         /// What.
         fault: PeerFault,
     },
-    /// Every object has arrived or failed. Connections may still be closing: see [`Robot::is_done`].
+    /// Every object has arrived or failed. Connections may still be closing: see [`super::Robot::is_done`].
     Finished {
         /// Objects that failed.
         failed: usize,

@@ -267,6 +267,13 @@ fn limits_end_a_head_a_body_and_a_row_of_interim_answers_that_do_not() {
         let outcome = at_every_cut(&plan, &[sends(&[&answer], Then::Silence), sends(&[OK], Then::Silence)]);
         assert_eq!(outcome.failures(), [(0, Failure::Fault(fault))]);
     }
+    let patient = format!("{}{OK}", "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(2));
+    let outcome = at_every_cut(&plan, &[sends(&[&patient, &patient], Then::Silence)]);
+    assert_eq!(
+        (outcome.completed(), outcome.connections),
+        (vec![0, 1], 1),
+        "each answer has its own allowance"
+    );
 }
 
 #[test]
