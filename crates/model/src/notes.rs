@@ -1,17 +1,16 @@
 //! What the formulas assume and a scenario does not keep, each as a sentence with its figures.
 //!
-//! Not errors: the prediction stands, and the note says what it leaves out.
+//! Not errors: the prediction stands, and the note says what it leaves out. Which of them a scenario deserves is
+//! found in `checks`.
+
+mod checks;
 
 use std::fmt;
 
-use scenario::network::Direction;
-use scenario::stack::Idle;
-use scenario::{Connection, Protocol, Requests, Scenario, Stack, Visit};
-use wire::link::{Loss, QueueLimit};
-use wire::{Bytes, Probability, Rate};
+use scenario::Protocol;
+use wire::{Bytes, Rate};
 
-use crate::dhttp::Datagram;
-use crate::{Exchange, Path, SlowStart};
+pub(crate) use checks::notes;
 
 /// An assumption of the formulas that the scenario breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,8 +25,6 @@ pub enum Note {
         /// Connections at once.
         connections: u64,
     },
-    /// That approximation went below the minimum.
-    HeldToMinimum,
     /// Parallel connections change nothing here.
     ParallelUnused {
         /// The protocol, or the client, that uses one.
@@ -101,218 +98,6 @@ pub enum Note {
     },
 }
 
-/// Every assumption that the scenario breaks, in the order of [`Note`]; `exchanges` as the protocol sends them.
-pub(crate) fn notes(
-    scenario: &Scenario,
-    path: &Path,
-    start: &SlowStart,
-    datagram: &Datagram,
-    exchanges: &[Exchange],
-) -> Vec<Note> {
-    let kind = Kind::of(scenario.protocol);
-    [
-        one_request_at_a_time(scenario, kind),
-        parallel(scenario, kind),
-        warmth(scenario, kind),
-        window_not_open(scenario, path, start, datagram, exchanges),
-        window_limited(scenario, path, kind, exchanges),
-        beyond_threshold(path, start, kind, exchanges),
-        loss(scenario),
-        jitter(scenario),
-        reordering(scenario),
-        duplication(scenario),
-        short_queue(scenario, path, exchanges),
-        asymmetric(path),
-        large_request(scenario, path),
-        fragmented(scenario, path, datagram, exchanges),
-        revalidation(scenario, datagram),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
-
-/// What the notes have to know of a protocol.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Not a protocol at all.
-    Bound,
-    /// A connection for every object.
-    Separate,
-    /// A connection, or what was learnt on it, kept; requests wait for answers.
-    Kept,
-    /// A connection kept; requests do not wait.
-    Pipelined,
-    /// Datagrams, and everything forgotten.
-    Forgetful,
-    /// Datagrams and a connection kept.
-    Mixed,
-}
-
-impl Kind {
-    const fn of(protocol: Protocol) -> Self {
-        match protocol {
-            Protocol::Minimum => Self::Bound,
-            Protocol::Http10 => Self::Separate,
-            Protocol::Http10KeepAlive | Protocol::Http11 | Protocol::Ttcp => Self::Kept,
-            Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => Self::Pipelined,
-            Protocol::Ardp => Self::Forgetful,
-            Protocol::Dhttp => Self::Mixed,
-        }
-    }
-}
-
-fn one_request_at_a_time(scenario: &Scenario, kind: Kind) -> Option<Note> {
-    let serial = match kind {
-        Kind::Separate => scenario.client.parallel <= 1,
-        Kind::Kept => true,
-        Kind::Bound | Kind::Pipelined | Kind::Forgetful | Kind::Mixed => false,
-    };
-    let waits = (scenario.page.objects.len() as u64).saturating_sub(1);
-    let broken = serial && scenario.client.requests == Requests::Independent && waits > 0;
-    broken.then_some(Note::OneRequestAtATime { waits })
-}
-
-fn parallel(scenario: &Scenario, kind: Kind) -> Option<Note> {
-    let connections = u64::from(scenario.client.parallel).min(scenario.page.objects.len() as u64);
-    if connections <= 1 {
-        return None;
-    }
-    match (kind, scenario.client.requests) {
-        (Kind::Separate, Requests::Independent) => Some(Note::ParallelApproximated { connections }),
-        (Kind::Bound, Requests::Independent | Requests::Dependent) => None,
-        (Kind::Separate, Requests::Dependent)
-        | (
-            Kind::Kept | Kind::Pipelined | Kind::Forgetful | Kind::Mixed,
-            Requests::Independent | Requests::Dependent,
-        ) => Some(Note::ParallelUnused { protocol: scenario.protocol }),
-    }
-}
-
-fn warmth(scenario: &Scenario, kind: Kind) -> Option<Note> {
-    match (scenario.client.connection, kind) {
-        (Connection::Cold, _) | (Connection::Warm, Kind::Bound) => None,
-        (Connection::Warm, Kind::Separate | Kind::Forgetful) => {
-            Some(Note::NothingKept { protocol: scenario.protocol })
-        }
-        (Connection::Warm, Kind::Kept | Kind::Pipelined | Kind::Mixed) => match scenario.stack.idle {
-            Idle::Restarted => Some(Note::WindowRestarts),
-            Idle::Kept => None,
-        },
-    }
-}
-
-/// `cwnd[stalls(reply / mss)] >= muws` after the first exchange (`papers/heidemann-model#section-iv-d`).
-fn window_not_open(
-    scenario: &Scenario,
-    path: &Path,
-    start: &SlowStart,
-    datagram: &Datagram,
-    exchanges: &[Exchange],
-) -> Option<Note> {
-    let over_tcp: Vec<&Exchange> = match Kind::of(scenario.protocol) {
-        Kind::Bound | Kind::Separate | Kind::Forgetful => return None,
-        Kind::Kept | Kind::Pipelined => exchanges.iter().collect(),
-        Kind::Mixed => exchanges.iter().filter(|exchange| !datagram.fits(exchange)).collect(),
-    };
-    let (first, later) = over_tcp.split_first()?;
-    let window = start.window_after(path, first.reply);
-    let to_fill = path.window_to_fill();
-    let needed = later.iter().map(|exchange| exchange.reply.pieces_of(path.mss)).max()?;
-    let broken = scenario.client.connection == Connection::Cold && window < to_fill;
-    broken.then_some(Note::WindowNotOpen { window, to_fill, matters: needed > window })
-}
-
-fn window_limited(scenario: &Scenario, path: &Path, kind: Kind, exchanges: &[Exchange]) -> Option<Note> {
-    let over_tcp = match kind {
-        Kind::Bound | Kind::Forgetful => false,
-        Kind::Separate | Kind::Kept | Kind::Pipelined | Kind::Mixed => true,
-    };
-    let window = largest_window(&scenario.stack)?;
-    let to_fill = path.window_to_fill();
-    let limited = window.get() / path.mss.get().max(1) < to_fill
-        && exchanges.iter().any(|exchange| exchange.reply > window);
-    (over_tcp && limited).then_some(Note::WindowLimited { window, to_fill })
-}
-
-/// The largest window a receiver can offer; `None` if it grows with the transfer.
-fn largest_window(stack: &Stack) -> Option<Bytes> {
-    /// The window field has 16 bits (RFC 9293).
-    const UNSCALED: Bytes = Bytes::new(65_535);
-    match (stack.receive_buffer, stack.window_scaling) {
-        (Some(buffer), true) => Some(buffer),
-        (Some(buffer), false) => Some(buffer.min(UNSCALED)),
-        (None, true) => None,
-        (None, false) => Some(UNSCALED),
-    }
-}
-
-fn beyond_threshold(path: &Path, start: &SlowStart, kind: Kind, exchanges: &[Exchange]) -> Option<Note> {
-    let ssthresh = start.ssthresh?;
-    let threshold = ssthresh.pieces_of(path.mss);
-    let beyond = path.window_to_fill() > threshold
-        && exchanges.iter().any(|exchange| exchange.reply.pieces_of(path.mss) > threshold);
-    (kind != Kind::Bound && beyond).then_some(Note::BeyondThreshold { ssthresh })
-}
-
-fn either(scenario: &Scenario, befalls: impl Fn(&Direction) -> bool) -> bool {
-    befalls(&scenario.network.up) || befalls(&scenario.network.down)
-}
-
-fn loss(scenario: &Scenario) -> Option<Note> {
-    either(scenario, |direction| direction.loss != Loss::None).then_some(Note::Loss)
-}
-
-fn jitter(scenario: &Scenario) -> Option<Note> {
-    either(scenario, |direction| direction.jitter.is_some()).then_some(Note::Unsteady { what: "jitter" })
-}
-
-fn reordering(scenario: &Scenario) -> Option<Note> {
-    either(scenario, |direction| direction.reordering.is_some())
-        .then_some(Note::Unsteady { what: "reordering" })
-}
-
-fn duplication(scenario: &Scenario) -> Option<Note> {
-    either(scenario, |direction| direction.duplication != Probability::default())
-        .then_some(Note::Unsteady { what: "duplication" })
-}
-
-/// Half the window can arrive at the link at once, the other half being on its way: so much may have to wait.
-fn short_queue(scenario: &Scenario, path: &Path, exchanges: &[Exchange]) -> Option<Note> {
-    let to_fill = path.window_to_fill();
-    let needed = exchanges.iter().map(|exchange| exchange.reply.pieces_of(path.mss)).max()?.min(to_fill) / 2;
-    let QueueLimit { bytes, packets } = scenario.network.down.queue;
-    let packets_fit = packets.is_none_or(|packets| packets >= needed);
-    let bytes_fit = bytes.is_none_or(|bytes| bytes.get() / path.mss.get().max(1) >= needed);
-    (!(packets_fit && bytes_fit)).then_some(Note::ShortQueue { to_fill })
-}
-
-fn asymmetric(path: &Path) -> Option<Note> {
-    let (up, down) = (path.rate_up, path.rate);
-    (up != down).then_some(Note::Asymmetric { up, down })
-}
-
-fn large_request(scenario: &Scenario, path: &Path) -> Option<Note> {
-    let request = scenario.client.request;
-    (request > path.mss).then_some(Note::LargeRequest { request, mss: path.mss })
-}
-
-fn fragmented(scenario: &Scenario, path: &Path, datagram: &Datagram, exchanges: &[Exchange]) -> Option<Note> {
-    let fragmented = exchanges.iter().any(|exchange| {
-        datagram.fits(exchange)
-            && exchange.reply + datagram.response_head + Datagram::RESPONSE_HEADER > path.mss
-    });
-    (Kind::of(scenario.protocol) == Kind::Mixed && fragmented)
-        .then_some(Note::Fragmented { limit: datagram.limit, mss: path.mss })
-}
-
-fn revalidation(scenario: &Scenario, datagram: &Datagram) -> Option<Note> {
-    match scenario.visit {
-        Visit::First => None,
-        Visit::Revalidate => Some(Note::RevalidationHead { head: datagram.response_head }),
-    }
-}
-
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -326,9 +111,6 @@ impl fmt::Display for Note {
                 f,
                 "{connections} connections at once are approximated, as the paper proposes, by a round trip of \
                  one {connections}th of its length"
-            ),
-            Self::HeldToMinimum => f.write_str(
-                "the approximation of parallel connections went below the minimum and is held to it",
             ),
             Self::ParallelUnused { protocol } => {
                 let name = protocol.name();

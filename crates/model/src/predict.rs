@@ -89,17 +89,11 @@ pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<
         | Protocol::Ardp
         | Protocol::Dhttp => whole.clone(),
     };
-    let mut notes = notes::notes(scenario, &path, &start, &datagram, &sent);
+    let notes = notes::notes(scenario, &path, &start, &datagram, &sent);
 
     let minimum = least(scenario, &path, &whole);
     let series = series(scenario, &path, &start, &datagram, &sent);
-    let mut elapsed = series.elapsed();
-    // The approximation of parallel connections alone can go below what the same bytes take at least.
-    let floor = least(scenario, &path, &sent);
-    if elapsed < floor {
-        elapsed = parallel::at_least(floor, elapsed);
-        notes.push(Note::HeldToMinimum);
-    }
+    let elapsed = series.elapsed();
     if elapsed == Duration::MAX {
         let (page, network) = (scenario.page.name.clone(), scenario.network.name.clone());
         return Err(Refusal::TooLong { page, network });

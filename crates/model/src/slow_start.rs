@@ -82,28 +82,41 @@ impl SlowStart {
     /// The window after a reply has been sent whole and acknowledged, in segments: what the next reply finds.
     pub fn window_after(&self, path: &Path, reply: Bytes) -> u64 {
         let segments = reply.pieces_of(path.mss);
-        let mut windows =
-            self.periods().skip_while(|period| period.csegs < segments).map(|period| period.cwnd);
-        let (_last, after) = (windows.next(), windows.next());
-        after.unwrap_or(u64::MAX)
+        let last = self.states().find(|(period, _)| period.csegs >= segments);
+        // The windows grow without end, so there is a last period.
+        last.map_or(u64::MAX, |(period, unacked)| {
+            let sent = period.segs - (period.csegs - segments);
+            let waiting = sent.saturating_add(unacked);
+            let acks = waiting.div_ceil(self.acks.segments_per_ack());
+            period.cwnd.saturating_add(self.opened(acks, waiting))
+        })
     }
 
     /// Period after period, without end: equations (17) and (18).
     pub fn periods(&self) -> impl Iterator<Item = Period> {
-        let (policy, growth) = (self.acks, self.growth);
-        let cwnd = self.initial_window.max(1);
+        self.states().map(|(period, _)| period)
+    }
+
+    /// Each period with what the one before it left unacknowledged: `unacked(i - 1)`.
+    fn states(&self) -> impl Iterator<Item = (Period, u64)> {
+        let start = *self;
+        let cwnd = start.initial_window.max(1);
         let first = (Period { cwnd, segs: cwnd, csegs: cwnd }, 0);
-        iter::successors(Some(first), move |(period, unacked)| {
-            let (acks, still_unacked) = policy.answer(period.segs, *unacked);
-            let opened = match growth {
-                Growth::PerAcknowledgement => acks,
-                Growth::PerSegment => period.segs.saturating_add(*unacked).saturating_sub(still_unacked),
-            };
-            let cwnd = period.cwnd.saturating_add(opened);
-            let segs = cwnd.saturating_sub(still_unacked);
-            Some((Period { cwnd, segs, csegs: period.csegs.saturating_add(segs) }, still_unacked))
+        iter::successors(Some(first), move |(period, before)| {
+            let (acks, unacked) = start.acks.answer(period.segs, *before);
+            let acknowledged = period.segs.saturating_add(*before).saturating_sub(unacked);
+            let cwnd = period.cwnd.saturating_add(start.opened(acks, acknowledged));
+            let segs = cwnd.saturating_sub(unacked);
+            Some((Period { cwnd, segs, csegs: period.csegs.saturating_add(segs) }, unacked))
         })
-        .map(|(period, _)| period)
+    }
+
+    /// By how many segments `acks` acknowledgements of `acknowledged` segments open the window.
+    fn opened(&self, acks: u64, acknowledged: u64) -> u64 {
+        match self.growth {
+            Growth::PerAcknowledgement => acks,
+            Growth::PerSegment => acknowledged,
+        }
     }
 }
 
@@ -167,6 +180,14 @@ mod tests {
         assert_eq!(sent, [2, 3, 3, 6]);
         let measured = Path { mss: Bytes::new(512), ..Path::from(&Network::named("fast-internet").unwrap()) };
         assert_eq!(NO_DELAYED.window_after(&measured, Bytes::new(6651)), 9);
+    }
+
+    #[test]
+    fn the_window_after_a_reply_has_grown_by_its_acknowledgements_and_no_more() {
+        let path = Path::from(&Network::named("fast-internet").unwrap());
+        let after = |start: SlowStart, segments: u64| start.window_after(&path, Bytes::new(512 * segments));
+        assert_eq!([1, 2, 3, 13, 14].map(|segments| after(EVERY, segments)), [3, 4, 5, 15, 16]);
+        assert_eq!([1, 2, 3, 13].map(|segments| after(NO_DELAYED, segments)), [3, 3, 4, 9]);
     }
 
     #[test]

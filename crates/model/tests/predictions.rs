@@ -1,0 +1,338 @@
+//! The front door: what a scenario's parts do to its prediction, and what the notes say.
+//!
+//! Not the papers' numbers: those are in `papers.rs`.
+
+use model::{Assumptions, Note, Path, Prediction, Refusal, predict};
+use proptest::prelude::*;
+use scenario::stack::Acks;
+use scenario::{
+    Client, Connection, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit,
+};
+use wire::link::Loss;
+use wire::{Bytes, Duration, Rate, Seed};
+
+fn scenario(protocol: Protocol) -> Scenario {
+    Scenario {
+        network: Network::named("fast-internet").unwrap(),
+        page: Page::named("small-cluster").unwrap(),
+        visit: Visit::First,
+        protocol,
+        stack: Stack::named("period").unwrap(),
+        client: Client {
+            request: Bytes::new(256),
+            requests: Requests::Independent,
+            parallel: 1,
+            connection: Connection::Cold,
+        },
+        server: Server { processing: Duration::ZERO },
+        runs: 1,
+        seed: Seed::default(),
+    }
+}
+
+fn sizes(sizes: &[u64]) -> Page {
+    let objects = sizes.iter().map(|size| Object::sized(Bytes::new(*size))).collect();
+    Page { name: "custom".to_owned(), objects }
+}
+
+fn predicted(scenario: &Scenario) -> Prediction<'_> {
+    predict(scenario, &Assumptions::default()).unwrap()
+}
+
+fn elapsed(scenario: &Scenario) -> Duration {
+    predicted(scenario).elapsed
+}
+
+fn note(scenario: &Scenario, wanted: impl Fn(&Note) -> bool) -> bool {
+    predicted(scenario).notes.iter().any(wanted)
+}
+
+#[test]
+fn paper_a_first_hit_costs_the_minimum_with_every_protocol_that_caches() {
+    let minimum = elapsed(&scenario(Protocol::Minimum));
+    for protocol in [Protocol::Http10KeepAlive, Protocol::Http11, Protocol::Http11Pipelined, Protocol::Ttcp] {
+        let mut warm = scenario(protocol);
+        warm.client.connection = Connection::Warm;
+        assert_eq!(elapsed(&warm), minimum, "{protocol:?}");
+        assert_eq!(predicted(&warm).overhead(), Some(1.0));
+    }
+}
+
+#[test]
+fn paper_persistent_connections_and_transaction_tcp_take_as_long() {
+    assert_eq!(elapsed(&scenario(Protocol::Http10KeepAlive)), elapsed(&scenario(Protocol::Ttcp)));
+    let connections = [Protocol::Http10KeepAlive, Protocol::Ttcp]
+        .map(|protocol| predicted(&scenario(protocol)).connections);
+    assert_eq!(connections, [Some(1), Some(3)]);
+}
+
+#[test]
+fn a_client_that_waits_pays_for_each_object_and_one_that_pipelines_pays_once() {
+    let rtt = Network::named("fast-internet").unwrap().rtt;
+    for (protocol, waits) in [
+        (Protocol::Http10, 2),
+        (Protocol::Http10KeepAlive, 2),
+        (Protocol::Http11, 2),
+        (Protocol::Ttcp, 2),
+        (Protocol::Ardp, 2),
+        (Protocol::Minimum, 1),
+        (Protocol::Http11Pipelined, 1),
+        (Protocol::Dhttp, 1),
+    ] {
+        let mut dependent = scenario(protocol);
+        dependent.client.requests = Requests::Dependent;
+        assert_eq!(elapsed(&dependent), elapsed(&scenario(protocol)) + rtt * waits, "{protocol:?}");
+    }
+}
+
+#[test]
+fn round_trips_are_what_is_neither_sending_nor_working() {
+    let minimum = scenario(Protocol::Minimum);
+    assert_eq!(predicted(&minimum).round_trips, Some(1.0));
+    let mut busy = minimum.clone();
+    busy.server.processing = Duration::from_secs(1);
+    assert_eq!(predicted(&busy).round_trips, Some(1.0));
+    let mut near = scenario(Protocol::Http10);
+    near.network.rtt = Duration::ZERO;
+    assert_eq!(predicted(&near).round_trips, None);
+}
+
+#[test]
+fn handshakes_and_stalls_are_listed_in_order_and_account_for_the_time() {
+    let scenario = scenario(Protocol::Http10);
+    let prediction = predicted(&scenario);
+    let setups = prediction.stalls.iter().filter(|stall| stall.cause.name() == "connection-setup").count();
+    assert_eq!(setups, 3);
+    let lost: Duration = prediction.stalls.iter().map(|stall| stall.lost).sum();
+    let trips = prediction.round_trips.unwrap() * scenario.network.rtt.as_secs_f64();
+    let all = (lost + scenario.network.rtt).as_secs_f64();
+    assert!((trips - all).abs() < 1e-6, "{trips} {all}");
+    let row = prediction.row();
+    assert_eq!((row.engine.as_str(), row.runs, row.stalls.len()), ("model", 1, prediction.stalls.len()));
+    assert_eq!(row.stalls[0].at_ms, 0.0);
+}
+
+#[test]
+fn small_answers_over_dhttp_take_one_round_trip_no_connection_and_a_datagram_each_way() {
+    let mut small = scenario(Protocol::Dhttp);
+    small.page = sizes(&[1200, 800, 40]);
+    let prediction = predicted(&small);
+    assert_eq!(prediction.elapsed, prediction.minimum);
+    assert_eq!((prediction.connections, prediction.packets), (Some(0), Some((3, 3))));
+    let row = prediction.row();
+    let percent = 100.0 * 40.0 * 6.0 / (2040.0 + 3.0 * 256.0 + 40.0 * 6.0);
+    assert!((row.overhead_percent.unwrap() - percent).abs() < 1e-9);
+}
+
+#[test]
+fn large_answers_over_dhttp_cost_a_connection_when_cold_and_nothing_when_warm() {
+    let mut large = scenario(Protocol::Dhttp);
+    large.page = sizes(&[500, 6651]);
+    let mut tcp = scenario(Protocol::Http10);
+    tcp.page = sizes(&[6651]);
+    let alone = |page: &[u64]| {
+        let mut minimum = scenario(Protocol::Minimum);
+        minimum.page = sizes(page);
+        elapsed(&minimum)
+    };
+    let rest = alone(&[500, 6651]) - alone(&[6651]);
+    assert_eq!(elapsed(&large), elapsed(&tcp) + rest);
+    assert_eq!(predicted(&large).connections, Some(1));
+    large.client.connection = Connection::Warm;
+    assert_eq!(elapsed(&large), alone(&[500, 6651]));
+    assert_eq!(predicted(&large).connections, Some(0));
+}
+
+#[test]
+fn what_fits_a_datagram_is_decided_by_the_limit_and_the_head() {
+    let mut page = scenario(Protocol::Dhttp);
+    page.page = sizes(&[1460 - 226 - 8]);
+    assert_eq!(predicted(&page).connections, Some(0));
+    let internet = Assumptions { datagram_limit: Bytes::new(1232), ..Assumptions::default() };
+    assert_eq!(predict(&page, &internet).unwrap().connections, Some(1));
+}
+
+#[test]
+fn parallel_connections_help_only_where_each_object_has_its_own_and_never_beat_the_minimum() {
+    let one = elapsed(&scenario(Protocol::Http10));
+    let mut four = scenario(Protocol::Http10);
+    four.client.parallel = 4;
+    assert!(elapsed(&four) < one);
+    // Three objects: no more than three connections.
+    assert!(note(&four, |note| *note == Note::ParallelApproximated { connections: 3 }));
+    four.client.requests = Requests::Dependent;
+    assert!(elapsed(&four) > one);
+    assert!(note(&four, |note| matches!(note, Note::ParallelUnused { .. })));
+
+    let mut many = scenario(Protocol::Http10);
+    many.page = sizes(&[10; 200]);
+    many.client.parallel = 1000;
+    let prediction = predicted(&many);
+    assert_eq!(prediction.elapsed, prediction.minimum + many.network.rtt / 200);
+}
+
+#[test]
+fn a_linux_sender_starts_with_ten_segments() {
+    let mut linux = scenario(Protocol::Http10);
+    linux.stack = Stack::named("linux").unwrap();
+    // 13, 8 and 4 segments: the first stalls once, the others not at all.
+    let stalls = predicted(&linux).stalls;
+    assert_eq!(stalls.iter().filter(|stall| stall.cause.name() == "slow-start").count(), 1);
+    let delayed = Assumptions { acks: Some(Acks::Delayed), ..Assumptions::default() };
+    // Delayed, the first acknowledgement waits for a second segment.
+    assert!(predict(&linux, &delayed).unwrap().elapsed > elapsed(&linux));
+}
+
+#[test]
+fn deflate_needs_sizes_and_uses_them() {
+    let refused = predict(&scenario(Protocol::Http11PipelinedDeflate), &Assumptions::default()).map(|_| ());
+    assert_eq!(refused, Err(Refusal::DeflatedSizesUnknown { page: "small-cluster".to_owned() }));
+    let [plain, deflated] = [Protocol::Http11Pipelined, Protocol::Http11PipelinedDeflate].map(|protocol| {
+        let mut scenario = scenario(protocol);
+        scenario.page = Page::named("w3c-page").unwrap();
+        predicted(&scenario).payload.get()
+    });
+    assert_eq!(plain - deflated, (42 - 11) * 1024);
+}
+
+#[test]
+fn a_validation_is_a_head_for_each_object() {
+    let mut again = scenario(Protocol::Http11Pipelined);
+    again.visit = Visit::Revalidate;
+    let prediction = predicted(&again);
+    assert_eq!(prediction.payload, Bytes::new(3 * (256 + 226)));
+    assert!(prediction.notes.contains(&Note::RevalidationHead { head: Bytes::new(226) }));
+}
+
+#[test]
+fn requests_go_at_the_rate_of_the_way_up() {
+    let mut slow_up = scenario(Protocol::Minimum);
+    slow_up.network.rate_up = Rate::from_bits_per_second(28_800);
+    let more = Path::from(&slow_up.network).rate_up.time_for(Bytes::new(256)) * 3;
+    let less = slow_up.network.rate.time_for(Bytes::new(256)) * 3;
+    assert_eq!(elapsed(&slow_up), elapsed(&scenario(Protocol::Minimum)) + more - less);
+    assert!(note(&slow_up, |note| matches!(note, Note::Asymmetric { .. })));
+}
+
+#[test]
+fn every_broken_assumption_is_named_and_none_that_is_kept() {
+    type Breaks = fn(&mut Scenario);
+    let cases: [(&str, Breaks); 9] = [
+        ("one request under way at a time", |_| {}),
+        ("after the first exchange the window is 9 segments of the 24", |_| {}),
+        ("packets are lost", |scenario| {
+            scenario.network.down.loss = Loss::Exactly([3].into());
+        }),
+        ("a request of 600 B needs more than one segment", |scenario| {
+            scenario.client.request = Bytes::new(600);
+        }),
+        ("the receive window of 16384 B", |scenario| {
+            scenario.network = Network::named("adsl").unwrap();
+            scenario.page = Page::named("medium-cluster").unwrap();
+        }),
+        ("slow start ends at 65536 B", |scenario| {
+            scenario.network.rtt = Duration::from_secs(2);
+            scenario.page = Page::named("large-page").unwrap();
+        }),
+        ("the queue is short", |scenario| {
+            scenario.network.down.queue.packets = Some(1);
+        }),
+        ("keeps nothing from an earlier page", |scenario| {
+            scenario.protocol = Protocol::Http10;
+            scenario.client.connection = Connection::Warm;
+        }),
+        ("this stack restarts it after idle", |scenario| {
+            scenario.stack = Stack::named("linux").unwrap();
+            scenario.client.connection = Connection::Warm;
+        }),
+    ];
+    let sentences = |scenario: &Scenario| -> Vec<String> {
+        predicted(scenario).notes.iter().map(Note::to_string).collect()
+    };
+    for (part, breaks) in cases {
+        let mut broken = scenario(Protocol::Http10KeepAlive);
+        breaks(&mut broken);
+        let found = sentences(&broken);
+        assert!(found.iter().any(|sentence| sentence.contains(part)), "{part}: {found:?}");
+    }
+    let mut kept = scenario(Protocol::Http11Pipelined);
+    kept.network = Network::named("modem").unwrap();
+    assert_eq!(sentences(&kept), [] as [String; 0]);
+}
+
+#[test]
+fn a_page_that_outlasts_the_clock_is_refused() {
+    let mut endless = scenario(Protocol::Minimum);
+    endless.network.rate = Rate::from_bits_per_second(1).unwrap();
+    endless.page = sizes(&[1 << 40; 1000]);
+    let refusal = predict(&endless, &Assumptions::default()).unwrap_err();
+    assert!(
+        refusal
+            .to_string()
+            .starts_with("page `custom` over network `fast-internet` takes longer than 584 years")
+    );
+}
+
+prop_compose! {
+    fn any_scenario()(
+        protocol in prop::sample::select(Protocol::ALL.to_vec()),
+        stack in prop::sample::select(Stack::ALL.to_vec()),
+        objects in prop::collection::vec(1_u64..=1 << 40, 1..20),
+        deflated in any::<bool>(),
+        (rtt, rate, mss) in (0_u64..=3_600_000_000_000, 1_000_u64..=1_000_000_000_000_000, 1_u64..=65_495),
+        (request, parallel, processing) in (1_u64..100_000, 1_u16..100, 0_u64..1_000_000_000),
+        (dependent, warm, revalidate) in any::<(bool, bool, bool)>(),
+    ) -> Scenario {
+        let mut scenario = scenario(protocol);
+        scenario.stack = stack;
+        scenario.page = sizes(&objects);
+        scenario.page.objects[0].deflated = deflated.then_some(Bytes::new(1));
+        scenario.network = Network::new(
+            "any".to_owned(),
+            Duration::from_nanos(rtt),
+            Rate::from_millibits_per_second(rate).unwrap(),
+            Bytes::new(mss),
+        );
+        scenario.client = Client {
+            request: Bytes::new(request),
+            requests: if dependent { Requests::Dependent } else { Requests::Independent },
+            parallel,
+            connection: if warm { Connection::Warm } else { Connection::Cold },
+        };
+        scenario.server.processing = Duration::from_nanos(processing);
+        scenario.visit = if revalidate { Visit::Revalidate } else { Visit::First };
+        scenario
+    }
+}
+
+proptest! {
+    #[test]
+    fn nothing_beats_the_minimum_and_every_figure_is_a_number(scenario in any_scenario()) {
+        if let Ok(prediction) = predict(&scenario, &Assumptions::default()) {
+            let smaller = scenario.protocol == Protocol::Http11PipelinedDeflate;
+            prop_assert!(smaller || prediction.elapsed >= prediction.minimum);
+            let row = prediction.row();
+            prop_assert!(row.elapsed_ms.unwrap().is_finite());
+            prop_assert!(row.overhead.unwrap().is_finite());
+            prop_assert!(row.round_trips.is_none_or(|trips| trips.is_finite() && trips >= 0.0));
+            prop_assert!(prediction.stalls.iter().all(|stall| stall.lost > Duration::ZERO));
+        }
+    }
+
+    #[test]
+    fn the_same_scenario_has_the_same_prediction(scenario in any_scenario()) {
+        let twice = [(); 2].map(|()| predict(&scenario, &Assumptions::paper()));
+        prop_assert_eq!(&twice[0], &twice[1]);
+    }
+
+    #[test]
+    fn a_larger_page_never_takes_less(scenario in any_scenario(), more in 1_u64..1 << 30) {
+        let mut larger = scenario.clone();
+        larger.page.objects.push(Object::sized(Bytes::new(more)));
+        let [less, more] = [&scenario, &larger]
+            .map(|scenario| predict(scenario, &Assumptions::paper()).map(|prediction| prediction.minimum));
+        if let (Ok(less), Ok(more)) = (less, more) {
+            prop_assert!(less <= more);
+        }
+    }
+}
