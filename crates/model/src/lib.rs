@@ -16,7 +16,7 @@
 //! | [`parallel`] | several connections at once: the paper's approximation |
 //! | [`ardp`] | request and response over UDP with slow start: equation (14) |
 //! | [`dhttp`] | small answers in a datagram, large ones over TCP that the server opens: ours |
-//! | [`predict`] | the front door: a scenario to its formula |
+//! | [`mod@predict`] | the front door: a scenario to its formula |
 //! | [`notes`] | what the formulas assume and the scenario does not keep |
 //! | [`refusal`] | what they cannot say at all |
 //!
