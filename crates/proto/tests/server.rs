@@ -207,7 +207,15 @@ fn an_answer_before_the_end_of_the_request_is_the_last() {
 
 #[test]
 fn a_bad_request_is_told_so_and_read_no_further() {
+    let long_target = format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", "x".repeat(8_000));
+    let long_head = format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(16_384));
+    let many_fields = format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "A: b\r\n".repeat(100));
+    let long_body = format!("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n", u64::MAX);
     for (request, fault, status) in [
+        (&*long_target, PeerFault::TargetTooLong, 414),
+        (&*long_head, PeerFault::HeadTooLarge, 431),
+        (&*many_fields, PeerFault::TooManyFields, 431),
+        (&*long_body, PeerFault::BodyTooLarge, 413),
         ("GET /\r\n\r\n", PeerFault::RequestLine, 400),
         ("\x16\x03\x01", PeerFault::ControlCharacter, 400),
         ("GET / HTTP/1.1\r\n\r\n", PeerFault::Host, 400),
