@@ -62,7 +62,8 @@ pub struct ScenarioFlags {
     #[arg(long, value_name = "SIZE")]
     pub request_size: Option<String>,
 
-    /// When the model's receiver acknowledges: every-segment, delayed or no-delayed
+    /// When the model's receiver acknowledges: every-segment, delayed or no-delayed (default: as the stack you
+    /// name does; every-segment for predict without one)
     #[arg(long, value_name = "POLICY")]
     pub acks: Option<String>,
 

@@ -29,7 +29,7 @@ pub struct Defaults {
     pub connection: Connection,
     /// The server's time for each request.
     pub processing: Duration,
-    /// What the model assumes of the receiver; `None`: what the stack does.
+    /// What the model assumes of the receiver, where no stack is named; `None`: what the stack does.
     pub acks: Option<Acks>,
     /// Engines.
     pub engines: Vec<Engine>,

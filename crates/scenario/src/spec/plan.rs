@@ -62,7 +62,12 @@ impl Spec {
             }
         }
         let engines = or(&self.engines, &defaults.engines).to_vec();
-        Ok(Plan { scenarios, engines, acks: self.acks.or(defaults.acks) })
+        Ok(Plan { scenarios, engines, acks: self.acks(defaults) })
+    }
+
+    /// Whoever names a stack means it: then it, and not the default, says when the receiver acknowledges.
+    fn acks(&self, defaults: &Defaults) -> Option<Acks> {
+        self.acks.or(defaults.acks.filter(|_| self.stacks.is_empty()))
     }
 
     fn client(&self, defaults: &Defaults) -> Client {
@@ -202,6 +207,14 @@ mod tests {
         assert_eq!(networks(&own[..2]), Err(PlanError::HalfANetwork(vec![Needed::Mss])));
         assert_eq!(networks(&[("loss", "1%")]), Ok(vec!["fast-internet+loss=1%".to_owned()]));
         assert_eq!(networks(&[("network", "modem"), ("rtt", "1s")]), Ok(vec!["modem+rtt=1s".to_owned()]));
+    }
+
+    #[test]
+    fn a_stack_that_is_named_says_when_the_receiver_acknowledges() {
+        let acks = |pieces: &[_]| said(pieces).plan(&Defaults::predict()).unwrap().acks;
+        assert_eq!(acks(&[]), Some(Acks::EverySegment));
+        assert_eq!(acks(&[("stack", "period")]), None);
+        assert_eq!(acks(&[("stack", "period"), ("acks", "delayed")]), Some(Acks::Delayed));
     }
 
     #[test]
