@@ -55,8 +55,8 @@ pub struct Report {
 /// One table with ours beside it.
 #[derive(Debug)]
 pub struct Reproduced {
-    /// `heidemann-model/table-6`.
-    pub key: &'static str,
+    /// Its key, and what draws it.
+    pub entry: &'static Entry,
     /// What the paper prints.
     pub table: Table,
     /// One for each printed cell, row by row.
@@ -118,16 +118,16 @@ pub fn run(options: Options<'_>) -> Result<Report, Error> {
     Ok(Report { tables })
 }
 
-fn reproduce(entry: &Entry, measured: &mut Measured<'_>) -> Result<Reproduced, Error> {
-    let key = entry.key;
+fn reproduce(entry: &'static Entry, measured: &mut Measured<'_>) -> Result<Reproduced, Error> {
     let table = entry.table();
     let mut judgements = Vec::new();
     for cell in table.cells() {
-        let ours = (entry.ours)(&cell, measured).map_err(|sentence| Error::Measure { key, sentence })?;
+        let ours =
+            (entry.ours)(&cell, measured).map_err(|sentence| Error::Measure { key: entry.key, sentence })?;
         let judgement = verdict::judge(&table, &cell, ours);
         judgements.push(Judged { cell, judgement });
     }
-    Ok(Reproduced { key, table, judgements })
+    Ok(Reproduced { entry, table, judgements })
 }
 
 impl Report {
@@ -140,7 +140,7 @@ impl Report {
     pub fn worsened(&self) -> impl Iterator<Item = (&'static str, &Judged)> {
         self.tables.iter().flat_map(|table| {
             let worse = table.judgements.iter().filter(|judged| judged.judgement.worsened());
-            worse.map(|judged| (table.key, judged))
+            worse.map(|judged| (table.entry.key, judged))
         })
     }
 }
@@ -148,7 +148,7 @@ impl Report {
 impl Reproduced {
     fn rows(&self) -> impl Iterator<Item = VerdictRow> {
         self.judgements.iter().map(|Judged { cell, judgement }| VerdictRow {
-            key: self.key,
+            key: self.entry.key,
             cell: cell.name(),
             published: cell.published,
             ours: judgement.ours,
@@ -173,6 +173,8 @@ impl std::error::Error for Error {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scenario::{Protocol, Scenario};
+    use trace::Row;
 
     #[test]
     fn paper_every_verdict_is_the_recorded_one() {
@@ -184,6 +186,46 @@ mod tests {
         assert_eq!(count(Verdict::Explained), 1 + 2 + 2);
         assert_eq!(count(Verdict::NotTestableHere), 16 + 16);
         assert_eq!(count(Verdict::WithinTolerance) + count(Verdict::Differs), 0);
+    }
+
+    /// A laboratory that finds what the paper found.
+    fn paper_machines(scenario: &Scenario) -> Result<Row, String> {
+        let elapsed_ms = match (scenario.protocol, scenario.network.rtt.as_millis_f64() > 1.0) {
+            (Protocol::Http10, true) => 1716.0,
+            (Protocol::Http10, false) => 27.0,
+            (_, true) => 1103.0,
+            (_, false) => 26.6,
+        };
+        let assumptions = model::Assumptions::default();
+        let row = model::predict(scenario, &assumptions).map_err(|refusal| refusal.to_string())?.row();
+        let runs = scenario.runs;
+        Ok(Row { elapsed_ms: Some(elapsed_ms), elapsed_ms_stddev: Some(101.0), runs, ..row })
+    }
+
+    #[test]
+    fn a_laboratory_is_asked_once_for_each_scenario_and_its_rows_are_judged() {
+        let mut asked = Vec::new();
+        let mut laboratory = |scenario: &Scenario| {
+            asked.push((scenario.protocol, scenario.runs));
+            paper_machines(scenario)
+        };
+        let keys = vec!["heidemann-model/table-7".to_owned()];
+        let report = run(Options { keys, measure: Some(&mut laboratory) }).unwrap();
+        assert_eq!(asked.len(), 4);
+        assert!(asked.iter().all(|(_, runs)| *runs == 100));
+        assert_eq!(report.worsened().count(), 0);
+        let verdict = |name: &str| report.rows().into_iter().find(|row| row.cell == name).unwrap().verdict;
+        assert_eq!(verdict("http10/fast-internet/measured"), Verdict::Exact);
+        assert_eq!(verdict("http10/fast-internet/ratio"), Verdict::Exact);
+        assert_eq!(verdict("http10/fast-internet/ci95"), Verdict::Explained);
+        assert_eq!(verdict("http10/ethernet/measured"), Verdict::Explained);
+    }
+
+    #[test]
+    fn a_laboratory_that_fails_is_an_error_and_not_a_verdict() {
+        let mut broken = |_: &Scenario| Err("no TUN device".to_owned());
+        let error = run(Options { keys: Vec::new(), measure: Some(&mut broken) }).unwrap_err();
+        assert_eq!(error.to_string(), "cannot measure for heidemann-model/table-7: no TUN device");
     }
 
     #[test]

@@ -160,10 +160,7 @@ pub fn figure_5(cell: &Cell, _: &mut Measured<'_>) -> Ours {
 }
 
 /// 1 Tbit/s, the most that a network may have.
-const FASTEST: Rate = match Rate::from_bits_per_second(1_000_000_000_000) {
-    Some(rate) => rate,
-    None => unreachable!(),
-};
+const FASTEST: Rate = Rate::from_bits_per_second(1_000_000_000_000).expect("above zero");
 
 /// `S_TCP / S_first-miss` for the small cluster, as section VI computes it.
 pub fn gain(network: Network) -> Result<f64, String> {

@@ -22,7 +22,7 @@ pub fn render(report: &Report, terminal: Terminal) -> String {
 
 fn section(reproduced: &Reproduced, terminal: Terminal) -> String {
     let table = &reproduced.table;
-    let mut text = terminal.bold(&format!("{}  {}", reproduced.key, table.title));
+    let mut text = terminal.bold(&format!("{}  {}", reproduced.entry.key, table.title));
     text.push('\n');
     let width = terminal.width.unwrap_or(WIDTH);
     text += &wrap("  Source: ", &table.source, width);
@@ -36,7 +36,7 @@ fn section(reproduced: &Reproduced, terminal: Terminal) -> String {
     text.push('\n');
     text += &notes(reproduced, width);
     let all: Vec<&Judged> = reproduced.judgements.iter().collect();
-    text += &terminal.bold(&format!("  {}: {}", reproduced.key, tally(&all)));
+    text += &terminal.bold(&format!("  {}: {}", reproduced.entry.key, tally(&all)));
     text.push('\n');
     text
 }

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::file;
 use crate::output::{self, csv};
 use crate::reproduce::verdict::Verdict;
-use crate::reproduce::{Options, Report, VerdictRow, catalogue, run as regenerate, side_by_side};
+use crate::reproduce::{Options, Report, VerdictRow, run as regenerate, side_by_side};
 use crate::terminal::Terminal;
 
 /// 1 when a verdict is worse than the one on record.
@@ -31,11 +31,7 @@ pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
 
 /// Writes the pictures of the figures that were asked for.
 fn draw(report: &Report, folder: &Path) -> Result<(), Failure> {
-    for entry in report
-        .tables
-        .iter()
-        .filter_map(|table| catalogue::ENTRIES.iter().find(|entry| entry.key == table.key))
-    {
+    for entry in report.tables.iter().map(|table| table.entry) {
         let Some(draw) = entry.draw else { continue };
         let path = folder.join(entry.key.replace('/', "-")).with_extension("svg");
         std::fs::create_dir_all(folder).map_err(|error| Failure::Write { path: folder.to_owned(), error })?;
