@@ -12,8 +12,8 @@
 //! | [`tap`] | every packet as sent and as delivered, kept in memory and written as pcapng afterwards |
 //! | [`report`] | lateness, counters, and whether the run is void |
 //!
-//! What it is not: a qdisc, or a router. It changes no packet, knows no address, and there is nothing between the
-//! two devices but these two pipes.
+//! What it is not: a qdisc, or a router. It knows no address, and there is nothing between the two devices but
+//! these two pipes and the shims that a stack profile asks for: one holds packets back, one cuts a field.
 
 pub mod priority;
 mod relay;
@@ -23,6 +23,7 @@ pub mod tap;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -35,10 +36,12 @@ pub use tap::{Capture, Way};
 
 use crate::Error;
 use crate::ack_heartbeat::AckHeartbeat;
+use crate::advertised_window::AdvertisedWindow;
 use crate::clock::Clock;
+use crate::reactions::Reactions;
 use crate::tun::Tun;
 use priority::Priority;
-use relay::Relay;
+use relay::{Relay, Shims};
 use tap::Tap;
 
 /// How the link is driven, apart from what the link is.
@@ -48,6 +51,10 @@ pub struct Options {
     pub seed: Seed,
     /// Whether the client acknowledges as BSD did, on the ticks of a 200 ms clock ([`AckHeartbeat`]).
     pub ack_heartbeat: bool,
+    /// What the client advertises, where its kernel would advertise something else.
+    pub window: Option<AdvertisedWindow>,
+    /// Whether to note how long each host took to react ([`Reactions`]).
+    pub reactions: bool,
     /// How long before a packet is due the thread stops sleeping and watches the clock. Longer than the machine takes
     /// to wake up, or packets are late; it costs that much of a processor for every packet.
     pub spin: Duration,
@@ -67,6 +74,8 @@ impl Default for Options {
         Self {
             seed: Seed::default(),
             ack_heartbeat: false,
+            window: None,
+            reactions: false,
             // Waking from a sleep takes 15 to 30 us at the median and 60 at the 99th percentile on a virtual machine.
             spin: Duration::from_micros(60),
             real_time: true,
@@ -94,20 +103,27 @@ impl Emulator {
         down: &Config,
         options: &Options,
     ) -> Result<Running, Error> {
-        let Options { seed, ack_heartbeat, spin, real_time, late_limit, capture } = *options;
+        let Options { seed, ack_heartbeat, window, reactions, spin, real_time, late_limit, capture } =
+            options.clone();
         let [up, down] = [Pipe::new(up, seed, 0)?, Pipe::new(down, seed, 1)?];
         let clock = Clock::start();
         let stop = Arc::new(Stop::new()?);
         let heard = Arc::clone(&stop);
+        let (at_work, is_at_work) = mpsc::channel();
         let thread = thread::Builder::new().name("emulator".to_owned()).spawn(move || {
-            let heartbeat = ack_heartbeat.then(|| AckHeartbeat::new(seed));
+            let shims = Shims { heartbeat: ack_heartbeat.then(|| AckHeartbeat::new(seed)), window };
+            let reactions = reactions.then(Reactions::default);
             let tap = capture.map(|memory| Tap::new(memory, clock.zero_since_1970()));
             let mut priority = Priority::take(real_time, clock.now());
-            let mut relay = Relay::new([client, server], [up, down], heartbeat, clock, tap);
+            let mut relay = Relay::new([client, server], [up, down], shims, clock, reactions, tap);
+            // Nobody waits for it only if `start` is gone, and then `heard` says stop.
+            let _ = at_work.send(());
             relay.run(&heard, spin, &mut priority)?;
             relay.report(priority, late_limit)
         });
         let thread = thread.map_err(Error::io("start the emulator's thread"))?;
+        // A packet sent before the thread has its priority and its memory would wait for both.
+        is_at_work.recv().map_err(|_| Error::Died { thread: "emulator" })?;
         Ok(Running { clock, stop, thread: Some(thread) })
     }
 }

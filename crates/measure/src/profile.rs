@@ -14,6 +14,7 @@ use scenario::stack::{Acks, Congestion, Growth, Idle};
 use wire::Bytes;
 
 use crate::Error;
+use crate::advertised_window::SlowStart;
 use crate::netlink::Metrics;
 use crate::privilege::sysctl_path;
 
@@ -34,10 +35,12 @@ pub struct Profile {
 /// What Linux cannot be told, and the link in front of it therefore does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shims {
-    /// Pure ACKs of less than two segments wait for the next tick of a 200 ms clock.
+    /// Pure ACKs of less than two segments wait for the next tick of a 200 ms clock ([`crate::ack_heartbeat`]).
     pub ack_heartbeat: bool,
-    /// The window the client advertises opens by one segment per ACK, from this many segments on.
-    pub growth_per_ack: Option<u16>,
+    /// No larger window is advertised, bytes ([`crate::advertised_window`]).
+    pub largest_window: Option<u16>,
+    /// The server's window opens by one segment per ACK (the same shim).
+    pub slow_start: Option<SlowStart>,
 }
 
 /// One setting in force during a run: what a result is published with.
@@ -78,15 +81,25 @@ impl Profile {
             Congestion::Reno => "reno",
             Congestion::Cubic => "cubic",
         };
-        let growth_per_ack = match (growth, idle, window_scaling) {
+        let mss = as_u32(mss, "a segment")?;
+        let slow_start = match (growth, idle, window_scaling) {
             (Growth::PerSegment, Idle::Kept | Idle::Restarted, true | false) => None,
-            (Growth::PerAcknowledgement, Idle::Kept, false) => Some(*initial_window),
+            (Growth::PerAcknowledgement, Idle::Kept, false) => {
+                Some(SlowStart { mss, initial: *initial_window })
+            }
             (Growth::PerAcknowledgement, Idle::Kept, true) => {
                 return Err(unsuited("a window that opens per acknowledgement, with window scaling"));
             }
             (Growth::PerAcknowledgement, Idle::Restarted, true | false) => {
                 return Err(unsuited("a window that opens per acknowledgement and restarts after idle"));
             }
+        };
+        let largest_window = match (receive_buffer, window_scaling) {
+            (None, true | false) => None,
+            (Some(_), true) => return Err(unsuited("a fixed receive buffer with window scaling")),
+            (Some(size), false) => Some(
+                u16::try_from(size.get()).map_err(|_| unsuited(&format!("an unscaled window of {size}")))?,
+            ),
         };
         let mut sysctls = vec![
             on_or_off("net.ipv4.tcp_sack", *sack),
@@ -109,15 +122,16 @@ impl Profile {
             Acks::NoDelayed => return Err(unsuited("an odd segment that is never acknowledged by itself")),
         };
         let metrics = Metrics {
-            window: receive_buffer.map(|window| as_u32(window, "a receive buffer")).transpose()?,
-            advertised_mss: Some(as_u32(mss, "a segment")?),
+            // It holds for the SYN; Linux moves on from it, and the shim does not let it.
+            window: largest_window.map(u32::from),
+            advertised_mss: Some(mss),
             initial_window: Some(u32::from(*initial_window)),
             // A sender must not take for lost what a held ACK is late to confirm: 4.3BSD's least is 1 s.
             rto_min_ms: ack_heartbeat.then_some(1_000),
             quick_acks,
             congestion: Some(congestion),
         };
-        let shims = Shims { ack_heartbeat, growth_per_ack };
+        let shims = Shims { ack_heartbeat, largest_window, slow_start };
         Ok(Self { sysctls, metrics, nodelay: !nagle, congestion, shims })
     }
 
@@ -134,7 +148,7 @@ impl Profile {
         let Self { sysctls: _, metrics, nodelay, congestion, shims } = self;
         let Metrics { window, advertised_mss, initial_window, rto_min_ms, quick_acks, congestion: _ } =
             metrics;
-        let Shims { ack_heartbeat, growth_per_ack } = shims;
+        let Shims { ack_heartbeat, largest_window, slow_start } = shims;
         let some =
             |name: &str, value: Option<String>| value.map(|value| Setting { name: name.to_owned(), value });
         let text = |number: &Option<u32>| number.map(|number| number.to_string());
@@ -147,9 +161,10 @@ impl Profile {
             some("route quickack", quick_acks.map(|quick| u8::from(quick).to_string())),
             some("TCP_NODELAY", Some(u8::from(*nodelay).to_string())),
             some("link: ACKs wait for a 200 ms heartbeat", ack_heartbeat.then(|| "yes".to_owned())),
+            some("link: window at most", largest_window.map(|bytes| bytes.to_string())),
             some(
                 "link: window opens by one segment per ACK, from",
-                growth_per_ack.map(|initial| initial.to_string()),
+                slow_start.map(|SlowStart { mss: _, initial }| initial.to_string()),
             ),
         ]
         .into_iter()
@@ -236,7 +251,14 @@ mod tests {
     #[test]
     fn the_period_profile_leaves_acks_and_growth_to_the_link() {
         let profile = Profile::of(&Stack::named("period").unwrap(), MSS).unwrap();
-        assert_eq!(profile.shims, Shims { ack_heartbeat: true, growth_per_ack: Some(2) });
+        assert_eq!(
+            profile.shims,
+            Shims {
+                ack_heartbeat: true,
+                largest_window: Some(16_384),
+                slow_start: Some(SlowStart { mss: 512, initial: 2 })
+            }
+        );
         assert_eq!(profile.metrics.initial_window, Some(2));
         assert_eq!(profile.metrics.window, Some(16_384));
         assert!(profile.nodelay);
@@ -262,7 +284,8 @@ mod tests {
             Stack { acks: Acks::NoDelayed, ..period.clone() },
             Stack { acks: Acks::Delayed, ..period.clone() },
             Stack { window_scaling: true, ..period.clone() },
-            Stack { idle: Idle::Restarted, ..period },
+            Stack { idle: Idle::Restarted, ..period.clone() },
+            Stack { receive_buffer: Some(Bytes::new(65_536)), ..period },
         ];
         for stack in impossible {
             let refusal = Profile::of(&stack, MSS).unwrap_err().to_string();

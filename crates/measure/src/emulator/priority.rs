@@ -37,16 +37,16 @@ impl fmt::Display for Scheduling {
     }
 }
 
-/// The priority of the calling thread, for as long as the thread lives.
+/// The priority of the calling thread, for as long as the thread lives (not only this value).
 #[derive(Debug)]
-pub(super) struct Priority {
+pub(crate) struct Priority {
     scheduling: Scheduling,
     budget: Budget,
 }
 
 impl Priority {
     /// Makes the thread's timers exact and, if asked, its priority real-time.
-    pub(super) fn take(real_time: bool, now: Time) -> Self {
+    pub(crate) fn take(real_time: bool, now: Time) -> Self {
         // Left at 50 us if refused: the lateness will show it.
         let _ = prctl::set_timerslack(1);
         let scheduling = match real_time {

@@ -18,12 +18,22 @@ use super::report::{Report, Traffic};
 use super::tap::{Seen, Tap, Way};
 use crate::Error;
 use crate::ack_heartbeat::AckHeartbeat;
+use crate::advertised_window::AdvertisedWindow;
 use crate::clock::Clock;
 use crate::lateness::Lateness;
+use crate::reactions::Reactions;
 use crate::tun::Tun;
 
 /// A packet on its way. Its buffer is used again once it has been delivered, dropped or lost.
 pub(super) type Packet = Vec<u8>;
+
+/// What does for a stack profile what the kernel does not.
+pub(super) struct Shims {
+    /// Before the link, on the client's side.
+    pub(super) heartbeat: Option<AckHeartbeat<Packet>>,
+    /// Behind the link, on the server's side: what is lost on the way opens no window.
+    pub(super) window: Option<AdvertisedWindow>,
+}
 
 /// Two devices, two pipes, and what is noted on the way.
 pub(super) struct Relay {
@@ -31,7 +41,7 @@ pub(super) struct Relay {
     server: Tun,
     up: Pipe<Packet>,
     down: Pipe<Packet>,
-    heartbeat: Option<AckHeartbeat<Packet>>,
+    shims: Shims,
     clock: Clock,
     notes: Notes,
     scratch: Box<[u8; LARGEST_PACKET]>,
@@ -44,14 +54,20 @@ impl Relay {
     pub(super) fn new(
         [client, server]: [Tun; 2],
         [up, down]: [Pipe<Packet>; 2],
-        heartbeat: Option<AckHeartbeat<Packet>>,
+        shims: Shims,
         clock: Clock,
+        reactions: Option<Reactions>,
         tap: Option<Tap>,
     ) -> Self {
-        let notes =
-            Notes { up: Traffic::default(), down: Traffic::default(), lateness: Lateness::new(), tap };
+        let notes = Notes {
+            up: Traffic::default(),
+            down: Traffic::default(),
+            lateness: Lateness::new(),
+            reactions,
+            tap,
+        };
         let scratch = Box::new([0; LARGEST_PACKET]);
-        Self { client, server, up, down, heartbeat, clock, notes, scratch, spare: Vec::new() }
+        Self { client, server, up, down, shims, clock, notes, scratch, spare: Vec::new() }
     }
 
     /// Relays until told to stop.
@@ -71,16 +87,17 @@ impl Relay {
 
     /// What happened, and how late.
     pub(super) fn report(self, priority: Priority, late_limit: Duration) -> Result<Report, Error> {
-        let Self { mut client, mut server, up, down, heartbeat, clock, notes, scratch: _, spare: _ } = self;
-        let Notes { up: sent_up, down: sent_down, lateness, tap } = notes;
+        let Self { mut client, mut server, up, down, shims, clock, notes, scratch: _, spare: _ } = self;
+        let Notes { up: sent_up, down: sent_down, lateness, reactions, tap } = notes;
         Ok(Report {
             up: Traffic { link: *up.counters(), lost_in_device: client.lost()?, ..sent_up },
             down: Traffic { link: *down.counters(), lost_in_device: server.lost()?, ..sent_down },
-            acks_merged: heartbeat.map_or(0, |heartbeat| heartbeat.merged()),
+            acks_merged: shims.heartbeat.map_or(0, |heartbeat| heartbeat.merged()),
             lateness,
             late_limit,
             scheduling: priority.scheduling(),
             elapsed: clock.now().since(Time::ZERO),
+            reactions: reactions.unwrap_or_default(),
             capture: tap.map(Tap::finish),
         })
     }
@@ -107,7 +124,10 @@ impl Relay {
         let now = self.clock.now();
         match pipe.poll(now) {
             Output::Timeout(next) => Ok(Output::Timeout(next)),
-            Output::Deliver { packet, due } => {
+            Output::Deliver { mut packet, due } => {
+                if let (Way::Up, Some(window)) = (way, &mut self.shims.window) {
+                    window.cut(&mut packet);
+                }
                 to.write(&packet).map_err(device_failed("write to", to))?;
                 self.notes.lateness.record(now.since(due));
                 self.notes.see(now, way, Seen::Delivered, &packet);
@@ -130,7 +150,7 @@ impl Relay {
         let mut packet = self.spare.pop().unwrap_or_default();
         packet.clear();
         packet.extend_from_slice(&self.scratch[..length]);
-        match (way, &mut self.heartbeat) {
+        match (way, &mut self.shims.heartbeat) {
             (Way::Up, Some(heartbeat)) => self.spare.extend(heartbeat.handle(now, packet)),
             (Way::Down, Some(heartbeat)) => {
                 heartbeat.watch(&packet);
@@ -144,7 +164,7 @@ impl Relay {
     /// Offers the link at most one acknowledgement: one that need not wait, or whose tick has come.
     fn release_held_ack(&mut self) -> Output<()> {
         let now = self.clock.now();
-        match self.heartbeat.as_mut().map_or(Output::Timeout(None), |heartbeat| heartbeat.poll(now)) {
+        match self.shims.heartbeat.as_mut().map_or(Output::Timeout(None), |heartbeat| heartbeat.poll(now)) {
             Output::Timeout(next) => Output::Timeout(next),
             Output::Deliver { packet, due } => {
                 self.notes.lateness.record(now.since(due));
@@ -198,6 +218,7 @@ struct Notes {
     up: Traffic,
     down: Traffic,
     lateness: Lateness,
+    reactions: Option<Reactions>,
     tap: Option<Tap>,
 }
 
@@ -211,6 +232,12 @@ impl Notes {
     }
 
     fn see(&mut self, now: Time, way: Way, seen: Seen, packet: &[u8]) {
+        if let Some(reactions) = &mut self.reactions {
+            match seen {
+                Seen::Delivered => reactions.delivered(now, way, packet),
+                Seen::Sent | Seen::Dropped | Seen::Lost => reactions.sent(now, way, packet),
+            }
+        }
         if let Some(tap) = &mut self.tap {
             tap.record(now, way, seen, packet);
         }

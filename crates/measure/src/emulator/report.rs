@@ -12,6 +12,7 @@ use wire::{Bytes, Duration};
 use super::priority::Scheduling;
 use super::tap::{Capture, Way};
 use crate::lateness::Lateness;
+use crate::reactions::Reactions;
 
 /// How a run went, as the link saw it.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub struct Report {
     pub scheduling: Scheduling,
     /// How long it ran.
     pub elapsed: Duration,
+    /// How long each host took to react; empty unless it was asked for.
+    pub reactions: Reactions,
     /// The packets themselves, if they were asked for.
     pub capture: Option<Capture>,
 }
@@ -121,6 +124,7 @@ mod tests {
             late_limit: Duration::from_millis(2),
             scheduling: Scheduling::Ordinary,
             elapsed: Duration::ZERO,
+            reactions: Reactions::default(),
             capture: None,
         }
     }

@@ -1,0 +1,143 @@
+//! How long each host took to react, as somebody on its network would see it.
+//!
+//! The server's *answer time* runs from the arrival of the last packet of a request to the departure of the first of
+//! its answer: what the papers' authors read off the traces on their server's network ("an average 3.7 ms server
+//! processing time", `papers/heidemann-model#section-v`). It has in it what no program can measure of itself: that it
+//! was woken late. The client's *think time* runs from the arrival of a SYN-ACK, or of the last data, to the departure
+//! of the next SYN or request.
+//!
+//! Not a diagnosis: it pairs packets by direction and connection, nothing more.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use wire::packet::{Flags, Packet};
+use wire::{Duration, Time};
+
+use crate::emulator::Way;
+
+/// The times, in the order they were noted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reactions {
+    /// Of the server, one for each answer.
+    pub answers: Vec<Duration>,
+    /// Of the client, one for each request or SYN but the first, and one for the end of the page.
+    pub thoughts: Vec<Duration>,
+    /// When the last packet of a request arrived, by client's and server's end.
+    asked: BTreeMap<(SocketAddr, SocketAddr), Time>,
+    /// When the last SYN-ACK or packet of an answer arrived, if nothing followed from the client.
+    answered: Option<Time>,
+}
+
+/// More answers than anybody averages; a download that never ends must not fill the memory.
+const AT_MOST: usize = 1 << 20;
+
+impl Reactions {
+    /// Looks at a packet that has just been handed to its receiver.
+    pub(crate) fn delivered(&mut self, now: Time, way: Way, packet: &[u8]) {
+        let Some(seen) = Seen::of(packet) else { return };
+        match way {
+            Way::Up if seen.has_data => {
+                self.asked.insert(seen.ends, now);
+            }
+            Way::Down if seen.has_data || seen.is_syn => self.answered = Some(now),
+            Way::Up | Way::Down => {}
+        }
+    }
+
+    /// The client has read the last of the page: its last reaction, which no packet shows.
+    pub(crate) fn conclude(&mut self, read: Time) {
+        note(&mut self.thoughts, self.answered.take(), read);
+    }
+
+    /// Looks at a packet that has just left its sender.
+    pub(crate) fn sent(&mut self, now: Time, way: Way, packet: &[u8]) {
+        let Some(seen) = Seen::of(packet) else { return };
+        match way {
+            Way::Up if seen.has_data || seen.is_syn => {
+                note(&mut self.thoughts, self.answered.take(), now);
+            }
+            Way::Down if seen.has_data => {
+                let (server, client) = seen.ends;
+                note(&mut self.answers, self.asked.remove(&(client, server)), now);
+            }
+            Way::Up | Way::Down => {}
+        }
+    }
+}
+
+fn note(times: &mut Vec<Duration>, since: Option<Time>, now: Time) {
+    if times.len() < AT_MOST {
+        times.extend(since.map(|since| now.since(since)));
+    }
+}
+
+/// What matters of a packet here.
+struct Seen {
+    /// Its sender's and its receiver's.
+    ends: (SocketAddr, SocketAddr),
+    has_data: bool,
+    is_syn: bool,
+}
+
+impl Seen {
+    fn of(packet: &[u8]) -> Option<Self> {
+        let packet = Packet::read(packet).ok()?;
+        let segment = packet.tcp()?;
+        let has_data = packet.payload_length() > wire::Bytes::ZERO;
+        Some(Self { ends: packet.sockets()?, has_data, is_syn: segment.flags.contains(Flags::SYN) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::packet::TcpBuilder;
+
+    const CLIENT: ([u8; 4], u16) = ([10, 0, 0, 1], 40_000);
+    const SERVER: ([u8; 4], u16) = ([10, 0, 0, 2], 80);
+
+    fn packet(way: Way, flags: Flags, payload: &[u8]) -> Vec<u8> {
+        let (source, destination) = match way {
+            Way::Up => (CLIENT, SERVER),
+            Way::Down => (SERVER, CLIENT),
+        };
+        let (source, destination) = (source.into(), destination.into());
+        let builder = TcpBuilder { source, destination, seq: 1, ack: 1, flags, window: 1_000, options: &[] };
+        let mut bytes = Vec::new();
+        builder.write(payload, &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn an_answer_is_timed_from_the_last_packet_of_its_request() {
+        let mut reactions = Reactions::default();
+        let at = |micros| Time::ZERO + Duration::from_micros(micros);
+        let (request, answer) = (packet(Way::Up, Flags::ACK, b"GET"), packet(Way::Down, Flags::ACK, b"200"));
+        let ack = packet(Way::Down, Flags::ACK, b"");
+        reactions.sent(at(0), Way::Up, &packet(Way::Up, Flags::SYN, b""));
+        reactions.delivered(at(10), Way::Up, &request);
+        reactions.delivered(at(20), Way::Up, &request);
+        reactions.sent(at(21), Way::Down, &ack);
+        reactions.sent(at(3_720), Way::Down, &answer);
+        reactions.sent(at(3_730), Way::Down, &answer);
+        assert_eq!(reactions.answers, [Duration::from_micros(3_700)]);
+        assert_eq!(reactions.thoughts, []);
+    }
+
+    #[test]
+    fn a_client_thinks_from_the_last_data_to_its_next_request_or_syn() {
+        let mut reactions = Reactions::default();
+        let at = |micros| Time::ZERO + Duration::from_micros(micros);
+        let answer = packet(Way::Down, Flags::ACK, b"200");
+        reactions.delivered(at(70), Way::Down, &packet(Way::Down, Flags::SYN | Flags::ACK, b""));
+        reactions.sent(at(75), Way::Up, &packet(Way::Up, Flags::ACK, b""));
+        reactions.sent(at(80), Way::Up, &packet(Way::Up, Flags::ACK, b"GET"));
+        reactions.delivered(at(100), Way::Down, &answer);
+        reactions.delivered(at(200), Way::Down, &answer);
+        reactions.sent(at(210), Way::Up, &packet(Way::Up, Flags::ACK, b""));
+        reactions.sent(at(250), Way::Up, &packet(Way::Up, Flags::SYN, b""));
+        reactions.sent(at(950), Way::Up, &packet(Way::Up, Flags::ACK, b"GET"));
+        assert_eq!(reactions.thoughts, [10, 50].map(Duration::from_micros));
+    }
+}
