@@ -5,29 +5,41 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`privilege`] | what the system lets this process do, and a sentence when it is not enough |
-//! | [`namespace`] | two networks of our own, each held by a thread, gone with the process |
+//! | [`series`] | many runs of one scenario: [`measure()`], and what it returns |
+//! | [`run`] | one run: two hosts are made, a page is fetched, what was seen is written down |
+//! | [`profile`] | what a stack profile means on this kernel, set and read back |
+//! | `laboratory` | the two hosts and the link between them |
+//! | [`namespace`] | a network of one's own, held by a thread, gone with the process |
 //! | [`netlink`] | links, addresses, and routes that tell TCP how to behave |
-//! | [`clock`] | the one place that reads the clock |
-//! | [`tun`] | network interfaces whose other end is a descriptor |
-//! | [`emulator`] | the link between two of them, in real time, with its own lateness measured |
-//! | [`ack_heartbeat`] | BSD's delayed acknowledgements, for a client whose kernel has others |
-//! | [`lateness`] | how late things were, in a histogram |
-//! | [`error`] | what can go wrong, and the remedy |
+//! | [`driver`] | robot and server on kernel sockets |
+//! | [`emulator`] | the link in real time, with its own lateness measured |
+//! | [`ack_heartbeat`], [`advertised_window`] | what a client of 1996 did and its kernel does not: shims in the link |
+//! | [`reactions`] | how long each host took to answer, seen from outside |
+//! | [`tun`], [`clock`] | network interfaces whose other end is a descriptor; the one place that reads the clock |
+//! | [`lateness`], [`statistics`] | many times in a histogram; a handful of values and their interval |
+//! | [`privilege`], [`error`] | what the system lets this process do; what can go wrong, and the remedy |
 //!
 //! What it is not: it predicts nothing, and a measurement is never repeatable to the byte. Only this crate and
 //! `dhttp` touch the operating system on behalf of an engine.
 
 pub mod ack_heartbeat;
+pub mod advertised_window;
+mod calendar;
 pub mod clock;
+pub mod driver;
 pub mod emulator;
 pub mod error;
+mod laboratory;
 pub mod lateness;
 pub mod namespace;
 pub mod netlink;
 mod netlink_message;
 pub mod privilege;
 pub mod profile;
+pub mod reactions;
+pub mod run;
+pub mod series;
+mod socket;
 pub mod statistics;
 pub mod tun;
 
@@ -35,3 +47,4 @@ pub use emulator::Emulator;
 pub use error::Error;
 pub use namespace::Namespace;
 pub use privilege::{available, prepare};
+pub use series::{Measured, Options, Progress, measure};

@@ -59,7 +59,7 @@ impl Namespace {
             // A thread that died drops the job with its channel, and that is what `wait` reports.
             let _ = jobs.send(job);
         }
-        Pending { name: self.name, result }
+        Pending { name: self.name, result, early: None }
     }
 
     /// Does `job` in the namespace and waits for it.
@@ -86,11 +86,18 @@ impl Drop for Namespace {
 pub struct Pending<T> {
     name: &'static str,
     result: mpsc::Receiver<T>,
+    early: Option<T>,
 }
 
 impl<T> Pending<T> {
+    /// Gives it so much more time, or less if it ends by itself.
+    pub(crate) fn give(&mut self, span: wire::Duration) {
+        self.early = self.result.recv_timeout(std::time::Duration::from_nanos(span.as_nanos())).ok();
+    }
+
     /// Until it is done; an error if the thread died of it.
     pub fn wait(self) -> Result<T, Error> {
-        self.result.recv().map_err(|_| Error::Died { thread: self.name })
+        let Self { name, result, early } = self;
+        early.map_or_else(|| result.recv().map_err(|_| Error::Died { thread: name }), Ok)
     }
 }

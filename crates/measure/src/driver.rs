@@ -1,0 +1,16 @@
+//! Robot and server on kernel sockets: bytes between `proto`'s machines and the sockets, and the time between.
+//!
+//! In flow sockets that are ready; out flow what the robot reports and how long the server took. One thread in
+//! each namespace, non-blocking sockets, `ppoll`. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`client`] | the robot on its connections: fetches a page and says how long it took |
+//! | [`server`] | the listener and its connections: answers each request after the scenario's processing time |
+//! | `wait` | until a socket is ready or a moment has come, to the microsecond |
+//!
+//! What it is not: it knows no HTTP and no TCP. When to send and what is for the machines, how for the kernel.
+
+pub mod client;
+pub mod server;
+mod wait;

@@ -1,0 +1,188 @@
+//! The client: the robot on its connections.
+//!
+//! The time a page took runs from just before the `connect` that sends the first SYN to just after the `read` that
+//! returned the last byte of the last answer, both by CLOCK_MONOTONIC on the client's thread. What comes after (the
+//! FINs) does not count.
+//!
+//! Not a load generator: one page, once.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+
+use nix::poll::{PollFd, PollFlags};
+use proto::robot::{Break, ConnectionId, Input, Output, Plan, Robot, What};
+use wire::Time;
+
+use super::wait::{Until, wait};
+use crate::Error;
+use crate::clock::Clock;
+use crate::profile::Profile;
+use crate::socket::{Arrived, Connection};
+
+/// A page as it was fetched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fetched {
+    /// Just before the first `connect`; `None` if nothing was opened.
+    pub began: Option<Time>,
+    /// Just after the `read` of the last byte of the last answer; `None` if it never came.
+    pub ended: Option<Time>,
+    /// Connections opened.
+    pub connections: u64,
+    /// For each object that did not come, a sentence that says why; a fault of the server's counts as one.
+    pub failures: Vec<String>,
+}
+
+/// Fetches a page from `server`, in the calling thread's namespace. Ends when every connection is closed; the
+/// plan's deadline sees to it that it ends.
+pub fn fetch(plan: Plan, server: SocketAddr, profile: &Profile, clock: Clock) -> Result<Fetched, Error> {
+    let robot = Robot::new(clock.now(), plan)
+        .map_err(|error| Error::Unsuited { part: "this page".to_owned(), remedy: error.to_string() })?;
+    let client = Client {
+        server,
+        profile,
+        clock,
+        robot,
+        connections: BTreeMap::new(),
+        lost: Vec::new(),
+        fetched: Fetched::default(),
+    };
+    client.run()
+}
+
+struct Client<'a> {
+    server: SocketAddr,
+    profile: &'a Profile,
+    clock: Clock,
+    robot: Robot,
+    connections: BTreeMap<ConnectionId, Connection>,
+    /// Connections that broke while the robot was speaking; it is told when it has finished.
+    lost: Vec<(ConnectionId, Break)>,
+    fetched: Fetched,
+}
+
+impl Client<'_> {
+    fn run(mut self) -> Result<Fetched, Error> {
+        let mut buffer = Box::new([0; 65_536]);
+        let mut wakes = self.obey()?;
+        while !self.robot.is_done() {
+            for (id, flags) in self.wait(wakes)? {
+                self.attend(id, flags, buffer.as_mut_slice())?;
+                self.obey()?;
+            }
+            wakes = self.obey()?;
+        }
+        Ok(self.fetched)
+    }
+
+    /// Does what the robot says, until it has nothing more to say.
+    fn obey(&mut self) -> Result<Option<Time>, Error> {
+        loop {
+            let now = self.clock.now();
+            match self.robot.poll(now) {
+                Output::Open(id) => {
+                    self.fetched.began.get_or_insert(now);
+                    self.fetched.connections += 1;
+                    match Connection::open(self.server, self.profile) {
+                        Ok(connection) => {
+                            self.connections.insert(id, connection);
+                        }
+                        Err(error) => self.lost.push((id, reason(&error))),
+                    }
+                }
+                Output::Send(id, bytes) => {
+                    if let Some(connection) = self.connections.get_mut(&id)
+                        && let Err(error) = connection.write(bytes)
+                    {
+                        self.lose(id, &error);
+                    }
+                }
+                Output::Close(id) => {
+                    self.connections.remove(&id);
+                }
+                Output::Abort(id) => {
+                    if let Some(connection) = self.connections.remove(&id) {
+                        connection.abort().map_err(Error::io("reset a connection"))?;
+                    }
+                }
+                Output::Report(report) => self.note(report.at, &report.what),
+                Output::Timeout(wakes) => match self.lost.pop() {
+                    Some((id, reason)) => self.robot.handle(now, Input::Broken(id, reason)),
+                    None => return Ok(wakes),
+                },
+            }
+        }
+    }
+
+    fn note(&mut self, at: Time, what: &What) {
+        match what {
+            What::RequestSent { object: _, connection: _ } | What::HeadReceived { object: _, status: _ } => {}
+            What::ObjectComplete { object: _, status: _, body: _ } => {}
+            What::ObjectFailed { object, failure } => {
+                self.fetched.failures.push(format!("object {object} did not come: {failure}"));
+            }
+            What::Fault { connection: _, fault } => self.fetched.failures.push(fault.to_string()),
+            What::Finished { failed: _ } => self.fetched.ended = Some(at),
+        }
+    }
+
+    fn wait(&self, wakes: Option<Time>) -> Result<Vec<(ConnectionId, PollFlags)>, Error> {
+        let mut sockets: Vec<_> = self
+            .connections
+            .values()
+            .map(|connection| PollFd::new(connection.as_fd(), connection.interest()))
+            .collect();
+        wait(&mut sockets, self.clock, wakes.map_or(Until::Ready, Until::About))?;
+        let flags = sockets.iter().map(|socket| socket.revents().unwrap_or(PollFlags::empty()));
+        let ready = self.connections.keys().copied().zip(flags);
+        Ok(ready.filter(|(_, flags)| !flags.is_empty()).collect())
+    }
+
+    /// Gives the robot what a socket has.
+    fn attend(&mut self, id: ConnectionId, flags: PollFlags, buffer: &mut [u8]) -> Result<(), Error> {
+        let Some(connection) = self.connections.get_mut(&id) else { return Ok(()) };
+        if !connection.is_open() {
+            match connection.conclude_opening() {
+                Ok(()) => {
+                    connection.check(self.profile)?;
+                    self.robot.handle(self.clock.now(), Input::Connected(id));
+                }
+                Err(error) => self.lose(id, &error),
+            }
+            return Ok(());
+        }
+        if flags.contains(PollFlags::POLLOUT)
+            && let Err(error) = connection.write_what_waits()
+        {
+            self.lose(id, &error);
+            return Ok(());
+        }
+        let arrived = connection.read(buffer);
+        let now = self.clock.now();
+        match arrived {
+            Ok(Arrived::Nothing) => {}
+            Ok(Arrived::Bytes(length)) => {
+                self.robot.handle(now, Input::Received(id, buffer.get(..length).unwrap_or_default()));
+            }
+            Ok(Arrived::End) => self.robot.handle(now, Input::EndOfStream(id)),
+            Err(error) => self.lose(id, &error),
+        }
+        Ok(())
+    }
+
+    fn lose(&mut self, id: ConnectionId, error: &io::Error) {
+        self.connections.remove(&id);
+        self.lost.push((id, reason(error)));
+    }
+}
+
+fn reason(error: &io::Error) -> Break {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => Break::Refused,
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {
+            Break::Reset
+        }
+        _another_kind => Break::Unreachable,
+    }
+}

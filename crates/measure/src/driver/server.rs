@@ -1,0 +1,280 @@
+//! The server: a listener, its connections, and a site that takes its time.
+//!
+//! Each request is answered when the scenario's processing time has passed since its last byte was read. How long it
+//! really took belongs into any comparison with a model, and is seen best from outside ([`crate::reactions`]).
+//!
+//! Not a web server: one thread, one site, and it ends when it is told to.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use nix::poll::{PollFd, PollFlags};
+use nix::sys::eventfd::EventFd;
+use proto::http::RequestHead;
+use proto::server::{Input, Output, RequestId, ServerConfig, ServerConnection};
+use proto::site::Site;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use wire::{Duration, Time};
+
+use super::wait::{Until, wait};
+use crate::Error;
+use crate::clock::Clock;
+use crate::profile::Profile;
+use crate::socket::{Arrived, Connection};
+
+/// What a server is to do.
+#[derive(Debug)]
+pub struct Service {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What it serves.
+    pub site: Site,
+    /// From the last byte of a request to the first of its answer.
+    pub processing: Duration,
+    /// How it treats a connection.
+    pub config: ServerConfig,
+    /// How its sockets are pinned.
+    pub profile: Profile,
+}
+
+/// What a server did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    /// Connections accepted.
+    pub connections: u64,
+    /// What clients did wrong, in sentences.
+    pub faults: Vec<String>,
+}
+
+/// A server whose listener is open.
+#[derive(Debug)]
+pub struct Server {
+    service: Service,
+    clock: Clock,
+    listener: Socket,
+    connections: BTreeMap<u64, Visitor>,
+    /// Answers that wait for their time, in its order.
+    due: BTreeMap<(Time, u64), RequestId>,
+    served: Served,
+    buffer: Box<[u8; BUFFER]>,
+}
+
+const BUFFER: usize = 65_536;
+/// More than any client of ours opens at once.
+const BACKLOG: i32 = 1_024;
+
+/// One connection: its socket, its machine, and the request being answered.
+#[derive(Debug)]
+struct Visitor {
+    connection: Connection,
+    machine: ServerConnection,
+    wakes: Option<Time>,
+    wanted: Option<RequestHead>,
+    /// The machine is done with it; the kernel has yet to take the last of the writes.
+    is_leaving: bool,
+    /// It broke while the machine was speaking, which is told when it has finished.
+    is_lost: bool,
+}
+
+impl Server {
+    /// Listens in the calling thread's namespace.
+    pub fn open(service: Service, clock: Clock) -> Result<Self, Error> {
+        let address = service.address;
+        let doing = || format!("listen at {address}");
+        let kind = Type::STREAM.nonblocking();
+        let listener = Socket::new(Domain::for_address(address), kind, Some(Protocol::TCP))
+            .map_err(Error::io(doing()))?;
+        listener.bind(&SockAddr::from(address)).map_err(Error::io(doing()))?;
+        listener.listen(BACKLOG).map_err(Error::io(doing()))?;
+        let (connections, due) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self {
+            service,
+            clock,
+            listener,
+            connections,
+            due,
+            served: Served::default(),
+            buffer: Box::new([0; BUFFER]),
+        })
+    }
+
+    /// Serves until `stop` is written to.
+    pub fn serve(mut self, stop: &Arc<EventFd>) -> Result<Served, Error> {
+        loop {
+            self.answer_what_is_due()?;
+            let (ready, stopped) = self.wait(stop)?;
+            if stopped {
+                return Ok(self.served);
+            }
+            for (id, flags) in ready {
+                self.attend(id, flags)?;
+            }
+            self.accept()?;
+            self.wake()?;
+        }
+    }
+
+    /// Waits for sockets and moments; returns the connections that are ready, and whether to stop.
+    fn wait(&self, stop: &EventFd) -> Result<(Vec<(u64, PollFlags)>, bool), Error> {
+        let mut sockets = vec![
+            PollFd::new(stop.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.listener.as_fd(), PollFlags::POLLIN),
+        ];
+        sockets.extend(self.connections.values().map(|visitor| {
+            let mut interest = visitor.connection.interest();
+            interest.set(PollFlags::POLLIN, visitor.machine.is_reading());
+            PollFd::new(visitor.connection.as_fd(), interest)
+        }));
+        let answer = self.due.keys().next().map(|(due, _)| *due);
+        let patience = self.connections.values().filter_map(|visitor| visitor.wakes).min();
+        let until = match (answer, patience) {
+            (None, None) => Until::Ready,
+            (None, Some(patience)) => Until::About(patience),
+            (Some(answer), None) => Until::Exactly(answer),
+            (Some(answer), Some(patience)) if answer <= patience => Until::Exactly(answer),
+            (Some(_), Some(patience)) => Until::About(patience),
+        };
+        wait(&mut sockets, self.clock, until)?;
+        let flags = |socket: &PollFd<'_>| socket.revents().unwrap_or(PollFlags::empty());
+        let stopped = sockets.first().is_some_and(|stop| !flags(stop).is_empty());
+        let ready = self.connections.keys().zip(sockets.iter().skip(2).map(flags));
+        Ok((ready.filter(|(_, flags)| !flags.is_empty()).map(|(id, flags)| (*id, flags)).collect(), stopped))
+    }
+
+    fn accept(&mut self) -> Result<(), Error> {
+        loop {
+            match self.listener.accept() {
+                Ok((socket, _)) => {
+                    let connection = Connection::accepted(socket, &self.service.profile)
+                        .map_err(Error::io("accept a connection"))?;
+                    if self.served.connections == 0 {
+                        connection.check(&self.service.profile)?;
+                    }
+                    let machine = ServerConnection::new(self.clock.now(), self.service.config);
+                    let id = self.served.connections;
+                    self.served.connections += 1;
+                    let visitor = Visitor {
+                        connection,
+                        machine,
+                        wakes: None,
+                        wanted: None,
+                        is_leaving: false,
+                        is_lost: false,
+                    };
+                    self.connections.insert(id, visitor);
+                    self.obey(id)?;
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(()),
+                // The client gave up before it was accepted.
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {}
+                Err(error) => return Err(Error::io("accept a connection")(error)),
+            }
+        }
+    }
+
+    /// Gives a connection's machine what its socket has, and does what it says.
+    fn attend(&mut self, id: u64, flags: PollFlags) -> Result<(), Error> {
+        let Some(visitor) = self.connections.get_mut(&id) else { return Ok(()) };
+        if flags.contains(PollFlags::POLLOUT) && visitor.connection.write_what_waits().is_err() {
+            visitor.machine.handle(self.clock.now(), Input::Reset);
+            return self.obey(id);
+        }
+        if visitor.is_leaving {
+            if !visitor.connection.has_writes() || flags.contains(PollFlags::POLLERR) {
+                self.connections.remove(&id);
+            }
+            return Ok(());
+        }
+        if !flags.intersects(PollFlags::POLLIN | PollFlags::POLLHUP | PollFlags::POLLERR) {
+            return Ok(());
+        }
+        let arrived = visitor.connection.read(self.buffer.as_mut_slice());
+        let now = self.clock.now();
+        match arrived {
+            Ok(Arrived::Nothing) => return Ok(()),
+            Ok(Arrived::Bytes(length)) => {
+                visitor.machine.handle(now, Input::Received(self.buffer.get(..length).unwrap_or_default()));
+            }
+            Ok(Arrived::End) => visitor.machine.handle(now, Input::EndOfStream),
+            Err(_) => visitor.machine.handle(now, Input::Reset),
+        }
+        self.obey(id)
+    }
+
+    /// Lets machines whose time has come look at it.
+    fn wake(&mut self) -> Result<(), Error> {
+        let now = self.clock.now();
+        let late: Vec<u64> = self
+            .connections
+            .iter()
+            .filter(|(_, visitor)| visitor.wakes.is_some_and(|moment| moment <= now))
+            .map(|(id, _)| *id)
+            .collect();
+        late.into_iter().try_for_each(|id| self.obey(id))
+    }
+
+    fn answer_what_is_due(&mut self) -> Result<(), Error> {
+        while let Some(entry) = self.due.first_entry() {
+            let (moment, id) = *entry.key();
+            let now = self.clock.now();
+            if moment > now {
+                return Ok(());
+            }
+            let request = entry.remove();
+            let Some(visitor) = self.connections.get_mut(&id) else { continue };
+            let Some(wanted) = visitor.wanted.take() else { continue };
+            // The client may have gone meanwhile: then nobody awaits the answer.
+            if visitor.machine.respond(now, request, self.service.site.respond(&wanted)).is_ok() {
+                self.obey(id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what a connection's machine says, until it has nothing more to say.
+    fn obey(&mut self, id: u64) -> Result<(), Error> {
+        loop {
+            let Some(visitor) = self.connections.get_mut(&id) else { return Ok(()) };
+            let now = self.clock.now();
+            match visitor.machine.poll(now) {
+                Output::Request(_, head) => visitor.wanted = Some(head),
+                Output::RequestBody(_, _) => {}
+                Output::RequestEnd(request) => {
+                    self.due.insert((now + self.service.processing, id), request);
+                }
+                Output::RequestAborted(request) => {
+                    self.due.retain(|(_, whose), waiting| (*whose, *waiting) != (id, request));
+                }
+                Output::Send(bytes) => {
+                    visitor.is_lost |= visitor.connection.write(bytes).is_err();
+                }
+                Output::HalfClose => {
+                    visitor.is_lost |= visitor.connection.half_close().is_err();
+                }
+                Output::Close if visitor.connection.has_writes() => {
+                    (visitor.is_leaving, visitor.wakes) = (true, None);
+                    return Ok(());
+                }
+                Output::Close => {
+                    self.connections.remove(&id);
+                }
+                Output::Abort => {
+                    if let Some(visitor) = self.connections.remove(&id) {
+                        visitor.connection.abort().map_err(Error::io("reset a connection"))?;
+                    }
+                }
+                Output::Fault(fault) => self.served.faults.push(fault.to_string()),
+                Output::Timeout(_) if visitor.is_lost => {
+                    visitor.is_lost = false;
+                    visitor.machine.handle(now, Input::Reset);
+                }
+                Output::Timeout(wakes) => {
+                    visitor.wakes = wakes;
+                    return Ok(());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Two hosts and the link between them, made for one run and gone with it.
+//!
+//! A pair of namespaces costs 2 ms, so every run has its own: no window, round trip or port is remembered from the
+//! run before. The addresses are nobody's: outside, there is nothing to reach.
+//!
+//! Not the programs on the hosts: those are in `driver`.
+
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+
+use scenario::Network;
+use wire::{Bytes, Seed, Time};
+
+use crate::advertised_window::AdvertisedWindow;
+use crate::emulator::priority::Priority;
+use crate::emulator::{Options, Running};
+use crate::netlink::{Link, Netlink, Route};
+use crate::profile::{Profile, Setting, Shims};
+use crate::tun::Tun;
+use crate::{Emulator, Error, Namespace};
+
+/// Where the server listens.
+pub(crate) const SERVER: SocketAddr = SocketAddr::V4(SocketAddrV4::new(SERVER_ADDRESS, 80));
+
+const CLIENT_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+/// More than any window: the emulator's queue is the one that may fill, never the device's.
+const DEVICE_QUEUE: u32 = 100_000;
+
+/// What the kernel needs to make segments at all (`net.ipv4.tcp_min_snd_mss`), its least MTU apart.
+const LEAST_MSS: Bytes = Bytes::new(48);
+
+/// A client's host, a server's host, and the link.
+#[derive(Debug)]
+pub(crate) struct Laboratory {
+    pub(crate) client: Namespace,
+    pub(crate) server: Namespace,
+    pub(crate) link: Running,
+    /// What both hosts are pinned to.
+    pub(crate) settings: Vec<Setting>,
+}
+
+impl Laboratory {
+    /// Builds one, with everything pinned and read back.
+    pub(crate) fn build(
+        network: &Network,
+        profile: &Profile,
+        seed: Seed,
+        capture: Option<Bytes>,
+    ) -> Result<Self, Error> {
+        let mtu = mtu(network)?;
+        let (client, client_tun, mut settings) =
+            host("client", CLIENT_ADDRESS, SERVER_ADDRESS, mtu, profile)?;
+        let (server, server_tun, _) = host("server", SERVER_ADDRESS, CLIENT_ADDRESS, mtu, profile)?;
+        settings.extend(profile.settings());
+        let Shims { ack_heartbeat, largest_window, slow_start } = profile.shims;
+        let window = (largest_window.is_some() || slow_start.is_some())
+            .then(|| AdvertisedWindow::new(largest_window.unwrap_or(u16::MAX), slow_start));
+        let options = Options { seed, ack_heartbeat, window, reactions: true, capture, ..Options::default() };
+        let scenario::network::Links { up, down } = network.links();
+        let link = Emulator::start(client_tun, server_tun, &up, &down, &options)?;
+        Ok(Self { client, server, link, settings })
+    }
+}
+
+/// A namespace pinned to a profile, with one device and one route.
+fn host(
+    name: &'static str,
+    own: Ipv4Addr,
+    peer: Ipv4Addr,
+    mtu: u32,
+    profile: &Profile,
+) -> Result<(Namespace, Tun, Vec<Setting>), Error> {
+    let namespace = Namespace::new(name)?;
+    let profile = profile.clone();
+    let (tun, settings) = namespace.run(move || {
+        // Whoever drives the sockets competes with nobody; where it is refused, the emulator's lateness tells.
+        Priority::take(true, Time::ZERO);
+        let settings = profile.pin()?;
+        let tun = Tun::open(name)?;
+        let mut netlink = Netlink::open()?;
+        netlink.bring_up(name, Link { mtu, tx_queue_length: DEVICE_QUEUE, gso_max_segments: 1 })?;
+        netlink.add_address(name, own)?;
+        netlink.set_route(name, &Route { destination: peer, source: own, metrics: profile.metrics })?;
+        Ok((tun, settings))
+    })?;
+    Ok((namespace, tun, settings))
+}
+
+/// The MTU, if the kernel can have it.
+fn mtu(network: &Network) -> Result<u32, Error> {
+    let fitting = u32::try_from(network.mtu().get()).ok().filter(|_| network.mss >= LEAST_MSS);
+    fitting.ok_or_else(|| Error::Unsuited {
+        part: format!("segments of {} on a Linux kernel", network.mss),
+        remedy: format!("use --mss {} or more, or another engine", LEAST_MSS.get()),
+    })
+}

@@ -1,0 +1,258 @@
+//! One run: a laboratory is built, a page fetched, and everything that was seen is written down.
+//!
+//! Not a result: one run says little, and a void one nothing ([`crate::series`]).
+
+use std::num::NonZeroU16;
+use std::sync::Arc;
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use proto::robot::{Plan, PlannedObject, Release, Shape};
+use proto::server::{Patience, ServerConfig};
+use proto::site::Site;
+use scenario::{Client, Connection, Page, Protocol, Requests, Scenario, Visit};
+use wire::{Bytes, Duration, Seed};
+
+use crate::Error;
+use crate::driver::client::{Fetched, fetch};
+use crate::driver::server::{Served, Server, Service};
+use crate::emulator::{Capture, Report, Scheduling};
+use crate::laboratory::{Laboratory, SERVER};
+use crate::lateness::Lateness;
+use crate::profile::{Profile, Setting};
+use crate::reactions::Reactions;
+
+/// What was seen in one run.
+#[derive(Debug)]
+pub struct Run {
+    /// From before the first `connect` to after the `read` of the last byte ([`crate::driver::client`]).
+    pub elapsed: Duration,
+    /// Connections opened.
+    pub connections: u64,
+    /// Packets the client sent.
+    pub packets_up: u64,
+    /// Packets the server sent.
+    pub packets_down: u64,
+    /// TCP payload both ways; what was sent again counts again.
+    pub payload: Bytes,
+    /// Packets that the link dropped or lost.
+    pub lost: u64,
+    /// What the server really took for each answer, and the client before each request ([`Reactions`]).
+    pub reactions: Reactions,
+    /// How late the emulator was.
+    pub lateness: Lateness,
+}
+
+/// A run and what was around it.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// Why it does not count, where it does not.
+    pub(crate) void: Option<String>,
+    pub(crate) run: Run,
+    pub(crate) settings: Vec<Setting>,
+    pub(crate) scheduling: Scheduling,
+    pub(crate) capture: Option<Capture>,
+    /// When the run began, counted from 1 January 1970, UTC.
+    pub(crate) began: Duration,
+}
+
+/// A scenario in the terms of programs and kernels: checked once, run often.
+#[derive(Debug)]
+pub(crate) struct Experiment {
+    scenario: Scenario,
+    profile: Profile,
+    site: Site,
+    plan: Plan,
+    /// What the scenario asks for and these engines do otherwise.
+    pub(crate) notes: Vec<String>,
+}
+
+/// What a page may hold: its bytes are kept in memory.
+const LARGEST_PAGE: Bytes = Bytes::new(1 << 28);
+
+impl Experiment {
+    /// Checks that the scenario can be run on a kernel.
+    pub(crate) fn of(scenario: &Scenario) -> Result<Self, Error> {
+        let Scenario { network, page, visit, protocol, stack, client, server: _, runs: _, seed } = scenario;
+        let profile = Profile::of(stack, network.mss)?;
+        match visit {
+            Visit::First => {}
+            Visit::Revalidate => {
+                return Err(unsuited("a second visit", "use --visit first, or another engine"));
+            }
+        }
+        let (plan, notes) = plan(*protocol, page, client)?;
+        let plan = Plan { deadline: deadline(scenario), ..plan };
+        let sizes: Vec<_> = page.objects.iter().map(|object| object.size).collect();
+        let site = (page.size() <= LARGEST_PAGE).then(|| Site::new(&sizes, *seed)).flatten();
+        let site = site.ok_or_else(|| {
+            unsuited(&format!("a page of {}", page.size()), &format!("use one of at most {LARGEST_PAGE}"))
+        })?;
+        Ok(Self { scenario: scenario.clone(), profile, site, plan, notes })
+    }
+
+    /// Runs it once; `number` makes its randomness its own.
+    pub(crate) fn run(&self, number: u32, capture: Option<Bytes>) -> Result<Outcome, Error> {
+        let Self { scenario, profile, site, plan, notes: _ } = self;
+        let seed = Seed::new(scenario.seed.stream("run", u64::from(number)).next_u64());
+        let laboratory = Laboratory::build(&scenario.network, profile, seed, capture)?;
+        let Laboratory { client, server, link, settings } = laboratory;
+        let clock = link.clock();
+        let patience = Patience { idle: plan.deadline, request: plan.deadline, linger: plan.deadline };
+        let service = Service {
+            address: SERVER,
+            site: site.clone(),
+            processing: scenario.server.processing,
+            config: ServerConfig { patience, ..ServerConfig::default() },
+            profile: profile.clone(),
+        };
+        let open = server.run(move || Server::open(service, clock))?;
+        let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
+        let stop =
+            EventFd::from_value_and_flags(0, flags).map_err(Error::kernel("make an event descriptor"))?;
+        let stop = Arc::new(stop);
+        let told = Arc::clone(&stop);
+        let mut serving = server.start(move || open.serve(&told));
+
+        let (plan, profile) = (plan.clone(), profile.clone());
+        let fetched = client.run(move || fetch(plan, SERVER, &profile, clock));
+        // The last FIN and its ACK are still on their way, and belong to the run.
+        serving.give(scenario.network.rtt + SETTLING);
+        stop.write(1).map_err(Error::kernel("stop the server"))?;
+        let served = serving.wait()??;
+        let mut report = link.stop()?;
+        let fetched = fetched?;
+        if let Some(ended) = fetched.ended {
+            report.reactions.conclude(ended);
+        }
+        let void = void(&report, scenario.server.processing);
+        let (scheduling, began) = (report.scheduling, clock.zero_since_1970());
+        let (run, capture) = account(number, fetched, served, report)?;
+        Ok(Outcome { void, run, settings, scheduling, capture, began })
+    }
+}
+
+/// Longer than two hosts take to wake up and answer.
+const SETTLING: Duration = Duration::from_millis(20);
+
+/// Why a run says nothing about the network: the emulator was late, or a host was.
+fn void(report: &Report, processing: Duration) -> Option<String> {
+    let limit = report.late_limit;
+    let slowest =
+        |times: &[Duration], due: Duration| times.iter().map(|time| *time - due).max().unwrap_or_default();
+    let (server, client) =
+        (slowest(&report.reactions.answers, processing), slowest(&report.reactions.thoughts, Duration::ZERO));
+    let late = |host: &str, late: Duration| {
+        (late > limit).then(|| format!("the {host} reacted {late} late and {limit} is allowed"))
+    };
+    report
+        .void()
+        .map(|void| void.to_string())
+        .or_else(|| late("server", server))
+        .or_else(|| late("client", client))
+}
+
+/// What was seen, or why the run failed.
+fn account(
+    number: u32,
+    fetched: Fetched,
+    served: Served,
+    report: Report,
+) -> Result<(Run, Option<Capture>), Error> {
+    let Fetched { began, ended, connections, failures } = fetched;
+    let Served { connections: _, faults } = served;
+    let failed = |what: String| Error::Run { number, what };
+    if let Some(first) = failures.into_iter().chain(faults).next() {
+        return Err(failed(first));
+    }
+    let span = began.zip(ended).map(|(began, ended)| ended.since(began));
+    let elapsed = span.ok_or_else(|| failed("the client opened no connection".to_owned()))?;
+    let Report {
+        up,
+        down,
+        acks_merged: _,
+        lateness,
+        late_limit: _,
+        scheduling: _,
+        elapsed: _,
+        reactions,
+        capture,
+    } = report;
+    // Each connection takes a SYN, an ACK and a FIN at the least, if it goes over the link at all.
+    if up.link.offered.packets < 3 * connections {
+        return Err(failed("the packets did not cross the emulated link; is a route in the way?".to_owned()));
+    }
+    let lost = |traffic: &crate::emulator::Traffic| traffic.link.dropped.packets + traffic.link.lost.packets;
+    let run = Run {
+        elapsed,
+        connections,
+        packets_up: up.link.offered.packets,
+        packets_down: down.link.offered.packets,
+        payload: up.payload + down.payload,
+        lost: lost(&up) + lost(&down),
+        reactions,
+        lateness,
+    };
+    Ok((run, capture))
+}
+
+/// What the robot is to do, and what of the scenario it does otherwise.
+fn plan(protocol: Protocol, page: &Page, client: &Client) -> Result<(Plan, Vec<String>), Error> {
+    let Client { request, requests, parallel, connection } = client;
+    match connection {
+        Connection::Cold => {}
+        Connection::Warm => {
+            return Err(unsuited(
+                "a connection that is open already",
+                "use --connection cold, or another engine",
+            ));
+        }
+    }
+    let parallel = NonZeroU16::new(*parallel).ok_or_else(|| unsuited("0 connections", "use --parallel 1"))?;
+    let shape = match protocol {
+        Protocol::Http10 => Shape::Http10 { parallel },
+        Protocol::Http10KeepAlive => Shape::Http10KeepAlive,
+        Protocol::Http11 => Shape::Http11,
+        Protocol::Minimum => {
+            return Err(unsuited("the minimum, which no protocol reaches", "use --engine model"));
+        }
+        Protocol::Http11Pipelined
+        | Protocol::Http11PipelinedDeflate
+        | Protocol::Ttcp
+        | Protocol::Ardp
+        | Protocol::Dhttp => {
+            let part = format!("{} on a Linux kernel", protocol.name());
+            return Err(unsuited(&part, "use http10, http10-keepalive or http11, or --engine model"));
+        }
+    };
+    let (release, note) = match (requests, shape) {
+        (Requests::Dependent, _) => (Release::Dependent, None),
+        (Requests::Independent, Shape::Http10 { parallel: _ }) => (Release::Independent, None),
+        (Requests::Independent, Shape::Http10KeepAlive | Shape::Http11) => (
+            Release::Independent,
+            Some("requests were dependent: one connection carries one request at a time".to_owned()),
+        ),
+    };
+    let objects = page
+        .objects
+        .iter()
+        .enumerate()
+        .map(|(index, object)| PlannedObject::get(&Site::path(index), Some(object.size)));
+    let plan =
+        Plan { request_size: Some(*request), release, ..Plan::new("server", objects.collect(), shape) };
+    Ok((plan, note.into_iter().collect()))
+}
+
+/// Long enough for any run that gets anywhere, losses included; short enough for somebody to wait for.
+fn deadline(scenario: &Scenario) -> Duration {
+    let Scenario { network, page, server, .. } = scenario;
+    let objects = page.objects.len() as u64;
+    let requests = Bytes::new(scenario.client.request.get().saturating_mul(objects));
+    let slowest = network.rate_up.map_or(network.rate, |up| up.min(network.rate));
+    let sending = slowest.time_for(page.size() + requests);
+    let each = network.rtt * 20 + server.processing;
+    Duration::from_secs(30) + sending * 4 + each * objects
+}
+
+fn unsuited(part: &str, remedy: &str) -> Error {
+    Error::Unsuited { part: part.to_owned(), remedy: remedy.to_owned() }
+}

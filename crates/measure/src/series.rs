@@ -1,0 +1,235 @@
+//! Many runs of one scenario, and what they say together.
+//!
+//! A run in which the emulator or a host was late is void: it is repeated, a bounded number of times, and what stays void is
+//! told as such, never averaged in.
+//!
+//! Not a comparison: what the numbers should be is for `model`.
+
+use scenario::Scenario;
+use trace::Row;
+use wire::{Bytes, Duration};
+
+use crate::Error;
+use crate::calendar::iso_8601;
+use crate::emulator::{Capture, Scheduling};
+use crate::lateness::Lateness;
+use crate::profile::Setting;
+use crate::run::{Experiment, Outcome, Run};
+use crate::statistics::Summary;
+
+/// How to measure, apart from what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Memory for the packets of the first run that counts, at both ends; `None`: no capture. 64 MiB hold a page
+    /// of 25 MB.
+    pub capture: Option<Bytes>,
+}
+
+/// How far a series of runs has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Runs that are over and count.
+    pub done: u32,
+    /// Runs that were asked for.
+    pub of: u32,
+    /// Runs that were void so far.
+    pub void: u32,
+    /// How long the page took in the last one.
+    pub elapsed: Duration,
+}
+
+/// A scenario, measured.
+#[derive(Debug)]
+pub struct Measured {
+    /// What was measured.
+    pub scenario: Scenario,
+    /// The runs that count, in order.
+    pub runs: Vec<Run>,
+    /// Runs that were void, those that were repeated included.
+    pub void: u32,
+    /// How long the page took, in milliseconds, over the runs.
+    pub elapsed_ms: Summary,
+    /// What the server took for each answer, in milliseconds, over all answers of all runs: the scenario's
+    /// processing time, and what the machine added ([`crate::reactions`]). The model's processing time, if the two
+    /// are to be compared.
+    pub processing_ms: Option<Summary>,
+    /// How late the emulator was, over all packets of the runs that count.
+    pub lateness: Lateness,
+    /// What the kernel was pinned to, as it was read back.
+    pub settings: Vec<Setting>,
+    /// At which priority the emulator ran.
+    pub scheduling: Scheduling,
+    /// When the first run began, counted from 1 January 1970, UTC.
+    pub began: Duration,
+    /// The packets of the first run that counts, if they were asked for.
+    pub capture: Option<Capture>,
+    /// Sentences: what of the scenario was not honoured, what was void.
+    pub notes: Vec<String>,
+}
+
+/// How often a void run is repeated before it is given up.
+const REPEATS: u32 = 3;
+
+/// Measures a scenario: as many runs as it asks for, each in a laboratory of its own.
+///
+/// # Errors
+/// What the system lacks, what of the scenario no kernel can do, or what went wrong in a run. Nothing is left
+/// behind in any case.
+pub fn measure(
+    scenario: &Scenario,
+    options: &Options,
+    mut progress: impl FnMut(Progress),
+) -> Result<Measured, Error> {
+    let experiment = Experiment::of(scenario)?;
+    let mut series = Series { of: scenario.runs, void: 0, why: None, given_up: 0, outcomes: Vec::new() };
+    for number in 1..=scenario.runs {
+        if let Some(outcome) = series.one(&experiment, number, options)? {
+            let elapsed = outcome.run.elapsed;
+            series.outcomes.push(outcome);
+            progress(series.progress(elapsed));
+        }
+    }
+    series.conclude(scenario, experiment.notes)
+}
+
+struct Series {
+    of: u32,
+    void: u32,
+    /// Of the first that was.
+    why: Option<String>,
+    given_up: u32,
+    outcomes: Vec<Outcome>,
+}
+
+impl Series {
+    /// One run that counts, or none if it stays void however often it is repeated.
+    fn one(
+        &mut self,
+        experiment: &Experiment,
+        number: u32,
+        options: &Options,
+    ) -> Result<Option<Outcome>, Error> {
+        let capture = options.capture.filter(|_| self.outcomes.is_empty());
+        for _ in 0..=REPEATS {
+            let outcome = experiment.run(number, capture)?;
+            let Some(why) = &outcome.void else { return Ok(Some(outcome)) };
+            self.void += 1;
+            self.why.get_or_insert_with(|| why.clone());
+        }
+        self.given_up += 1;
+        Ok(None)
+    }
+
+    fn progress(&self, elapsed: Duration) -> Progress {
+        let done = u32::try_from(self.outcomes.len()).unwrap_or(u32::MAX);
+        Progress { done, of: self.of, void: self.void, elapsed }
+    }
+
+    fn conclude(self, scenario: &Scenario, mut notes: Vec<String>) -> Result<Measured, Error> {
+        let Self { of, void, why, given_up, outcomes } = self;
+        let why = why.unwrap_or_default();
+        let mut lateness = Lateness::new();
+        let mut runs = Vec::new();
+        let mut around = None;
+        for Outcome { void: _, run, settings, scheduling, capture, began } in outcomes {
+            lateness.merge(&run.lateness);
+            runs.push(run);
+            around.get_or_insert((settings, scheduling, capture, began));
+        }
+        let milliseconds = |spans: &mut dyn Iterator<Item = Duration>| {
+            Summary::of(&spans.map(Duration::as_millis_f64).collect::<Vec<_>>())
+        };
+        let elapsed_ms = milliseconds(&mut runs.iter().map(|run| run.elapsed));
+        let processing_ms =
+            milliseconds(&mut runs.iter().flat_map(|run| run.reactions.answers.iter().copied()));
+        let (Some(elapsed_ms), Some((settings, scheduling, capture, began))) = (elapsed_ms, around) else {
+            let what = format!(
+                "the emulator was late {void} times in a row; leave the machine to itself and try again"
+            );
+            return Err(Error::Run { number: 1, what });
+        };
+        if void > 0 {
+            notes.push(format!("{void} runs were void, and repeated; of the first, {why}"));
+        }
+        if given_up > 0 {
+            notes.push(format!("{given_up} of {of} runs stayed void and are left out"));
+        }
+        Ok(Measured {
+            scenario: scenario.clone(),
+            runs,
+            void,
+            elapsed_ms,
+            processing_ms,
+            lateness,
+            settings,
+            scheduling,
+            began,
+            capture,
+            notes,
+        })
+    }
+}
+
+impl Measured {
+    /// The row of a table. `overhead` is for whoever has the minimum to hold it against.
+    pub fn row(&self) -> Row {
+        let Scenario { network, page, visit, protocol, stack, .. } = &self.scenario;
+        let mean = |value: fn(&Run) -> u64| {
+            let total: u64 = self.runs.iter().map(value).sum();
+            total as f64 / self.runs.len() as f64
+        };
+        let (up, down) = (mean(|run| run.packets_up), mean(|run| run.packets_down));
+        let payload = mean(|run| run.payload.get());
+        // 40 bytes of IP and TCP header for each packet (W3C note, `papers/w3c#table-3`).
+        let headers = 40.0 * (up + down);
+        Row {
+            network: network.name.clone(),
+            page: page.name.clone(),
+            visit: visit.name().to_owned(),
+            protocol: protocol.name().to_owned(),
+            engine: "measure".to_owned(),
+            stack: stack.name.to_owned(),
+            elapsed_ms: Some(self.elapsed_ms.mean),
+            overhead: None,
+            round_trips: None,
+            packets_up: Some(up),
+            packets_down: Some(down),
+            payload_bytes: Some(payload),
+            overhead_percent: Some(100.0 * headers / (payload + headers)),
+            connections: Some(mean(|run| run.connections)),
+            runs: u32::try_from(self.runs.len()).unwrap_or(u32::MAX),
+            elapsed_ms_stddev: self.elapsed_ms.deviation,
+            stalls: Vec::new(),
+            notes: self.notes.clone(),
+        }
+    }
+
+    /// Under which circumstances these numbers came about: version, date, kernel, lateness, and every setting.
+    pub fn provenance(&self) -> Vec<Setting> {
+        let pair = |name: &str, value: String| Setting { name: name.to_owned(), value };
+        let late = |per_mille| self.lateness.per_mille(per_mille);
+        let mut pairs = vec![
+            pair("roundtrip", env!("CARGO_PKG_VERSION").to_owned()),
+            pair("date", iso_8601(self.began)),
+            pair("kernel", kernel()),
+            pair("emulator", self.scheduling.to_string()),
+            pair(
+                "emulator's lateness (median, 99%, 99.9%)",
+                format!("{}, {}, {}", late(500), late(990), late(999)),
+            ),
+            pair("void runs", self.void.to_string()),
+        ];
+        if let Some(Summary { mean, median, .. }) = self.processing_ms {
+            pairs.push(pair("server's processing (mean, median)", format!("{mean:.3} ms, {median:.3} ms")));
+        }
+        pairs.extend(self.settings.iter().cloned());
+        pairs
+    }
+}
+
+fn kernel() -> String {
+    nix::sys::utsname::uname().map_or_else(
+        |errno| format!("unknown ({})", errno.desc()),
+        |name| format!("{} {}", name.sysname().to_string_lossy(), name.release().to_string_lossy()),
+    )
+}
