@@ -140,7 +140,11 @@ impl Capture {
         })
     }
 
-    fn write(&self, out: impl io::Write, comment: &str) -> io::Result<()> {
+    /// The same, to wherever the caller puts it.
+    ///
+    /// # Errors
+    /// What `out` said.
+    pub fn write(&self, out: impl io::Write, comment: &str) -> io::Result<()> {
         let application = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
         let mut writer = Writer::new(out, application, Some(comment))?;
         let (client, server) = (writer.interface("client")?, writer.interface("server")?);
