@@ -36,6 +36,11 @@ pub enum Verb {
     /// With no flags: every protocol, small-cluster over fast-internet, all requests sent at once and answered
     /// without delay, as in the papers' basic model.
     Predict(Predict),
+    /// What this machine's kernel does over an emulated link
+    ///
+    /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet, one object after the
+    /// other. The network lives in namespaces of its own and leaves nothing behind.
+    Measure(Measure),
     /// Both, side by side
     ///
     /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet and ethernet, predicted and
@@ -66,6 +71,21 @@ pub enum Verb {
 pub struct Predict {
     #[command(flatten)]
     pub scenario: ScenarioFlags,
+    #[command(flatten)]
+    pub output: OutputFlags,
+}
+
+/// `roundtrip measure`
+#[derive(Debug, Args)]
+pub struct Measure {
+    #[command(flatten)]
+    pub scenario: ScenarioFlags,
+    /// How often to fetch the page
+    #[arg(long, value_name = "N")]
+    pub runs: Option<String>,
+    /// Keep the packets of both ends of the first run
+    #[arg(long, value_name = "FILE.pcapng")]
+    pub pcap: Option<std::path::PathBuf>,
     #[command(flatten)]
     pub output: OutputFlags,
 }

@@ -2,10 +2,20 @@
 //!
 //! Nothing is computed here; `model` and `measure` do that.
 
+pub mod measure;
 pub mod model;
 
 use scenario::Scenario;
 use trace::Row;
+
+use crate::output::Outcome;
+
+/// Why no row has a result, if that is so.
+pub fn nothing(outcomes: &[Outcome]) -> Option<String> {
+    let known = outcomes.iter().any(|outcome| outcome.row.elapsed_ms.is_some());
+    let reason = outcomes.iter().flat_map(|outcome| outcome.row.notes.first()).next();
+    (!known).then(|| reason.cloned().unwrap_or_default())
+}
 
 /// A row in which nothing is known but why.
 fn refused(scenario: &Scenario, engine: &str, reason: String) -> Row {

@@ -35,6 +35,8 @@ pub enum Failure {
     },
     /// Standard output.
     Stdout(io::Error),
+    /// The laboratory: what it lacks, or what went wrong in it.
+    Laboratory(String),
 }
 
 impl Failure {
@@ -47,7 +49,12 @@ impl Failure {
                 eprint!("{refusal}");
                 ExitCode::from(2)
             }
-            Self::Flags(_) | Self::Value(_) | Self::Read { .. } | Self::Write { .. } | Self::Stdout(_) => {
+            Self::Flags(_)
+            | Self::Value(_)
+            | Self::Read { .. }
+            | Self::Write { .. }
+            | Self::Stdout(_)
+            | Self::Laboratory(_) => {
                 eprintln!("roundtrip: {self}");
                 ExitCode::from(2)
             }
@@ -59,7 +66,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flags(refusal) => f.write_str(&cli::misuse::sentence(refusal)),
-            Self::Value(sentence) => f.write_str(sentence),
+            Self::Value(sentence) | Self::Laboratory(sentence) => f.write_str(sentence),
             Self::Read { path, error } => write!(f, "cannot read {}: {}", path.display(), reason(error)),
             Self::Write { path, error } => write!(f, "cannot write {}: {}", path.display(), reason(error)),
             Self::Stdout(error) => write!(f, "cannot write to standard output: {}", reason(error)),
@@ -72,6 +79,12 @@ impl Error for Failure {}
 impl From<clap::Error> for Failure {
     fn from(refusal: clap::Error) -> Self {
         Self::Flags(Box::new(refusal))
+    }
+}
+
+impl From<measure::Error> for Failure {
+    fn from(error: measure::Error) -> Self {
+        Self::Laboratory(error.to_string())
     }
 }
 

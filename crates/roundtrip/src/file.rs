@@ -4,7 +4,7 @@
 //! or the new one. What is not a regular file (a pipe, `/dev/stdout`) is written to as it is.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -12,23 +12,79 @@ use crate::failure::Failure;
 
 /// Puts `contents` at `path`, replacing what was there. On failure nothing is left behind.
 pub fn write(path: &Path, contents: &[u8]) -> Result<(), Failure> {
-    put(path, contents).map_err(|error| Failure::Write { path: path.to_owned(), error })
+    write_with(path, |out| out.write_all(contents))
 }
 
-fn put(path: &Path, contents: &[u8]) -> io::Result<()> {
-    match fs::metadata(path) {
-        Ok(there) if there.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        Ok(there) if !there.is_file() => File::options().write(true).open(path)?.write_all(contents),
-        // Through a symbolic link: what it points to is replaced, not the link.
-        Ok(there) => replace(&fs::canonicalize(path)?, contents, Some(there.permissions())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => replace(path, contents, None),
-        Err(error) => Err(error),
+/// The same, for what is better written piece by piece.
+pub fn write_with(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    put(path, fill).map_err(|error| Failure::Write { path: path.to_owned(), error })
+}
+
+/// Whether a file can be put there at all: to be asked before something that takes long. Nothing is left behind.
+pub fn check(path: &Path) -> Result<(), Failure> {
+    probe(path).map_err(|error| Failure::Write { path: path.to_owned(), error })
+}
+
+fn put(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    match Target::of(path)? {
+        Target::Other => fill_file(File::options().write(true).open(path)?, fill),
+        Target::File { path, permissions } => replace(&path, permissions, fill),
     }
 }
 
-fn replace(target: &Path, contents: &[u8], permissions: Option<fs::Permissions>) -> io::Result<()> {
+fn probe(path: &Path) -> io::Result<()> {
+    match Target::of(path)? {
+        Target::Other => File::options().write(true).open(path).map(drop),
+        Target::File { path, permissions: _ } => {
+            let temporary = beside(&path)?;
+            File::options().write(true).create_new(true).open(&temporary)?;
+            fs::remove_file(&temporary)
+        }
+    }
+}
+
+/// What there is at a path.
+enum Target {
+    /// A regular file, or nothing yet.
+    File {
+        /// Through a symbolic link: what it points to is replaced, not the link.
+        path: PathBuf,
+        /// Those of the file that is replaced.
+        permissions: Option<fs::Permissions>,
+    },
+    /// A pipe, a device.
+    Other,
+}
+
+impl Target {
+    fn of(path: &Path) -> io::Result<Self> {
+        match fs::metadata(path) {
+            Ok(there) if there.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+            Ok(there) if there.is_file() => {
+                Ok(Self::File { path: fs::canonicalize(path)?, permissions: Some(there.permissions()) })
+            }
+            Ok(_) => Ok(Self::Other),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Ok(Self::File { path: path.to_owned(), permissions: None })
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn replace(
+    target: &Path,
+    permissions: Option<fs::Permissions>,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let temporary = beside(target)?;
-    let written = fill(&temporary, contents, permissions).and_then(|()| fs::rename(&temporary, target));
+    let written = File::options()
+        .write(true)
+        .create_new(true)
+        .open(&temporary)
+        .and_then(|file| permissions.map_or(Ok(()), |same| file.set_permissions(same)).map(|()| file))
+        .and_then(|file| fill_file(file, fill))
+        .and_then(|()| fs::rename(&temporary, target));
     if written.is_err() {
         // It may not even exist: the first error is the one to tell.
         let _ = fs::remove_file(&temporary);
@@ -36,18 +92,19 @@ fn replace(target: &Path, contents: &[u8], permissions: Option<fs::Permissions>)
     written
 }
 
+fn fill_file(file: File, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(file);
+    fill(&mut out)?;
+    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    match file.metadata()?.is_file() {
+        // Some file systems say only here that the disk is full.
+        true => file.sync_all(),
+        false => Ok(()),
+    }
+}
+
 /// A name in the target's folder that no other process of this program uses.
 fn beside(target: &Path) -> io::Result<PathBuf> {
     let name = target.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     Ok(target.with_file_name(format!(".{}.{}", name.to_string_lossy(), process::id())))
-}
-
-fn fill(path: &Path, contents: &[u8], permissions: Option<fs::Permissions>) -> io::Result<()> {
-    let mut file = File::options().write(true).create_new(true).open(path)?;
-    file.write_all(contents)?;
-    if let Some(permissions) = permissions {
-        file.set_permissions(permissions)?;
-    }
-    // Some file systems say only here that the disk is full.
-    file.sync_all()
 }

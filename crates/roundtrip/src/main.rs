@@ -9,12 +9,13 @@
 //! | [`ask`], [`folder`] | flags and files, made into a plan |
 //! | [`verb`] | what each verb does |
 //! | [`engine`] | the engines, called |
+//! | [`provenance`] | how results came about |
 //! | [`show`] | results in the format that was asked for |
 //! | [`output`] | tables, JSON, CSV |
 //! | [`reproduce`] | the papers' tables and figures beside ours |
 //! | [`plot`] | pictures as SVG |
 //! | [`report`] | a page to show to somebody else |
-//! | [`file`], [`terminal`] | where output goes |
+//! | [`file`], [`terminal`], [`progress`] | where output goes |
 //! | [`failure`] | why there is none, and the exit status |
 
 #![expect(unreachable_pub, reason = "nothing imports a program: `pub` is what one module offers the others")]
@@ -27,6 +28,8 @@ mod file;
 mod folder;
 mod output;
 mod plot;
+mod progress;
+mod provenance;
 mod report;
 mod reproduce;
 mod show;
@@ -48,10 +51,11 @@ fn main() -> ExitCode {
 /// 0 for a result, 1 for a finding or a verdict that fails; failures are 2.
 fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     match &cli.verb {
-        Verb::Predict(predict) => verb::predict::run(predict)?,
-        Verb::Compare(compare) => verb::compare::run(compare)?,
-        Verb::Reproduce(reproduce) => return verb::reproduce::run(reproduce),
-        Verb::List(list) => verb::list::run(list)?,
+        Verb::Predict(arguments) => verb::predict::run(arguments)?,
+        Verb::Measure(arguments) => verb::measure::run(arguments)?,
+        Verb::Compare(arguments) => verb::compare::run(arguments)?,
+        Verb::Reproduce(arguments) => return verb::reproduce::run(arguments),
+        Verb::List(arguments) => verb::list::run(arguments)?,
         Verb::Completions { shell } => verb::manual::completions(*shell)?,
         Verb::Man { verb } => verb::manual::man(verb.as_deref())?,
     }

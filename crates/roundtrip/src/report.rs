@@ -14,6 +14,7 @@ pub mod html;
 use crate::output::Outcome;
 use crate::output::grid::{Grid, Side};
 use crate::output::table::{self, Footnotes, Layout};
+use crate::provenance::{Fact, Group, Provenance};
 
 use html::escaped;
 
@@ -24,8 +25,8 @@ pub struct Report<'a> {
     pub outcomes: &'a [Outcome],
     /// How their tables are laid out.
     pub layout: Layout,
-    /// How the results came about, as pairs of a name and its value.
-    pub provenance: Vec<(String, String)>,
+    /// How the results came about.
+    pub provenance: Provenance,
 }
 
 impl Report<'_> {
@@ -66,7 +67,7 @@ impl Report<'_> {
 ",
             title = escaped(&title),
             notes = notes(&footnotes),
-            provenance = facts(provenance),
+            provenance = origin(provenance),
         )
     }
 }
@@ -157,12 +158,21 @@ fn notes(footnotes: &Footnotes) -> String {
     format!("<section>\n<h2>Notes</h2>\n<ol class=\"notes\">\n{items}</ol>\n</section>\n")
 }
 
-fn facts(provenance: &[(String, String)]) -> String {
-    let items: String = provenance
-        .iter()
-        .map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(value)))
-        .collect();
-    format!("<section>\n<h2>Where this comes from</h2>\n<dl>\n{items}</dl>\n</section>\n")
+fn origin(provenance: &Provenance) -> String {
+    let Provenance { facts, groups } = provenance;
+    let groups: String = groups.iter().map(details).collect();
+    format!("<section>\n<h2>Where this comes from</h2>\n{}{groups}</section>\n", list(facts))
+}
+
+fn details(group: &Group) -> String {
+    let Group { title, facts } = group;
+    format!("<details>\n<summary>{}</summary>\n{}</details>\n", escaped(title), list(facts))
+}
+
+fn list(facts: &[Fact]) -> String {
+    let items =
+        facts.iter().map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(value)));
+    format!("<dl>\n{}</dl>\n", items.collect::<String>())
 }
 
 #[cfg(test)]
@@ -177,7 +187,7 @@ mod tests {
     fn outcomes() -> Vec<Outcome> {
         let mut spec = Spec::default();
         spec.set(Key::Network, "fast-internet").unwrap();
-        let predicted = model::outcomes(&spec.plan(&Defaults::compare()).unwrap()).unwrap();
+        let predicted = model::outcomes(&spec.plan(&Defaults::compare()).unwrap());
         let mut measured = predicted.clone();
         for Outcome { scenario: _, row } in &mut measured {
             row.engine = "measure".to_owned();
@@ -192,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_page_shows_every_engine_the_conclusion_the_notes_and_where_it_comes_from() {
-        let provenance = vec![("kernel".to_owned(), "Linux 6.12".to_owned())];
+        let provenance = Provenance::fact("kernel", "Linux 6.12".to_owned());
         let page = Report { outcomes: &outcomes(), layout: Layout::Comparison, provenance }.page();
         for part in
             ["1,160 ms", "class=\"measured\"", "class=\"deviation\"", "lost to slow start", "Linux 6.12"]

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::file;
 use crate::output::table::{self, Layout};
 use crate::output::{self, Outcome, csv};
+use crate::provenance::Provenance;
 use crate::report::Report;
 use crate::terminal::Terminal;
 
@@ -15,8 +16,8 @@ pub struct Results {
     pub outcomes: Vec<Outcome>,
     /// How people see it.
     pub layout: Layout,
-    /// How it came about, as pairs of a name and its value.
-    pub provenance: Vec<(String, String)>,
+    /// How it came about.
+    pub provenance: Provenance,
 }
 
 impl Results {
@@ -43,14 +44,9 @@ impl Results {
 
     fn page(self) -> String {
         let Self { outcomes, layout, provenance } = self;
-        let always = [
-            ("program".to_owned(), format!("roundtrip {}", env!("CARGO_PKG_VERSION"))),
-            (
-                "command".to_owned(),
-                command_line(std::env::args_os().map(|typed| typed.to_string_lossy().into_owned())),
-            ),
-        ];
-        let provenance = always.into_iter().chain(provenance).collect();
+        let program = Provenance::fact("program", format!("roundtrip {}", env!("CARGO_PKG_VERSION")));
+        let typed = std::env::args_os().map(|typed| typed.to_string_lossy().into_owned());
+        let provenance = program.and(Provenance::fact("command", command_line(typed))).and(provenance);
         Report { outcomes: &outcomes, layout, provenance }.page()
     }
 }

@@ -3,5 +3,6 @@
 pub mod compare;
 pub mod list;
 pub mod manual;
+pub mod measure;
 pub mod predict;
 pub mod reproduce;

@@ -20,6 +20,7 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
     match verb {
         None => &PROGRAM,
         Some("predict") => &PREDICT,
+        Some("measure") => &MEASURE,
         Some("compare") => &COMPARE,
         Some("reproduce") => &REPRODUCE,
         Some("list") => &LIST,
@@ -52,13 +53,14 @@ fn line(example: &Example, width: usize) -> String {
     }
 }
 
-const PROGRAM: [Example; 4] = [
+const PROGRAM: [Example; 5] = [
     example("roundtrip compare", "the papers' model beside this machine's kernel"),
     example("roundtrip predict --network modem", "every protocol over a modem"),
     example(
         "roundtrip predict --page 6651+3883+1866 --rtt 89ms --rate 1.02mibit --mss 512",
         "a page and a path of your own",
     ),
+    example("roundtrip measure --protocol http11 --runs 20", "over an emulated link, by the real kernel"),
     example("roundtrip list networks", "the names it knows"),
 ];
 
@@ -71,6 +73,13 @@ const PREDICT: [Example; 5] = [
         "your own page, one object after another",
     ),
     example("roundtrip predict --format json", "for a program to read"),
+];
+
+const MEASURE: [Example; 4] = [
+    example("roundtrip measure", "a connection an object against keep-alive"),
+    example("roundtrip measure --profile linux --runs 30", "with TCP as Linux ships it"),
+    example("roundtrip measure --protocol http11 --pcap run.pcapng", "and keep the packets of both ends"),
+    example("roundtrip measure scenarios/modem.toml", "what a file describes"),
 ];
 
 const COMPARE: [Example; 4] = [

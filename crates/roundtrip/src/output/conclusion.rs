@@ -222,7 +222,7 @@ mod tests {
         for network in networks.split(',') {
             spec.set(Key::Network, network).unwrap();
         }
-        let mut outcomes = model::outcomes(&spec.plan(&Defaults::compare()).unwrap()).unwrap();
+        let mut outcomes = model::outcomes(&spec.plan(&Defaults::compare()).unwrap());
         for (outcome, elapsed_ms) in outcomes.iter_mut().zip(times_ms) {
             outcome.row.elapsed_ms = Some(*elapsed_ms);
         }

@@ -68,7 +68,7 @@ fn heading(scenario: &Scenario, terminal: Terminal) -> String {
 }
 
 /// Lines of prose are no longer than this where no terminal says otherwise.
-const WIDEST: usize = 100;
+pub const WIDEST: usize = 100;
 
 /// What over what: `small-cluster over fast-internet`.
 pub fn title(scenario: &Scenario) -> String {
@@ -117,10 +117,10 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         Column::text(["stack", ""], 9),
         Column::text(["engine", ""], 9),
         Column::number(["elapsed", "ms"], 0),
-        Column::number(["deviation", "ms"], 4),
+        Column::number(["deviation", "ms"], 5),
         Column::number(["over", "minimum"], 1),
-        Column::number(["round", "trips"], 3),
-        Column::number(["set-up", "ms"], 2),
+        Column::number(["round", "trips"], 4),
+        Column::number(["set-up", "ms"], 3),
         Column::number(["slow start", "ms"], 2),
         Column::number(["stalls", "ms"], 2),
         Column::number(["connec-", "tions"], 6),

@@ -9,7 +9,8 @@ use serde::Serialize;
 use crate::cli::flags::Format;
 use crate::cli::{Kind, List};
 use crate::failure::Failure;
-use crate::output::grid::{Column, Grid};
+use crate::output::grid::{Column, Grid, wrap};
+use crate::output::table::WIDEST;
 use crate::output::{self, csv, number};
 use crate::terminal::Terminal;
 
@@ -61,15 +62,41 @@ fn what(kind: Kind) -> (&'static str, &'static str, Vec<Listing>) {
 fn tables(kinds: &[Kind], terminal: Terminal) -> String {
     let table = |&kind: &Kind| {
         let (_, title, listings) = what(kind);
-        let rows = listings.into_iter().zip(figures(kind)).map(|(listing, figures)| {
-            let Listing { name, description, source } = listing;
-            let [first, second, third] = figures;
-            vec![name.to_owned(), first, second, third, description.to_owned(), source.to_owned()]
-        });
-        let grid = Grid { columns: columns(kind), rows: rows.collect() };
-        format!("{}\n{}", terminal.bold(title), grid.render(terminal))
+        format!("{}\n{}", terminal.bold(title), entries(kind, &listings, terminal))
     };
     kinds.iter().map(table).collect::<Vec<_>>().join("\n")
+}
+
+/// A line for each name, where there is room for all that is known of it.
+fn entries(kind: Kind, listings: &[Listing], terminal: Terminal) -> String {
+    let words = |listing: &Listing| vec![listing.description.to_owned(), listing.source.to_owned()];
+    let lines = grid(kind, listings, words).render(Terminal { width: None, ..terminal });
+    let widest = lines.lines().map(str::len).max().unwrap_or_default();
+    if terminal.width.is_none_or(|width| widest <= width) { lines } else { narrow(kind, listings, terminal) }
+}
+
+/// As many lines for each name as its description takes; the sources are in the other formats.
+fn narrow(kind: Kind, listings: &[Listing], terminal: Terminal) -> String {
+    let columns = grid(kind, listings, |_| Vec::new()).render(Terminal { width: None, colour: false });
+    let widest = columns.lines().map(str::len).max().unwrap_or_default();
+    let headings = columns.lines().count().saturating_sub(listings.len());
+    let mut text: String = columns.lines().take(headings).map(|line| terminal.dim(line) + "\n").collect();
+    for (line, Listing { name: _, description, source: _ }) in columns.lines().skip(headings).zip(listings) {
+        text += &wrap(&format!("{line:widest$}  "), description, terminal.width.unwrap_or(WIDEST));
+    }
+    text
+}
+
+/// Names, numbers, and the words that follow them.
+fn grid(kind: Kind, listings: &[Listing], words: impl Fn(&Listing) -> Vec<String>) -> Grid {
+    let rows = listings.iter().zip(figures(kind)).map(|(listing, figures)| {
+        let columns = [vec![listing.name.to_owned()], figures.to_vec(), words(listing)];
+        columns.concat()
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    let mut columns = columns(kind);
+    columns.resize(rows.first().map_or(0, Vec::len), Column::name(["", ""]));
+    Grid { columns, rows }
 }
 
 fn columns(kind: Kind) -> Vec<Column> {
@@ -78,8 +105,9 @@ fn columns(kind: Kind) -> Vec<Column> {
         Kind::Pages => ["objects", "bytes", ""],
         Kind::Protocols | Kind::Stacks => ["", "", ""],
     };
-    let [first, second, third] = figures.map(|heading| Column::number([heading, ""], 2));
-    vec![Column::name(["", ""]), first, second, third, Column::text(["", ""], 1), Column::text(["", ""], 3)]
+    std::iter::once(Column::name(["", ""]))
+        .chain(figures.map(|heading| Column::number([heading, ""], 1)))
+        .collect()
 }
 
 /// The numbers behind each name, in the order of the listings.

@@ -4,7 +4,7 @@ use scenario::spec::Defaults;
 
 use crate::ask;
 use crate::cli::Predict;
-use crate::engine::model;
+use crate::engine::{self, model};
 use crate::failure::Failure;
 use crate::output::table::Layout;
 use crate::show::Results;
@@ -13,6 +13,9 @@ use crate::show::Results;
 pub fn run(predict: &Predict) -> Result<(), Failure> {
     let Predict { scenario, output } = predict;
     let plan = ask::plan(scenario, &[], &Defaults::predict())?;
-    let outcomes = model::outcomes(&plan)?;
-    Results { outcomes, layout: Layout::Rows, provenance: vec![model::provenance(&plan)] }.show(output)
+    let outcomes = model::outcomes(&plan);
+    if let Some(reason) = engine::nothing(&outcomes) {
+        return Err(Failure::Value(reason));
+    }
+    Results { outcomes, layout: Layout::Rows, provenance: model::provenance(&plan) }.show(output)
 }

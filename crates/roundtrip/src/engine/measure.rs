@@ -1,0 +1,106 @@
+//! The laboratory, called: this machine's kernel over an emulated link.
+
+use ::measure::emulator::Capture;
+use ::measure::profile::Setting;
+use ::measure::{Error, Measured, Options};
+use scenario::spec::Plan;
+use scenario::{Protocol, Scenario};
+use wire::{Bytes, Duration};
+
+use super::refused;
+use crate::output::{Outcome, table};
+use crate::progress::Progress;
+use crate::provenance::{Fact, Known, Provenance};
+
+/// What was measured.
+#[derive(Debug, Default)]
+pub struct Measurements {
+    /// A row for each scenario; one that could not be measured says why.
+    pub outcomes: Vec<Outcome>,
+    /// How the figures came about.
+    pub provenance: Provenance,
+    /// The packets of a run of each scenario, where they were asked for.
+    pub captures: Vec<(Scenario, Capture)>,
+    /// The first thing that went wrong, apart from scenarios that no kernel can do.
+    pub failure: Option<Error>,
+}
+
+/// Whether this process can measure; to be asked before it has a second thread, and before it measures.
+pub fn available() -> Result<(), Error> {
+    ::measure::prepare()?;
+    ::measure::available()
+}
+
+/// Measures each scenario in turn.
+pub fn outcomes(plan: &Plan, capture: bool) -> Measurements {
+    let expected: Vec<f64> = plan.scenarios.iter().map(expected_ms).collect();
+    let total: f64 =
+        plan.scenarios.iter().zip(&expected).map(|(scenario, ms)| f64::from(scenario.runs) * ms).sum();
+    let progress = Progress::new(total);
+    let options = Options { capture: capture.then_some(CAPTURE) };
+    let mut measurements = Measurements::default();
+    let mut known = Vec::new();
+    for (scenario, run_ms) in plan.scenarios.iter().zip(expected) {
+        progress.doing(title(scenario), scenario.runs);
+        let measured =
+            ::measure::measure(scenario, &options, |so_far| progress.done(run_ms, so_far.done, so_far.of));
+        known.extend(measured.as_ref().ok().map(circumstances));
+        measurements.add(scenario, measured);
+    }
+    measurements.provenance = Provenance::of(&known, "What the kernel was pinned to");
+    measurements
+}
+
+/// Holds a page of 25 MB at both ends.
+const CAPTURE: Bytes = Bytes::new(64 << 20);
+
+/// What a run should take, for the progress bar alone.
+fn expected_ms(scenario: &Scenario) -> f64 {
+    let predicted = ::model::predict(scenario, &::model::Assumptions::default());
+    let elapsed = predicted.map_or(Duration::from_secs(1), |prediction| prediction.elapsed);
+    (elapsed + OVERHEAD).as_millis_f64()
+}
+
+/// Building the two hosts and letting the link run dry.
+const OVERHEAD: Duration = Duration::from_millis(30);
+
+impl Measurements {
+    fn add(&mut self, scenario: &Scenario, measured: Result<Measured, Error>) {
+        let row = match measured {
+            Ok(mut measured) => {
+                self.captures.extend(measured.capture.take().map(|capture| (scenario.clone(), capture)));
+                let row = measured.row();
+                trace::Row { overhead: overhead(scenario, row.elapsed_ms), ..row }
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                if !matches!(error, Error::Unsuited { .. }) {
+                    self.failure.get_or_insert(error);
+                }
+                refused(scenario, "measure", reason)
+            }
+        };
+        self.outcomes.push(Outcome { scenario: scenario.clone(), row });
+    }
+}
+
+/// How a measurement came about. The version is told for the whole program.
+fn circumstances(measured: &Measured) -> Known {
+    let fact = |Setting { name, value }: Setting| (name, value);
+    let settings: Vec<Fact> = measured.settings.iter().cloned().map(fact).collect();
+    let all = measured.provenance().into_iter().map(fact);
+    let circumstances = all.filter(|fact| fact.0 != "roundtrip" && !settings.contains(fact)).collect();
+    Known { title: title(&measured.scenario), circumstances, settings }
+}
+
+/// What is measured, for people.
+fn title(scenario: &Scenario) -> String {
+    format!("{}, {}", scenario.protocol.name(), table::title(scenario))
+}
+
+/// Over the minimum, which only the model knows.
+fn overhead(scenario: &Scenario, elapsed_ms: Option<f64>) -> Option<f64> {
+    let least = Scenario { protocol: Protocol::Minimum, ..scenario.clone() };
+    let minimum = ::model::predict(&least, &::model::Assumptions::default()).ok()?.elapsed;
+    (minimum > Duration::ZERO).then_some(elapsed_ms? / minimum.as_millis_f64())
+}

@@ -1,0 +1,114 @@
+//! The verbs that measure, for real: two hosts and a link of their own, and this machine's kernel.
+//!
+//! Not how fast anything is: no time is asserted. Where the system gives no laboratory the tests say that they were
+//! skipped; with `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, that is a failure.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// What a measuring command gave; `None`, loudly, where nothing can be measured.
+fn measured(arguments: &[&str]) -> Option<Output> {
+    let output = Command::new(PROGRAM).args(arguments).output().unwrap();
+    if text(&output.stderr).contains("cannot measure here") {
+        let required = std::env::var_os("ROUNDTRIP_REQUIRE_KERNEL").is_some();
+        assert!(!required, "{}", text(&output.stderr));
+        eprintln!("skipped: {}", text(&output.stderr));
+        return None;
+    }
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    Some(output)
+}
+
+fn rows(output: &Output) -> Vec<Value> {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
+}
+
+#[test]
+fn a_comparison_has_a_row_of_each_engine_for_each_protocol() {
+    let arguments = ["compare", "--network", "ethernet", "--runs", "2", "--format", "json"];
+    let Some(output) = measured(&arguments) else { return };
+    let rows = rows(&output);
+    let who: Vec<(&str, &str)> =
+        rows.iter().map(|row| (row["protocol"].as_str().unwrap(), row["engine"].as_str().unwrap())).collect();
+    let expected = [
+        ("http10", "model"),
+        ("http10", "measure"),
+        ("http10-keepalive", "model"),
+        ("http10-keepalive", "measure"),
+    ];
+    assert_eq!(who, expected);
+    for row in rows.iter().filter(|row| row["engine"] == "measure") {
+        assert_eq!(row["runs"], 2);
+        for known in
+            ["elapsed_ms", "overhead", "packets_up", "packets_down", "payload_bytes", "elapsed_ms_stddev"]
+        {
+            assert!(row[known].as_f64().unwrap() > 0.0, "{known} in {row}");
+        }
+    }
+    // Stderr is no terminal here: there is no bar on it.
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
+fn a_measurement_keeps_packets_and_a_page_and_says_what_it_cannot_do() {
+    let folder =
+        std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pcap-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let [pcap, page] = ["run.pcapng", "page.html"].map(|name| folder.join(name).to_str().unwrap().to_owned());
+    let ask = |protocols| {
+        let scenario = ["measure", "--network", "fast-ethernet", "--page", "small-page", "--runs", "1"];
+        let output = ["--protocol", protocols, "--pcap", &pcap, "--report", &page, "--format", "json"];
+        measured(&[scenario.as_slice(), &output].concat())
+    };
+    let (one, two) = (ask("http11"), ask("http10,http11,ttcp"));
+    let mut names: Vec<String> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let provenance = std::fs::read_to_string(&page).unwrap_or_default();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let (Some(_), Some(two)) = (one, two) else { return };
+    let expected = [
+        "page.html",
+        "run-fast-ethernet-small-page-http10-period.pcapng",
+        "run-fast-ethernet-small-page-http11-period.pcapng",
+        "run.pcapng",
+    ];
+    assert_eq!(names, expected);
+    assert!(provenance.contains("Linux ") && provenance.contains("tcp_sack"));
+    let rows = rows(&two);
+    assert!(rows[0]["elapsed_ms"].is_number() && rows[2]["elapsed_ms"].is_null());
+    assert!(rows[2]["notes"][0].as_str().unwrap().starts_with("cannot measure ttcp"));
+}
+
+#[test]
+fn without_a_laboratory_a_comparison_gives_the_model_and_says_what_is_missing() {
+    if !is_root() {
+        eprintln!("skipped: only root can hide /dev/net/tun from a command");
+        return;
+    }
+    let without_tun = |verb: &str| {
+        let script = format!("mount -t tmpfs none /dev/net && exec {PROGRAM} {verb} --network modem");
+        Command::new("unshare").args(["--mount", "sh", "-c", &script]).output().unwrap()
+    };
+    let compare = without_tun("compare");
+    let missing = "roundtrip: cannot measure here: /dev/net/tun is absent or has no driver; load it with `modprobe tun`, or \
+                   give the container the device\n";
+    assert_eq!((text(&compare.stderr).as_str(), compare.status.code()), (missing, Some(0)));
+    assert!(text(&compare.stdout).contains("predicted"));
+    let measure = without_tun("measure");
+    assert_eq!((text(&measure.stderr).as_str(), measure.status.code()), (missing, Some(2)));
+    assert_eq!(text(&measure.stdout), "");
+}
