@@ -45,7 +45,14 @@ pub fn available() -> Result<(), Error> {
             "run as root, or allow unprivileged user namespaces",
         ));
     }
-    Namespace::new("trial").map(drop)
+    match Namespace::new("trial") {
+        Ok(_) => Ok(()),
+        Err(Error::Kernel { errno: Errno::ENOSPC, .. }) => Err(forbidden(
+            "no more network namespaces may be made (user.max_net_namespaces)",
+            "raise it with `sysctl user.max_net_namespaces=15000`",
+        )),
+        Err(error) => Err(error),
+    }
 }
 
 fn tun_is_there(device: &Path) -> Result<(), Error> {
@@ -93,15 +100,18 @@ fn no_user_namespace(errno: Errno) -> Error {
         .find(|(name, shut)| fs::read_to_string(sysctl_path(name)).is_ok_and(|value| value.trim() == *shut));
     match closed {
         Some((name, shut)) => forbidden(
-            &format!("this user is not root, and user namespaces are off ({name} is {shut})"),
+            &format!("this process is not privileged, and user namespaces are off ({name} is {shut})"),
             &format!("run as root, or `sysctl {name}={}`", if *shut == "0" { "15000" } else { "0" }),
         ),
         None if errno == Errno::EINVAL => forbidden(
-            "this user is not root, and the process already has several threads",
+            "this process is not privileged, and has several threads already",
             "call prepare() first thing in main, or run as root",
         ),
         None => forbidden(
-            &format!("this user is not root, and the kernel refused a user namespace ({})", errno.desc()),
+            &format!(
+                "this process is not privileged, and the kernel refused it a user namespace ({})",
+                errno.desc()
+            ),
             "run as root, or outside the container or sandbox that forbids it",
         ),
     }

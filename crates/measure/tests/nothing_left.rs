@@ -1,0 +1,176 @@
+//! Nothing is left behind, however a measurement ends, and any user may measure where the system allows it.
+//!
+//! Without the test harness: the measurement that is interrupted is this very program, started again with the word
+//! `page`, and a user namespace can only be entered by a process with one thread.
+
+mod rights;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use measure::{Options, measure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, Uid};
+use scenario::{
+    Client, Connection, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit,
+};
+use wire::{Bytes, Duration, Rate, Seed};
+
+fn main() {
+    if std::env::args().nth(1).as_deref() == Some("page") {
+        return page(std::env::args().nth(2).and_then(|runs| runs.parse().ok()).unwrap_or(1));
+    }
+    if !rights::granted() {
+        return;
+    }
+    let before = world();
+    interrupted_runs_leave_nothing(&before);
+    a_run_that_succeeds_leaves_nothing(&before);
+    if Uid::effective().is_root() {
+        another_user_measures_or_is_told_what_is_missing(&before);
+    }
+    println!("nothing left behind: ok");
+}
+
+/// What a measurement does: a page of 0.1 s, so many times.
+fn page(runs: u32) {
+    let rate = Rate::from_bits_per_second(10_000_000).expect("above zero");
+    let scenario = Scenario {
+        network: Network::new("custom".to_owned(), Duration::from_millis(40), rate, Bytes::new(512)),
+        page: Page {
+            name: "custom".to_owned(),
+            objects: vec![Object { size: Bytes::new(1_000), deflated: None }],
+        },
+        visit: Visit::First,
+        protocol: Protocol::Http10,
+        stack: Stack::named("period").expect("a stack's name"),
+        client: Client {
+            request: Bytes::new(256),
+            requests: Requests::Dependent,
+            parallel: 1,
+            connection: Connection::Cold,
+        },
+        server: Server::default(),
+        runs,
+        seed: Seed::default(),
+    };
+    let done = measure::prepare().and_then(|()| measure::available()).and_then(|()| {
+        measure(&scenario, &Options::default(), |progress| println!("{}", progress.done)).map(drop)
+    });
+    if let Err(missing) = done {
+        println!("{missing}");
+        std::process::exit(2);
+    }
+}
+
+fn interrupted_runs_leave_nothing(before: &World) {
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL] {
+        let mut running = start(Command::new(this_program()).args(["page", "1000"]));
+        let first: Vec<_> = lines(&mut running).take(2).collect();
+        assert_eq!(first, ["1", "2"]);
+        // In the middle of a run: its own network, the client's and the server's.
+        assert!(comes_true(|| networks_of(running.id()) == 3), "it never had networks of its own");
+        kill(Pid::from_raw(running.id().cast_signed()), signal).expect("it is running");
+        let status = running.wait().expect("it is our child");
+        assert_eq!(status.signal(), Some(signal as i32));
+        assert_gone(before, signal.as_str());
+    }
+}
+
+fn a_run_that_succeeds_leaves_nothing(before: &World) {
+    let mut running = start(Command::new(this_program()).args(["page", "2"]));
+    assert_eq!(lines(&mut running).collect::<Vec<_>>(), ["1", "2"]);
+    assert!(running.wait().expect("it is our child").success());
+    assert_gone(before, "success");
+}
+
+fn another_user_measures_or_is_told_what_is_missing(before: &World) {
+    const NOBODY: u32 = 65_534;
+    let program = Copy::of(&this_program());
+    let mut running =
+        start(Command::new(&program.0).args(["page", "2"]).uid(NOBODY).gid(NOBODY).current_dir("/"));
+    let said: Vec<_> = lines(&mut running).collect();
+    let status: ExitStatus = running.wait().expect("it is our child");
+    match status.code() {
+        Some(0) => assert_eq!(said, ["1", "2"]),
+        Some(2) => assert!(said.iter().any(|line| line.starts_with("cannot measure here: ")), "{said:?}"),
+        Some(_) | None => panic!("{status}: {said:?}"),
+    }
+    println!("as another user: {}", said.join(", "));
+    assert_gone(before, "another user's run");
+}
+
+/// The names of network devices here, and of named namespaces.
+type World = BTreeSet<String>;
+
+fn world() -> World {
+    let devices = fs::read_to_string("/proc/net/dev").expect("proc is mounted");
+    let devices =
+        devices.lines().skip(2).filter_map(|line| line.split(':').next()).map(|name| name.trim().to_owned());
+    let named = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    devices.chain(named.map(|entry| entry.path().display().to_string())).collect()
+}
+
+/// Network namespaces that the threads of a process are in.
+fn networks_of(process: u32) -> usize {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let networks = threads.filter_map(|thread| fs::read_link(thread.path().join("ns/net")).ok());
+    networks.collect::<BTreeSet<_>>().len()
+}
+
+/// Other programs may come and go meanwhile: what is new may only be theirs if it is gone a moment later.
+fn assert_gone(before: &World, after: &str) {
+    let new = || world().difference(before).cloned().collect::<Vec<_>>();
+    assert!(comes_true(|| new().is_empty()), "after {after} there is more than before: {:?}", new());
+}
+
+/// Whether it does within 5 s.
+fn comes_true(condition: impl Fn() -> bool) -> bool {
+    (0..500).any(|_| {
+        condition() || {
+            wait_a_moment();
+            false
+        }
+    })
+}
+
+fn wait_a_moment() {
+    let none: &mut [nix::poll::PollFd<'_>] = &mut [];
+    nix::poll::poll(none, 10_u16).expect("waiting needs nothing");
+}
+
+fn this_program() -> PathBuf {
+    std::env::current_exe().expect("proc is mounted")
+}
+
+fn start(command: &mut Command) -> Child {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("this program can be started again")
+}
+
+fn lines(child: &mut Child) -> impl Iterator<Item = String> {
+    BufReader::new(child.stdout.as_mut().expect("it is piped")).lines().map_while(Result::ok)
+}
+
+/// The program where everybody may read it; gone with this value.
+struct Copy(PathBuf);
+
+impl Copy {
+    fn of(program: &Path) -> Self {
+        let copy = std::env::temp_dir().join(format!("roundtrip-nothing-left-{}", std::process::id()));
+        fs::copy(program, &copy).expect("the temporary folder can be written");
+        fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).expect("it is our file");
+        Self(copy)
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        // A copy that stays in the temporary folder is no reason to fail.
+        let _ = fs::remove_file(&self.0);
+    }
+}
