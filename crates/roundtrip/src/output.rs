@@ -33,6 +33,8 @@ pub struct Outcome {
     pub scenario: Scenario,
     /// What came of it.
     pub row: Row,
+    /// Half the width of the 95% confidence interval of the row's `elapsed_ms`, where there were several runs.
+    pub interval95_ms: Option<f64>,
 }
 
 /// The rows alone, for formats that programs read.

@@ -78,7 +78,7 @@ const STYLE: &str = include_str!("report/style.css");
 fn title(outcomes: &[Outcome]) -> String {
     let mut pages: Vec<&str> = Vec::new();
     let mut networks: Vec<&str> = Vec::new();
-    for Outcome { scenario, row: _ } in outcomes {
+    for scenario in outcomes.iter().map(|outcome| &outcome.scenario) {
         for (names, name) in [(&mut pages, &scenario.page.name), (&mut networks, &scenario.network.name)] {
             if !names.contains(&name.as_str()) {
                 names.push(name);
@@ -189,7 +189,8 @@ mod tests {
         spec.set(Key::Network, "fast-internet").unwrap();
         let predicted = model::outcomes(&spec.plan(&Defaults::compare()).unwrap());
         let mut measured = predicted.clone();
-        for Outcome { scenario: _, row } in &mut measured {
+        for Outcome { scenario: _, row, interval95_ms } in &mut measured {
+            *interval95_ms = Some(15.0);
             row.engine = "measure".to_owned();
             row.elapsed_ms = row.elapsed_ms.map(|elapsed_ms| elapsed_ms * 1.04);
             row.elapsed_ms_stddev = Some(21.0);

@@ -66,6 +66,7 @@ const OVERHEAD: Duration = Duration::from_millis(30);
 
 impl Measurements {
     fn add(&mut self, scenario: &Scenario, measured: Result<Measured, Error>) {
+        let interval95_ms = measured.as_ref().ok().and_then(|measured| measured.elapsed_ms.interval95);
         let row = match measured {
             Ok(mut measured) => {
                 self.captures.extend(measured.capture.take().map(|capture| (scenario.clone(), capture)));
@@ -80,7 +81,7 @@ impl Measurements {
                 refused(scenario, "measure", reason)
             }
         };
-        self.outcomes.push(Outcome { scenario: scenario.clone(), row });
+        self.outcomes.push(Outcome { scenario: scenario.clone(), row, interval95_ms });
     }
 }
 

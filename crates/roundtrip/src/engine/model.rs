@@ -25,7 +25,7 @@ fn outcome(scenario: &Scenario, assumptions: &Assumptions) -> Outcome {
         Ok(prediction) => prediction.row(),
         Err(refusal) => refused(scenario, "model", refusal.to_string()),
     };
-    Outcome { scenario: scenario.clone(), row }
+    Outcome { scenario: scenario.clone(), row, interval95_ms: None }
 }
 
 /// What a reader must know of how predictions came about.

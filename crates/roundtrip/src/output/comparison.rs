@@ -18,17 +18,20 @@ pub struct Line<'a> {
     pub simulated: Option<&'a Row>,
     /// What the kernel does.
     pub measured: Option<&'a Row>,
+    /// Half the width of the 95% confidence interval of what was measured.
+    pub interval95_ms: Option<f64>,
 }
 
 /// The lines of one network and page, in the order in which their protocols come.
 pub fn lines(group: &[Outcome]) -> Vec<Line<'_>> {
     let mut lines: Vec<Line<'_>> = Vec::new();
-    for Outcome { scenario: _, row } in group {
+    for Outcome { scenario: _, row, interval95_ms } in group {
         let place = lines.iter().position(|line| line.is_of(row)).unwrap_or_else(|| {
             lines.push(Line::default());
             lines.len() - 1
         });
         let line = &mut lines[place];
+        line.interval95_ms = line.interval95_ms.or(*interval95_ms);
         match row.engine.as_str() {
             "simulate" => line.simulated = Some(row),
             "measure" => line.measured = Some(row),
@@ -42,7 +45,7 @@ pub fn lines(group: &[Outcome]) -> Vec<Line<'_>> {
 impl<'a> Line<'a> {
     /// The rows there are.
     pub fn rows(&self) -> impl Iterator<Item = &'a Row> + use<'a> {
-        let Self { predicted, simulated, measured } = *self;
+        let Self { predicted, simulated, measured, interval95_ms: _ } = *self;
         [predicted, simulated, measured].into_iter().flatten()
     }
 
@@ -52,7 +55,7 @@ impl<'a> Line<'a> {
 
     /// The row nearest to what really happens: measured, else simulated, else predicted.
     pub fn best(&self) -> Option<&'a Row> {
-        let Self { predicted, simulated, measured } = *self;
+        let Self { predicted, simulated, measured, interval95_ms: _ } = *self;
         let known = |row: &&Row| row.elapsed_ms.is_some();
         measured.filter(known).or(simulated.filter(known)).or(predicted.filter(known))
     }
@@ -73,14 +76,15 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         Column::number(["predicted", "ms"], 1),
         Column::number(["simulated", "ms"], 1),
         Column::number(["measured", "ms"], 1),
-        Column::number(["deviation", "ms"], 4),
+        Column::number(["deviation", "ms"], 5),
+        Column::number(["95%", "± ms"], 4),
         Column::number(["simulated/", "predicted"], 2),
         Column::number(["measured/", "predicted"], 2),
         Column::number(["over", "minimum"], 3),
-        Column::number(["connec-", "tions"], 6),
-        Column::number(["packets", "up"], 5),
-        Column::number(["packets", "down"], 5),
-        Column::number(["runs", ""], 7),
+        Column::number(["connec-", "tions"], 7),
+        Column::number(["packets", "up"], 6),
+        Column::number(["packets", "down"], 6),
+        Column::number(["runs", ""], 8),
         Column::text(["", ""], 1),
     ];
     let mut stacks: Vec<&str> = lines.iter().flat_map(Line::rows).map(|row| row.stack.as_str()).collect();
@@ -99,6 +103,7 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
             elapsed(line.simulated),
             elapsed(line.measured),
             best(|row| row.elapsed_ms_stddev, number::significant),
+            cell(line.interval95_ms, number::significant),
             cell(line.over_predicted(line.simulated), number::ratio),
             cell(line.over_predicted(line.measured), number::ratio),
             best(|row| row.overhead, number::ratio),

@@ -53,7 +53,8 @@ pub fn render(outcomes: &[Outcome], layout: Layout, terminal: Terminal) -> Strin
 
 /// Neighbours of the same network, page and visit.
 pub fn groups(outcomes: &[Outcome]) -> impl Iterator<Item = &[Outcome]> {
-    outcomes.chunk_by(|Outcome { scenario: a, row: _ }, Outcome { scenario: b, row: _ }| {
+    outcomes.chunk_by(|a, b| {
+        let (a, b) = (&a.scenario, &b.scenario);
         a.network == b.network && a.page == b.page && a.visit == b.visit
     })
 }
@@ -118,6 +119,7 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         Column::text(["engine", ""], 9),
         Column::number(["elapsed", "ms"], 0),
         Column::number(["deviation", "ms"], 5),
+        Column::number(["95%", "± ms"], 4),
         Column::number(["over", "minimum"], 1),
         Column::number(["round", "trips"], 4),
         Column::number(["set-up", "ms"], 3),
@@ -131,7 +133,7 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         Column::number(["runs", ""], 9),
         Column::text(["", ""], 1),
     ];
-    let rows = group.iter().map(|Outcome { scenario: _, row }| {
+    let rows = group.iter().map(|Outcome { scenario: _, row, interval95_ms }| {
         let lost = Lost::of(row);
         let shown = |wanted, name: &str| if wanted { name.to_owned() } else { String::new() };
         vec![
@@ -140,6 +142,7 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
             shown(engines, &row.engine),
             cell(row.elapsed_ms, number::significant),
             cell(row.elapsed_ms_stddev, number::significant),
+            cell(*interval95_ms, number::significant),
             cell(row.overhead, number::ratio),
             cell(row.round_trips, number::tenths),
             cell(lost.setup_ms, number::significant),

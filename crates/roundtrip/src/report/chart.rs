@@ -86,7 +86,7 @@ impl Drawing {
         let name = escaped(&row.protocol);
         self.y += NAME;
         self.svg += &format!("<text class=\"name\" x=\"0\" y=\"{:.1}\">{name}</text>\n", self.y - 7.0);
-        let Line { predicted, simulated, measured } = *line;
+        let Line { predicted, simulated, measured, interval95_ms: _ } = *line;
         for (row, engine) in
             [(predicted, Mark::Predicted), (simulated, Mark::Simulated), (measured, Mark::Measured)]
         {
