@@ -109,8 +109,8 @@ impl fmt::Display for Note {
             ),
             Self::ParallelApproximated { connections } => write!(
                 f,
-                "{connections} connections at once are approximated, as the paper proposes, by a round trip of \
-                 one {connections}th of its length"
+                "{connections} connections at once are approximated, as the paper proposes, by dividing the round \
+                 trip by {connections}"
             ),
             Self::ParallelUnused { protocol } => {
                 let name = protocol.name();

@@ -42,7 +42,8 @@ pub struct ScenarioFlags {
     #[arg(long, value_name = "VISIT")]
     pub visit: Option<String>,
 
-    /// Requests leave independent of one another, or dependent: each after the object before it
+    /// Requests leave independent of one another, or dependent: each after the object before it (default:
+    /// independent to predict or with --parallel, else dependent)
     #[arg(long, value_name = "ORDER")]
     pub requests: Option<String>,
 

@@ -6,7 +6,7 @@ use crate::network::changes::Needed;
 use crate::network::{Network, NetworkError};
 use crate::page::PageError;
 use crate::stack::Acks;
-use crate::{Client, Defaults, Engine, Scenario, Server, Spec};
+use crate::{Client, Defaults, Engine, Requests, Scenario, Server, Spec};
 
 /// What is to be run.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,10 +71,13 @@ impl Spec {
     }
 
     fn client(&self, defaults: &Defaults) -> Client {
+        let parallel = self.parallel.unwrap_or(defaults.parallel);
+        // Whoever asks for several connections at once means to use them.
+        let requests = if parallel > 1 { Requests::Independent } else { defaults.requests };
         Client {
             request: self.request.unwrap_or(defaults.request),
-            requests: self.requests.unwrap_or(defaults.requests),
-            parallel: self.parallel.unwrap_or(defaults.parallel),
+            requests: self.requests.unwrap_or(requests),
+            parallel,
             connection: self.connection.unwrap_or(defaults.connection),
         }
     }
@@ -215,6 +218,15 @@ mod tests {
         assert_eq!(acks(&[]), Some(Acks::EverySegment));
         assert_eq!(acks(&[("stack", "period")]), None);
         assert_eq!(acks(&[("stack", "period"), ("acks", "delayed")]), Some(Acks::Delayed));
+    }
+
+    #[test]
+    fn several_connections_at_once_are_used_unless_it_is_said_otherwise() {
+        let requests =
+            |pieces: &[_]| said(pieces).plan(&Defaults::laboratory()).unwrap().scenarios[0].client.requests;
+        assert_eq!(requests(&[]), Requests::Dependent);
+        assert_eq!(requests(&[("parallel", "4")]), Requests::Independent);
+        assert_eq!(requests(&[("parallel", "4"), ("requests", "dependent")]), Requests::Dependent);
     }
 
     #[test]
