@@ -28,11 +28,15 @@ fn section(reproduced: &Reproduced, terminal: Terminal) -> String {
     text += &wrap("  Source: ", &table.source, width);
     text += &wrap("  Scenario: ", &table.scenario, width);
     text += &wrap("  Agreement: ", &table.agreement, width);
-    text += &wrap("  In each cell: ", "what is published, then ours", width);
-    text.push('\n');
-    let grid = Layout::of(reproduced, Form::Pairs);
-    let fits = terminal.width.is_none_or(|width| grid.width() <= width);
-    text += &if fits { grid } else { Layout::of(reproduced, Form::Stacked) }.text(terminal);
+    let pairs = Layout::of(reproduced, Form::Pairs);
+    if terminal.width.is_none_or(|width| pairs.width() <= width) {
+        text += &wrap("  In each cell: ", "what is published, then ours", width);
+        text.push('\n');
+        text += &pairs.text(terminal);
+    } else {
+        text.push('\n');
+        text += &Layout::of(reproduced, Form::Stacked).text(terminal);
+    }
     text.push('\n');
     text += &notes(reproduced, width);
     let all: Vec<&Judged> = reproduced.judgements.iter().collect();
