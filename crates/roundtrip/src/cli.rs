@@ -111,6 +111,9 @@ pub struct Reproduce {
     /// A table or a figure, as PAPER/TABLE, or a paper for all of its
     #[arg(value_name = "KEY")]
     pub keys: Vec<String>,
+    /// Measure what the papers measured, too: minutes
+    #[arg(long)]
+    pub measure: bool,
     /// Where to write figures
     #[arg(long, value_name = "DIR", default_value = "figures")]
     pub figures: PathBuf,

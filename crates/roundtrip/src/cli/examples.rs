@@ -89,9 +89,10 @@ const COMPARE: [Example; 4] = [
     example("roundtrip compare --engine model", "without touching the kernel"),
 ];
 
-const REPRODUCE: [Example; 4] = [
+const REPRODUCE: [Example; 5] = [
     example("roundtrip reproduce", "everything, figures included"),
     example("roundtrip reproduce heidemann-model/table-6", "one table"),
+    example("roundtrip reproduce heidemann-model/table-7 --measure", "with this machine's kernel"),
     example("roundtrip reproduce heidemann-model --format json", "a paper's, for a program to read"),
     example("roundtrip reproduce heidemann-model/figure-4 --figures plots", "one figure, written to plots/"),
 ];

@@ -5,6 +5,7 @@ use ::measure::profile::Setting;
 use ::measure::{Error, Measured, Options};
 use scenario::spec::Plan;
 use scenario::{Protocol, Scenario};
+use trace::Row;
 use wire::{Bytes, Duration};
 
 use super::refused;
@@ -51,6 +52,20 @@ pub fn outcomes(plan: &Plan, capture: bool) -> Measurements {
     measurements
 }
 
+/// Measures one scenario.
+///
+/// # Errors
+/// Why it cannot be measured, or what went wrong.
+pub fn row(scenario: &Scenario) -> Result<Row, Error> {
+    let run_ms = expected_ms(scenario);
+    let progress = Progress::new(f64::from(scenario.runs) * run_ms);
+    progress.doing(title(scenario), scenario.runs);
+    let options = Options { capture: None };
+    let measured =
+        ::measure::measure(scenario, &options, |so_far| progress.done(run_ms, so_far.done, so_far.of))?;
+    Ok(measured.row())
+}
+
 /// Holds a page of 25 MB at both ends.
 const CAPTURE: Bytes = Bytes::new(64 << 20);
 
@@ -71,7 +86,7 @@ impl Measurements {
             Ok(mut measured) => {
                 self.captures.extend(measured.capture.take().map(|capture| (scenario.clone(), capture)));
                 let row = measured.row();
-                trace::Row { overhead: overhead(scenario, row.elapsed_ms), ..row }
+                Row { overhead: overhead(scenario, row.elapsed_ms), ..row }
             }
             Err(error) => {
                 let reason = error.to_string();

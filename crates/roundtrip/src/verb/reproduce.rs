@@ -5,28 +5,44 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use scenario::Scenario;
+
 use crate::cli::Reproduce;
 use crate::cli::flags::Format;
+use crate::engine::measure as laboratory;
 use crate::failure::Failure;
 use crate::file;
 use crate::output::{self, csv};
+use crate::reproduce::measured::Measure;
 use crate::reproduce::verdict::Verdict;
-use crate::reproduce::{Options, Report, VerdictRow, run as regenerate, side_by_side};
+use crate::reproduce::{Error, Options, Report, VerdictRow, run as regenerate, side_by_side};
 use crate::terminal::Terminal;
 
 /// 1 when a verdict is worse than the one on record.
 pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
-    let report = regenerate(Options { keys: flags.keys.clone(), measure: None })
-        .map_err(|error| Failure::Value(error.to_string()))?;
-    draw(&report, &flags.figures)?;
+    let Reproduce { keys, measure, figures, format } = flags;
+    if *measure {
+        laboratory::available()?;
+    }
+    let mut kernel = |scenario: &Scenario| laboratory::row(scenario).map_err(|error| error.to_string());
+    let measure: Option<&mut Measure<'_>> = if *measure { Some(&mut kernel) } else { None };
+    let report = regenerate(Options { keys: keys.clone(), measure }).map_err(failure)?;
+    draw(&report, figures)?;
     let rows = report.rows();
-    let text = match flags.format {
+    let text = match format {
         Format::Table => side_by_side::render(&report, Terminal::of_stdout()),
         Format::Json => output::json(&rows),
         Format::Csv => lines(&rows),
     };
     output::to_stdout(&text)?;
     Ok(verdict(&report))
+}
+
+fn failure(error: Error) -> Failure {
+    match error {
+        Error::UnknownKey(unknown) => Failure::Value(unknown.to_string()),
+        Error::Measure { key: _, sentence: _ } => Failure::Laboratory(error.to_string()),
+    }
 }
 
 /// Writes the pictures of the figures that were asked for.
