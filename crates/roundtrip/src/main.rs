@@ -15,7 +15,7 @@
 //! | [`reproduce`] | the papers' tables and figures beside ours |
 //! | [`plot`] | pictures as SVG |
 //! | [`report`] | a page to show to somebody else |
-//! | [`file`], [`terminal`], [`progress`] | where output goes |
+//! | [`mod@file`], [`terminal`], [`progress`] | where output goes |
 //! | [`failure`] | why there is none, and the exit status |
 
 #![expect(unreachable_pub, reason = "nothing imports a program: `pub` is what one module offers the others")]
