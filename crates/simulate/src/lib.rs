@@ -1,0 +1,2 @@
+//! Stage 2b: virtual time.
+pub mod tcp;
