@@ -1,2 +1,3 @@
 //! Stage 2b: virtual time.
 pub mod tcp;
+pub mod world;

@@ -109,7 +109,6 @@ pub enum State {
 pub struct Connection {
     pub(super) config: Config,
     pub(super) state: State,
-    pub(super) is_server: bool,
     pub(super) agreed: Agreed,
 
     /// The first number that is not acknowledged.
@@ -225,7 +224,6 @@ impl Connection {
         let agreed = Agreed { mss, timestamps: false, sack: false, scale: 0, peer_scale: 0 };
         Ok(Self {
             state,
-            is_server: state == State::Listen,
             agreed,
             unacknowledged: 0,
             next: 0,

@@ -166,11 +166,22 @@ mod tests {
         let mut timer = RetransmissionTimer::new(rto(Estimator::Coarse(ticks)));
         timer.start(at(499));
         assert_eq!(timer.deadline(), Some(at(6_000)));
-        // A local network: the round trip is within one tick, the time-out settles at its least, two ticks.
+        timer.stop();
+        assert_eq!(timer.deadline(), None);
+    }
+
+    /// "1.5, 3, 6, 12, 24, 48, 64": what BSD waits on a local network (Stevens vol. 1, section 21.2).
+    #[test]
+    fn on_a_local_network_a_coarse_timer_settles_at_a_second_and_a_half() {
+        let ticks = Ticks { period: Duration::from_millis(500), phase: Duration::ZERO };
+        let mut timer = RetransmissionTimer::new(rto(Estimator::Coarse(ticks)));
         (0..20).for_each(|n| timer.learn(at(n * 1000 + 1), at(n * 1000 + 2)));
-        assert_eq!(timer.timeout(), Duration::from_secs(1));
-        timer.start(at(10_499));
-        assert_eq!(timer.deadline(), Some(at(11_000)));
+        let waits = [1_500, 3_000, 6_000, 12_000, 24_000, 48_000, 64_000, 64_000].map(|expected| {
+            timer.start(at(0));
+            timer.back_off();
+            (timer.deadline(), Some(at(expected)))
+        });
+        assert!(waits.iter().all(|(ours, published)| ours == published), "{waits:?}");
     }
 
     #[test]

@@ -176,6 +176,23 @@ impl Options {
     }
 }
 
+/// What answers a segment for which there is no connection; nothing answers a reset (RFC 9293, section 3.10.7.1).
+pub fn reset_for(segment: &Segment) -> Option<Segment> {
+    if segment.flags.rst {
+        return None;
+    }
+    let sequence = if segment.flags.ack { segment.acknowledgement } else { 0 };
+    let flags = Flags { rst: true, ack: !segment.flags.ack, ..Flags::default() };
+    Some(Segment {
+        sequence,
+        acknowledgement: segment.end(),
+        window: 0,
+        flags,
+        options: Options::default(),
+        payload: Payload::EMPTY,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
