@@ -19,8 +19,8 @@ pub struct Config {
     pub receive_buffer: ReceiveBuffer,
     /// Timestamps (RFC 7323), if both ends want them.
     pub timestamps: bool,
-    /// The shift for our windows (RFC 7323), at most 14; `None`: no scaling.
-    pub window_scale: Option<u8>,
+    /// Window scaling (RFC 7323), if both ends want it: by as much as the receive buffer needs.
+    pub window_scaling: bool,
     /// When data is acknowledged.
     pub acks: Acks,
     /// When a short segment must wait.
@@ -282,8 +282,6 @@ pub enum ConfigError {
         /// The segment's.
         mss: u16,
     },
-    /// A shift above 14.
-    ScaleTooLarge(u8),
     /// A window of no segments.
     WindowZero(&'static str),
     /// A clock that does not advance, or a time-out of nothing.
@@ -296,9 +294,6 @@ impl fmt::Display for ConfigError {
             Self::MssZero => write!(f, "a segment of 0 bytes carries nothing; give an mss of at least 1"),
             Self::BufferBelowSegment { which, bytes, mss } => {
                 write!(f, "a {which} buffer of {bytes} bytes holds no full segment; give at least the mss, {mss}")
-            }
-            Self::ScaleTooLarge(shift) => {
-                write!(f, "a window scale of {shift} is above 14, the most that RFC 7323 allows")
             }
             Self::WindowZero(which) => write!(f, "{which} of 0 segments never sends; give at least 1"),
             Self::NoTime(which) => write!(f, "{which} must be longer than 0"),
@@ -319,7 +314,7 @@ impl Config {
             send_buffer,
             receive_buffer,
             timestamps,
-            window_scale,
+            window_scaling: _,
             acks,
             nagle: _,
             congestion,
@@ -342,10 +337,6 @@ impl Config {
                 return Err(ConfigError::BufferBelowSegment { which, bytes, mss: *mss });
             }
         }
-        match window_scale {
-            Some(shift @ 15..) => return Err(ConfigError::ScaleTooLarge(*shift)),
-            Some(0..15) | None => {}
-        }
         if congestion.initial_window == 0 {
             return Err(ConfigError::WindowZero("an initial window"));
         }
@@ -357,6 +348,17 @@ impl Config {
         }
         acks.check()?;
         rto.check()
+    }
+}
+
+impl ReceiveBuffer {
+    /// The shift that its largest window needs to fit into 16 bits; at most 14 (RFC 7323, section 2.3).
+    pub(super) fn scale(self) -> u8 {
+        let most = match self {
+            Self::Fixed(bytes) => bytes,
+            Self::Growing { initial, most } => most.max(initial),
+        };
+        (0..14).find(|shift| u64::from(u16::MAX) << shift >= u64::from(most)).unwrap_or(14)
     }
 }
 

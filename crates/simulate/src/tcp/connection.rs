@@ -152,6 +152,7 @@ pub(super) struct Agreed {
     pub mss: u64,
     pub timestamps: bool,
     pub sack: bool,
+    pub scales: bool,
     /// The shift of our windows, and of the peer's.
     pub scale: u8,
     pub peer_scale: u8,
@@ -221,7 +222,7 @@ impl Connection {
     fn new(config: Config, state: State) -> Result<Self, ConfigError> {
         config.check()?;
         let mss = u64::from(config.mss);
-        let agreed = Agreed { mss, timestamps: false, sack: false, scale: 0, peer_scale: 0 };
+        let agreed = Agreed { mss, timestamps: false, sack: false, scales: false, scale: 0, peer_scale: 0 };
         Ok(Self {
             state,
             agreed,
@@ -424,7 +425,7 @@ impl Connection {
         timers.into_iter().flatten().min()
     }
 
-    /// What is due is done; pacing only needs to be asked again.
+    /// What is due is done.
     fn expire(&mut self, now: Time) {
         let is_due = |deadline: Option<Time>| deadline.is_some_and(|deadline| deadline <= now);
         if is_due(self.acks.deadline()) {
@@ -438,6 +439,9 @@ impl Connection {
         }
         if is_due(self.forget_at) {
             self.die();
+        }
+        if is_due(self.pacer.deadline()) {
+            self.pacer.expire();
         }
         self.is_idle_on_entry = self.flight.is_empty();
     }

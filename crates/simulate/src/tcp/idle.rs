@@ -71,6 +71,13 @@ impl Pacer {
         !active.is_waiting
     }
 
+    /// The deadline has come: whatever wants to leave will ask again.
+    pub(super) fn expire(&mut self) {
+        if let Some(active) = &mut self.active {
+            active.is_waiting = false;
+        }
+    }
+
     /// A segment left.
     pub(super) fn sent(&mut self, now: Time) {
         if let Some(active) = &mut self.active {

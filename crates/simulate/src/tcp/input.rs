@@ -64,8 +64,9 @@ impl Connection {
         let offers = &syn.options;
         self.agreed.timestamps = self.config.timestamps && offers.timestamps.is_some();
         self.agreed.sack = self.config.recovery == Recovery::Sack && offers.sack_permitted;
-        if let (Some(ours), Some(theirs)) = (self.config.window_scale, offers.window_scale) {
-            (self.agreed.scale, self.agreed.peer_scale) = (ours, theirs.min(14));
+        if let (true, Some(theirs)) = (self.config.window_scaling, offers.window_scale) {
+            (self.agreed.scale, self.agreed.peer_scale) = (self.config.receive_buffer.scale(), theirs.min(14));
+            self.agreed.scales = true;
         }
         self.agree_on(offers.mss);
         self.note_timestamp(syn);

@@ -61,10 +61,10 @@ impl Connection {
         let flags = Flags { syn: true, ack: is_answer, ..Flags::default() };
         let mut syn = self.segment(now, 0, Payload::EMPTY, flags);
         let wants_timestamps = if is_answer { self.agreed.timestamps } else { self.config.timestamps };
-        let scales = !is_answer || self.agreed.peer_scale > 0 || self.agreed.scale > 0;
+        let scales = if is_answer { self.agreed.scales } else { self.config.window_scaling };
         syn.options = Options {
             mss: Some(self.config.mss),
-            window_scale: self.config.window_scale.filter(|_| scales),
+            window_scale: scales.then(|| self.config.receive_buffer.scale()),
             sack_permitted: if is_answer { self.agreed.sack } else { self.wants_sack() },
             timestamps: wants_timestamps.then(|| self.timestamps(now)),
             ..Options::default()

@@ -82,7 +82,7 @@ pub(crate) fn period() -> Config {
         send_buffer: 16_384,
         receive_buffer: ReceiveBuffer::Fixed(16_384),
         timestamps: false,
-        window_scale: None,
+        window_scaling: false,
         acks: Acks::ReadBytes { odd: Odd::OnTick(ticks(200, 50)) },
         nagle: Nagle::OnEntry,
         congestion: Congestion {
@@ -117,9 +117,9 @@ pub(crate) fn period() -> Config {
 pub(crate) fn linux() -> Config {
     Config {
         send_buffer: 1 << 20,
-        receive_buffer: ReceiveBuffer::Growing { initial: 65_535, most: 3 << 20 },
+        receive_buffer: ReceiveBuffer::Growing { initial: 65_535, most: 6_291_456 },
         timestamps: true,
-        window_scale: Some(7),
+        window_scaling: true,
         acks: Acks::Linux,
         nagle: Nagle::Minshall,
         congestion: Congestion {
@@ -189,4 +189,4 @@ pub(crate) fn sink(world: &World<Peer>) -> &Sink {
 }
 
 pub(crate) const HOURS: Bounds =
-    Bounds { until: Time::from_nanos(100 * 3_600 * 1_000_000_000), events: 10_000_000 };
+    Bounds { until: Time::from_nanos(100 * 3_600 * 1_000_000_000), events: 300_000 };
