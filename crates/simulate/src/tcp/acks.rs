@@ -114,14 +114,14 @@ impl Acknowledger {
 
     /// The application has read; `opened` is by how much the window grew since it was last advertised.
     pub(super) fn read(&mut self, opened: u64, receiver: &Receiver) {
+        let told = receiver.edge().saturating_sub(receiver.next());
         let is_wide_open = match self.policy {
-            Acks::EverySegment | Acks::Counted { .. } | Acks::ReadBytes { .. } => {
-                opened >= 2 * self.mss || 2 * opened >= receiver.size()
+            // Only a sender that may be stuck needs to know (RFC 1122, section 4.2.3.3).
+            Acks::EverySegment | Acks::Counted { segments: _, odd: _ } => {
+                2 * opened >= receiver.size() || (told < self.mss && opened >= self.mss)
             }
-            Acks::Linux => {
-                let told = receiver.edge().saturating_sub(receiver.next());
-                2 * told <= receiver.size() && receiver.space() >= 2 * told.max(self.mss)
-            }
+            Acks::ReadBytes { odd: _ } => opened >= 2 * self.mss || 2 * opened >= receiver.size(),
+            Acks::Linux => 2 * told <= receiver.size() && receiver.space() >= 2 * told.max(self.mss),
         };
         if is_wide_open || (self.policy == Acks::Linux && self.is_read_enough(receiver)) {
             self.is_due = true;
@@ -190,7 +190,7 @@ impl Acknowledger {
 
     /// Linux acknowledges what was read beyond a segment's worth, and what was pushed once all of it is read.
     fn is_read_enough(&self, receiver: &Receiver) -> bool {
-        let Linux { pushed, is_interactive, largest, .. } = self.linux;
+        let Linux { quick: _, is_interactive, delay: _, last_arrival: _, largest, pushed } = self.linux;
         let is_pushed = pushed >= 2 || (pushed == 1 && !is_interactive);
         self.deadline.is_some() && (self.bytes > largest || (is_pushed && receiver.unread() == 0))
     }
