@@ -94,6 +94,12 @@ impl Acknowledger {
         self.is_due = true;
     }
 
+    /// Nothing will ever be acknowledged again.
+    pub(super) const fn stop(&mut self) {
+        self.deadline = None;
+        self.is_due = false;
+    }
+
     /// Data arrived in order, with no gap before or after it.
     pub(super) fn arrive(&mut self, now: Time, arrived: Arrived, receiver: &Receiver) {
         self.segments = self.segments.saturating_add(1);

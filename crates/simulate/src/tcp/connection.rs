@@ -22,11 +22,11 @@ use crate::tcp::{Payload, Segment};
 
 /// What is told to an endpoint.
 #[derive(Clone, Debug)]
-pub enum Input {
+pub enum Input<'a> {
     /// The application connects.
     Open,
     /// A segment has arrived.
-    Segment(Segment),
+    Segment(&'a Segment),
     /// The application writes. What does not fit into the send buffer waits, and the application with it: it
     /// may not write again before [`Event::Written`].
     Write(Payload),
@@ -254,7 +254,7 @@ impl Connection {
     }
 
     /// Tells it something.
-    pub fn handle(&mut self, now: Time, input: Input) {
+    pub fn handle(&mut self, now: Time, input: Input<'_>) {
         match input {
             Input::Open => self.open(),
             Input::Segment(segment) => self.arrive(now, segment),
@@ -268,7 +268,7 @@ impl Connection {
 
     /// What it has to say.
     pub fn poll(&mut self, now: Time) -> Output {
-        if self.deadline().is_some_and(|deadline| deadline <= now) {
+        if self.deadline() <= now {
             self.expire(now);
         }
         loop {
@@ -279,7 +279,8 @@ impl Connection {
                 return Output::Transmit(segment);
             }
             if !self.take_blocked_write() {
-                return Output::Timeout(self.deadline());
+                let deadline = self.deadline();
+                return Output::Timeout((deadline < Time::MAX).then_some(deadline));
             }
         }
     }
@@ -401,6 +402,8 @@ impl Connection {
         self.timer.stop();
         self.persist.deadline = None;
         self.forget_at = None;
+        self.acks.stop();
+        self.pacer.stop();
         let reset = self.wants.reset;
         self.wants = Wants { reset, ..Wants::default() };
     }
@@ -410,19 +413,14 @@ impl Connection {
         self.state == State::Closed && self.next > 0
     }
 
-    /// The earliest of all timers.
-    fn deadline(&self) -> Option<Time> {
-        if self.is_over() {
-            return None;
-        }
-        let timers = [
-            self.timer.deadline(),
-            self.acks.deadline(),
-            self.persist.deadline,
-            self.forget_at,
-            self.pacer.deadline(),
-        ];
-        timers.into_iter().flatten().min()
+    /// The earliest of all timers; [`Time::MAX`] if none runs.
+    fn deadline(&self) -> Time {
+        let or_never = |deadline: Option<Time>| deadline.unwrap_or(Time::MAX);
+        or_never(self.timer.deadline())
+            .min(or_never(self.acks.deadline()))
+            .min(or_never(self.persist.deadline))
+            .min(or_never(self.forget_at))
+            .min(or_never(self.pacer.deadline()))
     }
 
     /// What is due is done.

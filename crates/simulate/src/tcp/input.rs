@@ -13,7 +13,7 @@ use crate::tcp::segment::Segment;
 
 impl Connection {
     /// A segment has arrived.
-    pub(super) fn arrive(&mut self, now: Time, segment: Segment) {
+    pub(super) fn arrive(&mut self, now: Time, segment: &Segment) {
         match self.state {
             State::Closed => {}
             State::Listen => self.arrive_at_listener(now, segment),
@@ -30,16 +30,16 @@ impl Connection {
         self.last_received = now;
     }
 
-    fn arrive_at_listener(&mut self, now: Time, segment: Segment) {
+    fn arrive_at_listener(&mut self, now: Time, segment: &Segment) {
         if !segment.flags.syn || segment.flags.ack || segment.flags.rst {
             return;
         }
         self.state = State::SynReceived;
         self.wants.syn = true;
-        self.begin(now, &segment);
+        self.begin(now, segment);
     }
 
-    fn arrive_in_syn_sent(&mut self, now: Time, segment: Segment) {
+    fn arrive_in_syn_sent(&mut self, now: Time, segment: &Segment) {
         let is_answer = segment.flags.ack && segment.acknowledgement == 1;
         if segment.flags.rst {
             if is_answer {
@@ -50,19 +50,19 @@ impl Connection {
         if !segment.flags.syn || !is_answer {
             return;
         }
-        self.begin(now, &segment);
+        self.begin(now, segment);
         self.acknowledge_syn(now);
         self.become_established();
         // The peer's windows are scaled from the next segment on.
-        self.set_peer_window(&segment, u64::from(segment.window));
+        self.set_peer_window(segment, u64::from(segment.window));
         self.acks.demand();
-        self.take_data(now, &segment);
+        self.take_data(now, segment);
     }
 
     /// The peer's SYN: what it offers and we want holds from now on.
     fn begin(&mut self, now: Time, syn: &Segment) {
-        let offers = &syn.options;
-        self.agreed.timestamps = self.config.timestamps && offers.timestamps.is_some();
+        let offers = syn.options.syn.as_deref().copied().unwrap_or_default();
+        self.agreed.timestamps = self.config.timestamps && syn.options.timestamps.is_some();
         self.agreed.sack = self.config.recovery == Recovery::Sack && offers.sack_permitted;
         if let (true, Some(theirs)) = (self.config.window_scaling, offers.window_scale) {
             (self.agreed.scale, self.agreed.peer_scale) = (self.config.receive_buffer.scale(), theirs.min(14));
@@ -75,7 +75,7 @@ impl Connection {
         self.last_received = now;
     }
 
-    fn arrive_synchronized(&mut self, now: Time, segment: Segment) {
+    fn arrive_synchronized(&mut self, now: Time, segment: &Segment) {
         let next = self.receiver.next();
         if segment.flags.rst {
             if (next..=self.receiver.edge().max(next)).contains(&segment.sequence) {
@@ -96,16 +96,16 @@ impl Connection {
             // Old, beyond the window, or a probe: say where we are.
             self.acks.demand();
         } else {
-            self.note_timestamp(&segment);
+            self.note_timestamp(segment);
         }
         if self.state == State::SynReceived && segment.acknowledgement >= 1 {
             self.acknowledge_syn(now);
             self.window.open_by_handshake();
             self.become_established();
         }
-        self.take_acknowledgement(now, &segment);
+        self.take_acknowledgement(now, segment);
         if !self.is_over() {
-            self.take_data(now, &segment);
+            self.take_data(now, segment);
         }
     }
 

@@ -6,9 +6,9 @@
 use wire::Time;
 
 use crate::tcp::Payload;
-use crate::tcp::config::{Counting, Idle, Nagle};
-use crate::tcp::connection::{Connection, State, Timed};
-use crate::tcp::segment::{Flags, Options, SackBlocks, Segment, Timestamps};
+use crate::tcp::config::{Counting, Idle, Nagle, Recovery};
+use crate::tcp::connection::{Connection, Failure, State, Timed};
+use crate::tcp::segment::{Flags, Options, SackBlocks, Segment, SynOptions, Timestamps};
 
 impl Connection {
     /// The next segment that should leave now, if there is one.
@@ -62,13 +62,14 @@ impl Connection {
         let mut syn = self.segment(now, 0, Payload::EMPTY, flags);
         let wants_timestamps = if is_answer { self.agreed.timestamps } else { self.config.timestamps };
         let scales = if is_answer { self.agreed.scales } else { self.config.window_scaling };
-        syn.options = Options {
+        let options = SynOptions {
             mss: Some(self.config.mss),
             window_scale: scales.then(|| self.config.receive_buffer.scale()),
             sack_permitted: if is_answer { self.agreed.sack } else { self.wants_sack() },
-            timestamps: wants_timestamps.then(|| self.timestamps(now)),
-            ..Options::default()
+            ..SynOptions::default()
         };
+        syn.options.timestamps = wants_timestamps.then(|| self.timestamps(now));
+        syn.options.syn = Some(Box::new(options));
         syn
     }
 
@@ -245,7 +246,7 @@ impl Connection {
         self.persist.deadline = None;
         self.persist.tries = self.persist.tries.saturating_add(1);
         if self.persist.tries > self.config.rto.data_retries {
-            return self.fail(crate::tcp::connection::Failure::TimedOut);
+            return self.fail(Failure::TimedOut);
         }
         self.wants.probe = true;
     }
@@ -284,7 +285,7 @@ impl Connection {
             } else {
                 SackBlocks::default()
             },
-            ..Options::default()
+            syn: None,
         };
         if flags.ack {
             self.acks.sent();
@@ -310,6 +311,6 @@ impl Connection {
     }
 
     fn wants_sack(&self) -> bool {
-        self.config.recovery == crate::tcp::config::Recovery::Sack
+        self.config.recovery == Recovery::Sack
     }
 }

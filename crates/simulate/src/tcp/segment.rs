@@ -38,19 +38,26 @@ pub struct Flags {
     pub psh: bool,
 }
 
-/// The options.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The options. What is rare is apart, so that a segment that has none of it is small.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The largest payload the sender of a SYN wants to receive (RFC 9293, section 3.7.1).
-    pub mss: Option<u16>,
-    /// The shift that the windows of the sender of a SYN need from now on (RFC 7323, section 2).
-    pub window_scale: Option<u8>,
-    /// Whether the sender of a SYN understands selective acknowledgements (RFC 2018).
-    pub sack_permitted: bool,
     /// The sender's clock and the echo of the receiver's, in milliseconds (RFC 7323, section 3).
     pub timestamps: Option<Timestamps>,
     /// What arrived beyond the acknowledgement (RFC 2018).
     pub sack: SackBlocks,
+    /// What only a SYN says.
+    pub syn: Option<Box<SynOptions>>,
+}
+
+/// The options of a SYN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SynOptions {
+    /// The largest payload its sender wants to receive (RFC 9293, section 3.7.1).
+    pub mss: Option<u16>,
+    /// The shift that its sender's windows need from now on (RFC 7323, section 2).
+    pub window_scale: Option<u8>,
+    /// Whether its sender understands selective acknowledgements (RFC 2018).
+    pub sack_permitted: bool,
     /// Transaction TCP's connection count (RFC 1644).
     pub connection_count: Option<ConnectionCount>,
     /// TCP Fast Open's cookie, or the wish for one (RFC 7413).
@@ -92,10 +99,15 @@ pub enum FastOpen {
 }
 
 /// Up to four ranges, each as distances from the acknowledgement (RFC 2018); most recent first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
-    blocks: [(u32, u32); 4],
-    count: u8,
+    blocks: Option<Box<Blocks>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Blocks {
+    ranges: [(u32, u32); 4],
+    count: usize,
 }
 
 impl SackBlocks {
@@ -103,28 +115,30 @@ impl SackBlocks {
     /// 4 GiB of `acknowledgement`.
     pub fn push(&mut self, acknowledgement: u64, start: u64, end: u64) {
         let distance = |number: u64| u32::try_from(number.checked_sub(acknowledgement)?).ok();
-        if let (Some(start), Some(end)) = (distance(start), distance(end))
-            && let Some(free) = self.blocks.get_mut(usize::from(self.count))
-        {
-            *free = (start, end);
-            self.count += 1;
+        if let (Some(start), Some(end)) = (distance(start), distance(end)) {
+            let blocks = self.blocks.get_or_insert_default();
+            if let Some(free) = blocks.ranges.get_mut(blocks.count) {
+                *free = (start, end);
+                blocks.count += 1;
+            }
         }
     }
 
     /// The ranges, as numbers of bytes.
     pub fn ranges(&self, acknowledgement: u64) -> impl Iterator<Item = (u64, u64)> {
         let number = move |distance: u32| acknowledgement + u64::from(distance);
-        self.blocks.iter().take(self.len()).map(move |(start, end)| (number(*start), number(*end)))
+        let all = self.blocks.iter().flat_map(|blocks| blocks.ranges.iter().take(blocks.count));
+        all.map(move |(start, end)| (number(*start), number(*end)))
     }
 
     /// How many ranges.
     pub fn len(&self) -> usize {
-        usize::from(self.count)
+        self.blocks.as_ref().map_or(0, |blocks| blocks.count)
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.blocks.is_none()
     }
 }
 
@@ -153,8 +167,16 @@ impl Segment {
 impl Options {
     /// What they take in the header, padded as stacks pad them: to a multiple of four.
     pub fn bytes(&self) -> u64 {
-        let Self { mss, window_scale, sack_permitted, timestamps, sack, connection_count, fast_open } = self;
+        let Self { timestamps, sack, syn } = self;
+        let timestamps = if timestamps.is_some() { 12 } else { 0 };
         let sack = if sack.is_empty() { 0 } else { 4 + 8 * sack.len() as u64 };
+        timestamps + sack + syn.as_ref().map_or(0, |syn| syn.bytes(timestamps > 0))
+    }
+}
+
+impl SynOptions {
+    fn bytes(&self, has_timestamps: bool) -> u64 {
+        let Self { mss, window_scale, sack_permitted, connection_count, fast_open } = self;
         let count = match connection_count {
             None => 0,
             Some(ConnectionCount::Current(_) | ConnectionCount::New(_)) => 8,
@@ -165,12 +187,11 @@ impl Options {
             Some(FastOpen::Request) => 4,
             Some(FastOpen::Cookie(_)) => 12,
         };
-        let flag = |is_there: bool, bytes: u64| if is_there { bytes } else { 0 };
-        flag(mss.is_some(), 4)
-            + flag(window_scale.is_some(), 4)
-            + flag(*sack_permitted && timestamps.is_none(), 4)
-            + flag(timestamps.is_some(), 12)
-            + sack
+        let flag = |is_there: bool| if is_there { 4 } else { 0 };
+        // SACK-permitted takes the place of the timestamps' padding, where there are any.
+        flag(mss.is_some())
+            + flag(window_scale.is_some())
+            + flag(*sack_permitted && !has_timestamps)
             + count
             + fast_open
     }
@@ -215,13 +236,13 @@ mod tests {
     #[test]
     fn a_syn_of_linux_has_twenty_bytes_of_options() {
         let timestamps = Some(Timestamps { value: 1, echo: 0 });
-        let options = Options {
+        let syn = SynOptions {
             mss: Some(1460),
             window_scale: Some(7),
             sack_permitted: true,
-            timestamps,
-            ..Options::default()
+            ..SynOptions::default()
         };
+        let options = Options { timestamps, syn: Some(Box::new(syn)), ..Options::default() };
         assert_eq!(options.bytes(), 20);
     }
 

@@ -129,7 +129,7 @@ impl<A: Application> Host<A> {
             return;
         };
         if let Some(socket) = self.socket(id) {
-            socket.connection.handle(now, tcp::Input::Segment(segment));
+            socket.connection.handle(now, tcp::Input::Segment(&segment));
             self.restless.push_back(id);
         }
     }
@@ -340,7 +340,7 @@ impl<A: Application> Host<A> {
         }
     }
 
-    fn tell(&mut self, now: Time, id: SocketId, input: tcp::Input) {
+    fn tell(&mut self, now: Time, id: SocketId, input: tcp::Input<'_>) {
         if let Some(socket) = self.socket(id) {
             socket.connection.handle(now, input);
             self.restless.push_back(id);
