@@ -38,6 +38,19 @@ impl Payload {
         Self { buffer: self.buffer.clone(), start, end: end.max(start) }
     }
 
+    /// Appends `next` if it follows in the same buffer; whether it did.
+    pub(super) fn extend(&mut self, next: &Self) -> bool {
+        let is_same = match (&self.buffer, &next.buffer) {
+            (Some(ours), Some(theirs)) => Rc::ptr_eq(ours, theirs),
+            (None, _) | (_, None) => false,
+        };
+        let follows = is_same && self.end == next.start;
+        if follows {
+            self.end = next.end;
+        }
+        follows
+    }
+
     /// Leaves the first `at` bytes here and returns the rest.
     pub fn split_off(&mut self, at: usize) -> Self {
         let rest = self.slice(at..self.len());
@@ -100,6 +113,9 @@ mod tests {
         assert!(whole.slice(99..200).is_empty());
         let rest = whole.split_off(4);
         assert_eq!((&*whole, &*rest), (&b"0123"[..], &b"456789"[..]));
+        assert!(!whole.extend(&rest.slice(1..3)));
+        assert!(whole.extend(&rest.slice(0..2)));
+        assert_eq!(&*whole, b"012345");
     }
 
     #[test]

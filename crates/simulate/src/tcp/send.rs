@@ -52,7 +52,10 @@ impl SendBuffer {
         let rest = self.blocked.split_off(usize::try_from(space).unwrap_or(usize::MAX));
         let fits = std::mem::replace(&mut self.blocked, rest);
         let bytes = fits.len() as u64;
-        self.writes.push_back((self.end, fits));
+        // The rest of a write goes on where its beginning ended, so that segments span no pieces.
+        if !self.writes.back_mut().is_some_and(|(_, last)| last.extend(&fits)) {
+            self.writes.push_back((self.end, fits));
+        }
         self.end += bytes;
         true
     }
@@ -74,7 +77,12 @@ impl SendBuffer {
 
     /// The bytes from `start` to `end`, which must be in the buffer. Copied only where they are of two writes.
     pub(super) fn slice(&self, start: u64, end: u64) -> Payload {
-        let after = self.writes.partition_point(|(first, _)| *first <= start);
+        let is_in_last = self.writes.back().is_some_and(|(first, _)| *first <= start);
+        let after = if is_in_last {
+            self.writes.len()
+        } else {
+            self.writes.partition_point(|(first, _)| *first <= start)
+        };
         let mut from = self.writes.range(after.saturating_sub(1)..);
         let Some((first, payload)) = from.next() else { return Payload::EMPTY };
         let piece = cut(payload, start - first, end - first);
