@@ -76,18 +76,23 @@ impl Profile {
             timestamps,
             window_scaling,
             receive_buffer,
+            // The kernel has its own.
+            packets: _,
         } = stack;
         let congestion = match congestion {
             Congestion::Reno => "reno",
             Congestion::Cubic => "cubic",
         };
+        if *idle == Idle::Paced {
+            return Err(unsuited("a window that is paced after idle"));
+        }
         let mss = as_u32(mss, "a segment")?;
         let slow_start = match (growth, idle, window_scaling) {
-            (Growth::PerSegment, Idle::Kept | Idle::Restarted, true | false) => None,
-            (Growth::PerAcknowledgement, Idle::Kept, false) => {
+            (Growth::PerSegment, Idle::Kept | Idle::Restarted | Idle::Paced, true | false) => None,
+            (Growth::PerAcknowledgement, Idle::Kept | Idle::Paced, false) => {
                 Some(SlowStart { mss, initial: *initial_window })
             }
-            (Growth::PerAcknowledgement, Idle::Kept, true) => {
+            (Growth::PerAcknowledgement, Idle::Kept | Idle::Paced, true) => {
                 return Err(unsuited("a window that opens per acknowledgement, with window scaling"));
             }
             (Growth::PerAcknowledgement, Idle::Restarted, true | false) => {
@@ -118,6 +123,7 @@ impl Profile {
             // The kernel acknowledges everything at once, so that the shim alone decides.
             Acks::Heartbeat => (true, Some(true)),
             Acks::QuickThenDelayed => (false, None),
+            Acks::Timer => return Err(unsuited("a timer per connection for the odd segment's ACK")),
             Acks::Delayed => return Err(unsuited("a delayed ACK at the end of each flight")),
             Acks::NoDelayed => return Err(unsuited("an odd segment that is never acknowledged by itself")),
         };

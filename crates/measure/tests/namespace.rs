@@ -91,11 +91,11 @@ fn a_job_that_panics_is_an_error_of_whoever_waits() {
 }
 
 #[test]
-fn each_named_stack_can_be_pinned_and_is_read_back() {
+fn the_stacks_for_a_kernel_can_be_pinned_and_are_read_back() {
     if !rights::granted() {
         return;
     }
-    for stack in Stack::ALL {
+    for stack in ["period", "linux"].map(|name| Stack::named(name).unwrap()) {
         let profile = Profile::of(&stack, Bytes::new(512)).unwrap();
         let namespace = Namespace::new("server").unwrap();
         let settings = namespace.run(move || profile.pin()).unwrap();

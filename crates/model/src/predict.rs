@@ -158,6 +158,7 @@ fn slow_start(stack: &Stack, assumptions: &Assumptions) -> SlowStart {
         timestamps: _,
         window_scaling: _,
         receive_buffer: _,
+        packets: _,
     } = stack;
     SlowStart {
         acks: assumptions.acks.unwrap_or(*acks).into(),

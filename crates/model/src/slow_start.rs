@@ -156,7 +156,7 @@ impl From<Acks> for Policy {
         match acks {
             Acks::EverySegment | Acks::QuickThenDelayed => Self::EverySegment,
             Acks::Delayed => Self::Delayed,
-            Acks::NoDelayed | Acks::Heartbeat => Self::NoDelayed,
+            Acks::NoDelayed | Acks::Heartbeat | Acks::Timer => Self::NoDelayed,
         }
     }
 }

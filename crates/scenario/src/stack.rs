@@ -4,10 +4,12 @@
 //! until each honours it or refuses it.
 
 mod catalogue;
+pub mod packets;
 
 use wire::Bytes;
 
 use crate::names::{self, Unknown};
+pub use packets::Packets;
 
 /// How TCP behaves; the same at both ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub struct Stack {
     pub window_scaling: bool,
     /// The receive buffer, and so the largest window, where it is fixed; `None` if it grows by itself.
     pub receive_buffer: Option<Bytes>,
+    /// What only packets show.
+    pub packets: Packets,
 }
 
 /// When a receiver acknowledges (`papers/heidemann-model`, appendix).
@@ -47,6 +51,8 @@ pub enum Acks {
     NoDelayed,
     /// Every second full segment, the odd one on the next tick of a 200 ms clock that the whole host shares (BSD).
     Heartbeat,
+    /// Every second segment, the odd one after a time of its own (Solaris, Windows).
+    Timer,
     /// Every second full segment, the odd one after 40 ms, and every segment while a connection is young (Linux).
     QuickThenDelayed,
 }
@@ -62,6 +68,7 @@ impl Acks {
             Self::Delayed => "delayed",
             Self::NoDelayed => "no-delayed",
             Self::Heartbeat => "heartbeat",
+            Self::Timer => "timer",
             Self::QuickThenDelayed => "quick-then-delayed",
         }
     }
@@ -101,4 +108,6 @@ pub enum Idle {
     Kept,
     /// Back to the initial window.
     Restarted,
+    /// Kept, and what it lets out is paced until the first acknowledgement (`papers/p-http`, section 2.4).
+    Paced,
 }

@@ -162,6 +162,12 @@ impl<P: Clone> Pipe<P> {
         }
     }
 
+    /// When the next packet will arrive, without asking for those that have: for a driver that cannot take a
+    /// packet where it offers one.
+    pub fn next_due(&self) -> Option<Time> {
+        self.flight.next_due()
+    }
+
     /// What has happened so far.
     pub const fn counters(&self) -> &Counters {
         &self.counters

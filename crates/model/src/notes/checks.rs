@@ -108,7 +108,7 @@ fn warmth(scenario: &Scenario, kind: Kind) -> Option<Note> {
         }
         (Connection::Warm, Kind::Kept | Kind::Pipelined | Kind::Mixed) => match scenario.stack.idle {
             Idle::Restarted => Some(Note::WindowRestarts),
-            Idle::Kept => None,
+            Idle::Kept | Idle::Paced => None,
         },
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::tree;
 
-const PURE: [&str; 5] = ["wire", "proto", "scenario", "trace", "model"];
+const PURE: [&str; 6] = ["wire", "proto", "scenario", "trace", "model", "simulate"];
 const FORBIDDEN: [&str; 6] = ["std::net", "std::fs", "std::process", "std::thread", "std::env", "std::time"];
 
 #[test]

@@ -1,13 +1,14 @@
 //! The stack profiles that have names, each value with its source.
 
-use wire::Bytes;
+use wire::{Bytes, Duration};
 
+use super::packets::{Counting, Estimator, NagleRule, Packets, Recovery, Restart, Rto};
 use super::{Acks, Congestion, Growth, Idle, Stack};
 use crate::names::{Listing, Unknown};
 
 impl Stack {
     /// Every profile, in the order they are listed.
-    pub const ALL: [Self; 2] = [PERIOD, LINUX];
+    pub const ALL: [Self; 7] = [PERIOD, SUNOS, BSD, LINUX_2_0, SOLARIS, NT, LINUX];
 
     /// The profile of that name.
     ///
@@ -26,11 +27,32 @@ impl Stack {
     }
 }
 
-const LISTINGS: [Listing; 2] = [
+const LISTINGS: [Listing; 7] = [
     Listing {
         name: PERIOD.name,
         description: "SunOS 4.1.3 as the papers measured it in 1996, with Nagle's algorithm off",
         source: "papers/heidemann-model#section-v, papers/p-http#section-2",
+    },
+    Listing {
+        name: SUNOS.name,
+        description: "The same, with Nagle's algorithm on",
+        source: "papers/p-http#section-2",
+    },
+    Listing {
+        name: BSD.name,
+        description: "4.4BSD, and FreeBSD 2.1",
+        source: "Stevens and Wright, TCP/IP Illustrated, volume 2",
+    },
+    Listing {
+        name: LINUX_2_0.name,
+        description: "Linux 2.0",
+        source: "net/ipv4/tcp_output.c and tcp_input.c of Linux 2.0",
+    },
+    Listing { name: SOLARIS.name, description: "Solaris 2.5", source: "the tcp_* parameters of ndd(1M)" },
+    Listing {
+        name: NT.name,
+        description: "Windows NT 4.0",
+        source: "Microsoft, TCP/IP and NBT Configuration Parameters (Q120642)",
     },
     Listing {
         name: LINUX.name,
@@ -61,6 +83,182 @@ const PERIOD: Stack = Stack {
     window_scaling: false,
     // "a 16 kB default TCP window size" (`papers/heidemann-model#section-v`).
     receive_buffer: Some(Bytes::new(16_384)),
+    packets: Packets {
+        // The same default for both buffers.
+        send_buffer: Bytes::new(16_384),
+        // `papers/p-http#figure-4`: 1460, 1460 and 1176 bytes of one write leave together.
+        nagle: NagleRule::OnEntry,
+        // "170-190 ms" and "becomes synchronized" (`papers/p-http`, section 2.2).
+        ack_delay: Duration::from_millis(200),
+        counting: Counting::Bytes,
+        handshake_opens: true,
+        // "ssthresh, initialized to 64 kB" (`papers/heidemann-model`, appendix): TCP_MAXWIN, in fact.
+        initial_threshold: Some(Bytes::new(65_535)),
+        // SunOS 4.1 has 4.3BSD-Tahoe's TCP.
+        recovery: Recovery::Tahoe,
+        // Never used: the window is kept.
+        restart: Restart::AfterSending,
+        validated: false,
+        rto: BSD_RTO,
+        // 2 MSL of 30 s (TCPTV_MSL).
+        time_wait: Duration::from_secs(60),
+        unread_resets: false,
+        reset_discards: false,
+    },
+};
+
+/// BSD's timer (Stevens vol. 2, figure 25.2).
+const BSD_RTO: Rto = Rto {
+    estimator: Estimator::Coarse,
+    // TCPTV_SRTTDFLT of 3 s and no variation known: 6 s.
+    initial: Duration::from_secs(6),
+    // TCPTV_MIN.
+    least: Duration::from_secs(1),
+    // TCPTV_REXMTMAX.
+    most: Duration::from_secs(64),
+    // TCPTV_KEEP_INIT ends a handshake after 75 s: 6, 12, 24 and 48 s have passed by then.
+    syn_retries: 3,
+    // TCP_MAXRXTSHIFT.
+    data_retries: 12,
+};
+
+/// The papers' machines before Apache was mended.
+const SUNOS: Stack = Stack { name: "sunos-4.1.3", nagle: true, ..PERIOD };
+
+/// 4.4BSD-Lite, from which FreeBSD 2.1 has its TCP.
+const BSD: Stack = Stack {
+    name: "bsd-4.4",
+    // "4.4BSD, FreeBSD 2.1, and Linux 2.0 will reset the congestion window" (`papers/p-http`, section 2.4).
+    idle: Idle::Restarted,
+    nagle: true,
+    // tcp_do_rfc1323 = 1 (Stevens vol. 2, figure 24.3).
+    timestamps: true,
+    window_scaling: true,
+    // tcp_recvspace in FreeBSD 2.1; 4.4BSD had 8 KiB.
+    receive_buffer: Some(Bytes::new(16_384)),
+    packets: Packets {
+        // TCP_MAXWIN << TCP_MAX_WINSHIFT: far away.
+        initial_threshold: None,
+        recovery: Recovery::Reno,
+        // t_idle counts from the last segment received (Stevens vol. 2, section 26.3), so that a request hides the
+        // idling before it (RFC 5681, section 4.1): an answer never restarts, whatever the paper expects.
+        restart: Restart::AfterReceiving,
+        ..PERIOD.packets
+    },
+    ..PERIOD
+};
+
+/// Linux 2.0.
+const LINUX_2_0: Stack = Stack {
+    name: "linux-2.0",
+    // cong_window = 1, and no segment more for the handshake.
+    initial_window: 1,
+    // An acknowledgement is delayed by the estimate `ato`, half a second at most; here by a time in between.
+    acks: Acks::Timer,
+    idle: Idle::Restarted,
+    nagle: true,
+    // SK_RMEM_MAX.
+    receive_buffer: Some(Bytes::new(32_767)),
+    packets: Packets {
+        send_buffer: Bytes::new(32_767),
+        nagle: NagleRule::PerSegment,
+        counting: Counting::Segments,
+        handshake_opens: false,
+        // ssthresh = 0x7fffffff.
+        initial_threshold: None,
+        recovery: Recovery::Reno,
+        // tcp_send_skb: cong_window = 1 if nothing waits and the idle time is above the time-out.
+        restart: Restart::AfterSending,
+        rto: Rto {
+            estimator: Estimator::Fine,
+            // TCP_TIMEOUT_INIT.
+            initial: Duration::from_secs(3),
+            // HZ/5.
+            least: Duration::from_millis(200),
+            most: Duration::from_secs(120),
+            syn_retries: 5,
+            data_retries: 15,
+        },
+        ..PERIOD.packets
+    },
+    ..PERIOD
+};
+
+/// Solaris 2.5.
+const SOLARIS: Stack = Stack {
+    name: "solaris-2.5",
+    // tcp_slow_start_initial = 1, and no segment more for the handshake.
+    initial_window: 1,
+    acks: Acks::Timer,
+    // As in its descendants (tcp_wput_data: suna == snxt and a time-out since the last segment received).
+    idle: Idle::Restarted,
+    nagle: true,
+    // tcp_recv_hiwat; rounded up to whole segments, 8760 on an Ethernet.
+    receive_buffer: Some(Bytes::new(8_760)),
+    packets: Packets {
+        // tcp_xmit_hiwat.
+        send_buffer: Bytes::new(8_192),
+        nagle: NagleRule::PerSegment,
+        // tcp_deferred_ack_interval.
+        ack_delay: Duration::from_millis(50),
+        handshake_opens: false,
+        initial_threshold: None,
+        recovery: Recovery::Reno,
+        restart: Restart::AfterReceiving,
+        rto: Rto {
+            estimator: Estimator::Fine,
+            // tcp_rexmit_interval_initial was half a second before Solaris 2.6.
+            initial: Duration::from_millis(500),
+            // tcp_rexmit_interval_min.
+            least: Duration::from_millis(200),
+            // tcp_rexmit_interval_max.
+            most: Duration::from_secs(240),
+            // tcp_ip_abort_cinterval of 3 minutes.
+            syn_retries: 8,
+            // tcp_ip_abort_interval of 2 minutes.
+            data_retries: 8,
+        },
+        // tcp_close_wait_interval.
+        time_wait: Duration::from_secs(240),
+        ..PERIOD.packets
+    },
+    ..PERIOD
+};
+
+/// Windows NT 4.0.
+const NT: Stack = Stack {
+    name: "nt-4.0",
+    initial_window: 1,
+    // Every second segment, or after 200 ms on a timer of the connection.
+    acks: Acks::Timer,
+    // Not documented; what is not documented is taken not to be done.
+    idle: Idle::Kept,
+    nagle: true,
+    // TcpWindowSize: 8 KiB in whole segments, 8760 on an Ethernet.
+    receive_buffer: Some(Bytes::new(8_760)),
+    packets: Packets {
+        // AFD's DefaultSendWindow.
+        send_buffer: Bytes::new(8_192),
+        nagle: NagleRule::PerSegment,
+        handshake_opens: false,
+        initial_threshold: None,
+        recovery: Recovery::Reno,
+        rto: Rto {
+            estimator: Estimator::Fine,
+            // TcpInitialRTT.
+            initial: Duration::from_secs(3),
+            least: Duration::from_millis(300),
+            most: Duration::from_secs(240),
+            // TcpMaxConnectRetransmissions.
+            syn_retries: 3,
+            // TcpMaxDataRetransmissions.
+            data_retries: 5,
+        },
+        // TcpTimedWaitDelay.
+        time_wait: Duration::from_secs(240),
+        ..PERIOD.packets
+    },
+    ..PERIOD
 };
 
 /// The defaults of a Linux 6 kernel without a distribution's changes.
@@ -84,6 +282,37 @@ const LINUX: Stack = Stack {
     window_scaling: true,
     // net.ipv4.tcp_moderate_rcvbuf = 1: it grows with the transfer.
     receive_buffer: None,
+    packets: Packets {
+        // The most that tcp_wmem lets it grow to.
+        send_buffer: Bytes::new(4 << 20),
+        nagle: NagleRule::Minshall,
+        // TCP_DELACK_MIN; the rest follows arrivals.
+        ack_delay: Duration::from_millis(40),
+        // packets_out against snd_cwnd.
+        counting: Counting::Segments,
+        handshake_opens: false,
+        initial_threshold: None,
+        recovery: Recovery::NewReno,
+        // tcp_cwnd_restart().
+        restart: Restart::Decaying,
+        // tcp_cwnd_validate().
+        validated: true,
+        rto: Rto {
+            estimator: Estimator::FineVariation,
+            // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX.
+            initial: Duration::from_secs(1),
+            least: Duration::from_millis(200),
+            most: Duration::from_secs(120),
+            // net.ipv4.tcp_syn_retries, tcp_retries2.
+            syn_retries: 6,
+            data_retries: 15,
+        },
+        // TCP_TIMEWAIT_LEN.
+        time_wait: Duration::from_secs(60),
+        // tcp_close(): RFC 2525, section 2.17.
+        unread_resets: true,
+        reset_discards: false,
+    },
 };
 
 #[cfg(test)]

@@ -52,6 +52,13 @@ impl<P> Flight<P> {
         self.land_among_strays(now)
     }
 
+    /// When the next one lands.
+    pub(super) fn next_due(&self) -> Option<Time> {
+        let ordered = self.in_order.front().map(|first| first.due);
+        let stray = self.strays.peek().map(|Stray(first)| first.due);
+        [ordered, stray].into_iter().flatten().min()
+    }
+
     /// How many are on their way.
     pub(super) fn len(&self) -> usize {
         self.in_order.len() + self.strays.len()
@@ -135,6 +142,7 @@ mod tests {
         assert_eq!(flight.land(Time::MAX).map(|first| first.packet), Err(None));
         flight.launch(Time::from_nanos(8), false, Bytes::ZERO, 'b');
         flight.launch(Time::from_nanos(5), true, Bytes::ZERO, 'a');
+        assert_eq!(flight.next_due(), Some(Time::from_nanos(5)));
         assert_eq!(
             flight.land(Time::from_nanos(4)).map(|first| first.packet),
             Err(Some(Time::from_nanos(5)))

@@ -1,0 +1,109 @@
+//! What only packets show: the knobs of a stack that an engine with segments of its own honours.
+//!
+//! Formulas cannot honour them and the kernel has its own; those engines leave the whole value alone, and what
+//! they cannot do otherwise they refuse at the knobs of [`super::Stack`].
+
+use wire::{Bytes, Duration};
+
+/// What only packets show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packets {
+    /// What the application may write before it waits.
+    pub send_buffer: Bytes,
+    /// Which rule holds a short segment back where Nagle's algorithm is on.
+    pub nagle: NagleRule,
+    /// How long the odd segment waits for its acknowledgement: the heartbeat's period, or the timer's time.
+    /// Linux has rules of its own.
+    pub ack_delay: Duration,
+    /// What is counted against the window.
+    pub counting: Counting,
+    /// Whether the last of the initial window's segments is the one by which the acknowledgement of a server's
+    /// SYN opens it: a client then starts with one segment less.
+    pub handshake_opens: bool,
+    /// Where slow start ends at first; `None`: nowhere.
+    pub initial_threshold: Option<Bytes>,
+    /// What is done about loss before the timer runs out, without selective acknowledgements.
+    pub recovery: Recovery,
+    /// How a window that restarts does so.
+    pub restart: Restart,
+    /// Whether the window grows only while it is what limits.
+    pub validated: bool,
+    /// The retransmission timer.
+    pub rto: Rto,
+    /// How long the end that closed first remembers.
+    pub time_wait: Duration,
+    /// Whether closing a connection on which something is unread resets it.
+    pub unread_resets: bool,
+    /// Whether a reset throws away what has arrived and was not yet read.
+    pub reset_discards: bool,
+}
+
+/// Which rule holds a short segment back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NagleRule {
+    /// Anything unacknowledged when the application wrote, or when an acknowledgement came (BSD).
+    OnEntry,
+    /// Anything unacknowledged when the segment would leave.
+    PerSegment,
+    /// A short segment unacknowledged (Minshall).
+    Minshall,
+}
+
+/// What is counted against the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// Bytes.
+    Bytes,
+    /// Segments, long or short.
+    Segments,
+}
+
+/// What is done about loss before the timer runs out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// Fast retransmit, then slow start.
+    Tahoe,
+    /// Fast recovery (RFC 2001).
+    Reno,
+    /// Fast recovery until all of it has arrived (RFC 6582).
+    NewReno,
+}
+
+/// How a window restarts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    /// To one segment, when nothing was sent for a time-out.
+    AfterSending,
+    /// To one segment, when nothing arrived for a time-out: the request hides it from the answer.
+    AfterReceiving,
+    /// Halved for every time-out, down to the initial window (RFC 2861).
+    Decaying,
+}
+
+/// The retransmission timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rto {
+    /// How it is computed.
+    pub estimator: Estimator,
+    /// Before anything has been measured.
+    pub initial: Duration,
+    /// At least.
+    pub least: Duration,
+    /// At most.
+    pub most: Duration,
+    /// How often a SYN is sent again.
+    pub syn_retries: u8,
+    /// How often data is sent again.
+    pub data_retries: u8,
+}
+
+/// How the time-out is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Estimator {
+    /// In ticks of 500 ms (BSD).
+    Coarse,
+    /// RFC 6298.
+    Fine,
+    /// RFC 6298, with the least for the variation alone (Linux).
+    FineVariation,
+}

@@ -1,0 +1,222 @@
+//! One page: a scenario becomes two hosts and a link, and a run becomes a row.
+//!
+//! Not an engine of its own: [`crate::world`] runs it, `proto` speaks the HTTP, [`crate::profile`] says what the
+//! stack is.
+
+use std::num::NonZeroU16;
+
+use proto::http::{Method, WritePolicy};
+use proto::robot::{Plan, PlannedObject, Release, Report, Shape};
+use proto::server::{Patience, ServerConfig};
+use proto::site::Site;
+use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Stack, Visit};
+use wire::{Bytes, Duration, Seed, Time};
+
+use crate::error::Error;
+use crate::profile::{self, Clocks};
+use crate::web::server::PORT;
+use crate::web::{Browser, BrowserTimes, ServerTimes, Web, WebServer};
+use crate::world::{Address, Bounds, Counters, Ended, HostConfig, HostId, Record, World};
+
+/// What the hosts do that a scenario does not say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hosts {
+    /// What the client's work takes.
+    pub client: BrowserTimes,
+    /// What the server's work takes; `request` is in addition to the scenario's processing.
+    pub server: ServerTimes,
+    /// How answers are cut into writes.
+    pub writes: WritePolicy,
+    /// What the heads of answers are padded to.
+    pub head_bytes: Option<usize>,
+    /// Where the hosts' clocks stand; `None`: anywhere, by the seed.
+    pub clocks: Option<[Clocks; 2]>,
+}
+
+/// What came of one run.
+#[derive(Clone, Debug)]
+pub struct Fetched {
+    /// From the first packet of the first request to the last byte of the last answer; `None` if something did
+    /// not arrive.
+    pub elapsed: Option<Duration>,
+    /// What the client sent.
+    pub up: Counters,
+    /// What the server sent.
+    pub down: Counters,
+    /// Packets that the link lost or its queue dropped, both ways.
+    pub lost: u64,
+    /// Why the run ended; [`Ended::Quiet`] if nothing was left to happen.
+    pub ended: Ended,
+    /// How much happened.
+    pub events: u64,
+    /// What the robot told.
+    pub reports: Vec<Report>,
+    /// Every packet, if they were to be kept.
+    pub records: Vec<Record>,
+}
+
+/// A scenario that can be run.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    network: Network,
+    stack: Stack,
+    site: Site,
+    plan: Plan,
+    hosts: Hosts,
+    seed: Seed,
+    /// What the scenario asks for and this engine does otherwise.
+    notes: Vec<String>,
+}
+
+/// More than any page takes: a page of 10,000 objects, each of which is lost a few times.
+const EVENTS_MOST: u64 = 100_000_000;
+/// What a page may hold: its bytes are kept in memory.
+const LARGEST_PAGE: Bytes = Bytes::new(1 << 28);
+
+impl Experiment {
+    /// Checks that this engine can run the scenario.
+    ///
+    /// # Errors
+    /// What it cannot do, and what can be done instead.
+    pub fn new(scenario: &Scenario, hosts: Hosts) -> Result<Self, Error> {
+        let Scenario { network, page, visit, protocol, stack, client, server, runs: _, seed } = scenario;
+        match visit {
+            Visit::First => {}
+            Visit::Revalidate => {
+                return Err(Error::unsuited("a second visit", "use --visit first, or --engine model"));
+            }
+        }
+        network.check().map_err(Error::Network)?;
+        let sizes: Vec<Bytes> = page.objects.iter().map(|object| object.size).collect();
+        let site = (page.size() <= LARGEST_PAGE).then(|| Site::new(&sizes, *seed)).flatten();
+        let site = site.ok_or_else(|| {
+            let what = format!("a page of {}", page.size());
+            Error::unsuited(&what, &format!("use one of at most {LARGEST_PAGE}"))
+        })?;
+        let (plan, notes) = plan(*protocol, page, client)?;
+        let mut hosts = hosts;
+        hosts.server.request += server.processing;
+        let experiment =
+            Self { network: network.clone(), stack: stack.clone(), site, plan, hosts, seed: *seed, notes };
+        experiment.config(Clocks::random(*seed, 0)).check().map_err(Error::Stack)?;
+        Ok(experiment)
+    }
+
+    /// What the scenario asks for and this engine does otherwise, in sentences.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Runs it once; `number` makes its randomness its own.
+    ///
+    /// # Errors
+    /// If link or plan are not possible.
+    pub fn run(&self, number: u32, keeps_packets: bool) -> Result<Fetched, Error> {
+        let seed = Seed::new(self.seed.stream("run", u64::from(number)).next_u64());
+        let clocks = self.hosts.clocks.unwrap_or_else(|| [Clocks::random(seed, 0), Clocks::random(seed, 1)]);
+        let [client_tcp, server_tcp] = clocks.map(|clocks| self.config(clocks));
+        let address = Address { host: HostId(1), port: PORT };
+        let browser =
+            Browser::new(Time::ZERO, self.plan.clone(), address, self.hosts.client).map_err(Error::Plan)?;
+        let patience =
+            Patience { idle: self.plan.deadline, request: self.plan.deadline, linger: self.plan.deadline };
+        let config = ServerConfig { patience, writes: self.hosts.writes, ..ServerConfig::default() };
+        let server = WebServer::new(self.site.clone(), config, self.hosts.server, self.hosts.head_bytes);
+
+        let mut world = World::new(seed);
+        let client = world.add_host(HostConfig { tcp: client_tcp }, Web::Browser(Box::new(browser)));
+        let server = world.add_host(HostConfig { tcp: server_tcp }, Web::Server(Box::new(server)));
+        let links = self.network.links();
+        let up = world.add_link(&links.up).map_err(Error::Link)?;
+        let down = world.add_link(&links.down).map_err(Error::Link)?;
+        world.add_route(client, server, &[up]);
+        world.add_route(server, client, &[down]);
+        if keeps_packets {
+            world.record();
+        }
+        let ended = world.run(Bounds { until: Time::MAX, events: EVENTS_MOST });
+        Ok(account(&world, client, server, ended, [up, down].map(|link| *world.link(link))))
+    }
+
+    fn config(&self, clocks: Clocks) -> crate::tcp::Config {
+        let mss = self.network.mss;
+        profile::config(&self.stack, mss, self.network.rate.time_for(mss), clocks)
+    }
+}
+
+fn account(
+    world: &World<Web>,
+    client: HostId,
+    server: HostId,
+    ended: Ended,
+    links: [wire::link::Counters; 2],
+) -> Fetched {
+    let (reports, finished) = match world.application(client) {
+        Web::Browser(browser) => (browser.reports().to_vec(), browser.finished()),
+        Web::Server(_) => (Vec::new(), None),
+    };
+    Fetched {
+        elapsed: finished.map(|finished| finished.since(Time::ZERO)),
+        up: *world.counters(client),
+        down: *world.counters(server),
+        lost: links.iter().map(|link| link.lost.packets + link.dropped.packets).sum(),
+        ended,
+        events: world.events(),
+        reports,
+        records: world.records().to_vec(),
+    }
+}
+
+/// What the robot is to do, and what of the scenario it does otherwise.
+fn plan(protocol: Protocol, page: &Page, client: &Client) -> Result<(Plan, Vec<String>), Error> {
+    let Client { request, requests, parallel, connection } = client;
+    match connection {
+        Connection::Cold => {}
+        Connection::Warm => {
+            let remedy = "use --connection cold, or --engine model";
+            return Err(Error::unsuited("a connection that is open already", remedy));
+        }
+    }
+    let parallel =
+        NonZeroU16::new(*parallel).ok_or_else(|| Error::unsuited("0 connections", "use --parallel 1"))?;
+    let shape = match protocol {
+        Protocol::Http10 => Shape::Http10 { parallel },
+        Protocol::Http10KeepAlive => Shape::Http10KeepAlive,
+        Protocol::Http11 => Shape::Http11,
+        Protocol::Minimum => {
+            let what = "the minimum, which no protocol reaches";
+            return Err(Error::unsuited(what, "use --engine model"));
+        }
+        Protocol::Http11Pipelined
+        | Protocol::Http11PipelinedDeflate
+        | Protocol::Ttcp
+        | Protocol::Ardp
+        | Protocol::Dhttp => {
+            let remedy = "use http10, http10-keepalive or http11, or --engine model";
+            return Err(Error::unsuited(protocol.name(), remedy));
+        }
+    };
+    let (release, note) = match (requests, shape) {
+        (Requests::Dependent, _) => (Release::Dependent, None),
+        (Requests::Independent, Shape::Http10 { parallel: _ }) => (Release::Independent, None),
+        (Requests::Independent, Shape::Http10KeepAlive | Shape::Http11) => (
+            Release::Independent,
+            Some("requests were dependent: one connection carries one request at a time".to_owned()),
+        ),
+    };
+    let objects = page.objects.iter().enumerate().map(|(index, object)| PlannedObject {
+        method: Method::Get,
+        path: Site::path(index),
+        expected: Some(object.size),
+    });
+    let plan = Plan {
+        request_size: Some(*request),
+        release,
+        deadline: PATIENCE,
+        ..Plan::new("server", objects.collect(), shape)
+    };
+    Ok((plan, note.into_iter().collect()))
+}
+
+/// Virtual time costs nothing: anything that gets anywhere gets there in a day.
+const PATIENCE: Duration = Duration::from_secs(24 * 3_600);

@@ -1,0 +1,184 @@
+//! What a stack profile means to the machine: `scenario::Stack` in, [`Config`] out.
+//!
+//! Every knob is honoured here or refused: the profile is taken apart without a rest. Not the profiles
+//! themselves: those, and their sources, are in `scenario`.
+
+use scenario::Stack;
+use scenario::stack::packets::{self, Packets};
+use scenario::stack::{self};
+use wire::{Bytes, Duration, Seed};
+
+use crate::tcp::config::{
+    Acks, Avoidance, Config, Congestion, Counting, Ending, Estimator, Growth, Idle, IdleSince, Nagle, Odd,
+    ReceiveBuffer, Recovery, Rto, Shortcut, Ticks,
+};
+
+/// What a host adds to its stack: where its clocks stand at time zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clocks {
+    /// The delayed-ACK heartbeat's first tick.
+    pub heartbeat: Duration,
+    /// The slow timer's first tick.
+    pub slow: Duration,
+}
+
+impl Clocks {
+    /// As a machine that was started some time ago: anywhere in their periods. Hosts that share a seed take
+    /// different `index`es.
+    pub fn random(seed: Seed, index: u64) -> Self {
+        let mut random = seed.stream("host-clocks", index);
+        let mut within = |period: Duration| Duration::from_nanos(random.next_u64() % period.as_nanos());
+        Self { heartbeat: within(Duration::from_millis(200)), slow: within(SLOW_TICK) }
+    }
+}
+
+/// BSD's slow timer (Stevens vol. 2, section 25.5).
+const SLOW_TICK: Duration = Duration::from_millis(500);
+/// Linux's `tcp_rmem[2]`, and the window it begins with.
+const LINUX_RECEIVE: ReceiveBuffer = ReceiveBuffer::Growing { initial: 65_535, most: 6_291_456 };
+
+/// The machine's knobs for a stack with segments of `mss` on a path where a full one takes `segment_time`.
+pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks) -> Config {
+    let Stack {
+        name: _,
+        initial_window,
+        acks,
+        growth,
+        congestion,
+        idle,
+        nagle,
+        sack,
+        timestamps,
+        window_scaling,
+        receive_buffer,
+        packets,
+    } = stack;
+    let Packets {
+        send_buffer,
+        nagle: nagle_rule,
+        ack_delay,
+        counting,
+        handshake_opens,
+        initial_threshold,
+        recovery,
+        restart,
+        validated,
+        rto,
+        time_wait,
+        unread_resets,
+        reset_discards,
+    } = packets;
+    let by_handshake = u16::from(*handshake_opens);
+    Config {
+        mss: u16::try_from(mss.get()).unwrap_or(u16::MAX),
+        send_buffer: saturate(*send_buffer),
+        receive_buffer: receive_buffer.map_or(LINUX_RECEIVE, |bytes| ReceiveBuffer::Fixed(saturate(bytes))),
+        timestamps: *timestamps,
+        window_scaling: *window_scaling,
+        acks: acknowledging(*acks, *ack_delay, segment_time, clocks),
+        nagle: match (nagle, nagle_rule) {
+            (false, _) => Nagle::Off,
+            (true, packets::NagleRule::OnEntry) => Nagle::OnEntry,
+            (true, packets::NagleRule::PerSegment) => Nagle::PerSegment,
+            (true, packets::NagleRule::Minshall) => Nagle::Minshall,
+        },
+        congestion: Congestion {
+            initial_window: initial_window.saturating_sub(by_handshake).max(1),
+            handshake_opens: *handshake_opens,
+            initial_threshold: initial_threshold.map(saturate),
+            counting: match counting {
+                packets::Counting::Bytes => Counting::Bytes,
+                packets::Counting::Segments => Counting::Segments,
+            },
+            growth: match growth {
+                stack::Growth::PerAcknowledgement => Growth::PerAck,
+                stack::Growth::PerSegment => Growth::PerByte { most: u8::MAX },
+            },
+            avoidance: match congestion {
+                stack::Congestion::Reno => Avoidance::Reno,
+                stack::Congestion::Cubic => Avoidance::Cubic { hystart: true },
+            },
+            validated: *validated,
+        },
+        recovery: match (sack, recovery) {
+            (true, _) => Recovery::Sack,
+            (false, packets::Recovery::Tahoe) => Recovery::Tahoe,
+            (false, packets::Recovery::Reno) => Recovery::Reno,
+            (false, packets::Recovery::NewReno) => Recovery::NewReno,
+        },
+        idle: match (idle, restart) {
+            (stack::Idle::Kept, _) => Idle::Kept,
+            (stack::Idle::Paced, _) => Idle::Paced,
+            (stack::Idle::Restarted, packets::Restart::AfterSending) => {
+                Idle::Restarted { segments: 1, since: IdleSince::Sent }
+            }
+            (stack::Idle::Restarted, packets::Restart::AfterReceiving) => {
+                Idle::Restarted { segments: 1, since: IdleSince::Received }
+            }
+            (stack::Idle::Restarted, packets::Restart::Decaying) => Idle::Decayed,
+        },
+        rto: timer(*rto, clocks),
+        ending: Ending {
+            time_wait: *time_wait,
+            unread_resets: *unread_resets,
+            reset_discards: *reset_discards,
+        },
+        shortcut: Shortcut::None,
+    }
+}
+
+/// The model's two bounds need a flight's end to be known: a segment is the last if none follows it for twice the
+/// time one takes.
+fn acknowledging(acks: stack::Acks, delay: Duration, segment_time: Duration, clocks: Clocks) -> Acks {
+    let heartbeat = Ticks { period: delay, phase: clocks.heartbeat };
+    match acks {
+        stack::Acks::EverySegment => Acks::EverySegment,
+        stack::Acks::Delayed => Acks::Counted { segments: 2, odd: Odd::After(segment_time * 2) },
+        stack::Acks::NoDelayed => Acks::Counted { segments: 2, odd: Odd::Never },
+        stack::Acks::Heartbeat => Acks::ReadBytes { odd: Odd::OnTick(heartbeat) },
+        stack::Acks::Timer => Acks::Counted { segments: 2, odd: Odd::After(delay) },
+        stack::Acks::QuickThenDelayed => Acks::Linux,
+    }
+}
+
+fn timer(rto: packets::Rto, clocks: Clocks) -> Rto {
+    let packets::Rto { estimator, initial, least, most, syn_retries, data_retries } = rto;
+    Rto {
+        estimator: match estimator {
+            packets::Estimator::Coarse => Estimator::Coarse(Ticks { period: SLOW_TICK, phase: clocks.slow }),
+            packets::Estimator::Fine => Estimator::Fine,
+            packets::Estimator::FineVariation => Estimator::FineVariance,
+        },
+        initial,
+        least,
+        most,
+        syn_retries,
+        data_retries,
+    }
+}
+
+/// No buffer needs more than 4 GiB.
+fn saturate(bytes: Bytes) -> u32 {
+    u32::try_from(bytes.get()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_is_possible_at_every_network_of_the_papers() {
+        let clocks = Clocks::random(Seed::default(), 0);
+        for (stack, mss) in Stack::ALL.into_iter().flat_map(|stack| [(stack.clone(), 512), (stack, 1460)]) {
+            let config = config(&stack, Bytes::new(mss), Duration::from_millis(1), clocks);
+            assert_eq!(config.check(), Ok(()), "{} at {mss}", stack.name);
+        }
+    }
+
+    #[test]
+    fn a_server_of_bsd_starts_with_two_segments_and_its_client_with_one() {
+        let period = Stack::named("period").unwrap();
+        let config = config(&period, Bytes::new(512), Duration::ZERO, Clocks::random(Seed::default(), 0));
+        assert_eq!((config.congestion.initial_window, config.congestion.handshake_opens), (1, true));
+    }
+}

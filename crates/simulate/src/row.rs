@@ -1,0 +1,73 @@
+//! Runs become a row: means over the runs, and what an engine with packets knows.
+//!
+//! Not how a row is shown.
+
+use scenario::Scenario;
+use trace::Row;
+
+use crate::error::Error;
+use crate::page::{Experiment, Fetched, Hosts};
+use crate::world::Ended;
+
+/// Runs a scenario as often as it says. `overhead` is left to whoever knows the minimum.
+///
+/// # Errors
+/// What this engine cannot honour, and what can be done instead.
+pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
+    let experiment = Experiment::new(scenario, hosts)?;
+    let runs: Vec<Fetched> =
+        (0..scenario.runs).map(|number| experiment.run(number, false)).collect::<Result<_, _>>()?;
+    let mut notes = experiment.notes().to_vec();
+    notes.extend(failures(&runs));
+    let elapsed: Vec<f64> =
+        runs.iter().filter_map(|run| run.elapsed).map(|elapsed| elapsed.as_millis_f64()).collect();
+    let packets_up = mean(runs.iter().map(|run| run.up.packets as f64));
+    let packets_down = mean(runs.iter().map(|run| run.down.packets as f64));
+    let payload_bytes = mean(runs.iter().map(|run| (run.up.payload_bytes + run.down.payload_bytes) as f64));
+    let headers = packets_up.zip(packets_down).map(|(up, down)| 40.0 * (up + down));
+    Ok(Row {
+        network: scenario.network.name.clone(),
+        page: scenario.page.name.clone(),
+        visit: scenario.visit.name().to_owned(),
+        protocol: scenario.protocol.name().to_owned(),
+        engine: "simulate".to_owned(),
+        stack: scenario.stack.name.to_owned(),
+        elapsed_ms: mean(elapsed.iter().copied()),
+        overhead: None,
+        round_trips: None,
+        packets_up,
+        packets_down,
+        payload_bytes,
+        overhead_percent: headers
+            .zip(payload_bytes)
+            .map(|(headers, payload)| 100.0 * headers / (headers + payload)),
+        connections: mean(runs.iter().map(|run| run.up.connections as f64)),
+        runs: scenario.runs,
+        elapsed_ms_stddev: standard_deviation(&elapsed),
+        stalls: Vec::new(),
+        notes,
+    })
+}
+
+/// What did not end well.
+fn failures(runs: &[Fetched]) -> Option<String> {
+    let failed = runs.iter().filter(|run| run.elapsed.is_none()).count();
+    let too_long = runs.iter().any(|run| match run.ended {
+        Ended::OutOfTime | Ended::OutOfEvents => true,
+        Ended::Finished | Ended::Quiet => false,
+    });
+    let why = if too_long { "too much happened" } else { "something did not arrive" };
+    (failed > 0).then(|| format!("{failed} of {} runs gave up: {why}", runs.len()))
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
+    let count = values.len();
+    (count > 0).then(|| values.sum::<f64>() / count as f64)
+}
+
+/// Of a sample; `None` for fewer than two.
+fn standard_deviation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values.iter().copied())?;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt())
+}

@@ -1,0 +1,43 @@
+//! TCP as a machine without clock or socket: segments and the application's calls in, segments and events out.
+//!
+//! A [`Connection`] is one endpoint. Tell it something (`handle`), then `poll` it until it returns a timeout.
+//! It imports nothing but `wire`. In reading order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`config`] | every knob |
+//! | [`segment`], [`payload`] | what travels |
+//! | [`connection`] | the endpoint, its states, its timers |
+//! | `input` | what a segment does to it |
+//! | `output` | what it sends: windows, Nagle, silly windows |
+//! | `send`, `flight` | what was written, what is outstanding |
+//! | `receive`, `acks` | what has arrived, and when that is acknowledged |
+//! | `congestion`, `cubic`, `hystart` | the window |
+//! | `recovery`, `rto`, `idle` | loss, the timer, the window after idle |
+//!
+//! What it is not: it has no checksums, no urgent data, no path-MTU discovery, and its numbers do not wrap.
+
+pub mod config;
+pub mod connection;
+pub mod payload;
+pub mod segment;
+
+mod acks;
+mod congestion;
+mod cubic;
+mod events;
+mod flight;
+mod hystart;
+mod idle;
+mod input;
+mod output;
+mod ranges;
+mod receive;
+mod recovery;
+mod rto;
+mod send;
+
+pub use config::Config;
+pub use connection::{Connection, Event, Failure, Input, Output, State};
+pub use payload::Payload;
+pub use segment::Segment;

@@ -1,0 +1,478 @@
+//! One endpoint of a connection: what drives it, what it holds, and the states it goes through (RFC 9293).
+//!
+//! Not its parts: what a segment does to it is in `input`, what it sends in `output`, each mechanism in its own
+//! module. It has no clock and no socket: `handle(now, input)`, then `poll(now)` until it returns a timeout;
+//! only then `handle` again. Timers need no input: whoever drives polls when the timeout has come.
+
+use std::fmt;
+
+use wire::{Duration, Time};
+
+use crate::tcp::acks::Acknowledger;
+use crate::tcp::config::{Config, ConfigError, IdleSince, TIMESTAMP_BYTES};
+use crate::tcp::congestion::Window;
+use crate::tcp::events::Events;
+use crate::tcp::flight::Flight;
+use crate::tcp::idle::{Pacer, Usage};
+use crate::tcp::receive::Receiver;
+use crate::tcp::recovery::Loss;
+use crate::tcp::rto::RetransmissionTimer;
+use crate::tcp::send::SendBuffer;
+use crate::tcp::{Payload, Segment};
+
+/// What is told to an endpoint.
+#[derive(Clone, Debug)]
+pub enum Input<'a> {
+    /// The application connects.
+    Open,
+    /// A segment has arrived.
+    Segment(&'a Segment),
+    /// The application writes. What does not fit into the send buffer waits, and the application with it: it
+    /// may not write again before [`Event::Written`].
+    Write(Payload),
+    /// The application has written everything.
+    Shutdown,
+    /// The application has written everything, and will not read any more.
+    Close,
+    /// The application gives up: reset.
+    Abort,
+}
+
+/// What an endpoint says.
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// This segment leaves.
+    Transmit(Segment),
+    /// Something the application should know.
+    Event(Event),
+    /// Nothing more. Poll again at this time at the latest.
+    Timeout(Option<Time>),
+}
+
+/// Something the application should know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The connection is open.
+    Connected,
+    /// Something can be read.
+    Readable,
+    /// A write that waited is in the buffer.
+    Written,
+    /// The peer has written everything, and all of it has arrived.
+    PeerFinished,
+    /// Both sides have finished and nothing needs to be remembered any more.
+    Closed,
+    /// It ended otherwise.
+    Failed(Failure),
+}
+
+/// How a connection ends that does not close.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Nobody listens there.
+    Refused,
+    /// The peer reset it.
+    Reset,
+    /// The peer has not answered, however often it was asked.
+    TimedOut,
+}
+
+/// Where a connection stands (RFC 9293, section 3.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Not yet, or no longer.
+    Closed,
+    /// A server's, before its first segment.
+    Listen,
+    /// The SYN is on its way.
+    SynSent,
+    /// The SYN has come, ours is on its way.
+    SynReceived,
+    /// Open.
+    Established,
+    /// We have finished; not acknowledged.
+    FinWait1,
+    /// We have finished; acknowledged.
+    FinWait2,
+    /// The peer has finished.
+    CloseWait,
+    /// Both have finished; ours is not acknowledged.
+    Closing,
+    /// Both have finished, the peer first; ours is not acknowledged.
+    LastAck,
+    /// Both have finished, we first: we remember for a while.
+    TimeWait,
+}
+
+/// An endpoint.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    pub(super) config: Config,
+    pub(super) state: State,
+    pub(super) agreed: Agreed,
+
+    /// The first number that is not acknowledged.
+    pub(super) unacknowledged: u64,
+    /// The next number to send.
+    pub(super) next: u64,
+    pub(super) send: SendBuffer,
+    pub(super) flight: Flight,
+    pub(super) window: Window,
+    pub(super) peer: PeerWindow,
+    pub(super) loss: Loss,
+    pub(super) timer: RetransmissionTimer,
+    pub(super) timed: Option<Timed>,
+    pub(super) usage: Usage,
+    pub(super) pacer: Pacer,
+    pub(super) persist: Persist,
+
+    pub(super) receiver: Receiver,
+    pub(super) acks: Acknowledger,
+
+    pub(super) events: Events,
+    pub(super) wants: Wants,
+    /// Until when TIME_WAIT lasts, or FIN_WAIT_2 without an application.
+    pub(super) forget_at: Option<Time>,
+    pub(super) last_sent: Time,
+    pub(super) last_received: Time,
+    /// Nothing was outstanding when the last input had been dealt with (BSD's `idle`).
+    pub(super) is_idle_on_entry: bool,
+    /// The end of the last short segment sent (Minshall's `snd_sml`).
+    pub(super) short_end: u64,
+    /// The timestamp to echo.
+    pub(super) echo: u32,
+    /// The application will not read any more.
+    pub(super) is_orphan: bool,
+}
+
+/// What both ends have agreed on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Agreed {
+    /// The payload of a full segment, options taken off.
+    pub mss: u64,
+    pub timestamps: bool,
+    pub sack: bool,
+    pub scales: bool,
+    /// The shift of our windows, and of the peer's.
+    pub scale: u8,
+    pub peer_scale: u8,
+}
+
+/// The window that the peer advertised.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PeerWindow {
+    /// The right edge: the number after the last that may be sent.
+    pub edge: u64,
+    /// The window last seen, in bytes.
+    pub size: u64,
+    /// The largest ever seen.
+    pub largest: u64,
+    /// The sequence number and the acknowledgement of the segment that told it last.
+    pub told_by: (u64, u64),
+}
+
+/// The one segment that is timed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timed {
+    /// Its end.
+    pub end: u64,
+    pub at: Time,
+    /// Segments sent since, itself included.
+    pub segments: u64,
+}
+
+/// What must leave as soon as it is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a segment that waits, independent of the others")]
+pub(super) struct Wants {
+    pub syn: bool,
+    pub reset: bool,
+    /// A retransmission that no window holds back.
+    pub resend: bool,
+    /// A probe of a closed window.
+    pub probe: bool,
+    /// The FIN, once everything written has been sent.
+    pub fin: bool,
+}
+
+/// The timer that asks a closed window whether it has opened (RFC 9293, section 3.8.6.1).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Persist {
+    pub deadline: Option<Time>,
+    pub tries: u8,
+}
+
+impl Connection {
+    /// A client's end. Nothing happens before [`Input::Open`].
+    ///
+    /// # Errors
+    /// The first knob of `config` that is not possible.
+    pub fn client(config: Config) -> Result<Self, ConfigError> {
+        Self::new(config, State::Closed)
+    }
+
+    /// A server's end, for the SYN that it will be told first.
+    ///
+    /// # Errors
+    /// The first knob of `config` that is not possible.
+    pub fn server(config: Config) -> Result<Self, ConfigError> {
+        Self::new(config, State::Listen)
+    }
+
+    fn new(config: Config, state: State) -> Result<Self, ConfigError> {
+        config.check()?;
+        let mss = u64::from(config.mss);
+        let agreed = Agreed { mss, timestamps: false, sack: false, scales: false, scale: 0, peer_scale: 0 };
+        Ok(Self {
+            state,
+            agreed,
+            unacknowledged: 0,
+            next: 0,
+            send: SendBuffer::new(config.send_buffer),
+            flight: Flight::new(config.congestion.counting, mss),
+            window: Window::new(config.congestion, mss),
+            peer: PeerWindow::default(),
+            loss: Loss::default(),
+            timer: RetransmissionTimer::new(config.rto),
+            timed: None,
+            usage: Usage::default(),
+            pacer: Pacer::default(),
+            persist: Persist::default(),
+            receiver: Receiver::new(config.receive_buffer),
+            acks: Acknowledger::new(config.acks, mss),
+            events: Events::default(),
+            wants: Wants::default(),
+            forget_at: None,
+            last_sent: Time::ZERO,
+            last_received: Time::ZERO,
+            is_idle_on_entry: true,
+            short_end: 0,
+            echo: 0,
+            is_orphan: false,
+            config,
+        })
+    }
+
+    /// Tells it something.
+    pub fn handle(&mut self, now: Time, input: Input<'_>) {
+        match input {
+            Input::Open => self.open(),
+            Input::Segment(segment) => self.arrive(now, segment),
+            Input::Write(payload) => self.write(payload),
+            Input::Shutdown => self.finish(),
+            Input::Close => self.close(),
+            Input::Abort => self.abort(),
+        }
+        self.is_idle_on_entry = self.flight.is_empty();
+    }
+
+    /// What it has to say.
+    pub fn poll(&mut self, now: Time) -> Output {
+        if self.deadline() <= now {
+            self.expire(now);
+        }
+        loop {
+            if let Some(event) = self.events.next() {
+                return Output::Event(event);
+            }
+            if let Some(segment) = self.next_segment(now) {
+                return Output::Transmit(segment);
+            }
+            if !self.take_blocked_write() {
+                let deadline = self.deadline();
+                return Output::Timeout((deadline < Time::MAX).then_some(deadline));
+            }
+        }
+    }
+
+    /// The next bytes in order, in the pieces in which they came. Reading may open the window: poll afterwards.
+    pub fn read(&mut self) -> Option<Payload> {
+        let payload = self.receiver.read()?;
+        let opened =
+            self.receiver.space().saturating_sub(self.receiver.edge().saturating_sub(self.receiver.next()));
+        self.acks.read(opened, &self.receiver);
+        Some(payload)
+    }
+
+    /// Where it stands.
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// The congestion window, in bytes.
+    pub const fn cwnd(&self) -> u64 {
+        self.window.cwnd()
+    }
+
+    /// Where slow start ends, in bytes; `u64::MAX` if nowhere.
+    pub const fn ssthresh(&self) -> u64 {
+        self.window.threshold()
+    }
+
+    /// Bytes (or whole segments' worth, if segments are counted) that count against the window.
+    pub fn in_flight(&self) -> u64 {
+        self.flight.weight().saturating_sub(self.loss.credit())
+    }
+
+    /// The smoothed round trip, if one was measured.
+    pub fn smoothed_round_trip(&self) -> Option<Duration> {
+        self.timer.smoothed()
+    }
+
+    /// The retransmission time-out, not backed off.
+    pub fn rto(&self) -> Duration {
+        self.timer.timeout()
+    }
+
+    /// The payload of a full segment.
+    pub const fn mss(&self) -> u64 {
+        self.agreed.mss
+    }
+
+    fn open(&mut self) {
+        if self.state == State::Closed && self.next == 0 {
+            self.state = State::SynSent;
+            self.wants.syn = true;
+        }
+    }
+
+    fn write(&mut self, payload: Payload) {
+        if self.wants.fin || self.is_over() {
+            return;
+        }
+        self.send.write(payload);
+        self.events.written = !self.send.is_blocked();
+    }
+
+    /// The rest of a write that waited, if there is room now. It is as if the application wrote again.
+    fn take_blocked_write(&mut self) -> bool {
+        if !self.send.is_blocked() || !self.send.unblock() {
+            return false;
+        }
+        self.events.written = !self.send.is_blocked();
+        self.is_idle_on_entry = self.flight.is_empty();
+        true
+    }
+
+    fn finish(&mut self) {
+        match self.state {
+            State::Closed if self.next == 0 => {}
+            State::Listen | State::SynSent if self.send.end() == 1 => self.die(),
+            State::Closed | State::FinWait1 | State::FinWait2 => {}
+            State::Closing | State::LastAck | State::TimeWait => {}
+            State::Listen | State::SynSent | State::SynReceived | State::Established | State::CloseWait => {
+                self.wants.fin = true;
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        if self.receiver.unread() > 0 && self.config.ending.unread_resets {
+            return self.abort();
+        }
+        self.is_orphan = true;
+        self.receiver.discard();
+        self.finish();
+    }
+
+    fn abort(&mut self) {
+        let is_known_to_peer = !matches!(self.state, State::Closed | State::Listen | State::SynSent);
+        self.wants.reset = is_known_to_peer && self.state != State::TimeWait;
+        self.die();
+    }
+
+    /// The end, told to the application as an orderly one.
+    pub(super) fn die(&mut self) {
+        self.end();
+        self.events.closed = true;
+    }
+
+    /// The end, told to the application as a failure.
+    pub(super) fn fail(&mut self, failure: Failure) {
+        self.end();
+        if self.config.ending.reset_discards {
+            self.receiver.discard();
+            self.events.readable = false;
+        }
+        self.events.failed = Some(failure);
+    }
+
+    fn end(&mut self) {
+        self.state = State::Closed;
+        self.timer.stop();
+        self.persist.deadline = None;
+        self.forget_at = None;
+        self.acks.stop();
+        self.pacer.stop();
+        let reset = self.wants.reset;
+        self.wants = Wants { reset, ..Wants::default() };
+    }
+
+    /// Whether nothing will be sent or received any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.state == State::Closed && self.next > 0
+    }
+
+    /// The earliest of all timers; [`Time::MAX`] if none runs.
+    fn deadline(&self) -> Time {
+        let or_never = |deadline: Option<Time>| deadline.unwrap_or(Time::MAX);
+        or_never(self.timer.deadline())
+            .min(or_never(self.acks.deadline()))
+            .min(or_never(self.persist.deadline))
+            .min(or_never(self.forget_at))
+            .min(or_never(self.pacer.deadline()))
+    }
+
+    /// What is due is done.
+    fn expire(&mut self, now: Time) {
+        let is_due = |deadline: Option<Time>| deadline.is_some_and(|deadline| deadline <= now);
+        if is_due(self.acks.deadline()) {
+            self.acks.expire(self.timer.timeout());
+        }
+        if is_due(self.timer.deadline()) {
+            self.retransmission_timeout(now);
+        }
+        if is_due(self.persist.deadline) {
+            self.probe_timeout();
+        }
+        if is_due(self.forget_at) {
+            self.die();
+        }
+        if is_due(self.pacer.deadline()) {
+            self.pacer.expire();
+        }
+        self.is_idle_on_entry = self.flight.is_empty();
+    }
+
+    /// The segment size that the options leave, told to all who count in it.
+    pub(super) fn agree_on(&mut self, peer_mss: Option<u16>) {
+        let peer_mss = peer_mss.unwrap_or(DEFAULT_MSS).max(1);
+        let options = if self.agreed.timestamps { TIMESTAMP_BYTES } else { 0 };
+        let mss = self.config.mss.min(peer_mss).saturating_sub(options).max(1);
+        self.agreed.mss = u64::from(mss);
+        self.flight.set_mss(self.agreed.mss);
+        self.window.set_mss(self.agreed.mss);
+        self.acks.set_mss(self.agreed.mss);
+    }
+
+    /// Since when the connection idles, as the stack counts it.
+    pub(super) const fn idle_since(&self, since: IdleSince) -> Time {
+        match since {
+            IdleSince::Sent => self.last_sent,
+            IdleSince::Received => self.last_received,
+        }
+    }
+}
+
+/// What a peer can receive that does not say (RFC 9293, section 3.7.1).
+const DEFAULT_MSS: u16 = 536;
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Refused => "refused: nobody listens there",
+            Self::Reset => "reset by the peer",
+            Self::TimedOut => "timed out: the peer has not answered",
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! CUBIC's growth beyond slow start (RFC 9438): a cubic function of the time since the last loss.
+//!
+//! Numbers are floats made of additions, products and quotients only (the cube root is ours), so that every
+//! machine computes the same.
+
+use wire::{Duration, Time};
+
+/// `C` (RFC 9438, section 5).
+const SCALE: f64 = 0.4;
+/// `beta_cubic` (section 4.6).
+const BETA: f64 = 0.7;
+/// `alpha_cubic` (section 4.3).
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// What CUBIC remembers. Windows are in segments.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cubic {
+    /// The window at the last loss.
+    before_loss: f64,
+    epoch: Option<Epoch>,
+}
+
+/// The time since congestion avoidance began.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    start: Time,
+    /// When the window at the last loss is reached again, seconds after `start`.
+    reach: f64,
+    /// What the curve is centred on.
+    origin: f64,
+    /// The window that Reno would have.
+    reno: f64,
+    /// The window, with the fraction that bytes cannot show.
+    cwnd: f64,
+}
+
+impl Cubic {
+    /// The window after this many bytes were acknowledged beyond slow start.
+    pub(super) fn grow(&mut self, now: Time, cwnd: u64, bytes: u64, mss: u64, round_trip: Duration) -> u64 {
+        let segments = bytes as f64 / mss as f64;
+        let before_loss = self.before_loss;
+        let current = cwnd as f64 / mss as f64;
+        let epoch = self.epoch.get_or_insert_with(|| {
+            let origin = before_loss.max(current);
+            let reach = cube_root((origin - current) / SCALE);
+            Epoch { start: now, reach, origin, reno: current, cwnd: current }
+        });
+        let later = (now.since(epoch.start) + round_trip).as_secs_f64() - epoch.reach;
+        let target = epoch.origin + SCALE * later * later * later;
+        let target = target.clamp(epoch.cwnd, 1.5 * epoch.cwnd);
+        epoch.cwnd += segments * (target - epoch.cwnd) / epoch.cwnd;
+        epoch.reno += ALPHA * segments / epoch.reno;
+        epoch.cwnd = epoch.cwnd.max(epoch.reno);
+        // Positive, and far below 2^63.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let grown = (epoch.cwnd * mss as f64) as u64;
+        grown.max(cwnd)
+    }
+
+    /// The threshold after a loss at this window, in its unit; fast convergence included (section 4.7).
+    pub(super) fn lose(&mut self, cwnd: u64, mss: u64) -> u64 {
+        self.epoch = None;
+        let segments = cwnd as f64 / mss as f64;
+        let is_falling = segments < self.before_loss;
+        self.before_loss = if is_falling { segments * (1.0 + BETA) / 2.0 } else { segments };
+        // 0.7 in whole numbers.
+        cwnd / 10 * 7 + cwnd % 10 * 7 / 10
+    }
+
+    /// After idle, the curve starts anew (section 5.8).
+    pub(super) const fn forget_epoch(&mut self) {
+        self.epoch = None;
+    }
+}
+
+/// By Newton's method, to the last bit or two.
+fn cube_root(number: f64) -> f64 {
+    if number <= 0.0 {
+        return 0.0;
+    }
+    let mut root = if number > 1.0 { number / 3.0 + 1.0 } else { 1.0 };
+    for _ in 0..100 {
+        let next = (2.0 * root + number / (root * root)) / 3.0;
+        if next >= root {
+            break;
+        }
+        root = next;
+    }
+    root
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cube_root_is_one() {
+        for number in [1e-9, 0.3, 1.0, 8.0, 75.0, 1e6] {
+            let root = cube_root(number);
+            assert!((root * root * root / number - 1.0).abs() < 1e-12, "{number}: {root}");
+        }
+        assert_eq!(cube_root(0.0), 0.0);
+    }
+
+    #[test]
+    fn after_a_loss_the_window_returns_to_what_it_was_and_pauses_there() {
+        let mut cubic = Cubic::default();
+        let mss = 1000;
+        let mut cwnd = cubic.lose(100 * mss, mss);
+        assert_eq!(cwnd, 70 * mss);
+        // K = cbrt(100 * 0.3 / 0.4) = 4.2 s.
+        let mut at_reach = 0;
+        for step in 0..60_u64 {
+            let now = Time::ZERO + Duration::from_millis(100 * step);
+            cwnd = cubic.grow(now, cwnd, cwnd, mss, Duration::from_millis(100));
+            if step == 42 {
+                at_reach = cwnd;
+            }
+        }
+        assert!((95 * mss..=101 * mss).contains(&at_reach), "{at_reach}");
+        assert!(cwnd > at_reach, "{cwnd}");
+    }
+}

@@ -1,0 +1,126 @@
+//! After idle: whether the window was used, and how fast to begin again (`papers/p-http`, section 2.4).
+//!
+//! Not the window itself (`congestion`).
+
+use wire::{Duration, Time};
+
+/// Whether the window is what limits (RFC 7661, as Linux's `tcp_cwnd_validate` has it).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Usage {
+    /// The most that was outstanding in this round ...
+    most: u64,
+    /// ... which ends when this number is acknowledged.
+    until: u64,
+    is_limited: bool,
+}
+
+impl Usage {
+    /// A burst has been sent as far as it could be.
+    pub(super) fn note(&mut self, in_flight: u64, unacknowledged: u64, next: u64, is_limited: bool) {
+        let is_new_round = unacknowledged >= self.until;
+        if is_new_round || is_limited || (!self.is_limited && in_flight > self.most) {
+            *self = Self { most: in_flight, until: next, is_limited };
+        }
+    }
+
+    /// Whether the window may grow.
+    pub(super) const fn allows_growth(&self, cwnd: u64, is_slow_start: bool) -> bool {
+        self.is_limited || (is_slow_start && cwnd < 2 * self.most)
+    }
+}
+
+/// Rate-based pacing after idle: what the window lets out leaves one by one until the first acknowledgement.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pacer {
+    /// The time a segment takes at the rate last measured.
+    measured: Option<Duration>,
+    active: Option<Active>,
+}
+
+/// Pacing, now.
+#[derive(Clone, Copy, Debug)]
+struct Active {
+    interval: Duration,
+    next: Time,
+    /// Whether a segment waits for `next`.
+    is_waiting: bool,
+}
+
+impl Pacer {
+    /// So many segments left during one round trip (Vegas' way to measure a rate).
+    pub(super) fn measure(&mut self, segments: u64, round_trip: Duration) {
+        if self.active.is_none() {
+            self.measured = Some(round_trip / segments.max(1));
+        }
+    }
+
+    /// Begins, if a rate is known.
+    pub(super) fn start(&mut self, now: Time) {
+        self.active = self.measured.map(|interval| Active { interval, next: now, is_waiting: false });
+    }
+
+    /// An acknowledgement has come: the acknowledgements are the clock again.
+    pub(super) const fn stop(&mut self) {
+        self.active = None;
+    }
+
+    /// Whether a segment may leave now; if not, it will be asked again at the deadline.
+    pub(super) fn allows(&mut self, now: Time) -> bool {
+        let Some(active) = &mut self.active else { return true };
+        active.is_waiting = now < active.next;
+        !active.is_waiting
+    }
+
+    /// The deadline has come: whatever wants to leave will ask again.
+    pub(super) fn expire(&mut self) {
+        if let Some(active) = &mut self.active {
+            active.is_waiting = false;
+        }
+    }
+
+    /// A segment left.
+    pub(super) fn sent(&mut self, now: Time) {
+        if let Some(active) = &mut self.active {
+            active.next = now + active.interval;
+        }
+    }
+
+    /// When the segment that waits may leave.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.active.filter(|active| active.is_waiting).map(|active| active.next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_leave_one_by_one_until_the_first_acknowledgement() {
+        let mut pacer = Pacer::default();
+        let at = |millis| Time::ZERO + Duration::from_millis(millis);
+        pacer.start(at(0));
+        assert!(pacer.allows(at(0)), "nothing was measured");
+        pacer.measure(10, Duration::from_millis(100));
+        pacer.start(at(0));
+        assert!(pacer.allows(at(0)));
+        pacer.sent(at(0));
+        assert!(!pacer.allows(at(9)));
+        assert_eq!(pacer.deadline(), Some(at(10)));
+        assert!(pacer.allows(at(10)));
+        pacer.stop();
+        assert_eq!(pacer.deadline(), None);
+    }
+
+    #[test]
+    fn a_window_that_was_not_filled_does_not_grow() {
+        let mut usage = Usage::default();
+        usage.note(3, 0, 10, false);
+        assert!(!usage.allows_growth(10, true));
+        usage.note(6, 5, 20, false);
+        assert!(usage.allows_growth(10, true));
+        assert!(!usage.allows_growth(10, false));
+        usage.note(10, 6, 30, true);
+        assert!(usage.allows_growth(10, false));
+    }
+}

@@ -1,0 +1,126 @@
+//! Bytes that travel without being copied: one contiguous piece of a shared buffer.
+//!
+//! A write of the application is one buffer; segments are pieces of it, and so is what the other application
+//! reads. Not a stream: order and place are the business of the buffers that hold payloads. Shared within one
+//! thread only: a simulation lives in one thread.
+
+use std::ops::{Deref, Range};
+use std::rc::Rc;
+
+/// A piece of a shared buffer; cloning it copies no byte.
+#[derive(Clone, Default)]
+pub struct Payload {
+    buffer: Option<Rc<[u8]>>,
+    start: u32,
+    end: u32,
+}
+
+impl Payload {
+    /// No bytes, and no buffer.
+    pub const EMPTY: Self = Self { buffer: None, start: 0, end: 0 };
+
+    /// How many bytes.
+    pub const fn len(&self) -> usize {
+        (self.end - self.start) as usize
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// The bytes of `range`, counted within this payload; what lies beyond its end is left out.
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        let place = |offset: usize| {
+            u32::try_from(offset).map_or(self.end, |offset| self.start.saturating_add(offset).min(self.end))
+        };
+        let (start, end) = (place(range.start), place(range.end));
+        Self { buffer: self.buffer.clone(), start, end: end.max(start) }
+    }
+
+    /// Appends `next` if it follows in the same buffer; whether it did.
+    pub(super) fn extend(&mut self, next: &Self) -> bool {
+        let is_same = match (&self.buffer, &next.buffer) {
+            (Some(ours), Some(theirs)) => Rc::ptr_eq(ours, theirs),
+            (None, _) | (_, None) => false,
+        };
+        let follows = is_same && self.end == next.start;
+        if follows {
+            self.end = next.end;
+        }
+        follows
+    }
+
+    /// Leaves the first `at` bytes here and returns the rest.
+    pub fn split_off(&mut self, at: usize) -> Self {
+        let rest = self.slice(at..self.len());
+        self.end = rest.start;
+        rest
+    }
+}
+
+impl Deref for Payload {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.buffer {
+            Some(buffer) => &buffer[self.start as usize..self.end as usize],
+            None => &[],
+        }
+    }
+}
+
+impl From<&[u8]> for Payload {
+    /// Copies, once. What is beyond 4 GiB is left out.
+    fn from(bytes: &[u8]) -> Self {
+        let end = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        match end {
+            0 => Self::EMPTY,
+            1.. => Self { buffer: Some(Rc::from(&bytes[..end as usize])), start: 0, end },
+        }
+    }
+}
+
+impl From<Vec<u8>> for Payload {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::from(bytes.as_slice())
+    }
+}
+
+impl PartialEq for Payload {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Payload {}
+
+impl std::fmt::Debug for Payload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_of_a_piece_is_a_piece() {
+        let mut whole = Payload::from(&b"0123456789"[..]);
+        assert_eq!(&*whole.slice(2..8).slice(1..3), b"34");
+        assert_eq!(&*whole.slice(8..99), b"89");
+        assert!(whole.slice(99..200).is_empty());
+        let rest = whole.split_off(4);
+        assert_eq!((&*whole, &*rest), (&b"0123"[..], &b"456789"[..]));
+        assert!(!whole.extend(&rest.slice(1..3)));
+        assert!(whole.extend(&rest.slice(0..2)));
+        assert_eq!(&*whole, b"012345");
+    }
+
+    #[test]
+    fn nothing_needs_no_buffer() {
+        assert_eq!(Payload::from(Vec::new()), Payload::EMPTY);
+        assert!(Payload::EMPTY.slice(0..1).is_empty());
+    }
+}

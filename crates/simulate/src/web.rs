@@ -1,0 +1,42 @@
+//! The web on simulated hosts: `proto`'s robot and server as applications, with the time their work takes.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`browser`] | a client that fetches a page |
+//! | [`server`] | a server that has it |
+//!
+//! Not HTTP: the machines of `proto` speak it, the very same that run over the kernel's sockets.
+
+pub mod browser;
+pub mod server;
+
+use wire::Time;
+
+pub use browser::{Browser, BrowserTimes};
+pub use server::{ServerTimes, WebServer};
+
+use crate::world::{Action, Application, Input, SocketId};
+
+/// What runs on a host.
+pub enum Web {
+    /// A client.
+    Browser(Box<Browser>),
+    /// A server.
+    Server(Box<WebServer>),
+}
+
+impl Application for Web {
+    fn handle(&mut self, now: Time, input: Input) {
+        match self {
+            Self::Browser(browser) => browser.handle(now, input),
+            Self::Server(server) => server.handle(now, input),
+        }
+    }
+
+    fn poll(&mut self, now: Time, fresh: SocketId) -> Action {
+        match self {
+            Self::Browser(browser) => browser.poll(now, fresh),
+            Self::Server(server) => server.poll(now, fresh),
+        }
+    }
+}

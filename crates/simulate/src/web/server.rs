@@ -1,0 +1,251 @@
+//! A server on a simulated host: `proto`'s server and site, and the time their work takes.
+//!
+//! Not HTTP. One processor does everything, one thing at a time, in the order in which it came.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use proto::http::RequestHead;
+use proto::server::{self, RequestId, Response, ServerConfig, ServerConnection};
+use proto::site::Site;
+use wire::{Duration, Time};
+
+use crate::tcp::Payload;
+use crate::world::{Action, Input, SocketId};
+
+/// What a server's work takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerTimes {
+    /// For each connection, before its first request is read: accepting, a process of its own.
+    pub connection: Duration,
+    /// For each request, before the first byte of its answer is written.
+    pub request: Duration,
+    /// For each write but a head that leaves apart: reading the file, copying.
+    pub write: Duration,
+}
+
+/// A server that has a site.
+pub struct WebServer {
+    site: Site,
+    config: ServerConfig,
+    times: ServerTimes,
+    /// What every head is padded to.
+    head_bytes: Option<usize>,
+    steps: VecDeque<Step>,
+    connections: BTreeMap<SocketId, Line>,
+    faults: u64,
+}
+
+/// One connection.
+struct Line {
+    connection: ServerConnection,
+    /// The request that is being read.
+    request: Option<RequestHead>,
+    /// What has been decided and not done, because a write waits for room in the buffer.
+    outputs: VecDeque<server::Output>,
+    is_writing: bool,
+    deadline: Option<Time>,
+}
+
+/// What is to be done, in order.
+enum Step {
+    Listen,
+    Work(Duration),
+    Respond(SocketId, RequestId, Box<RequestHead>),
+    Proceed(SocketId),
+}
+
+/// Where the web is.
+pub const PORT: u16 = 80;
+
+impl WebServer {
+    /// A server of this site; every head is padded to `head_bytes`, where that is more than it has.
+    pub fn new(site: Site, config: ServerConfig, times: ServerTimes, head_bytes: Option<usize>) -> Self {
+        let steps = [Step::Listen].into();
+        Self { site, config, times, head_bytes, steps, connections: BTreeMap::new(), faults: 0 }
+    }
+
+    /// Clients' mistakes.
+    pub const fn faults(&self) -> u64 {
+        self.faults
+    }
+
+    pub(super) fn handle(&mut self, now: Time, input: Input) {
+        match input {
+            Input::Accepted(socket, _) => {
+                let line = Line {
+                    connection: ServerConnection::new(now, self.config),
+                    request: None,
+                    outputs: VecDeque::new(),
+                    is_writing: false,
+                    deadline: None,
+                };
+                self.connections.insert(socket, line);
+                self.steps.push_back(Step::Work(self.times.connection));
+                self.drain(now, socket);
+            }
+            Input::Data(socket, bytes) => self.tell(now, socket, server::Input::Received(&bytes)),
+            Input::Finished(socket) => self.tell(now, socket, server::Input::EndOfStream),
+            Input::Failed(socket, _) | Input::Closed(socket) => {
+                self.tell(now, socket, server::Input::Reset);
+                self.connections.remove(&socket);
+            }
+            Input::Written(socket) => {
+                if let Some(line) = self.connections.get_mut(&socket) {
+                    line.is_writing = false;
+                    self.steps.push_back(Step::Proceed(socket));
+                }
+            }
+            Input::Connected(_) => {}
+        }
+    }
+
+    pub(super) fn poll(&mut self, now: Time, _fresh: SocketId) -> Action {
+        loop {
+            match self.steps.pop_front() {
+                Some(Step::Listen) => return Action::Listen(PORT),
+                Some(Step::Work(Duration::ZERO)) => {}
+                Some(Step::Work(time)) => return Action::Work(time),
+                Some(Step::Respond(socket, id, head)) => self.respond(now, socket, id, &head),
+                Some(Step::Proceed(socket)) => {
+                    if let Some(action) = self.proceed(socket) {
+                        return action;
+                    }
+                }
+                None => {
+                    let late = self.connections.iter().find(|(_, line)| line.is_late(now));
+                    match late.map(|(socket, _)| *socket) {
+                        Some(socket) => self.drain(now, socket),
+                        None => return Action::Wait(self.deadline()),
+                    }
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, now: Time, socket: SocketId, input: server::Input<'_>) {
+        if let Some(line) = self.connections.get_mut(&socket) {
+            line.connection.handle(now, input);
+            self.drain(now, socket);
+        }
+    }
+
+    fn respond(&mut self, now: Time, socket: SocketId, id: RequestId, head: &RequestHead) {
+        let mut response = self.site.respond(head);
+        self.pad(head, &mut response);
+        if let Some(line) = self.connections.get_mut(&socket) {
+            // A request that was given up meanwhile is not awaited any more, and needs no answer.
+            let _ = line.connection.respond(now, id, response);
+            self.drain(now, socket);
+        }
+    }
+
+    /// Everything that a connection's machine says.
+    fn drain(&mut self, now: Time, socket: SocketId) {
+        let Some(line) = self.connections.get_mut(&socket) else { return };
+        loop {
+            match line.connection.poll(now) {
+                server::Output::Request(_, head) => line.request = Some(head),
+                server::Output::RequestBody(..) => {}
+                server::Output::RequestEnd(id) => {
+                    if let Some(head) = line.request.take() {
+                        self.steps.push_back(Step::Work(self.times.request));
+                        self.steps.push_back(Step::Respond(socket, id, Box::new(head)));
+                    }
+                }
+                server::Output::RequestAborted(_) => line.request = None,
+                server::Output::Fault(_) => self.faults += 1,
+                server::Output::Timeout(until) => {
+                    line.deadline = until;
+                    break;
+                }
+                output @ (server::Output::Send(_)
+                | server::Output::HalfClose
+                | server::Output::Close
+                | server::Output::Abort) => {
+                    if line.outputs.is_empty() && !line.is_writing {
+                        self.steps.push_back(Step::Proceed(socket));
+                    }
+                    line.outputs.push_back(output);
+                }
+            }
+        }
+    }
+
+    /// The next thing that a connection does, unless it waits for a write. A write but the first of an answer
+    /// takes its time.
+    fn proceed(&mut self, socket: SocketId) -> Option<Action> {
+        let line = self.connections.get_mut(&socket)?;
+        if line.is_writing {
+            return None;
+        }
+        match line.outputs.pop_front()? {
+            server::Output::Send(bytes) => {
+                line.is_writing = true;
+                if !line.outputs.is_empty() && matches!(line.outputs.front(), Some(server::Output::Send(_))) {
+                    self.steps.push_front(Step::Work(self.times.write));
+                }
+                Some(Action::Write(socket, Payload::from(bytes)))
+            }
+            server::Output::HalfClose => {
+                self.steps.push_back(Step::Proceed(socket));
+                Some(Action::Shutdown(socket))
+            }
+            server::Output::Close => Some(Action::Close(socket)),
+            server::Output::Abort => Some(Action::Abort(socket)),
+            server::Output::Request(..)
+            | server::Output::RequestBody(..)
+            | server::Output::RequestEnd(_)
+            | server::Output::RequestAborted(_)
+            | server::Output::Fault(_)
+            | server::Output::Timeout(_) => None,
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.connections.values().filter_map(|line| line.deadline).min()
+    }
+
+    /// Makes the head as long as it is to be, by a field that says nothing.
+    fn pad(&self, request: &RequestHead, response: &mut Response) {
+        let Some(wanted) = self.head_bytes else { return };
+        let missing = wanted.saturating_sub(head_bytes(request, response.clone()) + PADDING.len() + 4);
+        if missing > 0 {
+            // Letters in a field's value are always allowed.
+            let _ = response.fields.push(PADDING, &"x".repeat(missing));
+        }
+    }
+}
+
+/// The field that makes a head longer.
+const PADDING: &str = "X-Padding";
+
+/// How long the head of a response to this request is: a connection is asked that has nothing else to do.
+fn head_bytes(request: &RequestHead, response: Response) -> usize {
+    let mut bytes = Vec::new();
+    request.encode(&mut bytes);
+    let writes = proto::http::WritePolicy { head_apart: true, buffer: None };
+    let mut connection =
+        ServerConnection::new(Time::ZERO, ServerConfig { writes, ..ServerConfig::default() });
+    connection.handle(Time::ZERO, server::Input::Received(&bytes));
+    let _ = connection.respond(Time::ZERO, RequestId(0), response);
+    loop {
+        match connection.poll(Time::ZERO) {
+            server::Output::Send(head) => return head.len(),
+            server::Output::Timeout(_) => return 0,
+            server::Output::Request(..)
+            | server::Output::RequestBody(..)
+            | server::Output::RequestEnd(_)
+            | server::Output::RequestAborted(_)
+            | server::Output::HalfClose
+            | server::Output::Close
+            | server::Output::Abort
+            | server::Output::Fault(_) => {}
+        }
+    }
+}
+
+impl Line {
+    fn is_late(&self, now: Time) -> bool {
+        self.deadline.is_some_and(|deadline| deadline <= now)
+    }
+}

@@ -1,0 +1,284 @@
+//! Virtual time: hosts, the links between them, and one queue of what happens next.
+//!
+//! Hosts and paths flow in, then [`World::run`]; what flows out is in the hosts' applications, in the counters
+//! and, if asked for, in the [`Recorder`]. In reading order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`application`] | what runs on a host, and how it speaks to TCP |
+//! | [`host`] | connections, ports, one processor |
+//! | `schedule` | the queue of what happens next |
+//! | [`recorder`] | the packets, as a capture at both ends would have them |
+//!
+//! Time is an integer; what happens at the same time happens in the order in which it was scheduled; nothing is
+//! ever scheduled twice for one link, one timer of a connection, or one application. What it is not: a model of
+//! a machine's load. Sending and receiving segments takes no processor time, only what applications say they do.
+
+pub mod application;
+pub mod host;
+pub mod recorder;
+mod schedule;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use wire::link::{self, Fate, Pipe};
+use wire::{Bytes, Seed, Time};
+
+use crate::tcp::Segment;
+pub use application::{Action, Application, Input, SocketId};
+pub use host::{Address, Counters, HostConfig};
+use host::{Host, Step};
+pub use recorder::{Record, Recorder, Seen};
+use schedule::{Schedule, Wake};
+
+/// Hosts, links and time.
+pub struct World<A> {
+    now: Time,
+    schedule: Schedule,
+    hosts: Vec<Host<A>>,
+    links: Vec<Link>,
+    routes: BTreeMap<(HostId, HostId), Rc<[LinkId]>>,
+    recorder: Option<Recorder>,
+    events: u64,
+    seed: Seed,
+}
+
+/// A host, in the order in which they were added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HostId(pub u16);
+
+/// One direction of a link, in the order in which they were added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinkId(u16);
+
+/// One direction of a link, and when it will be asked next.
+struct Link {
+    pipe: Pipe<Packet>,
+    scheduled: Option<Time>,
+}
+
+/// A segment on its way.
+#[derive(Clone, Debug)]
+struct Packet {
+    from: Address,
+    to: Address,
+    /// How many links of its route it has behind it.
+    hops: u16,
+    segment: Segment,
+}
+
+/// How much may happen, at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Virtual time.
+    pub until: Time,
+    /// Deliveries, timers and turns of applications.
+    pub events: u64,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// An application said that it is enough.
+    Finished,
+    /// Nothing will ever happen again.
+    Quiet,
+    /// Virtual time is up.
+    OutOfTime,
+    /// Too much has happened.
+    OutOfEvents,
+}
+
+impl<A: Application> World<A> {
+    /// An empty world at time zero.
+    pub fn new(seed: Seed) -> Self {
+        Self {
+            now: Time::ZERO,
+            schedule: Schedule::default(),
+            hosts: Vec::new(),
+            links: Vec::new(),
+            routes: BTreeMap::new(),
+            recorder: None,
+            events: 0,
+            seed,
+        }
+    }
+
+    /// Adds a host. Its application has its first turn at time zero.
+    pub fn add_host(&mut self, config: HostConfig, application: A) -> HostId {
+        let id = HostId(u16::try_from(self.hosts.len()).unwrap_or(u16::MAX));
+        self.hosts.push(Host::new(id, config, application));
+        self.schedule.push(Time::ZERO, Wake::Application(id));
+        id
+    }
+
+    /// Adds one direction of a link.
+    ///
+    /// # Errors
+    /// What is wrong with `config`, and how to mend it.
+    pub fn add_link(&mut self, config: &link::Config) -> Result<LinkId, link::ConfigError> {
+        let index = self.links.len();
+        let pipe = Pipe::new(config, self.seed, index as u64)?;
+        self.links.push(Link { pipe, scheduled: None });
+        Ok(LinkId(u16::try_from(index).unwrap_or(u16::MAX)))
+    }
+
+    /// Says over which links packets go from one host to another. Without a route they vanish.
+    pub fn add_route(&mut self, from: HostId, to: HostId, links: &[LinkId]) {
+        self.routes.insert((from, to), Rc::from(links));
+    }
+
+    /// Keeps every packet from now on.
+    pub fn record(&mut self) {
+        self.recorder.get_or_insert_default();
+    }
+
+    /// Lets things happen until one of `bounds` is met, an application has finished, or nothing is left.
+    pub fn run(&mut self, bounds: Bounds) -> Ended {
+        while let Some((at, wake)) = self.schedule.pop() {
+            if at > bounds.until {
+                self.schedule.push(at, wake);
+                return Ended::OutOfTime;
+            }
+            if self.events >= bounds.events {
+                self.schedule.push(at, wake);
+                return Ended::OutOfEvents;
+            }
+            self.now = at;
+            self.events += 1;
+            let is_finished = match wake {
+                Wake::Link(link) => self.deliver(link),
+                Wake::Socket(host, socket) => self.work(host, |host, now| host.timeout(now, socket)),
+                Wake::Application(host) => self.work(host, |host, now| host.take_turn(now)),
+            };
+            if is_finished {
+                return Ended::Finished;
+            }
+        }
+        Ended::Quiet
+    }
+
+    /// The time now.
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// How much has happened: deliveries, timers and turns of applications.
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// What runs on a host.
+    pub fn application(&self, host: HostId) -> &A {
+        self.hosts[usize::from(host.0)].application()
+    }
+
+    /// The same, to change it between runs.
+    pub fn application_mut(&mut self, host: HostId) -> &mut A {
+        self.hosts[usize::from(host.0)].application_mut()
+    }
+
+    /// What a host has sent and received.
+    pub fn counters(&self, host: HostId) -> &Counters {
+        self.hosts[usize::from(host.0)].counters()
+    }
+
+    /// What happened on one direction of a link.
+    pub fn link(&self, link: LinkId) -> &link::Counters {
+        self.links[usize::from(link.0)].pipe.counters()
+    }
+
+    /// Every packet, if they were to be kept.
+    pub fn records(&self) -> &[Record] {
+        self.recorder.as_ref().map_or(&[], Recorder::records)
+    }
+
+    /// Everything that has arrived at the end of a link now.
+    fn deliver(&mut self, id: LinkId) -> bool {
+        let link = &mut self.links[usize::from(id.0)];
+        if link.scheduled != Some(self.now) {
+            // An earlier one took its place.
+            return false;
+        }
+        link.scheduled = None;
+        loop {
+            let link = &mut self.links[usize::from(id.0)];
+            match link.pipe.poll(self.now) {
+                link::Output::Deliver { packet, due: _ } => {
+                    if self.advance(packet) {
+                        return true;
+                    }
+                }
+                link::Output::Timeout(next) => {
+                    if let Some(next) = next
+                        && link.scheduled.is_none_or(|scheduled| next < scheduled)
+                    {
+                        link.scheduled = Some(next);
+                        self.schedule.push(next, Wake::Link(id));
+                    }
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// A packet is at the end of a link: on to the next, or to its host.
+    fn advance(&mut self, mut packet: Packet) -> bool {
+        packet.hops += 1;
+        let route = &self.routes[&(packet.from.host, packet.to.host)];
+        if let Some(next) = route.get(usize::from(packet.hops)).copied() {
+            self.offer(next, packet);
+            return false;
+        }
+        let Packet { from, to, hops: _, segment } = packet;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note(self.now, Seen::Received, from, to, &segment);
+        }
+        self.work(to.host, |host, now| host.receive(now, from, to, segment))
+    }
+
+    /// Lets a host do something, and does what it asks for until it asks for nothing more.
+    fn work(&mut self, id: HostId, begin: impl FnOnce(&mut Host<A>, Time)) -> bool {
+        let now = self.now;
+        let host = &mut self.hosts[usize::from(id.0)];
+        begin(host, now);
+        loop {
+            match self.hosts[usize::from(id.0)].step(now) {
+                Step::Transmit { from, to, segment } => self.transmit(from, to, segment),
+                Step::Schedule(at, wake) => self.schedule.push(at, wake),
+                Step::Finished => return true,
+                Step::Rest => return false,
+            }
+        }
+    }
+
+    fn transmit(&mut self, from: Address, to: Address, segment: Segment) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note(self.now, Seen::Sent, from, to, &segment);
+        }
+        let first = self.routes.get(&(from.host, to.host)).and_then(|route| route.first().copied());
+        if let Some(link) = first {
+            self.offer(link, Packet { from, to, hops: 0, segment });
+        }
+    }
+
+    fn offer(&mut self, id: LinkId, packet: Packet) {
+        let size = Bytes::new(packet.segment.ip_bytes());
+        let link = &mut self.links[usize::from(id.0)];
+        match link.pipe.handle(self.now, packet, size) {
+            Fate::Accepted => {}
+            Fate::Dropped(packet) | Fate::Lost(packet) => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.note(self.now, Seen::Lost, packet.from, packet.to, &packet.segment);
+                }
+            }
+        }
+        if let Some(next) = link.pipe.next_due()
+            && link.scheduled.is_none_or(|scheduled| next < scheduled)
+        {
+            link.scheduled = Some(next);
+            self.schedule.push(next, Wake::Link(id));
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! A host: its connections, its ports, its one processor, and what runs on it.
+//!
+//! Not time, and not links: what it wants sent and scheduled it says when it is stepped.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use wire::Time;
+
+use crate::tcp::{self, Config, Connection, Event, Segment, segment};
+use crate::world::schedule::Wake;
+use crate::world::{Action, Application, HostId, Input, SocketId};
+
+/// How a host behaves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostConfig {
+    /// Its TCP, checked when the first connection is made: one that is not possible refuses connections.
+    pub tcp: Config,
+}
+
+/// One end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Address {
+    /// Which host.
+    pub host: HostId,
+    /// Which port there.
+    pub port: u16,
+}
+
+/// What a host has sent and received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets sent.
+    pub packets: u64,
+    /// Payload sent, what was sent again included.
+    pub payload_bytes: u64,
+    /// Segments with data or a FIN that had been sent before.
+    pub retransmissions: u64,
+    /// Connections opened, or accepted.
+    pub connections: u64,
+}
+
+/// What a host wants.
+pub(super) enum Step {
+    Transmit { from: Address, to: Address, segment: Segment },
+    Schedule(Time, Wake),
+    Finished,
+    Rest,
+}
+
+/// A host.
+pub(super) struct Host<A> {
+    id: HostId,
+    config: HostConfig,
+    application: A,
+    sockets: Vec<Option<Box<Socket>>>,
+    by_address: BTreeMap<(u16, Address), SocketId>,
+    listening: Vec<u16>,
+    next_port: u16,
+    /// Sockets that may have something to say.
+    restless: VecDeque<SocketId>,
+    /// Segments for which there is no connection.
+    strays: VecDeque<(Address, Address, Segment)>,
+    /// What the application has yet to be told.
+    inbox: VecDeque<Notice>,
+    is_turn: bool,
+    is_finished: bool,
+    busy_until: Time,
+    application_wakes: Option<Time>,
+    counters: Counters,
+}
+
+/// A connection and who it is with.
+struct Socket {
+    connection: Connection,
+    local: Address,
+    peer: Address,
+    scheduled: Option<Time>,
+    is_accepted: bool,
+    highest_sent: u64,
+}
+
+/// What the application has yet to be told; what was received is read when it is told.
+enum Notice {
+    Readable(SocketId),
+    Other(Input),
+}
+
+/// The first port of clients (RFC 6335, section 6).
+const FIRST_EPHEMERAL: u16 = 49_152;
+
+impl<A: Application> Host<A> {
+    pub(super) const fn new(id: HostId, config: HostConfig, application: A) -> Self {
+        Self {
+            id,
+            config,
+            application,
+            sockets: Vec::new(),
+            by_address: BTreeMap::new(),
+            listening: Vec::new(),
+            next_port: FIRST_EPHEMERAL,
+            restless: VecDeque::new(),
+            strays: VecDeque::new(),
+            inbox: VecDeque::new(),
+            is_turn: false,
+            is_finished: false,
+            busy_until: Time::ZERO,
+            application_wakes: None,
+            counters: Counters { packets: 0, payload_bytes: 0, retransmissions: 0, connections: 0 },
+        }
+    }
+
+    pub(super) const fn application(&self) -> &A {
+        &self.application
+    }
+
+    pub(super) const fn application_mut(&mut self) -> &mut A {
+        &mut self.application
+    }
+
+    pub(super) const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// A segment has arrived for this host.
+    pub(super) fn receive(&mut self, now: Time, from: Address, to: Address, segment: Segment) {
+        let known = self.by_address.get(&(to.port, from)).copied();
+        let Some(id) = known.or_else(|| self.accept(from, to, &segment)) else {
+            self.strays.push_back((from, to, segment));
+            return;
+        };
+        if let Some(socket) = self.socket(id) {
+            socket.connection.handle(now, tcp::Input::Segment(&segment));
+            self.restless.push_back(id);
+        }
+    }
+
+    /// A timer of a connection may have run out: a later one may have taken its place.
+    pub(super) fn timeout(&mut self, now: Time, id: SocketId) {
+        if let Some(socket) = self.socket(id)
+            && socket.scheduled == Some(now)
+        {
+            socket.scheduled = None;
+            self.restless.push_back(id);
+        }
+    }
+
+    /// The application may have its turn.
+    pub(super) fn take_turn(&mut self, now: Time) {
+        if self.application_wakes.is_none_or(|wakes| wakes <= now) {
+            self.application_wakes = None;
+            self.is_turn = true;
+        }
+    }
+
+    /// The next thing that the host wants. Connections come before the application.
+    pub(super) fn step(&mut self, now: Time) -> Step {
+        loop {
+            if let Some((from, to, segment)) = self.strays.pop_front() {
+                if let Some(segment) = segment::reset_for(&segment) {
+                    return self.transmit(to, from, segment);
+                }
+                continue;
+            }
+            if let Some(id) = self.restless.front().copied() {
+                match self.poll_socket(now, id) {
+                    Some(step) => return step,
+                    None => continue,
+                }
+            }
+            if self.is_finished {
+                return Step::Finished;
+            }
+            if self.busy_until > now || !(self.is_turn || !self.inbox.is_empty()) {
+                return self.rest(now);
+            }
+            if let Some(step) = self.poll_application(now) {
+                return step;
+            }
+        }
+    }
+
+    /// Asks a connection once. `None`: it has said something that is not a step, or nothing.
+    fn poll_socket(&mut self, now: Time, id: SocketId) -> Option<Step> {
+        let Some(socket) = self.socket(id) else {
+            self.restless.pop_front();
+            return None;
+        };
+        match socket.connection.poll(now) {
+            tcp::Output::Transmit(segment) => {
+                let (local, peer) = (socket.local, socket.peer);
+                let is_again = segment.length() > 0 && segment.end() <= socket.highest_sent;
+                socket.highest_sent = socket.highest_sent.max(segment.end());
+                self.counters.retransmissions += u64::from(is_again);
+                Some(self.transmit(local, peer, segment))
+            }
+            tcp::Output::Event(event) => {
+                self.note(id, event);
+                None
+            }
+            tcp::Output::Timeout(next) => {
+                self.restless.pop_front();
+                let next = next?;
+                let socket = self.socket(id)?;
+                if socket.scheduled.is_some_and(|scheduled| scheduled <= next) {
+                    // It will be asked early, and then again.
+                    return None;
+                }
+                socket.scheduled = Some(next);
+                Some(Step::Schedule(next, Wake::Socket(self.id, id)))
+            }
+        }
+    }
+
+    /// An event of a connection goes to the application.
+    fn note(&mut self, id: SocketId, event: Event) {
+        let Some(socket) = self.socket(id) else { return };
+        let input = match event {
+            Event::Connected if socket.is_accepted => Input::Accepted(id, socket.local.port),
+            Event::Connected => Input::Connected(id),
+            Event::Readable => return self.inbox.push_back(Notice::Readable(id)),
+            Event::Written => Input::Written(id),
+            Event::PeerFinished => Input::Finished(id),
+            Event::Closed => Input::Closed(id),
+            Event::Failed(failure) => Input::Failed(id, failure),
+        };
+        self.inbox.push_back(Notice::Other(input));
+    }
+
+    /// Asks the application once, or tells it the next thing. `None`: go on.
+    fn poll_application(&mut self, now: Time) -> Option<Step> {
+        self.is_turn = true;
+        let fresh = SocketId(u32::try_from(self.sockets.len()).unwrap_or(u32::MAX));
+        match self.application.poll(now, fresh) {
+            Action::Wait(until) => {
+                self.is_turn = false;
+                match self.take_notice() {
+                    Some(input) => {
+                        self.application.handle(now, input);
+                        self.is_turn = true;
+                    }
+                    None => return self.wake_application_at(until),
+                }
+            }
+            Action::Work(time) => self.busy_until = now + time,
+            Action::Finish => self.is_finished = true,
+            Action::Listen(port) => self.listening.push(port),
+            Action::Connect(peer) => self.connect(now, peer),
+            Action::Write(id, payload) => self.tell(now, id, tcp::Input::Write(payload)),
+            Action::Shutdown(id) => self.tell(now, id, tcp::Input::Shutdown),
+            Action::Close(id) => self.tell(now, id, tcp::Input::Close),
+            Action::Abort(id) => self.tell(now, id, tcp::Input::Abort),
+        }
+        None
+    }
+
+    /// The next input for the application. A connection that has no more to read is forgotten after its end.
+    fn take_notice(&mut self) -> Option<Input> {
+        while let Some(notice) = self.inbox.pop_front() {
+            match notice {
+                Notice::Readable(id) => {
+                    let Some(payload) = self.socket(id).and_then(|socket| socket.connection.read()) else {
+                        continue;
+                    };
+                    self.inbox.push_front(Notice::Readable(id));
+                    self.restless.push_back(id);
+                    return Some(Input::Data(id, payload));
+                }
+                Notice::Other(input) => {
+                    match &input {
+                        Input::Closed(id) | Input::Failed(id, _) => self.forget(*id),
+                        Input::Accepted(..)
+                        | Input::Connected(_)
+                        | Input::Data(..)
+                        | Input::Finished(_)
+                        | Input::Written(_) => {}
+                    }
+                    return Some(input);
+                }
+            }
+        }
+        None
+    }
+
+    fn rest(&mut self, now: Time) -> Step {
+        if self.busy_until > now {
+            let until = self.busy_until;
+            if self.application_wakes != Some(until) {
+                self.application_wakes = Some(until);
+                self.is_turn = false;
+                return Step::Schedule(until, Wake::Application(self.id));
+            }
+        }
+        Step::Rest
+    }
+
+    fn wake_application_at(&mut self, until: Option<Time>) -> Option<Step> {
+        let until = until?;
+        if self.application_wakes.is_some_and(|wakes| wakes == until) {
+            return None;
+        }
+        self.application_wakes = Some(until);
+        Some(Step::Schedule(until, Wake::Application(self.id)))
+    }
+
+    fn connect(&mut self, now: Time, peer: Address) {
+        let Ok(connection) = Connection::client(self.config.tcp.clone()) else { return };
+        let port = self.free_port(peer);
+        let local = Address { host: self.id, port };
+        let id = self.insert(connection, local, peer, false);
+        self.tell(now, id, tcp::Input::Open);
+    }
+
+    fn accept(&mut self, from: Address, to: Address, segment: &Segment) -> Option<SocketId> {
+        let is_first = segment.flags.syn && !segment.flags.ack;
+        if !is_first || !self.listening.contains(&to.port) {
+            return None;
+        }
+        let connection = Connection::server(self.config.tcp.clone()).ok()?;
+        Some(self.insert(connection, to, from, true))
+    }
+
+    fn insert(
+        &mut self,
+        connection: Connection,
+        local: Address,
+        peer: Address,
+        is_accepted: bool,
+    ) -> SocketId {
+        let id = SocketId(u32::try_from(self.sockets.len()).unwrap_or(u32::MAX));
+        let socket = Socket { connection, local, peer, scheduled: None, is_accepted, highest_sent: 0 };
+        self.sockets.push(Some(Box::new(socket)));
+        self.by_address.insert((local.port, peer), id);
+        self.counters.connections += 1;
+        id
+    }
+
+    fn forget(&mut self, id: SocketId) {
+        if let Some(socket) = self.sockets.get_mut(id.0 as usize).and_then(Option::take) {
+            self.by_address.remove(&(socket.local.port, socket.peer));
+        }
+    }
+
+    fn tell(&mut self, now: Time, id: SocketId, input: tcp::Input<'_>) {
+        if let Some(socket) = self.socket(id) {
+            socket.connection.handle(now, input);
+            self.restless.push_back(id);
+        }
+    }
+
+    fn transmit(&mut self, from: Address, to: Address, segment: Segment) -> Step {
+        self.counters.packets += 1;
+        self.counters.payload_bytes += segment.payload.len() as u64;
+        Step::Transmit { from, to, segment }
+    }
+
+    fn socket(&mut self, id: SocketId) -> Option<&mut Socket> {
+        self.sockets.get_mut(id.0 as usize)?.as_deref_mut()
+    }
+
+    /// The next port that has no connection to this peer; when there is none, the oldest is taken.
+    fn free_port(&mut self, peer: Address) -> u16 {
+        let mut port = self.next_port;
+        for _ in FIRST_EPHEMERAL..=u16::MAX {
+            if !self.by_address.contains_key(&(port, peer)) {
+                break;
+            }
+            port = port.checked_add(1).unwrap_or(FIRST_EPHEMERAL);
+        }
+        self.next_port = port.checked_add(1).unwrap_or(FIRST_EPHEMERAL);
+        port
+    }
+}

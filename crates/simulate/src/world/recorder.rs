@@ -1,0 +1,51 @@
+//! The packets of a run, as captures at both ends would have them.
+//!
+//! Not a file: what is kept here can be written as one.
+
+use wire::Time;
+
+use crate::tcp::Segment;
+use crate::world::Address;
+
+/// A segment at a place and a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When.
+    pub at: Time,
+    /// Where.
+    pub seen: Seen,
+    /// Who sent it.
+    pub from: Address,
+    /// Who is to have it.
+    pub to: Address,
+    /// What it was.
+    pub segment: Segment,
+}
+
+/// Where a segment was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Seen {
+    /// At the host that sent it.
+    Sent,
+    /// At the host that it was for.
+    Received,
+    /// For the last time: a link lost it, or its queue was full.
+    Lost,
+}
+
+/// Everything that was seen, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Recorder {
+    records: Vec<Record>,
+}
+
+impl Recorder {
+    pub(super) fn note(&mut self, at: Time, seen: Seen, from: Address, to: Address, segment: &Segment) {
+        self.records.push(Record { at, seen, from, to, segment: segment.clone() });
+    }
+
+    /// Everything that was seen, in order.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+}

@@ -1,0 +1,4 @@
+//! Whole transfers between two hosts: what no loss, no window and no stack may change.
+
+mod setup;
+mod transfer;

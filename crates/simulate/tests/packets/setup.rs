@@ -1,0 +1,184 @@
+//! Two hosts and a link: a source that writes, a sink that reads.
+
+use simulate::tcp::config::*;
+use simulate::tcp::{Config, Failure, Payload};
+use simulate::world::*;
+use wire::{Duration, Seed, Time, link};
+
+/// What runs on either host.
+pub(crate) enum Peer {
+    Source(Source),
+    Sink(Sink),
+}
+
+/// Connects, makes its writes, closes, and waits for the end.
+pub(crate) struct Source {
+    pub(crate) to: Address,
+    pub(crate) writes: Vec<Vec<u8>>,
+    pub(crate) next: Vec<Action>,
+    pub(crate) end: Option<Result<(), Failure>>,
+}
+
+/// Listens, reads to the end, closes.
+#[derive(Default)]
+pub(crate) struct Sink {
+    pub(crate) received: Vec<u8>,
+    pub(crate) next: Vec<Action>,
+    pub(crate) end: Option<Result<(), Failure>>,
+}
+
+impl Source {
+    pub(crate) fn new(to: Address, mut writes: Vec<Vec<u8>>) -> Self {
+        writes.reverse();
+        Self { to, writes, next: vec![Action::Connect(to)], end: None }
+    }
+
+    fn write(&mut self, socket: SocketId) {
+        self.next.push(match self.writes.pop() {
+            Some(bytes) => Action::Write(socket, Payload::from(bytes)),
+            None => Action::Close(socket),
+        });
+    }
+}
+
+impl Sink {
+    pub(crate) fn listen() -> Self {
+        Self { next: vec![Action::Listen(80)], ..Self::default() }
+    }
+}
+
+impl Application for Peer {
+    fn handle(&mut self, _now: Time, input: Input) {
+        match self {
+            Self::Source(source) => match input {
+                Input::Connected(socket) | Input::Written(socket) => source.write(socket),
+                Input::Closed(_) => source.end = Some(Ok(())),
+                Input::Failed(_, failure) => source.end = Some(Err(failure)),
+                Input::Accepted(..) | Input::Data(..) | Input::Finished(_) => {}
+            },
+            Self::Sink(sink) => match input {
+                Input::Data(_, payload) => sink.received.extend_from_slice(&payload),
+                Input::Finished(socket) => sink.next.push(Action::Close(socket)),
+                Input::Closed(_) => sink.end = Some(Ok(())),
+                Input::Failed(_, failure) => sink.end = Some(Err(failure)),
+                Input::Accepted(..) | Input::Connected(_) | Input::Written(_) => {}
+            },
+        }
+    }
+
+    fn poll(&mut self, _now: Time, _fresh: SocketId) -> Action {
+        let next = match self {
+            Self::Source(source) => &mut source.next,
+            Self::Sink(sink) => &mut sink.next,
+        };
+        next.pop().unwrap_or(Action::Wait(None))
+    }
+}
+
+/// SunOS, in short.
+pub(crate) fn period() -> Config {
+    Config {
+        mss: 1460,
+        send_buffer: 16_384,
+        receive_buffer: ReceiveBuffer::Fixed(16_384),
+        timestamps: false,
+        window_scaling: false,
+        acks: Acks::ReadBytes { odd: Odd::OnTick(ticks(200, 50)) },
+        nagle: Nagle::OnEntry,
+        congestion: Congestion {
+            initial_window: 1,
+            handshake_opens: true,
+            initial_threshold: Some(65_535),
+            counting: Counting::Bytes,
+            growth: Growth::PerAck,
+            avoidance: Avoidance::Reno,
+            validated: false,
+        },
+        recovery: Recovery::Tahoe,
+        idle: Idle::Kept,
+        rto: Rto {
+            estimator: Estimator::Coarse(ticks(500, 100)),
+            initial: Duration::from_secs(6),
+            least: Duration::from_secs(1),
+            most: Duration::from_secs(64),
+            syn_retries: 12,
+            data_retries: 12,
+        },
+        ending: Ending { time_wait: Duration::from_secs(60), unread_resets: false, reset_discards: false },
+        shortcut: Shortcut::None,
+    }
+}
+
+/// Linux, in short.
+pub(crate) fn linux() -> Config {
+    Config {
+        send_buffer: 1 << 20,
+        receive_buffer: ReceiveBuffer::Growing { initial: 65_535, most: 6_291_456 },
+        timestamps: true,
+        window_scaling: true,
+        acks: Acks::Linux,
+        nagle: Nagle::Minshall,
+        congestion: Congestion {
+            initial_window: 10,
+            handshake_opens: false,
+            initial_threshold: None,
+            counting: Counting::Segments,
+            growth: Growth::PerByte { most: 255 },
+            avoidance: Avoidance::Cubic { hystart: true },
+            validated: true,
+        },
+        recovery: Recovery::Sack,
+        idle: Idle::Decayed,
+        rto: Rto {
+            estimator: Estimator::FineVariance,
+            initial: Duration::from_secs(1),
+            least: Duration::from_millis(200),
+            most: Duration::from_secs(120),
+            syn_retries: 6,
+            data_retries: 15,
+        },
+        ending: Ending { time_wait: Duration::from_secs(60), unread_resets: true, reset_discards: false },
+        ..period()
+    }
+}
+
+fn ticks(period: u64, phase: u64) -> Ticks {
+    Ticks { period: Duration::from_millis(period), phase: Duration::from_millis(phase) }
+}
+
+/// A world of a source (0) and a sink (1).
+pub(crate) fn world(
+    source: Config,
+    sink: Config,
+    up: &link::Config,
+    down: &link::Config,
+    writes: Vec<Vec<u8>>,
+    seed: u64,
+) -> World<Peer> {
+    let mut world = World::new(Seed::new(seed));
+    let to = Address { host: HostId(1), port: 80 };
+    let client = world.add_host(HostConfig { tcp: source }, Peer::Source(Source::new(to, writes)));
+    let server = world.add_host(HostConfig { tcp: sink }, Peer::Sink(Sink::listen()));
+    let up = world.add_link(up).unwrap();
+    let down = world.add_link(down).unwrap();
+    world.add_route(client, server, &[up]);
+    world.add_route(server, client, &[down]);
+    world
+}
+
+pub(crate) fn source(world: &World<Peer>) -> &Source {
+    match world.application(HostId(0)) {
+        Peer::Source(source) => source,
+        Peer::Sink(_) => panic!("the source is host 0"),
+    }
+}
+
+pub(crate) fn sink(world: &World<Peer>) -> &Sink {
+    match world.application(HostId(1)) {
+        Peer::Sink(sink) => sink,
+        Peer::Source(_) => panic!("the sink is host 1"),
+    }
+}
+
+pub(crate) const HOURS: Bounds =
+    Bounds { until: Time::from_nanos(100 * 3_600 * 1_000_000_000), events: 300_000 };

@@ -1,0 +1,126 @@
+//! No byte is lost, doubled or invented, whatever the link does; every connection ends.
+
+use proptest::prelude::*;
+use simulate::tcp::Config;
+use simulate::tcp::config::*;
+use simulate::world::*;
+use wire::link::{self, Jitter, Loss, Order, QueueLimit, Reordering};
+use wire::{Duration, Probability, Rate};
+
+use crate::setup::*;
+
+fn lossy() -> impl Strategy<Value = link::Config> {
+    let rate = prop_oneof![Just(None), (10_000_u64..100_000_000).prop_map(Some)];
+    let percent = prop_oneof![Just(0.0), 0.0..0.3];
+    (
+        rate,
+        0_u64..200,
+        percent.clone(),
+        percent.clone(),
+        0.0..0.2,
+        proptest::option::of(1_u64..20),
+        any::<bool>(),
+    )
+        .prop_map(|(rate, delay, loss, reordering, doubled, queue, is_jittery)| link::Config {
+            rate: rate.and_then(Rate::from_bits_per_second),
+            framing: -40,
+            queue: QueueLimit { bytes: None, packets: queue },
+            delay: Duration::from_millis(delay),
+            jitter: is_jittery.then_some(Jitter { up_to: Duration::from_millis(30), order: Order::Free }),
+            loss: Loss::Independent(Probability::new(loss).unwrap()),
+            reordering: Some(Reordering {
+                probability: Probability::new(reordering).unwrap(),
+                by: Duration::from_millis(20),
+            }),
+            duplication: Probability::new(doubled).unwrap(),
+        })
+}
+
+fn any_config() -> impl Strategy<Value = Config> {
+    let base = prop_oneof![Just(period()), Just(linux())];
+    let recovery = prop_oneof![
+        Just(Recovery::Tahoe),
+        Just(Recovery::Reno),
+        Just(Recovery::NewReno),
+        Just(Recovery::Sack)
+    ];
+    let nagle =
+        prop_oneof![Just(Nagle::Off), Just(Nagle::OnEntry), Just(Nagle::PerSegment), Just(Nagle::Minshall)];
+    let acks = prop_oneof![
+        Just(Acks::EverySegment),
+        Just(Acks::Linux),
+        Just(Acks::Counted { segments: 2, odd: Odd::After(Duration::from_millis(50)) }),
+        Just(Acks::ReadBytes {
+            odd: Odd::OnTick(Ticks { period: Duration::from_millis(200), phase: Duration::ZERO })
+        }),
+        Just(Acks::Counted { segments: 2, odd: Odd::Never }),
+    ];
+    let idle = prop_oneof![
+        Just(Idle::Kept),
+        Just(Idle::Decayed),
+        Just(Idle::Paced),
+        Just(Idle::Restarted { segments: 1, since: IdleSince::Sent })
+    ];
+    let avoidance = prop_oneof![Just(Avoidance::Reno), Just(Avoidance::Cubic { hystart: true })];
+    (base, recovery, nagle, acks, idle, avoidance, 20_u16..1461, 1_u32..20, 1_u32..20).prop_map(
+        |(base, recovery, nagle, acks, idle, avoidance, mss, send, receive)| Config {
+            mss,
+            send_buffer: u32::from(mss) * send,
+            receive_buffer: ReceiveBuffer::Fixed(u32::from(mss) * receive),
+            recovery,
+            nagle,
+            acks,
+            idle,
+            congestion: Congestion { avoidance, ..base.congestion },
+            rto: Rto { data_retries: 30, syn_retries: 30, ..base.rto },
+            ..base
+        },
+    )
+}
+
+/// Bytes that differ from their neighbours, so that a slip shows.
+fn bytes(length: usize) -> Vec<u8> {
+    (0..length).map(|n| (n * 7 + n / 251) as u8).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_byte_is_lost_doubled_or_invented(
+        sender in any_config(),
+        receiver in any_config(),
+        up in lossy(),
+        down in lossy(),
+        sizes in proptest::collection::vec(1_usize..20_000, 0..6),
+        seed in any::<u64>(),
+    ) {
+        let all = bytes(sizes.iter().sum());
+        let mut rest = all.as_slice();
+        let writes = sizes.iter().map(|size| {
+            let (write, others) = rest.split_at(*size);
+            rest = others;
+            write.to_vec()
+        });
+        let mut world = world(sender, receiver, &up, &down, writes.collect(), seed);
+        let ended = world.run(HOURS);
+        prop_assert_eq!(ended, Ended::Quiet, "at {:?}", world.now());
+        prop_assert!(source(&world).end.is_some());
+        let received = &sink(&world).received;
+        prop_assert!(all.starts_with(received), "{} of {}", received.len(), all.len());
+        if source(&world).end == Some(Ok(())) {
+            prop_assert_eq!(received.len(), all.len());
+        }
+    }
+}
+
+#[test]
+fn a_link_that_drops_everything_ends_in_giving_up() {
+    for config in [period(), linux()] {
+        let nothing =
+            link::Config { loss: Loss::Independent(Probability::ALWAYS), ..link::Config::default() };
+        let mut world = world(config.clone(), config, &nothing, &nothing, vec![bytes(1)], 1);
+        assert_eq!(world.run(HOURS), Ended::Quiet);
+        assert_eq!(source(&world).end, Some(Err(simulate::tcp::Failure::TimedOut)));
+    }
+}

@@ -1,0 +1,4 @@
+//! What the papers print, held against packets.
+
+mod interactions;
+mod slow_start;
