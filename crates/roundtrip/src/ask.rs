@@ -11,7 +11,7 @@ use scenario::spec::{Defaults, Key, Plan};
 use scenario::{Page, Spec};
 
 use crate::cli::flags::ScenarioFlags;
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::folder;
 
 /// Flags, `more` pieces that only some verbs have, and the file below them.
@@ -44,7 +44,7 @@ fn read(path: &Path) -> Result<Spec, Failure> {
     let mut text = String::new();
     let file = File::open(path).map_err(unreadable)?;
     file.take(LARGEST_FILE).read_to_string(&mut text).map_err(unreadable)?;
-    Spec::from_toml(&text, &path.display().to_string()).map_err(|error| Failure::Value(error.to_string()))
+    Spec::from_toml(&text, &shown(path)).map_err(|error| Failure::Value(error.to_string()))
 }
 
 /// No one writes as much about a scenario; `/dev/zero` would not end.

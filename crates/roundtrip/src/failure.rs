@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -67,8 +67,8 @@ impl fmt::Display for Failure {
         match self {
             Self::Flags(refusal) => f.write_str(&cli::misuse::sentence(refusal)),
             Self::Value(sentence) | Self::Laboratory(sentence) => f.write_str(sentence),
-            Self::Read { path, error } => write!(f, "cannot read {}: {}", path.display(), reason(error)),
-            Self::Write { path, error } => write!(f, "cannot write {}: {}", path.display(), reason(error)),
+            Self::Read { path, error } => write!(f, "cannot read {}: {}", shown(path), reason(error)),
+            Self::Write { path, error } => write!(f, "cannot write {}: {}", shown(path), reason(error)),
             Self::Stdout(error) => write!(f, "cannot write to standard output: {}", reason(error)),
         }
     }
@@ -86,6 +86,11 @@ impl From<measure::Error> for Failure {
     fn from(error: measure::Error) -> Self {
         Self::Laboratory(error.to_string())
     }
+}
+
+/// A path in one line that cannot steer a terminal.
+pub fn shown(path: &Path) -> String {
+    path.display().to_string().replace(char::is_control, "?")
 }
 
 /// What the system said, in the words of a person, with the remedy where there is one.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use scenario::Page;
 use wire::Bytes;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 
 /// The page that a folder is, named after it.
 pub fn page(folder: &Path) -> Result<Page, Failure> {
@@ -20,14 +20,14 @@ pub fn page(folder: &Path) -> Result<Page, Failure> {
     files.retain(|(_, size)| *size > Bytes::ZERO);
     files.sort_by_cached_key(|(path, _)| (path != &folder.join("index.html"), path.clone()));
     if files.is_empty() {
-        let folder = folder.display();
+        let folder = shown(folder);
         return Err(Failure::Value(format!(
             "--page: {folder} has no file with anything in it; name another folder"
         )));
     }
     let sizes = files.into_iter().map(|(_, size)| size);
     Page::from_sizes(&name(folder), sizes)
-        .map_err(|error| Failure::Value(format!("--page: {}: {error}", folder.display())))
+        .map_err(|error| Failure::Value(format!("--page: {}: {error}", shown(folder))))
 }
 
 /// Every regular file below `folder`; symbolic links are not followed, so that there is no way round in a circle.

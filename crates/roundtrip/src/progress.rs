@@ -14,6 +14,8 @@ pub struct Progress {
     bar: ProgressBar,
     /// When the last run was over, in microseconds since the beginning.
     last: Arc<AtomicU64>,
+    /// What is over altogether.
+    before_ms: f64,
 }
 
 impl Progress {
@@ -29,13 +31,19 @@ impl Progress {
             // A run over a modem takes a minute: what is left is counted down all the same.
             bar.enable_steady_tick(Duration::from_secs(1));
         }
-        Self { bar, last }
+        Self { bar, last, before_ms: 0.0 }
     }
 
     /// What is being measured, and how often.
     pub fn doing(&self, what: String, runs: u32) {
         self.bar.set_prefix(what);
         self.bar.set_message(format!(", 0 of {runs} runs"));
+    }
+
+    /// No more runs of this: they were to take `all_ms` together, however many there really were.
+    pub fn over(&mut self, all_ms: f64) {
+        self.before_ms += all_ms;
+        self.bar.set_position(micros(self.before_ms));
     }
 
     /// One more run, of `run_ms` by the model; it was the run `number` of so many.

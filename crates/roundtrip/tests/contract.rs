@@ -210,3 +210,70 @@ fn completions_and_manual_pages_know_every_verb() {
         assert!(page.contains(".SH EXAMPLES"), "{verb}");
     }
 }
+
+#[test]
+fn no_value_of_any_flag_gets_more_than_a_sentence_or_a_result() {
+    let flags = [
+        "--network",
+        "--page",
+        "--protocol",
+        "--stack",
+        "--visit",
+        "--requests",
+        "--parallel",
+        "--connection",
+        "--processing",
+        "--request-size",
+        "--acks",
+        "--seed",
+        "--rtt",
+        "--rate",
+        "--rate-up",
+        "--delay-up",
+        "--mss",
+        "--mtu",
+        "--queue",
+        "--loss",
+        "--jitter",
+        "--reordering",
+        "--duplication",
+        "--format",
+    ];
+    let huge = "9".repeat(5_000);
+    let values = ["", " ", "-1", "0", "1e400", "0.0000000001%", "\u{1b}[31mred", "é∞", "1+", "../..", &huge];
+    for flag in flags {
+        for value in values {
+            // In one word and in two: clap takes different ways to them.
+            for arguments in [vec![format!("{flag}={value}")], vec![flag.to_owned(), value.to_owned()]] {
+                let typed: Vec<&str> =
+                    ["predict"].into_iter().chain(arguments.iter().map(String::as_str)).collect();
+                check_said(&roundtrip(&typed), &typed);
+            }
+        }
+    }
+    let coloured = "\u{1b}[31m";
+    for typed in [
+        [coloured, ""],
+        ["--x\u{1b}", ""],
+        ["", ""],
+        ["predict", coloured],
+        ["man", coloured],
+        ["list", coloured],
+    ] {
+        check_said(&roundtrip(&typed), &typed);
+    }
+}
+
+fn check_said(output: &Output, typed: &[&str]) {
+    let said = text(&output.stderr);
+    match output.status.code() {
+        Some(0) => assert_eq!(said, "", "{typed:?}"),
+        Some(2) => {
+            assert!(said.starts_with("roundtrip: ") && said.ends_with('\n'), "{typed:?}: {said}");
+            let sentence = said.trim_end_matches('\n');
+            assert!(!sentence.contains(char::is_control), "{typed:?}: {said:?}");
+            assert!(sentence.len() < 1_200, "{typed:?}: a sentence of {} bytes", sentence.len());
+        }
+        other => panic!("{typed:?} ended with {other:?}: {said}"),
+    }
+}

@@ -5,6 +5,7 @@
 use std::error::Error;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use scenario::names::Quoted;
 
 /// The sentence for a command line that clap refused, without the program's name.
 pub fn sentence(error: &clap::Error) -> String {
@@ -13,17 +14,15 @@ pub fn sentence(error: &clap::Error) -> String {
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let remedy = nearest(error, ContextKind::SuggestedSubcommand);
-            format!(
-                "there is no verb `{}`{remedy}; `roundtrip --help` lists them",
-                culprit(ContextKind::InvalidSubcommand)
-            )
+            let verb = culprit(ContextKind::InvalidSubcommand);
+            format!("there is no verb {}{remedy}; `roundtrip --help` lists them", Quoted(&verb))
         }
         ErrorKind::UnknownArgument if !flag.starts_with('-') => {
-            format!("`{flag}` is one input too many; give one, or put its flag before it")
+            format!("{} is one input too many; give one, or put its flag before it", Quoted(&flag))
         }
         ErrorKind::UnknownArgument => {
             let remedy = nearest(error, ContextKind::SuggestedArg);
-            format!("`{flag}` is not known here{remedy}; `--help` after the verb lists its flags")
+            format!("{} is not known here{remedy}; `--help` after the verb lists its flags", Quoted(&flag))
         }
         ErrorKind::ValueValidation => match error.source() {
             Some(reason) => format!("{}: {reason}", flag_name(&flag)),
@@ -34,7 +33,7 @@ pub fn sentence(error: &clap::Error) -> String {
             value => {
                 let known = culprit(ContextKind::ValidValue);
                 let remedy = nearest(error, ContextKind::SuggestedValue);
-                format!("{}: unknown value `{value}`{remedy}; known: {known}", flag_name(&flag))
+                format!("{}: unknown value {}{remedy}; known: {known}", flag_name(&flag), Quoted(&value))
             }
         },
         ErrorKind::ArgumentConflict => {
@@ -79,5 +78,5 @@ fn text(value: &ContextValue) -> String {
 fn first_line(error: &clap::Error) -> String {
     let rendered = error.to_string();
     let line = rendered.lines().next().unwrap_or_default();
-    line.strip_prefix("error: ").unwrap_or(line).to_owned()
+    line.strip_prefix("error: ").unwrap_or(line).replace(char::is_control, "?")
 }

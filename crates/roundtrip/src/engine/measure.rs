@@ -9,6 +9,7 @@ use trace::Row;
 use wire::{Bytes, Duration};
 
 use super::refused;
+use crate::failure::Failure;
 use crate::output::{Outcome, table};
 use crate::progress::Progress;
 use crate::provenance::{Fact, Known, Provenance};
@@ -20,10 +21,8 @@ pub struct Measurements {
     pub outcomes: Vec<Outcome>,
     /// How the figures came about.
     pub provenance: Provenance,
-    /// The packets of a run of each scenario, where they were asked for.
-    pub captures: Vec<(Scenario, Capture)>,
     /// The first thing that went wrong, apart from scenarios that no kernel can do.
-    pub failure: Option<Error>,
+    pub failure: Option<Failure>,
 }
 
 /// Whether this process can measure; to be asked before it has a second thread, and before it measures.
@@ -32,20 +31,31 @@ pub fn available() -> Result<(), Error> {
     ::measure::available()
 }
 
-/// Measures each scenario in turn.
-pub fn outcomes(plan: &Plan, capture: bool) -> Measurements {
+/// What is to be done with the packets of a run, as soon as there are any: there may be too many to keep.
+pub type Keep<'a> = dyn FnMut(&Scenario, &Capture) -> Result<(), Failure> + 'a;
+
+/// Measures each scenario in turn, with the packets of its first run if somebody keeps them.
+pub fn outcomes(plan: &Plan, mut keep: Option<&mut Keep<'_>>) -> Measurements {
     let expected: Vec<f64> = plan.scenarios.iter().map(expected_ms).collect();
     let total: f64 =
         plan.scenarios.iter().zip(&expected).map(|(scenario, ms)| f64::from(scenario.runs) * ms).sum();
-    let progress = Progress::new(total);
-    let options = Options { capture: capture.then_some(CAPTURE) };
+    let mut progress = Progress::new(total);
+    let options = Options { capture: keep.is_some().then_some(CAPTURE) };
     let mut measurements = Measurements::default();
     let mut known = Vec::new();
     for (scenario, run_ms) in plan.scenarios.iter().zip(expected) {
         progress.doing(title(scenario), scenario.runs);
-        let measured =
+        let mut measured =
             ::measure::measure(scenario, &options, |so_far| progress.done(run_ms, so_far.done, so_far.of));
-        known.extend(measured.as_ref().ok().map(circumstances));
+        progress.over(run_ms * f64::from(scenario.runs));
+        if let Ok(measured) = &mut measured {
+            known.push(circumstances(measured));
+            if let (Some(keep), Some(capture)) = (&mut keep, measured.capture.take())
+                && let Err(failure) = keep(scenario, &capture)
+            {
+                measurements.failure.get_or_insert(failure);
+            }
+        }
         measurements.add(scenario, measured);
     }
     measurements.provenance = Provenance::of(&known, "What the kernel was pinned to");
@@ -83,15 +93,14 @@ impl Measurements {
     fn add(&mut self, scenario: &Scenario, measured: Result<Measured, Error>) {
         let interval95_ms = measured.as_ref().ok().and_then(|measured| measured.elapsed_ms.interval95);
         let row = match measured {
-            Ok(mut measured) => {
-                self.captures.extend(measured.capture.take().map(|capture| (scenario.clone(), capture)));
+            Ok(measured) => {
                 let row = measured.row();
                 Row { overhead: overhead(scenario, row.elapsed_ms), ..row }
             }
             Err(error) => {
                 let reason = error.to_string();
                 if !matches!(error, Error::Unsuited { .. }) {
-                    self.failure.get_or_insert(error);
+                    self.failure.get_or_insert(error.into());
                 }
                 refused(scenario, "measure", reason)
             }

@@ -72,10 +72,9 @@ fn ask_engines(plan: &Plan) -> Result<Heard, Failure> {
 
 impl Heard {
     fn measure(&mut self, plan: &Plan) {
-        let measure::Measurements { outcomes, provenance, captures: _, failure } =
-            measure::outcomes(plan, false);
+        let measure::Measurements { outcomes, provenance, failure } = measure::outcomes(plan, None);
         self.add(outcomes, provenance);
-        self.failure = failure.map(Failure::from);
+        self.failure = failure;
     }
 
     fn add(&mut self, outcomes: Vec<Outcome>, provenance: Provenance) {

@@ -5,6 +5,7 @@
 use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
+use scenario::names::Quoted;
 
 use crate::cli::{self, examples};
 use crate::failure::Failure;
@@ -33,7 +34,7 @@ pub fn man(verb: Option<&str>) -> Result<(), Failure> {
 fn named(program: &Command, name: &str) -> Result<Command, Failure> {
     program.find_subcommand(name).cloned().ok_or_else(|| {
         let known: Vec<&str> = program.get_subcommands().map(Command::get_name).collect();
-        Failure::Value(format!("unknown verb `{}`. Known: {}", name.escape_debug(), known.join(", ")))
+        Failure::Value(format!("unknown verb {}. Known: {}", Quoted(name), known.join(", ")))
     })
 }
 

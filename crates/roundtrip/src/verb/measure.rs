@@ -9,8 +9,8 @@ use scenario::spec::{Defaults, Key};
 use crate::ask;
 use crate::cli::Measure;
 use crate::engine;
-use crate::engine::measure::{self, Measurements};
-use crate::failure::Failure;
+use crate::engine::measure::{self, Keep, Measurements};
+use crate::failure::{Failure, shown};
 use crate::file;
 use crate::output::table::{self, Layout};
 use crate::show::Results;
@@ -25,24 +25,24 @@ pub fn run(arguments: &Measure) -> Result<(), Failure> {
     }
     measure::available()?;
 
-    let Measurements { outcomes, provenance, captures, failure } = measure::outcomes(&plan, pcap.is_some());
+    let several = plan.scenarios.len() > 1;
+    let mut keep = pcap.as_ref().map(|pcap| {
+        move |scenario: &Scenario, capture: &Capture| {
+            let path = if several { named(pcap, scenario) } else { pcap.clone() };
+            save(capture, scenario, &path)
+        }
+    });
+    let keep = keep.as_mut().map(|keep| keep as &mut Keep<'_>);
+    let Measurements { outcomes, provenance, failure } = measure::outcomes(&plan, keep);
     if let Some(reason) = engine::nothing(&outcomes) {
         return Err(Failure::Laboratory(reason));
     }
     Results { outcomes, layout: Layout::Rows, provenance }.show(output)?;
-    for (scenario, capture) in &captures {
-        if let Some(pcap) = pcap {
-            save(capture, scenario, &named(pcap, scenario, captures.len()))?;
-        }
-    }
-    failure.map_or(Ok(()), |error| Err(error.into()))
+    failure.map_or(Ok(()), Err)
 }
 
-/// The file that was named; where there are captures of several scenarios, one for each beside it.
-fn named(pcap: &Path, scenario: &Scenario, captures: usize) -> PathBuf {
-    if captures == 1 {
-        return pcap.to_owned();
-    }
+/// Beside the file that was named, one for each of several scenarios.
+fn named(pcap: &Path, scenario: &Scenario) -> PathBuf {
     let text = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
     let Scenario { network, page, visit: _, protocol, stack, client: _, server: _, runs: _, seed: _ } =
         scenario;
@@ -57,7 +57,7 @@ fn save(capture: &Capture, scenario: &Scenario, path: &Path) -> Result<(), Failu
     if capture.missed() > 0 {
         eprintln!(
             "roundtrip: {} lacks the last {} packets of the run, which were too many",
-            path.display(),
+            shown(path),
             capture.missed()
         );
     }
