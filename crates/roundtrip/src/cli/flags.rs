@@ -33,7 +33,7 @@ pub struct ScenarioFlags {
           value_parser = NameOf(|| scenario::Protocol::ALL.map(scenario::Protocol::listing).to_vec()))]
     pub protocols: Vec<String>,
 
-    /// How TCP behaves at both ends: period (1996) or linux; repeat it for more
+    /// How TCP behaves at both ends; repeat it for more (see `roundtrip list stacks`)
     #[arg(long = "stack", visible_alias = "profile", value_name = "NAME", value_delimiter = ',',
           hide_possible_values = true, value_parser = NameOf(|| scenario::Stack::listings().collect()))]
     pub stacks: Vec<String>,
