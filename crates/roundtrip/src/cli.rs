@@ -83,7 +83,7 @@ pub struct Measure {
     /// How often to fetch the page
     #[arg(long, value_name = "N")]
     pub runs: Option<String>,
-    /// Keep the packets of both ends of the first run
+    /// Keep the packets of both ends of the first run; of several scenarios, a section each
     #[arg(long, value_name = "FILE.pcapng")]
     pub pcap: Option<std::path::PathBuf>,
     #[command(flatten)]

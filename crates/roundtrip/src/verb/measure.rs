@@ -1,7 +1,5 @@
 //! `roundtrip measure`: what this machine's kernel does over an emulated link.
 
-use std::path::{Path, PathBuf};
-
 use ::measure::emulator::Capture;
 use scenario::Scenario;
 use scenario::spec::{Defaults, Key};
@@ -10,7 +8,7 @@ use crate::ask;
 use crate::cli::Measure;
 use crate::engine;
 use crate::engine::measure::{self, Keep, Measurements};
-use crate::failure::{Failure, shown};
+use crate::failure::Failure;
 use crate::file;
 use crate::output::table::{self, Layout};
 use crate::show::Results;
@@ -25,39 +23,34 @@ pub fn run(arguments: &Measure) -> Result<(), Failure> {
     }
     measure::available()?;
 
-    let several = plan.scenarios.len() > 1;
-    let mut keep = pcap.as_ref().map(|pcap| {
-        move |scenario: &Scenario, capture: &Capture| {
-            let path = if several { named(pcap, scenario) } else { pcap.clone() };
-            save(capture, scenario, &path)
-        }
-    });
-    let keep = keep.as_mut().map(|keep| keep as &mut Keep<'_>);
+    let mut kept = Vec::new();
+    let mut keep = |scenario: &Scenario, capture: &Capture| keep(&mut kept, scenario, capture);
+    let keep = pcap.is_some().then_some(&mut keep as &mut Keep<'_>);
     let Measurements { outcomes, provenance, failure } = measure::outcomes(&plan, keep);
     if let Some(reason) = engine::nothing(&outcomes) {
         return Err(Failure::Laboratory(reason));
     }
+    let saved = pcap.as_ref().map_or(Ok(()), |pcap| file::write(pcap, &kept));
     Results { outcomes, layout: Layout::Rows, provenance }.show(output)?;
-    failure.map_or(Ok(()), Err)
+    failure.map_or(saved, Err)
 }
 
-/// Beside the file that was named, one for each of several scenarios.
-fn named(pcap: &Path, scenario: &Scenario) -> PathBuf {
-    let text = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
-    let Scenario { network, page, visit: _, protocol, stack, client: _, server: _, runs: _, seed: _ } =
-        scenario;
-    let name = [&text(pcap.file_stem()), &network.name, &page.name, protocol.name(), stack.name].join("-");
-    // Sizes after deflate are written with a slash.
-    pcap.with_file_name(format!("{}.{}", name.replace('/', "_"), text(pcap.extension())))
-}
+/// The most that all captures of a command may hold: beyond it later ones are left out.
+const KEPT_MOST: usize = 256 << 20;
 
-fn save(capture: &Capture, scenario: &Scenario, path: &Path) -> Result<(), Failure> {
-    let comment = format!("{}, {}", scenario.protocol.name(), table::title(scenario));
-    file::write_with(path, |out| capture.write(out, &comment))?;
-    if capture.missed() > 0 {
+/// Appends the packets of one scenario: a section of its own in the one file, its comment says whose.
+fn keep(kept: &mut Vec<u8>, scenario: &Scenario, capture: &Capture) -> Result<(), Failure> {
+    let title = format!("{}, {}", scenario.protocol.name(), table::title(scenario));
+    let before = kept.len();
+    capture
+        .write(&mut *kept, &title)
+        .map_err(|error| Failure::Laboratory(format!("the packets of {title} cannot be kept: {error}")))?;
+    if kept.len() > KEPT_MOST {
+        kept.truncate(before);
+        eprintln!("roundtrip: the capture is full, and lacks {title}; name fewer scenarios");
+    } else if capture.missed() > 0 {
         eprintln!(
-            "roundtrip: {} lacks the last {} packets of the run, which were too many",
-            shown(path),
+            "roundtrip: the capture lacks the last {} packets of {title}, which were too many",
             capture.missed()
         );
     }
