@@ -16,6 +16,7 @@
 //! | [`ack_heartbeat`], [`advertised_window`] | what a client of 1996 did and its kernel does not: shims in the link |
 //! | [`reactions`] | how long each host took to answer, seen from outside |
 //! | [`tun`], [`clock`] | network interfaces whose other end is a descriptor; the one place that reads the clock |
+//! | [`probe`] | what a journey takes beyond what the link is configured to take |
 //! | [`lateness`], [`statistics`] | many times in a histogram; a handful of values and their interval |
 //! | [`privilege`], [`error`] | what the system lets this process do; what can go wrong, and the remedy |
 //!
@@ -35,6 +36,7 @@ pub mod namespace;
 pub mod netlink;
 mod netlink_message;
 pub mod privilege;
+pub mod probe;
 pub mod profile;
 pub mod reactions;
 pub mod run;

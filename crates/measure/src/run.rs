@@ -175,6 +175,7 @@ fn account(
         scheduling: _,
         elapsed: _,
         reactions,
+        awake: _,
         capture,
     } = report;
     // Each connection takes a SYN, an ACK and a FIN at the least, if it goes over the link at all.

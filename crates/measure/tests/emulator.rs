@@ -7,21 +7,16 @@ mod two_hosts;
 use std::fs;
 use std::net::UdpSocket;
 
+use measure::Error;
 use measure::emulator::{Options, Report, Running};
-use measure::{Emulator, Error};
-use two_hosts::{CLIENT, SERVER, TwoHosts};
+use two_hosts::TwoHosts;
 use wire::link::{Config, Loss, QueueLimit};
 use wire::{Bytes, Duration, Rate, Time};
 
-const PORT: u16 = 9_000;
-
 /// Two hosts with a socket each, joined by the link.
 fn joined(up: &Config, down: &Config, options: &Options) -> (TwoHosts, Running, [UdpSocket; 2]) {
-    let (hosts, [client, server]) = TwoHosts::new().unwrap();
-    let running = Emulator::start(client, server, up, down, options).unwrap();
-    let bound =
-        |address| move || Ok(UdpSocket::bind((address, PORT)).expect("a fresh namespace has free ports"));
-    let sockets = [hosts.client.run(bound(CLIENT)).unwrap(), hosts.server.run(bound(SERVER)).unwrap()];
+    let (hosts, running) = TwoHosts::joined(up, down, options).unwrap();
+    let sockets = hosts.sockets().unwrap();
     for socket in &sockets {
         socket.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
     }
@@ -43,11 +38,11 @@ fn a_datagram_crosses_the_link_in_its_time_and_its_answer_in_another() {
     let mut buffer = [0; 100];
 
     let asked = clock.now();
-    client.send_to(b"hello", (SERVER, PORT)).unwrap();
-    let (length, from) = server.recv_from(&mut buffer).unwrap();
+    client.send(b"hello").unwrap();
+    let length = server.recv(&mut buffer).unwrap();
     let heard = clock.now();
-    server.send_to(&buffer[..length], from).unwrap();
-    client.recv_from(&mut buffer).unwrap();
+    server.send(&buffer[..length]).unwrap();
+    client.recv(&mut buffer).unwrap();
     let answered = clock.now();
 
     assert_eq!(&buffer[..5], b"hello");
@@ -73,11 +68,11 @@ fn the_second_of_two_datagrams_waits_for_the_first_to_be_sent() {
     let clock = running.clock();
     let sent = clock.now();
     for _ in 0..2 {
-        client.send_to(&[7; 100], (SERVER, PORT)).unwrap();
+        client.send(&[7; 100]).unwrap();
     }
     let mut arrived = [Time::ZERO; 2];
     for time in &mut arrived {
-        server.recv_from(&mut [0; 200]).unwrap();
+        server.recv(&mut [0; 200]).unwrap();
         *time = clock.now();
     }
     assert!(arrived[0].since(sent) >= Duration::from_micros(10_240));
@@ -98,11 +93,11 @@ fn a_capture_shows_both_ends_and_what_was_lost_between() {
     let options = Options { capture: Some(Bytes::new(1 << 20)), ..Options::default() };
     let (_hosts, running, [client, server]) = joined(&up, &Config::default(), &options);
     for number in 1..=3 {
-        client.send_to(&[number], (SERVER, PORT)).unwrap();
+        client.send(&[number]).unwrap();
     }
     let mut buffer = [0; 10];
     for expected in [1, 3] {
-        server.recv_from(&mut buffer).unwrap();
+        server.recv(&mut buffer).unwrap();
         assert_eq!(buffer[0], expected);
     }
     let report = running.stop().unwrap();
@@ -123,12 +118,10 @@ fn an_interface_that_goes_down_ends_the_run_with_an_error() {
     if !rights::granted() {
         return;
     }
-    let (hosts, [client, server]) = TwoHosts::new().unwrap();
-    let running =
-        Emulator::start(client, server, &Config::default(), &Config::default(), &Options::default()).unwrap();
+    let (hosts, running, [client, _server]) =
+        joined(&Config::default(), &Config::default(), &Options::default());
     drop(hosts.server);
-    let sender = hosts.client.run(|| Ok(UdpSocket::bind((CLIENT, PORT)).unwrap())).unwrap();
-    sender.send_to(b"anyone?", (SERVER, PORT)).unwrap();
+    client.send(b"anyone?").unwrap();
     // Whether the kernel has torn the interface down by then is its own affair: an error, or a report.
     match running.stop() {
         Ok(report) => assert!(report.up.link.offered.packets <= 1),
@@ -141,12 +134,11 @@ fn an_emulator_that_is_dropped_takes_its_interfaces_along() {
     if !rights::granted() {
         return;
     }
-    let (hosts, [client, server]) = TwoHosts::new().unwrap();
-    let started =
-        Emulator::start(client, server, &Config::default(), &Config::default(), &Options::default());
+    let (hosts, running) =
+        TwoHosts::joined(&Config::default(), &Config::default(), &Options::default()).unwrap();
     let count = || Ok(fs::read_to_string("/proc/thread-self/net/dev").unwrap().lines().count());
     let before = hosts.client.run(count).unwrap();
-    drop(started.unwrap());
+    drop(running);
     assert_eq!(hosts.client.run(count).unwrap(), before - 1);
 }
 
@@ -155,9 +147,8 @@ fn an_impossible_link_is_refused_before_anything_starts() {
     if !rights::granted() {
         return;
     }
-    let (_hosts, [client, server]) = TwoHosts::new().unwrap();
     let impossible = Config { framing: 1_000_000, ..Config::default() };
-    let refused = Emulator::start(client, server, &impossible, &Config::default(), &Options::default());
-    let told = refused.expect_err("framing of a megabyte").to_string();
+    let refused = TwoHosts::joined(&impossible, &Config::default(), &Options::default());
+    let told = refused.err().map(|error| error.to_string()).unwrap_or_default();
     assert!(told.contains("framing of 1000000 bytes"), "{told}");
 }

@@ -1,9 +1,10 @@
 //! Real-time priority for the emulator's thread, and how not to be throttled for using it.
 //!
 //! A thread that spins under SCHED_FIFO for more than `sched_rt_runtime_us` (950 ms of each second) is stopped by the
-//! kernel for the rest of that second: 50 ms in which nothing is delivered. So of every 100 ms at most 85 are spent at
-//! real-time priority; a thread that is still busy goes on as an ordinary one, at the best nice value, until the
-//! next 100 ms begin. See sched(7).
+//! kernel for the rest of that second: 50 ms in which nothing is delivered. So a thread that has been awake for most of
+//! the time is asked to rest, at first where that costs nothing ([`Need::IfConvenient`]), then wherever it can
+//! ([`Need::Soon`]); and if there is never a moment to, it goes on as an ordinary thread, at the best nice value, once
+//! it has been awake for 93 of 100 ms. See sched(7).
 
 use std::fmt;
 
@@ -42,6 +43,7 @@ impl fmt::Display for Scheduling {
 pub(crate) struct Priority {
     scheduling: Scheduling,
     budget: Budget,
+    slept: Duration,
 }
 
 impl Priority {
@@ -57,20 +59,34 @@ impl Priority {
             // For the times when it is not real-time; a refusal shows as lateness.
             let _ = be_nice_to_nobody();
         }
-        Self { scheduling, budget: Budget::from(now) }
+        Self { scheduling, budget: Budget::from(now), slept: Duration::ZERO }
     }
 
-    pub(super) const fn scheduling(&self) -> Scheduling {
+    pub(crate) const fn scheduling(&self) -> Scheduling {
         self.scheduling
     }
 
     /// Time during which the thread was asleep, and so used nothing up.
-    pub(super) fn slept(&mut self, span: Duration) {
+    pub(crate) fn sleep(&mut self, span: Duration) {
+        self.slept += span;
         self.budget.slept += span;
     }
 
+    /// How long it was asleep in all.
+    pub(crate) const fn slept(&self) -> Duration {
+        self.slept
+    }
+
+    /// How much the thread needs to sleep, if only for a moment.
+    pub(crate) fn need_of_rest(&self, now: Time) -> Need {
+        match self.scheduling {
+            Scheduling::RealTime => self.budget.need_of_rest(now),
+            Scheduling::Refused(_) | Scheduling::Ordinary => Need::None,
+        }
+    }
+
     /// Steps down before the kernel would, and up again when it may.
-    pub(super) fn keep_within_budget(&mut self, now: Time) {
+    pub(crate) fn keep_within_budget(&mut self, now: Time) {
         if self.scheduling == Scheduling::RealTime
             && let Some(class) = self.budget.change(now)
         {
@@ -78,6 +94,17 @@ impl Priority {
             let _ = schedule(class);
         }
     }
+}
+
+/// How much a thread needs rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Not at all.
+    None,
+    /// It should sleep if that makes nothing late.
+    IfConvenient,
+    /// It should sleep as soon as nothing is due.
+    Soon,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,11 +122,21 @@ struct Budget {
 }
 
 const WINDOW: Duration = Duration::from_millis(100);
-const AWAKE_AT_MOST: Duration = Duration::from_millis(85);
+const AWAKE_AT_MOST: Duration = Duration::from_millis(93);
 
 impl Budget {
     const fn from(began: Time) -> Self {
         Self { class: Class::RealTime, began, slept: Duration::ZERO }
+    }
+
+    fn need_of_rest(&self, now: Time) -> Need {
+        let passed = now.since(self.began);
+        let awake = passed.saturating_sub(self.slept);
+        match (awake * 100).as_nanos().checked_div(passed.as_nanos()).unwrap_or(0) {
+            0..88 => Need::None,
+            88..91 => Need::IfConvenient,
+            91.. => Need::Soon,
+        }
     }
 
     /// The class to change to, if it is time to.
@@ -155,7 +192,7 @@ mod tests {
         let mut budget = Budget::from(Time::ZERO);
         let changes: Vec<_> = (0..=200).filter_map(|at| Some((at, budget.change(millis(at))?))).collect();
         let expected =
-            [(85, Class::Ordinary), (100, Class::RealTime), (185, Class::Ordinary), (200, Class::RealTime)];
+            [(93, Class::Ordinary), (100, Class::RealTime), (193, Class::Ordinary), (200, Class::RealTime)];
         assert_eq!(changes, expected);
     }
 
@@ -166,6 +203,17 @@ mod tests {
             budget.slept += Duration::from_micros(200);
             assert_eq!(budget.change(millis(at)), None);
         }
+    }
+
+    #[test]
+    fn the_need_of_rest_grows_with_the_share_of_time_awake() {
+        let mut budget = Budget::from(Time::ZERO);
+        assert_eq!(budget.need_of_rest(Time::ZERO), Need::None);
+        assert_eq!(budget.need_of_rest(millis(10)), Need::Soon);
+        budget.slept = Duration::from_micros(1_000);
+        assert_eq!(budget.need_of_rest(millis(10)), Need::IfConvenient);
+        budget.slept = Duration::from_micros(1_300);
+        assert_eq!(budget.need_of_rest(millis(10)), Need::None);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use wire::link::{Fate, Output, Pipe};
 use wire::{Bytes, Duration, Time};
 
 use super::Stop;
-use super::priority::Priority;
+use super::priority::{Need, Priority};
 use super::report::{Report, Traffic};
 use super::tap::{Seen, Tap, Way};
 use crate::Error;
@@ -50,6 +50,12 @@ pub(super) struct Relay {
 
 const LARGEST_PACKET: usize = 65_535;
 
+/// From one device before the other has its turn: asking a device that has nothing costs half as much as a packet.
+const READS_IN_A_ROW: usize = 4;
+
+/// As many as are under way on most links: 6 MB of full packets.
+const SPARE_AT_MOST: usize = 4_096;
+
 impl Relay {
     pub(super) fn new(
         [client, server]: [Tun; 2],
@@ -73,22 +79,32 @@ impl Relay {
     /// Relays until told to stop.
     pub(super) fn run(&mut self, stop: &Stop, spin: Duration, priority: &mut Priority) -> Result<(), Error> {
         while !stop.is_set() {
-            let next = self.deliver_what_is_due()?;
-            let has_read = self.collect(Way::Up)? | self.collect(Way::Down)?;
+            let mut next = self.deliver_what_is_due()?;
+            let mut is_idle = true;
+            for way in [Way::Up, Way::Down] {
+                for _ in 0..READS_IN_A_ROW {
+                    if !self.collect(way)? {
+                        break;
+                    }
+                    is_idle = false;
+                    next = self.deliver_what_is_due()?;
+                }
+            }
             let now = self.clock.now();
             priority.keep_within_budget(now);
-            if !has_read && let Some(nap) = nap(now, next, spin) {
+            if is_idle && let Some(nap) = nap(now, next, spin, priority.need_of_rest(now)) {
                 self.sleep(nap, stop)?;
-                priority.slept(self.clock.now().since(now));
+                priority.sleep(self.clock.now().since(now));
             }
         }
         Ok(())
     }
 
     /// What happened, and how late.
-    pub(super) fn report(self, priority: Priority, late_limit: Duration) -> Result<Report, Error> {
+    pub(super) fn report(self, priority: &Priority, late_limit: Duration) -> Result<Report, Error> {
         let Self { mut client, mut server, up, down, shims, clock, notes, scratch: _, spare: _ } = self;
         let Notes { up: sent_up, down: sent_down, lateness, reactions, tap } = notes;
+        let elapsed = clock.now().since(Time::ZERO);
         Ok(Report {
             up: Traffic { link: *up.counters(), lost_in_device: client.lost()?, ..sent_up },
             down: Traffic { link: *down.counters(), lost_in_device: server.lost()?, ..sent_down },
@@ -96,7 +112,8 @@ impl Relay {
             lateness,
             late_limit,
             scheduling: priority.scheduling(),
-            elapsed: clock.now().since(Time::ZERO),
+            elapsed,
+            awake: elapsed.saturating_sub(priority.slept()),
             reactions: reactions.unwrap_or_default(),
             capture: tap.map(Tap::finish),
         })
@@ -121,6 +138,9 @@ impl Relay {
             Way::Up => (&mut self.up, &self.server),
             Way::Down => (&mut self.down, &self.client),
         };
+        if pipe.in_transit() == 0 {
+            return Ok(Output::Timeout(None));
+        }
         let now = self.clock.now();
         match pipe.poll(now) {
             Output::Timeout(next) => Ok(Output::Timeout(next)),
@@ -128,10 +148,11 @@ impl Relay {
                 if let (Way::Up, Some(window)) = (way, &mut self.shims.window) {
                     window.cut(&mut packet);
                 }
-                to.write(&packet).map_err(device_failed("write to", to))?;
+                to.write(&packet).map_err(|error| device_failed("write to", to, error))?;
                 self.notes.lateness.record(now.since(due));
+                self.notes.traffic(way).deliver(now);
                 self.notes.see(now, way, Seen::Delivered, &packet);
-                self.spare.push(packet);
+                self.recycle(packet);
                 Ok(Output::Deliver { packet: (), due })
             }
         }
@@ -143,15 +164,17 @@ impl Relay {
             Way::Up => &self.client,
             Way::Down => &self.server,
         };
-        let Some(length) = from.read(&mut self.scratch[..]).map_err(device_failed("read from", from))? else {
-            return Ok(false);
-        };
+        let read = from.read(&mut self.scratch[..]).map_err(|error| device_failed("read from", from, error));
+        let Some(length) = read? else { return Ok(false) };
         let now = self.clock.now();
         let mut packet = self.spare.pop().unwrap_or_default();
         packet.clear();
         packet.extend_from_slice(&self.scratch[..length]);
         match (way, &mut self.shims.heartbeat) {
-            (Way::Up, Some(heartbeat)) => self.spare.extend(heartbeat.handle(now, packet)),
+            (Way::Up, Some(heartbeat)) => {
+                let superseded = heartbeat.handle(now, packet);
+                self.spare.extend(superseded);
+            }
             (Way::Down, Some(heartbeat)) => {
                 heartbeat.watch(&packet);
                 self.offer(now, way, packet);
@@ -163,8 +186,9 @@ impl Relay {
 
     /// Offers the link at most one acknowledgement: one that need not wait, or whose tick has come.
     fn release_held_ack(&mut self) -> Output<()> {
+        let Some(heartbeat) = &mut self.shims.heartbeat else { return Output::Timeout(None) };
         let now = self.clock.now();
-        match self.shims.heartbeat.as_mut().map_or(Output::Timeout(None), |heartbeat| heartbeat.poll(now)) {
+        match heartbeat.poll(now) {
             Output::Timeout(next) => Output::Timeout(next),
             Output::Deliver { packet, due } => {
                 self.notes.lateness.record(now.since(due));
@@ -179,7 +203,7 @@ impl Relay {
             Way::Up => &mut self.up,
             Way::Down => &mut self.down,
         };
-        self.notes.count(way, &packet);
+        self.notes.traffic(way).count(&packet);
         self.notes.see(now, way, Seen::Sent, &packet);
         let size = Bytes::new(packet.len() as u64);
         match pipe.handle(now, packet, size) {
@@ -193,7 +217,13 @@ impl Relay {
         if let Some(tap) = &mut self.notes.tap {
             tap.amend(seen);
         }
-        self.spare.push(packet);
+        self.recycle(packet);
+    }
+
+    fn recycle(&mut self, packet: Packet) {
+        if self.spare.len() < SPARE_AT_MOST {
+            self.spare.push(packet);
+        }
     }
 
     /// Until a packet arrives, somebody says stop, or the nap is over.
@@ -223,12 +253,11 @@ struct Notes {
 }
 
 impl Notes {
-    fn count(&mut self, way: Way, packet: &[u8]) {
-        let traffic = match way {
+    fn traffic(&mut self, way: Way) -> &mut Traffic {
+        match way {
             Way::Up => &mut self.up,
             Way::Down => &mut self.down,
-        };
-        traffic.count(packet);
+        }
     }
 
     fn see(&mut self, now: Time, way: Way, seen: Seen, packet: &[u8]) {
@@ -252,14 +281,26 @@ enum Nap {
 }
 
 /// `None` where the next packet is due so soon that there is only time to watch the clock.
-fn nap(now: Time, next: Option<Time>, spin: Duration) -> Option<Nap> {
+///
+/// A thread in need of rest winks, even so: waking from the shortest sleep takes 15 us at the median and 22 at the 99th
+/// percentile on a virtual machine, a third of what a long one takes.
+fn nap(now: Time, next: Option<Time>, spin: Duration, need: Need) -> Option<Nap> {
+    const WINK: Nap = Nap::Until(Duration::from_micros(1));
+    const TIME_FOR_A_WINK: Duration = Duration::from_micros(40);
     let Some(next) = next else { return Some(Nap::UntilSomethingArrives) };
-    let span = next.since(now).saturating_sub(spin);
-    (span > Duration::ZERO).then_some(Nap::Until(span))
+    let idle = next.since(now);
+    if idle > spin {
+        return Some(Nap::Until(idle - spin));
+    }
+    match need {
+        Need::None => None,
+        Need::IfConvenient => (idle > TIME_FOR_A_WINK).then_some(WINK),
+        Need::Soon => (idle > Duration::ZERO).then_some(WINK),
+    }
 }
 
-fn device_failed(doing: &str, device: &Tun) -> impl FnOnce(io::Error) -> Error {
-    Error::io(format!("{doing} the interface {}", device.name()))
+fn device_failed(doing: &str, device: &Tun, error: io::Error) -> Error {
+    Error::io(format!("{doing} the interface {}", device.name()))(error)
 }
 
 #[cfg(test)]
@@ -270,9 +311,17 @@ mod tests {
     fn it_sleeps_until_shortly_before_the_next_packet_is_due() {
         let (now, spin) = (Time::from_nanos(1_000_000), Duration::from_micros(60));
         let due_in = |micros| Some(now + Duration::from_micros(micros));
-        assert_eq!(nap(now, due_in(1_060), spin), Some(Nap::Until(Duration::from_millis(1))));
-        assert_eq!(nap(now, due_in(60), spin), None);
-        assert_eq!(nap(now, Some(Time::ZERO), spin), None);
-        assert_eq!(nap(now, None, spin), Some(Nap::UntilSomethingArrives));
+        assert_eq!(nap(now, due_in(1_060), spin, Need::None), Some(Nap::Until(Duration::from_millis(1))));
+        assert_eq!(nap(now, due_in(60), spin, Need::None), None);
+        assert_eq!(nap(now, Some(now), spin, Need::Soon), None);
+        assert_eq!(nap(now, None, spin, Need::None), Some(Nap::UntilSomethingArrives));
+    }
+
+    #[test]
+    fn a_thread_in_need_of_rest_winks_if_there_is_time() {
+        let (now, spin) = (Time::ZERO, Duration::from_micros(60));
+        let winks = |micros, need| nap(now, Some(now + Duration::from_micros(micros)), spin, need).is_some();
+        assert!(winks(50, Need::IfConvenient) && !winks(40, Need::IfConvenient));
+        assert!(winks(40, Need::Soon) && !winks(0, Need::Soon));
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 
 use wire::link::Counters;
 use wire::packet::Packet;
-use wire::{Bytes, Duration};
+use wire::{Bytes, Duration, Time};
 
 use super::priority::Scheduling;
 use super::tap::{Capture, Way};
@@ -31,6 +31,8 @@ pub struct Report {
     pub scheduling: Scheduling,
     /// How long it ran.
     pub elapsed: Duration,
+    /// How much of that it was not asleep: at work, or watching the clock.
+    pub awake: Duration,
     /// How long each host took to react; empty unless it was asked for.
     pub reactions: Reactions,
     /// The packets themselves, if they were asked for.
@@ -56,6 +58,8 @@ pub struct Traffic {
     pub link: Counters,
     /// Payload of TCP and UDP in what was offered to the link: sent again counts again.
     pub payload: Bytes,
+    /// When the first and the last packet was delivered, by [`super::Running::clock`]; `None`: none was.
+    pub delivered: Option<(Time, Time)>,
     /// Packets that the sender's kernel lost before the emulator could read them. The link knows nothing of these.
     pub lost_in_device: u64,
 }
@@ -64,6 +68,11 @@ impl Traffic {
     /// Counts what the link counts not: the payload of a packet that is offered to it.
     pub(super) fn count(&mut self, packet: &[u8]) {
         self.payload += Packet::read(packet).map_or(Bytes::ZERO, |packet| packet.payload_length());
+    }
+
+    pub(super) fn deliver(&mut self, now: Time) {
+        let (first, _) = self.delivered.unwrap_or((now, now));
+        self.delivered = Some((first, now));
     }
 }
 
@@ -124,6 +133,7 @@ mod tests {
             late_limit: Duration::from_millis(2),
             scheduling: Scheduling::Ordinary,
             elapsed: Duration::ZERO,
+            awake: Duration::ZERO,
             reactions: Reactions::default(),
             capture: None,
         }

@@ -2,14 +2,17 @@
 //! the emulator alone; a measurement has its own, which pins TCP.
 
 use std::fs;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, UdpSocket};
 
+use measure::emulator::{Options, Running};
 use measure::netlink::{Link, Metrics, Netlink, Route};
 use measure::tun::Tun;
-use measure::{Error, Namespace};
+use measure::{Emulator, Error, Namespace};
+use wire::link::Config;
 
 pub(crate) const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
+pub(crate) const PORT: u16 = 9_000;
 
 /// A client and a server, each on its own.
 pub(crate) struct TwoHosts {
@@ -27,15 +30,35 @@ impl TwoHosts {
         ];
         Ok((Self { client, server }, tuns))
     }
+
+    /// The hosts with the link at work between them.
+    pub(crate) fn joined(up: &Config, down: &Config, options: &Options) -> Result<(Self, Running), Error> {
+        let (hosts, [client, server]) = Self::new()?;
+        let running = Emulator::start(client, server, up, down, options)?;
+        Ok((hosts, running))
+    }
+
+    /// A socket on each, connected to the other's.
+    pub(crate) fn sockets(&self) -> Result<[UdpSocket; 2], Error> {
+        let connected = |own, peer| {
+            move || {
+                let socket = UdpSocket::bind((own, PORT)).expect("a fresh namespace has free ports");
+                socket.connect((peer, PORT)).expect("there is a route");
+                Ok(socket)
+            }
+        };
+        Ok([self.client.run(connected(CLIENT, SERVER))?, self.server.run(connected(SERVER, CLIENT))?])
+    }
 }
 
 fn join(name: &str, own: Ipv4Addr, peer: Ipv4Addr) -> Result<Tun, Error> {
     // Its neighbour discovery would be among the packets counted. Absent where the kernel has no IPv6.
-    let _ = fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
-    let _ = fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+    for scope in ["all", "default"] {
+        let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6"), "1");
+    }
     let tun = Tun::open(name)?;
     let mut netlink = Netlink::open()?;
-    netlink.bring_up(name, Link { mtu: 1500, tx_queue_length: 500, gso_max_segments: 1 })?;
+    netlink.bring_up(name, Link { mtu: 1500, tx_queue_length: 1_000, gso_max_segments: 64 })?;
     netlink.add_address(name, own)?;
     let metrics = Metrics { congestion: Some("cubic"), ..Metrics::default() };
     netlink.set_route(name, &Route { destination: peer, source: own, metrics })?;
