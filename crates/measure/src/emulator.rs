@@ -32,7 +32,7 @@ use wire::{Bytes, Duration, Seed};
 
 pub use priority::Scheduling;
 pub use report::{Report, Traffic, Void};
-pub use tap::{Capture, Way};
+pub use tap::{Capture, Seen, Way};
 
 use crate::Error;
 use crate::ack_heartbeat::AckHeartbeat;

@@ -25,7 +25,7 @@ pub enum Way {
 
 /// What was seen of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub enum Seen {
     /// It left its sender.
     Sent,
     /// It left its sender and found the link's queue full.
@@ -121,6 +121,17 @@ impl Capture {
         self.missed
     }
 
+    /// Every sighting in order: when by the emulator's clock, which way the packet went, what was seen of it, and its
+    /// bytes from the IP header on.
+    pub fn iter(&self) -> impl Iterator<Item = (Time, Way, Seen, &[u8])> {
+        let mut rest = self.packets.as_slice();
+        self.sightings.iter().map(move |Sighting { at, way, seen, length }| {
+            let (bytes, after) = rest.split_at(usize::from(*length));
+            rest = after;
+            (*at, *way, *seen, bytes)
+        })
+    }
+
     /// Writes it as pcapng, with a remark about the whole (the scenario, and whether the run was void). What could
     /// not be written whole is removed.
     ///
@@ -148,10 +159,7 @@ impl Capture {
         let application = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
         let mut writer = Writer::new(out, application, Some(comment))?;
         let (client, server) = (writer.interface("client")?, writer.interface("server")?);
-        let mut rest = self.packets.as_slice();
-        for Sighting { at, way, seen, length } in &self.sightings {
-            let (bytes, after) = rest.split_at(usize::from(*length));
-            rest = after;
+        for (at, way, seen, bytes) in self.iter() {
             let (interface, comment) = match (way, seen) {
                 (Way::Up, Seen::Sent) | (Way::Down, Seen::Delivered) => (client, None),
                 (Way::Down, Seen::Sent) | (Way::Up, Seen::Delivered) => (server, None),
