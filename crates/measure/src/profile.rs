@@ -28,6 +28,8 @@ pub struct Profile {
     pub nodelay: bool,
     /// The congestion control every socket must turn out to have.
     pub congestion: &'static str,
+    /// The payload of a full segment every socket must turn out to send, bytes.
+    pub segment: u32,
     /// What the link does in the kernel's stead.
     pub shims: Shims,
 }
@@ -138,7 +140,8 @@ impl Profile {
             congestion: Some(congestion),
         };
         let shims = Shims { ack_heartbeat, largest_window, slow_start };
-        Ok(Self { sysctls, metrics, nodelay: !nagle, congestion, shims })
+        let segment = if *timestamps { mss.saturating_sub(TIMESTAMPS) } else { mss };
+        Ok(Self { sysctls, metrics, nodelay: !nagle, congestion, segment, shims })
     }
 
     /// Pins what belongs to the whole namespace the calling thread is in; returns what is in force. To be
@@ -151,7 +154,7 @@ impl Profile {
     /// What is in force beyond the namespace's settings: the routes' metrics (which `netlink` has read back),
     /// the sockets' options and the shims.
     pub fn settings(&self) -> Vec<Setting> {
-        let Self { sysctls: _, metrics, nodelay, congestion, shims } = self;
+        let Self { sysctls: _, metrics, nodelay, congestion, segment, shims } = self;
         let Metrics { window, advertised_mss, initial_window, rto_min_ms, quick_acks, congestion: _ } =
             metrics;
         let Shims { ack_heartbeat, largest_window, slow_start } = shims;
@@ -165,6 +168,7 @@ impl Profile {
             some("route window", text(window)),
             some("route rto_min lock (ms)", text(rto_min_ms)),
             some("route quickack", quick_acks.map(|quick| u8::from(quick).to_string())),
+            some("TCP_MAXSEG", Some(segment.to_string())),
             some("TCP_NODELAY", Some(u8::from(*nodelay).to_string())),
             some("link: ACKs wait for a 200 ms heartbeat", ack_heartbeat.then(|| "yes".to_owned())),
             some("link: window at most", largest_window.map(|bytes| bytes.to_string())),
@@ -178,6 +182,9 @@ impl Profile {
         .collect()
     }
 }
+
+/// What the option takes of each segment (RFC 7323), padding included.
+const TIMESTAMPS: u32 = 12;
 
 /// The loss recovery and the batching that came after selective acknowledgements, for a stack without them.
 const BEFORE_SACK: [Sysctl; 9] = [

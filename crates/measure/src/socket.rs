@@ -146,18 +146,23 @@ impl Connection {
         self.socket.set_linger(Some(std::time::Duration::ZERO))
     }
 
-    /// Whether the socket has the congestion control that its profile pins.
+    /// Whether the open socket has the congestion control and the segment size that its profile pins.
     pub(crate) fn check(&self, profile: &Profile) -> Result<(), Error> {
-        let found = getsockopt(&self.socket, sockopt::TcpCongestion)
+        let unpinned = |setting: &str, wanted: String, found: String| {
+            Err(Error::Unpinned { setting: setting.to_owned(), wanted, found })
+        };
+        let congestion = getsockopt(&self.socket, sockopt::TcpCongestion)
             .map_err(Error::kernel("read a socket's congestion control"))?;
-        if found == profile.congestion {
-            return Ok(());
+        if congestion != profile.congestion {
+            let found = congestion.to_string_lossy().into_owned();
+            return unpinned("TCP_CONGESTION", profile.congestion.to_owned(), found);
         }
-        Err(Error::Unpinned {
-            setting: "TCP_CONGESTION".to_owned(),
-            wanted: profile.congestion.to_owned(),
-            found: found.to_string_lossy().into_owned(),
-        })
+        let segment = getsockopt(&self.socket, sockopt::TcpMaxSeg)
+            .map_err(Error::kernel("read a socket's segment size"))?;
+        if segment != profile.segment {
+            return unpinned("TCP_MAXSEG", profile.segment.to_string(), segment.to_string());
+        }
+        Ok(())
     }
 }
 
