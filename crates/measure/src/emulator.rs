@@ -40,7 +40,7 @@ use crate::advertised_window::AdvertisedWindow;
 use crate::clock::Clock;
 use crate::reactions::Reactions;
 use crate::tun::Tun;
-use priority::Priority;
+use priority::{Priority, Rank};
 use relay::{Relay, Shims};
 use tap::Tap;
 
@@ -114,7 +114,7 @@ impl Emulator {
             let shims = Shims { heartbeat: ack_heartbeat.then(|| AckHeartbeat::new(seed)), window };
             let reactions = reactions.then(Reactions::default);
             let tap = capture.map(|memory| Tap::new(memory, clock.zero_since_1970()));
-            let mut priority = Priority::take(real_time, clock.now());
+            let mut priority = Priority::take(real_time.then_some(Rank::Link), clock.now());
             let mut relay = Relay::new([client, server], [up, down], shims, clock, reactions, tap);
             // Nobody waits for it only if `start` is gone, and then `heard` says stop.
             let _ = at_work.send(());

@@ -8,10 +8,9 @@
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use scenario::Network;
-use wire::{Bytes, Seed, Time};
+use wire::{Bytes, Seed};
 
 use crate::advertised_window::AdvertisedWindow;
-use crate::emulator::priority::Priority;
 use crate::emulator::{Options, Running};
 use crate::netlink::{Link, Netlink, Route};
 use crate::profile::{Profile, Setting, Shims};
@@ -74,8 +73,6 @@ fn host(
     let namespace = Namespace::new(name)?;
     let profile = profile.clone();
     let (tun, settings) = namespace.run(move || {
-        // Whoever drives the sockets competes with nobody; where it is refused, the emulator's lateness tells.
-        Priority::take(true, Time::ZERO);
         let settings = profile.pin()?;
         let tun = Tun::open(name)?;
         let mut netlink = Netlink::open()?;

@@ -13,7 +13,7 @@ use wire::{Duration, Time};
 
 use crate::Error;
 use crate::clock::Clock;
-use crate::emulator::priority::Priority;
+use crate::emulator::priority::{Priority, Rank};
 use crate::lateness::Lateness;
 
 /// A stream of stamped datagrams.
@@ -84,7 +84,7 @@ impl Stream {
     fn receive(self, socket: &UdpSocket, clock: Clock, delay: Duration, end: Time) -> io::Result<Journeys> {
         let mut journeys = Journeys { excess: Lateness::new(), missing: u64::from(self.datagrams), early: 0 };
         // Asleep between datagrams, so that it takes no processor from whom it measures.
-        let _priority = Priority::take(true, clock.now());
+        let _priority = Priority::take(Some(Rank::Host), clock.now());
         let mut buffer = [0; 65_536];
         while journeys.missing > 0 {
             let patience = end.since(clock.now()).as_nanos().max(1);
@@ -106,7 +106,7 @@ impl Stream {
 /// When a thread cannot be started.
 pub fn floor(clock: Clock, times: u32, interval: Duration) -> Result<Lateness, Error> {
     let watch = move || {
-        let mut priority = Priority::take(true, clock.now());
+        let mut priority = Priority::take(Some(Rank::Host), clock.now());
         let mut lateness = Lateness::new();
         let begin = clock.now();
         for number in 1..=u64::from(times) {

@@ -222,6 +222,12 @@ impl Measured {
         if let Some(Summary { mean, median, .. }) = self.processing_ms {
             pairs.push(pair("server's processing (mean, median)", format!("{mean:.3} ms, {median:.3} ms")));
         }
+        let thoughts: Vec<_> = self.runs.iter().flat_map(|run| &run.reactions.thoughts).collect();
+        if let Some(Summary { mean, median, .. }) =
+            Summary::of(&thoughts.iter().map(|thought| thought.as_millis_f64()).collect::<Vec<_>>())
+        {
+            pairs.push(pair("client's reaction (mean, median)", format!("{mean:.3} ms, {median:.3} ms")));
+        }
         pairs.extend(self.settings.iter().cloned());
         pairs
     }

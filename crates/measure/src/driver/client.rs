@@ -15,7 +15,7 @@ use nix::poll::{PollFd, PollFlags};
 use proto::robot::{Break, ConnectionId, Input, Output, Plan, Robot, What};
 use wire::Time;
 
-use super::wait::{Until, wait};
+use super::wait::{Until, Waiting};
 use crate::Error;
 use crate::clock::Clock;
 use crate::profile::Profile;
@@ -46,6 +46,7 @@ pub fn fetch(plan: Plan, server: SocketAddr, profile: &Profile, clock: Clock) ->
         robot,
         connections: BTreeMap::new(),
         lost: Vec::new(),
+        waiting: Waiting::new(clock),
         fetched: Fetched::default(),
     };
     client.run()
@@ -59,6 +60,7 @@ struct Client<'a> {
     connections: BTreeMap<ConnectionId, Connection>,
     /// Connections that broke while the robot was speaking; it is told when it has finished.
     lost: Vec<(ConnectionId, Break)>,
+    waiting: Waiting,
     fetched: Fetched,
 }
 
@@ -127,13 +129,13 @@ impl Client<'_> {
         }
     }
 
-    fn wait(&self, wakes: Option<Time>) -> Result<Vec<(ConnectionId, PollFlags)>, Error> {
+    fn wait(&mut self, wakes: Option<Time>) -> Result<Vec<(ConnectionId, PollFlags)>, Error> {
         let mut sockets: Vec<_> = self
             .connections
             .values()
             .map(|connection| PollFd::new(connection.as_fd(), connection.interest()))
             .collect();
-        wait(&mut sockets, self.clock, wakes.map_or(Until::Ready, Until::About))?;
+        self.waiting.wait(&mut sockets, wakes.map_or(Until::Ready, Until::About))?;
         let flags = sockets.iter().map(|socket| socket.revents().unwrap_or(PollFlags::empty()));
         let ready = self.connections.keys().copied().zip(flags);
         Ok(ready.filter(|(_, flags)| !flags.is_empty()).collect())

@@ -18,7 +18,7 @@ use proto::site::Site;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use wire::{Duration, Time};
 
-use super::wait::{Until, wait};
+use super::wait::{Until, Waiting};
 use crate::Error;
 use crate::clock::Clock;
 use crate::profile::Profile;
@@ -102,9 +102,10 @@ impl Server {
 
     /// Serves until `stop` is written to.
     pub fn serve(mut self, stop: &Arc<EventFd>) -> Result<Served, Error> {
+        let mut waiting = Waiting::new(self.clock);
         loop {
             self.answer_what_is_due()?;
-            let (ready, stopped) = self.wait(stop)?;
+            let (ready, stopped) = self.wait(&mut waiting, stop)?;
             if stopped {
                 return Ok(self.served);
             }
@@ -117,7 +118,7 @@ impl Server {
     }
 
     /// Waits for sockets and moments; returns the connections that are ready, and whether to stop.
-    fn wait(&self, stop: &EventFd) -> Result<(Vec<(u64, PollFlags)>, bool), Error> {
+    fn wait(&self, waiting: &mut Waiting, stop: &EventFd) -> Result<(Vec<(u64, PollFlags)>, bool), Error> {
         let mut sockets = vec![
             PollFd::new(stop.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.listener.as_fd(), PollFlags::POLLIN),
@@ -136,7 +137,7 @@ impl Server {
             (Some(answer), Some(patience)) if answer <= patience => Until::Exactly(answer),
             (Some(_), Some(patience)) => Until::About(patience),
         };
-        wait(&mut sockets, self.clock, until)?;
+        waiting.wait(&mut sockets, until)?;
         let flags = |socket: &PollFd<'_>| socket.revents().unwrap_or(PollFlags::empty());
         let stopped = sockets.first().is_some_and(|stop| !flags(stop).is_empty());
         let ready = self.connections.keys().zip(sockets.iter().skip(2).map(flags));

@@ -1,7 +1,10 @@
 //! Waiting until a socket is ready or a moment has come.
 //!
-//! `ppoll` takes nanoseconds, and a real-time thread or a timer slack of 1 ns makes it keep them but for the time
-//! it takes to wake up. Where a moment must be met exactly the last of it is spent watching the clock.
+//! A thread that sleeps takes 20 to 100 us to wake up, which on a fast network is more than the page does. So it looks
+//! at its sockets for a while before it sleeps, and where a moment must be met exactly it watches the clock for the
+//! last of it: at real-time priority where that is granted, and on no more processors than can be spared.
+
+use std::thread::available_parallelism;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, ppoll};
@@ -10,9 +13,7 @@ use wire::{Duration, Time};
 
 use crate::Error;
 use crate::clock::Clock;
-
-/// Longer than a thread takes to wake up, 99 times of 100 (notes on timing: `emulator::Options::spin`).
-const WAKE_UP: Duration = Duration::from_micros(60);
+use crate::emulator::priority::{Priority, Rank};
 
 /// How exactly a moment is to be met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,29 +26,78 @@ pub(super) enum Until {
     Exactly(Time),
 }
 
-/// Waits until one of `sockets` is ready, or the moment has come.
-pub(super) fn wait(sockets: &mut [PollFd<'_>], clock: Clock, until: Until) -> Result<(), Error> {
-    let nap = match until {
-        Until::Ready => None,
-        Until::About(moment) => Some(moment.since(clock.now())),
-        Until::Exactly(moment) => Some(moment.since(clock.now()).saturating_sub(WAKE_UP)),
-    };
-    let ready = match ppoll(sockets, nap.map(time_spec), None) {
-        Ok(ready) => ready,
-        Err(Errno::EINTR) => 0,
-        Err(errno) => return Err(Error::Kernel { doing: "wait for a socket".to_owned(), errno }),
-    };
-    if ready == 0
-        && let Until::Exactly(moment) = until
-    {
-        // At most `WAKE_UP` long, so never long enough to be throttled.
-        while clock.now() < moment {
-            std::hint::spin_loop();
-        }
-    }
-    Ok(())
+/// A host's way to wait.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    clock: Clock,
+    priority: Priority,
+    /// How long it looks at its sockets before it sleeps.
+    attention: Duration,
 }
 
-fn time_spec(span: Duration) -> TimeSpec {
-    TimeSpec::from_duration(std::time::Duration::from_nanos(span.as_nanos()))
+/// Two round trips of a local network, and the packets of a flight on a slow one.
+const ATTENTION: Duration = Duration::from_millis(2);
+
+/// Client, server and link look at the same time: with fewer processors than that, one would keep another from work.
+const PROCESSORS: usize = 3;
+
+/// Longer than a thread takes to wake up, 99 times of 100 (as in `emulator::Options::spin`).
+const WAKE_UP: Duration = Duration::from_micros(60);
+
+impl Waiting {
+    /// For the calling thread, which is a host of its own from now on.
+    pub(super) fn new(clock: Clock) -> Self {
+        let can_spare = available_parallelism().is_ok_and(|processors| processors.get() >= PROCESSORS);
+        let attention = if can_spare { ATTENTION } else { Duration::ZERO };
+        // Where it is refused the host is late, and `reactions` tells.
+        let priority = Priority::take(Some(Rank::Host), clock.now());
+        Self { clock, priority, attention }
+    }
+
+    /// Waits until one of `sockets` is ready, or the moment has come.
+    pub(super) fn wait(&mut self, sockets: &mut [PollFd<'_>], until: Until) -> Result<(), Error> {
+        let began = self.clock.now();
+        self.priority.keep_within_budget(began);
+        let moment = match until {
+            Until::Ready => None,
+            Until::About(moment) | Until::Exactly(moment) => Some(moment),
+        };
+        let attentive_until = began + self.attention;
+        let sleeps_from = moment.map_or(attentive_until, |moment| moment.min(attentive_until));
+        if self.look(sockets, sleeps_from)? {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        let nap = match until {
+            Until::Ready => None,
+            Until::About(moment) => Some(moment.since(now)),
+            Until::Exactly(moment) => Some(moment.since(now).saturating_sub(WAKE_UP)),
+        };
+        let is_ready = poll(sockets, nap)?;
+        self.priority.sleep(self.clock.now().since(now));
+        match until {
+            Until::Exactly(moment) if !is_ready => self.look(sockets, moment).map(drop),
+            Until::Exactly(_) | Until::About(_) | Until::Ready => Ok(()),
+        }
+    }
+
+    /// Looks again and again, without sleeping, until one is ready or the moment has come.
+    fn look(&self, sockets: &mut [PollFd<'_>], until: Time) -> Result<bool, Error> {
+        while self.clock.now() < until {
+            if poll(sockets, Some(Duration::ZERO))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Whether one of them is ready within `nap`; `None` is for ever.
+fn poll(sockets: &mut [PollFd<'_>], nap: Option<Duration>) -> Result<bool, Error> {
+    let nap = nap.map(|span| TimeSpec::from_duration(std::time::Duration::from_nanos(span.as_nanos())));
+    match ppoll(sockets, nap, None) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::EINTR) => Ok(false),
+        Err(errno) => Err(Error::Kernel { doing: "wait for a socket".to_owned(), errno }),
+    }
 }

@@ -42,24 +42,28 @@ impl fmt::Display for Scheduling {
 #[derive(Debug)]
 pub(crate) struct Priority {
     scheduling: Scheduling,
+    rank: Rank,
     budget: Budget,
     slept: Duration,
 }
 
 impl Priority {
-    /// Makes the thread's timers exact and, if asked, its priority real-time.
-    pub(crate) fn take(real_time: bool, now: Time) -> Self {
+    /// Makes the thread's timers exact and, if it has a rank, its priority real-time.
+    pub(crate) fn take(rank: Option<Rank>, now: Time) -> Self {
         // Left at 50 us if refused: the lateness will show it.
         let _ = prctl::set_timerslack(1);
-        let scheduling = match real_time {
-            false => Scheduling::Ordinary,
-            true => schedule(Class::RealTime).map_or_else(Scheduling::Refused, |()| Scheduling::RealTime),
+        let scheduling = match rank {
+            None => Scheduling::Ordinary,
+            Some(rank) => {
+                schedule(Class::RealTime, rank).map_or_else(Scheduling::Refused, |()| Scheduling::RealTime)
+            }
         };
         if scheduling == Scheduling::RealTime {
             // For the times when it is not real-time; a refusal shows as lateness.
             let _ = be_nice_to_nobody();
         }
-        Self { scheduling, budget: Budget::from(now), slept: Duration::ZERO }
+        let rank = rank.unwrap_or(Rank::Host);
+        Self { scheduling, rank, budget: Budget::from(now), slept: Duration::ZERO }
     }
 
     pub(crate) const fn scheduling(&self) -> Scheduling {
@@ -91,9 +95,19 @@ impl Priority {
             && let Some(class) = self.budget.change(now)
         {
             // It was granted once to this very thread; should it be refused now, the lateness shows it.
-            let _ = schedule(class);
+            let _ = schedule(class, self.rank);
         }
     }
+}
+
+/// Who goes first among the laboratory's own threads. The numbers are SCHED_FIFO's: before every ordinary thread, and
+/// behind whatever else the machine's owner has made real-time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rank {
+    /// A client or a server.
+    Host = 1,
+    /// The link: a packet that is late cannot be told from a slow network.
+    Link = 2,
 }
 
 /// How much a thread needs rest.
@@ -157,12 +171,10 @@ impl Budget {
 }
 
 /// Puts the calling thread into a scheduling class.
-fn schedule(class: Class) -> Result<(), Errno> {
-    /// Before every ordinary thread, behind whatever else the machine's owner has made real-time.
-    const LEAST_REAL_TIME_PRIORITY: libc::c_int = 1;
+fn schedule(class: Class, rank: Rank) -> Result<(), Errno> {
     const CALLING_THREAD: libc::pid_t = 0;
     let (policy, sched_priority) = match class {
-        Class::RealTime => (libc::SCHED_FIFO, LEAST_REAL_TIME_PRIORITY),
+        Class::RealTime => (libc::SCHED_FIFO, rank as libc::c_int),
         Class::Ordinary => (libc::SCHED_OTHER, 0),
     };
     let parameters = libc::sched_param { sched_priority };
