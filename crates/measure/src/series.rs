@@ -34,8 +34,8 @@ pub struct Progress {
     pub of: u32,
     /// Runs that were void so far.
     pub void: u32,
-    /// How long the page took in the last one.
-    pub elapsed: Duration,
+    /// How long the page took in the last one; `None` if it stayed void and is left out.
+    pub elapsed: Option<Duration>,
 }
 
 /// A scenario, measured.
@@ -83,11 +83,10 @@ pub fn measure(
     let experiment = Experiment::of(scenario)?;
     let mut series = Series { of: scenario.runs, void: 0, why: None, given_up: 0, outcomes: Vec::new() };
     for number in 1..=scenario.runs {
-        if let Some(outcome) = series.one(&experiment, number, options)? {
-            let elapsed = outcome.run.elapsed;
-            series.outcomes.push(outcome);
-            progress(series.progress(elapsed));
-        }
+        let outcome = series.one(&experiment, number, options)?;
+        let elapsed = outcome.as_ref().map(|outcome| outcome.run.elapsed);
+        series.outcomes.extend(outcome);
+        progress(series.progress(elapsed));
     }
     series.conclude(scenario, experiment.notes)
 }
@@ -120,7 +119,7 @@ impl Series {
         Ok(None)
     }
 
-    fn progress(&self, elapsed: Duration) -> Progress {
+    fn progress(&self, elapsed: Option<Duration>) -> Progress {
         let done = u32::try_from(self.outcomes.len()).unwrap_or(u32::MAX);
         Progress { done, of: self.of, void: self.void, elapsed }
     }

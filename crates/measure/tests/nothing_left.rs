@@ -60,7 +60,12 @@ fn page(runs: u32) {
         seed: Seed::default(),
     };
     let done = measure::prepare().and_then(|()| measure::available()).and_then(|()| {
-        measure(&scenario, &Options::default(), |progress| println!("{}", progress.done)).map(drop)
+        let mut over = 0;
+        let count = |_| {
+            over += 1;
+            println!("{over}");
+        };
+        measure(&scenario, &Options::default(), count).map(drop)
     });
     if let Err(missing) = done {
         println!("{missing}");
@@ -98,7 +103,10 @@ fn another_user_measures_or_is_told_what_is_missing(before: &World) {
     let status: ExitStatus = running.wait().expect("it is our child");
     match status.code() {
         Some(0) => assert_eq!(said, ["1", "2"]),
-        Some(2) => assert!(said.iter().any(|line| line.starts_with("cannot measure here: ")), "{said:?}"),
+        // Without real-time priority on a machine that others use, every run may stay void; that, too, is said.
+        Some(2) => {
+            assert!(said.iter().any(|line| line.starts_with("cannot measure") || line.contains("void")))
+        }
         Some(_) | None => panic!("{status}: {said:?}"),
     }
     println!("as another user: {}", said.join(", "));
