@@ -70,6 +70,9 @@ pub struct Measured {
 /// How often a void run is repeated before it is given up.
 const REPEATS: u32 = 3;
 
+/// So many runs given up before any counts: there is no use in more.
+const HOPELESS: u32 = 3;
+
 /// Measures a scenario: as many runs as it asks for, each in a laboratory of its own.
 ///
 /// # Errors
@@ -87,6 +90,9 @@ pub fn measure(
         let elapsed = outcome.as_ref().map(|outcome| outcome.run.elapsed);
         series.outcomes.extend(outcome);
         progress(series.progress(elapsed));
+        if series.is_hopeless() {
+            break;
+        }
     }
     series.conclude(scenario, experiment.notes)
 }
@@ -119,6 +125,11 @@ impl Series {
         Ok(None)
     }
 
+    /// Whether it is plain that this machine is too busy.
+    fn is_hopeless(&self) -> bool {
+        self.outcomes.is_empty() && self.given_up >= HOPELESS
+    }
+
     fn progress(&self, elapsed: Option<Duration>) -> Progress {
         let done = u32::try_from(self.outcomes.len()).unwrap_or(u32::MAX);
         Progress { done, of: self.of, void: self.void, elapsed }
@@ -143,15 +154,16 @@ impl Series {
             milliseconds(&mut runs.iter().flat_map(|run| run.reactions.answers.iter().copied()));
         let (Some(elapsed_ms), Some((settings, scheduling, capture, began))) = (elapsed_ms, around) else {
             let what = format!(
-                "the emulator was late {void} times in a row; leave the machine to itself and try again"
+                "it was void, and so was every repetition; of the first, {why}; leave the machine to itself, or run \
+                 where real-time priority is granted"
             );
             return Err(Error::Run { number: 1, what });
         };
         if void > 0 {
-            notes.push(format!("{void} runs were void, and repeated; of the first, {why}"));
+            notes.push(format!("{} void, and repeated; of the first, {why}", runs_were(void)));
         }
         if given_up > 0 {
-            notes.push(format!("{given_up} of {of} runs stayed void and are left out"));
+            notes.push(format!("of {of}, {} left out, because they stayed void", runs_were(given_up)));
         }
         Ok(Measured {
             scenario: scenario.clone(),
@@ -230,6 +242,10 @@ impl Measured {
         pairs.extend(self.settings.iter().cloned());
         pairs
     }
+}
+
+fn runs_were(count: u32) -> String {
+    if count == 1 { "1 run was".to_owned() } else { format!("{count} runs were") }
 }
 
 fn kernel() -> String {
