@@ -266,7 +266,7 @@ impl Connection {
         let number = if segment.flags.ack { segment.acknowledgement } else { self.unacknowledged };
         self.peer.told_by = (segment.sequence, number);
         self.peer.size = window;
-        self.peer.edge = self.peer.edge.max(number.max(1) + window);
+        self.peer.edge = number.max(1) + window;
         self.peer.largest = self.peer.largest.max(window);
         if window > 0 {
             self.persist.deadline = None;

@@ -13,7 +13,6 @@ pub(crate) enum Peer {
 
 /// Connects, makes its writes, closes, and waits for the end.
 pub(crate) struct Source {
-    pub(crate) to: Address,
     pub(crate) writes: Vec<Vec<u8>>,
     pub(crate) next: Vec<Action>,
     pub(crate) end: Option<Result<(), Failure>>,
@@ -30,7 +29,7 @@ pub(crate) struct Sink {
 impl Source {
     pub(crate) fn new(to: Address, mut writes: Vec<Vec<u8>>) -> Self {
         writes.reverse();
-        Self { to, writes, next: vec![Action::Connect(to)], end: None }
+        Self { writes, next: vec![Action::Connect(to)], end: None }
     }
 
     fn write(&mut self, socket: SocketId) {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use simulate::tcp::Config;
 use simulate::tcp::config::*;
-use simulate::world::*;
+use simulate::world::{Ended, Record, Seen};
 use wire::link::{self, Jitter, Loss, Order, QueueLimit, Reordering};
 use wire::{Duration, Probability, Rate};
 
@@ -103,8 +103,12 @@ proptest! {
             write.to_vec()
         });
         let mut world = world(sender, receiver, &up, &down, writes.collect(), seed);
+        world.record();
         let ended = world.run(HOURS);
         prop_assert_eq!(ended, Ended::Quiet, "at {:?}", world.now());
+        if let Some(beyond) = beyond_window(world.records()) {
+            prop_assert!(false, "{beyond:?}");
+        }
         prop_assert!(source(&world).end.is_some());
         let received = &sink(&world).received;
         prop_assert!(all.starts_with(received), "{} of {}", received.len(), all.len());
@@ -112,6 +116,52 @@ proptest! {
             prop_assert_eq!(received.len(), all.len());
         }
     }
+}
+
+/// The first segment that a sender sent beyond the widest window that it had been told.
+fn beyond_window(records: &[Record]) -> Option<&Record> {
+    let mut edges = [0; 2];
+    let mut scales = [0; 2];
+    records.iter().find(|record| {
+        let segment = &record.segment;
+        let [from, to] = [record.from, record.to].map(|address| usize::from(address.host.0));
+        match record.seen {
+            Seen::Received if segment.flags.rst => false,
+            Seen::Received => {
+                if let Some(options) = &segment.options.syn {
+                    scales[from] = options.window_scale.unwrap_or(0);
+                }
+                let scale = if segment.flags.syn { 0 } else { scales[from] };
+                let told = segment.acknowledgement.max(1) + (u64::from(segment.window) << scale);
+                edges[to] = edges[to].max(told);
+                false
+            }
+            Seen::Sent => {
+                let end = segment.sequence + segment.payload.len() as u64;
+                !segment.payload.is_empty() && end > edges[from]
+            }
+            Seen::Lost => false,
+        }
+    })
+}
+
+#[test]
+fn the_same_seed_gives_the_same_packets_at_the_same_times() {
+    let loss = Loss::Independent(Probability::new(0.05).unwrap());
+    let link = link::Config {
+        rate: Rate::from_bits_per_second(1_000_000),
+        delay: Duration::from_millis(40),
+        loss,
+        ..link::Config::default()
+    };
+    let records = |seed| {
+        let mut world = world(linux(), linux(), &link, &link, vec![bytes(200_000)], seed);
+        world.record();
+        assert_eq!(world.run(HOURS), Ended::Quiet);
+        world.records().to_vec()
+    };
+    assert_eq!(records(1), records(1));
+    assert_ne!(records(1), records(2));
 }
 
 #[test]

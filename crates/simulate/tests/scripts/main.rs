@@ -1,0 +1,50 @@
+//! Packet scripts: one behaviour a file, a timeline of what is told to an endpoint and what it must send.
+//!
+//! The language, line by line (`#` begins a comment; each file says in its first line what it shows):
+//!
+//! ```text
+//! profiles sunos-4.1.3 bsd-4.4    the stacks that behave so; `all` for every one
+//! server                          or `client`: which end is under test; a handshake comes first, and takes 100 ms
+//! mss 1460                        of both ends; 1460 unless said
+//! set nagle off                   overrides a knob of the stack: nagle, acks, idle, initial-window, timestamps, sack
+//! reads late                      the application reads only when told to; else it reads at once
+//!
+//! +20ms write 4109                20 ms after the line before, the application writes
+//! +0ms  > 1:1461 ack 101          now the endpoint must send this; `P`, `F`, `S`, `R` before the numbers
+//! +5ms  < 101:101 ack 1461        the peer sends; `win 4096`, `sack 10:20` may follow
+//! +200ms quiet                    until then, nothing was sent
+//! ```
+//!
+//! Other lines: `read`, `shutdown`, `close`, `abort`, `told readable` (and the other events). Sequence numbers count
+//! from 1 on either side, and a segment that nobody expected fails the script.
+
+mod endpoint;
+mod script;
+
+use std::path::Path;
+
+use scenario::Stack;
+
+#[test]
+fn every_script_holds_for_every_profile_that_it_names() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts/scripts");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let mut failures = Vec::new();
+    for file in &files {
+        let text = std::fs::read_to_string(file).unwrap();
+        let name = file.file_name().unwrap().to_string_lossy();
+        let script = script::parse(&text).unwrap_or_else(|error| panic!("{name}:{error}"));
+        let stacks: Vec<Stack> = match script.profiles.as_slice() {
+            [all] if all == "all" => Stack::ALL.to_vec(),
+            names => names.iter().map(|name| Stack::named(name).unwrap()).collect(),
+        };
+        for stack in stacks {
+            if let Err(error) = endpoint::run(&script, &stack) {
+                failures.push(format!("{name}:{error} (as {})", stack.name));
+            }
+        }
+    }
+    assert!(files.len() >= 20, "{} scripts", files.len());
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}

@@ -1,0 +1,133 @@
+//! The text of a script becomes lines with meanings. Not what they do: that is `endpoint`.
+
+use wire::Duration;
+
+/// A script.
+#[derive(Debug, Default)]
+pub(crate) struct Script {
+    pub(crate) profiles: Vec<String>,
+    pub(crate) is_client: bool,
+    pub(crate) mss: u64,
+    pub(crate) overrides: Vec<(String, String)>,
+    pub(crate) reads_late: bool,
+    pub(crate) lines: Vec<Line>,
+}
+
+/// One line of the timeline.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) number: usize,
+    /// After the line before.
+    pub(crate) after: Duration,
+    pub(crate) what: What,
+}
+
+/// What happens, or must.
+#[derive(Debug)]
+pub(crate) enum What {
+    Write(usize),
+    Read,
+    Shutdown,
+    Close,
+    Abort,
+    Arrive(Numbers),
+    Sends(Numbers),
+    Told(String),
+    Quiet,
+}
+
+/// A segment, as far as a script speaks of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    pub(crate) flags: String,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) ack: Option<u64>,
+    pub(crate) window: Option<u64>,
+    pub(crate) sack: Vec<(u64, u64)>,
+}
+
+pub(crate) fn parse(text: &str) -> Result<Script, String> {
+    let mut script = Script { mss: 1460, ..Script::default() };
+    for (index, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        let number = index + 1;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        parse_line(&mut script, number, &words).map_err(|error| format!("{number}: {error}: {line}"))?;
+    }
+    Ok(script)
+}
+
+fn parse_line(script: &mut Script, number: usize, words: &[&str]) -> Result<(), String> {
+    match words {
+        [] => {}
+        ["profiles", names @ ..] => script.profiles = names.iter().map(|name| name.to_string()).collect(),
+        ["server"] => script.is_client = false,
+        ["client"] => script.is_client = true,
+        ["mss", mss] => script.mss = number_of(mss)?,
+        ["reads", "late"] => script.reads_late = true,
+        ["set", knob, value] => script.overrides.push((knob.to_string(), value.to_string())),
+        [after, what @ ..] if after.starts_with('+') => {
+            let after =
+                scenario::value::quantity::duration(&after[1..]).map_err(|error| error.to_string())?;
+            script.lines.push(Line { number, after, what: parse_what(what)? });
+        }
+        _ => return Err("this says nothing".to_owned()),
+    }
+    Ok(())
+}
+
+fn parse_what(words: &[&str]) -> Result<What, String> {
+    Ok(match words {
+        ["write", bytes] => What::Write(number_of(bytes)? as usize),
+        ["read"] => What::Read,
+        ["shutdown"] => What::Shutdown,
+        ["close"] => What::Close,
+        ["abort"] => What::Abort,
+        ["quiet"] => What::Quiet,
+        ["told", event] => What::Told(event.to_string()),
+        ["<", numbers @ ..] => What::Arrive(parse_numbers(numbers)?),
+        [">", numbers @ ..] => What::Sends(parse_numbers(numbers)?),
+        _ => return Err("nothing to do".to_owned()),
+    })
+}
+
+fn parse_numbers(mut words: &[&str]) -> Result<Numbers, String> {
+    let mut numbers = Numbers::default();
+    if let [flags, rest @ ..] = words
+        && flags.chars().all(char::is_alphabetic)
+    {
+        numbers.flags = flags.to_string();
+        words = rest;
+    }
+    let [range, rest @ ..] = words else { return Err("no numbers".to_owned()) };
+    (numbers.start, numbers.end) = range_of(range)?;
+    let mut rest = rest;
+    loop {
+        rest = match rest {
+            [] => return Ok(numbers),
+            ["ack", ack, rest @ ..] => {
+                numbers.ack = Some(number_of(ack)?);
+                rest
+            }
+            ["win", window, rest @ ..] => {
+                numbers.window = Some(number_of(window)?);
+                rest
+            }
+            ["sack", range, rest @ ..] => {
+                numbers.sack.push(range_of(range)?);
+                rest
+            }
+            [other, ..] => return Err(format!("what is {other}?")),
+        }
+    }
+}
+
+fn range_of(text: &str) -> Result<(u64, u64), String> {
+    let (start, end) = text.split_once(':').ok_or("a range is first:next")?;
+    Ok((number_of(start)?, number_of(end)?))
+}
+
+fn number_of(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("{text} is not a number"))
+}
