@@ -124,6 +124,7 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
             reset_discards: *reset_discards,
         },
         shortcut: Shortcut::None,
+        remembers_path: false,
     }
 }
 

@@ -14,11 +14,13 @@
 //! | `receive`, `acks` | what has arrived, and when that is acknowledged |
 //! | `congestion`, `cubic`, `hystart` | the window |
 //! | `recovery`, `rto`, `idle` | loss, the timer, the window after idle |
+//! | [`memory`] | what is known from earlier connections, and the handshakes that it saves |
 //!
 //! What it is not: it has no checksums, no urgent data, no path-MTU discovery, and its numbers do not wrap.
 
 pub mod config;
 pub mod connection;
+pub mod memory;
 pub mod payload;
 pub mod segment;
 
@@ -39,5 +41,6 @@ mod send;
 
 pub use config::Config;
 pub use connection::{Connection, Event, Failure, Input, Output, State};
+pub use memory::{Introduction, Memory};
 pub use payload::Payload;
 pub use segment::Segment;

@@ -37,6 +37,8 @@ pub struct Config {
     pub ending: Ending,
     /// How a handshake is cut short for a peer that is known.
     pub shortcut: Shortcut,
+    /// Whether window and round trip are remembered from one connection to the next (RFC 2140).
+    pub remembers_path: bool,
 }
 
 /// The receive buffer.
@@ -266,6 +268,9 @@ pub enum Shortcut {
     Ttcp,
     /// TCP Fast Open (RFC 7413): cookies; data with the SYN.
     FastOpen,
+    /// No handshake at all, nor proof of anything: ARDP's requests and answers, which have TCP's windows and timers
+    /// (`papers/heidemann-model`, section II-C). The opening segments stand for its connection identifiers.
+    Ardp,
 }
 
 /// A knob with a value that is not possible.
@@ -326,6 +331,7 @@ impl Config {
             rto,
             ending: _,
             shortcut: _,
+            remembers_path: _,
         } = self;
         // Timestamps take twelve bytes of every segment, and something must be left.
         if *mss == 0 || (*timestamps && *mss <= TIMESTAMP_BYTES) {

@@ -14,6 +14,7 @@ use crate::tcp::congestion::Window;
 use crate::tcp::events::Events;
 use crate::tcp::flight::Flight;
 use crate::tcp::idle::{Pacer, Usage};
+use crate::tcp::memory::Introduction;
 use crate::tcp::receive::Receiver;
 use crate::tcp::recovery::Loss;
 use crate::tcp::rto::RetransmissionTimer;
@@ -30,6 +31,8 @@ pub enum Input<'a> {
     /// The application writes. What does not fit into the send buffer waits, and the application with it: it
     /// may not write again before [`Event::Written`].
     Write(Payload),
+    /// The application writes its last: [`Input::Write`] and [`Input::Shutdown`] in one call (T/TCP's `MSG_EOF`).
+    WriteLast(Payload),
     /// The application has written everything.
     Shutdown,
     /// The application has written everything, and will not read any more.
@@ -109,7 +112,14 @@ pub enum State {
 pub struct Connection {
     pub(super) config: Config,
     pub(super) state: State,
+    pub(super) is_server: bool,
     pub(super) agreed: Agreed,
+    pub(super) introduction: Introduction,
+    /// The connection count in the peer's SYN, and whether it asked for a cookie.
+    pub(super) peer_count: Option<u32>,
+    pub(super) wants_cookie: bool,
+    /// The application was told that the connection is open before the handshake showed it.
+    pub(super) is_early: bool,
 
     /// The first number that is not acknowledged.
     pub(super) unacknowledged: u64,
@@ -225,7 +235,12 @@ impl Connection {
         let agreed = Agreed { mss, timestamps: false, sack: false, scales: false, scale: 0, peer_scale: 0 };
         Ok(Self {
             state,
+            is_server: state == State::Listen,
             agreed,
+            introduction: Introduction::default(),
+            peer_count: None,
+            wants_cookie: false,
+            is_early: false,
             unacknowledged: 0,
             next: 0,
             send: SendBuffer::new(config.send_buffer),
@@ -259,6 +274,10 @@ impl Connection {
             Input::Open => self.open(),
             Input::Segment(segment) => self.arrive(now, segment),
             Input::Write(payload) => self.write(payload),
+            Input::WriteLast(payload) => {
+                self.write(payload);
+                self.finish();
+            }
             Input::Shutdown => self.finish(),
             Input::Close => self.close(),
             Input::Abort => self.abort(),
@@ -332,7 +351,10 @@ impl Connection {
     fn open(&mut self) {
         if self.state == State::Closed && self.next == 0 {
             self.state = State::SynSent;
-            self.wants.syn = true;
+            self.is_early = self.may_send_early();
+            // The SYN of one that may send with it waits for what is to be sent.
+            self.wants.syn = !self.is_early;
+            self.events.connected = self.is_early;
         }
     }
 
@@ -341,6 +363,7 @@ impl Connection {
             return;
         }
         self.send.write(payload);
+        self.wants.syn |= self.is_early && self.state == State::SynSent && self.next == 0;
         self.events.written = !self.send.is_blocked();
     }
 
@@ -357,11 +380,13 @@ impl Connection {
     fn finish(&mut self) {
         match self.state {
             State::Closed if self.next == 0 => {}
-            State::Listen | State::SynSent if self.send.end() == 1 => self.die(),
+            State::Listen => self.die(),
+            State::SynSent if self.send.end() == 1 && !self.is_early => self.die(),
             State::Closed | State::FinWait1 | State::FinWait2 => {}
             State::Closing | State::LastAck | State::TimeWait => {}
-            State::Listen | State::SynSent | State::SynReceived | State::Established | State::CloseWait => {
+            State::SynSent | State::SynReceived | State::Established | State::CloseWait => {
                 self.wants.fin = true;
+                self.wants.syn |= self.is_early && self.state == State::SynSent && self.next == 0;
             }
         }
     }

@@ -35,12 +35,23 @@ impl Connection {
             return;
         }
         self.state = State::SynReceived;
-        self.wants.syn = true;
         self.begin(now, segment);
+        let options = segment.options.syn.as_deref().copied().unwrap_or_default();
+        self.is_early = self.trusts(&options);
+        if !self.is_early {
+            self.wants.syn = true;
+            return;
+        }
+        self.events.connected = true;
+        self.remember_count();
+        // What came with a trusted SYN is in the window, though none was advertised.
+        self.receiver.advertised(self.receiver.window(self.agreed.mss));
+        self.take_data(now, segment);
+        self.wants.syn = !self.answers_late();
     }
 
     fn arrive_in_syn_sent(&mut self, now: Time, segment: &Segment) {
-        let is_answer = segment.flags.ack && segment.acknowledgement == 1;
+        let is_answer = segment.flags.ack && (1..=self.next.max(1)).contains(&segment.acknowledgement);
         if segment.flags.rst {
             if is_answer {
                 self.fail(Failure::Refused);
@@ -53,10 +64,17 @@ impl Connection {
         self.begin(now, segment);
         self.acknowledge_syn(now);
         self.become_established();
-        // The peer's windows are scaled from the next segment on.
-        self.set_peer_window(segment, u64::from(segment.window));
         self.acks.demand();
-        self.take_data(now, segment);
+        if segment.acknowledgement > 1 {
+            self.take_acknowledgement(now, segment);
+        } else {
+            // What went with the SYN was not taken: again, with the handshake done.
+            self.flight.lose_all();
+            self.wants.resend = self.flight.has_lost();
+        }
+        if !self.is_over() {
+            self.take_data(now, segment);
+        }
     }
 
     /// The peer's SYN: what it offers and we want holds from now on.
@@ -71,6 +89,7 @@ impl Connection {
         }
         self.agree_on(offers.mss);
         self.note_timestamp(syn);
+        self.note_shortcut(&offers);
         self.receiver.begin(syn.sequence + 1);
         self.set_peer_window(syn, u64::from(syn.window));
         self.last_received = now;
@@ -99,10 +118,8 @@ impl Connection {
         } else {
             self.note_timestamp(segment);
         }
-        if self.state == State::SynReceived && segment.acknowledgement >= 1 {
-            self.acknowledge_syn(now);
-            self.window.open_by_handshake();
-            self.become_established();
+        if self.unacknowledged == 0 && segment.acknowledgement >= 1 {
+            self.complete_handshake(now);
         }
         self.take_acknowledgement(now, segment);
         if !self.is_over() {
@@ -112,7 +129,7 @@ impl Connection {
 
     /// A SYN where none should be: the acknowledgement of the first was lost, or ours was.
     fn arrive_syn_again(&mut self) {
-        if self.state == State::SynReceived {
+        if self.unacknowledged == 0 {
             self.wants.syn = true;
         } else {
             self.acks.demand();
@@ -133,9 +150,23 @@ impl Connection {
         }
     }
 
+    /// A server's SYN is acknowledged.
+    fn complete_handshake(&mut self, now: Time) {
+        self.acknowledge_syn(now);
+        self.remember_count();
+        if !self.is_early {
+            self.window.open_by_handshake();
+        }
+        if self.state == State::SynReceived {
+            self.become_established();
+        }
+    }
+
+    /// The application is told, unless it was told early. A FIN that went with the SYN is on its way.
     fn become_established(&mut self) {
-        self.state = State::Established;
-        self.events.connected = true;
+        let is_fin_sent = self.wants.fin && self.next > self.send.end();
+        self.state = if is_fin_sent { State::FinWait1 } else { State::Established };
+        self.events.connected |= !self.is_early;
     }
 
     /// Our SYN is acknowledged.
@@ -151,7 +182,9 @@ impl Connection {
         }
         self.timed = None;
         self.timer.forgive();
-        self.timer.stop();
+        if self.flight.is_empty() {
+            self.timer.stop();
+        }
     }
 
     fn take_acknowledgement(&mut self, now: Time, segment: &Segment) {
@@ -289,7 +322,7 @@ impl Connection {
     }
 
     fn take_payload(&mut self, now: Time, start: u64, segment: &Segment) {
-        let is_reading = matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
+        let is_reading = matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2);
         let is_new = start + segment.payload.len() as u64 > self.receiver.next();
         if self.is_orphan && is_reading && is_new {
             // Nobody will ever read it (RFC 1122, section 4.2.2.13).

@@ -20,14 +20,19 @@ impl Connection {
             return Some(self.syn(now));
         }
         match self.state {
-            State::Closed | State::Listen | State::SynSent | State::SynReceived => return None,
-            State::Established
+            State::Closed | State::Listen | State::SynSent => return None,
+            State::SynReceived if !self.is_early => return None,
+            State::SynReceived
+            | State::Established
             | State::FinWait1
             | State::FinWait2
             | State::CloseWait
             | State::Closing
             | State::LastAck
             | State::TimeWait => {}
+        }
+        if self.next == 0 {
+            return self.late_answer(now);
         }
         if let Some(segment) = self.resend(now).or_else(|| self.send_new(now)).or_else(|| self.probe(now)) {
             return Some(segment);
@@ -47,6 +52,13 @@ impl Connection {
         }
     }
 
+    /// The answer to a trusted SYN, once there is something that it can carry or it can wait no longer.
+    fn late_answer(&mut self, now: Time) -> Option<Segment> {
+        let has_data = self.send.end() > 1 || self.wants.fin;
+        (has_data || self.acks.is_due()).then(|| self.syn(now))
+    }
+
+    /// A SYN, or the answer to one. The first of an early connection carries data; one that is sent again does not.
     fn syn(&mut self, now: Time) -> Segment {
         self.wants.syn = false;
         let is_first = self.next == 0;
@@ -57,20 +69,40 @@ impl Connection {
         if self.timer.deadline().is_none() {
             self.timer.start(now);
         }
-        let is_answer = self.state == State::SynReceived;
-        let flags = Flags { syn: true, ack: is_answer, ..Flags::default() };
-        let mut syn = self.segment(now, 0, Payload::EMPTY, flags);
+        let is_answer = self.is_server;
+        let (payload, fin) = if is_first && self.is_early { self.early_data(now) } else { (Payload::EMPTY, false) };
+        let flags = Flags { syn: true, ack: is_answer, fin, ..Flags::default() };
+        let mut syn = self.segment(now, 0, payload, flags);
         let wants_timestamps = if is_answer { self.agreed.timestamps } else { self.config.timestamps };
         let scales = if is_answer { self.agreed.scales } else { self.config.window_scaling };
+        let (connection_count, fast_open) = self.shortcut_options(is_answer);
         let options = SynOptions {
             mss: Some(self.config.mss),
             window_scale: scales.then(|| self.config.receive_buffer.scale()),
             sack_permitted: if is_answer { self.agreed.sack } else { self.wants_sack() },
-            ..SynOptions::default()
+            connection_count,
+            fast_open,
         };
         syn.options.timestamps = wants_timestamps.then(|| self.timestamps(now));
         syn.options.syn = Some(Box::new(options));
         syn
+    }
+
+    /// What goes with the first SYN: a segment's worth of data, and the FIN if that is all there is.
+    fn early_data(&mut self, now: Time) -> (Payload, bool) {
+        let bytes = (self.send.end() - 1).min(self.agreed.mss);
+        let fin = self.wants.fin && !self.send.is_blocked() && bytes == self.send.end() - 1;
+        let end = 1 + bytes + u64::from(fin);
+        let payload = if bytes > 0 { self.send.slice(1, 1 + bytes) } else { Payload::EMPTY };
+        if end > 1 {
+            self.flight.push(1, end, now);
+            self.next = end;
+            self.last_sent = now;
+        }
+        if fin {
+            self.finish_sent();
+        }
+        (payload, fin)
     }
 
     /// The first segment that is lost, if the window allows it or it is the one that must.
@@ -274,7 +306,7 @@ impl Connection {
 
     /// A segment with everything that all have, which acknowledges what has arrived.
     fn segment(&mut self, now: Time, sequence: u64, payload: Payload, flags: Flags) -> Segment {
-        let is_first = flags.syn && self.state == State::SynSent;
+        let is_first = flags.syn && !self.is_server;
         let flags = Flags { ack: !is_first, ..flags };
         let window = self.advertise(flags.syn);
         let options = Options {

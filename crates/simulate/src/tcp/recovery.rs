@@ -6,7 +6,7 @@ use wire::Time;
 
 use crate::tcp::Connection;
 use crate::tcp::config::Recovery;
-use crate::tcp::connection::{Failure, State};
+use crate::tcp::connection::Failure;
 
 /// Where recovery stands.
 #[derive(Clone, Copy, Debug, Default)]
@@ -101,7 +101,7 @@ impl Connection {
 
     /// The retransmission timer has run out.
     pub(super) fn retransmission_timeout(&mut self, now: Time) {
-        let is_handshake = matches!(self.state, State::SynSent | State::SynReceived);
+        let is_handshake = self.unacknowledged == 0;
         let retries = if is_handshake { self.config.rto.syn_retries } else { self.config.rto.data_retries };
         if self.timer.backoff() >= retries {
             return self.fail(Failure::TimedOut);

@@ -50,6 +50,8 @@ pub enum Action {
     Connect(Address),
     /// Write, in one call. The next write must wait for [`Input::Written`].
     Write(SocketId, Payload),
+    /// Write and shut down, in one call.
+    WriteLast(SocketId, Payload),
     /// Send no more, still receive.
     Shutdown(SocketId),
     /// Close.

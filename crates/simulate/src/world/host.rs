@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use wire::Time;
 
-use crate::tcp::{self, Config, Connection, Event, Segment, segment};
+use crate::tcp::{self, Config, Connection, Event, Introduction, Memory, Segment, segment};
 use crate::world::schedule::Wake;
 use crate::world::{Action, Application, HostId, Input, SocketId};
 
@@ -56,6 +56,10 @@ pub(super) struct Host<A> {
     by_address: BTreeMap<(u16, Address), SocketId>,
     listening: Vec<u16>,
     next_port: u16,
+    /// What is remembered of other hosts.
+    memories: BTreeMap<HostId, Memory>,
+    /// Connections so far: RFC 1644's generator of connection counts.
+    count: u32,
     /// Sockets that may have something to say.
     restless: VecDeque<SocketId>,
     /// Segments for which there is no connection.
@@ -98,6 +102,8 @@ impl<A: Application> Host<A> {
             by_address: BTreeMap::new(),
             listening: Vec::new(),
             next_port: FIRST_EPHEMERAL,
+            memories: BTreeMap::new(),
+            count: 0,
             restless: VecDeque::new(),
             strays: VecDeque::new(),
             inbox: VecDeque::new(),
@@ -170,7 +176,8 @@ impl<A: Application> Host<A> {
             if self.is_finished {
                 return Step::Finished;
             }
-            if self.busy_until > now || !(self.is_turn || !self.inbox.is_empty()) {
+            let has_nothing = !self.is_turn && self.inbox.is_empty();
+            if self.busy_until > now || has_nothing {
                 return self.rest(now);
             }
             if let Some(step) = self.poll_application(now) {
@@ -214,6 +221,9 @@ impl<A: Application> Host<A> {
     /// An event of a connection goes to the application.
     fn note(&mut self, id: SocketId, event: Event) {
         let Some(socket) = self.socket(id) else { return };
+        let (peer, memory) = (socket.peer.host, socket.connection.memory());
+        self.memories.insert(peer, memory);
+        let Some(socket) = self.socket(id) else { return };
         let input = match event {
             Event::Connected if socket.is_accepted => Input::Accepted(id, socket.local.port),
             Event::Connected => Input::Connected(id),
@@ -246,6 +256,7 @@ impl<A: Application> Host<A> {
             Action::Listen(port) => self.listening.push(port),
             Action::Connect(peer) => self.connect(now, peer),
             Action::Write(id, payload) => self.tell(now, id, tcp::Input::Write(payload)),
+            Action::WriteLast(id, payload) => self.tell(now, id, tcp::Input::WriteLast(payload)),
             Action::Shutdown(id) => self.tell(now, id, tcp::Input::Shutdown),
             Action::Close(id) => self.tell(now, id, tcp::Input::Close),
             Action::Abort(id) => self.tell(now, id, tcp::Input::Abort),
@@ -321,12 +332,19 @@ impl<A: Application> Host<A> {
 
     fn insert(
         &mut self,
-        connection: Connection,
+        mut connection: Connection,
         local: Address,
         peer: Address,
         is_accepted: bool,
     ) -> SocketId {
         let id = SocketId(u32::try_from(self.sockets.len()).unwrap_or(u32::MAX));
+        self.count += 1;
+        connection.introduce(Introduction {
+            memory: self.memories.get(&peer.host).copied().unwrap_or_default(),
+            count: self.count,
+            // A number that only this host gives, and only to that one.
+            cookie: u64::from(self.id.0) << 32 | u64::from(peer.host.0) << 16 | 1,
+        });
         let socket = Socket { connection, local, peer, scheduled: None, is_accepted, highest_sent: 0 };
         self.sockets.push(Some(Box::new(socket)));
         self.by_address.insert((local.port, peer), id);
