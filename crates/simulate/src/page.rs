@@ -14,6 +14,7 @@ use wire::{Bytes, Duration, Seed, Time};
 
 use crate::error::Error;
 use crate::profile::{self, Clocks};
+use crate::tcp::config::Shortcut;
 use crate::web::server::PORT;
 use crate::web::{Browser, BrowserTimes, ServerTimes, Web, WebServer};
 use crate::world::{Address, Bounds, Counters, Ended, HostConfig, HostId, Record, World};
@@ -31,6 +32,8 @@ pub struct Hosts {
     pub head_bytes: Option<usize>,
     /// Where the hosts' clocks stand; `None`: anywhere, by the seed.
     pub clocks: Option<[Clocks; 2]>,
+    /// Whether hosts remember window and round trip from one connection to the next (RFC 2140). T/TCP always does.
+    pub remembers_path: bool,
 }
 
 /// What came of one run.
@@ -63,6 +66,7 @@ pub struct Experiment {
     site: Site,
     plan: Plan,
     hosts: Hosts,
+    shortcut: Shortcut,
     seed: Seed,
     /// What the scenario asks for and this engine does otherwise.
     notes: Vec<String>,
@@ -96,8 +100,16 @@ impl Experiment {
         let (plan, notes) = plan(*protocol, page, client)?;
         let mut hosts = hosts;
         hosts.server.request += server.processing;
-        let experiment =
-            Self { network: network.clone(), stack: stack.clone(), site, plan, hosts, seed: *seed, notes };
+        let experiment = Self {
+            network: network.clone(),
+            stack: stack.clone(),
+            site,
+            plan,
+            hosts,
+            shortcut: shortcut(*protocol),
+            seed: *seed,
+            notes,
+        };
         experiment.config(Clocks::random(*seed, 0)).check().map_err(Error::Stack)?;
         Ok(experiment)
     }
@@ -116,12 +128,22 @@ impl Experiment {
         let clocks = self.hosts.clocks.unwrap_or_else(|| [Clocks::random(seed, 0), Clocks::random(seed, 1)]);
         let [client_tcp, server_tcp] = clocks.map(|clocks| self.config(clocks));
         let address = Address { host: HostId(1), port: PORT };
-        let browser =
-            Browser::new(Time::ZERO, self.plan.clone(), address, self.hosts.client).map_err(Error::Plan)?;
+        let is_transaction = match self.shortcut {
+            Shortcut::None | Shortcut::FastOpen => false,
+            Shortcut::Ttcp | Shortcut::Ardp => true,
+        };
+        let browser = Browser::new(Time::ZERO, self.plan.clone(), address, self.hosts.client, is_transaction)
+            .map_err(Error::Plan)?;
         let patience =
             Patience { idle: self.plan.deadline, request: self.plan.deadline, linger: self.plan.deadline };
         let config = ServerConfig { patience, writes: self.hosts.writes, ..ServerConfig::default() };
-        let server = WebServer::new(self.site.clone(), config, self.hosts.server, self.hosts.head_bytes);
+        let server = WebServer::new(
+            self.site.clone(),
+            config,
+            self.hosts.server,
+            self.hosts.head_bytes,
+            is_transaction,
+        );
 
         let mut world = World::new(seed);
         let client = world.add_host(HostConfig { tcp: client_tcp }, Web::Browser(Box::new(browser)));
@@ -140,7 +162,39 @@ impl Experiment {
 
     fn config(&self, clocks: Clocks) -> crate::tcp::Config {
         let mss = self.network.mss;
-        profile::config(&self.stack, mss, self.network.rate.time_for(mss), clocks)
+        let mut config = profile::config(&self.stack, mss, self.network.rate.time_for(mss), clocks);
+        config.shortcut = self.shortcut;
+        config.remembers_path = self.hosts.remembers_path;
+        match self.shortcut {
+            Shortcut::None | Shortcut::FastOpen => {}
+            Shortcut::Ttcp => {
+                config.remembers_path = true;
+                config.ending.time_wait = TTCP_TIME_WAIT;
+            }
+            // No handshake opens its window: it begins where that would have left it.
+            Shortcut::Ardp => {
+                config.congestion.initial_window = self.stack.initial_window;
+                config.ending.time_wait = TTCP_TIME_WAIT;
+            }
+        }
+        config
+    }
+}
+
+/// "reducing the duration that per-connection state is retained": 12 s (`papers/heidemann-model`, section II-B).
+const TTCP_TIME_WAIT: Duration = Duration::from_secs(12);
+
+fn shortcut(protocol: Protocol) -> Shortcut {
+    match protocol {
+        Protocol::Ttcp => Shortcut::Ttcp,
+        Protocol::Ardp => Shortcut::Ardp,
+        Protocol::Minimum
+        | Protocol::Http10
+        | Protocol::Http10KeepAlive
+        | Protocol::Http11
+        | Protocol::Http11Pipelined
+        | Protocol::Http11PipelinedDeflate
+        | Protocol::Dhttp => Shortcut::None,
     }
 }
 
@@ -180,19 +234,15 @@ fn plan(protocol: Protocol, page: &Page, client: &Client) -> Result<(Plan, Vec<S
     let parallel =
         NonZeroU16::new(*parallel).ok_or_else(|| Error::unsuited("0 connections", "use --parallel 1"))?;
     let shape = match protocol {
-        Protocol::Http10 => Shape::Http10 { parallel },
+        Protocol::Http10 | Protocol::Ttcp | Protocol::Ardp => Shape::Http10 { parallel },
         Protocol::Http10KeepAlive => Shape::Http10KeepAlive,
         Protocol::Http11 => Shape::Http11,
         Protocol::Minimum => {
             let what = "the minimum, which no protocol reaches";
             return Err(Error::unsuited(what, "use --engine model"));
         }
-        Protocol::Http11Pipelined
-        | Protocol::Http11PipelinedDeflate
-        | Protocol::Ttcp
-        | Protocol::Ardp
-        | Protocol::Dhttp => {
-            let remedy = "use http10, http10-keepalive or http11, or --engine model";
+        Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate | Protocol::Dhttp => {
+            let remedy = "use http10, http10-keepalive, http11, ttcp or ardp, or --engine model";
             return Err(Error::unsuited(protocol.name(), remedy));
         }
     };

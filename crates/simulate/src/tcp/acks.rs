@@ -94,6 +94,17 @@ impl Acknowledger {
         self.is_due = true;
     }
 
+    /// What is due may wait as long as the policy lets an odd segment wait: an answer may carry it.
+    pub(super) fn postpone(&mut self, now: Time) {
+        let delay = match self.policy {
+            Acks::EverySegment => return,
+            Acks::Counted { segments: _, odd } | Acks::ReadBytes { odd } => odd,
+            Acks::Linux => Odd::After(LINUX_LEAST),
+        };
+        self.is_due = false;
+        self.wait(now, delay);
+    }
+
     /// Nothing will ever be acknowledged again.
     pub(super) const fn stop(&mut self) {
         self.deadline = None;

@@ -47,7 +47,11 @@ impl Connection {
         // What came with a trusted SYN is in the window, though none was advertised.
         self.receiver.advertised(self.receiver.window(self.agreed.mss));
         self.take_data(now, segment);
-        self.wants.syn = !self.answers_late();
+        if self.answers_late() {
+            self.acks.postpone(now);
+        } else {
+            self.wants.syn = true;
+        }
     }
 
     fn arrive_in_syn_sent(&mut self, now: Time, segment: &Segment) {
@@ -322,7 +326,8 @@ impl Connection {
     }
 
     fn take_payload(&mut self, now: Time, start: u64, segment: &Segment) {
-        let is_reading = matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2);
+        let is_reading =
+            matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2);
         let is_new = start + segment.payload.len() as u64 > self.receiver.next();
         if self.is_orphan && is_reading && is_new {
             // Nobody will ever read it (RFC 1122, section 4.2.2.13).

@@ -122,7 +122,9 @@ impl Connection {
     /// What the peer's SYN says of all that.
     pub(super) fn note_shortcut(&mut self, syn: &SynOptions) {
         match syn.connection_count {
-            Some(ConnectionCount::Current(count) | ConnectionCount::New(count)) => self.peer_count = Some(count),
+            Some(ConnectionCount::Current(count) | ConnectionCount::New(count)) => {
+                self.peer_count = Some(count)
+            }
             Some(ConnectionCount::Echo { count: _, echo }) => {
                 self.introduction.memory.is_count_known = echo == self.introduction.count;
             }

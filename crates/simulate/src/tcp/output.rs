@@ -70,7 +70,8 @@ impl Connection {
             self.timer.start(now);
         }
         let is_answer = self.is_server;
-        let (payload, fin) = if is_first && self.is_early { self.early_data(now) } else { (Payload::EMPTY, false) };
+        let (payload, fin) =
+            if is_first && self.is_early { self.early_data(now) } else { (Payload::EMPTY, false) };
         let flags = Flags { syn: true, ack: is_answer, fin, ..Flags::default() };
         let mut syn = self.segment(now, 0, payload, flags);
         let wants_timestamps = if is_answer { self.agreed.timestamps } else { self.config.timestamps };

@@ -89,10 +89,10 @@ impl Receiver {
         !self.early_ranges.is_empty()
     }
 
-    /// The peer's SYN has come: its first byte will be `next`.
+    /// The peer's SYN has come: its first byte will be `next`. A window that our SYN advertised begins there.
     pub(super) const fn begin(&mut self, next: u64) {
+        self.edge += next;
         self.next = next;
-        self.edge = next;
     }
 
     /// Free space.

@@ -24,6 +24,8 @@ pub struct Browser {
     robot: Robot,
     server: Address,
     times: BrowserTimes,
+    /// Each connection carries one request, and says so with it (T/TCP's `MSG_EOF`).
+    is_transaction: bool,
     steps: VecDeque<Step>,
     sockets: BTreeMap<ConnectionId, SocketId>,
     connections: BTreeMap<SocketId, Line>,
@@ -52,15 +54,23 @@ enum Step {
 }
 
 impl Browser {
-    /// A client that begins at `start` to fetch the page of this plan.
+    /// A client that begins at `start` to fetch the page of this plan; if `is_transaction`, it ends its half of each
+    /// connection with the request.
     ///
     /// # Errors
     /// What is wrong with the plan.
-    pub fn new(start: Time, plan: Plan, server: Address, times: BrowserTimes) -> Result<Self, PlanError> {
+    pub fn new(
+        start: Time,
+        plan: Plan,
+        server: Address,
+        times: BrowserTimes,
+        is_transaction: bool,
+    ) -> Result<Self, PlanError> {
         Ok(Self {
             robot: Robot::new(start, plan)?,
             server,
             times,
+            is_transaction,
             steps: VecDeque::new(),
             sockets: BTreeMap::new(),
             connections: BTreeMap::new(),
@@ -178,6 +188,11 @@ impl Browser {
 
     fn write(&mut self, socket: SocketId) -> Option<Action> {
         let bytes = self.connections.get_mut(&socket)?.writes.pop_front()?;
-        Some(Action::Write(socket, Payload::from(bytes)))
+        let payload = Payload::from(bytes);
+        Some(if self.is_transaction {
+            Action::WriteLast(socket, payload)
+        } else {
+            Action::Write(socket, payload)
+        })
     }
 }

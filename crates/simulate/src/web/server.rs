@@ -30,6 +30,8 @@ pub struct WebServer {
     times: ServerTimes,
     /// What every head is padded to.
     head_bytes: Option<usize>,
+    /// Each connection carries one answer, whose last write says so (T/TCP's `MSG_EOF`).
+    is_transaction: bool,
     steps: VecDeque<Step>,
     connections: BTreeMap<SocketId, Line>,
     faults: u64,
@@ -58,10 +60,17 @@ enum Step {
 pub const PORT: u16 = 80;
 
 impl WebServer {
-    /// A server of this site; every head is padded to `head_bytes`, where that is more than it has.
-    pub fn new(site: Site, config: ServerConfig, times: ServerTimes, head_bytes: Option<usize>) -> Self {
-        let steps = [Step::Listen].into();
-        Self { site, config, times, head_bytes, steps, connections: BTreeMap::new(), faults: 0 }
+    /// A server of this site. Every head is padded to `head_bytes`, where that is more than it has; if
+    /// `is_transaction`, the last write of an answer ends its connection.
+    pub fn new(
+        site: Site,
+        config: ServerConfig,
+        times: ServerTimes,
+        head_bytes: Option<usize>,
+        is_transaction: bool,
+    ) -> Self {
+        let (steps, connections) = ([Step::Listen].into(), BTreeMap::new());
+        Self { site, config, times, head_bytes, is_transaction, steps, connections, faults: 0 }
     }
 
     /// Clients' mistakes.
@@ -181,6 +190,10 @@ impl WebServer {
         match line.outputs.pop_front()? {
             server::Output::Send(bytes) => {
                 line.is_writing = true;
+                if self.is_transaction && matches!(line.outputs.front(), Some(server::Output::HalfClose)) {
+                    line.outputs.pop_front();
+                    return Some(Action::WriteLast(socket, Payload::from(bytes)));
+                }
                 if !line.outputs.is_empty() && matches!(line.outputs.front(), Some(server::Output::Send(_))) {
                     self.steps.push_front(Step::Work(self.times.write));
                 }

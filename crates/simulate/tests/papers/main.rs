@@ -2,3 +2,4 @@
 
 mod interactions;
 mod slow_start;
+mod transactions;

@@ -1,0 +1,104 @@
+//! Transactions: what T/TCP, ARDP and shared control blocks save (`papers/heidemann-model`, sections II and IV).
+
+use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use simulate::world::{Record, Seen};
+use simulate::{Experiment, Fetched, Hosts};
+use wire::{Bytes, Duration, Seed};
+
+fn fetch(protocol: Protocol, network: &str, sizes: &[u64], hosts: Hosts) -> Fetched {
+    let scenario = Scenario {
+        network: Network::named(network).unwrap(),
+        page: Page::from_sizes("test", sizes.iter().copied().map(Bytes::new)).unwrap(),
+        visit: Visit::First,
+        protocol,
+        stack: Stack::named("period").unwrap(),
+        client: Client {
+            request: Bytes::new(256),
+            requests: Requests::Dependent,
+            parallel: 1,
+            connection: Connection::Cold,
+        },
+        server: Server { processing: Duration::ZERO },
+        runs: 1,
+        seed: Seed::default(),
+    };
+    let fetched = Experiment::new(&scenario, hosts).unwrap().run(0, true).unwrap();
+    assert!(fetched.elapsed.is_some(), "{:?}", fetched.reports);
+    fetched
+}
+
+/// The segments of a client's connection, both ways, as they were sent: who, flags, bytes.
+fn dialogue(records: &[Record], port: u16) -> Vec<(u16, String, usize)> {
+    records
+        .iter()
+        .filter(|record| record.seen == Seen::Sent && [record.from.port, record.to.port].contains(&port))
+        .map(|record| {
+            let flags = record.segment.flags;
+            let letters = [(flags.syn, 'S'), (flags.fin, 'F'), (flags.rst, 'R')];
+            let text = letters.iter().filter(|(is_set, _)| *is_set).map(|(_, letter)| letter).collect();
+            (record.from.host.0, text, record.segment.payload.len())
+        })
+        .collect()
+}
+
+#[test]
+fn a_transaction_with_a_known_server_takes_three_packets() {
+    let fetched = fetch(Protocol::Ttcp, "fast-internet", &[100, 100], Hosts::default());
+    let first = dialogue(&fetched.records, 49_152);
+    assert_eq!(first[0], (0, "S".to_owned(), 0), "the server is not known yet");
+    let second = dialogue(&fetched.records, 49_153);
+    let head_and_body = second[1].2;
+    assert_eq!(
+        second,
+        [(0, "SF".to_owned(), 256), (1, "SF".to_owned(), head_and_body), (0, String::new(), 0),]
+    );
+}
+
+#[test]
+fn ardp_saves_the_round_trip_of_every_handshake() {
+    let sizes = [300, 300, 300];
+    let round_trip = Network::named("fast-internet").unwrap().rtt;
+    let [http, ttcp, ardp] = [Protocol::Http10, Protocol::Ttcp, Protocol::Ardp]
+        .map(|protocol| fetch(protocol, "fast-internet", &sizes, Hosts::default()).elapsed.unwrap());
+    let near =
+        |ours: Duration, expected: Duration| (ours.as_millis_f64() - expected.as_millis_f64()).abs() < 10.0;
+    assert!(near(http - ardp, round_trip * 3), "{http} {ardp}");
+    assert!(near(http - ttcp, round_trip * 2), "{http} {ttcp}");
+}
+
+#[test]
+fn a_path_that_is_remembered_is_not_started_slowly_again() {
+    let sizes = [25_600, 25_600, 25_600];
+    let [forgetful, mindful] = [false, true].map(|remembers_path| {
+        let hosts = Hosts { remembers_path, ..Hosts::default() };
+        fetch(Protocol::Ardp, "adsl", &sizes, hosts).elapsed.unwrap()
+    });
+    assert!(mindful.as_nanos() * 4 < forgetful.as_nanos() * 3, "{mindful} against {forgetful}");
+}
+
+#[test]
+fn data_with_a_syn_that_is_lost_is_sent_again() {
+    let mut network = Network::named("fast-internet").unwrap();
+    network.up.loss = wire::link::Loss::Exactly([5, 6, 7].into());
+    for protocol in [Protocol::Ttcp, Protocol::Ardp] {
+        let scenario = Scenario {
+            network: network.clone(),
+            page: Page::from_sizes("test", [2_000, 2_000, 2_000].map(Bytes::new)).unwrap(),
+            visit: Visit::First,
+            protocol,
+            stack: Stack::named("linux").unwrap(),
+            client: Client {
+                request: Bytes::new(256),
+                requests: Requests::Dependent,
+                parallel: 1,
+                connection: Connection::Cold,
+            },
+            server: Server { processing: Duration::ZERO },
+            runs: 1,
+            seed: Seed::default(),
+        };
+        let fetched = Experiment::new(&scenario, Hosts::default()).unwrap().run(0, true).unwrap();
+        assert!(fetched.elapsed.is_some(), "{protocol:?}: {:?}", fetched.reports);
+        assert_eq!(fetched.lost, 3);
+    }
+}
