@@ -69,9 +69,13 @@ impl Flight {
         }
     }
 
-    /// The segment size has been agreed on.
-    pub(super) const fn set_mss(&mut self, mss: u64) {
+    /// The segment size has been agreed on. What left with the SYN weighs by it from now on.
+    pub(super) fn set_mss(&mut self, mss: u64) {
+        let sent = std::mem::take(&mut self.sent);
         self.mss = mss;
+        (self.all, self.sacked, self.lost) = (0, 0, 0);
+        sent.iter().for_each(|sent| self.weigh_in(sent));
+        self.sent = sent;
     }
 
     /// Whether nothing is outstanding.
@@ -97,6 +101,11 @@ impl Flight {
     /// Whether a segment is lost and waits to be sent again.
     pub(super) const fn has_lost(&self) -> bool {
         self.lost > 0
+    }
+
+    /// Nothing is outstanding any more.
+    pub(super) fn clear(&mut self) {
+        *self = Self::new(self.counting, self.mss);
     }
 
     /// A segment left.

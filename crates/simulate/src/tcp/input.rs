@@ -67,17 +67,28 @@ impl Connection {
         }
         self.begin(now, segment);
         self.acknowledge_syn(now);
+        self.take_back_early_data(segment.acknowledgement);
         self.become_established();
         self.acks.demand();
-        if segment.acknowledgement > 1 {
-            self.take_acknowledgement(now, segment);
-        } else {
-            // What went with the SYN was not taken: again, with the handshake done.
-            self.flight.lose_all();
-            self.wants.resend = self.flight.has_lost();
-        }
+        self.take_acknowledgement(now, segment);
         if !self.is_over() {
             self.take_data(now, segment);
+        }
+    }
+
+    /// What went with the SYN and was not taken has not been sent: it goes again in the segments and the window that
+    /// are known now.
+    fn take_back_early_data(&mut self, acknowledged: u64) {
+        if acknowledged < self.next {
+            self.flight.clear();
+            if acknowledged > 1 {
+                self.flight.push(1, acknowledged, self.last_sent);
+            }
+            self.next = acknowledged;
+            self.timed = None;
+        }
+        if self.flight.is_empty() {
+            self.timer.stop();
         }
     }
 

@@ -93,8 +93,11 @@ proptest! {
         up in lossy(),
         down in lossy(),
         sizes in proptest::collection::vec(1_usize..20_000, 0..6),
+        has_handshake in any::<bool>(),
         seed in any::<u64>(),
     ) {
+        let shortcut = if has_handshake { Shortcut::None } else { Shortcut::Ardp };
+        let [sender, receiver] = [sender, receiver].map(|config| Config { shortcut, ..config });
         let all = bytes(sizes.iter().sum());
         let mut rest = all.as_slice();
         let writes = sizes.iter().map(|size| {
@@ -138,7 +141,7 @@ fn beyond_window(records: &[Record]) -> Option<&Record> {
             }
             Seen::Sent => {
                 let end = segment.sequence + segment.payload.len() as u64;
-                !segment.payload.is_empty() && end > edges[from]
+                !segment.payload.is_empty() && !segment.flags.syn && end > edges[from]
             }
             Seen::Lost => false,
         }
