@@ -80,7 +80,7 @@ fn any_config() -> impl Strategy<Value = Config> {
 
 /// Bytes that differ from their neighbours, so that a slip shows.
 fn bytes(length: usize) -> Vec<u8> {
-    (0..length).map(|n| (n * 7 + n / 251) as u8).collect()
+    (0..length).map(|n| ((n * 7 + n / 251) % 256).try_into().unwrap()).collect()
 }
 
 proptest! {

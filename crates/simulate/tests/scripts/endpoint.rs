@@ -206,7 +206,7 @@ fn plain(sequence: u64, payload: Payload) -> Segment {
 fn arriving(numbers: &Numbers) -> Segment {
     let Numbers { flags, start, end, ack, window, sack } = numbers;
     let has = |letter| flags.contains(letter);
-    let bytes = (end - start) - u64::from(has('F')) - u64::from(has('S'));
+    let bytes = usize::try_from(end - start).unwrap() - usize::from(has('F')) - usize::from(has('S'));
     let acknowledgement = ack.unwrap_or(0);
     let mut blocks = SackBlocks::default();
     for (start, end) in sack {
@@ -217,7 +217,7 @@ fn arriving(numbers: &Numbers) -> Segment {
         window: window.map_or(16_384, |window| window.try_into().unwrap_or(u16::MAX)),
         flags: Flags { syn: has('S'), ack: ack.is_some(), fin: has('F'), rst: has('R'), psh: has('P') },
         options: Options { sack: blocks, ..Options::default() },
-        ..plain(*start, Payload::from(vec![9; bytes as usize]))
+        ..plain(*start, Payload::from(vec![9; bytes]))
     }
 }
 

@@ -79,7 +79,7 @@ fn parse_line(script: &mut Script, number: usize, words: &[&str]) -> Result<(), 
 
 fn parse_what(words: &[&str]) -> Result<What, String> {
     Ok(match words {
-        ["write", bytes] => What::Write(number_of(bytes)? as usize),
+        ["write", bytes] => What::Write(bytes.parse().map_err(|_| format!("{bytes} is not a number"))?),
         ["read"] => What::Read,
         ["shutdown"] => What::Shutdown,
         ["close"] => What::Close,
