@@ -47,7 +47,7 @@ pub fn available() -> Result<(), Error> {
     }
     match Namespace::new("trial") {
         Ok(_) => Ok(()),
-        Err(Error::Kernel { errno: Errno::ENOSPC, .. }) => Err(forbidden(
+        Err(Error::Kernel { doing: _, errno: Errno::ENOSPC }) => Err(forbidden(
             "no more network namespaces may be made (user.max_net_namespaces)",
             "raise it with `sysctl user.max_net_namespaces=15000`",
         )),

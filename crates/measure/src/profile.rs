@@ -3,7 +3,7 @@
 //! Every knob of [`scenario::Stack`] is honoured here or refused; what was set is read back, so that nothing is
 //! measured on a kernel that quietly does otherwise. Names are those of ip-sysctl.rst, ip-route(8) and tcp(7).
 //!
-//! Not an implementation of TCP: where Linux cannot be held to 1996 (`BSD`'s 200 ms heartbeat of ACKs, a window
+//! Not an implementation of TCP: where Linux cannot be held to 1996 (4.4BSD's 200 ms heartbeat of ACKs, a window
 //! that counts acknowledgements), the link in front of it is.
 
 use std::fs;

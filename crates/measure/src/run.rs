@@ -142,7 +142,9 @@ fn void(report: &Report, processing: Duration) -> Option<String> {
     let (server, client) =
         (slowest(&report.reactions.answers, processing), slowest(&report.reactions.thoughts, Duration::ZERO));
     let late = |host: &str, late: Duration| {
-        (late > limit).then(|| format!("the {host} reacted {late} late and {limit} is allowed"))
+        (late > limit).then(|| {
+            format!("the {host} reacted {late} late and {limit} is allowed; leave the machine to itself")
+        })
     };
     report
         .void()
@@ -245,12 +247,12 @@ fn plan(protocol: Protocol, page: &Page, client: &Client) -> Result<(Plan, Vec<S
 
 /// Long enough for any run that gets anywhere, losses included; short enough for somebody to wait for.
 fn deadline(scenario: &Scenario) -> Duration {
-    let Scenario { network, page, server, .. } = scenario;
+    let (network, page, processing) = (&scenario.network, &scenario.page, scenario.server.processing);
     let objects = page.objects.len() as u64;
     let requests = Bytes::new(scenario.client.request.get().saturating_mul(objects));
     let slowest = network.rate_up.map_or(network.rate, |up| up.min(network.rate));
     let sending = slowest.time_for(page.size() + requests);
-    let each = network.rtt * 20 + server.processing;
+    let each = network.rtt * 20 + processing;
     Duration::from_secs(30) + sending * 4 + each * objects
 }
 

@@ -153,10 +153,7 @@ impl Series {
         let processing_ms =
             milliseconds(&mut runs.iter().flat_map(|run| run.reactions.answers.iter().copied()));
         let (Some(elapsed_ms), Some((settings, scheduling, capture, began))) = (elapsed_ms, around) else {
-            let what = format!(
-                "it was void, and so was every repetition; of the first, {why}; leave the machine to itself, or run \
-                 where real-time priority is granted"
-            );
+            let what = format!("it was void, and so was every repetition; of the first, {why}");
             return Err(Error::Run { number: 1, what });
         };
         if void > 0 {
@@ -184,7 +181,8 @@ impl Series {
 impl Measured {
     /// The row of a table. `overhead` is for whoever has the minimum to hold it against.
     pub fn row(&self) -> Row {
-        let Scenario { network, page, visit, protocol, stack, .. } = &self.scenario;
+        let Scenario { network, page, visit, protocol, stack, client: _, server: _, runs: _, seed: _ } =
+            &self.scenario;
         let mean = |value: fn(&Run) -> u64| {
             let total: u64 = self.runs.iter().map(value).sum();
             total as f64 / self.runs.len() as f64
@@ -230,14 +228,14 @@ impl Measured {
             ),
             pair("void runs", self.void.to_string()),
         ];
-        if let Some(Summary { mean, median, .. }) = self.processing_ms {
-            pairs.push(pair("server's processing (mean, median)", format!("{mean:.3} ms, {median:.3} ms")));
-        }
-        let thoughts: Vec<_> = self.runs.iter().flat_map(|run| &run.reactions.thoughts).collect();
-        if let Some(Summary { mean, median, .. }) =
-            Summary::of(&thoughts.iter().map(|thought| thought.as_millis_f64()).collect::<Vec<_>>())
-        {
-            pairs.push(pair("client's reaction (mean, median)", format!("{mean:.3} ms, {median:.3} ms")));
+        let thoughts = self.runs.iter().flat_map(|run| &run.reactions.thoughts);
+        let thoughts: Vec<_> = thoughts.map(|thought| thought.as_millis_f64()).collect();
+        let hosts =
+            [("server's processing", self.processing_ms), ("client's reaction", Summary::of(&thoughts))];
+        for (name, times) in hosts {
+            pairs.extend(times.map(|ms| {
+                pair(&format!("{name} (mean, median)"), format!("{:.3} ms, {:.3} ms", ms.mean, ms.median))
+            }));
         }
         pairs.extend(self.settings.iter().cloned());
         pairs

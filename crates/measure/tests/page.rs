@@ -3,11 +3,14 @@
 
 mod rights;
 
+use std::collections::BTreeSet;
+
 use measure::emulator::{Seen, Way};
 use measure::{Error, Measured, Options, measure};
 use scenario::{
     Client, Connection, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit,
 };
+use wire::link::Loss;
 use wire::packet::Packet;
 use wire::{Bytes, Duration, Rate, Seed, Time};
 
@@ -33,6 +36,10 @@ fn scenario(protocol: Protocol, stack: &str) -> Scenario {
         runs: 2,
         seed: Seed::default(),
     }
+}
+
+fn measured_once(scenario: &Scenario) -> Measured {
+    measure(&Scenario { runs: 1, ..scenario.clone() }, &Options::default(), |_| ()).unwrap()
 }
 
 fn measured(scenario: &Scenario) -> Measured {
@@ -139,10 +146,26 @@ fn flights(scenario: &Scenario) -> Vec<u32> {
                 }
                 last = at;
             }
-            _another_sighting => {}
+            (Way::Up | Way::Down, Seen::Sent | Seen::Dropped | Seen::Lost | Seen::Delivered) => {}
         }
     }
     flights
+}
+
+#[test]
+fn a_lost_packet_is_sent_again_and_counted() {
+    if !rights::granted() {
+        return;
+    }
+    for stack in ["period", "linux"] {
+        let mut lossy = Scenario { runs: 1, ..scenario(Protocol::Http11, stack) };
+        // Of what the server sends: the SYN-ACK is the first, then perhaps an ACK of the request, then data.
+        lossy.network.down.loss = Loss::Exactly(BTreeSet::from([4]));
+        let [whole, mended] =
+            [scenario(Protocol::Http11, stack), lossy].map(|scenario| measured_once(&scenario));
+        assert_eq!((whole.runs[0].lost, mended.runs[0].lost), (0, 1), "{stack}");
+        assert!(mended.elapsed_ms.mean > whole.elapsed_ms.mean, "{stack}");
+    }
 }
 
 #[test]

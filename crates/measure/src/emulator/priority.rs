@@ -2,8 +2,8 @@
 //!
 //! A thread that spins under SCHED_FIFO for more than `sched_rt_runtime_us` (950 ms of each second) is stopped by the
 //! kernel for the rest of that second: 50 ms in which nothing is delivered. So a thread that has been awake for most of
-//! the time is asked to rest, at first where that costs nothing ([`Need::IfConvenient`]), then wherever it can
-//! ([`Need::Soon`]); and if there is never a moment to, it goes on as an ordinary thread, at the best nice value, once
+//! the time is asked to rest, at first where that costs nothing (`Need::IfConvenient`), then wherever it can
+//! (`Need::Soon`); and if there is never a moment to, it goes on as an ordinary thread, at the best nice value, once
 //! it has been awake for 93 of 100 ms. See sched(7).
 
 use std::fmt;
