@@ -43,7 +43,7 @@ job_smoke() {
 }
 
 # Licences, duplicate versions, sources (deny.toml). Needs cargo-deny; not part of the whole run, see CONTRIBUTING.md.
-job_deny() { cargo deny --offline check bans licenses sources; }
+job_deny() { cargo deny check bans licenses sources; }
 
 if [ $# -eq 0 ]; then set -- $ALL; fi
 for job in "$@"; do
