@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::profile::{self, Clocks};
 use crate::tcp::config::Shortcut;
 use crate::web::server::PORT;
-use crate::web::{Browser, BrowserTimes, ServerTimes, Web, WebServer};
+use crate::web::{Browser, BrowserConfig, BrowserTimes, ServerTimes, WarmUp, Web, WebServer};
 use crate::world::{Address, Bounds, Counters, Ended, HostConfig, HostId, Record, World};
 
 /// What the hosts do that a scenario does not say.
@@ -32,6 +32,8 @@ pub struct Hosts {
     pub head_bytes: Option<usize>,
     /// Where the hosts' clocks stand; `None`: anywhere, by the seed.
     pub clocks: Option<[Clocks; 2]>,
+    /// How long the user looks at the page before, where the scenario's connection is warm.
+    pub think: Duration,
     /// Whether hosts remember window and round trip from one connection to the next (RFC 2140). T/TCP always does.
     pub remembers_path: bool,
 }
@@ -67,6 +69,7 @@ pub struct Experiment {
     plan: Plan,
     hosts: Hosts,
     shortcut: Shortcut,
+    warm_up: WarmUp,
     seed: Seed,
     /// What the scenario asks for and this engine does otherwise.
     notes: Vec<String>,
@@ -98,6 +101,7 @@ impl Experiment {
             Error::unsuited(&what, &format!("use one of at most {LARGEST_PAGE}"))
         })?;
         let (plan, notes) = plan(*protocol, page, client)?;
+        let warm_up = WarmUp { objects: plan.objects.len() - page.objects.len(), think: hosts.think };
         let mut hosts = hosts;
         hosts.server.request += server.processing;
         let experiment = Self {
@@ -107,6 +111,7 @@ impl Experiment {
             plan,
             hosts,
             shortcut: shortcut(*protocol),
+            warm_up,
             seed: *seed,
             notes,
         };
@@ -132,8 +137,8 @@ impl Experiment {
             Shortcut::None | Shortcut::FastOpen => false,
             Shortcut::Ttcp | Shortcut::Ardp => true,
         };
-        let browser = Browser::new(Time::ZERO, self.plan.clone(), address, self.hosts.client, is_transaction)
-            .map_err(Error::Plan)?;
+        let config = BrowserConfig { times: self.hosts.client, is_transaction, warm_up: self.warm_up };
+        let browser = Browser::new(Time::ZERO, self.plan.clone(), address, config).map_err(Error::Plan)?;
         let patience =
             Patience { idle: self.plan.deadline, request: self.plan.deadline, linger: self.plan.deadline };
         let config = ServerConfig { patience, writes: self.hosts.writes, ..ServerConfig::default() };
@@ -153,11 +158,22 @@ impl Experiment {
         let down = world.add_link(&links.down).map_err(Error::Link)?;
         world.add_route(client, server, &[up]);
         world.add_route(server, client, &[down]);
+        let bounds = Bounds { until: Time::MAX, events: EVENTS_MOST };
+        let lost = |world: &World<Web>| {
+            let counters = [up, down].map(|link| *world.link(link));
+            counters.iter().map(|link| link.lost.packets + link.dropped.packets).sum::<u64>()
+        };
+        let (mut before, mut lost_before) = ([Counters::default(); 2], 0);
+        if self.warm_up.objects > 0 && world.run(bounds) == Ended::Finished {
+            before = [client, server].map(|host| *world.counters(host));
+            lost_before = lost(&world);
+        }
         if keeps_packets {
             world.record();
         }
-        let ended = world.run(Bounds { until: Time::MAX, events: EVENTS_MOST });
-        Ok(account(&world, client, server, ended, [up, down].map(|link| *world.link(link))))
+        let ended = world.run(bounds);
+        let lost = lost(&world) - lost_before;
+        Ok(account(&world, [client, server], before, ended, lost))
     }
 
     fn config(&self, clocks: Clocks) -> crate::tcp::Config {
@@ -200,20 +216,24 @@ fn shortcut(protocol: Protocol) -> Shortcut {
 
 fn account(
     world: &World<Web>,
-    client: HostId,
-    server: HostId,
+    [client, server]: [HostId; 2],
+    before: [Counters; 2],
     ended: Ended,
-    links: [wire::link::Counters; 2],
+    lost: u64,
 ) -> Fetched {
-    let (reports, finished) = match world.application(client) {
-        Web::Browser(browser) => (browser.reports().to_vec(), browser.finished()),
+    let (reports, elapsed) = match world.application(client) {
+        Web::Browser(browser) => {
+            let elapsed = browser.finished().map(|finished| finished.since(browser.began()));
+            (browser.reports().to_vec(), elapsed)
+        }
         Web::Server(_) => (Vec::new(), None),
     };
+    let since = |host, before| world.counters(host).since(before);
     Fetched {
-        elapsed: finished.map(|finished| finished.since(Time::ZERO)),
-        up: *world.counters(client),
-        down: *world.counters(server),
-        lost: links.iter().map(|link| link.lost.packets + link.dropped.packets).sum(),
+        elapsed,
+        up: since(client, &before[0]),
+        down: since(server, &before[1]),
+        lost,
         ended,
         events: world.events(),
         reports,
@@ -224,13 +244,6 @@ fn account(
 /// What the robot is to do, and what of the scenario it does otherwise.
 fn plan(protocol: Protocol, page: &Page, client: &Client) -> Result<(Plan, Vec<String>), Error> {
     let Client { request, requests, parallel, connection } = client;
-    match connection {
-        Connection::Cold => {}
-        Connection::Warm => {
-            let remedy = "use --connection cold, or --engine model";
-            return Err(Error::unsuited("a connection that is open already", remedy));
-        }
-    }
     let parallel =
         NonZeroU16::new(*parallel).ok_or_else(|| Error::unsuited("0 connections", "use --parallel 1"))?;
     let shape = match protocol {
@@ -254,16 +267,23 @@ fn plan(protocol: Protocol, page: &Page, client: &Client) -> Result<(Plan, Vec<S
             Some("requests were dependent: one connection carries one request at a time".to_owned()),
         ),
     };
-    let objects = page.objects.iter().enumerate().map(|(index, object)| PlannedObject {
+    let once = page.objects.iter().enumerate().map(|(index, object)| PlannedObject {
         method: Method::Get,
         path: Site::path(index),
         expected: Some(object.size),
     });
+    // A page that finds everything warm has been fetched just before.
+    let times = match connection {
+        Connection::Cold => 1,
+        Connection::Warm => 2,
+    };
+    let count = page.objects.len() * times;
+    let objects: Vec<PlannedObject> = once.cycle().take(count).collect();
     let plan = Plan {
         request_size: Some(*request),
         release,
         deadline: PATIENCE,
-        ..Plan::new("server", objects.collect(), shape)
+        ..Plan::new("server", objects, shape)
     };
     Ok((plan, note.into_iter().collect()))
 }

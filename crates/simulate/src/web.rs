@@ -12,7 +12,7 @@ pub mod server;
 
 use wire::Time;
 
-pub use browser::{Browser, BrowserTimes};
+pub use browser::{Browser, BrowserConfig, BrowserTimes, WarmUp};
 pub use server::{ServerTimes, WebServer};
 
 use crate::world::{Action, Application, Input, SocketId};

@@ -134,7 +134,8 @@ impl<A: Application> World<A> {
         self.recorder.get_or_insert_default();
     }
 
-    /// Lets things happen until one of `bounds` is met, an application has finished, or nothing is left.
+    /// Lets things happen until one of `bounds` is met, an application has finished, or nothing is left. May be
+    /// called again: things go on where they were.
     pub fn run(&mut self, bounds: Bounds) -> Ended {
         while let Some((at, wake)) = self.schedule.pop() {
             if at > bounds.until {
@@ -247,7 +248,11 @@ impl<A: Application> World<A> {
             match self.hosts[usize::from(id.0)].step(now) {
                 Step::Transmit { from, to, segment } => self.transmit(from, to, segment),
                 Step::Schedule(at, wake) => self.schedule.push(at, wake),
-                Step::Finished => return true,
+                Step::Finished => {
+                    // If there is another run, the host goes on with it where it was.
+                    self.schedule.push(now, Wake::Application(id));
+                    return true;
+                }
                 Step::Rest => return false,
             }
         }

@@ -19,13 +19,34 @@ pub struct BrowserTimes {
     pub request: Duration,
 }
 
+/// A page before the page: what is learnt and kept from it, the page itself finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WarmUp {
+    /// How many objects of the plan belong to it; none if there is no page before.
+    pub objects: usize,
+    /// How long the user looks at it.
+    pub think: Duration,
+}
+
+/// How a client uses the plan that it is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BrowserConfig {
+    /// What its work takes.
+    pub times: BrowserTimes,
+    /// Whether it ends its half of each connection with the request (T/TCP's `MSG_EOF`).
+    pub is_transaction: bool,
+    /// The page before.
+    pub warm_up: WarmUp,
+}
+
 /// A client that fetches a page.
 pub struct Browser {
     robot: Robot,
     server: Address,
-    times: BrowserTimes,
-    /// Each connection carries one request, and says so with it (T/TCP's `MSG_EOF`).
-    is_transaction: bool,
+    config: BrowserConfig,
+    completed: usize,
+    /// When the page itself began.
+    began: Time,
     steps: VecDeque<Step>,
     sockets: BTreeMap<ConnectionId, SocketId>,
     connections: BTreeMap<SocketId, Line>,
@@ -51,26 +72,22 @@ enum Step {
     Write(SocketId),
     Close(SocketId),
     Abort(SocketId),
+    /// The page before is over.
+    Begin,
 }
 
 impl Browser {
-    /// A client that begins at `start` to fetch the page of this plan; if `is_transaction`, it ends its half of each
-    /// connection with the request.
+    /// A client that begins at `start` to fetch what is in this plan.
     ///
     /// # Errors
     /// What is wrong with the plan.
-    pub fn new(
-        start: Time,
-        plan: Plan,
-        server: Address,
-        times: BrowserTimes,
-        is_transaction: bool,
-    ) -> Result<Self, PlanError> {
+    pub fn new(start: Time, plan: Plan, server: Address, config: BrowserConfig) -> Result<Self, PlanError> {
         Ok(Self {
             robot: Robot::new(start, plan)?,
             server,
-            times,
-            is_transaction,
+            config,
+            completed: 0,
+            began: start,
             steps: VecDeque::new(),
             sockets: BTreeMap::new(),
             connections: BTreeMap::new(),
@@ -82,6 +99,11 @@ impl Browser {
     /// What the robot has told so far.
     pub fn reports(&self) -> &[Report] {
         &self.reports
+    }
+
+    /// When the page itself began: after the page before, where there was one.
+    pub const fn began(&self) -> Time {
+        self.began
     }
 
     /// When the last object had arrived, if all have.
@@ -146,6 +168,10 @@ impl Browser {
                 }
                 Some(Step::Close(socket)) => return Action::Close(socket),
                 Some(Step::Abort(socket)) => return Action::Abort(socket),
+                Some(Step::Begin) => {
+                    self.began = now;
+                    return Action::Finish;
+                }
                 None => {
                     if let Some(until) = self.ask_robot(now) {
                         return Action::Wait(until);
@@ -159,7 +185,7 @@ impl Browser {
     fn ask_robot(&mut self, now: Time) -> Option<Option<Time>> {
         match self.robot.poll(now) {
             robot::Output::Open(id) => {
-                self.steps.extend([Step::Work(self.times.connection), Step::Open(id)]);
+                self.steps.extend([Step::Work(self.config.times.connection), Step::Open(id)]);
             }
             robot::Output::Send(id, bytes) => {
                 if let Some(socket) = self.sockets.get(&id).copied()
@@ -171,10 +197,20 @@ impl Browser {
             }
             robot::Output::Close(id) => self.steps.extend(self.sockets.get(&id).copied().map(Step::Close)),
             robot::Output::Abort(id) => self.steps.extend(self.sockets.get(&id).copied().map(Step::Abort)),
-            robot::Output::Report(report) => self.reports.push(report),
+            robot::Output::Report(report) => self.note(report),
             robot::Output::Timeout(until) => return Some(until),
         }
         None
+    }
+
+    fn note(&mut self, report: Report) {
+        if let What::ObjectComplete { .. } = report.what {
+            self.completed += 1;
+            if self.completed == self.config.warm_up.objects {
+                self.steps.extend([Step::Work(self.config.warm_up.think), Step::Begin]);
+            }
+        }
+        self.reports.push(report);
     }
 
     /// The next request of a connection, unless one is being written.
@@ -182,14 +218,14 @@ impl Browser {
         let Some(line) = self.connections.get_mut(&socket) else { return };
         if !line.is_writing && !line.writes.is_empty() {
             line.is_writing = true;
-            self.steps.extend([Step::Work(self.times.request), Step::Write(socket)]);
+            self.steps.extend([Step::Work(self.config.times.request), Step::Write(socket)]);
         }
     }
 
     fn write(&mut self, socket: SocketId) -> Option<Action> {
         let bytes = self.connections.get_mut(&socket)?.writes.pop_front()?;
         let payload = Payload::from(bytes);
-        Some(if self.is_transaction {
+        Some(if self.config.is_transaction {
             Action::WriteLast(socket, payload)
         } else {
             Action::Write(socket, payload)

@@ -60,7 +60,7 @@ pub enum Action {
     Abort(SocketId),
     /// Use the processor this long; then ask again.
     Work(Duration),
-    /// Everything that this run was for is done.
+    /// What this run was for is done; the next run goes on.
     Finish,
     /// Nothing before the next input, or this time.
     Wait(Option<Time>),

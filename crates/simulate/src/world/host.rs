@@ -39,6 +39,18 @@ pub struct Counters {
     pub connections: u64,
 }
 
+impl Counters {
+    /// What was added since `before`.
+    pub const fn since(&self, before: &Self) -> Self {
+        Self {
+            packets: self.packets - before.packets,
+            payload_bytes: self.payload_bytes - before.payload_bytes,
+            retransmissions: self.retransmissions - before.retransmissions,
+            connections: self.connections - before.connections,
+        }
+    }
+}
+
 /// What a host wants.
 pub(super) enum Step {
     Transmit { from: Address, to: Address, segment: Segment },
@@ -173,7 +185,7 @@ impl<A: Application> Host<A> {
                     None => continue,
                 }
             }
-            if self.is_finished {
+            if std::mem::take(&mut self.is_finished) {
                 return Step::Finished;
             }
             let has_nothing = !self.is_turn && self.inbox.is_empty();

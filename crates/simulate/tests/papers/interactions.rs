@@ -65,7 +65,7 @@ fn retrieve(setting: &Setting, sizes: [u64; 3], tick: Duration) -> Fetched {
         writes: WritePolicy { head_apart, buffer: NonZeroUsize::new(4096) },
         head_bytes: Some(226),
         clocks: Some([client, server]),
-        remembers_path: false,
+        ..Hosts::default()
     };
     Experiment::new(&scenario, hosts).unwrap().run(0, true).unwrap()
 }

@@ -1,0 +1,73 @@
+//! What becomes of a window while the user looks at a page (`papers/p-http`, section 2.4).
+
+use scenario::stack::Idle;
+use scenario::stack::packets::Restart;
+use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use simulate::world::{HostId, Seen};
+use simulate::{Experiment, Fetched, Hosts};
+use wire::{Bytes, Duration, Seed};
+
+/// A page of 25 kB after one like it and ten seconds of looking at that.
+fn second_page(idle: Idle, restart: Restart) -> Fetched {
+    let mut stack = Stack::named("period").unwrap();
+    stack.idle = idle;
+    stack.packets.restart = restart;
+    let scenario = Scenario {
+        network: Network::named("adsl").unwrap(),
+        page: Page::named("medium-page").unwrap(),
+        visit: Visit::First,
+        protocol: Protocol::Http11,
+        stack,
+        client: Client {
+            request: Bytes::new(256),
+            requests: Requests::Dependent,
+            parallel: 1,
+            connection: Connection::Warm,
+        },
+        server: Server { processing: Duration::ZERO },
+        runs: 1,
+        seed: Seed::default(),
+    };
+    let hosts = Hosts { think: Duration::from_secs(10), ..Hosts::default() };
+    Experiment::new(&scenario, hosts).unwrap().run(0, true).unwrap()
+}
+
+/// The most segments that left the server at one time.
+fn burst(fetched: &Fetched) -> usize {
+    let sent = fetched.records.iter().filter(|record| {
+        record.seen == Seen::Sent && record.from.host == HostId(1) && !record.segment.payload.is_empty()
+    });
+    let times: Vec<_> = sent.map(|record| record.at).collect();
+    times.chunk_by(|a, b| a == b).map(<[_]>::len).max().unwrap_or(0)
+}
+
+#[test]
+fn a_window_that_restarts_costs_round_trips_and_one_that_is_kept_bursts() {
+    let kept = second_page(Idle::Kept, Restart::AfterSending);
+    let restarted = second_page(Idle::Restarted, Restart::AfterSending);
+    let decayed = second_page(Idle::Restarted, Restart::Decaying);
+    let paced = second_page(Idle::Paced, Restart::AfterSending);
+    let millis = |fetched: &Fetched| fetched.elapsed.unwrap().as_millis_f64();
+
+    assert!(millis(&restarted) > millis(&kept) + 60.0, "{} {}", millis(&restarted), millis(&kept));
+    // Ten time-outs halve any window of that time to where it began.
+    assert!(millis(&decayed) <= millis(&restarted), "{} {}", millis(&decayed), millis(&restarted));
+    assert!(burst(&kept) >= 3 * burst(&restarted), "{} {}", burst(&kept), burst(&restarted));
+    // "nearly the speed" of a kept window, "without burstiness": one round trip more at the most.
+    assert!(millis(&paced) < millis(&kept) + 31.0, "{} {}", millis(&paced), millis(&kept));
+    assert!(burst(&paced) <= burst(&restarted), "{} {}", burst(&paced), burst(&restarted));
+}
+
+#[test]
+fn a_request_hides_the_idling_before_it_from_bsd() {
+    let kept = second_page(Idle::Kept, Restart::AfterSending);
+    let bsd = second_page(Idle::Restarted, Restart::AfterReceiving);
+    assert_eq!(bsd.elapsed, kept.elapsed);
+}
+
+#[test]
+fn an_open_connection_saves_the_handshake() {
+    let fetched = second_page(Idle::Kept, Restart::AfterSending);
+    assert_eq!(fetched.up.connections, 0);
+    assert!(fetched.records.iter().all(|record| !record.segment.flags.syn));
+}
