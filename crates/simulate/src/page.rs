@@ -34,6 +34,8 @@ pub struct Hosts {
     pub clocks: Option<[Clocks; 2]>,
     /// How long the user looks at the page before, where the scenario's connection is warm.
     pub think: Duration,
+    /// Whether connections use TCP Fast Open, where the protocol has no shortcut of its own.
+    pub fast_open: bool,
     /// Whether hosts remember window and round trip from one connection to the next (RFC 2140). T/TCP always does.
     pub remembers_path: bool,
 }
@@ -109,8 +111,8 @@ impl Experiment {
             stack: stack.clone(),
             site,
             plan,
+            shortcut: shortcut(*protocol, hosts.fast_open),
             hosts,
-            shortcut: shortcut(*protocol),
             warm_up,
             seed: *seed,
             notes,
@@ -200,10 +202,21 @@ impl Experiment {
 /// "reducing the duration that per-connection state is retained": 12 s (`papers/heidemann-model`, section II-B).
 const TTCP_TIME_WAIT: Duration = Duration::from_secs(12);
 
-fn shortcut(protocol: Protocol) -> Shortcut {
+fn shortcut(protocol: Protocol, is_fast_open: bool) -> Shortcut {
     match protocol {
         Protocol::Ttcp => Shortcut::Ttcp,
         Protocol::Ardp => Shortcut::Ardp,
+        Protocol::Minimum
+        | Protocol::Http10
+        | Protocol::Http10KeepAlive
+        | Protocol::Http11
+        | Protocol::Http11Pipelined
+        | Protocol::Http11PipelinedDeflate
+        | Protocol::Dhttp
+            if is_fast_open =>
+        {
+            Shortcut::FastOpen
+        }
         Protocol::Minimum
         | Protocol::Http10
         | Protocol::Http10KeepAlive

@@ -1,4 +1,5 @@
 //! Whole transfers between two hosts: what no loss, no window and no stack may change.
 
 mod setup;
+mod topology;
 mod transfer;
