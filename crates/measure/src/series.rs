@@ -32,7 +32,7 @@ pub struct Progress {
     pub done: u32,
     /// Runs that were asked for.
     pub of: u32,
-    /// Runs that were void so far.
+    /// Attempts that were void so far.
     pub void: u32,
     /// How long the page took in the last one; `None` if it stayed void and is left out.
     pub elapsed: Option<Duration>,
@@ -45,7 +45,7 @@ pub struct Measured {
     pub scenario: Scenario,
     /// The runs that count, in order.
     pub runs: Vec<Run>,
-    /// Runs that were void, those that were repeated included.
+    /// Attempts that were void, repeated or not.
     pub void: u32,
     /// How long the page took, in milliseconds, over the runs.
     pub elapsed_ms: Summary,
@@ -157,10 +157,14 @@ impl Series {
             return Err(Error::Run { number: 1, what });
         };
         if void > 0 {
-            notes.push(format!("{} void, and repeated; of the first, {why}", runs_were(void)));
+            let attempts =
+                if void == 1 { "1 attempt was".to_owned() } else { format!("{void} attempts were") };
+            notes.push(format!("{attempts} void and repeated; of the first, {why}"));
         }
         if given_up > 0 {
-            notes.push(format!("of {of}, {} left out, because they stayed void", runs_were(given_up)));
+            notes.push(format!(
+                "{given_up} of {of} runs stayed void however often repeated, and are left out"
+            ));
         }
         Ok(Measured {
             scenario: scenario.clone(),
@@ -226,7 +230,7 @@ impl Measured {
                 "emulator's lateness (median, 99%, 99.9%)",
                 format!("{}, {}, {}", late(500), late(990), late(999)),
             ),
-            pair("void runs", self.void.to_string()),
+            pair("void attempts", self.void.to_string()),
         ];
         let thoughts = self.runs.iter().flat_map(|run| &run.reactions.thoughts);
         let thoughts: Vec<_> = thoughts.map(|thought| thought.as_millis_f64()).collect();
@@ -240,10 +244,6 @@ impl Measured {
         pairs.extend(self.settings.iter().cloned());
         pairs
     }
-}
-
-fn runs_were(count: u32) -> String {
-    if count == 1 { "1 run was".to_owned() } else { format!("{count} runs were") }
 }
 
 fn kernel() -> String {
