@@ -17,7 +17,7 @@ use crate::profile::{self, Clocks};
 use crate::tcp::config::Shortcut;
 use crate::web::server::PORT;
 use crate::web::{Browser, BrowserConfig, BrowserTimes, ServerTimes, WarmUp, Web, WebServer};
-use crate::world::{Address, Bounds, Counters, Ended, HostConfig, HostId, Record, World};
+use crate::world::{Address, Bounds, Counters, Ended, HostConfig, HostId, Probe, Record, World};
 
 /// What the hosts do that a scenario does not say.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,6 +60,8 @@ pub struct Fetched {
     pub reports: Vec<Report>,
     /// Every packet, if they were to be kept.
     pub records: Vec<Record>,
+    /// How the server's connections were, each change, if packets were to be kept.
+    pub probes: Vec<Probe>,
 }
 
 /// A scenario that can be run.
@@ -172,6 +174,7 @@ impl Experiment {
         }
         if keeps_packets {
             world.record();
+            world.probe(server);
         }
         let ended = world.run(bounds);
         let lost = lost(&world) - lost_before;
@@ -251,6 +254,7 @@ fn account(
         events: world.events(),
         reports,
         records: world.records().to_vec(),
+        probes: world.probes(server).to_vec(),
     }
 }
 

@@ -40,7 +40,7 @@ mod rto;
 mod send;
 
 pub use config::Config;
-pub use connection::{Connection, Event, Failure, Input, Output, State};
+pub use connection::{Connection, Event, Failure, Input, Output, State, Vitals};
 pub use memory::{Introduction, Memory};
 pub use payload::Payload;
 pub use segment::Segment;

@@ -29,7 +29,7 @@ use crate::tcp::Segment;
 pub use application::{Action, Application, Input, SocketId};
 pub use host::{Address, Counters, HostConfig};
 use host::{Host, Step};
-pub use recorder::{Record, Recorder, Seen};
+pub use recorder::{Probe, Record, Recorder, Seen};
 use schedule::{Schedule, Wake};
 
 /// Hosts, links and time.
@@ -193,6 +193,16 @@ impl<A: Application> World<A> {
     /// Every packet, if they were to be kept.
     pub fn records(&self) -> &[Record] {
         self.recorder.as_ref().map_or(&[], Recorder::records)
+    }
+
+    /// Looks at every connection of a host from now on.
+    pub fn probe(&mut self, host: HostId) {
+        self.hosts[usize::from(host.0)].probe();
+    }
+
+    /// How a host's connections were, each change, in order; if they were to be looked at.
+    pub fn probes(&self, host: HostId) -> &[Probe] {
+        self.hosts[usize::from(host.0)].probes()
     }
 
     /// Everything that has arrived at the end of a link now.

@@ -107,6 +107,29 @@ pub enum State {
     TimeWait,
 }
 
+/// What a probe of an endpoint shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vitals {
+    /// Where it stands.
+    pub state: State,
+    /// The congestion window, in bytes.
+    pub cwnd: u64,
+    /// Where slow start ends, in bytes; `u64::MAX` if nowhere.
+    pub ssthresh: u64,
+    /// What counts against the window: bytes, or whole segments' worth if segments are counted.
+    pub in_flight: u64,
+    /// The window that the peer advertised last, in bytes.
+    pub peer_window: u64,
+    /// The smoothed round trip, if one was measured.
+    pub round_trip: Option<Duration>,
+    /// The retransmission time-out, not backed off.
+    pub rto: Duration,
+    /// When the retransmission timer runs out.
+    pub retransmits_at: Option<Time>,
+    /// When a delayed acknowledgement leaves.
+    pub acknowledges_at: Option<Time>,
+}
+
 /// An endpoint.
 #[derive(Clone, Debug)]
 pub struct Connection {
@@ -318,34 +341,24 @@ impl Connection {
         self.state
     }
 
-    /// The congestion window, in bytes.
-    pub const fn cwnd(&self) -> u64 {
-        self.window.cwnd()
+    /// What a probe would show.
+    pub fn vitals(&self) -> Vitals {
+        Vitals {
+            state: self.state,
+            cwnd: self.window.cwnd(),
+            ssthresh: self.window.threshold(),
+            in_flight: self.in_flight(),
+            peer_window: self.peer.size,
+            round_trip: self.timer.smoothed(),
+            rto: self.timer.timeout(),
+            retransmits_at: self.timer.deadline(),
+            acknowledges_at: self.acks.deadline(),
+        }
     }
 
-    /// Where slow start ends, in bytes; `u64::MAX` if nowhere.
-    pub const fn ssthresh(&self) -> u64 {
-        self.window.threshold()
-    }
-
-    /// Bytes (or whole segments' worth, if segments are counted) that count against the window.
-    pub fn in_flight(&self) -> u64 {
+    /// What counts against the window: bytes, or whole segments' worth if segments are counted.
+    pub(super) fn in_flight(&self) -> u64 {
         self.flight.weight().saturating_sub(self.loss.credit())
-    }
-
-    /// The smoothed round trip, if one was measured.
-    pub fn smoothed_round_trip(&self) -> Option<Duration> {
-        self.timer.smoothed()
-    }
-
-    /// The retransmission time-out, not backed off.
-    pub fn rto(&self) -> Duration {
-        self.timer.timeout()
-    }
-
-    /// The payload of a full segment.
-    pub const fn mss(&self) -> u64 {
-        self.agreed.mss
     }
 
     fn open(&mut self) {

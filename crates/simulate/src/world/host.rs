@@ -8,7 +8,7 @@ use wire::Time;
 
 use crate::tcp::{self, Config, Connection, Event, Introduction, Memory, Segment, segment};
 use crate::world::schedule::Wake;
-use crate::world::{Action, Application, HostId, Input, SocketId};
+use crate::world::{Action, Application, HostId, Input, Probe, SocketId};
 
 /// How a host behaves.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,6 +83,8 @@ pub(super) struct Host<A> {
     busy_until: Time,
     application_wakes: Option<Time>,
     counters: Counters,
+    /// How connections were, if that was asked for.
+    probes: Option<Vec<Probe>>,
 }
 
 /// A connection and who it is with.
@@ -124,6 +126,7 @@ impl<A: Application> Host<A> {
             busy_until: Time::ZERO,
             application_wakes: None,
             counters: Counters { packets: 0, payload_bytes: 0, retransmissions: 0, connections: 0 },
+            probes: None,
         }
     }
 
@@ -133,6 +136,14 @@ impl<A: Application> Host<A> {
 
     pub(super) const fn application_mut(&mut self) -> &mut A {
         &mut self.application
+    }
+
+    pub(super) fn probe(&mut self) {
+        self.probes.get_or_insert_default();
+    }
+
+    pub(super) fn probes(&self) -> &[Probe] {
+        self.probes.as_deref().unwrap_or_default()
     }
 
     pub(super) const fn counters(&self) -> &Counters {
@@ -218,6 +229,9 @@ impl<A: Application> Host<A> {
             }
             tcp::Output::Timeout(next) => {
                 self.restless.pop_front();
+                if self.probes.is_some() {
+                    self.look_at(now, id);
+                }
                 let next = next?;
                 let socket = self.socket(id)?;
                 if socket.scheduled.is_some_and(|scheduled| scheduled <= next) {
@@ -227,6 +241,16 @@ impl<A: Application> Host<A> {
                 socket.scheduled = Some(next);
                 Some(Step::Schedule(next, Wake::Socket(self.id, id)))
             }
+        }
+    }
+
+    /// Notes how a connection is, if that has changed.
+    fn look_at(&mut self, at: Time, id: SocketId) {
+        let Some(vitals) = self.socket(id).map(|socket| socket.connection.vitals()) else { return };
+        let probes = self.probes.get_or_insert_default();
+        let last = probes.iter().rev().find(|probe| probe.socket == id);
+        if last.is_none_or(|last| last.vitals != vitals) {
+            probes.push(Probe { at, socket: id, vitals });
         }
     }
 

@@ -4,8 +4,8 @@
 
 use wire::Time;
 
-use crate::tcp::Segment;
-use crate::world::Address;
+use crate::tcp::{Segment, Vitals};
+use crate::world::{Address, SocketId};
 
 /// A segment at a place and a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,17 @@ pub enum Seen {
     Received,
     /// For the last time: a link lost it, or its queue was full.
     Lost,
+}
+
+/// How a connection was, from a time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// When it became so.
+    pub at: Time,
+    /// Which connection of the host.
+    pub socket: SocketId,
+    /// How it was.
+    pub vitals: Vitals,
 }
 
 /// Everything that was seen, in order.

@@ -75,6 +75,18 @@ fn paper_heidemann_model_table_5_comes_out_of_packets() {
     }
 }
 
+/// "cwnd(i) = cwnd(i-1) + acks(i-1), cwnd(1) = 2" (appendix), as a probe shows it.
+#[test]
+fn paper_heidemann_model_appendix_the_window_opens_by_one_for_each_acknowledgement() {
+    let scenario =
+        scenario(Acks::NoDelayed, Duration::from_secs(4), 1_000_000_000_000, &[512 * 53 + 512 - 66]);
+    let fetched = Experiment::new(&scenario, Hosts::default()).unwrap().run(0, true).unwrap();
+    let mut windows: Vec<u64> = fetched.probes.iter().map(|probe| probe.vitals.cwnd / 512).collect();
+    windows.dedup();
+    // One before the handshake is over, two when it is; 54 segments bring 27 acknowledgements.
+    assert_eq!(windows[..29], (1..=29).collect::<Vec<u64>>());
+}
+
 #[test]
 fn paper_heidemann_model_figure_3_comes_out_of_packets() {
     let mut scenario = scenario(
