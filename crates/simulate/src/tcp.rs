@@ -7,7 +7,8 @@
 //! | --- | --- |
 //! | [`config`] | every knob |
 //! | [`segment`], [`payload`] | what travels |
-//! | [`connection`] | the endpoint, its states, its timers |
+//! | [`interface`] | what is told to an endpoint, and what it says |
+//! | [`connection`] | the endpoint, its timers |
 //! | `input` | what a segment does to it |
 //! | `output` | what it sends: windows, Nagle, silly windows |
 //! | `send`, `flight` | what was written, what is outstanding |
@@ -20,6 +21,7 @@
 
 pub mod config;
 pub mod connection;
+pub mod interface;
 pub mod memory;
 pub mod payload;
 pub mod segment;
@@ -40,7 +42,8 @@ mod rto;
 mod send;
 
 pub use config::Config;
-pub use connection::{Connection, Event, Failure, Input, Output, State, Vitals};
+pub use connection::Connection;
+pub use interface::{Event, Failure, Input, Output, State, Vitals};
 pub use memory::{Introduction, Memory};
 pub use payload::Payload;
 pub use segment::Segment;

@@ -1,11 +1,13 @@
 //! How an endpoint behaves: every knob of the machine, in one value.
 //!
 //! Not a profile: which system had which value, and the source for it, is in `scenario::stack`; this is what the
-//! machine understands. A knob that is an enum is exhaustive wherever it is read.
+//! machine understands. Which values are possible: `check`. A knob that is an enum is exhaustive wherever it is read.
 
-use std::fmt;
+mod check;
 
 use wire::{Duration, Time};
+
+pub use check::ConfigError;
 
 /// Every knob.
 #[derive(Clone, Debug, PartialEq)]
@@ -273,93 +275,6 @@ pub enum Shortcut {
     Ardp,
 }
 
-/// A knob with a value that is not possible.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConfigError {
-    /// A segment without bytes.
-    MssZero,
-    /// A buffer below one segment.
-    BufferBelowSegment {
-        /// `send` or `receive`.
-        which: &'static str,
-        /// Its size.
-        bytes: u32,
-        /// The segment's.
-        mss: u16,
-    },
-    /// A window of no segments.
-    WindowZero(&'static str),
-    /// A clock that does not advance, or a time-out of nothing.
-    NoTime(&'static str),
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::MssZero => write!(f, "a segment of 0 bytes carries nothing; give an mss of at least 1"),
-            Self::BufferBelowSegment { which, bytes, mss } => {
-                write!(
-                    f,
-                    "a {which} buffer of {bytes} bytes holds no full segment; give at least the mss, {mss}"
-                )
-            }
-            Self::WindowZero(which) => write!(f, "{which} of 0 segments never sends; give at least 1"),
-            Self::NoTime(which) => write!(f, "{which} must be longer than 0"),
-        }
-    }
-}
-
-impl std::error::Error for ConfigError {}
-
-impl Config {
-    /// Nothing, if an endpoint can live with it.
-    ///
-    /// # Errors
-    /// The first knob that is not possible.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        let Self {
-            mss,
-            send_buffer,
-            receive_buffer,
-            timestamps,
-            window_scaling: _,
-            acks,
-            nagle: _,
-            congestion,
-            recovery: _,
-            idle,
-            rto,
-            ending: _,
-            shortcut: _,
-            remembers_path: _,
-        } = self;
-        // Timestamps take twelve bytes of every segment, and something must be left.
-        if *mss == 0 || (*timestamps && *mss <= TIMESTAMP_BYTES) {
-            return Err(ConfigError::MssZero);
-        }
-        let receive_buffer = match *receive_buffer {
-            ReceiveBuffer::Fixed(bytes) => bytes,
-            ReceiveBuffer::Growing { initial, most } => initial.min(most),
-        };
-        for (which, bytes) in [("send", *send_buffer), ("receive", receive_buffer)] {
-            if bytes < u32::from(*mss) {
-                return Err(ConfigError::BufferBelowSegment { which, bytes, mss: *mss });
-            }
-        }
-        if congestion.initial_window == 0 {
-            return Err(ConfigError::WindowZero("an initial window"));
-        }
-        match idle {
-            Idle::Restarted { segments: 0, since: _ } => {
-                return Err(ConfigError::WindowZero("a window after idle"));
-            }
-            Idle::Restarted { .. } | Idle::Kept | Idle::Decayed | Idle::Paced => {}
-        }
-        acks.check()?;
-        rto.check()
-    }
-}
-
 impl ReceiveBuffer {
     /// The shift that its largest window needs to fit into 16 bits; at most 14 (RFC 7323, section 2.3).
     pub(super) fn scale(self) -> u8 {
@@ -373,44 +288,6 @@ impl ReceiveBuffer {
 
 /// The timestamp option with its padding (RFC 7323, appendix A).
 pub(super) const TIMESTAMP_BYTES: u16 = 12;
-
-impl Acks {
-    fn check(self) -> Result<(), ConfigError> {
-        let odd = match self {
-            Self::EverySegment | Self::Linux => return Ok(()),
-            Self::Counted { segments: 0, odd: _ } => {
-                return Err(ConfigError::WindowZero("an acknowledgement"));
-            }
-            Self::Counted { segments: _, odd } | Self::ReadBytes { odd } => odd,
-        };
-        match odd {
-            Odd::OnTick(Ticks { period: Duration::ZERO, phase: _ }) => {
-                Err(ConfigError::NoTime("the period of the delayed-ACK clock"))
-            }
-            Odd::OnTick(_) | Odd::After(_) | Odd::Never => Ok(()),
-        }
-    }
-}
-
-impl Rto {
-    fn check(self) -> Result<(), ConfigError> {
-        let Self { estimator, initial, least, most, syn_retries: _, data_retries: _ } = self;
-        let period = match estimator {
-            Estimator::Coarse(ticks) => ticks.period,
-            Estimator::Fine | Estimator::FineVariance => Duration::MAX,
-        };
-        let times = [
-            (period, "the period of the retransmission clock"),
-            (initial, "the first retransmission time-out"),
-            (least, "the least retransmission time-out"),
-            (most, "the greatest retransmission time-out"),
-        ];
-        match times.iter().find(|(time, _)| *time == Duration::ZERO) {
-            Some((_, which)) => Err(ConfigError::NoTime(which)),
-            None => Ok(()),
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -4,131 +4,21 @@
 //! module. It has no clock and no socket: `handle(now, input)`, then `poll(now)` until it returns a timeout;
 //! only then `handle` again. Timers need no input: whoever drives polls when the timeout has come.
 
-use std::fmt;
+use wire::Time;
 
-use wire::{Duration, Time};
-
+use crate::tcp::Payload;
 use crate::tcp::acks::Acknowledger;
 use crate::tcp::config::{Config, ConfigError, IdleSince, TIMESTAMP_BYTES};
 use crate::tcp::congestion::Window;
 use crate::tcp::events::Events;
 use crate::tcp::flight::Flight;
 use crate::tcp::idle::{Pacer, Usage};
+use crate::tcp::interface::{Failure, Input, Output, State, Vitals};
 use crate::tcp::memory::Introduction;
 use crate::tcp::receive::Receiver;
 use crate::tcp::recovery::Loss;
 use crate::tcp::rto::RetransmissionTimer;
 use crate::tcp::send::SendBuffer;
-use crate::tcp::{Payload, Segment};
-
-/// What is told to an endpoint.
-#[derive(Clone, Debug)]
-pub enum Input<'a> {
-    /// The application connects.
-    Open,
-    /// A segment has arrived.
-    Segment(&'a Segment),
-    /// The application writes. What does not fit into the send buffer waits, and the application with it: it
-    /// may not write again before [`Event::Written`].
-    Write(Payload),
-    /// The application writes its last: [`Input::Write`] and [`Input::Shutdown`] in one call (T/TCP's `MSG_EOF`).
-    WriteLast(Payload),
-    /// The application has written everything.
-    Shutdown,
-    /// The application has written everything, and will not read any more.
-    Close,
-    /// The application gives up: reset.
-    Abort,
-}
-
-/// What an endpoint says.
-#[derive(Clone, Debug)]
-pub enum Output {
-    /// This segment leaves.
-    Transmit(Segment),
-    /// Something the application should know.
-    Event(Event),
-    /// Nothing more. Poll again at this time at the latest.
-    Timeout(Option<Time>),
-}
-
-/// Something the application should know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The connection is open.
-    Connected,
-    /// Something can be read.
-    Readable,
-    /// A write that waited is in the buffer.
-    Written,
-    /// The peer has written everything, and all of it has arrived.
-    PeerFinished,
-    /// Both sides have finished and nothing needs to be remembered any more.
-    Closed,
-    /// It ended otherwise.
-    Failed(Failure),
-}
-
-/// How a connection ends that does not close.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// Nobody listens there.
-    Refused,
-    /// The peer reset it.
-    Reset,
-    /// The peer has not answered, however often it was asked.
-    TimedOut,
-}
-
-/// Where a connection stands (RFC 9293, section 3.3.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Not yet, or no longer.
-    Closed,
-    /// A server's, before its first segment.
-    Listen,
-    /// The SYN is on its way.
-    SynSent,
-    /// The SYN has come, ours is on its way.
-    SynReceived,
-    /// Open.
-    Established,
-    /// We have finished; not acknowledged.
-    FinWait1,
-    /// We have finished; acknowledged.
-    FinWait2,
-    /// The peer has finished.
-    CloseWait,
-    /// Both have finished; ours is not acknowledged.
-    Closing,
-    /// Both have finished, the peer first; ours is not acknowledged.
-    LastAck,
-    /// Both have finished, we first: we remember for a while.
-    TimeWait,
-}
-
-/// What a probe of an endpoint shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Vitals {
-    /// Where it stands.
-    pub state: State,
-    /// The congestion window, in bytes.
-    pub cwnd: u64,
-    /// Where slow start ends, in bytes; `u64::MAX` if nowhere.
-    pub ssthresh: u64,
-    /// What counts against the window: bytes, or whole segments' worth if segments are counted.
-    pub in_flight: u64,
-    /// The window that the peer advertised last, in bytes.
-    pub peer_window: u64,
-    /// The smoothed round trip, if one was measured.
-    pub round_trip: Option<Duration>,
-    /// The retransmission time-out, not backed off.
-    pub rto: Duration,
-    /// When the retransmission timer runs out.
-    pub retransmits_at: Option<Time>,
-    /// When a delayed acknowledgement leaves.
-    pub acknowledges_at: Option<Time>,
-}
 
 /// An endpoint.
 #[derive(Clone, Debug)]
@@ -504,13 +394,3 @@ impl Connection {
 
 /// What a peer can receive that does not say (RFC 9293, section 3.7.1).
 const DEFAULT_MSS: u16 = 536;
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Refused => "refused: nobody listens there",
-            Self::Reset => "reset by the peer",
-            Self::TimedOut => "timed out: the peer has not answered",
-        })
-    }
-}

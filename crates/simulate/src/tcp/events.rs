@@ -2,7 +2,7 @@
 //!
 //! Not a queue: each kind is told once, however often it happened meanwhile, and in this order.
 
-use crate::tcp::connection::{Event, Failure};
+use crate::tcp::interface::{Event, Failure};
 
 /// The kinds that wait to be told.
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,7 +7,8 @@ use wire::{Duration, Time};
 use crate::tcp::acks::Arrived;
 use crate::tcp::config::{Estimator, Recovery};
 use crate::tcp::congestion::Acknowledged;
-use crate::tcp::connection::{Connection, Failure, State};
+use crate::tcp::connection::Connection;
+use crate::tcp::interface::{Failure, State};
 use crate::tcp::receive::Arrival;
 use crate::tcp::segment::Segment;
 

@@ -7,7 +7,8 @@ use wire::Time;
 
 use crate::tcp::Payload;
 use crate::tcp::config::{Counting, Idle, Nagle, Recovery};
-use crate::tcp::connection::{Connection, Failure, State, Timed};
+use crate::tcp::connection::{Connection, Timed};
+use crate::tcp::interface::{Failure, State};
 use crate::tcp::segment::{Flags, Options, SackBlocks, Segment, SynOptions, Timestamps};
 
 impl Connection {

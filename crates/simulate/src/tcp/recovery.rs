@@ -6,7 +6,7 @@ use wire::Time;
 
 use crate::tcp::Connection;
 use crate::tcp::config::Recovery;
-use crate::tcp::connection::Failure;
+use crate::tcp::interface::Failure;
 
 /// Where recovery stands.
 #[derive(Clone, Copy, Debug, Default)]

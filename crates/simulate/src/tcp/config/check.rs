@@ -1,0 +1,176 @@
+//! Which knobs are possible: those that an endpoint could live with.
+
+use std::fmt;
+
+use wire::Duration;
+
+use super::{Acks, Config, Estimator, Idle, Odd, ReceiveBuffer, Rto, TIMESTAMP_BYTES, Ticks};
+
+/// A knob with a value that is not possible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// A segment without room for a byte.
+    MssTooSmall {
+        /// The segment's.
+        mss: u16,
+        /// What its options need, and one byte.
+        least: u16,
+    },
+    /// A buffer below one segment.
+    BufferBelowSegment {
+        /// `send` or `receive`.
+        which: &'static str,
+        /// Its size.
+        bytes: u32,
+        /// The segment's.
+        mss: u16,
+    },
+    /// A window of no segments.
+    WindowZero(&'static str),
+    /// A clock that does not advance, or a time-out of nothing.
+    NoTime(&'static str),
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MssTooSmall { mss, least } => {
+                write!(f, "a segment of {mss} bytes carries nothing; give an mss of at least {least}")
+            }
+            Self::BufferBelowSegment { which, bytes, mss } => {
+                write!(
+                    f,
+                    "a {which} buffer of {bytes} bytes holds no full segment; give at least the mss, {mss}"
+                )
+            }
+            Self::WindowZero(which) => write!(f, "{which} of 0 segments never sends; give at least 1"),
+            Self::NoTime(which) => write!(f, "{which} must be longer than 0"),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl Config {
+    /// Nothing, if an endpoint can live with it.
+    ///
+    /// # Errors
+    /// The first knob that is not possible.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let Self {
+            mss,
+            send_buffer,
+            receive_buffer,
+            timestamps,
+            window_scaling: _,
+            acks,
+            nagle: _,
+            congestion,
+            recovery: _,
+            idle,
+            rto,
+            ending: _,
+            shortcut: _,
+            remembers_path: _,
+        } = self;
+        // Timestamps take twelve bytes of every segment, and something must be left.
+        let least = if *timestamps { TIMESTAMP_BYTES + 1 } else { 1 };
+        if *mss < least {
+            return Err(ConfigError::MssTooSmall { mss: *mss, least });
+        }
+        let receive_buffer = match *receive_buffer {
+            ReceiveBuffer::Fixed(bytes) => bytes,
+            ReceiveBuffer::Growing { initial, most } => initial.min(most),
+        };
+        for (which, bytes) in [("send", *send_buffer), ("receive", receive_buffer)] {
+            if bytes < u32::from(*mss) {
+                return Err(ConfigError::BufferBelowSegment { which, bytes, mss: *mss });
+            }
+        }
+        if congestion.initial_window == 0 {
+            return Err(ConfigError::WindowZero("an initial window"));
+        }
+        match idle {
+            Idle::Restarted { segments: 0, since: _ } => {
+                return Err(ConfigError::WindowZero("a window after idle"));
+            }
+            Idle::Restarted { .. } | Idle::Kept | Idle::Decayed | Idle::Paced => {}
+        }
+        acks.check()?;
+        rto.check()
+    }
+}
+
+impl Acks {
+    fn check(self) -> Result<(), ConfigError> {
+        let odd = match self {
+            Self::EverySegment | Self::Linux => return Ok(()),
+            Self::Counted { segments: 0, odd: _ } => {
+                return Err(ConfigError::WindowZero("an acknowledgement"));
+            }
+            Self::Counted { segments: _, odd } | Self::ReadBytes { odd } => odd,
+        };
+        match odd {
+            Odd::OnTick(Ticks { period: Duration::ZERO, phase: _ }) => {
+                Err(ConfigError::NoTime("the period of the delayed-ACK clock"))
+            }
+            Odd::OnTick(_) | Odd::After(_) | Odd::Never => Ok(()),
+        }
+    }
+}
+
+impl Rto {
+    fn check(self) -> Result<(), ConfigError> {
+        let Self { estimator, initial, least, most, syn_retries: _, data_retries: _ } = self;
+        let period = match estimator {
+            Estimator::Coarse(ticks) => ticks.period,
+            Estimator::Fine | Estimator::FineVariance => Duration::MAX,
+        };
+        let times = [
+            (period, "the period of the retransmission clock"),
+            (initial, "the first retransmission time-out"),
+            (least, "the least retransmission time-out"),
+            (most, "the greatest retransmission time-out"),
+        ];
+        match times.iter().find(|(time, _)| *time == Duration::ZERO) {
+            Some((_, which)) => Err(ConfigError::NoTime(which)),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::config::Nagle;
+
+    fn sentence(change: impl FnOnce(&mut Config)) -> String {
+        let stack = scenario::Stack::named("period").unwrap();
+        let clocks = crate::profile::Clocks::random(wire::Seed::default(), 0);
+        let mut config = crate::profile::config(&stack, wire::Bytes::new(512), Duration::ZERO, clocks);
+        config.nagle = Nagle::Off;
+        change(&mut config);
+        config.check().map_or_else(|error| error.to_string(), |()| "possible".to_owned())
+    }
+
+    #[test]
+    fn what_is_not_possible_is_refused_with_a_remedy() {
+        assert_eq!(sentence(|_| {}), "possible");
+        assert_eq!(
+            sentence(|config| config.send_buffer = 511),
+            "a send buffer of 511 bytes holds no full segment; give at least the mss, 512"
+        );
+        assert_eq!(
+            sentence(|config| config.congestion.initial_window = 0),
+            "an initial window of 0 segments never sends; give at least 1"
+        );
+        assert_eq!(
+            sentence(|config| config.rto.initial = Duration::ZERO),
+            "the first retransmission time-out must be longer than 0"
+        );
+        assert_eq!(
+            sentence(|config| config.mss = 0),
+            "a segment of 0 bytes carries nothing; give an mss of at least 1"
+        );
+    }
+}
