@@ -176,6 +176,8 @@ mod tests {
     use scenario::{Protocol, Scenario};
     use trace::Row;
 
+    use super::measured::Found;
+
     #[test]
     fn paper_every_verdict_is_the_recorded_one() {
         let report = run(Options::default()).unwrap();
@@ -189,7 +191,7 @@ mod tests {
     }
 
     /// A laboratory that finds what the paper found.
-    fn paper_machines(scenario: &Scenario) -> Result<Row, String> {
+    fn paper_machines(scenario: &Scenario) -> Result<Found, String> {
         let elapsed_ms = match (scenario.protocol, scenario.network.rtt.as_millis_f64() > 1.0) {
             (Protocol::Http10, true) => 1716.0,
             (Protocol::Http10, false) => 27.0,
@@ -199,7 +201,8 @@ mod tests {
         let assumptions = model::Assumptions::default();
         let row = model::predict(scenario, &assumptions).map_err(|refusal| refusal.to_string())?.row();
         let runs = scenario.runs;
-        Ok(Row { elapsed_ms: Some(elapsed_ms), elapsed_ms_stddev: Some(101.0), runs, ..row })
+        let row = Row { elapsed_ms: Some(elapsed_ms), elapsed_ms_stddev: Some(101.0), runs, ..row };
+        Ok(Found { row, processing: scenario.server.processing })
     }
 
     #[test]

@@ -62,18 +62,16 @@ pub fn outcomes(plan: &Plan, mut keep: Option<&mut Keep<'_>>) -> Measurements {
     measurements
 }
 
-/// Measures one scenario.
+/// Measures one scenario, with progress on the terminal.
 ///
 /// # Errors
 /// Why it cannot be measured, or what went wrong.
-pub fn row(scenario: &Scenario) -> Result<Row, Error> {
+pub fn one(scenario: &Scenario) -> Result<Measured, Error> {
     let run_ms = expected_ms(scenario);
     let progress = Progress::new(f64::from(scenario.runs) * run_ms);
     progress.doing(title(scenario), scenario.runs);
     let options = Options { capture: None };
-    let measured =
-        ::measure::measure(scenario, &options, |so_far| progress.done(run_ms, so_far.done, so_far.of))?;
-    Ok(measured.row())
+    ::measure::measure(scenario, &options, |so_far| progress.done(run_ms, so_far.done, so_far.of))
 }
 
 /// Holds a page of 25 MB at both ends.

@@ -9,7 +9,7 @@ use scenario::stack::Growth;
 use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
 use wire::{Bytes, Duration, Rate, Seed};
 
-use super::measured::Measured;
+use super::measured::{Found, Measured};
 use super::published::Cell;
 
 /// Our value, or why the laboratory failed.
@@ -89,13 +89,15 @@ pub fn table_7(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
         "basic" => predicted(&basic).map(Some),
         "adjusted" => predicted(&adjusted()).map(Some),
         column => {
-            let Some(row) = measured.row(&adjusted())? else { return Ok(None) };
-            let prediction = predicted(&adjusted())?;
+            let Some(Found { row, processing }) = measured.found(&adjusted())? else { return Ok(None) };
             Ok(match column {
                 "measured" => row.elapsed_ms,
                 "sd" => row.elapsed_ms_stddev,
                 "ci95" => row.elapsed_ms_stddev.map(|sd| T_99 * sd / f64::from(row.runs).sqrt()),
-                "ratio" => row.elapsed_ms.map(|elapsed| elapsed / prediction),
+                "ratio" => {
+                    let prediction = predicted(&Scenario { server: Server { processing }, ..adjusted() })?;
+                    row.elapsed_ms.map(|elapsed| elapsed / prediction)
+                }
                 _ => None,
             })
         }

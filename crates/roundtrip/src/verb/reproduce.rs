@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use scenario::Scenario;
+use wire::Duration;
 
 use crate::cli::Reproduce;
 use crate::cli::flags::Format;
@@ -13,7 +14,7 @@ use crate::engine::measure as laboratory;
 use crate::failure::Failure;
 use crate::file;
 use crate::output::{self, csv};
-use crate::reproduce::measured::Measure;
+use crate::reproduce::measured::{Found, Measure};
 use crate::reproduce::verdict::Verdict;
 use crate::reproduce::{Error, Options, Report, VerdictRow, run as regenerate, side_by_side};
 use crate::terminal::Terminal;
@@ -24,8 +25,7 @@ pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
     if *measure {
         laboratory::available()?;
     }
-    let mut kernel = |scenario: &Scenario| laboratory::row(scenario).map_err(|error| error.to_string());
-    let measure: Option<&mut Measure<'_>> = if *measure { Some(&mut kernel) } else { None };
+    let measure: Option<&mut Measure<'_>> = if *measure { Some(&mut on_the_kernel) } else { None };
     let report = regenerate(Options { keys: keys.clone(), measure }).map_err(failure)?;
     draw(&report, figures)?;
     let rows = report.rows();
@@ -36,6 +36,12 @@ pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
     };
     output::to_stdout(&text)?;
     Ok(verdict(&report))
+}
+
+fn on_the_kernel(scenario: &Scenario) -> Result<Found, String> {
+    let measured = laboratory::one(scenario).map_err(|error| error.to_string())?;
+    let processing = measured.processing_ms.and_then(|summary| Duration::from_secs_f64(summary.mean / 1e3));
+    Ok(Found { row: measured.row(), processing: processing.unwrap_or(scenario.server.processing) })
 }
 
 fn failure(error: Error) -> Failure {
