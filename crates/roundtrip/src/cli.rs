@@ -36,15 +36,20 @@ pub enum Verb {
     /// With no flags: every protocol, small-cluster over fast-internet, all requests sent at once and answered
     /// without delay, as in the papers' basic model.
     Predict(Predict),
+    /// What TCP does packet by packet, in virtual time
+    ///
+    /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet, one object after the
+    /// other. It needs no privileges and no time, and the same seed gives the same packets.
+    Simulate(Simulate),
     /// What this machine's kernel does over an emulated link
     ///
     /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet, one object after the
     /// other. The network lives in namespaces of its own and leaves nothing behind.
     Measure(Measure),
-    /// Both, side by side
+    /// All three, side by side
     ///
-    /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet and ethernet, predicted and
-    /// measured. Takes under two minutes.
+    /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet and ethernet, predicted,
+    /// simulated and measured. Takes under two minutes.
     Compare(Compare),
     /// The papers' tables and figures beside ours, with a verdict for each number
     ///
@@ -75,6 +80,21 @@ pub struct Predict {
     pub output: OutputFlags,
 }
 
+/// `roundtrip simulate`
+#[derive(Debug, Args)]
+pub struct Simulate {
+    #[command(flatten)]
+    pub scenario: ScenarioFlags,
+    /// How often to fetch the page, with other clocks and other losses each time
+    #[arg(long, value_name = "N")]
+    pub runs: Option<String>,
+    /// Keep the packets of both ends of each scenario's first run in one file
+    #[arg(long, value_name = "FILE.pcapng", value_hint = clap::ValueHint::FilePath)]
+    pub pcap: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputFlags,
+}
+
 /// `roundtrip measure`
 #[derive(Debug, Args)]
 pub struct Measure {
@@ -95,10 +115,10 @@ pub struct Measure {
 pub struct Compare {
     #[command(flatten)]
     pub scenario: ScenarioFlags,
-    /// An engine; repeat it for more: model, measure
+    /// An engine; repeat it for more: model, simulate, measure
     #[arg(long = "engine", value_name = "NAME", value_delimiter = ',')]
     pub engines: Vec<String>,
-    /// How often to fetch the page, where it is measured
+    /// How often to fetch the page, where it is simulated or measured
     #[arg(long, value_name = "N")]
     pub runs: Option<String>,
     #[command(flatten)]

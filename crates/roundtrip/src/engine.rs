@@ -1,12 +1,14 @@
 //! The engines, called: scenarios in, rows out, refusals made into rows that say so.
 //!
-//! Nothing is computed here; `model` and `measure` do that.
+//! Nothing is computed here; `model`, `simulate` and `measure` do that.
 
 pub mod measure;
 pub mod model;
+pub mod simulate;
 
-use scenario::Scenario;
+use scenario::{Protocol, Scenario};
 use trace::Row;
+use wire::Duration;
 
 use crate::output::Outcome;
 
@@ -15,6 +17,13 @@ pub fn nothing(outcomes: &[Outcome]) -> Option<String> {
     let known = outcomes.iter().any(|outcome| outcome.row.elapsed_ms.is_some());
     let reason = outcomes.iter().flat_map(|outcome| outcome.row.notes.first()).next();
     (!known).then(|| reason.cloned().unwrap_or_default())
+}
+
+/// Over the minimum, which only the model knows.
+fn overhead(scenario: &Scenario, elapsed_ms: Option<f64>) -> Option<f64> {
+    let least = Scenario { protocol: Protocol::Minimum, ..scenario.clone() };
+    let minimum = ::model::predict(&least, &::model::Assumptions::default()).ok()?.elapsed;
+    (minimum > Duration::ZERO).then_some(elapsed_ms? / minimum.as_millis_f64())
 }
 
 /// A row in which nothing is known but why.

@@ -52,6 +52,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     match &cli.verb {
         Verb::Predict(arguments) => verb::predict::run(arguments)?,
+        Verb::Simulate(arguments) => verb::simulate::run(arguments)?,
         Verb::Measure(arguments) => verb::measure::run(arguments)?,
         Verb::Compare(arguments) => verb::compare::run(arguments)?,
         Verb::Reproduce(arguments) => return verb::reproduce::run(arguments),

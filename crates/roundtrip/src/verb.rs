@@ -6,3 +6,4 @@ pub mod manual;
 pub mod measure;
 pub mod predict;
 pub mod reproduce;
+pub mod simulate;

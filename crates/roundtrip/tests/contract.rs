@@ -203,7 +203,7 @@ fn the_same_question_gets_the_same_bytes() {
 
 #[test]
 fn completions_and_manual_pages_know_every_verb() {
-    let verbs = ["predict", "measure", "compare", "reproduce", "list", "completions", "man"];
+    let verbs = ["predict", "simulate", "measure", "compare", "reproduce", "list", "completions", "man"];
     for shell in ["bash", "zsh", "fish"] {
         let script = text(&roundtrip(&["completions", shell]).stdout);
         assert!(verbs.iter().all(|verb| script.contains(verb)), "{shell}");

@@ -43,8 +43,10 @@ fn a_comparison_has_a_row_of_each_engine_for_each_protocol() {
         rows.iter().map(|row| (row["protocol"].as_str().unwrap(), row["engine"].as_str().unwrap())).collect();
     let expected = [
         ("http10", "model"),
+        ("http10", "simulate"),
         ("http10", "measure"),
         ("http10-keepalive", "model"),
+        ("http10-keepalive", "simulate"),
         ("http10-keepalive", "measure"),
     ];
     assert_eq!(who, expected);

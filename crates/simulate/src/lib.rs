@@ -10,16 +10,20 @@
 //! | [`web`] | `proto`'s robot and server on hosts, and the time their work takes |
 //! | [`profile`] | what a stack profile means to the machine |
 //! | [`page`] | a scenario as two hosts and a link |
+//! | [`stalls`] | where the time of a run went |
 //! | [`row`] | runs as a row |
+//! | [`capture`] | the packets of a run as a file for Wireshark |
 //! | [`error`] | why a scenario cannot be simulated |
 //!
 //! What it is not: a model of what machines are busy with (only applications take time, and only what they are
 //! given), of IP, of checksums, or of anything below the link's queue.
 
+pub mod capture;
 pub mod error;
 pub mod page;
 pub mod profile;
 pub mod row;
+pub mod stalls;
 pub mod tcp;
 pub mod web;
 pub mod world;

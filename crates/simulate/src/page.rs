@@ -14,10 +14,16 @@ use wire::{Bytes, Duration, Seed, Time};
 
 use crate::error::Error;
 use crate::profile::{self, Clocks};
+use crate::stalls::{self, Known, Spent};
 use crate::tcp::config::Shortcut;
 use crate::web::server::PORT;
 use crate::web::{Browser, BrowserConfig, BrowserTimes, ServerTimes, WarmUp, Web, WebServer};
 use crate::world::{Address, Bounds, Counters, Ended, HostConfig, HostId, Probe, Record, World};
+
+/// The host that asks.
+pub const CLIENT: HostId = HostId(0);
+/// The host that answers.
+pub const SERVER: HostId = HostId(1);
 
 /// What the hosts do that a scenario does not say.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,6 +49,8 @@ pub struct Hosts {
 /// What came of one run.
 #[derive(Clone, Debug)]
 pub struct Fetched {
+    /// When the page was asked for; later than zero where another page was fetched before it.
+    pub began: Time,
     /// From the first packet of the first request to the last byte of the last answer; `None` if something did
     /// not arrive.
     pub elapsed: Option<Duration>,
@@ -136,7 +144,7 @@ impl Experiment {
         let seed = Seed::new(self.seed.stream("run", u64::from(number)).next_u64());
         let clocks = self.hosts.clocks.unwrap_or_else(|| [Clocks::random(seed, 0), Clocks::random(seed, 1)]);
         let [client_tcp, server_tcp] = clocks.map(|clocks| self.config(clocks));
-        let address = Address { host: HostId(1), port: PORT };
+        let address = Address { host: SERVER, port: PORT };
         let is_transaction = match self.shortcut {
             Shortcut::None | Shortcut::FastOpen => false,
             Shortcut::Ttcp | Shortcut::Ardp => true,
@@ -179,6 +187,18 @@ impl Experiment {
         let ended = world.run(bounds);
         let lost = lost(&world) - lost_before;
         Ok(account(&world, [client, server], before, ended, lost))
+    }
+
+    /// How the time of a run was spent, if it kept its packets.
+    pub fn spent(&self, fetched: &Fetched) -> Spent {
+        let network = &self.network;
+        let known = Known {
+            up: network.rate_up.unwrap_or(network.rate),
+            down: network.rate,
+            mss: network.mss,
+            send_buffer: self.stack.packets.send_buffer,
+        };
+        stalls::spent(&fetched.records, fetched.began, &known)
     }
 
     fn config(&self, clocks: Clocks) -> crate::tcp::Config {
@@ -237,15 +257,17 @@ fn account(
     ended: Ended,
     lost: u64,
 ) -> Fetched {
-    let (reports, elapsed) = match world.application(client) {
+    let (reports, began, elapsed) = match world.application(client) {
         Web::Browser(browser) => {
-            let elapsed = browser.finished().map(|finished| finished.since(browser.began()));
-            (browser.reports().to_vec(), elapsed)
+            let began = browser.began();
+            let elapsed = browser.finished().map(|finished| finished.since(began));
+            (browser.reports().to_vec(), began, elapsed)
         }
-        Web::Server(_) => (Vec::new(), None),
+        Web::Server(_) => (Vec::new(), Time::ZERO, None),
     };
     let since = |host, before| world.counters(host).since(before);
     Fetched {
+        began,
         elapsed,
         up: since(client, &before[0]),
         down: since(server, &before[1]),

@@ -2,11 +2,14 @@
 //!
 //! Not how a row is shown.
 
+use std::collections::BTreeMap;
+
 use scenario::Scenario;
-use trace::Row;
+use trace::{Row, Stall};
 
 use crate::error::Error;
 use crate::page::{Experiment, Fetched, Hosts};
+use crate::stalls::Spent;
 use crate::world::Ended;
 
 /// Runs a scenario as often as it says. `overhead` is left to whoever knows the minimum.
@@ -15,8 +18,15 @@ use crate::world::Ended;
 /// What this engine cannot honour, and what can be done instead.
 pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
     let experiment = Experiment::new(scenario, hosts)?;
-    let runs: Vec<Fetched> =
-        (0..scenario.runs).map(|number| experiment.run(number, false)).collect::<Result<_, _>>()?;
+    let (runs, spent): (Vec<Fetched>, Vec<Spent>) = (0..scenario.runs)
+        .map(|number| {
+            let mut fetched = experiment.run(number, true)?;
+            let spent = experiment.spent(&fetched);
+            // Of a thousand runs the packets would be too many to keep.
+            fetched.records = Vec::new();
+            Ok((fetched, spent))
+        })
+        .collect::<Result<_, Error>>()?;
     let mut notes = experiment.notes().to_vec();
     notes.extend(failures(&runs));
     let elapsed: Vec<f64> =
@@ -34,7 +44,7 @@ pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
         stack: scenario.stack.name.to_owned(),
         elapsed_ms: mean(elapsed.iter().copied()),
         overhead: None,
-        round_trips: None,
+        round_trips: round_trips(scenario, &runs, &spent),
         packets_up,
         packets_down,
         payload_bytes,
@@ -44,9 +54,47 @@ pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
         connections: mean(runs.iter().map(|run| run.up.connections as f64)),
         runs: scenario.runs,
         elapsed_ms_stddev: standard_deviation(&elapsed),
-        stalls: Vec::new(),
+        stalls: stalls(&spent),
         notes,
     })
+}
+
+/// Time in which the path sent nothing useful, in round trips.
+fn round_trips(scenario: &Scenario, runs: &[Fetched], spent: &[Spent]) -> Option<f64> {
+    let rtt = scenario.network.rtt.as_secs_f64();
+    let idle = runs
+        .iter()
+        .zip(spent)
+        .filter_map(|(run, spent)| Some(run.elapsed?.saturating_sub(spent.working).as_secs_f64()));
+    let idle: Vec<f64> = idle.collect();
+    mean(idle.into_iter()).filter(|_| rtt > 0.0).map(|idle| idle / rtt)
+}
+
+/// Means over the runs: the first stall of a cause with the first of that cause in every other run, and so on. They add
+/// up to what the stalls of a run cost in the mean.
+fn stalls(spent: &[Spent]) -> Vec<Stall> {
+    let mut sums: BTreeMap<(&str, usize), (f64, f64, f64)> = BTreeMap::new();
+    for Spent { working: _, stalls } in spent {
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        for Stall { cause, at_ms, lost_ms } in stalls {
+            let number = seen.entry(cause).or_default();
+            let (count, at, lost) = sums.entry((cause, *number)).or_default();
+            *number += 1;
+            *count += 1.0;
+            *at += at_ms;
+            *lost += lost_ms;
+        }
+    }
+    let mut stalls: Vec<Stall> = sums
+        .into_iter()
+        .map(|((cause, _), (count, at, lost))| Stall {
+            cause: cause.to_owned(),
+            at_ms: at / count,
+            lost_ms: lost / spent.len() as f64,
+        })
+        .collect();
+    stalls.sort_by(|one, other| one.at_ms.total_cmp(&other.at_ms));
+    stalls
 }
 
 /// What did not end well.

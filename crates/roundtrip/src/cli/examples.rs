@@ -20,6 +20,7 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
     match verb {
         None => &PROGRAM,
         Some("predict") => &PREDICT,
+        Some("simulate") => &SIMULATE,
         Some("measure") => &MEASURE,
         Some("compare") => &COMPARE,
         Some("reproduce") => &REPRODUCE,
@@ -54,7 +55,7 @@ fn line(example: &Example, width: usize) -> String {
 }
 
 const PROGRAM: [Example; 5] = [
-    example("roundtrip compare", "the papers' model beside this machine's kernel"),
+    example("roundtrip compare", "the papers' model, simulated packets, this machine's kernel"),
     example("roundtrip predict --network modem", "every protocol over a modem"),
     example(
         "roundtrip predict --page 6651+3883+1866 --rtt 89ms --rate 1.02mibit --mss 512",
@@ -73,6 +74,13 @@ const PREDICT: [Example; 5] = [
         "your own page, one object after another",
     ),
     example("roundtrip predict --format json", "for a program to read"),
+];
+
+const SIMULATE: [Example; 4] = [
+    example("roundtrip simulate", "a connection an object against keep-alive"),
+    example("roundtrip simulate --stack sunos-4.1.3,linux --network all", "how two stacks fare everywhere"),
+    example("roundtrip simulate --loss 1% --runs 100", "with one packet in a hundred lost"),
+    example("roundtrip simulate --pcap run.pcapng", "and keep the packets, for Wireshark"),
 ];
 
 const MEASURE: [Example; 4] = [

@@ -3,12 +3,12 @@
 use ::measure::emulator::Capture;
 use ::measure::profile::Setting;
 use ::measure::{Error, Measured, Options};
+use scenario::Scenario;
 use scenario::spec::Plan;
-use scenario::{Protocol, Scenario};
 use trace::Row;
 use wire::{Bytes, Duration};
 
-use super::refused;
+use super::{overhead, refused};
 use crate::failure::Failure;
 use crate::output::{Outcome, table};
 use crate::progress::Progress;
@@ -119,11 +119,4 @@ fn circumstances(measured: &Measured) -> Known {
 /// What is measured, for people.
 fn title(scenario: &Scenario) -> String {
     format!("{}, {}", scenario.protocol.name(), table::title(scenario))
-}
-
-/// Over the minimum, which only the model knows.
-fn overhead(scenario: &Scenario, elapsed_ms: Option<f64>) -> Option<f64> {
-    let least = Scenario { protocol: Protocol::Minimum, ..scenario.clone() };
-    let minimum = ::model::predict(&least, &::model::Assumptions::default()).ok()?.elapsed;
-    (minimum > Duration::ZERO).then_some(elapsed_ms? / minimum.as_millis_f64())
 }

@@ -3,6 +3,7 @@
 //! Not a finding: it repeats the table's numbers, for whoever reads only the last lines.
 
 use scenario::{Protocol, Scenario};
+use trace::Row;
 
 use super::comparison::{Line, lines};
 use super::{Outcome, number, table};
@@ -10,7 +11,9 @@ use super::{Outcome, number, table};
 /// What the best protocols save, and how far engines agree; fewer sentences where there is nothing to say.
 pub fn sentences(outcomes: &[Outcome]) -> Vec<String> {
     let groups = named(outcomes);
-    savings(&groups).into_iter().chain(agreement(&groups)).collect()
+    let simulated = agreement(&groups, "the simulated packets do", |line| line.simulated);
+    let measured = agreement(&groups, "the kernel does", |line| line.measured);
+    [savings(&groups), simulated, measured].into_iter().flatten().collect()
 }
 
 /// What the others are held against: a connection for every object, as the Web began.
@@ -186,12 +189,18 @@ const fn subject(protocol: Protocol) -> &'static str {
     }
 }
 
-/// How far what was measured is from what was predicted.
-fn agreement(groups: &[Group<'_>]) -> Option<String> {
+/// How far what an engine says is from what was predicted.
+fn agreement<'a>(
+    groups: &'a [Group<'_>],
+    whose: &str,
+    of: impl Fn(&Line<'a>) -> Option<&'a Row>,
+) -> Option<String> {
     let ratios = groups.iter().flat_map(|group| {
-        group.lines.iter().filter_map(|line| {
-            let ratio = line.over_predicted(line.measured)?;
-            Some((ratio, line.measured?.protocol.as_str(), group.place.as_str()))
+        let of = &of;
+        group.lines.iter().filter_map(move |line| {
+            let row = of(line)?;
+            let ratio = line.over_predicted(Some(row))?;
+            Some((ratio, row.protocol.as_str(), group.place.as_str()))
         })
     });
     let mut ratios: Vec<_> = ratios.collect();
@@ -199,12 +208,12 @@ fn agreement(groups: &[Group<'_>]) -> Option<String> {
     let (least, most) = (ratios.first()?, ratios.last()?);
     let (low, high) = (number::ratio(least.0), number::ratio(most.0));
     if low == high {
-        return Some(format!("What the kernel does takes {low} times what the model predicts."));
+        return Some(format!("What {whose} takes {low} times what the model predicts."));
     }
     let furthest = if most.0 - 1.0 > 1.0 - least.0 { most } else { least };
     let (_, protocol, place) = furthest;
     Some(format!(
-        "What the kernel does takes {low} to {high} times what the model predicts; furthest apart is {protocol} {place}."
+        "What {whose} takes {low} to {high} times what the model predicts; furthest apart is {protocol} {place}."
     ))
 }
 

@@ -75,11 +75,11 @@ impl Defaults {
         }
     }
 
-    /// The laboratory beside the model under the same assumptions, over the two networks of that table.
+    /// The laboratory beside the model and the simulator under the same assumptions, over the two networks of that table.
     pub fn compare() -> Self {
         Self {
             networks: ["fast-internet", "ethernet"].map(|name| named(Network::named(name))).into(),
-            engines: vec![Engine::Model, Engine::Measure],
+            engines: vec![Engine::Model, Engine::Simulate, Engine::Measure],
             ..Self::laboratory()
         }
     }

@@ -192,7 +192,13 @@ mod tests {
 
     #[test]
     fn scenarios_come_in_the_order_of_their_lists_the_last_fastest() {
-        let all = said(&[("network", "all"), ("page", "all"), ("protocol", "all"), ("stack", "all")]);
+        let all = said(&[
+            ("network", "all"),
+            ("page", "all"),
+            ("protocol", "all"),
+            ("stack", "period"),
+            ("stack", "linux"),
+        ]);
         let plan = all.plan(&Defaults::predict()).unwrap();
         assert_eq!(plan.scenarios.len(), 10 * 6 * 9 * 2);
         let [first, second] = [&plan.scenarios[0], &plan.scenarios[1]];
@@ -231,7 +237,7 @@ mod tests {
 
     #[test]
     fn what_is_too_much_is_refused() {
-        let all = [("network", "all"), ("protocol", "all"), ("stack", "all")];
+        let all = [("network", "all"), ("protocol", "all"), ("stack", "period"), ("stack", "linux")];
         let large = |objects: usize| {
             let mut spec = said(&all);
             spec.set(Key::Page, &vec!["1"; objects].join("+")).unwrap();

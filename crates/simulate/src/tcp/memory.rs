@@ -4,7 +4,7 @@
 //! TCP Fast Open's cookies (RFC 7413): proof enough of who calls to do without a handshake. Not the table of
 //! hosts: whoever owns the connections keeps that.
 
-use wire::Duration;
+use wire::{Duration, Time};
 
 use crate::tcp::config::Shortcut;
 use crate::tcp::connection::Connection;
@@ -53,6 +53,9 @@ impl Connection {
             && self.config.remembers_path
         {
             self.window.adopt(path.cwnd, path.ssthresh);
+            if let Some(round_trip) = path.round_trip {
+                self.timer.learn(Time::ZERO, Time::ZERO + round_trip);
+            }
         }
     }
 

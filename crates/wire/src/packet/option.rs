@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpOptions<'a>(&'a [u8]);
 
-/// One option. Padding is not an option here.
+/// One option. Padding is never read as one; it is written by `Other` of kind 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcpOption<'a> {
     /// The largest segment the sender will receive (RFC 9293, section 3.7.1).
@@ -121,6 +121,8 @@ impl<'a> TcpOption<'a> {
             Self::Timestamps { value, echo } => {
                 put(TIMESTAMPS, &[value.to_be_bytes(), echo.to_be_bytes()].concat())
             }
+            // These two have neither length nor data (RFC 9293, section 3.1).
+            Self::Other { kind: kind @ (END | NO_OPERATION), data: _ } => into.push(*kind),
             Self::Other { kind, data } => put(*kind, data),
         }
     }

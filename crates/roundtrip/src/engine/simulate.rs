@@ -1,0 +1,43 @@
+//! The simulator, called: TCP packet by packet in virtual time.
+
+use ::simulate::{Error, Experiment, Fetched, Hosts};
+use scenario::Scenario;
+use scenario::spec::Plan;
+use trace::Row;
+
+use super::{overhead, refused};
+use crate::output::Outcome;
+use crate::provenance::Provenance;
+
+/// What the packets do in each scenario. One that cannot be simulated becomes a row that says why.
+pub fn outcomes(plan: &Plan) -> Vec<Outcome> {
+    plan.scenarios.iter().map(outcome).collect()
+}
+
+/// What the packets do in one scenario.
+fn outcome(scenario: &Scenario) -> Outcome {
+    let row = match ::simulate::simulate(scenario, Hosts::default()) {
+        Ok(row) => Row { overhead: overhead(scenario, row.elapsed_ms), ..row },
+        Err(error) => refused(scenario, "simulate", error.to_string()),
+    };
+    Outcome { scenario: scenario.clone(), row, interval95_ms: None }
+}
+
+/// The first of the runs that [`outcomes`] takes the mean of, with its packets.
+///
+/// # Errors
+/// Why it cannot be simulated.
+pub fn first_run(scenario: &Scenario) -> Result<(Experiment, Fetched), Error> {
+    let experiment = Experiment::new(scenario, Hosts::default())?;
+    let fetched = experiment.run(0, true)?;
+    Ok((experiment, fetched))
+}
+
+/// What a reader must know of how simulations came about.
+pub fn provenance(plan: &Plan) -> Provenance {
+    let seeds = plan.scenarios.first().map_or(0, |scenario| scenario.seed.get());
+    Provenance::fact(
+        "simulator",
+        format!("TCP of our own in virtual time, hosts that take no time; seed {seeds}"),
+    )
+}

@@ -1,0 +1,207 @@
+//! The packets of a run as pcapng: whole IP packets with valid checksums, seen at both ends, that Wireshark opens.
+//!
+//! Virtual time zero is 1 January 1970, numbers begin at 0, hosts are 10.0.0.1 and up in the order in which they
+//! were added. Nothing of this depends on the machine: the same run gives the same bytes.
+
+use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::io::{self, Write};
+
+use trace::pcapng::{Interface, Packet, Writer};
+use wire::Time;
+use wire::packet::{Flags, TcpBuilder, TcpOption};
+
+use crate::page::CLIENT;
+use crate::tcp::Segment;
+use crate::tcp::segment::{self, ConnectionCount, FastOpen, Options, SynOptions, Timestamps};
+use crate::world::{Address, Record, Seen};
+
+/// Writes what was recorded, with a remark about the whole. A packet that the link lost has a remark of its own.
+///
+/// # Errors
+/// What `out` said.
+pub fn write(records: &[Record], out: impl Write, comment: &str) -> io::Result<()> {
+    let application = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
+    let mut writer = Writer::new(out, application, Some(comment))?;
+    let [client, server] = [writer.interface("client")?, writer.interface("server")?];
+    let mut bytes = Vec::new();
+    for record in records {
+        let is_at_client = match record.seen {
+            Seen::Sent | Seen::Lost => record.from.host == CLIENT,
+            Seen::Received => record.to.host == CLIENT,
+        };
+        let interface: Interface = if is_at_client { client } else { server };
+        let comment = match record.seen {
+            Seen::Sent | Seen::Received => None,
+            Seen::Lost => Some(LOST),
+        };
+        bytes.clear();
+        packet(record.from, record.to, &record.segment, &mut bytes)?;
+        let at = record.at.since(Time::ZERO);
+        writer.packet(&Packet { interface, at, bytes: &bytes, original_length: bytes.len(), comment })?;
+    }
+    writer.finish().map(drop)
+}
+
+const LOST: &str = "never arrives: lost on the link, or its queue was full";
+
+/// Appends a segment as an IP packet.
+fn packet(from: Address, to: Address, segment: &Segment, into: &mut Vec<u8>) -> io::Result<()> {
+    let Segment { sequence, acknowledgement, window, flags, options, payload } = segment;
+    let rare = options.syn.as_deref().map(Rare::of).unwrap_or_default();
+    let builder = TcpBuilder {
+        source: socket(from),
+        destination: socket(to),
+        seq: low(*sequence),
+        ack: if flags.ack { low(*acknowledgement) } else { 0 },
+        flags: control(*flags),
+        window: *window,
+        options: &list(options, *acknowledgement, &rare),
+    };
+    builder.write(payload, into).map_err(io::Error::other)
+}
+
+/// The options in order, padded as stacks do: every number at a whole word, and SACK-permitted before the timestamps
+/// where there are any.
+fn list<'a>(options: &Options, acknowledgement: u64, rare: &'a Rare) -> Vec<TcpOption<'a>> {
+    let Options { timestamps, sack, syn } = options;
+    let SynOptions { mss, window_scale, sack_permitted, connection_count: _, fast_open: _ } =
+        syn.as_deref().copied().unwrap_or_default();
+    let mut list: Vec<TcpOption<'a>> = mss.into_iter().map(TcpOption::Mss).collect();
+    if sack_permitted {
+        list.push(TcpOption::SackPermitted);
+    }
+    if sack_permitted != timestamps.is_some() {
+        list.extend([PADDING; 2]);
+    }
+    list.extend(timestamps.map(|Timestamps { value, echo }| TcpOption::Timestamps { value, echo }));
+    list.extend(window_scale.into_iter().flat_map(|bits| [PADDING, TcpOption::WindowScale(bits)]));
+    for (kind, data) in &rare.0 {
+        list.extend([PADDING, PADDING, TcpOption::Other { kind: *kind, data }]);
+    }
+    if !sack.is_empty() {
+        let mut blocks = [None; 4];
+        let ranges = sack.ranges(acknowledgement).map(|(start, end)| Some((low(start), low(end))));
+        blocks.iter_mut().zip(ranges).for_each(|(block, range)| *block = range);
+        list.extend([PADDING, PADDING, TcpOption::Sack(blocks)]);
+    }
+    list
+}
+
+/// "No operation" (RFC 9293, section 3.1).
+const PADDING: TcpOption<'static> = TcpOption::Other { kind: 1, data: &[] };
+
+/// Options that have no names in `wire`, by kind: Transaction TCP's counts (RFC 1644, section 3.1), Fast Open's cookie
+/// (RFC 7413, section 4.1.1).
+#[derive(Default)]
+struct Rare(Vec<(u8, Vec<u8>)>);
+
+impl Rare {
+    fn of(syn: &SynOptions) -> Self {
+        let SynOptions { mss: _, window_scale: _, sack_permitted: _, connection_count, fast_open } = *syn;
+        let count = |kind, count: u32| (kind, count.to_be_bytes().to_vec());
+        let mut rare = match connection_count {
+            None => Vec::new(),
+            Some(ConnectionCount::Current(own)) => vec![count(11, own)],
+            Some(ConnectionCount::New(own)) => vec![count(12, own)],
+            Some(ConnectionCount::Echo { count: own, echo }) => vec![count(11, own), count(13, echo)],
+        };
+        rare.extend(fast_open.map(|fast_open| match fast_open {
+            FastOpen::Request => (34, Vec::new()),
+            FastOpen::Cookie(cookie) => (34, cookie.to_be_bytes().to_vec()),
+        }));
+        Self(rare)
+    }
+}
+
+fn control(flags: segment::Flags) -> Flags {
+    let segment::Flags { syn, ack, fin, rst, psh } = flags;
+    let all = [(syn, Flags::SYN), (ack, Flags::ACK), (fin, Flags::FIN), (rst, Flags::RST), (psh, Flags::PSH)];
+    all.into_iter().filter(|(is_set, _)| *is_set).fold(Flags::default(), |all, (_, flag)| all | flag)
+}
+
+fn socket(Address { host, port }: Address) -> SocketAddr {
+    let [high, low] = host.0.saturating_add(1).to_be_bytes();
+    SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(10, 0, high, low), port))
+}
+
+/// A number on the wire: its low 32 bits.
+fn low(number: u64) -> u32 {
+    let [_, _, _, _, a, b, c, d] = number.to_be_bytes();
+    u32::from_be_bytes([a, b, c, d])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::Payload;
+    use crate::tcp::segment::SackBlocks;
+    use crate::world::HostId;
+
+    const BOTH: [Address; 2] =
+        [Address { host: HostId(0), port: 1025 }, Address { host: HostId(1), port: 80 }];
+
+    fn segment(options: Options) -> Segment {
+        Segment {
+            sequence: (1 << 32) + 7,
+            acknowledgement: 9,
+            window: 512,
+            flags: segment::Flags { ack: true, psh: true, ..segment::Flags::default() },
+            options,
+            payload: Payload::from(&b"odd"[..]),
+        }
+    }
+
+    #[test]
+    fn a_packet_is_as_long_as_it_was_on_the_link_whatever_its_options() {
+        let mut sack = SackBlocks::default();
+        sack.push(9, 20, 30);
+        let syn = |sack_permitted, connection_count, fast_open| {
+            let (mss, window_scale) = (Some(1460), Some(7));
+            Some(Box::new(SynOptions { mss, window_scale, sack_permitted, connection_count, fast_open }))
+        };
+        let syns = [
+            None,
+            syn(true, None, None),
+            syn(false, Some(ConnectionCount::Current(1)), None),
+            syn(true, None, Some(FastOpen::Cookie(5))),
+        ];
+        for syn in syns {
+            for timestamps in [None, Some(Timestamps { value: 1, echo: 2 })] {
+                let options = Options { timestamps, sack: SackBlocks::default(), syn: syn.clone() };
+                check(&segment(options));
+            }
+        }
+        check(&segment(Options { timestamps: Some(Timestamps { value: 1, echo: 2 }), sack, syn: None }));
+    }
+
+    fn check(segment: &Segment) {
+        let mut bytes = Vec::new();
+        packet(BOTH[0], BOTH[1], segment, &mut bytes).unwrap();
+        assert_eq!(bytes.len() as u64, segment.ip_bytes(), "{segment:?}");
+        let wire::packet::Transport::Tcp(read) = wire::packet::Packet::read(&bytes).unwrap().transport else {
+            panic!("{bytes:?}")
+        };
+        assert_eq!((read.seq, read.ack, read.window, read.payload), (7, 9, 512, &b"odd"[..]));
+        assert_eq!(read.flags, Flags::ACK | Flags::PSH);
+        assert_eq!(read.options.mss(), segment.options.syn.as_ref().and_then(|syn| syn.mss));
+        assert_eq!(
+            read.options.window_scale(),
+            segment.options.syn.as_ref().and_then(|syn| syn.window_scale)
+        );
+    }
+
+    #[test]
+    fn what_arrives_is_seen_twice_and_what_is_lost_says_so() {
+        let record = |seen| Record {
+            at: Time::from_nanos(5),
+            seen,
+            from: BOTH[0],
+            to: BOTH[1],
+            segment: segment(Options::default()),
+        };
+        let mut file = Vec::new();
+        write(&[Seen::Sent, Seen::Received, Seen::Sent, Seen::Lost].map(record), &mut file, "a run").unwrap();
+        let text = String::from_utf8_lossy(&file);
+        assert_eq!((text.matches("odd").count(), text.matches(LOST).count()), (4, 1));
+    }
+}
