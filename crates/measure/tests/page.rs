@@ -1,5 +1,5 @@
 //! A page over real kernels: what every run must show, whatever the machine. How long it takes to the percent is for
-//! `benches/table_7.rs`.
+//! `roundtrip reproduce heidemann-model/table-7 --measure`.
 
 mod rights;
 
