@@ -1,5 +1,5 @@
 //! How exact and how fast the emulated link is, in figures: `cargo bench -p measure --bench emulator`, as root, in
-//! one to two minutes.
+//! two minutes; `-- TCP` for the sections with that word in their title.
 //!
 //! Not a test: the figures are the machine's as much as ours. Each is the median of several tries with the least and
 //! the most beside it; before each try it waits for others to leave the machine alone, up to a minute in all, and the
@@ -66,6 +66,10 @@ fn section<const N: usize>(
     rows: [Row; N],
     mut once: impl FnMut() -> Result<[f64; N], Error>,
 ) -> Result<(), Error> {
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    if !wanted.is_none_or(|word| title.contains(&word)) {
+        return Ok(());
+    }
     let mut figures: [Vec<f64>; N] = std::array::from_fn(|_| Vec::new());
     let mut others = Vec::new();
     for _ in 0..tries {
