@@ -314,10 +314,11 @@ impl<A: Application> Host<A> {
         while let Some(notice) = self.inbox.pop_front() {
             match notice {
                 Notice::Readable(id) => {
-                    let Some(payload) = self.socket(id).and_then(|socket| socket.connection.read()) else {
-                        continue;
-                    };
-                    self.inbox.push_front(Notice::Readable(id));
+                    let Some(socket) = self.socket(id) else { continue };
+                    let Some(payload) = socket.connection.read() else { continue };
+                    if socket.connection.has_unread() {
+                        self.inbox.push_front(Notice::Readable(id));
+                    }
                     self.restless.push_back(id);
                     return Some(Input::Data(id, payload));
                 }
