@@ -52,6 +52,8 @@ pub struct Connection {
     pub(super) receiver: Receiver,
     pub(super) acks: Acknowledger,
 
+    /// The timeout that was returned last: no timer runs out before.
+    wakes: Time,
     pub(super) events: Events,
     pub(super) wants: Wants,
     /// Until when TIME_WAIT lasts, or FIN_WAIT_2 without an application.
@@ -168,6 +170,7 @@ impl Connection {
             persist: Persist::default(),
             receiver: Receiver::new(config.receive_buffer),
             acks: Acknowledger::new(config.acks, mss),
+            wakes: Time::MAX,
             events: Events::default(),
             wants: Wants::default(),
             forget_at: None,
@@ -200,7 +203,7 @@ impl Connection {
 
     /// What it has to say.
     pub fn poll(&mut self, now: Time) -> Output {
-        if self.deadline() <= now {
+        if self.wakes <= now {
             self.expire(now);
         }
         loop {
@@ -211,8 +214,8 @@ impl Connection {
                 return Output::Transmit(segment);
             }
             if !self.take_blocked_write() {
-                let deadline = self.deadline();
-                return Output::Timeout((deadline < Time::MAX).then_some(deadline));
+                self.wakes = self.deadline();
+                return Output::Timeout((self.wakes < Time::MAX).then_some(self.wakes));
             }
         }
     }
@@ -224,6 +227,11 @@ impl Connection {
             self.receiver.space().saturating_sub(self.receiver.edge().saturating_sub(self.receiver.next()));
         self.acks.read(opened, &self.receiver);
         Some(payload)
+    }
+
+    /// Whether something can be read.
+    pub const fn has_unread(&self) -> bool {
+        self.receiver.unread() > 0
     }
 
     /// Where it stands.

@@ -18,7 +18,11 @@ pub(super) struct Events {
 
 impl Events {
     /// The next one.
-    pub(super) const fn next(&mut self) -> Option<Event> {
+    pub(super) fn next(&mut self) -> Option<Event> {
+        // Mostly there is nothing, and it is asked often.
+        if self.is_quiet() {
+            return self.failed.take().map(Event::Failed);
+        }
         let kinds = [
             (&mut self.connected, Event::Connected),
             (&mut self.readable, Event::Readable),
@@ -26,17 +30,29 @@ impl Events {
             (&mut self.peer_finished, Event::PeerFinished),
             (&mut self.closed, Event::Closed),
         ];
-        let mut place = 0;
-        while place < kinds.len() {
-            if *kinds[place].0 {
-                *kinds[place].0 = false;
-                return Some(kinds[place].1);
-            }
-            place += 1;
-        }
-        match self.failed.take() {
-            Some(failure) => Some(Event::Failed(failure)),
-            None => None,
-        }
+        let (kind, event) = kinds.into_iter().find(|(kind, _)| **kind)?;
+        *kind = false;
+        Some(event)
+    }
+
+    /// Whether nothing waits but, perhaps, the failure, which is told last.
+    const fn is_quiet(&self) -> bool {
+        !(self.connected | self.readable | self.written | self.peer_finished | self.closed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_told_once_and_a_failure_last() {
+        let mut events =
+            Events { failed: Some(Failure::Reset), readable: true, connected: true, ..Events::default() };
+        events.peer_finished = true;
+        let told: Vec<Event> = std::iter::from_fn(|| events.next()).collect();
+        let expected =
+            [Event::Connected, Event::Readable, Event::PeerFinished, Event::Failed(Failure::Reset)];
+        assert_eq!(told, expected);
     }
 }

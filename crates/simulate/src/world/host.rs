@@ -256,20 +256,29 @@ impl<A: Application> Host<A> {
 
     /// An event of a connection goes to the application.
     fn note(&mut self, id: SocketId, event: Event) {
+        match event {
+            Event::Connected | Event::PeerFinished | Event::Closed | Event::Failed(_) => self.remember(id),
+            Event::Readable | Event::Written => {}
+        }
         let Some(socket) = self.socket(id) else { return };
-        let (peer, memory) = (socket.peer.host, socket.connection.memory());
-        self.memories.insert(peer, memory);
-        let Some(socket) = self.socket(id) else { return };
-        let input = match event {
-            Event::Connected if socket.is_accepted => Input::Accepted(id, socket.local.port),
-            Event::Connected => Input::Connected(id),
-            Event::Readable => return self.inbox.push_back(Notice::Readable(id)),
-            Event::Written => Input::Written(id),
-            Event::PeerFinished => Input::Finished(id),
-            Event::Closed => Input::Closed(id),
-            Event::Failed(failure) => Input::Failed(id, failure),
+        let notice = match event {
+            Event::Connected if socket.is_accepted => Notice::Other(Input::Accepted(id, socket.local.port)),
+            Event::Connected => Notice::Other(Input::Connected(id)),
+            Event::Readable => Notice::Readable(id),
+            Event::Written => Notice::Other(Input::Written(id)),
+            Event::PeerFinished => Notice::Other(Input::Finished(id)),
+            Event::Closed => Notice::Other(Input::Closed(id)),
+            Event::Failed(failure) => Notice::Other(Input::Failed(id, failure)),
         };
-        self.inbox.push_back(Notice::Other(input));
+        self.inbox.push_back(notice);
+    }
+
+    /// What the connection knows of its peer may help the next one.
+    fn remember(&mut self, id: SocketId) {
+        if let Some(socket) = self.socket(id) {
+            let (peer, memory) = (socket.peer.host, socket.connection.memory());
+            self.memories.insert(peer, memory);
+        }
     }
 
     /// Asks the application once, or tells it the next thing. `None`: go on.
@@ -305,10 +314,11 @@ impl<A: Application> Host<A> {
         while let Some(notice) = self.inbox.pop_front() {
             match notice {
                 Notice::Readable(id) => {
-                    let Some(payload) = self.socket(id).and_then(|socket| socket.connection.read()) else {
-                        continue;
-                    };
-                    self.inbox.push_front(Notice::Readable(id));
+                    let Some(socket) = self.socket(id) else { continue };
+                    let Some(payload) = socket.connection.read() else { continue };
+                    if socket.connection.has_unread() {
+                        self.inbox.push_front(Notice::Readable(id));
+                    }
                     self.restless.push_back(id);
                     return Some(Input::Data(id, payload));
                 }

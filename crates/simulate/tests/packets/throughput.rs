@@ -33,7 +33,7 @@ impl Application for Bulk {
     }
 }
 
-/// Segments that arrive each round trip of 100 ms, over half an hour.
+/// Segments that arrive each round trip of 100 ms, over ten minutes.
 fn segments_per_round_trip(recovery: Recovery, avoidance: Avoidance, loss: f64) -> f64 {
     let linux = linux();
     let config = Config {
@@ -61,9 +61,9 @@ fn segments_per_round_trip(recovery: Recovery, avoidance: Avoidance, loss: f64) 
         let link = world.add_link(link).unwrap();
         world.add_route(from, to, &[link]);
     }
-    let half_an_hour = Duration::from_secs(1_800);
-    world.run(Bounds { until: Time::ZERO + half_an_hour, events: u64::MAX });
-    world.application(sink).received as f64 / 1000.0 / (half_an_hour.as_secs_f64() / 0.1)
+    let ten_minutes = Duration::from_secs(600);
+    world.run(Bounds { until: Time::ZERO + ten_minutes, events: u64::MAX });
+    world.application(sink).received as f64 / 1000.0 / (ten_minutes.as_secs_f64() / 0.1)
 }
 
 #[test]
