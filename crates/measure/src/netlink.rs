@@ -244,8 +244,13 @@ fn put_metrics(nested: &mut Message, metrics: &Metrics) {
     if let Some(name) = congestion {
         nested.text(RTAX_CC_ALGO, name);
     }
-    // A locked metric is not refined by what connections learn.
-    nested.number(RTAX_LOCK, (1 << RTAX_RTO_MIN) | (1 << RTAX_CC_ALGO));
+    // A locked metric is not refined by what connections learn. One that is locked and not set counts as 0: with it
+    // go the least time-out and, bounded by that, the delay of ACKs (`tcp_delack_max`).
+    let lock = |kind: u16, is_set: bool| u32::from(is_set) << kind;
+    nested.number(
+        RTAX_LOCK,
+        lock(RTAX_RTO_MIN, rto_min_ms.is_some()) | lock(RTAX_CC_ALGO, congestion.is_some()),
+    );
 }
 
 fn attribute(body: &[u8], header: usize, kind: u16) -> Option<&[u8]> {
@@ -305,3 +310,27 @@ const RTAX_INITCWND: u16 = 11;
 const RTAX_RTO_MIN: u16 = 13;
 const RTAX_QUICKACK: u16 = 15;
 const RTAX_CC_ALGO: u16 = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bits of the metrics that are locked.
+    fn locked(metrics: &Metrics) -> Option<u32> {
+        let mut message = Message::new(RTM_NEWROUTE, 0);
+        put_metrics(&mut message, metrics);
+        number(&message.finish(0), MESSAGE_HEADER, RTAX_LOCK)
+    }
+
+    #[test]
+    fn regress_only_what_is_set_is_locked() {
+        let metrics = Metrics { congestion: Some("cubic"), ..Metrics::default() };
+        assert_eq!(locked(&metrics), Some(1 << RTAX_CC_ALGO));
+        let metrics = Metrics { rto_min_ms: Some(1_000), ..metrics };
+        assert_eq!(locked(&metrics), Some(1 << RTAX_CC_ALGO | 1 << RTAX_RTO_MIN));
+        assert_eq!(locked(&Metrics::default()), Some(0));
+    }
+
+    /// `struct nlmsghdr`.
+    const MESSAGE_HEADER: usize = 16;
+}

@@ -59,6 +59,8 @@ pub struct Connection {
     /// Until when TIME_WAIT lasts, or FIN_WAIT_2 without an application.
     pub(super) forget_at: Option<Time>,
     pub(super) last_sent: Time,
+    /// New data left since the window's usage was last noted.
+    pub(super) has_sent: bool,
     pub(super) last_received: Time,
     /// Nothing was outstanding when the last input had been dealt with (BSD's `idle`).
     pub(super) is_idle_on_entry: bool,
@@ -175,6 +177,7 @@ impl Connection {
             wants: Wants::default(),
             forget_at: None,
             last_sent: Time::ZERO,
+            has_sent: false,
             last_received: Time::ZERO,
             is_idle_on_entry: true,
             short_end: 0,

@@ -129,6 +129,7 @@ impl Connection {
         let waiting = self.send.end().saturating_sub(self.next);
         let wants_fin = self.wants.fin && !self.send.is_blocked() && self.next <= self.send.end();
         if waiting == 0 && !wants_fin {
+            self.note_usage();
             return None;
         }
         self.wake_from_idle(now);
@@ -196,6 +197,7 @@ impl Connection {
     /// A new segment up to `end` is leaving.
     fn account_for(&mut self, now: Time, end: u64, bytes: u64) {
         self.next = end;
+        self.has_sent = true;
         self.wants.probe = false;
         self.persist.deadline = None;
         if bytes > 0 && bytes < self.agreed.mss {
@@ -258,12 +260,13 @@ impl Connection {
         }
     }
 
-    /// What has been sent is as much as could be: whether it was the congestion window that held the rest.
+    /// What could be sent has been: whether it fills the congestion window, as Linux's `tcp_write_xmit` asks after
+    /// it has sent something (what there was to send may have filled the window by chance).
     fn note_usage(&mut self) {
-        if self.config.congestion.validated {
-            let in_flight = self.in_flight();
-            let is_limited = self.room() < self.agreed.mss && self.peer.edge > self.next;
-            self.usage.note(in_flight, self.unacknowledged, self.next, is_limited);
+        let is_limited = self.room() < self.agreed.mss;
+        let has_sent = std::mem::take(&mut self.has_sent);
+        if self.config.congestion.validated && (has_sent || (is_limited && self.next < self.send.end())) {
+            self.usage.note(self.in_flight(), self.unacknowledged, self.next, is_limited);
         }
     }
 
