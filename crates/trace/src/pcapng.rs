@@ -1,6 +1,6 @@
 //! Captures out, as pcapng: what Wireshark, tshark and tcptrace read.
 //!
-//! Little-endian, nanosecond timestamps, raw IP packets, one section; comments on packets. It writes blocks in the
+//! Little-endian, nanosecond timestamps, IPv4 packets, one section; comments on packets. It writes blocks in the
 //! order it is told to and sorts nothing. Not a reader. The format is
 //! <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>, sections 4.1 to 4.3.
 
@@ -28,7 +28,7 @@ pub struct Packet<'a> {
     pub interface: Interface,
     /// When, since 1 January 1970, UTC.
     pub at: Duration,
-    /// The packet, beginning with its IP header: all of it, or its beginning.
+    /// The packet, beginning with its IPv4 header: all of it, or its beginning.
     pub bytes: &'a [u8],
     /// How long it was on the wire.
     pub original_length: usize,
@@ -57,7 +57,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Declares an interface of raw IP packets. Interfaces are numbered from 0 in the order they are declared.
+    /// Declares an interface of IPv4 packets without anything below. Interfaces are numbered from 0 in the order they are declared.
     ///
     /// # Errors
     /// Those of `out`.
@@ -65,7 +65,7 @@ impl<W: Write> Writer<W> {
         const WHOLE_PACKETS: u32 = 0;
         const NANOSECONDS: [u8; 1] = [9];
         self.begin(INTERFACE_DESCRIPTION);
-        self.halves(LINK_TYPE_RAW, 0);
+        self.halves(LINK_TYPE_IPV4, 0);
         self.word(WHOLE_PACKETS);
         self.option(OPTION_INTERFACE_NAME, name.as_bytes());
         self.option(OPTION_INTERFACE_RESOLUTION, &NANOSECONDS);
@@ -147,8 +147,9 @@ const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
-/// LINKTYPE_RAW: the packet begins with an IPv4 or IPv6 header, and the first four bits tell which.
-const LINK_TYPE_RAW: u16 = 101;
+/// LINKTYPE_IPV4: the packet begins with an IPv4 header. With LINKTYPE_RAW libpcap, and so tcpdump, refuses a second
+/// interface, because it compares the number in the file (101) with its own (12).
+const LINK_TYPE_IPV4: u16 = 228;
 const OPTION_END: u16 = 0;
 const OPTION_COMMENT: u16 = 1;
 const OPTION_SECTION_APPLICATION: u16 = 4;
