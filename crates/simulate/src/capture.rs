@@ -53,7 +53,7 @@ fn packet(from: Address, to: Address, segment: &Segment, into: &mut Vec<u8>) -> 
         destination: socket(to),
         seq: low(*sequence),
         ack: if flags.ack { low(*acknowledgement) } else { 0 },
-        flags: control(*flags),
+        flags: Flags::from(*flags),
         window: *window,
         options: &list(options, *acknowledgement, &rare),
     };
@@ -113,10 +113,12 @@ impl Rare {
     }
 }
 
-fn control(flags: segment::Flags) -> Flags {
-    let segment::Flags { syn, ack, fin, rst, psh } = flags;
-    let all = [(syn, Flags::SYN), (ack, Flags::ACK), (fin, Flags::FIN), (rst, Flags::RST), (psh, Flags::PSH)];
-    all.into_iter().filter(|(is_set, _)| *is_set).fold(Flags::default(), |all, (_, flag)| all | flag)
+impl From<segment::Flags> for Flags {
+    fn from(flags: segment::Flags) -> Self {
+        let segment::Flags { syn, ack, fin, rst, psh } = flags;
+        let all = [(syn, Self::SYN), (ack, Self::ACK), (fin, Self::FIN), (rst, Self::RST), (psh, Self::PSH)];
+        all.into_iter().filter(|(is_set, _)| *is_set).fold(Self::default(), |all, (_, flag)| all | flag)
+    }
 }
 
 fn socket(Address { host, port }: Address) -> SocketAddr {

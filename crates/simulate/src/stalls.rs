@@ -63,7 +63,8 @@ struct Line {
     opened: Option<Time>,
     /// How far windows are shifted that the client advertises; `None` on a connection that was open before.
     scale: Option<u8>,
-    asked: bool,
+    /// The number after the last that the client has sent; 0 before its first request.
+    asked: u64,
     /// When the server last received a request, and when it last sent data.
     request_received: Time,
     sent: Option<Time>,
@@ -77,6 +78,8 @@ struct Line {
     /// Acknowledgements on their way: number, and how long the client took.
     acks: BTreeMap<u64, Duration>,
     acknowledged: u64,
+    /// When the server last received anything.
+    heard: Time,
     last_ack: Option<Ack>,
     advertised: Option<u64>,
     was_lost: bool,
@@ -172,12 +175,14 @@ impl Watch {
         if segment.payload.is_empty() {
             return;
         }
-        let handshake = match (line.asked, line.syn_sent, line.opened) {
-            (false, Some(syn), Some(opened)) => Some((syn, opened)),
-            (true, _, _) | (false, _, _) => None,
-        };
-        line.asked = true;
+        let handshake = line.syn_sent.zip(line.opened).filter(|_| line.asked == 0);
+        let is_again = segment.sequence < line.asked;
+        line.asked = line.asked.max(segment.end());
         let Some(pause) = pause else { return };
+        if is_again {
+            self.stall("retransmission-timeout", pause.from, pause.length());
+            return;
+        }
         // What the request waited for: what came before it, or its connection.
         match handshake {
             Some((syn, opened)) => {
@@ -192,6 +197,7 @@ impl Watch {
     fn server_receives(&mut self, record: &Record) {
         let segment = &record.segment;
         let line = self.line(record);
+        line.heard = record.at;
         if !segment.payload.is_empty() {
             line.request_received = record.at;
         }
@@ -272,11 +278,16 @@ impl Line {
             return Cause::Request(self.request_received);
         };
         let released = self.last_ack.filter(|ack| ack.received > sent);
-        if record.segment.sequence < self.next {
-            let at_once = released.is_some_and(|ack| ack.received == record.at);
-            return Cause::Named(if at_once { "fast-retransmit" } else { "retransmission-timeout" });
-        }
-        let Some(ack) = released else { return Cause::Named("server-think") };
+        // An acknowledgement that moves nothing tells of a loss, and of room for something else.
+        let was_told = self.heard == record.at;
+        let Some(ack) = released.filter(|_| record.segment.sequence >= self.next) else {
+            let is_again = record.segment.sequence < self.next;
+            return Cause::Named(match (was_told, is_again) {
+                (true, _) => "fast-retransmit",
+                (false, true) => "retransmission-timeout",
+                (false, false) => "server-think",
+            });
+        };
         let is_short = bytes < known.mss.get();
         // The window has room for what was on its way once.
         let would_fit = ack.flight + bytes <= self.largest_flight;
