@@ -88,6 +88,9 @@ pub struct Simulate {
     /// How often to fetch the page, with other clocks and other losses each time
     #[arg(long, value_name = "N")]
     pub runs: Option<String>,
+    /// Draw packets in time, each scenario's first run below the one before; or one run for xplot, as FILE.xpl
+    #[arg(long, value_name = "FILE.svg", value_hint = clap::ValueHint::FilePath)]
+    pub plot: Option<PathBuf>,
     /// Keep the packets of both ends of each scenario's first run in one file
     #[arg(long, value_name = "FILE.pcapng", value_hint = clap::ValueHint::FilePath)]
     pub pcap: Option<PathBuf>,

@@ -1,6 +1,6 @@
-//! Pictures as SVG: contour maps and surfaces, for print and for the screen.
+//! Pictures as SVG: contour maps, surfaces and packets in time, for print and for the screen.
 //!
-//! In flow values on a grid and what to call them; out flows one self-contained SVG file. Read in this order:
+//! In flow values on a grid, or packets, and what to call them; out flows one self-contained SVG file. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -11,6 +11,7 @@
 //! | [`contour_map`] | a field from above, with lines, names and a key |
 //! | [`label`] | where on a contour its number stands |
 //! | [`surface`] | a field in perspective |
+//! | [`time_sequence`] | packets in time, as SVG and for xplot |
 //!
 //! What it is not: it knows no network and no formula; what is drawn is the caller's. The same values give the same
 //! bytes.
@@ -22,3 +23,4 @@ pub mod palette;
 pub mod scale;
 pub mod surface;
 pub mod svg;
+pub mod time_sequence;

@@ -1,5 +1,7 @@
 //! The simulator, called: TCP packet by packet in virtual time.
 
+pub mod sequence;
+
 use ::simulate::{Error, Experiment, Fetched, Hosts};
 use scenario::Scenario;
 use scenario::spec::Plan;

@@ -12,6 +12,15 @@ pub const FAINT: &str = "#d5d9de";
 /// What stands out: Okabe and Ito's vermilion.
 pub const ACCENT: &str = "#d55e00";
 
+/// The colours of lines and areas that must be told apart (Okabe and Ito 2002), beside the accent.
+pub const BLUE: &str = "#0072b2";
+/// See [`BLUE`].
+pub const GREEN: &str = "#009e73";
+/// See [`BLUE`].
+pub const ORANGE: &str = "#e69f00";
+/// See [`BLUE`].
+pub const PURPLE: &str = "#a3488b";
+
 /// Viridis at eleven even steps.
 const VIRIDIS: [[f64; 3]; 11] = [
     [68.0, 1.0, 84.0],

@@ -95,6 +95,13 @@ impl Svg {
         self.put(format_args!("</g>"));
     }
 
+    /// Draws what `draw` draws, with words that appear over it where there is a pointer.
+    pub fn named(&mut self, words: &str, draw: impl FnOnce(&mut Self)) {
+        self.put(format_args!("<g><title>{}</title>", escaped(words)));
+        draw(self);
+        self.put(format_args!("</g>"));
+    }
+
     /// A line through points; nothing for fewer than two.
     pub fn line(&mut self, points: &[Point], stroke: Stroke<'_>) {
         if points.len() < 2 {

@@ -1,21 +1,30 @@
 //! `roundtrip simulate`: what the packets do, in virtual time.
 
+use std::io;
+use std::path::Path;
+
+use scenario::Scenario;
 use scenario::spec::{Defaults, Key, Plan};
 
 use crate::ask;
 use crate::cli::Simulate;
+use crate::engine::simulate::sequence;
 use crate::engine::{self, simulate};
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::file;
+use crate::output::number;
 use crate::output::table::{self, Layout};
+use crate::plot::time_sequence::Panel;
+use crate::plot::time_sequence::picture::Picture;
+use crate::plot::time_sequence::xplot;
 use crate::show::Results;
 
 /// Prints a row for each scenario.
 pub fn run(arguments: &Simulate) -> Result<(), Failure> {
-    let Simulate { scenario, runs, pcap, output } = arguments;
+    let Simulate { scenario, runs, plot, pcap, output } = arguments;
     let runs: Vec<(Key, &str)> = runs.iter().map(|runs| (Key::Runs, runs.as_str())).collect();
     let plan = ask::plan(scenario, &runs, &Defaults::laboratory())?;
-    for path in output.report.iter().chain(pcap) {
+    for path in output.report.iter().chain(pcap).chain(plot) {
         file::check(path)?;
     }
     let outcomes = simulate::outcomes(&plan);
@@ -25,17 +34,72 @@ pub fn run(arguments: &Simulate) -> Result<(), Failure> {
     if let Some(path) = pcap {
         file::write_with(path, |out| capture(&plan, out))?;
     }
+    if let Some(path) = plot {
+        file::write(path, plot_of(&plan, path)?.as_bytes())?;
+    }
     Results { outcomes, layout: Layout::Rows, provenance: simulate::provenance(&plan) }.show(output)
 }
 
 /// The packets of each scenario's first run: a section of its own in the one file, its comment says whose. What cannot
 /// be simulated has none.
-fn capture(plan: &Plan, mut out: &mut dyn std::io::Write) -> std::io::Result<()> {
+fn capture(plan: &Plan, mut out: &mut dyn io::Write) -> io::Result<()> {
     for scenario in &plan.scenarios {
         if let Ok((_, fetched)) = simulate::first_run(scenario) {
-            let title = format!("{}, {}", scenario.protocol.name(), table::title(scenario));
-            ::simulate::capture::write(&fetched.records, &mut out, &title)?;
+            ::simulate::capture::write(&fetched.records, &mut out, &title(scenario))?;
         }
     }
     Ok(())
+}
+
+/// The plot, as the file's name asks for it.
+fn plot_of(plan: &Plan, path: &Path) -> Result<String, Failure> {
+    let same = is_same(&plan.scenarios);
+    let some = plan.scenarios.iter().take(PANELS_MOST + 1);
+    let panels: Vec<Panel> = some.filter_map(|scenario| panel(scenario, same)).collect();
+    let refused = |why: &str| Err(Failure::Value(format!("--plot {}: {why}", shown(path))));
+    match (path.extension().is_some_and(|extension| extension == "xpl"), panels.as_slice()) {
+        (true, [panel]) => Ok(xplot::file(panel)),
+        (true, _) => refused("xplot shows one run; name one network, page, protocol and stack"),
+        (false, panels) if panels.len() > PANELS_MOST => {
+            refused(&format!("more than {PANELS_MOST} runs are too many for a picture; name fewer"))
+        }
+        (false, panels) => Ok(picture(&plan.scenarios, panels)),
+    }
+}
+
+/// More than anyone can look at.
+const PANELS_MOST: usize = 20;
+
+/// All panels under the title of the first, whose page and network most have.
+fn picture(scenarios: &[Scenario], panels: &[Panel]) -> String {
+    let Some(first) = scenarios.first() else { return String::new() };
+    let source =
+        format!("roundtrip simulate, version {}, seed {}", env!("CARGO_PKG_VERSION"), first.seed.get());
+    let (title, subtitle) = match is_same(scenarios) {
+        true => (table::title(first), table::about(first).join(", ")),
+        false => ("Packets in time".to_owned(), String::new()),
+    };
+    let is_one_time = is_same(scenarios);
+    Picture { title: &title, subtitle: &subtitle, panels, is_one_time, source: &source }.draw()
+}
+
+/// Whether all have one page and one network.
+fn is_same(scenarios: &[Scenario]) -> bool {
+    scenarios.windows(2).all(|pair| table::title(&pair[0]) == table::title(&pair[1]))
+}
+
+/// One scenario's first run, if it can be simulated; what all have in common need not be said of each.
+fn panel(scenario: &Scenario, is_same: bool) -> Option<Panel> {
+    let (experiment, fetched) = simulate::first_run(scenario).ok()?;
+    let elapsed = fetched.elapsed.map_or_else(
+        || "gave up".to_owned(),
+        |elapsed| format!("{} ms", number::significant(elapsed.as_millis_f64())),
+    );
+    let what = if is_same { scenario.protocol.name().to_owned() } else { title(scenario) };
+    let title = format!("{what}, TCP as {}: {elapsed}", scenario.stack.name);
+    Some(sequence::panel(title, &experiment, &fetched))
+}
+
+fn title(scenario: &Scenario) -> String {
+    format!("{}, {}", scenario.protocol.name(), table::title(scenario))
 }

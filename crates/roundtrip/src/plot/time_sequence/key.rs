@@ -1,0 +1,134 @@
+//! The signs in a plot, and what they stand for.
+//!
+//! Not where they stand.
+
+use crate::plot::palette;
+use crate::plot::svg::{Anchor, Font, Point, Stroke, Svg};
+
+/// What a stall is shaded with.
+pub const STALL: &str = "#fbe3d3";
+
+/// A segment, upright with a hat and a foot.
+pub fn bar(svg: &mut Svg, x: f64, (low, high): (f64, f64), colour: &str) {
+    let stroke = Stroke::solid(colour, 1.5);
+    svg.line(&[(x - 2.5, low), (x + 2.5, low)], stroke);
+    svg.line(&[(x, low), (x, high)], stroke);
+    svg.line(&[(x - 2.5, high), (x + 2.5, high)], stroke);
+}
+
+/// Something lost.
+pub fn cross(svg: &mut Svg, (x, y): Point, colour: &str) {
+    let stroke = Stroke::solid(colour, 1.8);
+    svg.line(&[(x - 4.0, y - 4.0), (x + 4.0, y + 4.0)], stroke);
+    svg.line(&[(x - 4.0, y + 4.0), (x + 4.0, y - 4.0)], stroke);
+}
+
+/// A request, below the height of what it follows.
+pub fn triangle(svg: &mut Svg, (x, y): Point) {
+    let corners = [(x, y + 2.5), (x - 4.5, y + 10.5), (x + 4.5, y + 10.5)];
+    svg.polygon(&corners, palette::PURPLE, Stroke::solid("#ffffff", 0.8));
+}
+
+/// What signs in the picture have to be explained.
+#[derive(Default)]
+pub struct Key {
+    shown: [bool; Meaning::ALL.len()],
+}
+
+/// What a sign stands for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Meaning {
+    Segment,
+    Again,
+    Lost,
+    Acknowledged,
+    Allowed,
+    AllowedAbove,
+    Request,
+    Syn,
+    Fin,
+    Reset,
+    Stall,
+}
+
+impl Meaning {
+    const ALL: [Self; 11] = [
+        Self::Segment,
+        Self::Again,
+        Self::Lost,
+        Self::Acknowledged,
+        Self::Allowed,
+        Self::AllowedAbove,
+        Self::Request,
+        Self::Syn,
+        Self::Fin,
+        Self::Reset,
+        Self::Stall,
+    ];
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Segment => "segment",
+            Self::Again => "sent again",
+            Self::Lost => "lost",
+            Self::Acknowledged => "acknowledged",
+            Self::Allowed => "window",
+            Self::AllowedAbove => "(the window is above the picture)",
+            Self::Request => "request",
+            Self::Syn => "SYN",
+            Self::Fin => "FIN",
+            Self::Reset => "reset",
+            Self::Stall => "stall",
+        }
+    }
+}
+
+impl Key {
+    /// Takes note that there is such a sign.
+    pub fn shows(&mut self, meaning: Meaning) {
+        self.shown[meaning as usize] = true;
+    }
+
+    /// All signs there are in a row, from this place.
+    pub fn draw(&self, svg: &mut Svg, (mut x, y): Point) {
+        for meaning in Meaning::ALL.into_iter().filter(|meaning| self.shown[*meaning as usize]) {
+            let words = meaning.words();
+            let sign = Self::sign(svg, meaning, (x, y));
+            svg.text((x + sign, y + 4.0), words, Font::new(12.5, palette::INK, Anchor::Start));
+            x += sign + words.chars().count() as f64 * 6.6 + 20.0;
+        }
+    }
+
+    /// Draws it, and says how much room it took.
+    fn sign(svg: &mut Svg, meaning: Meaning, (x, y): Point) -> f64 {
+        let letter = |svg: &mut Svg, letter| {
+            let font = Font::new(12.0, palette::PURPLE, Anchor::Start);
+            svg.text((x, y + 4.0), letter, Font { bold: true, ..font });
+            14.0
+        };
+        match meaning {
+            Meaning::Segment => bar(svg, x + 4.0, (y + 7.0, y - 7.0), palette::BLUE),
+            Meaning::Again => bar(svg, x + 4.0, (y + 7.0, y - 7.0), palette::ACCENT),
+            Meaning::Lost => cross(svg, (x + 4.0, y), palette::ACCENT),
+            Meaning::Request => triangle(svg, (x + 5.0, y - 6.0)),
+            Meaning::Acknowledged => {
+                svg.line(&[(x, y), (x + 22.0, y)], Stroke::solid(palette::GREEN, 2.0));
+                return 28.0;
+            }
+            Meaning::Allowed => {
+                let stroke = Stroke { colour: palette::ORANGE, width: 1.6, dashes: "5 3" };
+                svg.line(&[(x, y), (x + 22.0, y)], stroke);
+                return 28.0;
+            }
+            Meaning::AllowedAbove => return 0.0,
+            Meaning::Syn => return letter(svg, "S"),
+            Meaning::Fin => return letter(svg, "F"),
+            Meaning::Reset => return letter(svg, "X"),
+            Meaning::Stall => {
+                svg.rectangle((x, y - 7.0), (16.0, 14.0), STALL);
+                return 22.0;
+            }
+        }
+        14.0
+    }
+}

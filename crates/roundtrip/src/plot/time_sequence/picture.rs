@@ -1,0 +1,319 @@
+//! The plot as SVG: one panel below the other, on one scale of time.
+
+use wire::Time;
+
+use super::key::{Key, Meaning, STALL, bar, cross, triangle};
+use super::shade::{Label, labels};
+use super::track::{Connection, Kind, Mark, Segment, Sign, Track};
+use super::{End, Panel, Stall};
+use crate::output::number;
+use crate::plot::palette;
+use crate::plot::scale::{Scale, multiples};
+use crate::plot::svg::{Anchor, Font, Point, Stroke, Svg};
+
+/// Several runs or captures, to be looked at together.
+#[derive(Clone, Debug)]
+pub struct Picture<'a> {
+    /// What all have in common.
+    pub title: &'a str,
+    /// The rest of what a reader must know.
+    pub subtitle: &'a str,
+    /// From the top.
+    pub panels: &'a [Panel],
+    /// Whether all have one scale of time.
+    pub is_one_time: bool,
+    /// Where it comes from.
+    pub source: &'a str,
+}
+
+const WIDTH: f64 = 960.0;
+const LEFT: f64 = 76.0;
+const RIGHT: f64 = WIDTH - 28.0;
+/// Title and subtitle.
+const HEAD: f64 = 78.0;
+/// Below the last panel: the axis' title, the key, the source.
+const FOOT: f64 = 100.0;
+/// A panel's title, and the most rows of names of stalls.
+const PANEL_TITLE: f64 = 24.0;
+const ROWS: usize = 3;
+const ROW: f64 = 15.0;
+/// What a panel has below its axis.
+const AXIS: f64 = 34.0;
+
+impl Picture<'_> {
+    /// The file.
+    pub fn draw(&self) -> String {
+        let tracks: Vec<Track> = self.panels.iter().map(Track::of).collect();
+        let longest = tracks.iter().map(|track| track.end).max().unwrap_or_default();
+        let own = |track: &Track| if self.is_one_time { longest } else { track.end };
+        let clocks: Vec<Clock> = tracks.iter().map(|track| Clock::until(own(track))).collect();
+        let height = if self.panels.len() > 1 { 250.0 } else { 400.0 };
+        let rows = self.panels.iter().zip(&clocks).map(|(panel, clock)| rows(&panel.stalls, *clock));
+        let rows = rows.max().unwrap_or_default();
+        let above = PANEL_TITLE + rows as f64 * ROW;
+        let pitch = above + height + AXIS;
+        let bottom = HEAD + pitch * self.panels.len() as f64;
+        let mut svg = Svg::new(WIDTH, bottom + FOOT);
+        svg.text(
+            (LEFT, 34.0),
+            self.title,
+            Font { bold: true, ..Font::new(20.0, palette::INK, Anchor::Start) },
+        );
+        svg.text((LEFT, 57.0), self.subtitle, Font::new(13.5, palette::GREY, Anchor::Start));
+        let mut key = Key::default();
+        for (index, ((panel, track), clock)) in self.panels.iter().zip(&tracks).zip(&clocks).enumerate() {
+            let top = HEAD + pitch * index as f64;
+            let frame = Frame::new(top + above, height, *clock, track);
+            let title = Font { bold: true, ..Font::new(14.0, palette::INK, Anchor::Start) };
+            svg.text((LEFT, top + 15.0), &panel.title, title);
+            frame.draw(&mut svg, panel, track, &mut key);
+        }
+        let title = Font::new(14.0, palette::INK, Anchor::Middle);
+        svg.text((f64::midpoint(LEFT, RIGHT), bottom + 8.0), &self.axis_title(), title);
+        key.draw(&mut svg, (LEFT, bottom + 40.0));
+        svg.text((LEFT, bottom + FOOT - 16.0), self.source, Font::new(12.0, palette::GREY, Anchor::Start));
+        svg.finish(self.title, self.subtitle)
+    }
+
+    fn axis_title(&self) -> String {
+        let all = |end| self.panels.iter().all(|panel| panel.seen_by == end);
+        let who = if all(End::Server) {
+            ", as the server sees it"
+        } else if all(End::Client) {
+            ", as the client sees it"
+        } else {
+            ""
+        };
+        format!("time (ms){who}")
+    }
+}
+
+/// How many rows of names a panel has.
+fn rows(stalls: &[Stall], time: Clock) -> usize {
+    let labels = labels(stalls, |millis| time.place(millis), (LEFT, RIGHT), ROWS);
+    labels.iter().map(|label| label.row + 1).max().unwrap_or_default()
+}
+
+/// Milliseconds as a reader wants them.
+pub fn millis(millis: f64) -> String {
+    match millis {
+        ..10.0 => format!("{millis:.1} ms"),
+        ..10_000.0 => format!("{millis:.0} ms"),
+        _ => format!("{:.1} s", millis / 1e3),
+    }
+}
+
+/// The axis of time.
+#[derive(Clone, Copy)]
+struct Clock {
+    scale: Scale,
+    step: f64,
+}
+
+impl Clock {
+    fn until(end: Time) -> Self {
+        let end = end.as_millis_f64().max(0.001);
+        Self { scale: Scale::linear(0.0, end * 1.015), step: step(end, 9.0) }
+    }
+
+    fn place(&self, millis: f64) -> f64 {
+        LEFT + self.scale.place(millis) * (RIGHT - LEFT)
+    }
+}
+
+/// A round step that makes at most so many ticks.
+fn step(range: f64, most: f64) -> f64 {
+    let least = range / most;
+    let decade = 10_f64.powf(least.log10().floor());
+    [1.0, 2.0, 5.0, 10.0].map(|times| times * decade).into_iter().find(|step| *step >= least).unwrap_or(least)
+}
+
+/// Where a panel's packets are drawn.
+struct Frame {
+    top: f64,
+    bottom: f64,
+    time: Clock,
+    bytes: Scale,
+    /// With fewer packets than this there is room for words on each.
+    is_sparse: bool,
+}
+
+impl Frame {
+    fn new(top: f64, height: f64, time: Clock, track: &Track) -> Self {
+        let sent = track.height.max(1) as f64;
+        // The window is shown where that does not dwarf what was sent.
+        let allowed =
+            track.connections.iter().flat_map(|line| &line.allowed).map(|(_, allowed)| *allowed).max();
+        let allowed = allowed.map_or(0.0, |allowed| allowed as f64);
+        let most = if allowed <= 1.6 * sent { sent.max(allowed) } else { 1.12 * sent };
+        // Below the first byte there is room for the sign of its request.
+        let bytes = Scale::linear(-12.0 / height * most, most * 1.04);
+        Self { top, bottom: top + height, time, bytes, is_sparse: track.segments.len() <= SPARSE }
+    }
+
+    fn point(&self, at: Time, bytes: u64) -> Point {
+        (self.time.place(at.as_millis_f64()), self.y(bytes as f64))
+    }
+
+    fn y(&self, bytes: f64) -> f64 {
+        self.bottom - self.bytes.place(bytes) * (self.bottom - self.top)
+    }
+
+    fn draw(&self, svg: &mut Svg, panel: &Panel, track: &Track, key: &mut Key) {
+        let corner = (LEFT, self.top);
+        svg.rectangle(corner, (RIGHT - LEFT, self.bottom - self.top), "#fbfbfc");
+        self.axes(svg);
+        self.stalls(svg, &panel.stalls, key);
+        svg.within(corner, (RIGHT - LEFT, self.bottom - self.top), |svg| {
+            for (number, connection) in (1..).zip(&track.connections) {
+                self.lines(svg, number, connection, key);
+            }
+            for segment in &track.segments {
+                self.segment(svg, segment, key);
+            }
+            for mark in &track.marks {
+                self.mark(svg, mark, key);
+            }
+        });
+        let corners = [corner, (RIGHT, self.top), (RIGHT, self.bottom), (LEFT, self.bottom), corner];
+        svg.line(&corners, Stroke::solid(palette::INK, 1.0));
+    }
+
+    fn axes(&self, svg: &mut Svg) {
+        let (faint, ink) = (Stroke::solid("#e8eaed", 1.0), Stroke::solid(palette::INK, 1.0));
+        let number = Font::new(12.0, palette::INK, Anchor::Middle);
+        for tick in self.time.scale.ticks(self.time.step) {
+            let x = self.time.place(tick);
+            svg.line(&[(x, self.top), (x, self.bottom)], faint);
+            svg.line(&[(x, self.bottom), (x, self.bottom + 5.0)], ink);
+            svg.text((x, self.bottom + 19.0), &grouped(tick), number);
+        }
+        for tick in multiples(0.0, self.bytes.to, step(self.bytes.to, 6.0)) {
+            let y = self.y(tick);
+            svg.line(&[(LEFT, y), (RIGHT, y)], faint);
+            svg.line(&[(LEFT - 5.0, y), (LEFT, y)], ink);
+            svg.text((LEFT - 9.0, y + 4.0), &grouped(tick), Font { anchor: Anchor::End, ..number });
+        }
+        let place = (LEFT - 60.0, f64::midpoint(self.top, self.bottom));
+        let title = Font::new(13.0, palette::INK, Anchor::Middle);
+        svg.text(place, "bytes of answers", Font { turned: -90.0, ..title });
+    }
+
+    fn stalls(&self, svg: &mut Svg, stalls: &[Stall], key: &mut Key) {
+        for Stall { name, at, lost } in stalls {
+            let from = self.time.place(at.as_millis_f64());
+            let width = (self.time.place(at.as_millis_f64() + lost.as_millis_f64()) - from).max(0.6);
+            let words =
+                format!("{name}: {} from {}", millis(lost.as_millis_f64()), millis(at.as_millis_f64()));
+            svg.named(&words, |svg| {
+                svg.rectangle((from, self.top), (width, self.bottom - self.top), STALL);
+            });
+            svg.line(&[(from, self.top), (from, self.bottom)], Stroke::solid(LEADER, 0.5));
+            key.shows(Meaning::Stall);
+        }
+        let place = |millis| self.time.place(millis);
+        for Label { text, x, row, points_to } in labels(stalls, place, (LEFT, RIGHT), ROWS) {
+            let y = self.top - 6.0 - row as f64 * ROW;
+            svg.line(&[(points_to, self.top), (points_to, y + 3.0)], Stroke::solid(LEADER, 0.8));
+            let font = Font::new(11.5, palette::ACCENT, Anchor::Middle);
+            svg.text((x, y), &text, Font { halo: true, ..font });
+        }
+    }
+
+    fn lines(&self, svg: &mut Svg, number: usize, connection: &Connection, key: &mut Key) {
+        let Connection { base, began, acknowledged, allowed } = connection;
+        if *base > 0 {
+            let y = self.y(*base as f64);
+            let stroke = Stroke { colour: palette::GREY, width: 0.7, dashes: "2 4" };
+            svg.line(&[(self.point(*began, *base).0, y), (RIGHT, y)], stroke);
+            let name = format!("connection {number}");
+            svg.text((RIGHT - 6.0, y - 4.0), &name, Font::new(10.5, palette::GREY, Anchor::End));
+        }
+        svg.line(&self.steps(allowed), Stroke { colour: palette::ORANGE, width: 1.2, dashes: "5 3" });
+        svg.line(&self.steps(acknowledged), Stroke::solid(palette::GREEN, 1.5));
+        if self.is_sparse {
+            for (at, bytes) in acknowledged.iter().skip(1) {
+                let (x, y) = self.point(*at, *bytes);
+                svg.line(&[(x - 3.0, y), (x, y)], Stroke::solid(palette::GREEN, 2.6));
+            }
+        }
+        if acknowledged.len() > 1 {
+            key.shows(Meaning::Acknowledged);
+        }
+        if !allowed.is_empty() {
+            let is_in_sight = allowed.iter().any(|(_, bytes)| self.y(*bytes as f64) >= self.top);
+            key.shows(if is_in_sight { Meaning::Allowed } else { Meaning::AllowedAbove });
+        }
+    }
+
+    /// A line that keeps its height until the next value.
+    fn steps(&self, values: &[(Time, u64)]) -> Vec<Point> {
+        let mut points: Vec<Point> = Vec::with_capacity(2 * values.len());
+        for (at, bytes) in values {
+            let next = self.point(*at, *bytes);
+            points.extend(points.last().map(|(_, y)| (next.0, *y)));
+            points.push(next);
+        }
+        points
+    }
+
+    fn segment(&self, svg: &mut Svg, segment: &Segment, key: &mut Key) {
+        let Segment { at, from, to, kind, sequence } = *segment;
+        let (colour, meaning, words) = match kind {
+            Kind::First => (palette::BLUE, Meaning::Segment, ""),
+            Kind::Again => (palette::ACCENT, Meaning::Again, ", again"),
+            Kind::Lost => (palette::ACCENT, Meaning::Lost, ", lost"),
+        };
+        key.shows(meaning);
+        let ((x, low), (_, high)) = (self.point(at, from), self.point(at, to));
+        let bytes = to - from;
+        let words = format!("{} {sequence}:{} ({bytes} bytes){words}", millis_exact(at), sequence + bytes);
+        let draw = |svg: &mut Svg| {
+            match kind {
+                Kind::First | Kind::Again => bar(svg, x, (low, high), colour),
+                Kind::Lost => cross(svg, (x, f64::midpoint(low, high)), colour),
+            }
+            if kind == Kind::Again && self.is_sparse {
+                let font = Font::new(10.0, colour, Anchor::Middle);
+                svg.text((x, high - 4.0), "R", Font { bold: true, ..font });
+            }
+        };
+        if self.is_sparse { svg.named(&words, draw) } else { draw(svg) }
+    }
+
+    fn mark(&self, svg: &mut Svg, mark: &Mark, key: &mut Key) {
+        let Mark { at, height, sign } = *mark;
+        let (x, y) = self.point(at, height);
+        let (meaning, letter) = match sign {
+            Sign::Request => (Meaning::Request, None),
+            Sign::Syn => (Meaning::Syn, Some("S")),
+            Sign::Fin => (Meaning::Fin, Some("F")),
+            Sign::Reset => (Meaning::Reset, Some("X")),
+        };
+        key.shows(meaning);
+        match letter {
+            None => triangle(svg, (x, y)),
+            Some(letter) => {
+                let font = Font::new(11.0, palette::PURPLE, Anchor::Middle);
+                svg.text((x.max(LEFT + 5.0), y - 4.0), letter, Font { bold: true, halo: true, ..font });
+            }
+        }
+    }
+}
+
+/// With more segments than this, words and hats would only cover each other.
+const SPARSE: usize = 1_500;
+/// What leads to a stall's name.
+const LEADER: &str = "#e9b995";
+
+fn millis_exact(at: Time) -> String {
+    format!("{:.3} ms:", at.as_millis_f64())
+}
+
+/// A tick's number, without the noise of arithmetic.
+fn grouped(value: f64) -> String {
+    match value.fract().abs() < 1e-9 {
+        true => number::count(value),
+        false => ((value * 1e6).round() / 1e6).to_string(),
+    }
+}

@@ -1,0 +1,84 @@
+//! Where the names of stalls stand: in rows over the picture, none over another.
+//!
+//! Not the shading itself.
+
+use super::Stall;
+
+/// A name over a stretch of the picture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Label {
+    /// What it says.
+    pub text: String,
+    /// Its middle, in pixels from the left.
+    pub x: f64,
+    /// Counted from the picture upwards.
+    pub row: usize,
+    /// The middle of what it names.
+    pub points_to: f64,
+}
+
+/// Names for the stalls that are long enough to be worth one, as far as there is room between `left` and `right`.
+pub fn labels(
+    stalls: &[Stall],
+    place: impl Fn(f64) -> f64,
+    (left, right): (f64, f64),
+    rows: usize,
+) -> Vec<Label> {
+    let stretch = |stall: &Stall| {
+        let from = stall.at.as_millis_f64();
+        (place(from), place(from + stall.lost.as_millis_f64()))
+    };
+    let mut longest: Vec<&Stall> = stalls
+        .iter()
+        .filter(|stall| {
+            let (from, to) = stretch(stall);
+            to - from >= LEAST_SHARE * (right - left)
+        })
+        .collect();
+    // Where there is not room for all, the longest are named.
+    longest.sort_by(|one, other| other.lost.cmp(&one.lost).then(one.at.cmp(&other.at)));
+    let mut taken: Vec<Vec<(f64, f64)>> = vec![Vec::new(); rows];
+    let mut labels = Vec::new();
+    for stall in longest {
+        let text = format!("{} {}", stall.name, super::picture::millis(stall.lost.as_millis_f64()));
+        let half = text.chars().count() as f64 * LETTER / 2.0;
+        let (from, to) = stretch(stall);
+        let points_to = f64::midpoint(from, to);
+        let x = points_to.min(right - half).max(left + half);
+        let span = (x - half - GAP, x + half + GAP);
+        let is_free = |row: &Vec<(f64, f64)>| row.iter().all(|other| span.1 <= other.0 || other.1 <= span.0);
+        if let Some(row) = taken.iter().position(is_free) {
+            if let Some(line) = taken.get_mut(row) {
+                line.push(span);
+            }
+            labels.push(Label { text, x, row, points_to });
+        }
+    }
+    labels
+}
+
+/// The least part of the picture's width that gets a name.
+const LEAST_SHARE: f64 = 0.008;
+/// How wide a letter is, about, and what stays free on either side of a name.
+const LETTER: f64 = 5.9;
+const GAP: f64 = 5.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::{Duration, Time};
+
+    #[test]
+    fn neighbours_stand_in_different_rows_and_the_shortest_go_first_where_there_is_no_room() {
+        let stall = |at: u64, lost: u64| Stall {
+            name: "slow-start".to_owned(),
+            at: Time::from_nanos(at * 1_000_000),
+            lost: Duration::from_millis(lost),
+        };
+        let stalls = [stall(0, 20), stall(30, 25), stall(60, 15), stall(900, 20), stall(950, 1)];
+        let labels = labels(&stalls, |ms| ms, (0.0, 1000.0), 2);
+        let seen: Vec<(usize, f64)> = labels.iter().map(|label| (label.row, label.points_to)).collect();
+        assert_eq!(seen, [(0, 42.5), (1, 10.0), (0, 910.0)]);
+        assert!(labels.iter().all(|label| label.x > 0.0 && label.x < 1000.0));
+    }
+}

@@ -1,0 +1,265 @@
+//! What follows from packets: segments, what was sent again, how far it was acknowledged and allowed.
+//!
+//! Not a picture: heights are bytes. Connections lie one above the other, in the order in which they appear.
+
+use std::collections::BTreeMap;
+
+use wire::Time;
+use wire::packet::Flags;
+
+use super::{End, Packet, Panel, Seen};
+
+/// Everything that there is to draw of a panel.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Track {
+    /// What the server sends.
+    pub segments: Vec<Segment>,
+    /// A line each.
+    pub connections: Vec<Connection>,
+    /// Requests and signs of opening and closing.
+    pub marks: Vec<Mark>,
+    /// Everything that was sent, one connection over the other.
+    pub height: u64,
+    /// The last sighting.
+    pub end: Time,
+}
+
+/// A piece of what the server sends, from one height to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// When it was seen.
+    pub at: Time,
+    /// Its first byte.
+    pub from: u64,
+    /// The byte after its last.
+    pub to: u64,
+    /// What there is to say of it.
+    pub kind: Kind,
+    /// Its number in its connection.
+    pub sequence: u64,
+}
+
+/// What there is to say of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing.
+    First,
+    /// It, or a part of it, had been seen before.
+    Again,
+    /// It was lost.
+    Lost,
+}
+
+/// One connection's lines.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Connection {
+    /// The height of its first byte.
+    pub base: u64,
+    /// When it was first seen.
+    pub began: Time,
+    /// How far the client has acknowledged, from each time on.
+    pub acknowledged: Vec<(Time, u64)>,
+    /// How far the client lets the server go, from each time on.
+    pub allowed: Vec<(Time, u64)>,
+}
+
+/// A sign at a height.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// When.
+    pub at: Time,
+    /// Where.
+    pub height: u64,
+    /// What.
+    pub sign: Sign,
+}
+
+/// What a mark says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sign {
+    /// A connection is asked for.
+    Syn,
+    /// The client sends data.
+    Request,
+    /// The server will send no more.
+    Fin,
+    /// Somebody gives up.
+    Reset,
+}
+
+impl Track {
+    /// What follows from a panel.
+    pub fn of(panel: &Panel) -> Self {
+        let seen = || panel.packets.iter().filter(|packet| packet.is_seen_by(panel.seen_by));
+        let mut lines: BTreeMap<u64, Line> = BTreeMap::new();
+        for packet in seen() {
+            let place = lines.len();
+            lines.entry(packet.connection).or_insert_with(|| Line::new(place)).measure(packet);
+        }
+        let mut in_order: Vec<&Line> = lines.values().collect();
+        in_order.sort_by_key(|line| line.place);
+        let mut track = Self::default();
+        for line in in_order {
+            track.connections.push(Connection { base: track.height, ..Connection::default() });
+            track.height += line.highest.saturating_sub(line.lowest);
+        }
+        for packet in seen() {
+            if let Some(line) = lines.get_mut(&packet.connection) {
+                track.add(packet, line);
+            }
+        }
+        track
+    }
+
+    fn add(&mut self, packet: &Packet, line: &mut Line) {
+        let Some(connection) = self.connections.get_mut(line.place) else { return };
+        if connection.acknowledged.is_empty() {
+            connection.began = packet.at;
+            connection.acknowledged.push((packet.at, connection.base));
+        }
+        self.end = self.end.max(packet.at);
+        let base = connection.base;
+        let lowest = line.lowest;
+        let height = |number: u64| base + number.saturating_sub(lowest);
+        let mut mark = |height, sign| self.marks.push(Mark { at: packet.at, height, sign });
+        let is = |flag| packet.flags.contains(flag);
+        match packet.sender {
+            End::Server => {
+                if packet.bytes > 0 {
+                    let kind = line.kind(packet);
+                    let (from, to) = (height(packet.sequence), height(packet.end()));
+                    self.segments.push(Segment { at: packet.at, from, to, kind, sequence: packet.sequence });
+                }
+                if is(Flags::FIN) {
+                    mark(height(packet.end()), Sign::Fin);
+                }
+            }
+            End::Client => {
+                let acknowledged = packet.acknowledged.map_or(base, height);
+                if packet.seen != Seen::Lost && packet.acknowledged.is_some() {
+                    connection.acknowledged.push((packet.at, acknowledged));
+                    let allowed = packet.window.map(|window| acknowledged + window);
+                    connection.allowed.extend(allowed.map(|allowed| (packet.at, allowed)));
+                }
+                if is(Flags::SYN) {
+                    mark(base, Sign::Syn);
+                }
+                if packet.bytes > 0 {
+                    mark(acknowledged, Sign::Request);
+                }
+            }
+        }
+        if is(Flags::RST) {
+            mark(packet.acknowledged.map_or(base, height), Sign::Reset);
+        }
+    }
+}
+
+/// What must be known of a connection while its packets are gone through.
+struct Line {
+    /// In the order in which connections appear.
+    place: usize,
+    /// The number of the first byte that is known, and the one after the last.
+    lowest: u64,
+    highest: u64,
+    /// The number after the highest that the server has sent so far.
+    next: u64,
+}
+
+impl Line {
+    const fn new(place: usize) -> Self {
+        Self { place, lowest: u64::MAX, highest: 0, next: 0 }
+    }
+
+    /// Takes note of the server's bytes that a packet tells of. The SYN's number is that of no byte.
+    fn measure(&mut self, packet: &Packet) {
+        let is_syn = packet.flags.contains(Flags::SYN);
+        let (low, high) = match packet.sender {
+            End::Server => (packet.sequence.saturating_add(u64::from(is_syn)), packet.end()),
+            End::Client => match packet.acknowledged {
+                Some(number) => (number, number),
+                None => return,
+            },
+        };
+        self.lowest = self.lowest.min(low);
+        // A FIN is acknowledged, too, and is no byte.
+        self.highest = if packet.sender == End::Server { self.highest.max(high) } else { self.highest };
+    }
+
+    fn kind(&mut self, packet: &Packet) -> Kind {
+        let is_again = packet.sequence < self.next;
+        self.next = self.next.max(packet.end());
+        match packet.seen {
+            Seen::Lost => Kind::Lost,
+            Seen::Sent | Seen::Received if is_again => Kind::Again,
+            Seen::Sent | Seen::Received => Kind::First,
+        }
+    }
+}
+
+impl Packet {
+    /// The number after its last byte.
+    fn end(&self) -> u64 {
+        self.sequence.saturating_add(self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(at: u64, sender: End, seen: Seen, sequence: u64, bytes: u64) -> Packet {
+        let flags = if sequence == 0 { Flags::SYN } else { Flags::ACK };
+        let acknowledged = (sequence > 0).then_some(1);
+        let window = Some(100);
+        Packet {
+            at: Time::from_nanos(at),
+            connection: 7,
+            sender,
+            seen,
+            sequence,
+            bytes,
+            acknowledged,
+            window,
+            flags,
+        }
+    }
+
+    fn track(packets: &[Packet], seen_by: End) -> Track {
+        Track::of(&Panel { title: String::new(), seen_by, packets: packets.to_vec(), stalls: Vec::new() })
+    }
+
+    #[test]
+    fn what_was_sent_before_is_sent_again_and_connections_lie_one_over_the_other() {
+        use End::{Client, Server};
+        let first = [
+            packet(0, Client, Seen::Sent, 0, 0),
+            packet(1, Client, Seen::Received, 0, 0),
+            packet(2, Server, Seen::Sent, 1, 50),
+            packet(2, Server, Seen::Lost, 1, 50),
+            packet(9, Server, Seen::Sent, 1, 50),
+            packet(10, Server, Seen::Received, 1, 50),
+            packet(12, Client, Seen::Received, 1, 0),
+        ];
+        let second = first.map(|packet| Packet { connection: 3, ..packet });
+        let track = track(&[first, second].concat(), Server);
+        let kinds: Vec<Kind> = track.segments.iter().map(|segment| segment.kind).collect();
+        assert_eq!(kinds[..3], [Kind::First, Kind::Lost, Kind::Again]);
+        assert_eq!((track.connections[1].base, track.height, track.end), (50, 100, Time::from_nanos(12)));
+        assert_eq!((track.segments[3].from, track.segments[3].to), (50, 100));
+        assert_eq!(track.connections[0].allowed, [(Time::from_nanos(12), 100)]);
+    }
+
+    #[test]
+    fn the_client_sees_what_arrives_at_the_client() {
+        use End::{Client, Server};
+        let packets = [
+            packet(2, Server, Seen::Sent, 1, 50),
+            packet(5, Server, Seen::Received, 1, 50),
+            packet(6, Client, Seen::Sent, 1, 9),
+        ];
+        let track = track(&packets, Client);
+        assert_eq!((track.segments.len(), track.segments[0].at), (1, Time::from_nanos(5)));
+        assert_eq!(track.marks, [Mark { at: Time::from_nanos(6), height: 0, sign: Sign::Request }]);
+    }
+}

@@ -1,0 +1,163 @@
+//! The files that `roundtrip simulate` writes: the same bytes for the same command, captures that others can read,
+//! plots as they were when somebody last looked at them.
+//!
+//! What is printed is in `transcripts.rs`. After a change to the plot that is meant, look at it, then
+//! `ROUNDTRIP_BLESS=1 cargo test -p roundtrip --test simulate` keeps it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use wire::packet::{Packet, Transport};
+
+/// A folder of this test's own, gone at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn simulate(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
+        command.arg("simulate").args(arguments).current_dir(&self.0).output().unwrap()
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.0.join(name)).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A short page on a path that loses packets, so that everything that a plot has is in it.
+const LOSSY: [&str; 10] = [
+    "--page",
+    "9000+4000+900",
+    "--network",
+    "adsl",
+    "--loss",
+    "8%",
+    "--protocol",
+    "http10-keepalive",
+    "--stack",
+    "linux",
+];
+
+#[test]
+fn the_same_command_twice_gives_the_same_bytes() {
+    let folder = Folder::new("twice");
+    let mut before: Option<Vec<Vec<u8>>> = None;
+    for _ in 0..2 {
+        let files = ["--pcap", "run.pcapng", "--plot", "run.svg", "--format", "json", "--seed", "5"];
+        let output = folder.simulate(&[LOSSY.as_slice(), &files].concat());
+        assert!(output.status.success());
+        let plot = folder.simulate(&[LOSSY.as_slice(), &["--plot", "run.xpl"]].concat());
+        assert!(plot.status.success());
+        let files = ["run.pcapng", "run.svg", "run.xpl"].map(|name| folder.read(name));
+        let now = [vec![output.stdout], files.to_vec()].concat();
+        assert!(before.replace(now.clone()).is_none_or(|before| before == now));
+    }
+    let other = folder.simulate(&[LOSSY.as_slice(), &["--format", "json", "--seed", "6"]].concat());
+    assert_ne!(Some(other.stdout), before.map(|before| before[0].clone()), "the seed changes nothing");
+}
+
+#[test]
+fn a_plot_is_as_it_was_when_it_was_last_looked_at() {
+    let folder = Folder::new("golden");
+    assert!(folder.simulate(&[LOSSY.as_slice(), &["--plot", "run.svg"]].concat()).status.success());
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/time_sequence.svg");
+    let now = String::from_utf8(folder.read("run.svg")).unwrap();
+    if std::env::var_os("ROUNDTRIP_BLESS").is_some() {
+        fs::write(&golden, &now).unwrap();
+    }
+    let before = fs::read_to_string(&golden).unwrap();
+    let first = before.lines().zip(now.lines()).find(|(before, now)| before != now);
+    assert_eq!(first, None, "{} is no longer what is drawn", golden.display());
+    assert_eq!(before.len(), now.len());
+}
+
+#[test]
+fn a_capture_has_every_packet_at_both_ends_with_right_checksums() {
+    let folder = Folder::new("capture");
+    let arguments = ["--protocol", "http10,http10-keepalive", "--stack", "linux", "--pcap", "run.pcapng"];
+    assert!(folder.simulate(&arguments).status.success());
+    let capture = folder.read("run.pcapng");
+    let blocks = blocks(&capture);
+    let sections = blocks.iter().filter(|(kind, _)| *kind == 0x0a0d_0d0a).count();
+    assert_eq!(sections, 2, "one section for each protocol");
+    let mut seen = [0; 2];
+    for (_, body) in blocks.iter().filter(|(kind, _)| *kind == 6) {
+        let word = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().unwrap()) as usize;
+        seen[word(0)] += 1;
+        check(&body[20..20 + word(12)]);
+    }
+    assert!(seen[0] == seen[1] && seen[0] > 50, "{seen:?}");
+    tcpdump(&folder.0.join("run.pcapng"), seen[0] + seen[1]);
+}
+
+/// The blocks of a capture: kind and body.
+fn blocks(mut capture: &[u8]) -> Vec<(u32, &[u8])> {
+    let word = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().unwrap());
+    let mut blocks = Vec::new();
+    while !capture.is_empty() {
+        let length = word(&capture[4..]) as usize;
+        blocks.push((word(capture), &capture[8..length - 4]));
+        capture = &capture[length..];
+    }
+    blocks
+}
+
+fn check(packet: &[u8]) {
+    let read = Packet::read(packet).unwrap();
+    assert!(matches!(read.transport, Transport::Tcp(_)), "{read:?}");
+    assert_eq!(sum(&packet[..20]), 0xffff);
+    let length = u16::try_from(packet.len() - 20).unwrap().to_be_bytes();
+    assert_eq!(sum(&[&packet[12..20], &[0, 6], &length, &packet[20..]].concat()), 0xffff);
+}
+
+/// Ones' complement sum of 16-bit words: 0xffff over what has a right checksum (RFC 1071).
+fn sum(bytes: &[u8]) -> u32 {
+    let words =
+        bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low)));
+    let sum: u32 = words.sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    (sum & 0xffff) + (sum >> 16)
+}
+
+/// Somebody else's reader, where there is one.
+fn tcpdump(path: &Path, packets: usize) {
+    let Ok(output) = Command::new("tcpdump").args(["-nvv", "-r"]).arg(path).output() else {
+        eprintln!("skipped: tcpdump is not installed");
+        return;
+    };
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.matches(" (correct), ").count(), packets);
+    assert_eq!(text.matches("(incorrect").count(), 0);
+}
+
+#[test]
+fn a_plot_that_cannot_be_is_refused_in_a_sentence() {
+    let folder = Folder::new("refused");
+    for (arguments, said) in [
+        (["--plot", "run.xpl", "--protocol", "http10,http11"], "xplot shows one run; name one network"),
+        (["--plot", "run.svg", "--page", "all"], ""),
+        (["--plot", "run.svg", "--network", "all"], ""),
+        (["--plot", "no/such.svg", "--runs", "1"], "there is no such file or folder"),
+    ] {
+        let output = folder.simulate(&arguments);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains(said), "{text}");
+        assert_eq!(output.status.success(), said.is_empty(), "{text}");
+    }
+    let output = folder.simulate(&["--plot", "run.svg", "--network", "all", "--page", "all"]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.starts_with("roundtrip: --plot run.svg: more than 20 runs are too many"), "{text}");
+}
