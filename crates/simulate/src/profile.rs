@@ -101,7 +101,11 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
             validated: *validated,
         },
         recovery: match (sack, recovery) {
-            (true, _) => Recovery::Sack,
+            (true, packets::Recovery::Rack) => Recovery::Rack,
+            (true, packets::Recovery::Tahoe | packets::Recovery::Reno | packets::Recovery::NewReno) => {
+                Recovery::Sack
+            }
+            (false, packets::Recovery::Rack) => Recovery::NewReno,
             (false, packets::Recovery::Tahoe) => Recovery::Tahoe,
             (false, packets::Recovery::Reno) => Recovery::Reno,
             (false, packets::Recovery::NewReno) => Recovery::NewReno,

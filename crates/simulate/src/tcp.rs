@@ -14,7 +14,7 @@
 //! | `send`, `flight` | what was written, what is outstanding |
 //! | `receive`, `acks` | what has arrived, and when that is acknowledged |
 //! | `congestion`, `cubic`, `hystart` | the window |
-//! | `recovery`, `rto`, `idle` | loss, the timer, the window after idle |
+//! | `recovery`, `rack`, `rto`, `idle` | loss, the timer, the window after idle |
 //! | [`memory`] | what is known from earlier connections, and the handshakes that it saves |
 //!
 //! What it is not: it has no checksums, no urgent data, no path-MTU discovery, and its numbers do not wrap.
@@ -35,6 +35,7 @@ mod hystart;
 mod idle;
 mod input;
 mod output;
+mod rack;
 mod ranges;
 mod receive;
 mod recovery;

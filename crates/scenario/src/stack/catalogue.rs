@@ -292,7 +292,8 @@ const LINUX: Stack = Stack {
         counting: Counting::Segments,
         handshake_opens: false,
         initial_threshold: None,
-        recovery: Recovery::NewReno,
+        // net.ipv4.tcp_recovery = 1, tcp_early_retrans = 3.
+        recovery: Recovery::Rack,
         // tcp_cwnd_restart().
         restart: Restart::Decaying,
         // tcp_cwnd_validate().

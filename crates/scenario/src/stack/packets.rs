@@ -22,7 +22,7 @@ pub struct Packets {
     pub handshake_opens: bool,
     /// Where slow start ends at first; `None`: nowhere.
     pub initial_threshold: Option<Bytes>,
-    /// What is done about loss before the timer runs out, without selective acknowledgements.
+    /// What is done about loss before the timer runs out; with selective acknowledgements, RFC 6675 unless it is RACK.
     pub recovery: Recovery,
     /// How a window that restarts does so.
     pub restart: Restart,
@@ -67,6 +67,9 @@ pub enum Recovery {
     Reno,
     /// Fast recovery until all of it has arrived (RFC 6582).
     NewReno,
+    /// Time tells what is lost, and the tail is probed, where there are selective acknowledgements (RFC 8985); else
+    /// as NewReno.
+    Rack,
 }
 
 /// How a window restarts.

@@ -191,6 +191,8 @@ pub enum Recovery {
     NewReno,
     /// Selective acknowledgements, if both ends want them (RFC 6675); else NewReno.
     Sack,
+    /// The same, but time tells what is lost, and the tail is probed (RFC 8985; Linux); else NewReno.
+    Rack,
 }
 
 /// What becomes of the window when nothing was outstanding for a retransmission time-out.

@@ -15,6 +15,7 @@ use crate::tcp::flight::Flight;
 use crate::tcp::idle::{Pacer, Usage};
 use crate::tcp::interface::{Failure, Input, Output, State, Vitals};
 use crate::tcp::memory::Introduction;
+use crate::tcp::rack::Rack;
 use crate::tcp::receive::Receiver;
 use crate::tcp::recovery::Loss;
 use crate::tcp::rto::RetransmissionTimer;
@@ -43,6 +44,7 @@ pub struct Connection {
     pub(super) window: Window,
     pub(super) peer: PeerWindow,
     pub(super) loss: Loss,
+    pub(super) rack: Rack,
     pub(super) timer: RetransmissionTimer,
     pub(super) timed: Option<Timed>,
     pub(super) usage: Usage,
@@ -118,6 +120,8 @@ pub(super) struct Wants {
     pub resend: bool,
     /// A probe of a closed window.
     pub probe: bool,
+    /// A probe of the tail.
+    pub tail_probe: bool,
     /// The FIN, once everything written has been sent.
     pub fin: bool,
 }
@@ -165,6 +169,7 @@ impl Connection {
             window: Window::new(config.congestion, mss),
             peer: PeerWindow::default(),
             loss: Loss::default(),
+            rack: Rack::default(),
             timer: RetransmissionTimer::new(config.rto),
             timed: None,
             usage: Usage::default(),
@@ -343,6 +348,7 @@ impl Connection {
         self.forget_at = None;
         self.acks.stop();
         self.pacer.stop();
+        self.rack.stop();
         let reset = self.wants.reset;
         self.wants = Wants { reset, ..Wants::default() };
     }
@@ -360,6 +366,7 @@ impl Connection {
             .min(or_never(self.persist.deadline))
             .min(or_never(self.forget_at))
             .min(or_never(self.pacer.deadline()))
+            .min(or_never(self.rack.deadline()))
     }
 
     /// What is due is done.
@@ -367,6 +374,9 @@ impl Connection {
         let is_due = |deadline: Option<Time>| deadline.is_some_and(|deadline| deadline <= now);
         if is_due(self.acks.deadline()) {
             self.acks.expire(self.timer.timeout());
+        }
+        if is_due(self.rack.deadline()) {
+            self.expire_rack(now);
         }
         if is_due(self.timer.deadline()) {
             self.retransmission_timeout(now);

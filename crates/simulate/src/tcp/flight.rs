@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use wire::Time;
+use wire::{Duration, Time};
 
 use crate::tcp::config::Counting;
 
@@ -23,6 +23,7 @@ pub(super) struct Flight {
     search_from: usize,
     /// The end of the furthest range that the peer has.
     furthest_sacked: u64,
+    delivered: Delivered,
 }
 
 /// One segment outstanding.
@@ -46,6 +47,15 @@ enum Fate {
     Lost,
 }
 
+/// The segments sent last of those that have arrived since it was last asked: when each left, and its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Delivered {
+    /// Of those sent once.
+    pub once: Option<(Time, u64)>,
+    /// Of those sent again.
+    pub again: Option<(Time, u64)>,
+}
+
 /// What an acknowledgement took away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Taken {
@@ -66,6 +76,7 @@ impl Flight {
             lost: 0,
             search_from: 0,
             furthest_sacked: 0,
+            delivered: Delivered { once: None, again: None },
         }
     }
 
@@ -129,6 +140,9 @@ impl Flight {
                 }
                 break;
             }
+            if first.fate != Fate::Sacked {
+                self.delivered.note(&first);
+            }
             // What the peer had long ago says nothing about the round trip now.
             if !first.resent && first.fate != Fate::Sacked {
                 taken.sent = Some(first.at);
@@ -150,6 +164,7 @@ impl Flight {
                 break;
             }
             if sent.fate != Fate::Sacked {
+                self.delivered.note(&sent);
                 self.set_fate(place, Fate::Sacked);
                 is_news = true;
             }
@@ -178,6 +193,58 @@ impl Flight {
             }
         }
         any
+    }
+
+    /// Takes for lost what was sent before `newest` and has had `patience` to be acknowledged. Whether there was any,
+    /// and when the last of the others will have had it.
+    pub(super) fn lose_by_time(
+        &mut self,
+        now: Time,
+        newest: (Time, u64),
+        patience: Duration,
+    ) -> (bool, Option<Time>) {
+        let (mut any, mut later) = (false, None);
+        for place in 0..self.sent.len() {
+            let sent = self.sent[place];
+            if sent.fate != Fate::Unknown || (sent.at, sent.end) >= newest {
+                continue;
+            }
+            let due = sent.at + patience;
+            if due <= now {
+                self.set_fate(place, Fate::Lost);
+                any = true;
+            } else {
+                later = later.max(Some(due));
+            }
+        }
+        (any, later)
+    }
+
+    /// What has arrived since this was last asked.
+    pub(super) fn take_delivered(&mut self) -> Delivered {
+        std::mem::take(&mut self.delivered)
+    }
+
+    /// Whether the peer has something beyond a gap.
+    pub(super) const fn has_sacked(&self) -> bool {
+        self.sacked > 0
+    }
+
+    /// How many segments the peer has beyond a gap.
+    pub(super) fn sacked_segments(&self) -> usize {
+        self.sent.iter().filter(|sent| sent.fate == Fate::Sacked).count()
+    }
+
+    /// Whether one segment is outstanding, and no more.
+    pub(super) fn is_single(&self) -> bool {
+        self.sent.len() == 1
+    }
+
+    /// The last segment, as numbers; it counts as sent again from now on.
+    pub(super) fn resend_last(&mut self, now: Time) -> Option<(u64, u64)> {
+        let last = self.sent.back_mut()?;
+        (last.resent, last.at) = (true, now);
+        Some((last.start, last.end))
     }
 
     /// Takes the oldest segment for lost, though it may have been sent again.
@@ -246,6 +313,13 @@ impl Flight {
             Fate::Sacked => self.sacked -= weight,
             Fate::Lost => self.lost -= weight,
         }
+    }
+}
+
+impl Delivered {
+    fn note(&mut self, sent: &Sent) {
+        let newest = if sent.resent { &mut self.again } else { &mut self.once };
+        *newest = (*newest).max(Some((sent.at, sent.end)));
     }
 }
 

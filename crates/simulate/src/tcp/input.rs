@@ -5,7 +5,7 @@
 use wire::{Duration, Time};
 
 use crate::tcp::acks::Arrived;
-use crate::tcp::config::{Estimator, Recovery};
+use crate::tcp::config::Estimator;
 use crate::tcp::congestion::Acknowledged;
 use crate::tcp::connection::Connection;
 use crate::tcp::interface::{Failure, State};
@@ -97,7 +97,7 @@ impl Connection {
     fn begin(&mut self, now: Time, syn: &Segment) {
         let offers = syn.options.syn.as_deref().copied().unwrap_or_default();
         self.agreed.timestamps = self.config.timestamps && syn.options.timestamps.is_some();
-        self.agreed.sack = self.config.recovery == Recovery::Sack && offers.sack_permitted;
+        self.agreed.sack = self.wants_sack() && offers.sack_permitted;
         if let (true, Some(theirs)) = (self.config.window_scaling, offers.window_scale) {
             (self.agreed.scale, self.agreed.peer_scale) =
                 (self.config.receive_buffer.scale(), theirs.min(14));
@@ -219,6 +219,7 @@ impl Connection {
                 self.duplicate(brought_news);
             }
         }
+        self.track_time(now);
         // Lexicographic: later data first, then later acknowledgements, then wider windows (RFC 9293, 3.10.7.4).
         if (segment.sequence, number, window) > (self.peer.told_by.0, self.peer.told_by.1, self.peer.size) {
             self.set_peer_window(segment, window);

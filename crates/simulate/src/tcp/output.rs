@@ -35,6 +35,11 @@ impl Connection {
         if self.next == 0 {
             return self.late_answer(now);
         }
+        if self.wants.tail_probe
+            && let Some(segment) = self.tail_probe(now)
+        {
+            return Some(segment);
+        }
         if let Some(segment) = self.resend(now).or_else(|| self.send_new(now)).or_else(|| self.probe(now)) {
             return Some(segment);
         }
@@ -195,7 +200,7 @@ impl Connection {
     }
 
     /// A new segment up to `end` is leaving.
-    fn account_for(&mut self, now: Time, end: u64, bytes: u64) {
+    pub(super) fn account_for(&mut self, now: Time, end: u64, bytes: u64) {
         self.next = end;
         self.has_sent = true;
         self.wants.probe = false;
@@ -213,6 +218,7 @@ impl Connection {
         self.pacer.sent(now);
         self.last_sent = now;
         self.acks.sent_data(now);
+        self.schedule_tail_probe(now);
     }
 
     /// The FIN has left.
@@ -300,7 +306,7 @@ impl Connection {
     }
 
     /// The segment with these numbers; the FIN is the one after the last byte written.
-    fn data(&mut self, now: Time, start: u64, end: u64) -> Segment {
+    pub(super) fn data(&mut self, now: Time, start: u64, end: u64) -> Segment {
         let last_byte = end.min(self.send.end());
         let payload = if last_byte > start { self.send.slice(start, last_byte) } else { Payload::EMPTY };
         let is_fin = end > self.send.end();
@@ -346,7 +352,10 @@ impl Connection {
         Timestamps { value, echo: self.echo }
     }
 
-    fn wants_sack(&self) -> bool {
-        self.config.recovery == Recovery::Sack
+    pub(super) const fn wants_sack(&self) -> bool {
+        match self.config.recovery {
+            Recovery::Tahoe | Recovery::Reno | Recovery::NewReno => false,
+            Recovery::Sack | Recovery::Rack => true,
+        }
     }
 }

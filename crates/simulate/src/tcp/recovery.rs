@@ -60,12 +60,18 @@ impl Connection {
             Phase::Fast { until } => {
                 let is_whole = self.unacknowledged >= until;
                 match self.config.recovery {
-                    Recovery::NewReno | Recovery::Sack if !is_whole => self.recover_partly(bytes),
+                    Recovery::NewReno | Recovery::Sack | Recovery::Rack if !is_whole => {
+                        self.recover_partly(bytes);
+                    }
                     Recovery::NewReno if !self.agreed.sack => {
                         self.leave_recovery();
                         self.window.settle(self.flight.weight());
                     }
-                    Recovery::Tahoe | Recovery::Reno | Recovery::NewReno | Recovery::Sack => {
+                    Recovery::Tahoe
+                    | Recovery::Reno
+                    | Recovery::NewReno
+                    | Recovery::Sack
+                    | Recovery::Rack => {
                         self.leave_recovery();
                     }
                 }
@@ -76,6 +82,10 @@ impl Connection {
 
     /// A duplicate came; `brought_news` if it selectively acknowledged something.
     pub(super) fn duplicate(&mut self, brought_news: bool) {
+        if self.uses_rack() {
+            // Time tells.
+            return;
+        }
         self.loss.duplicates += 1;
         let is_sack = self.uses_sack();
         if is_sack && !brought_news && self.loss.duplicates < DUPLICATES {
@@ -120,6 +130,7 @@ impl Connection {
             self.window.collapse(outstanding);
         }
         self.flight.lose_all();
+        self.rack.stop();
         self.loss = Loss {
             phase: Phase::Timeout { until: self.next },
             duplicates: 0,
@@ -131,7 +142,22 @@ impl Connection {
 
     /// Whether selective acknowledgements are used.
     pub(super) fn uses_sack(&self) -> bool {
-        self.config.recovery == Recovery::Sack && self.agreed.sack
+        match self.config.recovery {
+            Recovery::Tahoe | Recovery::Reno | Recovery::NewReno => false,
+            Recovery::Sack | Recovery::Rack => self.agreed.sack,
+        }
+    }
+
+    /// Time has shown that something is lost.
+    pub(super) fn enter_recovery_by_time(&mut self) {
+        if self.loss.phase == Phase::Open {
+            self.loss.phase = Phase::Fast { until: self.next };
+            self.loss.recovered_at = self.next;
+            self.window.reduce(self.flight.outstanding());
+            self.wants.resend = true;
+            self.timed = None;
+            self.rack.stop();
+        }
     }
 
     fn enter_recovery(&mut self) {
@@ -145,7 +171,7 @@ impl Connection {
         self.timed = None;
         match self.config.recovery {
             Recovery::Tahoe => self.window.collapse(outstanding),
-            Recovery::Reno | Recovery::NewReno | Recovery::Sack => {
+            Recovery::Reno | Recovery::NewReno | Recovery::Sack | Recovery::Rack => {
                 self.window.reduce(outstanding);
                 self.loss.phase = Phase::Fast { until: self.next };
                 self.loss.credit = 0;
@@ -158,6 +184,9 @@ impl Connection {
 
     /// A partial acknowledgement: the next segment is missing, too (RFC 6582, section 3.2).
     fn recover_partly(&mut self, bytes: u64) {
+        if self.uses_rack() {
+            return;
+        }
         if self.uses_sack() {
             self.flight.lose_by_sack();
             return;

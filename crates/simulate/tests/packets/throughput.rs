@@ -70,7 +70,7 @@ fn segments_per_round_trip(recovery: Recovery, avoidance: Avoidance, loss: f64) 
 fn paper_mathis_1997_a_window_under_loss_is_what_theory_says() {
     for loss in [0.001_f64, 0.01] {
         let theory = 1.5_f64.sqrt() / loss.sqrt();
-        for recovery in [Recovery::Sack, Recovery::NewReno] {
+        for recovery in [Recovery::Rack, Recovery::Sack, Recovery::NewReno] {
             let ours = segments_per_round_trip(recovery, Avoidance::Reno, loss);
             assert!(
                 (0.75..1.15).contains(&(ours / theory)),
@@ -82,7 +82,7 @@ fn paper_mathis_1997_a_window_under_loss_is_what_theory_says() {
 
 #[test]
 fn each_generation_of_recovery_does_no_worse_than_the_one_before() {
-    let achieved = [Recovery::Tahoe, Recovery::Reno, Recovery::NewReno, Recovery::Sack]
+    let achieved = [Recovery::Tahoe, Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Rack]
         .map(|recovery| segments_per_round_trip(recovery, Avoidance::Reno, 0.02));
     assert!(achieved.windows(2).all(|pair| pair[1] > pair[0] * 0.97), "{achieved:?}");
 }

@@ -42,7 +42,8 @@ fn any_config() -> impl Strategy<Value = Config> {
         Just(Recovery::Tahoe),
         Just(Recovery::Reno),
         Just(Recovery::NewReno),
-        Just(Recovery::Sack)
+        Just(Recovery::Sack),
+        Just(Recovery::Rack)
     ];
     let nagle =
         prop_oneof![Just(Nagle::Off), Just(Nagle::OnEntry), Just(Nagle::PerSegment), Just(Nagle::Minshall)];
