@@ -203,8 +203,15 @@ impl WebServer {
                 self.steps.push_back(Step::Proceed(socket));
                 Some(Action::Shutdown(socket))
             }
-            server::Output::Close => Some(Action::Close(socket)),
-            server::Output::Abort => Some(Action::Abort(socket)),
+            // What TCP still has to do is not the server's business.
+            server::Output::Close => {
+                self.connections.remove(&socket);
+                Some(Action::Close(socket))
+            }
+            server::Output::Abort => {
+                self.connections.remove(&socket);
+                Some(Action::Abort(socket))
+            }
             server::Output::Request(..)
             | server::Output::RequestBody(..)
             | server::Output::RequestEnd(_)

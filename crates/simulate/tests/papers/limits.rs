@@ -1,0 +1,59 @@
+//! What nobody should ask for, and gets an honest answer to.
+
+use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use simulate::{Experiment, Hosts, simulate};
+use wire::link::Loss;
+use wire::{Bytes, Duration, Probability, Seed};
+
+fn scenario(network: Network, page: Page, protocol: Protocol) -> Scenario {
+    Scenario {
+        network,
+        page,
+        visit: Visit::First,
+        protocol,
+        stack: Stack::named("linux").unwrap(),
+        client: Client {
+            request: Bytes::new(256),
+            requests: Requests::Dependent,
+            parallel: 1,
+            connection: Connection::Cold,
+        },
+        server: Server { processing: Duration::ZERO },
+        runs: 2,
+        seed: Seed::default(),
+    }
+}
+
+#[test]
+fn a_link_that_drops_everything_is_given_up_and_said() {
+    let mut network = Network::named("fast-internet").unwrap();
+    network.down.loss = Loss::Independent(Probability::ALWAYS);
+    let page = Page::named("small-page").unwrap();
+    let row = simulate(&scenario(network, page, Protocol::Http11), Hosts::default()).unwrap();
+    assert_eq!(row.elapsed_ms, None);
+    assert_eq!(row.notes, ["2 of 2 runs gave up: something did not arrive"]);
+}
+
+#[test]
+fn ten_thousand_objects_are_fetched() {
+    let page = Page::from_sizes("many", vec![Bytes::new(1); 10_000]).unwrap();
+    for protocol in [Protocol::Http10, Protocol::Http11, Protocol::Ttcp] {
+        let network = Network::named("ethernet").unwrap();
+        let experiment =
+            Experiment::new(&scenario(network, page.clone(), protocol), Hosts::default()).unwrap();
+        let fetched = experiment.run(0, false).unwrap();
+        assert!(fetched.elapsed.is_some(), "{protocol:?}: {:?}", fetched.ended);
+    }
+}
+
+#[test]
+fn a_buffer_below_a_segment_is_refused() {
+    let mut scenario =
+        scenario(Network::named("ethernet").unwrap(), Page::named("small-page").unwrap(), Protocol::Http11);
+    scenario.stack.receive_buffer = Some(Bytes::new(1_000));
+    let error = simulate(&scenario, Hosts::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a receive buffer of 1000 bytes holds no full segment; give at least the mss, 1460"
+    );
+}
