@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use proto::http::{Event, Limits, Method, PeerFault, ResponseReader};
-use proto::robot::{Break, ConnectionId, Input, Output, Plan, PlannedObject, Robot, Shape, What};
+use proto::robot::{Break, ConnectionId, Input, Output, Pipelining, Plan, PlannedObject, Robot, Shape, What};
 use wire::Time;
 
 /// Panics if something does not hold for these bytes.
@@ -15,7 +15,8 @@ pub(crate) fn check(data: &[u8]) {
             assert_eq!(read(data, cut, &answers), whole, "cut {cut}, answering {answers:?}");
         }
     }
-    for shape in [Shape::Http10KeepAlive, Shape::Http11] {
+    let pipelined = Shape::Http11Pipelined(Pipelining::default());
+    for shape in [Shape::Http10KeepAlive, Shape::Http11, pipelined] {
         for then in [Some(None), Some(Some(Break::Reset)), None] {
             for cut in [1 + data.len() % 9, data.len().max(1)] {
                 fetch(data, cut, shape, then);

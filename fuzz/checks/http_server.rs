@@ -2,7 +2,9 @@
 //! write so that it reads the same again, and what it answers a strict client can read. Not a generator: the
 //! bytes are what a client sends.
 
-use proto::http::{Event, Limits, Method, RequestHead, RequestReader, ResponseReader};
+use std::num::NonZeroUsize;
+
+use proto::http::{Event, Limits, Method, RequestHead, RequestReader, ResponseReader, WritePolicy};
 use proto::server::{Input, Output, RequestId, ServerConfig, ServerConnection};
 use proto::site::Site;
 use wire::{Bytes, Seed, Time};
@@ -10,9 +12,13 @@ use wire::{Bytes, Seed, Time};
 /// Panics if something does not hold for these bytes.
 pub(crate) fn check(data: &[u8]) {
     let site = Site::new(&[Bytes::new(10), Bytes::new(0)], Seed::default()).expect("ten bytes fit");
-    let whole = serve(&site, data, data.len().max(1));
+    let config = ServerConfig { limits: limits(), ..ServerConfig::default() };
+    let whole = serve(&site, data, data.len().max(1), config);
+    let gather = WritePolicy { gather: NonZeroUsize::new(100), ..WritePolicy::default() };
     for cut in [1, 2, 7, 64] {
-        assert_eq!(serve(&site, data, cut), whole, "cut {cut}");
+        assert_eq!(serve(&site, data, cut, config), whole, "cut {cut}");
+        let gathered = serve(&site, data, cut, ServerConfig { writes: gather, ..config });
+        assert_eq!(gathered, whole, "cut {cut}, answers gathered");
     }
     for head in &whole.heads {
         assert_eq!(read_again(head), *head);
@@ -30,9 +36,9 @@ struct Served {
     told: Vec<String>,
 }
 
-fn serve(site: &Site, data: &[u8], cut: usize) -> Served {
+fn serve(site: &Site, data: &[u8], cut: usize, config: ServerConfig) -> Served {
     let now = Time::ZERO;
-    let mut server = ServerConnection::new(now, ServerConfig { limits: limits(), ..ServerConfig::default() });
+    let mut server = ServerConnection::new(now, config);
     let mut served = Served::default();
     for piece in data.chunks(cut) {
         server.handle(now, Input::Received(piece));

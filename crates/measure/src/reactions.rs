@@ -50,6 +50,13 @@ impl Reactions {
         note(&mut self.thoughts, self.answered.take(), read);
     }
 
+    /// Forgets all but the first of each. Where requests do not wait for answers the others cannot be told from
+    /// outside: a packet that comes late may have waited for its window, or for others to share a segment with.
+    pub(crate) fn keep_first(&mut self) {
+        self.answers.truncate(1);
+        self.thoughts.truncate(1);
+    }
+
     /// Looks at a packet that has just left its sender.
     pub(crate) fn sent(&mut self, now: Time, way: Way, packet: &[u8]) {
         let Some(seen) = Seen::of(packet) else { return };

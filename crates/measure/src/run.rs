@@ -6,7 +6,8 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use proto::robot::{Plan, PlannedObject, Release, Shape};
+use proto::http::WritePolicy;
+use proto::robot::{Pipelining, Plan, PlannedObject, Release, Shape};
 use proto::server::{Patience, ServerConfig};
 use proto::site::Site;
 use scenario::{Client, Connection, Page, Protocol, Requests, Scenario, Visit};
@@ -102,7 +103,7 @@ impl Experiment {
             address: SERVER,
             site: site.clone(),
             processing: scenario.server.processing,
-            config: ServerConfig { patience, ..ServerConfig::default() },
+            config: ServerConfig { patience, writes: writes(plan.shape), ..ServerConfig::default() },
             profile: profile.clone(),
         };
         let open = server.run(move || Server::open(service, clock))?;
@@ -121,8 +122,12 @@ impl Experiment {
         let served = serving.wait()??;
         let mut report = link.stop()?;
         let fetched = fetched?;
-        if let Some(ended) = fetched.ended {
-            report.reactions.conclude(ended);
+        match (self.plan.shape, fetched.ended) {
+            (Shape::Http11Pipelined(_), _) => report.reactions.keep_first(),
+            (Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11, Some(ended)) => {
+                report.reactions.conclude(ended);
+            }
+            (Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11, None) => {}
         }
         let void = void(&report, scenario.server.processing);
         let (scheduling, began) = (report.scheduling, clock.zero_since_1970());
@@ -215,21 +220,25 @@ fn plan(protocol: Protocol, page: &Page, client: &Client) -> Result<(Plan, Vec<S
         Protocol::Http10 => Shape::Http10 { parallel },
         Protocol::Http10KeepAlive => Shape::Http10KeepAlive,
         Protocol::Http11 => Shape::Http11,
+        Protocol::Http11Pipelined => Shape::Http11Pipelined(Pipelining::default()),
         Protocol::Minimum => {
             return Err(unsuited("the minimum, which no protocol reaches", "use --engine model"));
         }
-        Protocol::Http11Pipelined
-        | Protocol::Http11PipelinedDeflate
-        | Protocol::Ttcp
-        | Protocol::Ardp
-        | Protocol::Dhttp => {
+        Protocol::Http11PipelinedDeflate | Protocol::Ttcp | Protocol::Ardp | Protocol::Dhttp => {
             let part = format!("{} on a Linux kernel", protocol.name());
-            return Err(unsuited(&part, "use http10, http10-keepalive or http11, or --engine model"));
+            let remedy = "use http10, http10-keepalive, http11 or http11-pipelined, or --engine model";
+            return Err(unsuited(&part, remedy));
         }
     };
     let (release, note) = match (requests, shape) {
-        (Requests::Dependent, _) => (Release::Dependent, None),
-        (Requests::Independent, Shape::Http10 { parallel: _ }) => (Release::Independent, None),
+        // Who does not wait for answers waits once: the first object names the others.
+        (Requests::Dependent, Shape::Http11Pipelined(_)) => (Release::AfterFirst, None),
+        (Requests::Dependent, Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11) => {
+            (Release::Dependent, None)
+        }
+        (Requests::Independent, Shape::Http10 { parallel: _ } | Shape::Http11Pipelined(_)) => {
+            (Release::Independent, None)
+        }
         (Requests::Independent, Shape::Http10KeepAlive | Shape::Http11) => (
             Release::Independent,
             Some("requests were dependent: one connection carries one request at a time".to_owned()),
@@ -243,6 +252,14 @@ fn plan(protocol: Protocol, page: &Page, client: &Client) -> Result<(Plan, Vec<S
     let plan =
         Plan { request_size: Some(*request), release, ..Plan::new("server", objects.collect(), shape) };
     Ok((plan, note.into_iter().collect()))
+}
+
+/// How the server cuts its answers into writes.
+fn writes(shape: Shape) -> WritePolicy {
+    match shape {
+        Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11 => WritePolicy::default(),
+        Shape::Http11Pipelined(_) => WritePolicy::gathering(),
+    }
 }
 
 /// Long enough for any run that gets anywhere, losses included; short enough for somebody to wait for.

@@ -8,6 +8,7 @@
 //! ```
 
 mod connection;
+mod pipelining;
 mod plan;
 mod report;
 
@@ -15,7 +16,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use wire::{Bytes, Time};
 
-use connection::{Arrival, Connection};
+use crate::http::Method;
+use connection::{Arrival, Connection, Orphan};
+pub use pipelining::{Flush, Pipelining};
 pub use plan::{Plan, PlanError, PlannedObject, Release, Shape};
 pub use report::{Break, Failure, Report, What};
 
@@ -65,11 +68,17 @@ pub struct Robot {
     tries: Vec<u8>,
     /// Objects to ask for, in order.
     waiting: VecDeque<usize>,
+    /// Whether each object has arrived or failed.
+    resolved: Vec<bool>,
     /// Objects that have neither arrived nor failed.
     unresolved: usize,
+    /// Those of them that belong to the page before.
+    unresolved_before: usize,
     failed: usize,
     connections: BTreeMap<ConnectionId, Connection>,
     opened: u32,
+    /// Whether the last connection that left requests behind broke off, and did not say that it would.
+    is_cautious: bool,
     deadline: Time,
     outputs: VecDeque<Output>,
 }
@@ -86,10 +95,13 @@ impl Robot {
             requests,
             tries: vec![plan.tries.get(); count],
             waiting: (0..count).collect(),
+            resolved: vec![false; count],
             unresolved: count,
+            unresolved_before: plan.begins_at.min(count),
             failed: 0,
             connections: BTreeMap::new(),
             opened: 0,
+            is_cautious: false,
             deadline: now + plan.deadline,
             outputs: VecDeque::new(),
             plan,
@@ -129,7 +141,9 @@ impl Robot {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let mut arrivals = Vec::new();
         let read = connection.receive(now, bytes, &mut arrivals);
+        let abandoned = connection.take_abandoned();
         self.arrive(now, arrivals);
+        self.abandon(now, abandoned);
         if let Err(fault) = read {
             self.outputs.push_back(Output::Abort(id));
             self.lose(now, id, Failure::Fault(fault));
@@ -150,9 +164,27 @@ impl Robot {
     fn lose(&mut self, now: Time, id: ConnectionId, failure: Failure) {
         let Some(connection) = self.connections.remove(&id) else { return };
         let orphans = connection.into_orphans();
+        self.is_cautious |= !orphans.is_empty();
         if let (true, Failure::Fault(fault)) = (orphans.is_empty(), failure) {
             self.report(now, What::Fault { connection: id, fault });
         }
+        // The first is what the server was at when it ended.
+        orphans.iter().skip(1).for_each(|orphan| self.tries[orphan.object] += 1);
+        self.retry(now, orphans, failure);
+    }
+
+    /// The server has said that it answers no more on this connection: these it has not looked at.
+    fn abandon(&mut self, now: Time, orphans: Vec<Orphan>) {
+        if orphans.is_empty() {
+            return;
+        }
+        self.is_cautious = false;
+        orphans.iter().for_each(|orphan| self.tries[orphan.object] += 1);
+        self.retry(now, orphans, Failure::Unanswered);
+    }
+
+    /// Asks again for what may be asked for again; the rest has failed.
+    fn retry(&mut self, now: Time, orphans: Vec<Orphan>, failure: Failure) {
         let (retried, lost): (Vec<_>, Vec<_>) =
             orphans.into_iter().partition(|orphan| !orphan.answered && self.may_retry(orphan.object));
         for orphan in retried.iter().rev() {
@@ -177,7 +209,7 @@ impl Robot {
                 Arrival::Head { object, status } => self.report(now, What::HeadReceived { object, status }),
                 Arrival::Complete { object, status, body } => match self.shortcoming(object, status, body) {
                     Some(failure) => self.fail(now, object, failure),
-                    None => self.resolve(now, What::ObjectComplete { object, status, body }),
+                    None => self.resolve(now, object, What::ObjectComplete { object, status, body }),
                 },
             }
         }
@@ -194,13 +226,15 @@ impl Robot {
 
     fn fail(&mut self, now: Time, object: usize, failure: Failure) {
         self.failed += 1;
-        self.resolve(now, What::ObjectFailed { object, failure });
+        self.resolve(now, object, What::ObjectFailed { object, failure });
     }
 
     /// An object has arrived or failed.
-    fn resolve(&mut self, now: Time, what: What) {
+    fn resolve(&mut self, now: Time, object: usize, what: What) {
         self.report(now, what);
+        self.resolved[object] = true;
         self.unresolved -= 1;
+        self.unresolved_before -= usize::from(object < self.plan.begins_at);
         if self.unresolved == 0 {
             self.report(now, What::Finished { failed: self.failed });
         }
@@ -212,7 +246,10 @@ impl Robot {
 
     /// Gives out what waits, sends what can be sent, and closes what is not needed any more.
     fn dispatch(&mut self, now: Time) {
-        self.assign();
+        self.assign(now);
+        if self.flush_policy() == Some(Flush::Idle) {
+            self.connections.values_mut().for_each(Connection::flush);
+        }
         self.send(now);
         if self.unresolved == 0 {
             self.close_idle();
@@ -220,14 +257,24 @@ impl Robot {
     }
 
     /// Gives objects that wait to connections that have room, or to new ones.
-    fn assign(&mut self) {
-        while let Some(object) = self.waiting.front().copied().filter(|_| self.may_release()) {
-            let Some(id) = self.connection_with_room().or_else(|| self.open()) else { break };
+    fn assign(&mut self, now: Time) {
+        let flush = self.flush_policy();
+        while let Some(object) = self.waiting.front().copied().filter(|object| self.may_release(*object)) {
+            let method = &self.plan.objects[object].method;
+            let Some(id) = self.connection_with_room_for(method).or_else(|| self.open()) else { break };
+            let is_first = object == self.first_of_page(object);
             let Some(connection) = self.connections.get_mut(&id) else { break };
             self.waiting.pop_front();
             self.tries[object] -= 1;
-            connection.request(object, &self.plan.objects[object].method, &self.requests[object]);
+            connection.request(now, object, &self.plan.objects[object].method, &self.requests[object]);
+            if flush == Some(Flush::First) && is_first {
+                connection.flush();
+            }
         }
+    }
+
+    fn flush_policy(&self) -> Option<Flush> {
+        self.plan.shape.pipelining().map(|pipelining| pipelining.flush)
     }
 
     fn send(&mut self, now: Time) {
@@ -253,15 +300,27 @@ impl Robot {
         });
     }
 
-    fn may_release(&self) -> bool {
-        match self.plan.release {
-            Release::Independent => true,
-            Release::Dependent => self.connections.values().all(|connection| connection.outstanding() == 0),
-        }
+    fn may_release(&self, object: usize) -> bool {
+        let first = self.first_of_page(object);
+        let is_its_turn = object < self.plan.begins_at || self.unresolved_before == 0;
+        is_its_turn
+            && match self.plan.release {
+                Release::Independent => true,
+                Release::AfterFirst => object == first || self.resolved[first],
+                Release::Dependent => {
+                    self.connections.values().all(|connection| connection.outstanding() == 0)
+                }
+            }
     }
 
-    fn connection_with_room(&self) -> Option<ConnectionId> {
-        self.connections.iter().find(|(_, connection)| connection.has_room()).map(|(id, _)| *id)
+    /// The object that the page of this one begins with.
+    fn first_of_page(&self, object: usize) -> usize {
+        if object < self.plan.begins_at { 0 } else { self.plan.begins_at }
+    }
+
+    fn connection_with_room_for(&self, method: &Method) -> Option<ConnectionId> {
+        let has_room = |connection: &Connection| connection.has_room_for(method);
+        self.connections.iter().find(|(_, connection)| has_room(connection)).map(|(id, _)| *id)
     }
 
     /// A new connection, if the plan allows one more. One that only waits for its end does not count.
@@ -272,7 +331,7 @@ impl Robot {
         }
         let id = ConnectionId(self.opened);
         self.opened += 1;
-        self.connections.insert(id, Connection::new(&self.plan));
+        self.connections.insert(id, Connection::new(&self.plan, self.is_cautious));
         self.outputs.push_back(Output::Open(id));
         Some(id)
     }
@@ -281,7 +340,8 @@ impl Robot {
         let page = (self.unresolved > 0).then_some(self.deadline);
         self.connections
             .values()
-            .filter_map(|connection| connection.deadline(self.plan.linger))
+            .flat_map(|connection| [connection.deadline(self.plan.linger), connection.flush_time()])
+            .flatten()
             .chain(page)
             .min()
     }
@@ -298,6 +358,9 @@ impl Robot {
             }
             !late
         });
+        let due = |connection: &&mut Connection| connection.flush_time().is_some_and(|time| now >= time);
+        self.connections.values_mut().filter(due).for_each(Connection::flush);
+        self.send(now);
     }
 
     /// The page took too long: what has not arrived has failed.

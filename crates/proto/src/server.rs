@@ -23,7 +23,7 @@ use crate::http::{Event, PeerFault, RequestHead, RequestReader, Version};
 use exchange::{Coding, Exchange, LAST_CHUNK, Rest};
 use unread::Unread;
 
-pub use config::{Patience, ServerConfig};
+pub use config::{Closing, Patience, ServerConfig};
 pub use response::{Misuse, Response, ResponseBody};
 
 /// What the socket tells.
@@ -161,7 +161,7 @@ impl ServerConnection {
         match rest {
             Rest::Whole(body) => {
                 if !body.is_empty() {
-                    self.writes.part(|out| out.extend_from_slice(&body));
+                    self.writes.body(|out| out.extend_from_slice(&body));
                 }
                 self.complete(now);
             }
@@ -212,10 +212,12 @@ impl ServerConnection {
 
     /// The response is all there.
     fn complete(&mut self, now: Time) {
-        self.writes.flush();
-        self.send_writes();
         // What is left of a request that was answered before its end is of no use to anybody.
-        if self.exchange.take().is_some_and(|exchange| exchange.persists && exchange.request_ended) {
+        let persists =
+            self.exchange.take().is_some_and(|exchange| exchange.persists && exchange.request_ended);
+        self.writes.end_message(persists);
+        self.send_writes();
+        if persists {
             self.phase = Phase::Idle(now);
             self.advance(now);
         } else {
@@ -272,6 +274,12 @@ impl ServerConnection {
 
     /// Everything that came in is read, or waits for its turn.
     fn starve(&mut self, now: Time) {
+        let has_begun = self.exchange.as_ref().is_some_and(Exchange::has_begun);
+        if self.phase != Phase::Answer && !has_begun {
+            // No request is complete, so no answer follows those that have gathered.
+            self.writes.flush();
+            self.send_writes();
+        }
         match self.phase {
             Phase::Idle(_) | Phase::Head(_) | Phase::Body(_) if self.unread.ended => {
                 match self.reader.end_of_stream() {
@@ -305,14 +313,15 @@ impl ServerConnection {
         self.hang_up(now);
     }
 
-    /// Closes carefully: our half now, the whole when the client has closed its own.
+    /// Ends the connection behind the last answer.
     fn hang_up(&mut self, now: Time) {
-        if self.unread.ended {
-            self.close(Output::Close);
-        } else {
-            self.outputs.push_back(Output::HalfClose);
-            self.unread = Unread::default();
-            self.phase = Phase::Linger(now);
+        match self.config.closing {
+            Closing::Careful if !self.unread.ended => {
+                self.outputs.push_back(Output::HalfClose);
+                self.unread = Unread::default();
+                self.phase = Phase::Linger(now);
+            }
+            Closing::Careful | Closing::Naive => self.close(Output::Close),
         }
     }
 

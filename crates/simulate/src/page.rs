@@ -6,7 +6,7 @@
 use std::num::NonZeroU16;
 
 use proto::http::{Method, WritePolicy};
-use proto::robot::{Plan, PlannedObject, Release, Report, Shape};
+use proto::robot::{Pipelining, Plan, PlannedObject, Release, Report, Shape};
 use proto::server::{Patience, ServerConfig};
 use proto::site::Site;
 use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Stack, Visit};
@@ -32,7 +32,8 @@ pub struct Hosts {
     pub client: BrowserTimes,
     /// What the server's work takes; `request` is in addition to the scenario's processing.
     pub server: ServerTimes,
-    /// How answers are cut into writes.
+    /// How answers are cut into writes. Where requests are pipelined, answers gather as in
+    /// [`WritePolicy::gathering`] unless this says how.
     pub writes: WritePolicy,
     /// What the heads of answers are padded to.
     pub head_bytes: Option<usize>,
@@ -113,8 +114,11 @@ impl Experiment {
             Error::unsuited(&what, &format!("use one of at most {LARGEST_PAGE}"))
         })?;
         let (plan, notes) = plan(*protocol, page, client)?;
-        let warm_up = WarmUp { objects: plan.objects.len() - page.objects.len(), think: hosts.think };
+        let warm_up = WarmUp { objects: plan.begins_at, think: hosts.think };
         let mut hosts = hosts;
+        if let Shape::Http11Pipelined(_) = plan.shape {
+            hosts.writes.gather = hosts.writes.gather.or(WritePolicy::gathering().gather);
+        }
         hosts.server.request += server.processing;
         let experiment = Self {
             network: network.clone(),
@@ -289,18 +293,26 @@ fn plan(protocol: Protocol, page: &Page, client: &Client) -> Result<(Plan, Vec<S
         Protocol::Http10 | Protocol::Ttcp | Protocol::Ardp => Shape::Http10 { parallel },
         Protocol::Http10KeepAlive => Shape::Http10KeepAlive,
         Protocol::Http11 => Shape::Http11,
+        Protocol::Http11Pipelined => Shape::Http11Pipelined(Pipelining::default()),
         Protocol::Minimum => {
             let what = "the minimum, which no protocol reaches";
             return Err(Error::unsuited(what, "use --engine model"));
         }
-        Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate | Protocol::Dhttp => {
-            let remedy = "use http10, http10-keepalive, http11, ttcp or ardp, or --engine model";
+        Protocol::Http11PipelinedDeflate | Protocol::Dhttp => {
+            let remedy =
+                "use http10, http10-keepalive, http11, http11-pipelined, ttcp or ardp, or --engine model";
             return Err(Error::unsuited(protocol.name(), remedy));
         }
     };
     let (release, note) = match (requests, shape) {
-        (Requests::Dependent, _) => (Release::Dependent, None),
-        (Requests::Independent, Shape::Http10 { parallel: _ }) => (Release::Independent, None),
+        // Who does not wait for answers waits once: the first object names the others.
+        (Requests::Dependent, Shape::Http11Pipelined(_)) => (Release::AfterFirst, None),
+        (Requests::Dependent, Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11) => {
+            (Release::Dependent, None)
+        }
+        (Requests::Independent, Shape::Http10 { parallel: _ } | Shape::Http11Pipelined(_)) => {
+            (Release::Independent, None)
+        }
         (Requests::Independent, Shape::Http10KeepAlive | Shape::Http11) => (
             Release::Independent,
             Some("requests were dependent: one connection carries one request at a time".to_owned()),
@@ -321,6 +333,7 @@ fn plan(protocol: Protocol, page: &Page, client: &Client) -> Result<(Plan, Vec<S
     let plan = Plan {
         request_size: Some(*request),
         release,
+        begins_at: count - page.objects.len(),
         deadline: PATIENCE,
         ..Plan::new("server", objects, shape)
     };

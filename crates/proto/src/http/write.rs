@@ -16,6 +16,17 @@ pub struct WritePolicy {
     /// A write leaves as soon as it has this many bytes, like a buffered stream. `None`: the body leaves in
     /// the parts it is given in, the head with the first.
     pub buffer: Option<NonZeroUsize>,
+    /// A message that others are about to follow waits for them, until there are so many bytes: answers to
+    /// pipelined requests then share segments (`papers/w3c#nagle-interaction`). `None`: each leaves at its end.
+    pub gather: Option<NonZeroUsize>,
+}
+
+impl WritePolicy {
+    /// One message, one write, and answers to pipelined requests together, up to the 4096 bytes that Apache's buffer
+    /// took (`papers/p-http#section-2-2`).
+    pub fn gathering() -> Self {
+        Self { gather: NonZeroUsize::new(4_096), ..Self::default() }
+    }
 }
 
 /// Bytes that wait for their write, and writes that wait to be taken.
@@ -50,12 +61,31 @@ impl WriteBuffer {
         }
     }
 
+    /// Adds a body that is here as a whole; [`WriteBuffer::end_message`] comes next.
+    pub(crate) fn body(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+        encode(&mut self.waiting);
+        self.spill();
+    }
+
+    /// A message is all here, and another may follow at once.
+    pub(crate) fn end_message(&mut self, may_follow: bool) {
+        let is_full = self.policy.gather.is_none_or(|full| self.waiting.len() >= full.get());
+        if is_full || !may_follow {
+            self.flush();
+        }
+    }
+
     /// Lets go of whatever waits.
     pub(crate) fn flush(&mut self) {
         self.spill();
         if !self.waiting.is_empty() {
             self.writes.push_back(std::mem::take(&mut self.waiting));
         }
+    }
+
+    /// Bytes that wait for their write.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
     }
 
     /// The next write.
@@ -82,8 +112,11 @@ mod tests {
 
     /// The sizes of the writes that a head of 226 bytes and a body in two parts make.
     fn writes(head_apart: bool, buffer: Option<usize>) -> Vec<usize> {
-        let mut buffer =
-            WriteBuffer::new(WritePolicy { head_apart, buffer: buffer.and_then(NonZeroUsize::new) });
+        let mut buffer = WriteBuffer::new(WritePolicy {
+            head_apart,
+            buffer: buffer.and_then(NonZeroUsize::new),
+            gather: None,
+        });
         buffer.head(|out| out.resize(226, b'h'));
         for part in [5_000, 3_000] {
             buffer.part(|out| out.resize(out.len() + part, b'b'));
@@ -94,13 +127,28 @@ mod tests {
 
     #[test]
     fn a_full_buffer_leaves_before_the_message_ends() {
-        let mut buffer = WriteBuffer::new(WritePolicy { head_apart: false, buffer: NonZeroUsize::new(4) });
+        let policy = WritePolicy { buffer: NonZeroUsize::new(4), ..WritePolicy::default() };
+        let mut buffer = WriteBuffer::new(policy);
         buffer.head(|out| out.extend_from_slice(b"he"));
         assert_eq!(buffer.take(), None);
         buffer.part(|out| out.extend_from_slice(b"adbody"));
         assert_eq!([buffer.take(), buffer.take()], [Some(b"head".to_vec()), Some(b"body".to_vec())]);
         buffer.flush();
         assert_eq!(buffer.take(), None);
+    }
+
+    #[test]
+    fn messages_gather_until_there_are_enough_or_none_follows() {
+        let policy = WritePolicy { gather: NonZeroUsize::new(10), ..WritePolicy::default() };
+        let mut buffer = WriteBuffer::new(policy);
+        let mut sizes = Vec::new();
+        for (body, may_follow) in [(2, true), (2, true), (2, true), (0, true), (9, true), (1, false)] {
+            buffer.head(|out| out.push(b'h'));
+            buffer.body(|out| out.resize(out.len() + body, b'b'));
+            buffer.end_message(may_follow);
+            sizes.push(std::iter::from_fn(|| buffer.take()).map(|write| write.len()).sum::<usize>());
+        }
+        assert_eq!(sizes, [0, 0, 0, 10, 10, 2]);
     }
 
     #[test]

@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 use wire::{Bytes, Duration, Time};
 
 use crate::http::write::WriteBuffer;
-use crate::http::{Event, Method, PeerFault, ResponseHead, ResponseReader, persists};
+use crate::http::{Event, Method, PeerFault, ResponseHead, ResponseReader, WritePolicy, persists};
 
+use super::pipelining::Pipelining;
 use super::plan::Plan;
 
 /// A connection and the requests it carries.
@@ -19,12 +20,18 @@ pub(super) struct Connection {
     writes: WriteBuffer,
     /// Sent, or to be sent once the connection is open; answered in this order.
     outstanding: VecDeque<Exchange>,
-    /// Objects whose requests wait in the buffer.
-    unsent: Vec<usize>,
+    /// Requests that have not left, or not wholly: the object, and how many bytes of it are still here.
+    unsent: VecDeque<(usize, usize)>,
+    /// When requests wait for one another; `None`: each is a write of its own.
+    pipelining: Option<Pipelining>,
+    /// Since when the oldest of what waits in the buffer does.
+    buffered_since: Option<Time>,
     /// Requests it may still take.
     room: usize,
     /// Requests it may have outstanding.
     depth: usize,
+    /// Whether nothing may follow the first request before it is answered.
+    is_cautious: bool,
     /// Interim responses that may come before a final one.
     interim_allowed: usize,
 }
@@ -73,15 +80,22 @@ pub(super) struct Orphan {
 }
 
 impl Connection {
-    pub(super) fn new(plan: &Plan) -> Self {
+    /// A cautious one sends nothing behind its first request before that is answered: where the connection before
+    /// broke, that request may be the cause, and a reset would destroy the answer (RFC 9112, section 9.3.2).
+    pub(super) fn new(plan: &Plan, is_cautious: bool) -> Self {
+        let pipelining = plan.shape.pipelining();
+        let buffer = pipelining.map(|pipelining| pipelining.buffer);
         Self {
             phase: Phase::Opening,
             reader: ResponseReader::new(plan.limits),
-            writes: WriteBuffer::default(),
+            writes: WriteBuffer::new(WritePolicy { buffer, ..WritePolicy::default() }),
             outstanding: VecDeque::new(),
-            unsent: Vec::new(),
+            unsent: VecDeque::new(),
+            pipelining,
+            buffered_since: None,
             room: plan.shape.requests(),
             depth: plan.shape.outstanding(),
+            is_cautious,
             interim_allowed: plan.limits.interim_responses,
         }
     }
@@ -91,10 +105,13 @@ impl Connection {
         self.outstanding.len()
     }
 
-    /// Whether it can take another request.
-    pub(super) fn has_room(&self) -> bool {
+    /// Whether it can take this request. What is not safe travels alone: nobody could say what became of it, or of
+    /// what came behind it (RFC 9112, section 9.3.2).
+    pub(super) fn has_room_for(&self, method: &Method) -> bool {
+        let depth = if self.is_cautious || !method.is_safe() { 1 } else { self.depth };
+        let is_free = self.outstanding.back().is_none_or(|before| before.method.is_safe());
         match self.phase {
-            Phase::Opening | Phase::Open => self.room > 0 && self.outstanding.len() < self.depth,
+            Phase::Opening | Phase::Open => self.room > 0 && self.outstanding.len() < depth && is_free,
             Phase::Lingering(_) => false,
         }
     }
@@ -108,7 +125,7 @@ impl Connection {
     }
 
     /// Takes a request; it waits in the buffer until a flush, and at least until the connection is open.
-    pub(super) fn request(&mut self, object: usize, method: &Method, request: &[u8]) {
+    pub(super) fn request(&mut self, now: Time, object: usize, method: &Method, request: &[u8]) {
         self.room -= 1;
         self.outstanding.push_back(Exchange {
             object,
@@ -120,9 +137,26 @@ impl Connection {
             interim: false,
             persists: false,
         });
-        self.unsent.push(object);
+        self.unsent.push_back((object, request.len()));
+        let all = self.writes.waiting() + request.len();
         self.writes.head(|out| out.extend_from_slice(request));
+        match self.writes.waiting() {
+            _ if self.pipelining.is_none() => self.flush(),
+            0 => self.buffered_since = None,
+            left if left < all => self.buffered_since = Some(now),
+            _ => self.buffered_since = self.buffered_since.or(Some(now)),
+        }
+    }
+
+    /// Lets go of the requests that wait in the buffer.
+    pub(super) fn flush(&mut self) {
         self.writes.flush();
+        self.buffered_since = None;
+    }
+
+    /// When the buffer is to be flushed, full or not.
+    pub(super) fn flush_time(&self) -> Option<Time> {
+        Some(self.buffered_since? + self.pipelining?.flush_after)
     }
 
     /// The connection is there.
@@ -132,14 +166,31 @@ impl Connection {
         }
     }
 
-    /// The next write, once the connection is open, and the objects whose requests leave with it.
+    /// The next write, once the connection is open, and the objects whose requests end in it.
     pub(super) fn take_write(&mut self) -> Option<(Vec<u8>, Vec<usize>)> {
         match self.phase {
             Phase::Opening => None,
             Phase::Open | Phase::Lingering(_) => {
-                Some((self.writes.take()?, std::mem::take(&mut self.unsent)))
+                let write = self.writes.take()?;
+                let objects = self.sent(write.len());
+                Some((write, objects))
             }
         }
+    }
+
+    /// So many bytes leave: the objects whose requests end in them.
+    fn sent(&mut self, mut bytes: usize) -> Vec<usize> {
+        let mut objects = Vec::new();
+        while let Some((object, left)) = self.unsent.front_mut() {
+            if *left > bytes {
+                *left -= bytes;
+                break;
+            }
+            bytes -= *left;
+            objects.push(*object);
+            self.unsent.pop_front();
+        }
+        objects
     }
 
     /// When it is to be closed whether the server has or not.
@@ -190,15 +241,34 @@ impl Connection {
     }
 
     /// The requests it leaves behind, in the order they were made.
-    pub(super) fn into_orphans(self) -> Vec<Orphan> {
+    pub(super) fn into_orphans(mut self) -> Vec<Orphan> {
+        self.take_outstanding()
+    }
+
+    /// The requests behind an answer that says it is the last: the server has not acted on them, and will not
+    /// (RFC 9112, section 9.6).
+    pub(super) fn take_abandoned(&mut self) -> Vec<Orphan> {
+        match self.phase {
+            Phase::Opening | Phase::Open => Vec::new(),
+            Phase::Lingering(_) => {
+                let buffer = self.pipelining.map(|pipelining| pipelining.buffer);
+                self.writes = WriteBuffer::new(WritePolicy { buffer, ..WritePolicy::default() });
+                (self.buffered_since, self.unsent) = (None, VecDeque::new());
+                self.take_outstanding()
+            }
+        }
+    }
+
+    fn take_outstanding(&mut self) -> Vec<Orphan> {
         let orphan = |exchange: Exchange| Orphan { object: exchange.object, answered: exchange.answered };
-        self.outstanding.into_iter().map(orphan).collect()
+        self.outstanding.drain(..).map(orphan).collect()
     }
 
     fn complete(&mut self, now: Time, arrivals: &mut Vec<Arrival>) {
         let Some(exchange) = self.outstanding.pop_front() else { return };
         // A body comes behind its head, and the head has a status.
         let Some(status) = exchange.status else { return };
+        self.is_cautious = false;
         if !exchange.persists || self.room == 0 && self.outstanding.is_empty() {
             self.phase = Phase::Lingering(now);
         }

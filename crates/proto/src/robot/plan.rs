@@ -8,6 +8,7 @@ use std::num::{NonZeroU8, NonZeroU16};
 
 use wire::{Bytes, Duration};
 
+use super::pipelining::Pipelining;
 use crate::http::field::is_token;
 use crate::http::{FieldError, Fields, Limits, Method, RequestHead, Version};
 
@@ -25,7 +26,11 @@ pub struct Plan {
     pub shape: Shape,
     /// When a request may leave.
     pub release: Release,
-    /// How often one object is asked for when nothing of an answer came, if that is safe. Default 3.
+    /// Where the page begins: the objects before this one are a page before it, and all of them arrive first.
+    /// Default 0: there is none.
+    pub begins_at: usize,
+    /// How often one object is asked for when nothing of an answer came, if that is safe. Of the requests that a
+    /// connection leaves behind only the first counts as tried: the server never came to the others. Default 3.
     pub tries: NonZeroU8,
     /// For the whole page; what has not arrived then has failed. Default 10 minutes.
     pub deadline: Duration,
@@ -58,6 +63,8 @@ pub enum Shape {
     Http10KeepAlive,
     /// HTTP/1.1: one connection, persistent, one request at a time.
     Http11,
+    /// HTTP/1.1: one connection, and requests that do not wait for answers (RFC 9112, section 9.3.2).
+    Http11Pipelined(Pipelining),
 }
 
 /// When a request may leave (`papers/heidemann-model#section-iii-b`).
@@ -66,6 +73,8 @@ pub enum Release {
     /// As soon as a connection has room for it.
     #[default]
     Independent,
+    /// When the first object of the page has arrived: it names the others.
+    AfterFirst,
     /// When the object before it has arrived.
     Dependent,
 }
@@ -86,6 +95,7 @@ impl Plan {
             request_size: None,
             shape,
             release: Release::default(),
+            begins_at: 0,
             tries: const { NonZeroU8::new(3).unwrap() },
             deadline: Duration::from_secs(600),
             linger: Duration::from_secs(2),
@@ -132,7 +142,7 @@ impl Plan {
                 fields.push_checked(b"Connection", b"Keep-Alive");
                 Version::Http10
             }
-            Shape::Http11 => Version::Http11,
+            Shape::Http11 | Shape::Http11Pipelined(_) => Version::Http11,
         };
         let (method, target) = (object.method.clone(), object.path.clone());
         let mut out = Vec::new();
@@ -149,7 +159,7 @@ impl Shape {
     pub(super) fn connections(self) -> usize {
         match self {
             Self::Http10 { parallel } => usize::from(parallel.get()),
-            Self::Http10KeepAlive | Self::Http11 => 1,
+            Self::Http10KeepAlive | Self::Http11 | Self::Http11Pipelined(_) => 1,
         }
     }
 
@@ -157,7 +167,7 @@ impl Shape {
     pub(super) const fn requests(self) -> usize {
         match self {
             Self::Http10 { parallel: _ } => 1,
-            Self::Http10KeepAlive | Self::Http11 => usize::MAX,
+            Self::Http10KeepAlive | Self::Http11 | Self::Http11Pipelined(_) => usize::MAX,
         }
     }
 
@@ -165,6 +175,15 @@ impl Shape {
     pub(super) const fn outstanding(self) -> usize {
         match self {
             Self::Http10 { parallel: _ } | Self::Http10KeepAlive | Self::Http11 => 1,
+            Self::Http11Pipelined(_) => usize::MAX,
+        }
+    }
+
+    /// How requests share writes, if they do.
+    pub(super) const fn pipelining(self) -> Option<Pipelining> {
+        match self {
+            Self::Http10 { parallel: _ } | Self::Http10KeepAlive | Self::Http11 => None,
+            Self::Http11Pipelined(pipelining) => Some(pipelining),
         }
     }
 }

@@ -19,8 +19,21 @@ pub struct ServerConfig {
     /// Requests on one connection before it is closed: `None` is as many as the client wants, 1 is none kept
     /// alive.
     pub requests: Option<NonZeroU32>,
+    /// How it ends a connection.
+    pub closing: Closing,
     /// How long a client may take.
     pub patience: Patience,
+}
+
+/// How a server ends a connection behind its last answer (`papers/w3c#connection-management`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Closing {
+    /// Its own half first, and the other when the client has closed it, or has had [`Patience::linger`].
+    #[default]
+    Careful,
+    /// Both halves at once. Requests that are still on their way then meet a reset, which destroys the answers that
+    /// the client has not read yet.
+    Naive,
 }
 
 impl Default for ServerConfig {
@@ -30,6 +43,7 @@ impl Default for ServerConfig {
             limits: Limits::default(),
             writes: WritePolicy::default(),
             requests: None,
+            closing: Closing::default(),
             patience: Patience::default(),
         }
     }

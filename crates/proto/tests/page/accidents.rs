@@ -6,11 +6,11 @@ use std::num::NonZeroU16;
 use proptest::prelude::*;
 use proto::http::{Limits, Method, PeerFault};
 use proto::robot::{
-    Break, ConnectionId, Failure, Input, Output, Plan, PlannedObject, Report, Robot, Shape, What,
+    Break, ConnectionId, Failure, Input, Output, Pipelining, Plan, PlannedObject, Report, Robot, Shape, What,
 };
 use wire::{Bytes, Duration, Time};
 
-use crate::back_to_back::plan;
+use crate::back_to_back::{pipelined, plan};
 
 /// What a server does with a connection.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ fn fetch(plan: Plan, behaviours: &[Behaviour], cut: usize) -> Outcome {
     let objects = plan.objects.len();
     let mut robot = Robot::new(now, plan).unwrap();
     let mut outcome = Outcome { whats: Vec::new(), connections: 0, ended: now };
-    let mut behaving: BTreeMap<ConnectionId, Behaviour> = BTreeMap::new();
+    let mut behaving: BTreeMap<ConnectionId, (Behaviour, Vec<u8>)> = BTreeMap::new();
     let mut inputs: VecDeque<(ConnectionId, Event)> = VecDeque::new();
     loop {
         match robot.poll(now) {
@@ -81,11 +81,18 @@ fn fetch(plan: Plan, behaviours: &[Behaviour], cut: usize) -> Outcome {
                 let behaviour = behaviours.get(id.0 as usize).or(behaviours.last()).unwrap().clone();
                 let refused = behaviour.answers.is_empty() && behaviour.then == REFUSES.then;
                 inputs.push_back((id, if refused { Event::End(behaviour.then) } else { Event::Connected }));
-                behaving.insert(id, behaviour);
+                behaving.insert(id, (behaviour, Vec::new()));
                 outcome.connections += 1;
                 assert!(outcome.connections < 100, "it goes on for ever");
             }
-            Output::Send(id, _) => inputs.extend(behaving.get_mut(&id).unwrap().answer(id, cut)),
+            Output::Send(id, write) => {
+                let (behaviour, asked) = behaving.get_mut(&id).unwrap();
+                asked.extend(write);
+                while let Some(end) = asked.windows(4).position(|end| end == b"\r\n\r\n") {
+                    asked.drain(..end + 4);
+                    inputs.extend(behaviour.answer(id, cut));
+                }
+            }
             Output::Close(id) | Output::Abort(id) => {
                 assert!(behaving.remove(&id).is_some());
                 inputs.retain(|(other, _)| *other != id);
@@ -138,6 +145,8 @@ impl Behaviour {
         }
         if self.answers.is_empty() && self.then != Then::Silence {
             events.push((id, Event::End(self.then)));
+            // It happens once.
+            self.then = Then::Silence;
         }
         events
     }
@@ -177,6 +186,51 @@ fn nothing_of_an_answer_is_asked_for_again_but_not_for_ever() {
     let refused = fetch(page(Shape::Http11), &[REFUSES], 1);
     let failure = Failure::Broken(Break::Refused);
     assert_eq!((refused.failures(), refused.connections), (vec![(0, failure), (1, failure)], 6));
+}
+
+#[test]
+fn a_pipeline_that_breaks_off_is_taken_up_behind_the_last_answer() {
+    for then in [Then::Close, Then::Break(Break::Reset)] {
+        for answers in 1..5 {
+            let page = plan(&[5; 5], Shape::Http11Pipelined(Pipelining::default()));
+            let outcome =
+                at_every_cut(&page, &[sends(&[OK; 5][..answers], then), sends(&[OK; 5], Then::Silence)]);
+            assert_eq!(
+                (outcome.completed(), outcome.connections),
+                (vec![0, 1, 2, 3, 4], 2),
+                "{answers} {then:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_pipeline_loses_the_object_whose_answer_breaks_off_and_no_other() {
+    let page = plan(&[5; 4], Shape::Http11Pipelined(Pipelining::default()));
+    for (answer, then, failure) in [
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell",
+            Then::Close,
+            Failure::Fault(PeerFault::Truncated),
+        ),
+        ("SSH-2.0-OpenSSH_9.6\r\n", Then::Silence, Failure::Fault(PeerFault::StatusLine)),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+            Then::Break(Break::Reset),
+            Failure::Broken(Break::Reset),
+        ),
+    ] {
+        let outcome = at_every_cut(&page, &[sends(&[OK, answer], then), sends(&[OK; 3], Then::Silence)]);
+        assert_eq!(outcome.failures(), [(1, failure)]);
+        assert_eq!((outcome.completed(), outcome.connections), (vec![0, 2, 3], 2));
+    }
+}
+
+#[test]
+fn a_server_that_answers_nothing_is_asked_for_each_object_as_often_as_the_plan_says() {
+    let page = plan(&[5; 4], Shape::Http11Pipelined(Pipelining::default()));
+    let outcome = at_every_cut(&page, &[sends(&[""], Then::Close)]);
+    assert_eq!((outcome.failures().len(), outcome.connections), (4, 12));
 }
 
 #[test]
@@ -341,7 +395,7 @@ proptest! {
             0..5,
         ),
         then in prop_oneof![Just(Then::Close), Just(Then::Break(Break::Reset)), Just(Then::Silence)],
-        shape in prop_oneof![Just(Shape::Http10KeepAlive), Just(Shape::Http11)],
+        shape in prop_oneof![Just(Shape::Http10KeepAlive), Just(Shape::Http11), pipelined()],
         cut in 1_usize..60,
     ) {
         // `fetch` itself asserts that every object is resolved once and that the robot ends.

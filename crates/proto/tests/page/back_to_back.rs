@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
+use std::num::NonZeroUsize;
 
+use proptest::prelude::*;
 use proto::http::RequestHead;
-use proto::robot::{self, Break, ConnectionId, Failure, Plan, PlannedObject, Report, Robot, Shape, What};
+use proto::robot::{
+    self, Break, ConnectionId, Failure, Flush, Pipelining, Plan, PlannedObject, Report, Robot, Shape, What,
+};
 use proto::server::{self, RequestId, ServerConfig, ServerConnection};
 use proto::site::Site;
 use wire::{Bytes, Duration, Seed, Time};
@@ -16,6 +20,15 @@ pub(crate) fn plan(sizes: &[u64], shape: Shape) -> Plan {
     let object =
         |(index, size): (usize, &u64)| PlannedObject::get(&Site::path(index), Some(Bytes::new(*size)));
     Plan::new("server.test", sizes.iter().enumerate().map(object).collect(), shape)
+}
+
+/// Pipelining, however it is tuned.
+pub(crate) fn pipelined() -> impl Strategy<Value = Shape> {
+    let flush = prop_oneof![Just(Flush::Never), Just(Flush::First), Just(Flush::Idle)];
+    (1_usize..2_000, 0_u64..100, flush).prop_map(|(buffer, flush_after, flush)| {
+        let buffer = NonZeroUsize::new(buffer).unwrap();
+        Shape::Http11Pipelined(Pipelining { buffer, flush_after: Duration::from_millis(flush_after), flush })
+    })
 }
 
 /// A page that was fetched.
@@ -118,6 +131,7 @@ impl Listener {
                     fetched.up[id.0 as usize].push(write.len());
                     if let Some(peer) = peers.get_mut(&id) {
                         peer.up.extend(write.chunks(self.cut).map(<[u8]>::to_vec));
+                        peer.reset_if_closed();
                     }
                 }
                 robot::Output::Close(id) | robot::Output::Abort(id) => {
@@ -133,6 +147,8 @@ impl Listener {
 /// One connection: the server's machine, what is on its way to it and from it.
 struct Peer {
     connected: bool,
+    /// Whether the server has closed both halves.
+    closed: bool,
     server: ServerConnection,
     up: VecDeque<Vec<u8>>,
     down: VecDeque<Down>,
@@ -150,6 +166,7 @@ impl Peer {
     fn new(now: Time, config: ServerConfig) -> Self {
         Self {
             connected: false,
+            closed: false,
             server: ServerConnection::new(now, config),
             up: VecDeque::new(),
             down: VecDeque::new(),
@@ -176,8 +193,7 @@ impl Peer {
         if let Some((_, request)) = self.answering.take_if(|(due, _)| *due <= now) {
             let response = listener.site.respond(&self.requested.remove(&request).unwrap());
             self.server.respond(now, request, response).unwrap();
-        } else if let Some(bytes) = self.up.pop_front() {
-            assert!(self.server.is_reading());
+        } else if let Some(bytes) = self.up.pop_front_if(|_| self.server.is_reading()) {
             self.server.handle(now, server::Input::Received(&bytes));
         } else if let Some(down) = self.down.pop_front() {
             robot.handle(
@@ -195,6 +211,14 @@ impl Peer {
         }
         self.drain_server(listener, now, id, fetched, wakes);
         true
+    }
+
+    /// What comes to a closed socket is answered by a reset, which destroys what the robot has not read yet.
+    fn reset_if_closed(&mut self) {
+        if self.closed && !self.up.is_empty() {
+            self.up.clear();
+            self.down = [Down::Reset].into();
+        }
     }
 
     /// Does what the server says; `true` if that was anything.
@@ -225,7 +249,11 @@ impl Peer {
                     self.down.extend(write.chunks(listener.cut).map(|piece| Down::Bytes(piece.to_vec())));
                 }
                 server::Output::HalfClose => self.down.push_back(Down::End),
-                server::Output::Close => {}
+                server::Output::Close => {
+                    self.closed = true;
+                    self.down.push_back(Down::End);
+                    self.reset_if_closed();
+                }
                 server::Output::Abort => self.down.push_back(Down::Reset),
                 server::Output::Fault(fault) => panic!("the server refused our robot: {fault}"),
                 server::Output::Timeout(wake) => {

@@ -3,4 +3,5 @@
 
 mod accidents;
 mod back_to_back;
+mod pipelining;
 mod shapes;

@@ -7,7 +7,7 @@ use proto::http::WritePolicy;
 use proto::robot::{Plan, Release, Report, Shape, What};
 use wire::{Bytes, Duration, Time};
 
-use crate::back_to_back::{Fetched, Listener, SMALL_CLUSTER, plan};
+use crate::back_to_back::{Fetched, Listener, SMALL_CLUSTER, pipelined, plan};
 
 const fn http10(parallel: u16) -> Shape {
     Shape::Http10 { parallel: NonZeroU16::new(parallel).unwrap() }
@@ -87,7 +87,7 @@ fn a_response_to_a_page_of_the_papers_has_a_head_of_at_most_120_bytes() {
 #[test]
 fn a_head_flushed_apart_is_a_write_of_its_own() {
     let mut listener = Listener::new(&SMALL_CLUSTER);
-    listener.config.writes = WritePolicy { head_apart: true, buffer: NonZeroUsize::new(4_096) };
+    listener.config.writes = WritePolicy { head_apart: true, buffer: NonZeroUsize::new(4_096), gather: None };
     let fetched = listener.fetch(plan(&SMALL_CLUSTER, Shape::Http11));
     assert_eq!(fetched.down, [[66, 4_096, 2_555, 66, 3_883, 66, 1_866]]);
 }
@@ -111,15 +111,18 @@ proptest! {
         cut in 1_usize..3_000,
         sizes in prop::collection::vec(0_u64..5_000, 1..6),
         shape in prop_oneof![
-            Just(http10(1)), Just(http10(3)), Just(Shape::Http10KeepAlive), Just(Shape::Http11)
+            Just(http10(1)), Just(http10(3)), Just(Shape::Http10KeepAlive), Just(Shape::Http11),
+            pipelined(),
         ],
         head_apart: bool,
         buffer in prop::option::of(1_usize..3_000),
+        gather in prop::option::of(1_usize..3_000),
     ) {
         let mut listener = Listener::new(&sizes);
         let whole = Listener { cut: usize::MAX, ..Listener::new(&sizes) }.fetch(plan(&sizes, shape));
         listener.cut = cut;
-        listener.config.writes = WritePolicy { head_apart, buffer: buffer.and_then(NonZeroUsize::new) };
+        listener.config.writes =
+            WritePolicy { head_apart, buffer: buffer.and_then(NonZeroUsize::new), gather: gather.and_then(NonZeroUsize::new) };
         let cut = listener.fetch(plan(&sizes, shape));
         prop_assert_eq!(in_order(cut.reports), in_order(whole.reports));
     }

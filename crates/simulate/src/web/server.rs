@@ -243,7 +243,7 @@ const PADDING: &str = "X-Padding";
 fn head_bytes(request: &RequestHead, response: Response) -> usize {
     let mut bytes = Vec::new();
     request.encode(&mut bytes);
-    let writes = proto::http::WritePolicy { head_apart: true, buffer: None };
+    let writes = proto::http::WritePolicy { head_apart: true, ..Default::default() };
     let mut connection =
         ServerConnection::new(Time::ZERO, ServerConfig { writes, ..ServerConfig::default() });
     connection.handle(Time::ZERO, server::Input::Received(&bytes));

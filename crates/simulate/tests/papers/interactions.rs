@@ -62,7 +62,7 @@ fn retrieve(setting: &Setting, sizes: [u64; 3], tick: Duration) -> Fetched {
     let hosts = Hosts {
         client: CLIENT,
         server: SERVER,
-        writes: WritePolicy { head_apart, buffer: NonZeroUsize::new(4096) },
+        writes: WritePolicy { head_apart, buffer: NonZeroUsize::new(4096), gather: None },
         head_bytes: Some(226),
         clocks: Some([client, server]),
         ..Hosts::default()

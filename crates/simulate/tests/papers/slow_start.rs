@@ -98,7 +98,7 @@ fn paper_heidemann_model_figure_3_comes_out_of_packets() {
     );
     scenario.stack.receive_buffer = Some(Bytes::new(16_384));
     let hosts = Hosts {
-        writes: WritePolicy { head_apart: false, buffer: std::num::NonZeroUsize::new(4096) },
+        writes: WritePolicy { buffer: std::num::NonZeroUsize::new(4096), ..WritePolicy::default() },
         head_bytes: Some(226),
         ..Hosts::default()
     };
