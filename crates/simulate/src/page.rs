@@ -167,8 +167,12 @@ impl Experiment {
         );
 
         let mut world = World::new(seed);
-        let client = world.add_host(HostConfig { tcp: client_tcp }, Web::Browser(Box::new(browser)));
-        let server = world.add_host(HostConfig { tcp: server_tcp }, Web::Server(Box::new(server)));
+        let client = world
+            .add_host(HostConfig { tcp: client_tcp }, Web::Browser(Box::new(browser)))
+            .map_err(Error::Stack)?;
+        let server = world
+            .add_host(HostConfig { tcp: server_tcp }, Web::Server(Box::new(server)))
+            .map_err(Error::Stack)?;
         let links = self.network.links();
         let up = world.add_link(&links.up).map_err(Error::Link)?;
         let down = world.add_link(&links.down).map_err(Error::Link)?;

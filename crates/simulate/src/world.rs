@@ -26,6 +26,7 @@ use wire::link::{self, Fate, Pipe};
 use wire::{Bytes, Seed, Time};
 
 use crate::tcp::Segment;
+use crate::tcp::config::ConfigError;
 pub use application::{Action, Application, Input, SocketId};
 pub use host::{Address, Counters, HostConfig};
 use host::{Host, Step};
@@ -106,22 +107,32 @@ impl<A: Application> World<A> {
     }
 
     /// Adds a host. Its application has its first turn at time zero.
-    pub fn add_host(&mut self, config: HostConfig, application: A) -> HostId {
-        let id = HostId(u16::try_from(self.hosts.len()).unwrap_or(u16::MAX));
+    ///
+    /// # Errors
+    /// The first knob of its TCP that is not possible.
+    ///
+    /// # Panics
+    /// If there are 65,536 already.
+    pub fn add_host(&mut self, config: HostConfig, application: A) -> Result<HostId, ConfigError> {
+        config.tcp.check()?;
+        let id = HostId(u16::try_from(self.hosts.len()).expect("a world has at most 65,536 hosts"));
         self.hosts.push(Host::new(id, config, application));
         self.schedule.push(Time::ZERO, Wake::Application(id));
-        id
+        Ok(id)
     }
 
     /// Adds one direction of a link.
     ///
     /// # Errors
     /// What is wrong with `config`, and how to mend it.
+    ///
+    /// # Panics
+    /// If there are 65,536 already.
     pub fn add_link(&mut self, config: &link::Config) -> Result<LinkId, link::ConfigError> {
         let index = self.links.len();
         let pipe = Pipe::new(config, self.seed, index as u64)?;
         self.links.push(Link { pipe, scheduled: None });
-        Ok(LinkId(u16::try_from(index).unwrap_or(u16::MAX)))
+        Ok(LinkId(u16::try_from(index).expect("a world has at most 65,536 links")))
     }
 
     /// Says over which links packets go from one host to another. Without a route they vanish.
@@ -171,21 +182,33 @@ impl<A: Application> World<A> {
     }
 
     /// What runs on a host.
+    ///
+    /// # Panics
+    /// If the host is of another world.
     pub fn application(&self, host: HostId) -> &A {
         self.hosts[usize::from(host.0)].application()
     }
 
     /// The same, to change it between runs.
+    ///
+    /// # Panics
+    /// If the host is of another world.
     pub fn application_mut(&mut self, host: HostId) -> &mut A {
         self.hosts[usize::from(host.0)].application_mut()
     }
 
     /// What a host has sent and received.
+    ///
+    /// # Panics
+    /// If the host is of another world.
     pub fn counters(&self, host: HostId) -> &Counters {
         self.hosts[usize::from(host.0)].counters()
     }
 
     /// What happened on one direction of a link.
+    ///
+    /// # Panics
+    /// If the link is of another world.
     pub fn link(&self, link: LinkId) -> &link::Counters {
         self.links[usize::from(link.0)].pipe.counters()
     }
@@ -196,11 +219,17 @@ impl<A: Application> World<A> {
     }
 
     /// Looks at every connection of a host from now on.
+    ///
+    /// # Panics
+    /// If the host is of another world.
     pub fn probe(&mut self, host: HostId) {
         self.hosts[usize::from(host.0)].probe();
     }
 
     /// How a host's connections were, each change, in order; if they were to be looked at.
+    ///
+    /// # Panics
+    /// If the host is of another world.
     pub fn probes(&self, host: HostId) -> &[Probe] {
         self.hosts[usize::from(host.0)].probes()
     }

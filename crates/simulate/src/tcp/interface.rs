@@ -15,8 +15,8 @@ pub enum Input<'a> {
     Open,
     /// A segment has arrived.
     Segment(&'a Segment),
-    /// The application writes. What does not fit into the send buffer waits, and the application with it: it
-    /// may not write again before [`Event::Written`].
+    /// The application writes. What does not fit into the send buffer waits, and the application should wait with it
+    /// for [`Event::Written`].
     Write(Payload),
     /// The application writes its last: [`Input::Write`] and [`Input::Shutdown`] in one call (T/TCP's `MSG_EOF`).
     WriteLast(Payload),

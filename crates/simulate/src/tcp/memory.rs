@@ -104,7 +104,7 @@ impl Connection {
         }
     }
 
-    /// What a SYN of this end says of all that; `peer` is the other's, where this is an answer.
+    /// What a SYN of this end says of all that.
     pub(super) fn shortcut_options(&self, is_answer: bool) -> (Option<ConnectionCount>, Option<FastOpen>) {
         let Introduction { memory, count, cookie } = self.introduction;
         match (self.config.shortcut, is_answer) {

@@ -16,8 +16,8 @@ pub(super) struct SendBuffer {
     /// The number after the last byte in the buffer.
     end: u64,
     capacity: u64,
-    /// The part of a write that did not fit: the application waits until it does.
-    blocked: Payload,
+    /// What did not fit: the application waits until it does.
+    blocked: VecDeque<Payload>,
 }
 
 impl SendBuffer {
@@ -27,7 +27,7 @@ impl SendBuffer {
             start: 1,
             end: 1,
             capacity: u64::from(capacity),
-            blocked: Payload::EMPTY,
+            blocked: VecDeque::new(),
         }
     }
 
@@ -36,32 +36,42 @@ impl SendBuffer {
         self.end
     }
 
-    /// Takes in what fits of a write, or of what is left of one; whether anything did.
-    pub(super) fn write(&mut self, payload: Payload) -> bool {
-        debug_assert!(self.blocked.is_empty(), "one write at a time");
-        self.blocked = payload;
-        self.unblock()
+    /// Takes in what fits of a write.
+    pub(super) fn write(&mut self, payload: Payload) {
+        if !payload.is_empty() {
+            self.blocked.push_back(payload);
+        }
+        self.unblock();
     }
 
-    /// Takes in what fits now of the write that waits; whether anything did.
+    /// Takes in what fits now of what waits; whether anything did.
     pub(super) fn unblock(&mut self) -> bool {
-        let space = self.capacity.saturating_sub(self.end - self.start);
-        if space == 0 || self.blocked.is_empty() {
-            return false;
+        let before = self.end;
+        while let Some(mut fits) = self.blocked.pop_front() {
+            let space = self.capacity.saturating_sub(self.end - self.start);
+            let rest = fits.split_off(usize::try_from(space).unwrap_or(usize::MAX));
+            if !rest.is_empty() {
+                self.blocked.push_front(rest);
+            }
+            if fits.is_empty() {
+                break;
+            }
+            self.append(fits);
         }
-        let rest = self.blocked.split_off(usize::try_from(space).unwrap_or(usize::MAX));
-        let fits = std::mem::replace(&mut self.blocked, rest);
-        let bytes = fits.len() as u64;
+        self.end > before
+    }
+
+    fn append(&mut self, piece: Payload) {
+        let bytes = piece.len() as u64;
         // The rest of a write goes on where its beginning ended, so that segments span no pieces.
-        if !self.writes.back_mut().is_some_and(|(_, last)| last.extend(&fits)) {
-            self.writes.push_back((self.end, fits));
+        if !self.writes.back_mut().is_some_and(|(_, last)| last.extend(&piece)) {
+            self.writes.push_back((self.end, piece));
         }
         self.end += bytes;
-        true
     }
 
     /// Whether the application waits.
-    pub(super) const fn is_blocked(&self) -> bool {
+    pub(super) fn is_blocked(&self) -> bool {
         !self.blocked.is_empty()
     }
 
@@ -109,15 +119,16 @@ mod tests {
     #[test]
     fn a_write_that_does_not_fit_waits_for_its_turn() {
         let mut buffer = SendBuffer::new(4);
-        assert!(buffer.write(Payload::from(&b"abcdef"[..])));
+        buffer.write(Payload::from(&b"abcdef"[..]));
         assert!(buffer.is_blocked());
+        buffer.write(Payload::from(&b"g"[..]));
         assert!(!buffer.unblock());
         assert_eq!(&*buffer.slice(2, 5), b"bcd");
         buffer.release(4);
         assert!(buffer.unblock());
         assert!(!buffer.is_blocked());
-        assert_eq!(&*buffer.slice(4, 7), b"def");
-        assert_eq!(buffer.end(), 7);
+        assert_eq!(&*buffer.slice(4, 8), b"defg");
+        assert_eq!(buffer.end(), 8);
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub enum Action {
     Listen(u16),
     /// Open a connection; it has the name that was offered.
     Connect(Address),
-    /// Write, in one call. The next write must wait for [`Input::Written`].
+    /// Write, in one call. The next write should wait for [`Input::Written`].
     Write(SocketId, Payload),
     /// Write and shut down, in one call.
     WriteLast(SocketId, Payload),

@@ -13,7 +13,7 @@ use crate::world::{Action, Application, HostId, Input, Probe, SocketId};
 /// How a host behaves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostConfig {
-    /// Its TCP, checked when the first connection is made: one that is not possible refuses connections.
+    /// Its TCP.
     pub tcp: Config,
 }
 
@@ -360,7 +360,8 @@ impl<A: Application> Host<A> {
     }
 
     fn connect(&mut self, now: Time, peer: Address) {
-        let Ok(connection) = Connection::client(self.config.tcp.clone()) else { return };
+        let connection = Connection::client(self.config.tcp.clone());
+        let connection = connection.expect("the configuration was checked when the host was added");
         let port = self.free_port(peer);
         let local = Address { host: self.id, port };
         let id = self.insert(connection, local, peer, false);
@@ -372,7 +373,8 @@ impl<A: Application> Host<A> {
         if !is_first || !self.listening.contains(&to.port) {
             return None;
         }
-        let connection = Connection::server(self.config.tcp.clone()).ok()?;
+        let connection = Connection::server(self.config.tcp.clone());
+        let connection = connection.expect("the configuration was checked when the host was added");
         Some(self.insert(connection, to, from, true))
     }
 

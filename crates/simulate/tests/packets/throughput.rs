@@ -52,8 +52,9 @@ fn segments_per_round_trip(recovery: Recovery, avoidance: Avoidance, loss: f64) 
     let mut world = World::new(Seed::new(7));
     let config = HostConfig { tcp: config };
     let to = Address { host: HostId(1), port: 9 };
-    let source = world.add_host(config.clone(), Bulk { next: Some(Action::Connect(to)), received: 0 });
-    let sink = world.add_host(config, Bulk { next: Some(Action::Listen(9)), received: 0 });
+    let source =
+        world.add_host(config.clone(), Bulk { next: Some(Action::Connect(to)), received: 0 }).unwrap();
+    let sink = world.add_host(config, Bulk { next: Some(Action::Listen(9)), received: 0 }).unwrap();
     let delay = Duration::from_millis(50);
     let clean = link::Config { delay, ..link::Config::default() };
     let lossy = link::Config { loss: Loss::Independent(Probability::new(loss).unwrap()), ..clean.clone() };

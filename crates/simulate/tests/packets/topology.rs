@@ -58,7 +58,7 @@ impl Application for Node {
 fn star(clients: u16, work: Duration) -> World<Node> {
     let mut world = World::new(Seed::default());
     let config = HostConfig { tcp: period() };
-    let server = world.add_host(config.clone(), Node::server(work));
+    let server = world.add_host(config.clone(), Node::server(work)).unwrap();
     let near = link::Config { delay: Duration::from_millis(1), ..link::Config::default() };
     let far = link::Config {
         rate: Rate::from_bits_per_second(1_000_000),
@@ -67,7 +67,7 @@ fn star(clients: u16, work: Duration) -> World<Node> {
     };
     let [up, down] = [&far, &far].map(|link| world.add_link(link).unwrap());
     for _ in 0..clients {
-        let client = world.add_host(config.clone(), Node::client(1, false));
+        let client = world.add_host(config.clone(), Node::client(1, false)).unwrap();
         let [in_link, out_link] = [&near, &near].map(|link| world.add_link(link).unwrap());
         world.add_route(client, server, &[out_link, up]);
         world.add_route(server, client, &[down, in_link]);
@@ -114,8 +114,8 @@ fn one_heartbeat_acknowledges_for_every_connection_of_a_host() {
     let ticks = Ticks { period: Duration::from_millis(200), phase: Duration::from_millis(150) };
     let beating = Config { acks: Acks::ReadBytes { odd: Odd::OnTick(ticks) }, ..period() };
     let work = Duration::from_millis(20);
-    let server = world.add_host(HostConfig { tcp: period() }, Node::server(work));
-    let client = world.add_host(HostConfig { tcp: beating }, Node::client(3, true));
+    let server = world.add_host(HostConfig { tcp: period() }, Node::server(work)).unwrap();
+    let client = world.add_host(HostConfig { tcp: beating }, Node::client(3, true)).unwrap();
     for (from, to) in [(client, server), (server, client)] {
         let delay = Duration::from_millis(10);
         let link = world.add_link(&link::Config { delay, ..link::Config::default() }).unwrap();
