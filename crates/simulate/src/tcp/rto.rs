@@ -13,6 +13,9 @@ pub(super) struct RetransmissionTimer {
     learnt: Option<Learnt>,
     /// How often it ran out since something was last acknowledged.
     backoff: u8,
+    /// How often it ran out since a round trip was last measured: the wait stays doubled until then, as an
+    /// acknowledgement of what was sent twice tells nothing (Karn; RFC 6298, section 5).
+    doublings: u8,
     deadline: Option<Time>,
 }
 
@@ -26,7 +29,7 @@ struct Learnt {
 
 impl RetransmissionTimer {
     pub(super) const fn new(config: Rto) -> Self {
-        Self { config, learnt: None, backoff: 0, deadline: None }
+        Self { config, learnt: None, backoff: 0, doublings: 0, deadline: None }
     }
 
     /// When it runs out, if it runs.
@@ -64,7 +67,7 @@ impl RetransmissionTimer {
 
     /// Starts it, or starts it again.
     pub(super) fn start(&mut self, now: Time) {
-        let backed_off = self.timeout() * (1 << self.backoff.min(20));
+        let backed_off = self.timeout() * (1 << self.doublings.min(20));
         let wait = backed_off.min(self.config.most);
         self.deadline = Some(match self.config.estimator {
             Estimator::Coarse(ticks) => {
@@ -84,15 +87,17 @@ impl RetransmissionTimer {
     /// It ran out: the next wait is twice as long.
     pub(super) const fn back_off(&mut self) {
         self.backoff = self.backoff.saturating_add(1);
+        self.doublings = self.doublings.saturating_add(1);
     }
 
-    /// Something was acknowledged.
+    /// Something was acknowledged: the peer is there. How long a round trip takes may still be unknown.
     pub(super) const fn forgive(&mut self) {
         self.backoff = 0;
     }
 
     /// A round trip from `sent` to `now` was measured.
     pub(super) fn learn(&mut self, sent: Time, now: Time) {
+        self.doublings = 0;
         self.learnt = Some(match self.config.estimator {
             Estimator::Coarse(ticks) => learn_ticks(self.learnt, ticks.count(now) - ticks.count(sent)),
             Estimator::Fine | Estimator::FineVariance => learn(self.learnt, now.since(sent).as_nanos()),
@@ -192,8 +197,20 @@ mod tests {
             assert_eq!(timer.deadline(), Some(at(expected * 1000)));
             timer.back_off();
         }
+        assert_eq!(timer.backoff(), 6);
+    }
+
+    /// Karn's second half: without it a path slower than the least time-out loses its window at every segment.
+    #[test]
+    fn the_wait_stays_doubled_until_a_round_trip_is_measured() {
+        let mut timer = RetransmissionTimer::new(rto(Estimator::Fine));
+        timer.back_off();
         timer.forgive();
+        assert_eq!(timer.backoff(), 0);
         timer.start(at(0));
-        assert_eq!(timer.deadline(), Some(at(6_000)));
+        assert_eq!(timer.deadline(), Some(at(12_000)));
+        timer.learn(at(0), at(800));
+        timer.start(at(0));
+        assert_eq!(timer.deadline(), Some(at(2_400)));
     }
 }
