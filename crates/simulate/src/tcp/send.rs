@@ -47,14 +47,15 @@ impl SendBuffer {
     /// Takes in what fits now of what waits; whether anything did.
     pub(super) fn unblock(&mut self) -> bool {
         let before = self.end;
-        while let Some(mut fits) = self.blocked.pop_front() {
+        while let Some(first) = self.blocked.front_mut() {
             let space = self.capacity.saturating_sub(self.end - self.start);
-            let rest = fits.split_off(usize::try_from(space).unwrap_or(usize::MAX));
-            if !rest.is_empty() {
-                self.blocked.push_front(rest);
-            }
-            if fits.is_empty() {
+            if space == 0 {
                 break;
+            }
+            let rest = first.split_off(usize::try_from(space).unwrap_or(usize::MAX));
+            let fits = std::mem::replace(first, rest);
+            if first.is_empty() {
+                self.blocked.pop_front();
             }
             self.append(fits);
         }
@@ -87,12 +88,13 @@ impl SendBuffer {
 
     /// The bytes from `start` to `end`, which must be in the buffer. Copied only where they are of two writes.
     pub(super) fn slice(&self, start: u64, end: u64) -> Payload {
-        let is_in_last = self.writes.back().is_some_and(|(first, _)| *first <= start);
-        let after = if is_in_last {
-            self.writes.len()
-        } else {
-            self.writes.partition_point(|(first, _)| *first <= start)
-        };
+        // Mostly it is of the last write.
+        if let Some((first, payload)) = self.writes.back()
+            && *first <= start
+        {
+            return cut(payload, start - first, end - first);
+        }
+        let after = self.writes.partition_point(|(first, _)| *first <= start);
         let mut from = self.writes.range(after.saturating_sub(1)..);
         let Some((first, payload)) = from.next() else { return Payload::EMPTY };
         let piece = cut(payload, start - first, end - first);
