@@ -186,4 +186,33 @@ mod tests {
         let config = config(&period, Bytes::new(512), Duration::ZERO, Clocks::random(Seed::default(), 0));
         assert_eq!((config.congestion.initial_window, config.congestion.handshake_opens), (1, true));
     }
+
+    fn sentence(change: impl FnOnce(&mut Config)) -> String {
+        let period = Stack::named("period").unwrap();
+        let clocks = Clocks::random(Seed::default(), 0);
+        let mut config = config(&period, Bytes::new(512), Duration::ZERO, clocks);
+        change(&mut config);
+        config.check().map_or_else(|error| error.to_string(), |()| "possible".to_owned())
+    }
+
+    #[test]
+    fn what_is_not_possible_is_refused_with_a_remedy() {
+        assert_eq!(sentence(|_| {}), "possible");
+        assert_eq!(
+            sentence(|config| config.send_buffer = 511),
+            "a send buffer of 511 bytes holds no full segment; give at least the mss, 512"
+        );
+        assert_eq!(
+            sentence(|config| config.congestion.initial_window = 0),
+            "an initial window of 0 segments never sends; give at least 1"
+        );
+        assert_eq!(
+            sentence(|config| config.rto.initial = Duration::ZERO),
+            "the first retransmission time-out must be longer than 0"
+        );
+        assert_eq!(
+            sentence(|config| config.mss = 0),
+            "a segment of 0 bytes carries nothing; give an mss of at least 1"
+        );
+    }
 }

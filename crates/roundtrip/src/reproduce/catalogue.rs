@@ -4,10 +4,9 @@
 
 use scenario::names::Unknown;
 
-use super::figures;
-use super::heidemann;
 use super::measured::Measured;
 use super::published::{Cell, Table};
+use super::{drawn, figures, heidemann, p_http, slow_start};
 
 /// A table or a figure of a paper.
 #[derive(Debug)]
@@ -51,18 +50,36 @@ macro_rules! figure {
 }
 
 /// In the order of the papers, tables before figures.
-pub static ENTRIES: [Entry; 10] = [
+pub static ENTRIES: [Entry; 17] = [
     table!("heidemann-model/table-2", heidemann::table_2),
     table!("heidemann-model/table-3", heidemann::table_3),
     table!("heidemann-model/table-4", heidemann::table_4),
     table!("heidemann-model/table-5", heidemann::table_5),
+    // The same table once more, counted in packets.
+    Entry {
+        key: "heidemann-model/table-5-packets",
+        published: published!("heidemann-model/table-5"),
+        ours: slow_start::table_5,
+        draw: None,
+    },
     table!("heidemann-model/table-6", heidemann::table_6),
     table!("heidemann-model/table-7", heidemann::table_7),
     table!("heidemann-model/table-8", heidemann::table_8),
     figure!("heidemann-model/figure-2", heidemann::figure_2, figures::figure_2),
+    figure!("heidemann-model/figure-3", slow_start::figure_3, drawn::heidemann_figure_3),
     figure!("heidemann-model/figure-4", heidemann::figure_4, figures::figure_4),
     figure!("heidemann-model/figure-5", heidemann::figure_5, figures::figure_5),
+    table!("p-http/table-1", p_http::table_1),
+    figure!("p-http/figure-1", p_http::figure_1, drawn::p_http_figure_1),
+    table!("p-http/figure-2", p_http::figure_2),
+    figure!("p-http/figure-3", p_http::figure_3, drawn::p_http_figure_3),
+    table!("p-http/figure-4", p_http::figure_4),
 ];
+
+/// The data of a key of the catalogue.
+pub fn table(key: &str) -> Table {
+    ENTRIES.iter().find(|entry| entry.key == key).expect("a key of the catalogue").table()
+}
 
 /// What the keys name, in the order of the catalogue, each once; everything where there are no keys.
 ///
@@ -103,7 +120,7 @@ mod tests {
         };
         let both = ["heidemann-model/table-6", "heidemann-model/table-3", "heidemann-model/table-6"];
         assert_eq!(keys(&both), ["heidemann-model/table-3", "heidemann-model/table-6"]);
-        assert_eq!(keys(&["heidemann-model"]).len(), 10);
+        assert_eq!(keys(&["heidemann-model"]).len(), 12);
         assert_eq!(keys(&[]).len(), ENTRIES.len());
     }
 }

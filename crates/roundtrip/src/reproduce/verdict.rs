@@ -76,8 +76,11 @@ fn compare(cell: &Cell, exception: Option<&Exception>, ours: f64) -> (Verdict, O
     if cell.column.digits.agree(cell.published, ours) {
         return (Verdict::Exact, None);
     }
-    if cell.column.within.is_some_and(|tolerance| is_within(tolerance, cell.published, ours)) {
-        return (Verdict::WithinTolerance, None);
+    if let Some(tolerance) =
+        cell.column.within.filter(|tolerance| is_within(*tolerance, cell.published, ours))
+    {
+        let note = format!("within {:.0}% of what is printed", 100.0 * tolerance);
+        return (Verdict::WithinTolerance, Some(note));
     }
     if let Some(exception) = exception.filter(|exception| is_foreseen(exception, cell, ours)) {
         return (Verdict::Explained, Some(exception.note.clone()));

@@ -1,6 +1,7 @@
 //! What the papers print, held against packets.
+//!
+//! Their tables and traces, and the numbers in them, are held by `roundtrip reproduce`.
 
-mod interactions;
 mod limits;
 mod restart;
 mod slow_start;

@@ -58,7 +58,7 @@ pub fn labels(
 }
 
 /// The least part of the picture's width that gets a name.
-const LEAST_SHARE: f64 = 0.008;
+const LEAST_SHARE: f64 = 0.012;
 /// How wide a letter is, about, and what stays free on either side of a name.
 const LETTER: f64 = 5.9;
 const GAP: f64 = 5.0;

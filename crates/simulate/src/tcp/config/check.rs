@@ -138,39 +138,3 @@ impl Rto {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tcp::config::Nagle;
-
-    fn sentence(change: impl FnOnce(&mut Config)) -> String {
-        let stack = scenario::Stack::named("period").unwrap();
-        let clocks = crate::profile::Clocks::random(wire::Seed::default(), 0);
-        let mut config = crate::profile::config(&stack, wire::Bytes::new(512), Duration::ZERO, clocks);
-        config.nagle = Nagle::Off;
-        change(&mut config);
-        config.check().map_or_else(|error| error.to_string(), |()| "possible".to_owned())
-    }
-
-    #[test]
-    fn what_is_not_possible_is_refused_with_a_remedy() {
-        assert_eq!(sentence(|_| {}), "possible");
-        assert_eq!(
-            sentence(|config| config.send_buffer = 511),
-            "a send buffer of 511 bytes holds no full segment; give at least the mss, 512"
-        );
-        assert_eq!(
-            sentence(|config| config.congestion.initial_window = 0),
-            "an initial window of 0 segments never sends; give at least 1"
-        );
-        assert_eq!(
-            sentence(|config| config.rto.initial = Duration::ZERO),
-            "the first retransmission time-out must be longer than 0"
-        );
-        assert_eq!(
-            sentence(|config| config.mss = 0),
-            "a segment of 0 bytes carries nothing; give an mss of at least 1"
-        );
-    }
-}

@@ -1,0 +1,265 @@
+//! Ours for the table and the traces of `papers/p-http`: packets, with one set of host times.
+//!
+//! The published means are of 100 retrievals one after the other: each begins just after the end of the one before, and
+//! that is why the client "becomes synchronized" with the heartbeat of its delayed acknowledgements. So are these.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::sync::LazyLock;
+
+use proto::http::WritePolicy;
+use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use simulate::page::SERVER as SERVER_HOST;
+use simulate::profile::Clocks;
+use simulate::tcp::Segment;
+use simulate::web::{BrowserTimes, ServerTimes};
+use simulate::{Experiment, Fetched, Hosts};
+use trace::Stall;
+use wire::{Bytes, Duration, Seed};
+
+use super::catalogue::table;
+use super::measured::Measured;
+use super::printed::{matched, value};
+use super::published::Cell;
+
+/// Our value, or why the laboratory failed.
+type Ours = Result<Option<f64>, String>;
+
+// What the hosts take, once for everything here. Figure 2 has "client_think_time: 0.650ms". From the request to the head
+// are 2.175 ms, of which the path takes 0.5; from the head to the first write 1.626, of which the longer segment takes
+// 1.1. What a connection takes is not printed, and no trace has it between a SYN and the first answer: so the client pays
+// it, an interpreted program that makes a socket. How much it is follows from Table 1's first row, with three of them.
+const CLIENT: BrowserTimes =
+    BrowserTimes { connection: Duration::from_millis(8), request: Duration::from_micros(650) };
+const SERVER: ServerTimes = ServerTimes {
+    connection: Duration::ZERO,
+    request: Duration::from_micros(1_650),
+    write: Duration::from_micros(550),
+};
+/// Between the two round trips of small segments that the traces show: 0.217 and 0.251 ms.
+const RTT: Duration = Duration::from_micros(220);
+const HEARTBEAT: Duration = Duration::from_millis(200);
+/// The documents of `papers/p-http#section-2-1`, and the head before each.
+const SIZES: [u64; 3] = [6651, 3883, 1866];
+const HEAD: u64 = 226;
+/// The least that our robot sends; the papers' client sent 52 bytes.
+const REQUEST: Bytes = Bytes::new(80);
+
+/// What was fetched, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Setting {
+    protocol: Protocol,
+    head_apart: bool,
+    nagle: bool,
+}
+
+/// What came of 100 retrievals one after the other.
+struct Hundred {
+    elapsed_ms: Vec<f64>,
+    stalls: Vec<Vec<Stall>>,
+}
+
+const HTTP: Setting = Setting { protocol: Protocol::Http10, head_apart: false, nagle: true };
+const UNMENDED: Setting = Setting { protocol: Protocol::Http10KeepAlive, head_apart: true, nagle: true };
+const FIRST_FIX: Setting = Setting { head_apart: false, ..UNMENDED };
+const BOTH_FIXES: Setting = Setting { nagle: false, ..FIRST_FIX };
+
+/// Means over 100 retrievals.
+pub fn table_1(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    let setting = match cell.label(0) {
+        "http" => HTTP,
+        "p-http" => UNMENDED,
+        "p-http, first fix" => FIRST_FIX,
+        "p-http, both fixes" => BOTH_FIXES,
+        _ => return Ok(None),
+    };
+    let elapsed = &a_hundred(setting).elapsed_ms;
+    let count = elapsed.len() as f64;
+    let mean = elapsed.iter().sum::<f64>() / count;
+    let sd = (elapsed.iter().map(|ms| (ms - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt();
+    Ok(match cell.column.name.as_str() {
+        "mean" => Some(mean),
+        "sd" => Some(to_nanos(sd)),
+        "ci95" => Some(to_nanos(T_99 * sd / count.sqrt())),
+        _ => None,
+    })
+}
+
+/// Milliseconds without what arithmetic adds below the nanosecond.
+fn to_nanos(millis: f64) -> f64 {
+    (millis * 1e6).round() / 1e6
+}
+
+/// Student's t for 95% and the 99 degrees of freedom of 100 runs.
+const T_99: f64 = 1.984;
+
+/// The plot of a short first segment.
+pub fn figure_1(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    let (_, fetched) = short_initial_segment();
+    let ends = ends(&fetched, 1..=1 + HEAD + SIZES[0]);
+    Ok(match cell.label(0) {
+        "short segment" => ends.first().copied(),
+        "long segment" => ends.get(1).copied(),
+        _ => spread(cell, &stalls(UNMENDED, "short-initial-segment")),
+    })
+}
+
+/// The trace of a short first segment.
+pub fn figure_2(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    let (_, fetched) = short_initial_segment();
+    Ok(value(&matched(&table("p-http/figure-2"), &fetched.records), cell))
+}
+
+/// The plot of a short last segment.
+pub fn figure_3(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    let (_, fetched) = short_final_segment();
+    let mut ends = ends(&fetched, FIRST_ANSWER + 1..=FIRST_ANSWER + 1 + HEAD + SIZES[1]);
+    Ok(match cell.label(0) {
+        "short segment" => ends.pop(),
+        "odd segment" => ends.pop().and_then(|_| ends.pop()),
+        _ => spread(cell, &stalls(FIRST_FIX, "nagle-delayed-ack")),
+    })
+}
+
+/// The trace of a short last segment.
+pub fn figure_4(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    let (_, fetched) = short_final_segment();
+    Ok(value(&matched(&table("p-http/figure-4"), &fetched.records), cell))
+}
+
+/// The shortest or the longest stall.
+fn spread(cell: &Cell, stalls: &[f64]) -> Option<f64> {
+    match cell.column.name.as_str() {
+        "shortest" => stalls.iter().copied().reduce(f64::min),
+        "longest" => stalls.iter().copied().reduce(f64::max),
+        _ => None,
+    }
+}
+
+/// The first answer of Figure 4's connection, "6,675" bytes with its head: 24 more than those of the document of Table 1.
+const FIRST_ANSWER: u64 = 6_675;
+
+/// The run that Figures 1 and 2 show.
+pub fn short_initial_segment() -> (Experiment, Fetched) {
+    // The client's heartbeat 189.201 ms after the SYN.
+    let tick = CLIENT.connection + Duration::from_micros(189_201);
+    retrieve(UNMENDED, SIZES, [tick, Duration::from_millis(77)])
+}
+
+/// The run that Figures 3 and 4 show.
+pub fn short_final_segment() -> (Experiment, Fetched) {
+    let sizes = [FIRST_ANSWER - HEAD, SIZES[1], SIZES[2]];
+    // The client's heartbeat 189.262 ms after the SYN; the server's between the second request and its answer.
+    let ticks = [Duration::from_micros(189_262), Duration::from_micros(9_940)];
+    retrieve(FIRST_FIX, sizes, ticks.map(|tick| CLIENT.connection + tick))
+}
+
+/// Where the server's segments end that lie in a range of numbers, each once, in order.
+fn ends(fetched: &Fetched, range: std::ops::RangeInclusive<u64>) -> Vec<f64> {
+    let segments =
+        fetched.records.iter().filter(|record| record.from.host == SERVER_HOST).map(|record| &record.segment);
+    let data = segments.filter(|segment| !segment.payload.is_empty() && range.contains(&segment.sequence));
+    let ends: BTreeSet<u64> = data.map(Segment::end).filter(|end| range.contains(end)).collect();
+    ends.into_iter().map(|end| end as f64).collect()
+}
+
+/// How long the first stall of this name is in each of 100 retrievals but the first, which begins anywhere.
+fn stalls(setting: Setting, cause: &str) -> Vec<f64> {
+    let runs = &a_hundred(setting).stalls;
+    let first = runs.iter().skip(1).filter_map(|stalls| stalls.iter().find(|stall| stall.cause == cause));
+    first.map(|stall| stall.lost_ms).collect()
+}
+
+/// One after the other; computed once.
+fn a_hundred(setting: Setting) -> &'static Hundred {
+    static ALL: LazyLock<BTreeMap<Setting, Hundred>> = LazyLock::new(|| {
+        [HTTP, UNMENDED, FIRST_FIX, BOTH_FIXES].map(|setting| (setting, Hundred::of(setting))).into()
+    });
+    ALL.get(&setting).expect("there are no other settings")
+}
+
+impl Hundred {
+    fn of(setting: Setting) -> Self {
+        let (mut elapsed_ms, mut stalls) = (Vec::new(), Vec::new());
+        let mut tick = Duration::from_millis(123);
+        for _ in 0..100 {
+            let (experiment, fetched) = retrieve(setting, SIZES, [tick, Duration::from_millis(77)]);
+            let elapsed = fetched.elapsed.unwrap_or_default();
+            let since_tick = (HEARTBEAT - tick + elapsed).as_nanos() % HEARTBEAT.as_nanos();
+            tick = HEARTBEAT - Duration::from_nanos(since_tick);
+            elapsed_ms.push(elapsed.as_millis_f64());
+            stalls.push(experiment.spent(&fetched).stalls);
+        }
+        Self { elapsed_ms, stalls }
+    }
+}
+
+/// One retrieval that begins this long before the next tick of the client's heartbeat, and of the server's.
+fn retrieve(setting: Setting, sizes: [u64; 3], [client, server]: [Duration; 2]) -> (Experiment, Fetched) {
+    let Setting { protocol, head_apart, nagle } = setting;
+    let mut stack = Stack::named("sunos-4.1.3").expect("a stack of the catalogue");
+    stack.nagle = nagle;
+    let mut network = Network::named("ethernet").expect("a network of the catalogue");
+    network.rtt = RTT;
+    let scenario = Scenario {
+        network,
+        page: Page::from_sizes("yahoo", sizes.map(Bytes::new)).expect("three sizes"),
+        visit: Visit::First,
+        protocol,
+        stack,
+        client: Client {
+            request: REQUEST,
+            requests: Requests::Dependent,
+            parallel: 1,
+            connection: Connection::Cold,
+        },
+        server: Server { processing: Duration::ZERO },
+        runs: 1,
+        seed: Seed::default(),
+    };
+    let clocks = |heartbeat| Clocks { heartbeat, slow: Duration::from_millis(333) };
+    let hosts = Hosts {
+        client: CLIENT,
+        server: SERVER,
+        // papers/p-http#section-2-3: "Apache writes data at the application-layer in 4KB chunks."
+        writes: WritePolicy { head_apart, buffer: NonZeroUsize::new(4096), gather: None },
+        head_bytes: usize::try_from(HEAD).ok(),
+        clocks: Some([clocks(client), clocks(server)]),
+        ..Hosts::default()
+    };
+    let experiment = Experiment::new(&scenario, hosts).expect("the simulator has all of it");
+    let fetched = experiment.run(0, true).expect("a plan that was checked");
+    (experiment, fetched)
+}
+
+#[cfg(test)]
+mod tests {
+    use simulate::page::CLIENT as CLIENT_HOST;
+    use simulate::world::Seen;
+
+    use super::*;
+
+    #[test]
+    fn paper_the_client_becomes_synchronized_with_its_heartbeat() {
+        let (_, fetched) = retrieve(UNMENDED, SIZES, [Duration::from_millis(120), Duration::from_millis(77)]);
+        let acks = fetched.records.iter().filter(|record| {
+            record.seen == Seen::Sent && record.from.host == CLIENT_HOST && record.segment.is_pure_ack()
+        });
+        let on_tick = acks.map(|record| record.at.as_nanos()).filter(|at| at % 200_000_000 == 120_000_000);
+        assert_eq!(on_tick.collect::<Vec<_>>(), [120_000_000, 320_000_000, 520_000_000]);
+    }
+
+    #[test]
+    fn paper_without_its_cause_each_stall_is_gone() {
+        let delayed = |setting| {
+            let (experiment, fetched) =
+                retrieve(setting, SIZES, [Duration::from_millis(197), Duration::from_millis(77)]);
+            let stalls = experiment.spent(&fetched).stalls.into_iter();
+            stalls.filter(|stall| stall.lost_ms > 100.0).map(|stall| stall.cause).collect::<Vec<_>>()
+        };
+        // With the head apart, what follows it is no whole number of segments either.
+        assert_eq!(delayed(UNMENDED), ["short-initial-segment", "nagle-delayed-ack", "nagle-delayed-ack"]);
+        assert_eq!(delayed(FIRST_FIX), ["nagle-delayed-ack"]);
+        assert_eq!([delayed(BOTH_FIXES), delayed(HTTP)], [const { Vec::<String>::new() }; 2]);
+    }
+}

@@ -1,0 +1,111 @@
+//! Slow start in packets: `papers/heidemann-model#table-5` once more, and its Fig. 3.
+//!
+//! The formulas' side of the same table is in [`super::heidemann`].
+
+use std::num::NonZeroUsize;
+use std::sync::LazyLock;
+
+use proto::http::WritePolicy;
+use scenario::stack::{Acks, Idle};
+use scenario::{Network, Page, Protocol, Scenario, Stack};
+use simulate::page::SERVER;
+use simulate::world::{Record, Seen};
+use simulate::{Experiment, Fetched, Hosts};
+use wire::{Bytes, Duration, Rate};
+
+use super::heidemann::basic;
+use super::measured::Measured;
+use super::published::Cell;
+
+/// Our value, or why the laboratory failed.
+type Ours = Result<Option<f64>, String>;
+
+/// Segments between stalls, counted.
+pub fn table_5(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    static FLIGHTS: LazyLock<[Vec<usize>; 3]> =
+        LazyLock::new(|| [Acks::NoDelayed, Acks::Delayed, Acks::EverySegment].map(endless_flights));
+    let [no_delayed, delayed, every_segment] = &*FLIGHTS;
+    let (name, is_cumulative) = match cell.column.name.strip_suffix(".cumulative") {
+        Some(name) => (name, true),
+        None => (cell.column.name.as_str(), false),
+    };
+    let flights = match name {
+        "no-delayed-acks" => no_delayed,
+        "delayed-acks" => delayed,
+        "ack-every-segment" => every_segment,
+        _ => return Ok(None),
+    };
+    let stall: usize = cell.label(0).parse().unwrap_or(0);
+    let flight = stall.checked_sub(1).and_then(|before| flights.get(before)).copied();
+    let total = flights.iter().take(stall).sum();
+    Ok(flight.map(|flight| if is_cumulative { total } else { flight } as f64))
+}
+
+/// Segments between stalls of the trace.
+pub fn figure_3(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    let (_, fetched) = trace();
+    let flights = flights(&fetched.records, TRACE_RTT / 2);
+    let number: usize = cell.label(0).parse().unwrap_or(0);
+    Ok(number.checked_sub(1).and_then(|before| flights.get(before)).map(|flight| *flight as f64))
+}
+
+/// The run that Fig. 3 shows: an answer of 6,675 bytes with its head, so that 19 are left for a fourteenth segment, then
+/// two more.
+pub fn trace() -> (Experiment, Fetched) {
+    // 0.734 Mb/s, Mb = 2^20 (`papers/heidemann-model#section-v-c`).
+    let rate = Rate::from_millibits_per_second(769_654_784).expect("above zero");
+    let mut scenario = scenario(Acks::NoDelayed, TRACE_RTT, rate, &[6_675 - HEAD, 3_883, 1_866]);
+    scenario.stack.receive_buffer = Some(Bytes::new(16_384));
+    let hosts = Hosts {
+        // papers/p-http#section-2-3: "Apache writes data at the application-layer in 4KB chunks."
+        writes: WritePolicy { buffer: NonZeroUsize::new(4096), ..WritePolicy::default() },
+        head_bytes: usize::try_from(HEAD).ok(),
+        ..Hosts::default()
+    };
+    run(&scenario, hosts)
+}
+
+/// "the roundtrip time is about 133 ms" (`papers/heidemann-model#section-v-b`).
+const TRACE_RTT: Duration = Duration::from_millis(133);
+/// Of an answer, as in the traces of `papers/p-http#figure-2`.
+const HEAD: u64 = 226;
+
+/// The flights of an answer that nothing but slow start holds back.
+fn endless_flights(acks: Acks) -> Vec<usize> {
+    const RTT: Duration = Duration::from_secs(4);
+    let rate = Rate::from_bits_per_second(1_000_000_000_000).expect("above zero");
+    // Ten flights of the fastest policy are 2,046 segments.
+    let (_, fetched) = run(&scenario(acks, RTT, rate, &[512 * 2_100]), Hosts::default());
+    flights(&fetched.records, RTT / 4)
+}
+
+/// Segments of 512 bytes over one connection, with a window that nothing but slow start limits.
+fn scenario(acks: Acks, rtt: Duration, rate: Rate, sizes: &[u64]) -> Scenario {
+    let network = Network::new("figure".to_owned(), rtt, rate, Bytes::new(512));
+    let page = Page::from_sizes("figure", sizes.iter().copied().map(Bytes::new)).expect("sizes above zero");
+    let mut stack = Stack::named("period").expect("the papers' own stack is in the catalogue");
+    stack.acks = acks;
+    stack.idle = Idle::Kept;
+    stack.receive_buffer = Some(Bytes::new(1 << 30));
+    stack.window_scaling = true;
+    stack.packets.initial_threshold = None;
+    stack.packets.send_buffer = Bytes::new(1 << 30);
+    let basic = basic(network, page, Protocol::Http10KeepAlive);
+    let client = scenario::Client { requests: scenario::Requests::Dependent, ..basic.client };
+    Scenario { stack, client, ..basic }
+}
+
+fn run(scenario: &Scenario, hosts: Hosts) -> (Experiment, Fetched) {
+    let experiment = Experiment::new(scenario, hosts).expect("the simulator has all of it");
+    let fetched = experiment.run(0, true).expect("a plan that was checked");
+    (experiment, fetched)
+}
+
+/// How many data segments the server sends between pauses longer than `stall`.
+fn flights(records: &[Record], stall: Duration) -> Vec<usize> {
+    let sent = records.iter().filter(|record| {
+        record.seen == Seen::Sent && record.from.host == SERVER && !record.segment.payload.is_empty()
+    });
+    let sent: Vec<&Record> = sent.collect();
+    sent.chunk_by(|one, next| next.at.since(one.at) < stall).map(<[_]>::len).collect()
+}
