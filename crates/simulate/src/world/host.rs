@@ -43,10 +43,10 @@ impl Counters {
     /// What was added since `before`.
     pub const fn since(&self, before: &Self) -> Self {
         Self {
-            packets: self.packets - before.packets,
-            payload_bytes: self.payload_bytes - before.payload_bytes,
-            retransmissions: self.retransmissions - before.retransmissions,
-            connections: self.connections - before.connections,
+            packets: self.packets.saturating_sub(before.packets),
+            payload_bytes: self.payload_bytes.saturating_sub(before.payload_bytes),
+            retransmissions: self.retransmissions.saturating_sub(before.retransmissions),
+            connections: self.connections.saturating_sub(before.connections),
         }
     }
 }
@@ -386,7 +386,7 @@ impl<A: Application> Host<A> {
         is_accepted: bool,
     ) -> SocketId {
         let id = SocketId(u32::try_from(self.sockets.len()).unwrap_or(u32::MAX));
-        self.count += 1;
+        self.count = self.count.saturating_add(1);
         connection.introduce(Introduction {
             memory: self.memories.get(&peer.host).copied().unwrap_or_default(),
             count: self.count,
