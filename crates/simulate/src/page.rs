@@ -3,11 +3,11 @@
 //! Not an engine of its own: [`crate::world`] runs it, `proto` speaks the HTTP, [`crate::profile`] says what the
 //! stack is.
 
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
 
-use proto::http::{Method, WritePolicy};
+use proto::http::{Limits, Method, WritePolicy};
 use proto::robot::{Pipelining, Plan, PlannedObject, Release, Report, Shape};
-use proto::server::{Patience, ServerConfig};
+use proto::server::{Closing, Patience, ServerConfig};
 use proto::site::Site;
 use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Stack, Visit};
 use wire::{Bytes, Duration, Seed, Time};
@@ -35,6 +35,12 @@ pub struct Hosts {
     /// How answers are cut into writes. Where requests are pipelined, answers gather as in
     /// [`WritePolicy::gathering`] unless this says how.
     pub writes: WritePolicy,
+    /// When pipelined requests leave.
+    pub pipelining: Pipelining,
+    /// Requests that the server answers on one connection; `None`: as many as there are.
+    pub requests: Option<NonZeroU32>,
+    /// How the server ends a connection.
+    pub closing: Closing,
     /// What the heads of answers are padded to.
     pub head_bytes: Option<usize>,
     /// Where the hosts' clocks stand; `None`: anywhere, by the seed.
@@ -113,7 +119,7 @@ impl Experiment {
             let what = format!("a page of {}", page.size());
             Error::unsuited(&what, &format!("use one of at most {LARGEST_PAGE}"))
         })?;
-        let (plan, notes) = plan(*protocol, page, client)?;
+        let (plan, notes) = plan(*protocol, page, client, hosts.pipelining)?;
         let warm_up = WarmUp { objects: plan.begins_at, think: hosts.think };
         let mut hosts = hosts;
         if let Shape::Http11Pipelined(_) = plan.shape {
@@ -157,7 +163,8 @@ impl Experiment {
         let browser = Browser::new(Time::ZERO, self.plan.clone(), address, config).map_err(Error::Plan)?;
         let patience =
             Patience { idle: self.plan.deadline, request: self.plan.deadline, linger: self.plan.deadline };
-        let config = ServerConfig { patience, writes: self.hosts.writes, ..ServerConfig::default() };
+        let (writes, requests, closing) = (self.hosts.writes, self.hosts.requests, self.hosts.closing);
+        let config = ServerConfig { limits: Limits::default(), writes, requests, closing, patience };
         let server = WebServer::new(
             self.site.clone(),
             config,
@@ -289,7 +296,12 @@ fn account(
 }
 
 /// What the robot is to do, and what of the scenario it does otherwise.
-fn plan(protocol: Protocol, page: &Page, client: &Client) -> Result<(Plan, Vec<String>), Error> {
+fn plan(
+    protocol: Protocol,
+    page: &Page,
+    client: &Client,
+    pipelining: Pipelining,
+) -> Result<(Plan, Vec<String>), Error> {
     let Client { request, requests, parallel, connection } = client;
     let parallel =
         NonZeroU16::new(*parallel).ok_or_else(|| Error::unsuited("0 connections", "use --parallel 1"))?;
@@ -297,7 +309,7 @@ fn plan(protocol: Protocol, page: &Page, client: &Client) -> Result<(Plan, Vec<S
         Protocol::Http10 | Protocol::Ttcp | Protocol::Ardp => Shape::Http10 { parallel },
         Protocol::Http10KeepAlive => Shape::Http10KeepAlive,
         Protocol::Http11 => Shape::Http11,
-        Protocol::Http11Pipelined => Shape::Http11Pipelined(Pipelining::default()),
+        Protocol::Http11Pipelined => Shape::Http11Pipelined(pipelining),
         Protocol::Minimum => {
             let what = "the minimum, which no protocol reaches";
             return Err(Error::unsuited(what, "use --engine model"));

@@ -1,0 +1,83 @@
+//! Pipelining over a real window: what it saves, and what a naive close destroys (`papers/w3c#pipelining`,
+//! `papers/w3c#connection-management`).
+
+use std::num::NonZeroU32;
+
+use proto::robot::{Flush, Pipelining, What};
+use proto::server::Closing;
+use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use simulate::{Experiment, Fetched, Hosts};
+use wire::{Bytes, Duration, Seed};
+
+/// The page of `papers/w3c#microscape` as the model paper has it, over its network most like the note's WAN.
+fn fetch(protocol: Protocol, hosts: Hosts) -> Fetched {
+    let scenario = Scenario {
+        network: Network::named("n-fast-internet").unwrap(),
+        page: Page::named("w3c-page").unwrap(),
+        visit: Visit::First,
+        protocol,
+        stack: Stack::named("period").unwrap(),
+        client: Client {
+            request: Bytes::new(190),
+            requests: Requests::Dependent,
+            parallel: 1,
+            connection: Connection::Cold,
+        },
+        server: Server { processing: Duration::ZERO },
+        runs: 1,
+        seed: Seed::default(),
+    };
+    Experiment::new(&scenario, hosts).unwrap().run(0, false).unwrap()
+}
+
+fn packets(fetched: &Fetched) -> u64 {
+    fetched.up.packets + fetched.down.packets
+}
+
+/// Requests sent, objects that came, and objects that did not.
+fn counts(fetched: &Fetched) -> [usize; 3] {
+    let count = |is: fn(&What) -> bool| fetched.reports.iter().filter(|report| is(&report.what)).count();
+    [
+        count(|what| matches!(what, What::RequestSent { .. })),
+        count(|what| matches!(what, What::ObjectComplete { .. })),
+        count(|what| matches!(what, What::ObjectFailed { .. })),
+    ]
+}
+
+/// "HTTP/1.1 implemented with pipelining outperformed HTTP/1.0, even when the HTTP/1.0 implementation uses multiple
+/// connections"; "savings were at least a factor of two, and sometimes as much as a factor of ten, in terms of packets".
+#[test]
+fn paper_pipelining_halves_the_packets_of_http10_at_least_and_the_time_of_http11() {
+    let [http10, http11, pipelined] = [Protocol::Http10, Protocol::Http11, Protocol::Http11Pipelined]
+        .map(|protocol| fetch(protocol, Hosts::default()));
+    assert!(2 * packets(&pipelined) <= packets(&http10), "{} {}", packets(&pipelined), packets(&http10));
+    assert!(packets(&pipelined) < packets(&http11));
+    assert!(pipelined.elapsed.unwrap() * 2 < http11.elapsed.unwrap(), "{:?}", pipelined.elapsed);
+}
+
+#[test]
+fn a_careful_close_loses_nothing_and_a_naive_one_answers_that_were_on_their_way() {
+    let hosts = |closing| Hosts { requests: NonZeroU32::new(5), closing, ..Hosts::default() };
+    let [careful, naive] =
+        [Closing::Careful, Closing::Naive].map(|closing| fetch(Protocol::Http11Pipelined, hosts(closing)));
+    assert_eq!(careful.up.connections, 9, "42 objects, 5 on each");
+    let [_, came, failed] = counts(&careful);
+    assert_eq!((came, failed), (42, 0));
+    // An answer that is cut short is lost; what nothing came of is asked for again.
+    let [_, came, failed] = counts(&naive);
+    assert!(failed > 0 && came > failed && came + failed == 42, "{came} came, {failed} failed");
+    assert!(naive.up.connections > careful.up.connections, "{}", naive.up.connections);
+}
+
+#[test]
+fn waiting_for_the_timer_costs_what_the_timer_takes() {
+    let tuned = |flush, flush_after| {
+        let pipelining = Pipelining { flush, flush_after, ..Pipelining::default() };
+        fetch(Protocol::Http11Pipelined, Hosts { pipelining, ..Hosts::default() }).elapsed.unwrap()
+    };
+    let second = Duration::from_secs(1);
+    let explicit = tuned(Flush::Idle, second);
+    // Table 3's: the document's request waits a second, and so do the last images'.
+    let late = tuned(Flush::Never, second);
+    assert!(late > explicit + second, "{late} {explicit}");
+}
