@@ -12,6 +12,7 @@ use wire::{Bytes, Seed, Time};
 /// Panics if something does not hold for these bytes.
 pub(crate) fn check(data: &[u8]) {
     let site = Site::new(&[Bytes::new(10), Bytes::new(0)], Seed::default()).expect("ten bytes fit");
+    let site = site.with_validators(Seed::default());
     let config = ServerConfig { limits: limits(), ..ServerConfig::default() };
     let whole = serve(&site, data, data.len().max(1), config);
     let gather = WritePolicy { gather: NonZeroUsize::new(100), ..WritePolicy::default() };

@@ -75,19 +75,20 @@ impl Experiment {
     pub(crate) fn of(scenario: &Scenario) -> Result<Self, Error> {
         let Scenario { network, page, visit, protocol, stack, client, server: _, runs: _, seed } = scenario;
         let profile = Profile::of(stack, network.mss)?;
-        match visit {
-            Visit::First => {}
-            Visit::Revalidate => {
-                return Err(unsuited("a second visit", "use --visit first, or another engine"));
-            }
-        }
         let (plan, notes) = plan(*protocol, page, client)?;
-        let plan = Plan { deadline: deadline(scenario), ..plan };
+        let mut plan = Plan { deadline: deadline(scenario), ..plan };
         let sizes: Vec<_> = page.objects.iter().map(|object| object.size).collect();
         let site = (page.size() <= LARGEST_PAGE).then(|| Site::new(&sizes, *seed)).flatten();
         let site = site.ok_or_else(|| {
             unsuited(&format!("a page of {}", page.size()), &format!("use one of at most {LARGEST_PAGE}"))
         })?;
+        let site = match visit {
+            Visit::First => site,
+            Visit::Revalidate => site.with_validators(*seed),
+        };
+        for (index, object) in plan.objects.iter_mut().enumerate() {
+            object.validator = site.validator(index, plan.shape.version());
+        }
         Ok(Self { scenario: scenario.clone(), profile, site, plan, notes })
     }
 

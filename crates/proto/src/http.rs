@@ -13,6 +13,7 @@
 //! | `body` | the bytes of a body |
 //! | [`read`] | all of these together: messages off a stream |
 //! | [`mod@write`] | how a message is cut into writes |
+//! | [`validator`] | asking for what has changed, and only that |
 //!
 //! What it is not: it knows no connection and no exchange. Those are [`crate::robot`] and [`crate::server`].
 
@@ -24,6 +25,7 @@ pub mod head;
 pub mod limits;
 pub mod read;
 mod scan;
+pub mod validator;
 pub mod write;
 
 pub use fault::PeerFault;
@@ -32,4 +34,5 @@ pub use framing::{Framing, persists};
 pub use head::{Method, RequestHead, ResponseHead, Version};
 pub use limits::Limits;
 pub use read::{Event, RequestReader, ResponseReader};
+pub use validator::Validator;
 pub use write::WritePolicy;

@@ -106,12 +106,6 @@ impl Experiment {
     /// What it cannot do, and what can be done instead.
     pub fn new(scenario: &Scenario, hosts: Hosts) -> Result<Self, Error> {
         let Scenario { network, page, visit, protocol, stack, client, server, runs: _, seed } = scenario;
-        match visit {
-            Visit::First => {}
-            Visit::Revalidate => {
-                return Err(Error::unsuited("a second visit", "use --visit first, or --engine model"));
-            }
-        }
         network.check().map_err(Error::Network)?;
         let sizes: Vec<Bytes> = page.objects.iter().map(|object| object.size).collect();
         let site = (page.size() <= LARGEST_PAGE).then(|| Site::new(&sizes, *seed)).flatten();
@@ -119,7 +113,14 @@ impl Experiment {
             let what = format!("a page of {}", page.size());
             Error::unsuited(&what, &format!("use one of at most {LARGEST_PAGE}"))
         })?;
-        let (plan, notes) = plan(*protocol, page, client, hosts.pipelining)?;
+        let (mut plan, notes) = plan(*protocol, page, client, hosts.pipelining)?;
+        let site = match visit {
+            Visit::First => site,
+            Visit::Revalidate => site.with_validators(*seed),
+        };
+        for (index, object) in plan.objects.iter_mut().enumerate() {
+            object.validator = site.validator(index % page.objects.len(), plan.shape.version());
+        }
         let warm_up = WarmUp { objects: plan.begins_at, think: hosts.think };
         let mut hosts = hosts;
         if let Shape::Http11Pipelined(_) = plan.shape {
@@ -338,6 +339,7 @@ fn plan(
         method: Method::Get,
         path: Site::path(index),
         expected: Some(object.size),
+        validator: None,
     });
     // A page that finds everything warm has been fetched just before.
     let times = match connection {

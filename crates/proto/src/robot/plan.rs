@@ -10,7 +10,7 @@ use wire::{Bytes, Duration};
 
 use super::pipelining::Pipelining;
 use crate::http::field::is_token;
-use crate::http::{FieldError, Fields, Limits, Method, RequestHead, Version};
+use crate::http::{FieldError, Fields, Limits, Method, RequestHead, Validator, Version};
 
 /// A page to fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +49,9 @@ pub struct PlannedObject {
     pub path: String,
     /// The size its body must have, where that is known; another size is a failure.
     pub expected: Option<Bytes>,
+    /// What the client kept of it, if it is to be sent only if it has changed; an answer that it has not (304) is
+    /// then as good as the object.
+    pub validator: Option<Validator>,
 }
 
 /// How connections are used.
@@ -82,7 +85,7 @@ pub enum Release {
 impl PlannedObject {
     /// An object to GET.
     pub fn get(path: &str, expected: Option<Bytes>) -> Self {
-        Self { method: Method::Get, path: path.to_owned(), expected }
+        Self { method: Method::Get, path: path.to_owned(), expected, validator: None }
     }
 }
 
@@ -134,16 +137,17 @@ impl Plan {
         let mut fields = Fields::new();
         let host = fields.push("Host", &self.host);
         host.map_err(|_: FieldError| PlanError::Host(self.host.clone()))?;
+        if let Some(validator) = &object.validator {
+            let condition = validator.condition(&mut fields);
+            condition.map_err(|_: FieldError| PlanError::Validator(validator.clone()))?;
+        }
         // Dots may stand in a product's name, and so any number of them makes a request as long as is wanted.
         fields.push_checked(b"User-Agent", format!("roundtrip{}", ".".repeat(padding)).as_bytes());
-        let version = match self.shape {
-            Shape::Http10 { parallel: _ } => Version::Http10,
-            Shape::Http10KeepAlive => {
-                fields.push_checked(b"Connection", b"Keep-Alive");
-                Version::Http10
-            }
-            Shape::Http11 | Shape::Http11Pipelined(_) => Version::Http11,
-        };
+        match self.shape {
+            Shape::Http10KeepAlive => fields.push_checked(b"Connection", b"Keep-Alive"),
+            Shape::Http10 { parallel: _ } | Shape::Http11 | Shape::Http11Pipelined(_) => {}
+        }
+        let version = self.shape.version();
         let (method, target) = (object.method.clone(), object.path.clone());
         let mut out = Vec::new();
         RequestHead { method, target, version, fields }.encode(&mut out);
@@ -155,6 +159,14 @@ impl Plan {
 const LARGEST_REQUEST: usize = 65_536;
 
 impl Shape {
+    /// What the requests say.
+    pub const fn version(self) -> Version {
+        match self {
+            Self::Http10 { parallel: _ } | Self::Http10KeepAlive => Version::Http10,
+            Self::Http11 | Self::Http11Pipelined(_) => Version::Http11,
+        }
+    }
+
     /// Connections open at once.
     pub(super) fn connections(self) -> usize {
         match self {
@@ -199,6 +211,8 @@ pub enum PlanError {
     Path(String),
     /// A host that cannot stand in a field.
     Host(String),
+    /// A validator that cannot stand in a field.
+    Validator(Validator),
     /// A request that is longer than it should be, even without padding.
     RequestTooSmall {
         /// What it asks for.
@@ -224,6 +238,9 @@ impl fmt::Display for PlanError {
                 write!(f, "{path:?} is not a path; begin with / and encode all but visible ASCII")
             }
             Self::Host(host) => write!(f, "{host:?} is not a host name; use visible ASCII"),
+            Self::Validator(Validator::EntityTag(text) | Validator::LastModified(text)) => {
+                write!(f, "{text:?} is not a validator; use it as the server sent it")
+            }
             Self::RequestTooSmall { path, asked, least } => {
                 write!(f, "a request for {path} takes {least} B and does not fit in {asked}; allow {least} B")
             }

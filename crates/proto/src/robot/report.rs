@@ -35,11 +35,12 @@ pub enum What {
         /// 200 to 999.
         status: u16,
     },
-    /// All of it is there, with a status below 300 and the size that was expected.
+    /// All of it is there, with a status below 300 and the size that was expected; or the server says (304) that what
+    /// the client has is still the same.
     ObjectComplete {
         /// Which.
         object: usize,
-        /// 200 to 299.
+        /// 200 to 299, or 304.
         status: u16,
         /// The body.
         body: Bytes,

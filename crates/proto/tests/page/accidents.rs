@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU16;
 
 use proptest::prelude::*;
-use proto::http::{Limits, Method, PeerFault};
+use proto::http::{Limits, Method, PeerFault, Validator};
 use proto::robot::{
     Break, ConnectionId, Failure, Input, Output, Pipelining, Plan, PlannedObject, Report, Robot, Shape, What,
 };
@@ -254,7 +254,7 @@ fn what_is_not_safe_is_asked_for_once() {
 #[test]
 fn the_answer_to_a_head_request_has_no_body_whatever_its_length_says() {
     let mut plan = page(Shape::Http11);
-    plan.objects[0] = PlannedObject { method: Method::Head, path: "/".to_owned(), expected: None };
+    plan.objects[0] = PlannedObject { method: Method::Head, ..PlannedObject::get("/", None) };
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
     let outcome = at_every_cut(&plan, &[sends(&[head, OK], Then::Silence)]);
     assert_eq!((outcome.completed(), outcome.connections), (vec![0, 1], 1));
@@ -357,6 +357,15 @@ fn an_error_status_fails_its_object_and_keeps_the_connection() {
     let outcome = at_every_cut(&page(Shape::Http11), &[sends(&[missing, OK], Then::Silence)]);
     assert_eq!(outcome.failures(), [(0, Failure::Status(404))]);
     assert_eq!((outcome.completed(), outcome.connections), (vec![1], 1));
+}
+
+#[test]
+fn not_modified_is_an_answer_to_who_has_the_object_and_to_nobody_else() {
+    let unchanged = "HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nContent-Length: 5\r\n\r\n";
+    let mut plan = page(Shape::Http11);
+    plan.objects[0].validator = Some(Validator::EntityTag("\"x\"".to_owned()));
+    let outcome = at_every_cut(&plan, &[sends(&[unchanged, unchanged], Then::Silence)]);
+    assert_eq!((outcome.completed(), outcome.failures()), (vec![0], vec![(1, Failure::Status(304))]));
 }
 
 #[test]

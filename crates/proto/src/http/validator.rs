@@ -1,0 +1,106 @@
+//! Validators: how a client asks for an object only if it has changed, and how a server finds that it has not
+//! (RFC 9110, sections 8.8 and 13).
+//!
+//! Not a cache: who keeps what, and for how long, is not decided here.
+
+use super::{FieldError, Fields};
+
+/// What a client keeps of an object, to ask whether it is still the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Validator {
+    /// An entity tag, quotes included.
+    EntityTag(String),
+    /// The date of its last change, as the server wrote it; all that HTTP/1.0 has.
+    LastModified(String),
+}
+
+impl Validator {
+    /// Makes a request conditional.
+    ///
+    /// # Errors
+    /// If it cannot stand in a field.
+    pub fn condition(&self, fields: &mut Fields) -> Result<(), FieldError> {
+        match self {
+            Self::EntityTag(tag) => fields.push("If-None-Match", tag),
+            Self::LastModified(date) => fields.push("If-Modified-Since", date),
+        }
+    }
+}
+
+/// Whether a request asks only for what has changed since this entity tag and date: then 304 is the answer. Dates
+/// are equal or not: none is ever later or earlier, as in nginx unless it is told otherwise.
+pub fn is_unchanged(request: &Fields, tag: &str, last_modified: &str) -> bool {
+    let mut tags = request.all("If-None-Match").peekable();
+    if tags.peek().is_some() {
+        // The date counts only where there are no tags (RFC 9110, section 13.1.3).
+        return tags
+            .any(|list| list == b"*" || entity_tags(list).any(|found| found == opaque(tag.as_bytes())));
+    }
+    request.get("If-Modified-Since").is_some_and(|date| date == last_modified.as_bytes())
+}
+
+/// The tags of a list, without the marks of weak ones, up to the first thing that is none. A tag may have commas.
+fn entity_tags(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = list;
+    std::iter::from_fn(move || {
+        let skipped = rest.iter().take_while(|byte| b", \t".contains(byte)).count();
+        rest = opaque(rest.get(skipped..)?);
+        let inside = rest.strip_prefix(b"\"")?;
+        let length = inside.iter().position(|byte| *byte == b'"')? + 2;
+        let (tag, behind) = rest.split_at_checked(length)?;
+        rest = behind;
+        Some(tag)
+    })
+}
+
+/// A tag without the mark of a weak one: If-None-Match compares weakly (RFC 9110, section 8.8.3.2).
+fn opaque(tag: &[u8]) -> &[u8] {
+    tag.strip_prefix(b"W/").unwrap_or(tag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATE: &str = "Tue, 24 Jun 1997 00:00:00 GMT";
+
+    fn unchanged(fields: &[(&str, &str)]) -> bool {
+        let mut request = Fields::new();
+        for (name, value) in fields {
+            request.push(name, value).unwrap();
+        }
+        is_unchanged(&request, "\"a,b\"", DATE)
+    }
+
+    #[test]
+    fn a_tag_is_found_in_a_list_whatever_stands_beside_it() {
+        for list in ["\"a,b\"", "*", "\"x\", \"a,b\"", "W/\"a,b\"", "\"a\",,W/\"a,b\" , \"z\""] {
+            assert!(unchanged(&[("If-None-Match", list)]), "{list}");
+        }
+        for list in ["", "\"a\", \"b\"", "a,b", "\"a,b", "x \"a,b\"", "w/\"a,b\"", "**"] {
+            assert!(!unchanged(&[("If-None-Match", list)]), "{list}");
+        }
+        assert!(unchanged(&[("If-None-Match", "\"x\""), ("if-none-match", "\"a,b\"")]));
+    }
+
+    #[test]
+    fn a_date_counts_where_no_tag_does() {
+        assert!(unchanged(&[("If-Modified-Since", DATE)]));
+        assert!(!unchanged(&[("If-Modified-Since", "Tue, 24 Jun 1997 00:00:01 GMT")]));
+        assert!(!unchanged(&[("If-Modified-Since", DATE), ("If-None-Match", "\"x\"")]));
+        assert!(!unchanged(&[]));
+    }
+
+    #[test]
+    fn what_a_client_asks_with_a_server_finds() {
+        for validator in [Validator::EntityTag("\"t\"".to_owned()), Validator::LastModified(DATE.to_owned())]
+        {
+            let mut request = Fields::new();
+            validator.condition(&mut request).unwrap();
+            assert!(is_unchanged(&request, "\"t\"", DATE));
+            assert!(!is_unchanged(&request, "\"u\"", ""));
+        }
+        let split = Validator::EntityTag("\"t\"\r\nX: y".to_owned());
+        assert!(split.condition(&mut Fields::new()).is_err());
+    }
+}
