@@ -1,0 +1,77 @@
+//! How fast lines become records: `cargo bench -p scenario --bench access_log`.
+//!
+//! One thread, from memory, a made-up hour of a busy server. Prints medians; not a test: timings never fail one.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use scenario::access_log::{Reader, Sizing, Who, recognise};
+use wire::Seed;
+
+const LINES: u32 = 1_000_000;
+const ROUNDS: usize = 7;
+
+fn main() {
+    let tail = r#" "http://www.example.com/" "Mozilla/5.0 (X11; Linux x86_64; rv:109.0) Gecko/20100101 Firefox/115.0""#;
+    print(
+        "Common",
+        &log(|client, clock, path, size| {
+            format!(
+                "{client} - - [01/Aug/1995:{clock} -0400] \"GET /shuttle/missions/{path}.html HTTP/1.0\" 200 {size}\n"
+            )
+        }),
+    );
+    print(
+        "Combined",
+        &log(|client, clock, path, size| {
+            format!(
+                "{client} - - [01/Aug/1995:{clock} -0400] \"GET /shuttle/{path}.html HTTP/1.0\" 200 {size}{tail}\n"
+            )
+        }),
+    );
+    print(
+        "JSON lines",
+        &log(|client, clock, path, size| {
+            format!(
+                "{{\"remote_addr\":\"{client}\",\"time_iso8601\":\"1995-08-01T{clock}-04:00\",\"request\":\"GET /{path} HTTP/1.1\",\"status\":200,\"body_bytes_sent\":{size}}}\n"
+            )
+        }),
+    );
+}
+
+/// Lines in order of time, from a few thousand clients.
+fn log(line: impl Fn(String, String, u64, u64) -> String) -> Vec<u8> {
+    let mut random = Seed::default().stream("bench", 0);
+    let mut text = String::new();
+    for number in 0..LINES {
+        let second = u64::from(number) * 3_600 / u64::from(LINES);
+        let client = format!("10.{}.{}.{}", random.up_to(3), random.up_to(31), random.up_to(31));
+        let clock = format!("14:{:02}:{:02}", second / 60, second % 60);
+        text += &line(client, clock, random.up_to(1 << 40), random.up_to(1 << 16));
+    }
+    text.into_bytes()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark's one place that reads the clock")]
+fn print(name: &str, log: &[u8]) {
+    let format = recognise(log, &Who::default()).expect("a log");
+    let mut nanos: Vec<f64> = (0..ROUNDS)
+        .map(|_| {
+            let mut reader = Reader::new(format.clone(), Who::default());
+            let mut bytes = 0_u64;
+            let started = Instant::now();
+            let tally = reader.read(log, |record| {
+                let request = Sizing::default().request(&record).expect("every line has a size");
+                bytes = bytes.wrapping_add(request.bytes.get() ^ request.client.bits());
+            });
+            let spent = started.elapsed().as_nanos() as f64;
+            black_box(bytes);
+            assert_eq!(tally.records, u64::from(LINES), "every line is read");
+            spent / f64::from(LINES)
+        })
+        .collect();
+    nanos.sort_by(f64::total_cmp);
+    let median = nanos[ROUNDS / 2];
+    let length = log.len() / usize::try_from(LINES).expect("a million");
+    println!("{name:12} {length:4} bytes a line {median:7.1} ns a line {:7.1} M lines/s", 1e3 / median);
+}
