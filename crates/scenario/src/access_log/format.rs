@@ -157,7 +157,6 @@ fn lines(
     mut read: impl FnMut(&[u8]) -> Result<Option<Record>, Reason>,
 ) -> Tally {
     let mut tally = Tally::default();
-    let mut before = wire::Time::ZERO;
     let mut from = 0;
     let ends = memchr::memchr_iter(b'\n', block);
     let last = (!block.ends_with(b"\n") && !block.is_empty()).then_some(block.len());
@@ -171,9 +170,7 @@ fn lines(
         }
         match read(line).or_else(|reason| again(line, reason, &mut read)) {
             Ok(Some(record)) => {
-                tally.records += 1;
-                tally.backwards += u64::from(record.time < before);
-                before = record.time;
+                tally.record(record.time);
                 sink(record);
             }
             Ok(None) => {}

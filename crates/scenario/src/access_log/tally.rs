@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use wire::Time;
+
 /// Why a line gives no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
@@ -81,11 +83,22 @@ pub struct Tally {
     pub records: u64,
     /// Lines whose time is before that of the record before them.
     pub backwards: u64,
+    /// The times of the first and the last record, as the lines stand.
+    ends: Option<(Time, Time)>,
     bad: [u64; Reason::ALL.len()],
     examples: [Vec<Example>; Reason::ALL.len()],
 }
 
 impl Tally {
+    /// Counts a record.
+    #[inline]
+    pub(super) fn record(&mut self, time: Time) {
+        self.records += 1;
+        let (first, last) = self.ends.unwrap_or((time, time));
+        self.backwards += u64::from(time < last);
+        self.ends = Some((first, time));
+    }
+
     /// Counts a line that gives no record; its number is that of the lines counted so far.
     pub fn reject(&mut self, reason: Reason, line: &[u8]) {
         let place = reason.place();
@@ -98,7 +111,7 @@ impl Tally {
 
     /// Adds what was read of the stretch that follows.
     pub fn append(&mut self, next: Self) {
-        let Self { lines, records, backwards, bad, examples } = next;
+        let Self { lines, records, backwards, ends, bad, examples } = next;
         for (kept, more) in self.examples.iter_mut().zip(examples) {
             let room = EXAMPLES.saturating_sub(kept.len());
             kept.extend(
@@ -110,6 +123,13 @@ impl Tally {
         self.lines += lines;
         self.records += records;
         self.backwards += backwards;
+        self.ends = match (self.ends, ends) {
+            (Some((first, before)), Some((after, last))) => {
+                self.backwards += u64::from(after < before);
+                Some((first, last))
+            }
+            (one, other) => one.or(other),
+        };
         for (count, more) in self.bad.iter_mut().zip(bad) {
             *count += more;
         }
