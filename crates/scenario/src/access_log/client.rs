@@ -4,7 +4,7 @@
 //! fall together. The same text is the same number in every run and on every machine, so that parts of a log that were
 //! counted apart agree.
 
-use std::net::{IpAddr, Ipv6Addr};
+use core::net::{IpAddr, Ipv6Addr};
 
 /// A client: equal texts are equal clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
