@@ -8,6 +8,7 @@ use super::figures;
 use super::heidemann;
 use super::measured::Measured;
 use super::published::{Cell, Table};
+use super::rabinovich;
 
 /// A table or a figure of a paper.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ macro_rules! figure {
 }
 
 /// In the order of the papers, tables before figures.
-pub static ENTRIES: [Entry; 10] = [
+pub static ENTRIES: [Entry; 14] = [
     table!("heidemann-model/table-2", heidemann::table_2),
     table!("heidemann-model/table-3", heidemann::table_3),
     table!("heidemann-model/table-4", heidemann::table_4),
@@ -62,6 +63,10 @@ pub static ENTRIES: [Entry; 10] = [
     figure!("heidemann-model/figure-2", heidemann::figure_2, figures::figure_2),
     figure!("heidemann-model/figure-4", heidemann::figure_4, figures::figure_4),
     figure!("heidemann-model/figure-5", heidemann::figure_5, figures::figure_5),
+    table!("dhttp/section-vi-a", rabinovich::shares),
+    table!("dhttp/figure-6", rabinovich::figure_6),
+    table!("dhttp/figure-7", rabinovich::figure_7),
+    table!("dhttp/figure-8", rabinovich::figure_8),
 ];
 
 /// What the keys name, in the order of the catalogue, each once; everything where there are no keys.

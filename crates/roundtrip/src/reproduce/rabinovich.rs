@@ -54,9 +54,15 @@ fn threshold(cell: &Cell) -> Bytes {
 }
 
 /// The most connections at once of HTTP and of DHTTP.
-fn peaks(measured: &mut Measured<'_>, threshold: Bytes, limit: usize, timeout_s: u64) -> Result<Option<[f64; 2]>, String> {
+fn peaks(
+    measured: &mut Measured<'_>,
+    threshold: Bytes,
+    limit: usize,
+    timeout_s: u64,
+) -> Result<Option<[f64; 2]>, String> {
     let Some(counts) = measured.counts(LOG, count)? else { return Ok(None) };
-    let peak = |threshold| Some(opened(stream(counts, threshold)?, limit, timeout_s)?.peak.connections as f64);
+    let peak =
+        |threshold| Some(opened(stream(counts, threshold)?, limit, timeout_s)?.peak.connections as f64);
     Ok(peak(HTTP).zip(peak(threshold)).map(|(http, dhttp)| [http, dhttp]))
 }
 
