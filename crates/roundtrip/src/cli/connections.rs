@@ -55,9 +55,9 @@ pub struct Connections {
     #[arg(long, value_name = "NAME", help_heading = READING)]
     pub client_field: Option<String>,
 
-    /// How far apart lines may be that are not in order of time
-    #[arg(long, value_name = "SIZE", default_value = "2mib", help_heading = READING)]
-    pub window: String,
+    /// How far apart lines may be that are not in order of time [default: 2mib]
+    #[arg(long, value_name = "SIZE", help_heading = READING)]
+    pub window: Option<String>,
 
     /// How many threads read and count [default: one for each processor]
     #[arg(long, value_name = "N", help_heading = READING)]

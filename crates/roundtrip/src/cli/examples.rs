@@ -114,7 +114,7 @@ const CONNECTIONS: [Example; 6] = [
         "roundtrip connections /var/log/nginx --report connections.html",
         "rotated and packed logs, and a page with plots",
     ),
-    example("zcat access.log.gz | roundtrip connections --timeout 5,15", "from standard input"),
+    example("roundtrip connections - --timeout 5,15", "from standard input"),
     example(
         "roundtrip connections access.log --per-client 1,6 --threshold 0,1232",
         "other limits, another threshold",

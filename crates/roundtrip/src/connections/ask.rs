@@ -28,6 +28,23 @@ pub struct Asked {
     pub threads: usize,
 }
 
+impl Asked {
+    /// A question, with everything else as it is without flags.
+    pub fn of(question: Question) -> Self {
+        Self {
+            question,
+            sizing: Sizing::default(),
+            who: Who::default(),
+            format: None,
+            window: WINDOW,
+            threads: processors(),
+        }
+    }
+}
+
+/// The block that the flag's help names.
+const WINDOW: usize = 2 << 20;
+
 /// Every second where connections change most, then fewer: 20 time-outs.
 const TIMEOUTS_S: [u64; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 18, 20, 25, 30, 40, 50, 60];
 /// The paper's.
@@ -52,7 +69,7 @@ pub fn asked(flags: &Connections) -> Result<Asked, Failure> {
         },
         format: format.map_err(|error| Failure::Value(format!("--log-format: {error}")))?,
         who,
-        window: value(&flags.window, "window", window)?,
+        window: given(&flags.window, "window", window)?.unwrap_or(WINDOW),
         threads: given(&flags.threads, "threads", threads)?.unwrap_or_else(processors),
     })
 }
