@@ -30,37 +30,39 @@ impl ClientTable {
         Self { keys: vec![EMPTY; FEWEST], uses: vec![0; FEWEST * stride], stride, filled: 0 }
     }
 
-    /// Whether one more client needs a [rebuild](Self::rebuild) first.
+    /// Whether so many new clients may come before the table is [rebuilt](Self::rebuild).
     #[inline]
-    pub fn is_full(&self) -> bool {
-        self.filled * 5 >= self.keys.len() * 4
+    pub fn has_room(&self, clients: usize) -> bool {
+        (self.filled + clients) * 5 <= self.keys.len() * 4
     }
 
-    /// The uses of a client; for a new one, `fresh` makes them.
+    /// Where a client is, until the table is rebuilt; for a new one, `fresh` makes its uses.
     #[inline]
-    pub fn uses(&mut self, client: Client, fresh: impl FnOnce(&mut [u32])) -> &mut [u32] {
+    pub fn place(&mut self, client: Client, fresh: impl FnOnce(&mut [u32])) -> usize {
         let key = if client.bits() == EMPTY { NOT_EMPTY } else { client.bits() };
         let mut place = self.home(key);
         while self.keys[place] != key && self.keys[place] != EMPTY {
             place = if place + 1 == self.keys.len() { 0 } else { place + 1 };
         }
-        let uses = &mut self.uses[place * self.stride..(place + 1) * self.stride];
         if self.keys[place] == EMPTY {
             self.keys[place] = key;
             self.filled += 1;
-            fresh(uses);
+            fresh(self.at(place));
         }
-        uses
+        place
+    }
+
+    /// The uses of the client at a place.
+    #[inline]
+    pub fn at(&mut self, place: usize) -> &mut [u32] {
+        &mut self.uses[place * self.stride..(place + 1) * self.stride]
     }
 
     /// Builds the table anew with the clients that `keep` says still matter, and room for as many again; `keep` may
     /// change their uses.
     pub fn rebuild(&mut self, mut keep: impl FnMut(&mut [u32]) -> bool) {
         let kept: Vec<usize> = (0..self.keys.len())
-            .filter(|place| {
-                let uses = &mut self.uses[place * self.stride..(place + 1) * self.stride];
-                self.keys[*place] != EMPTY && keep(uses)
-            })
+            .filter(|place| self.keys[*place] != EMPTY && keep(self.at(*place)))
             .collect();
         let places = (kept.len() * 2).max(FEWEST);
         let mut table = Self {
@@ -70,8 +72,8 @@ impl ClientTable {
             filled: 0,
         };
         for place in kept {
-            let uses = &self.uses[place * self.stride..(place + 1) * self.stride];
-            table.uses(Client::from_bits(self.keys[place]), |_| {}).copy_from_slice(uses);
+            let new = table.place(Client::from_bits(self.keys[place]), |_| {});
+            table.at(new).copy_from_slice(self.at(place));
         }
         *self = table;
     }
@@ -100,17 +102,18 @@ mod tests {
     fn clients_are_found_again_after_the_table_has_grown_and_shrunk() {
         let mut table = ClientTable::new(2);
         for number in 0..50_000_u32 {
-            if table.is_full() {
+            if !table.has_room(1) {
                 table.rebuild(|_| true);
             }
-            table.uses(Client::from_bits(u64::from(number)), |_| {}).fill(number);
+            let place = table.place(Client::from_bits(u64::from(number)), |_| {});
+            table.at(place).fill(number);
         }
         assert!(table.bytes() <= 50_000 * 32, "{}", table.bytes());
         table.rebuild(|uses| uses[0].is_multiple_of(100));
         assert!(table.bytes() <= FEWEST * 16, "{}", table.bytes());
         for number in (0..50_000_u32).step_by(100) {
-            let found = table.uses(Client::from_bits(u64::from(number)), |_| panic!("{number} is lost"));
-            assert_eq!(found, [number, number]);
+            let place = table.place(Client::from_bits(u64::from(number)), |_| panic!("{number} is lost"));
+            assert_eq!(table.at(place), [number, number]);
         }
     }
 }

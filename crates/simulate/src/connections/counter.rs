@@ -2,9 +2,9 @@
 //!
 //! Only for the rule of the least recently used, without durations; [`ByRule`](super::ByRule) is for the others.
 
-use scenario::access_log::Request;
 use scenario::access_log::sizing::LARGE;
-use wire::{Bytes, Duration};
+use scenario::access_log::{Client, Request};
+use wire::{Bytes, Duration, Time};
 
 use super::client_table::ClientTable;
 use super::counts::{Counts, Known};
@@ -27,12 +27,12 @@ pub struct Counter {
     counts: Counts,
     /// Requests, and what was sent for them, by how many thresholds they reach.
     reached: Vec<(u64, Bytes)>,
-    /// Requests until uses are forgotten next, lest their numbers wrap around.
+    /// Flocks of requests until uses are forgotten next, lest their numbers wrap around.
     until_forgetting: u32,
 }
 
-/// Well below 2^32, at which the numbers of uses come round.
-const FORGET_EVERY: u32 = 1 << 30;
+/// With 32 requests each, well below 2^32, at which the numbers of uses come round.
+const FORGET_EVERY: u32 = 1 << 25;
 
 impl Counter {
     /// Nothing counted yet.
@@ -65,9 +65,7 @@ impl Counter {
 
     /// Takes in what came before the stretch that counts: all of the longest time-out before it.
     pub fn warm_up(&mut self, requests: &[Request]) {
-        for request in requests {
-            self.request(request, false);
-        }
+        requests.chunks(FLOCK).for_each(|flock| self.flock(flock, false));
         // The stretch may begin in the middle of a moment: what came before does not count.
         for uses in &mut self.uses {
             uses.end_moment(&self.gaps, self.curve);
@@ -79,12 +77,7 @@ impl Counter {
         let (Some(first), Some(last)) = (requests.first(), requests.last()) else { return };
         let before = self.counts.span.map_or(first.time, |(first, _)| first);
         self.counts.span = Some((before, last.time));
-        for request in requests {
-            let reached = self.request(request, true);
-            let (requests, bytes) = &mut self.reached[reached];
-            *requests += 1;
-            *bytes += if request.bytes == LARGE { Bytes::ZERO } else { request.bytes };
-        }
+        requests.chunks(FLOCK).for_each(|flock| self.flock(flock, true));
     }
 
     /// What was counted.
@@ -109,49 +102,72 @@ impl Counter {
         self.clients.bytes()
     }
 
-    /// Gives how many thresholds the answer reaches.
+    /// Takes in a few requests: first looks up whose they are, all of them, so that the processor can wait for memory
+    /// once; then goes through them for one threshold after the other.
+    fn flock(&mut self, requests: &[Request], counts: bool) {
+        let Some(first) = requests.first() else { return };
+        self.make_room(requests.len(), millis(first));
+        let mut reached = [0_usize; FLOCK];
+        let mut places = [0_usize; FLOCK];
+        for ((request, reached), place) in requests.iter().zip(&mut reached).zip(&mut places) {
+            *reached = self.thresholds.iter().map(|threshold| usize::from(request.bytes >= *threshold)).sum();
+            if *reached > 0 {
+                *place = self.place(request.client);
+            }
+            if counts {
+                let (requests, bytes) = &mut self.reached[*reached];
+                *requests += 1;
+                *bytes += if request.bytes == LARGE { Bytes::ZERO } else { request.bytes };
+            }
+        }
+        for threshold in 0..self.thresholds.len() {
+            let flock = requests.iter().zip(reached).zip(places);
+            for ((request, _), place) in flock.filter(|((_, reached), _)| *reached > threshold) {
+                let now = Now { time_ms: millis(request), gaps: &self.gaps, curve: self.curve, counts };
+                let numbers =
+                    &mut self.clients.at(place)[threshold * self.depth..(threshold + 1) * self.depth];
+                // The latest is first: the K-th last is the connection that was used longest ago.
+                let before = self.limits.iter().map(|limit| numbers[limit - 1]);
+                let number = self.uses[threshold].request(now, before);
+                for later in (1..numbers.len()).rev() {
+                    numbers[later] = numbers[later - 1];
+                }
+                numbers[0] = number;
+            }
+        }
+    }
+
+    /// Where a client is remembered.
     #[inline]
-    fn request(&mut self, request: &Request, counts: bool) -> usize {
-        let by_tcp = self.thresholds.iter().take_while(|threshold| request.bytes >= **threshold).count();
-        if by_tcp == 0 {
-            return 0;
-        }
-        let time_ms = request.time.since(wire::Time::ZERO).as_nanos() / MILLI;
-        let Self {
-            gaps,
-            thresholds: _,
-            limits,
-            depth,
-            curve,
-            clients,
-            uses,
-            counts: _,
-            reached: _,
-            until_forgetting,
-        } = self;
-        let now = Now { time_ms, gaps, curve: *curve, counts };
-        *until_forgetting -= 1;
-        if clients.is_full() || *until_forgetting == 0 {
-            *until_forgetting = FORGET_EVERY;
-            clients.rebuild(|numbers| forget(numbers, *depth, uses, now));
-        }
-        let fresh = |numbers: &mut [u32]| {
-            for (numbers, uses) in numbers.chunks_exact_mut(*depth).zip(uses.iter()) {
+    fn place(&mut self, client: Client) -> usize {
+        let (depth, uses) = (self.depth, &self.uses);
+        self.clients.place(client, |numbers| {
+            for (numbers, uses) in numbers.chunks_exact_mut(depth).zip(uses) {
                 numbers.fill(uses.none());
             }
-        };
-        let numbers = clients.uses(request.client, fresh);
-        for (place, uses) in uses[..by_tcp].iter_mut().enumerate() {
-            let numbers = &mut numbers[place * *depth..(place + 1) * *depth];
-            // The latest is first: the K-th last is the connection that was used longest ago.
-            let number = uses.request(now, limits.iter().map(|limit| numbers[limit - 1]));
-            for later in (1..numbers.len()).rev() {
-                numbers[later] = numbers[later - 1];
-            }
-            numbers[0] = number;
-        }
-        by_tcp
+        })
     }
+
+    /// Leaves room for so many new clients, and forgets what is too long ago, when it is time to.
+    #[inline]
+    fn make_room(&mut self, requests: usize, time_ms: u64) {
+        self.until_forgetting = self.until_forgetting.saturating_sub(1);
+        if self.clients.has_room(requests) && self.until_forgetting > 0 {
+            return;
+        }
+        self.until_forgetting = FORGET_EVERY;
+        let now = Now { time_ms, gaps: &self.gaps, curve: self.curve, counts: false };
+        let (depth, uses) = (self.depth, &self.uses);
+        self.clients.rebuild(|numbers| forget(numbers, depth, uses, now));
+    }
+}
+
+/// Requests that are looked up together.
+const FLOCK: usize = 32;
+
+#[inline]
+fn millis(request: &Request) -> u64 {
+    request.time.since(Time::ZERO).as_nanos() / MILLI
 }
 
 const MILLI: u64 = Duration::from_millis(1).as_nanos();
