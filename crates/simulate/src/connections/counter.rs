@@ -10,7 +10,7 @@ use super::client_table::ClientTable;
 use super::counts::{Counts, Known};
 use super::gap::Gaps;
 use super::question::Question;
-use super::uses::{Now, Uses};
+use super::uses::{FLOCK, Now, Uses};
 
 /// Counts requests that come in order of time.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub struct Counter {
     clients: ClientTable,
     uses: Vec<Uses>,
     counts: Counts,
+    /// For each limit, the last uses that matter to a flock of requests.
+    before: Vec<[u32; FLOCK]>,
     /// Requests, and what was sent for them, by how many thresholds they reach.
     reached: Vec<(u64, Bytes)>,
     /// Flocks of requests until uses are forgotten next, lest their numbers wrap around.
@@ -45,6 +47,7 @@ impl Counter {
             clients: ClientTable::new(thresholds.len() * depth),
             uses: vec![Uses::new(limits.len(), &gaps); thresholds.len()],
             counts: Counts::new(question),
+            before: vec![[0; FLOCK]; limits.len()],
             reached: vec![(0, Bytes::ZERO); thresholds.len() + 1],
             curve: question.curve(),
             gaps,
@@ -121,19 +124,27 @@ impl Counter {
             }
         }
         for threshold in 0..self.thresholds.len() {
-            let flock = requests.iter().zip(reached).zip(places);
-            for ((request, _), place) in flock.filter(|((_, reached), _)| *reached > threshold) {
-                let now = Now { time_ms: millis(request), gaps: &self.gaps, curve: self.curve, counts };
+            let flock =
+                requests.iter().zip(reached).zip(places).filter(|((_, reached), _)| *reached > threshold);
+            let now = Now { time_ms: millis(first), gaps: &self.gaps, curve: self.curve, counts };
+            let uses = &mut self.uses[threshold];
+            uses.begin(now);
+            let before = &mut self.before;
+            let mut count = 0;
+            for ((request, _), place) in flock {
                 let numbers =
                     &mut self.clients.at(place)[threshold * self.depth..(threshold + 1) * self.depth];
                 // The latest is first: the K-th last is the connection that was used longest ago.
-                let before = self.limits.iter().map(|limit| numbers[limit - 1]);
-                let number = self.uses[threshold].request(now, before);
+                for (before, limit) in before.iter_mut().zip(&self.limits) {
+                    before[count] = numbers[limit - 1];
+                }
                 for later in (1..numbers.len()).rev() {
                     numbers[later] = numbers[later - 1];
                 }
-                numbers[0] = number;
+                numbers[0] = uses.push(millis(request));
+                count += 1;
             }
+            uses.end(count, before, now);
         }
     }
 
@@ -161,9 +172,6 @@ impl Counter {
         self.clients.rebuild(|numbers| forget(numbers, depth, uses, now));
     }
 }
-
-/// Requests that are looked up together.
-const FLOCK: usize = 32;
 
 #[inline]
 fn millis(request: &Request) -> u64 {

@@ -23,7 +23,7 @@ impl Gaps {
         let longest = timeouts_ms.last().copied().unwrap_or(0);
         let shift = (0..64).find(|shift| longest >> shift < STRETCHES).unwrap_or(63);
         let place = |gap: u64| timeouts_ms.partition_point(|timeout| *timeout < gap);
-        let first = (0..=longest >> shift)
+        let first = (0..=(longest >> shift) + 1)
             .map(|stretch| u8::try_from(place(stretch << shift)).expect("at most 200 time-outs"))
             .collect();
         Self { timeouts_ms, first, shift }
@@ -32,22 +32,14 @@ impl Gaps {
     /// How many time-outs are shorter than a gap: a connection that was left alone for so long is closed under these.
     #[inline]
     pub fn place(&self, gap_ms: u64) -> u8 {
-        let Some(first) =
-            usize::try_from(gap_ms >> self.shift).ok().and_then(|stretch| self.first.get(stretch))
-        else {
-            return self.never();
-        };
-        let mut place = *first;
+        // The last entry is for all that is longer than the longest.
+        let last = self.first.len() - 1;
+        let stretch = usize::try_from(gap_ms >> self.shift).unwrap_or(usize::MAX);
+        let mut place = self.first[stretch.min(last)];
         while self.timeouts_ms.get(usize::from(place)).is_some_and(|timeout| *timeout < gap_ms) {
             place += 1;
         }
         place
-    }
-
-    /// The place of a gap that is longer than every time-out.
-    #[inline]
-    pub fn never(&self) -> u8 {
-        u8::try_from(self.timeouts_ms.len()).expect("at most 200 time-outs")
     }
 
     /// In milliseconds, from the shortest.

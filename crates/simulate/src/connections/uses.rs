@@ -19,8 +19,6 @@ pub struct Uses {
     base: u32,
     /// Above so many, those that no longer matter are dropped.
     room: usize,
-    /// The moment of the last request, in milliseconds since 1970.
-    moment: u64,
     limits: Vec<Open>,
 }
 
@@ -41,6 +39,8 @@ struct Open {
     after: Vec<u64>,
     /// The same, at this moment.
     now: Vec<u32>,
+    /// The moment of the last request, in milliseconds since 1970.
+    moment: u64,
     /// How many of the time-outs, from the shortest, had a connection opened at this moment.
     touched: usize,
     /// How many requests there were at this moment.
@@ -51,6 +51,8 @@ struct Open {
 }
 
 const OPEN: u8 = u8::MAX;
+/// Requests that are looked at together, at most.
+pub const FLOCK: usize = 32;
 /// Uses are dropped in bulk, from this many on.
 const FEWEST: usize = 4_096;
 
@@ -79,12 +81,13 @@ impl Uses {
             most_at: vec![None; timeouts],
             after: vec![0; timeouts + 1],
             now: vec![0; timeouts + 1],
+            moment: 0,
             touched: 0,
             requests: 0,
             counted: false,
             curve: Curve::default(),
         };
-        Self { times: Vec::new(), base: 0, room: FEWEST, moment: 0, limits: vec![open; limits] }
+        Self { times: Vec::new(), base: 0, room: FEWEST, limits: vec![open; limits] }
     }
 
     /// Peaks up to these, limit by limit, are not looked for.
@@ -93,34 +96,48 @@ impl Uses {
         most.zip(peaks).for_each(|(most, peak)| *most = peak);
     }
 
-    /// A request at `now`: `before` has, for each limit K, the client's K-th last use. Gives the use's number.
+    /// Makes ready for a flock of requests, the first of which is at `now`.
     #[inline]
-    pub fn request(&mut self, now: Now<'_>, before: impl Iterator<Item = u32>) -> u32 {
-        if self.moment != now.time_ms {
+    pub fn begin(&mut self, now: Now<'_>) {
+        if self.times.len() + FLOCK > self.room {
             self.end_moment(now.gaps, now.curve);
-            self.moment = now.time_ms;
-            if self.times.len() >= self.room {
-                self.drop_old(now);
-            }
+            self.drop_old(now);
         }
-        for (open, before) in self.limits.iter_mut().zip(before) {
-            let place = before.wrapping_sub(self.base) as usize;
-            // What is not there any more was longer ago than every time-out.
-            let gap = match self.times.get(place) {
-                Some(time) => now.gaps.place(now.time_ms - time),
-                None => now.gaps.never(),
-            };
-            if let Some(taken_over) = open.gaps.get_mut(place) {
-                *taken_over = gap;
-            }
-            open.gaps.push(OPEN);
-            open.request(usize::from(gap), now.counts);
-        }
+    }
+
+    /// A request of the flock. Gives the number of its use.
+    #[inline]
+    pub fn push(&mut self, time_ms: u64) -> u32 {
         // Numbers wrap around; `forget` keeps old ones from coming true again.
         #[expect(clippy::cast_possible_truncation)]
         let number = self.base.wrapping_add(self.times.len() as u32);
-        self.times.push(now.time_ms);
+        self.times.push(time_ms);
         number
+    }
+
+    /// What the requests of the flock, of which there were `count`, do to connections: `before` has, for each limit K,
+    /// the K-th last uses of their clients.
+    #[inline]
+    pub fn end(&mut self, count: usize, before: &[[u32; FLOCK]], now: Now<'_>) {
+        let from = self.times.len() - count;
+        for (open, before) in self.limits.iter_mut().zip(before) {
+            open.gaps.resize(self.times.len(), OPEN);
+            for (number, time_ms) in before.iter().zip(&self.times[from..]) {
+                if open.moment != *time_ms {
+                    open.end_moment(now.gaps, now.curve, &self.times);
+                    open.moment = *time_ms;
+                }
+                // What is not there any more was longer ago than every time-out.
+                let place = number.wrapping_sub(self.base) as usize;
+                let is_there = place < self.times.len();
+                let used = self.times[if is_there { place } else { 0 }];
+                let gap = now.gaps.place(if is_there { time_ms - used } else { u64::MAX });
+                if is_there {
+                    open.gaps[place] = gap;
+                }
+                open.request(usize::from(gap), now.counts);
+            }
+        }
     }
 
     /// The number, if its use still matters.
@@ -140,7 +157,7 @@ impl Uses {
     #[inline]
     pub fn end_moment(&mut self, gaps: &Gaps, curve: usize) {
         for open in &mut self.limits {
-            open.end_moment(self.moment, gaps, curve, &self.times);
+            open.end_moment(gaps, curve, &self.times);
         }
     }
 
@@ -197,7 +214,7 @@ impl Open {
     }
 
     #[inline]
-    fn end_moment(&mut self, moment: u64, gaps: &Gaps, curve: usize, times: &[u64]) {
+    fn end_moment(&mut self, gaps: &Gaps, curve: usize, times: &[u64]) {
         let touched = std::mem::take(&mut self.touched);
         let counts = std::mem::take(&mut self.counted);
         match std::mem::take(&mut self.requests) {
@@ -214,9 +231,9 @@ impl Open {
         }
         let higher = self.open[..touched].iter().zip(&self.most[..touched]).map(|(open, most)| open > most);
         if higher.fold(false, |any, higher| any | higher) {
-            self.raise(touched, moment, gaps, times);
+            self.raise(touched, gaps, times);
         }
-        self.follow(moment, curve, gaps.timeouts_ms()[curve], times);
+        self.follow(curve, gaps.timeouts_ms()[curve], times);
     }
 
     /// Opens connections for several requests at once: under a time-out, after every longer gap.
@@ -233,7 +250,8 @@ impl Open {
     }
 
     /// Looks for new peaks under the first so many time-outs.
-    fn raise(&mut self, touched: usize, moment: u64, gaps: &Gaps, times: &[u64]) {
+    fn raise(&mut self, touched: usize, gaps: &Gaps, times: &[u64]) {
+        let moment = self.moment;
         for (timeout, timeout_ms) in gaps.timeouts_ms()[..touched].iter().enumerate() {
             if self.open[timeout] > self.most[timeout] {
                 self.close(timeout, *timeout_ms, moment, times);
@@ -246,7 +264,8 @@ impl Open {
 
     /// The most connections of each minute, under one time-out.
     #[inline]
-    fn follow(&mut self, moment: u64, curve: usize, timeout_ms: u64, times: &[u64]) {
+    fn follow(&mut self, curve: usize, timeout_ms: u64, times: &[u64]) {
+        let moment = self.moment;
         let minute = moment / MINUTE_MS;
         let most = self.curve.minutes.last().filter(|(last, _)| *last == minute).map(|(_, most)| *most);
         if most.is_none_or(|most| u64::from(self.open[curve]) > most) {
