@@ -3,6 +3,7 @@
 //! Not what the verbs do (`verb`), nor what the values mean: those stay text here and are read by `scenario`, which
 //! knows their units and limits.
 
+pub mod connections;
 pub mod examples;
 pub mod flags;
 pub mod misuse;
@@ -14,6 +15,7 @@ use std::process::ExitCode;
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::cli::connections::{Connections, Logs};
 use crate::cli::flags::{OutputFlags, ScenarioFlags};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -51,6 +53,13 @@ pub enum Verb {
     /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet and ethernet, predicted,
     /// simulated and measured. Takes under two minutes.
     Compare(Compare),
+    /// What keep-alive time-outs and DHTTP would cost and save, from a server's access logs
+    ///
+    /// Counts the connections that a server would hold and open, for every time-out, limit and threshold at once, in
+    /// one pass over its logs.
+    Connections(Connections),
+    /// Access logs that are made up
+    Logs(Logs),
     /// The papers' tables and figures beside ours, with a verdict for each number
     ///
     /// With no keys: all of them. The exit status is 1 when a verdict is worse than the one on record. Figures are

@@ -10,6 +10,8 @@
 //! | [`verb`] | what each verb does |
 //! | [`engine`] | the engines, called |
 //! | [`provenance`] | how results came about |
+//! | [`mod@connections`] | access logs, counted |
+//! | [`logs`] | access logs, made up |
 //! | [`show`] | results in the format that was asked for |
 //! | [`output`] | tables, JSON, CSV |
 //! | [`reproduce`] | the papers' tables and figures beside ours |
@@ -22,10 +24,12 @@
 
 mod ask;
 mod cli;
+mod connections;
 mod engine;
 mod failure;
 mod file;
 mod folder;
+mod logs;
 mod output;
 mod plot;
 mod progress;
@@ -55,6 +59,8 @@ fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         Verb::Simulate(arguments) => verb::simulate::run(arguments)?,
         Verb::Measure(arguments) => verb::measure::run(arguments)?,
         Verb::Compare(arguments) => verb::compare::run(arguments)?,
+        Verb::Connections(arguments) => verb::connections::run(arguments)?,
+        Verb::Logs(arguments) => verb::logs::run(arguments)?,
         Verb::Reproduce(arguments) => return verb::reproduce::run(arguments),
         Verb::List(arguments) => verb::list::run(arguments)?,
         Verb::Completions { shell } => verb::manual::completions(*shell)?,

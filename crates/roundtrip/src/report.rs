@@ -11,6 +11,8 @@
 pub mod chart;
 pub mod html;
 
+use std::borrow::Cow;
+
 use crate::output::Outcome;
 use crate::output::grid::{Grid, Side};
 use crate::output::table::{self, Footnotes, Layout};
@@ -36,14 +38,16 @@ impl Report<'_> {
         let mut footnotes = Footnotes::default();
         let sections: String =
             table::groups(outcomes).map(|group| section(group, *layout, &mut footnotes)).collect();
-        let title = title(outcomes);
-        let lead: String = layout
-            .conclusions(outcomes)
-            .iter()
-            .map(|sentence| format!("<p>{}</p>\n", escaped(sentence)))
-            .collect();
-        format!(
-            "<!doctype html>
+        let sections = sections + &notes(&footnotes);
+        page(&title(outcomes), &layout.conclusions(outcomes), &sections, provenance)
+    }
+}
+
+/// A page of any results: a title, what it comes to in sentences, sections as HTML, and where it comes from.
+pub fn page(title: &str, lead: &[String], sections: &str, provenance: &Provenance) -> String {
+    let lead: String = lead.iter().map(|sentence| format!("<p>{}</p>\n", escaped(sentence))).collect();
+    format!(
+        "<!doctype html>
 <html lang=\"en\">
 <head>
 <meta charset=\"utf-8\">
@@ -61,15 +65,13 @@ impl Report<'_> {
 {lead}</div>
 </header>
 <main>
-{sections}{notes}{provenance}</main>
+{sections}{provenance}</main>
 </body>
 </html>
 ",
-            title = escaped(&title),
-            notes = notes(&footnotes),
-            provenance = origin(provenance),
-        )
-    }
+        title = escaped(title),
+        provenance = origin(provenance),
+    )
 }
 
 const STYLE: &str = include_str!("report/style.css");
@@ -117,7 +119,8 @@ fn section(group: &[Outcome], layout: Layout, footnotes: &mut Footnotes) -> Stri
     )
 }
 
-fn table_of(grid: &Grid) -> String {
+/// Rows and columns as an HTML table.
+pub fn table_of(grid: &Grid) -> String {
     let present: Vec<usize> = grid.present().collect();
     let place = |column: usize| match grid.columns[column].side {
         Side::Left => "",
@@ -126,7 +129,7 @@ fn table_of(grid: &Grid) -> String {
     let headings: String = present
         .iter()
         .map(|&column| {
-            format!("<th{}>{}</th>", place(column), escaped(&heading(grid.columns[column].heading)))
+            format!("<th{}>{}</th>", place(column), escaped(&heading(&grid.columns[column].heading)))
         })
         .collect();
     let row = |row: &Vec<String>| {
@@ -140,7 +143,7 @@ fn table_of(grid: &Grid) -> String {
 }
 
 /// The two lines of a heading as one; a word broken between them is whole again.
-fn heading([upper, lower]: [&str; 2]) -> String {
+fn heading([upper, lower]: &[Cow<'static, str>; 2]) -> String {
     match upper.strip_suffix('-') {
         Some(begun) => format!("{begun}{lower}"),
         None => format!("{upper} {lower}").trim().to_owned(),

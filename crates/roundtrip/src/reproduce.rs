@@ -11,11 +11,12 @@
 //! | [`verdict`] | the five words, and how a cell gets one |
 //! | [`catalogue`] | every key: its data, what computes ours, what draws it |
 //! | [`heidemann`] | ours for the model paper |
+//! | [`rabinovich`] | ours for the log simulation of the DHTTP paper |
 //! | [`figures`] | its figures as pictures |
 //! | [`slow_start`] | its slow start once more, in packets |
 //! | [`p_http`], [`printed`] | ours for the interactions of P-HTTP and TCP, and printed traces found again in packets |
 //! | [`drawn`] | traces as plots |
-//! | [`measured`] | what the kernel measures for a table, once per scenario |
+//! | [`measured`] | what the kernel measures for a table, and what is counted of a log, once |
 //! | [`side_by_side`] | both, in the paper's own layout, for people |
 //!
 //! What it is not: it tunes nothing. A number that does not come out is explained in the data or differs.
@@ -29,12 +30,14 @@ pub mod measured;
 pub mod p_http;
 pub mod printed;
 pub mod published;
+pub mod rabinovich;
 pub mod side_by_side;
 pub mod slow_start;
 
 pub mod verdict;
 
 use std::fmt;
+use std::path::PathBuf;
 
 use scenario::names::Unknown;
 use serde::Serialize;
@@ -51,6 +54,8 @@ pub struct Options<'a> {
     pub keys: Vec<String>,
     /// What measures, where tables have measured cells; without it they are not testable here.
     pub measure: Option<&'a mut Measure<'a>>,
+    /// The folder of access logs, where tables are counted from one; without it they are not testable here.
+    pub logs: Option<PathBuf>,
 }
 
 /// Both sides of every table that was asked for.
@@ -118,8 +123,8 @@ pub enum Error {
 /// # Errors
 /// [`Error`] for a key that there is not, and when a measurement that was asked for fails.
 pub fn run(options: Options<'_>) -> Result<Report, Error> {
-    let Options { keys, measure } = options;
-    let mut measured = Measured::new(measure);
+    let Options { keys, measure, logs } = options;
+    let mut measured = Measured::new(measure, logs);
     let entries = catalogue::select(&keys).map_err(Error::UnknownKey)?;
     let tables =
         entries.into_iter().map(|entry| reproduce(entry, &mut measured)).collect::<Result<_, _>>()?;
@@ -194,7 +199,7 @@ mod tests {
         let count = |verdict| report.rows().iter().filter(|row| row.verdict == verdict).count();
         assert_eq!(count(Verdict::Exact), 65 - 1 + 60 + 90 + 60 + 60 + 180 + 6 + 12 + 3 + 5 + 1 + 4 + 23);
         assert_eq!(count(Verdict::Explained), 1 + 2 + 2 + 14);
-        assert_eq!(count(Verdict::NotTestableHere), 16 + 16);
+        assert_eq!(count(Verdict::NotTestableHere), 16 + 16 + 6);
         assert_eq!((count(Verdict::WithinTolerance), count(Verdict::Differs)), (17, 0));
     }
 
@@ -221,7 +226,7 @@ mod tests {
             paper_machines(scenario)
         };
         let keys = vec!["heidemann-model/table-7".to_owned()];
-        let report = run(Options { keys, measure: Some(&mut laboratory) }).unwrap();
+        let report = run(Options { keys, measure: Some(&mut laboratory), logs: None }).unwrap();
         assert_eq!(asked.len(), 4);
         assert!(asked.iter().all(|(_, runs)| *runs == 100));
         assert_eq!(report.worsened().count(), 0);
@@ -235,13 +240,23 @@ mod tests {
     #[test]
     fn a_laboratory_that_fails_is_an_error_and_not_a_verdict() {
         let mut broken = |_: &Scenario| Err("no TUN device".to_owned());
-        let error = run(Options { keys: Vec::new(), measure: Some(&mut broken) }).unwrap_err();
+        let error = run(Options { keys: Vec::new(), measure: Some(&mut broken), logs: None }).unwrap_err();
         assert_eq!(error.to_string(), "cannot measure for heidemann-model/table-7: no TUN device");
     }
 
     #[test]
+    fn paper_a_day_of_another_server_comes_out_as_the_record_foresees() {
+        let Some(logs) = std::env::var_os("ROUNDTRIP_LOGS") else { return };
+        let report =
+            run(Options { keys: vec!["dhttp".to_owned()], measure: None, logs: Some(logs.into()) }).unwrap();
+        let count = |verdict| report.rows().iter().filter(|row| row.verdict == verdict).count();
+        assert_eq!([count(Verdict::Exact), count(Verdict::Explained)], [1, 5]);
+    }
+
+    #[test]
     fn an_unknown_key_is_told_the_nearest() {
-        let error = run(Options { keys: vec!["heidemann-model/tabel-6".to_owned()], measure: None });
+        let error =
+            run(Options { keys: vec!["heidemann-model/tabel-6".to_owned()], measure: None, logs: None });
         let sentence = error.unwrap_err().to_string();
         assert!(
             sentence.starts_with(

@@ -44,11 +44,15 @@ impl Results {
 
     fn page(self) -> String {
         let Self { outcomes, layout, provenance } = self;
-        let program = Provenance::fact("program", format!("roundtrip {}", env!("CARGO_PKG_VERSION")));
-        let typed = std::env::args_os().map(|typed| typed.to_string_lossy().into_owned());
-        let provenance = program.and(Provenance::fact("command", command_line(typed))).and(provenance);
-        Report { outcomes: &outcomes, layout, provenance }.page()
+        Report { outcomes: &outcomes, layout, provenance: program().and(provenance) }.page()
     }
+}
+
+/// What made a page, and what was typed to get it.
+pub fn program() -> Provenance {
+    let program = Provenance::fact("program", format!("roundtrip {}", env!("CARGO_PKG_VERSION")));
+    let typed = std::env::args_os().map(|typed| typed.to_string_lossy().into_owned());
+    program.and(Provenance::fact("command", command_line(typed)))
 }
 
 /// What was typed, so that a shell would read it the same way.

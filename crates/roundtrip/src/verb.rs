@@ -1,7 +1,9 @@
 //! What each verb does: flags in, results out, one module a verb.
 
 pub mod compare;
+pub mod connections;
 pub mod list;
+pub mod logs;
 pub mod manual;
 pub mod measure;
 pub mod predict;

@@ -15,10 +15,12 @@
 //! | [`value`] | the values of flags and TOML keys, exactly |
 //! | [`spec`] | what a user asked for, and the scenarios that come of it |
 //! | [`mod@file`] | the same as TOML |
+//! | [`access_log`] | logs of servers, made into requests |
 //!
 //! What it is not: it runs nothing, reads no file and prints nothing. What TOML looks like stays in its own
 //! module; the values here know no format.
 
+pub mod access_log;
 pub mod client;
 pub mod engine;
 pub mod file;

@@ -14,11 +14,13 @@
 //! | [`row`] | runs as a row |
 //! | [`capture`] | the packets of a run as a file for Wireshark |
 //! | [`error`] | why a scenario cannot be simulated |
+//! | [`connections`] | another input: a server's access log, and the connections it would hold |
 //!
 //! What it is not: a model of what machines are busy with (only applications take time, and only what they are
 //! given), of IP, of checksums, or of anything below the link's queue.
 
 pub mod capture;
+pub mod connections;
 pub mod error;
 pub mod page;
 pub mod profile;

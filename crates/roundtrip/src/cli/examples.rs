@@ -24,6 +24,8 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
         Some("measure") => &MEASURE,
         Some("compare") => &COMPARE,
         Some("reproduce") => &REPRODUCE,
+        Some("connections") => &CONNECTIONS,
+        Some("logs") => &LOGS,
         Some("list") => &LIST,
         Some("completions") => &COMPLETIONS,
         Some("man") => &MAN,
@@ -104,6 +106,35 @@ const REPRODUCE: [Example; 5] = [
     example("roundtrip reproduce heidemann-model/table-7 --measure", "with this machine's kernel"),
     example("roundtrip reproduce heidemann-model --format json", "a paper's, for a program to read"),
     example("roundtrip reproduce heidemann-model/figure-4 --figures plots", "one figure, written to plots/"),
+];
+
+const CONNECTIONS: [Example; 6] = [
+    example("roundtrip connections access.log", "every time-out from 1 to 60 s, HTTP and DHTTP"),
+    example(
+        "roundtrip connections /var/log/nginx --report connections.html",
+        "rotated and packed logs, and a page with plots",
+    ),
+    example("roundtrip connections - --timeout 5,15", "from standard input"),
+    example(
+        "roundtrip connections access.log --per-client 1,6 --threshold 0,1232",
+        "other limits, another threshold",
+    ),
+    example(
+        "roundtrip connections access.log --client-prefix 24 --format json",
+        "networks as clients, for a program to read",
+    ),
+    example(
+        "roundtrip connections access.log --log-format '$remote_addr,$msec,$status,$bytes_sent'",
+        "a format of your own",
+    ),
+];
+
+const LOGS: [Example; 2] = [
+    example("roundtrip logs synthesize --requests 1000000 > made-up.log", "a day of a made-up server"),
+    example(
+        "roundtrip logs synthesize --curve worldcup98.csv.gz --requests 100000000 -o made-up.log",
+        "as busy as another server was",
+    ),
 ];
 
 const LIST: [Example; 2] = [

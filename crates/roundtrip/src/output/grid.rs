@@ -3,13 +3,15 @@
 //! Not a table of results: it knows cells, not what is in them. A column in which nothing is known is left out; where
 //! the terminal is too narrow, the least wanted columns go first.
 
+use std::borrow::Cow;
+
 use crate::terminal::Terminal;
 
 /// A column: its heading and its place.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Column {
     /// Two lines, the lower one often the unit.
-    pub heading: [&'static str; 2],
+    pub heading: [Cow<'static, str>; 2],
     /// Names are on the left, numbers on the right.
     pub side: Side,
     /// Columns of higher rank go first when there is too little room; those of rank 0 never go.
@@ -27,18 +29,23 @@ pub enum Side {
 
 impl Column {
     /// A column of names.
-    pub const fn name(heading: [&'static str; 2]) -> Self {
-        Self { heading, side: Side::Left, rank: 0 }
+    pub const fn name([upper, lower]: [&'static str; 2]) -> Self {
+        Self { heading: [Cow::Borrowed(upper), Cow::Borrowed(lower)], side: Side::Left, rank: 0 }
     }
 
     /// A column of words that may be empty in every row, and is left out then.
-    pub const fn text(heading: [&'static str; 2], rank: u8) -> Self {
-        Self { heading, side: Side::Left, rank }
+    pub const fn text([upper, lower]: [&'static str; 2], rank: u8) -> Self {
+        Self { heading: [Cow::Borrowed(upper), Cow::Borrowed(lower)], side: Side::Left, rank }
     }
 
     /// A column of numbers.
-    pub const fn number(heading: [&'static str; 2], rank: u8) -> Self {
-        Self { heading, side: Side::Right, rank }
+    pub const fn number([upper, lower]: [&'static str; 2], rank: u8) -> Self {
+        Self { heading: [Cow::Borrowed(upper), Cow::Borrowed(lower)], side: Side::Right, rank }
+    }
+
+    /// A column of numbers that is not known before there are results.
+    pub fn of(heading: [String; 2], rank: u8) -> Self {
+        Self { heading: heading.map(Cow::Owned), side: Side::Right, rank }
     }
 }
 
@@ -57,7 +64,7 @@ impl Grid {
         let shown = self.shown(terminal.width);
         let mut text = String::new();
         for index in [0, 1] {
-            let heading = shown.iter().map(|&(column, _)| self.columns[column].heading[index]);
+            let heading = shown.iter().map(|&(column, _)| self.columns[column].heading[index].as_ref());
             let line = self.line(&shown, heading);
             if !line.trim().is_empty() {
                 text += &terminal.dim(&line);
@@ -106,7 +113,7 @@ impl Grid {
 
     fn width_of(&self, column: usize) -> usize {
         let cells = self.rows.iter().map(|row| self.cell(row, column));
-        let texts = self.columns[column].heading.into_iter().chain(cells);
+        let texts = self.columns[column].heading.iter().map(AsRef::as_ref).chain(cells);
         texts.map(columns_of).max().unwrap_or_default()
     }
 

@@ -6,7 +6,7 @@ use scenario::names::Unknown;
 
 use super::measured::Measured;
 use super::published::{Cell, Table};
-use super::{drawn, figures, heidemann, p_http, slow_start};
+use super::{drawn, figures, heidemann, p_http, rabinovich, slow_start};
 
 /// A table or a figure of a paper.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ macro_rules! figure {
 }
 
 /// In the order of the papers, tables before figures.
-pub static ENTRIES: [Entry; 17] = [
+pub static ENTRIES: [Entry; 21] = [
     table!("heidemann-model/table-2", heidemann::table_2),
     table!("heidemann-model/table-3", heidemann::table_3),
     table!("heidemann-model/table-4", heidemann::table_4),
@@ -74,6 +74,10 @@ pub static ENTRIES: [Entry; 17] = [
     table!("p-http/figure-2", p_http::figure_2),
     figure!("p-http/figure-3", p_http::figure_3, drawn::p_http_figure_3),
     table!("p-http/figure-4", p_http::figure_4),
+    table!("dhttp/section-vi-a", rabinovich::shares),
+    table!("dhttp/figure-6", rabinovich::figure_6),
+    table!("dhttp/figure-7", rabinovich::figure_7),
+    table!("dhttp/figure-8", rabinovich::figure_8),
 ];
 
 /// The data of a key of the catalogue.

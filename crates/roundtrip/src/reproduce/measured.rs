@@ -1,8 +1,12 @@
-//! What the kernel measures for a table: asked for once per scenario, whatever the number of cells it fills.
+//! What is not computed from the papers alone: what the kernel measures for a table, and what is counted of a log. Each
+//! is asked for once, whatever the number of cells it fills.
 //!
-//! Not the laboratory: whoever calls `reproduce` hands one in, or none.
+//! Not the laboratory and not the logs: whoever calls `reproduce` hands them in, or none.
+
+use std::path::PathBuf;
 
 use scenario::Scenario;
+use simulate::connections::Counts;
 use trace::Row;
 use wire::Duration;
 
@@ -23,12 +27,29 @@ pub struct Found {
 pub struct Measured<'a> {
     measure: Option<&'a mut Measure<'a>>,
     found: Vec<(Scenario, Found)>,
+    logs: Option<PathBuf>,
+    counts: Option<Counts>,
 }
+
+/// Counts connections from a log, or says in a sentence why it cannot.
+pub type Count = fn(PathBuf) -> Result<Counts, String>;
 
 impl<'a> Measured<'a> {
     /// With nothing measured yet.
-    pub fn new(measure: Option<&'a mut Measure<'a>>) -> Self {
-        Self { measure, found: Vec::new() }
+    pub fn new(measure: Option<&'a mut Measure<'a>>, logs: Option<PathBuf>) -> Self {
+        Self { measure, found: Vec::new(), logs, counts: None }
+    }
+
+    /// What was counted of the one log that tables ask for; `None` where logs are not to be had.
+    ///
+    /// # Errors
+    /// Why it could not be counted.
+    pub fn counts(&mut self, name: &str, count: Count) -> Result<Option<&Counts>, String> {
+        if self.counts.is_none() {
+            let Some(logs) = &self.logs else { return Ok(None) };
+            self.counts = Some(count(logs.join(name))?);
+        }
+        Ok(self.counts.as_ref())
     }
 
     /// What was measured for this scenario; `None` without a laboratory.

@@ -269,7 +269,7 @@ mod tests {
     use crate::reproduce::{Options, run};
 
     fn rendered(key: &str, width: Option<usize>) -> String {
-        let report = run(Options { keys: vec![key.to_owned()], measure: None }).unwrap();
+        let report = run(Options { keys: vec![key.to_owned()], measure: None, logs: None }).unwrap();
         render(&report, Terminal { width, colour: false })
     }
 

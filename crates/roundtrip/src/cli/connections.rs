@@ -1,0 +1,111 @@
+//! Flags of `roundtrip connections` and `roundtrip logs`.
+//!
+//! Values stay text, as elsewhere: what reads them says what is wrong with them.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::flags::OutputFlags;
+
+/// `roundtrip connections`
+#[derive(Debug, Args)]
+pub struct Connections {
+    /// Access logs: files, packed ones too, folders, or - for standard input
+    #[arg(value_name = "LOG", value_hint = clap::ValueHint::AnyPath)]
+    pub logs: Vec<PathBuf>,
+
+    /// Keep-alive time-outs in seconds, or with a unit: 1,5,15 or 500ms
+    #[arg(long = "timeout", value_name = "TIME", value_delimiter = ',', help_heading = QUESTION)]
+    pub timeouts: Vec<String>,
+
+    /// The most connections that a client opens [default: 1,3]
+    #[arg(long, value_name = "N", value_delimiter = ',', help_heading = QUESTION)]
+    pub per_client: Vec<String>,
+
+    /// With DHTTP, answers from this size go by TCP; 0 is HTTP [default: 0,1460,4096]
+    #[arg(long = "threshold", value_name = "SIZE", value_delimiter = ',', help_heading = QUESTION)]
+    pub thresholds: Vec<String>,
+
+    /// What a client does when it asks: least-recently-used, first-created or idle-first
+    #[arg(long, value_name = "RULE", help_heading = QUESTION)]
+    pub rule: Option<String>,
+
+    /// A connection is busy for as long as the log says that its answer took
+    #[arg(long, help_heading = QUESTION)]
+    pub durations: bool,
+
+    /// What heads add to each answer: a size, or by-status
+    #[arg(long, value_name = "SIZE", help_heading = READING)]
+    pub header_bytes: Option<String>,
+
+    /// Answers whose size is not in the log: leave-out, zero or large
+    #[arg(long, value_name = "POLICY", help_heading = READING)]
+    pub missing_size: Option<String>,
+
+    /// clf, combined, w3c, cloudfront, json, alb, or a format string of nginx or Apache [default: recognised]
+    #[arg(long, value_name = "FORMAT", help_heading = READING)]
+    pub log_format: Option<String>,
+
+    /// Leading bits of an address that make a client: 24, or 24,64 with those of IPv6
+    #[arg(long, value_name = "BITS", help_heading = READING)]
+    pub client_prefix: Option<String>,
+
+    /// The field that names the client, where fields have names
+    #[arg(long, value_name = "NAME", help_heading = READING)]
+    pub client_field: Option<String>,
+
+    /// How far apart lines may be that are not in order of time [default: 2mib]
+    #[arg(long, value_name = "SIZE", help_heading = READING)]
+    pub window: Option<String>,
+
+    /// How many threads read and count [default: one for each processor]
+    #[arg(long, value_name = "N", help_heading = READING)]
+    pub threads: Option<String>,
+
+    #[command(flatten)]
+    pub output: OutputFlags,
+}
+
+const QUESTION: &str = "What is counted";
+const READING: &str = "How the logs are read";
+
+/// `roundtrip logs`
+#[derive(Debug, Args)]
+pub struct Logs {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: LogsVerb,
+}
+
+/// What to do with logs.
+#[derive(Debug, Subcommand)]
+pub enum LogsVerb {
+    /// Make up an access log
+    Synthesize(Synthesize),
+}
+
+/// `roundtrip logs synthesize`
+#[derive(Debug, Args)]
+pub struct Synthesize {
+    /// How many requests
+    #[arg(long, value_name = "N", default_value = "1000000")]
+    pub requests: String,
+
+    /// How busy the server is: lines of a time and the requests in the minute after it, as CSV; packed or not
+    /// [default: a day, busiest at its middle]
+    #[arg(long, value_name = "FILE.csv")]
+    pub curve: Option<PathBuf>,
+
+    /// How many clients there are; a few of them come often
+    #[arg(long, value_name = "N", default_value = "100000")]
+    pub clients: String,
+
+    /// What makes it repeatable
+    #[arg(long, value_name = "N")]
+    pub seed: Option<String>,
+
+    /// Where to write it [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}

@@ -1,0 +1,79 @@
+//! `roundtrip connections`: a server's access logs, and the connections it would hold.
+//!
+//! In flow flags and logs; out flow tables, rows or a page. How lines are read is `scenario::access_log`'s business,
+//! how connections are counted `simulate::connections`'. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`ask`] | flags, made into a question |
+//! | [`input`] | files, folders, patterns, standard input; unpacked |
+//! | [`line_up`] | logs recognised, and put in order of their beginnings |
+//! | [`blocks`] | bytes cut into blocks of whole lines |
+//! | [`order`] | requests put in order of time, within bounds |
+//! | [`slices`] | requests cut into stretches that are counted apart |
+//! | [`pass`] | threads that read and count |
+//! | [`said`] | what could not be read, for stderr |
+//! | [`row`] | the answer for programs |
+//! | [`table`], [`sentence`], [`calendar`] | for people |
+//! | [`page`], [`chart`] | as a page with the paper's figures |
+
+pub mod ask;
+pub mod blocks;
+pub mod calendar;
+pub mod chart;
+pub mod input;
+pub mod line_up;
+pub mod order;
+pub mod page;
+pub mod pass;
+pub mod row;
+pub mod said;
+pub mod sentence;
+pub mod slices;
+pub mod table;
+
+use crate::failure::Failure;
+
+use ask::Asked;
+use input::Input;
+use line_up::LinedUp;
+use pass::{Passed, pass};
+
+/// The answer, and what must be said of the logs.
+#[derive(Debug)]
+pub struct Answer {
+    /// What was read and counted.
+    pub passed: Passed,
+    /// The logs' names, in the order they were read.
+    pub names: Vec<String>,
+    /// Warnings.
+    pub said: Vec<String>,
+}
+
+/// Reads logs and counts.
+///
+/// # Errors
+/// When nothing can be counted: a log that is not there, nothing that is a log, no sizes.
+pub fn answer(inputs: Vec<Input>, asked: &Asked) -> Result<Answer, Failure> {
+    let LinedUp { logs, names, mut said } = line_up::line_up(inputs, asked)?;
+    let passed = pass(logs, asked.sizing, &asked.question, asked.threads);
+    said.extend(said::sentences(&names, &passed, &asked.question));
+    if passed.counts.requests == 0 {
+        return Err(Failure::Value(nothing(&names, &passed, &said)));
+    }
+    Ok(Answer { passed, names, said })
+}
+
+/// Why nothing was counted, in one sentence.
+fn nothing(names: &[String], passed: &Passed, said: &[String]) -> String {
+    let without_size: u64 = passed.read.iter().map(|read| read.without_size).sum();
+    if without_size > 0 {
+        return format!(
+            "{}: no answer has a size; --missing-size zero counts them as empty, large as above every threshold",
+            names.join(", ")
+        );
+    }
+    said.first()
+        .cloned()
+        .unwrap_or_else(|| format!("{}: there is no request in it; name another log", names.join(", ")))
+}

@@ -1,0 +1,151 @@
+//! A log cut into blocks of whole lines, each of about the same size, wherever its bytes come from.
+//!
+//! Not lines: those are found where they are read. A line that is too long to be read is cut, so that no line can take
+//! all memory.
+
+use std::io::{self, Read};
+
+use scenario::access_log::tally::LONGEST_LINE;
+
+/// Blocks, one after the other.
+pub struct Blocks {
+    bytes: Bytes,
+    size: usize,
+    /// The beginning of a line whose end has not been read yet.
+    begun: Vec<u8>,
+    /// Whether the rest of a line that was too long is being passed over.
+    passing_over: bool,
+    ended: bool,
+    /// What went wrong; told after all that was read before it.
+    failed: Option<io::Error>,
+}
+
+/// How a log's bytes are come by.
+pub type Open = Box<dyn FnOnce() -> io::Result<Box<dyn Read + Send>>>;
+
+enum Bytes {
+    Closed(Option<Open>),
+    Open(Box<dyn Read + Send>),
+}
+
+impl Blocks {
+    /// Blocks of `size` bytes and up to a line more; the log is opened when the first is asked for.
+    pub fn new(open: Open, size: usize) -> Self {
+        Self {
+            bytes: Bytes::Closed(Some(open)),
+            size,
+            begun: Vec::new(),
+            passing_over: false,
+            ended: false,
+            failed: None,
+        }
+    }
+
+    /// The next block; `None` at the end.
+    ///
+    /// # Errors
+    /// What the system said, after everything that could be read.
+    pub fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        loop {
+            if self.ended {
+                return self.failed.take().map_or(Ok(None), Err);
+            }
+            let mut block = std::mem::take(&mut self.begun);
+            let already = block.len();
+            self.fill(&mut block);
+            if self.passing_over {
+                // From where the line was cut to its end.
+                match memchr::memchr(b'\n', &block[already..]) {
+                    Some(end) => {
+                        block.drain(already..already + end);
+                        self.passing_over = false;
+                    }
+                    None => block.truncate(already),
+                }
+            }
+            if !self.ended {
+                let end = memchr::memrchr(b'\n', &block).map_or(0, |end| end + 1);
+                self.begun = block.split_off(end);
+                if self.begun.len() > LONGEST_LINE {
+                    // One byte more than can be read: the reader says what is wrong with it.
+                    self.begun.truncate(LONGEST_LINE + 1);
+                    self.passing_over = true;
+                }
+            }
+            if !block.is_empty() {
+                return Ok(Some(block));
+            }
+        }
+    }
+
+    /// Appends about a block's size of bytes.
+    fn fill(&mut self, block: &mut Vec<u8>) {
+        let wanted = self.size as u64;
+        block.reserve(self.size);
+        match self.bytes.open().and_then(|bytes| bytes.take(wanted).read_to_end(block)) {
+            Ok(read) => self.ended = (read as u64) < wanted,
+            Err(error) => {
+                self.ended = true;
+                self.failed = Some(error);
+            }
+        }
+    }
+}
+
+impl Bytes {
+    fn open(&mut self) -> io::Result<&mut (dyn Read + Send)> {
+        if let Self::Closed(open) = self
+            && let Some(open) = open.take()
+        {
+            *self = Self::Open(open()?);
+        }
+        match self {
+            Self::Open(bytes) => Ok(bytes),
+            Self::Closed(_) => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks(text: &[u8], size: usize) -> Vec<Vec<u8>> {
+        let text = text.to_vec();
+        let mut blocks = Blocks::new(Box::new(|| Ok(Box::new(io::Cursor::new(text)))), size);
+        std::iter::from_fn(|| blocks.next().unwrap()).collect()
+    }
+
+    #[test]
+    fn blocks_are_whole_lines_and_together_the_log() {
+        let text = b"one\ntwo\n\nthree\nfour";
+        for size in 1..25 {
+            let blocks = blocks(text, size);
+            assert_eq!(blocks.concat(), text, "{size}");
+            assert!(blocks[..blocks.len() - 1].iter().all(|block| block.ends_with(b"\n")), "{size}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_cut_and_the_next_one_is_whole() {
+        let text = [b"a\n".as_slice(), &vec![b'x'; LONGEST_LINE * 3], b"\nb\n"].concat();
+        let whole = blocks(&text, 1 << 18).concat();
+        let lengths: Vec<usize> = whole.split(|byte| *byte == b'\n').map(<[u8]>::len).collect();
+        assert_eq!(lengths, [1, LONGEST_LINE + 1, 1, 0]);
+    }
+
+    #[test]
+    fn what_was_read_before_a_failure_is_not_lost() {
+        struct Broken;
+        impl Read for Broken {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::UnexpectedEof.into())
+            }
+        }
+        let mut blocks =
+            Blocks::new(Box::new(|| Ok(Box::new(io::Cursor::new(b"one\ntw").chain(Broken)))), 1 << 10);
+        assert_eq!(blocks.next().unwrap().unwrap(), b"one\ntw");
+        assert!(blocks.next().is_err());
+        assert!(blocks.next().unwrap().is_none());
+    }
+}

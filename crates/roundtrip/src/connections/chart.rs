@@ -1,0 +1,195 @@
+//! Lines over an axis, drawn for a page: one colour a protocol, its name at the line's end.
+//!
+//! Not a general plotting library: the page's style sheet has the colours, so that the chart follows the reader's
+//! light or dark.
+
+use crate::plot::scale::Scale;
+use crate::report::html::escaped;
+
+/// A chart.
+pub struct Chart<'a> {
+    /// What it shows, above it.
+    pub title: &'a str,
+    /// What lies along the bottom.
+    pub bottom: Axis<'a>,
+    /// What lies along the side; from zero.
+    pub side: &'a str,
+    /// The lines, from the one drawn first.
+    pub lines: Vec<Series>,
+    /// Whether points are marked: where there are few, and what is between them is not known.
+    pub dots: bool,
+}
+
+/// The bottom axis.
+pub struct Axis<'a> {
+    /// Its unit or meaning.
+    pub title: &'a str,
+    /// From the first value to the last.
+    pub range: (f64, f64),
+    /// Values with something written below them.
+    pub ticks: Vec<(f64, String)>,
+}
+
+/// A line.
+pub struct Series {
+    /// What is written at its end.
+    pub name: String,
+    /// Along the bottom and up the side.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Of the whole, in units of the drawing.
+const WIDTH: f64 = 720.0;
+const HEIGHT: f64 = 300.0;
+/// Of the field within it.
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 612.0;
+const TOP: f64 = 34.0;
+const BOTTOM: f64 = 248.0;
+/// Names at the ends of lines keep so far apart.
+const APART: f64 = 17.0;
+
+/// The style sheet's colours, for one line after the other.
+const COLOURS: [&str; 5] = ["--faint", "--measured", "--setup", "--otherwise", "--simulated"];
+
+impl Chart<'_> {
+    /// The drawing, as SVG to stand within HTML.
+    pub fn draw(&self) -> String {
+        let Self { title, bottom, side, lines, dots } = self;
+        let values = lines.iter().flat_map(|line| &line.points).map(|(_, value)| *value);
+        let highest = values.fold(0.0, f64::max);
+        let step = step(highest);
+        let up = Scale::linear(0.0, (highest / step).ceil().max(1.0) * step);
+        let along = Scale::linear(bottom.range.0, bottom.range.1.max(bottom.range.0 + 1e-9));
+        let x = |value: f64| LEFT + along.place(value) * (RIGHT - LEFT);
+        let y = |value: f64| BOTTOM - up.place(value) * (BOTTOM - TOP);
+        let mut svg = format!(
+            "<svg class=\"lines\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"100%\" role=\"img\" aria-label=\"{title}\">\n\
+             <text class=\"name\" x=\"0\" y=\"14\">{title}</text>\n",
+            title = escaped(title)
+        );
+        for tick in up.ticks(step) {
+            let (height, number) = (y(tick), short(tick, step));
+            svg += &format!(
+                "<line style=\"stroke:var(--line)\" x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{height:.1}\" y2=\"{height:.1}\"/>\n\
+                 <text class=\"engine\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{number}</text>\n",
+                LEFT - 8.0,
+                height + 4.5,
+            );
+        }
+        for (value, text) in &bottom.ticks {
+            let place = x(*value);
+            svg += &format!(
+                "<line style=\"stroke:var(--faint)\" x1=\"{place:.1}\" x2=\"{place:.1}\" y1=\"{BOTTOM}\" y2=\"{:.1}\"/>\n\
+                 <text class=\"engine\" x=\"{place:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
+                BOTTOM + 5.0,
+                BOTTOM + 20.0,
+                escaped(text),
+            );
+        }
+        svg += &format!(
+            "<text class=\"engine\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n\
+             <text class=\"engine\" x=\"{:.1}\" y=\"14\" text-anchor=\"end\">{}</text>\n",
+            (LEFT + RIGHT) / 2.0,
+            BOTTOM + 42.0,
+            escaped(bottom.title),
+            RIGHT,
+            escaped(side),
+        );
+        let ends: Vec<f64> =
+            lines.iter().map(|line| line.points.last().map_or(BOTTOM, |(_, value)| y(*value))).collect();
+        for ((line, colour), name_at) in lines.iter().zip(COLOURS.iter().cycle()).zip(apart(&ends)) {
+            let points: Vec<(f64, f64)> = line.points.iter().map(|(at, value)| (x(*at), y(*value))).collect();
+            svg += &drawn(&points, colour, *dots);
+            svg += &format!(
+                "<text style=\"fill:var({colour})\" class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\n",
+                RIGHT + 8.0,
+                name_at + 4.5,
+                escaped(&line.name),
+            );
+        }
+        svg + "</svg>\n"
+    }
+}
+
+/// A line, and a dot at each point.
+fn drawn(points: &[(f64, f64)], colour: &str, dots: bool) -> String {
+    let path: String = points.iter().map(|(x, y)| format!("{x:.1},{y:.1} ")).collect();
+    let mut svg = format!(
+        "<polyline style=\"fill:none;stroke:var({colour});stroke-width:2;stroke-linejoin:round\" points=\"{}\"/>\n",
+        path.trim_end()
+    );
+    if dots {
+        for (x, y) in points {
+            svg += &format!("<circle style=\"fill:var({colour})\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.6\"/>\n");
+        }
+    }
+    svg
+}
+
+/// A round number that goes into `highest` four to eight times.
+fn step(highest: f64) -> f64 {
+    if highest <= 0.0 {
+        return 1.0;
+    }
+    let decade = 10_f64.powf((highest / 4.0).log10().floor());
+    [5.0, 2.0, 1.0]
+        .map(|times| times * decade)
+        .into_iter()
+        .find(|step| highest / step >= 4.0)
+        .unwrap_or(decade)
+}
+
+/// `1500` as `1,500`, `2500000` as `2.5 M`.
+fn short(value: f64, step: f64) -> String {
+    if step >= 1e6 {
+        return format!("{} M", value / 1e6);
+    }
+    if step >= 1e4 {
+        return format!("{} k", value / 1e3);
+    }
+    if step < 1.0 { format!("{value:.1}") } else { crate::output::number::count(value) }
+}
+
+/// Heights in their order, moved so that none is nearer than a line of text to the next.
+fn apart(heights: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..heights.len()).collect();
+    order.sort_by(|one, other| heights[*one].total_cmp(&heights[*other]));
+    let mut moved = heights.to_vec();
+    // Down from the top, then up again from the bottom of the field.
+    for pair in 1..order.len() {
+        let least = moved[order[pair - 1]] + APART;
+        moved[order[pair]] = moved[order[pair]].max(least);
+    }
+    let mut most = BOTTOM + 8.0;
+    for place in order.iter().rev() {
+        moved[*place] = moved[*place].min(most);
+        most = moved[*place] - APART;
+    }
+    moved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_round_and_few() {
+        assert_eq!([0.0, 1.0, 7.0, 400.0, 3_910.0].map(step), [1.0, 0.2, 1.0, 100.0, 500.0]);
+    }
+
+    #[test]
+    fn names_that_would_lie_on_each_other_are_moved_apart() {
+        let moved = apart(&[100.0, 101.0, 99.0]);
+        assert_eq!(moved, [116.0, 133.0, 99.0]);
+        let at_the_bottom = apart(&[BOTTOM, BOTTOM]);
+        assert!((at_the_bottom[0] - at_the_bottom[1]).abs() >= APART);
+    }
+
+    #[test]
+    fn a_chart_of_nothing_is_an_empty_field() {
+        let bottom = Axis { title: "s", range: (1.0, 1.0), ticks: Vec::new() };
+        let svg = Chart { title: "a < b", bottom, side: "", lines: Vec::new(), dots: true }.draw();
+        assert!(svg.contains("a &lt; b") && !svg.contains("NaN"));
+    }
+}

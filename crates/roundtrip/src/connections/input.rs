@@ -1,0 +1,168 @@
+//! Where logs are: files, folders, patterns, standard input; and bytes out of them, whatever they were packed with.
+//!
+//! Not what is in them. Packing is known by its first bytes, not by the file's name.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// One log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// What is piped in.
+    Stdin,
+    /// A file.
+    File(PathBuf),
+}
+
+impl Input {
+    /// As people call it.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Stdin => "standard input".to_owned(),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+
+    /// Its bytes, unpacked.
+    pub fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        match self {
+            Self::Stdin => unpacked(io::stdin()),
+            Self::File(path) => unpacked(File::open(path)?),
+        }
+    }
+}
+
+/// What the arguments name: `-` and nothing are standard input, a folder all files below it, `*` and `?` stand for
+/// letters of a name. In order of name; how they follow one another in time is not known here.
+pub fn named(arguments: &[PathBuf]) -> Result<Vec<Input>, Failure> {
+    let mut inputs = Vec::new();
+    for argument in arguments {
+        if argument.as_os_str() == "-" {
+            inputs.push(Input::Stdin);
+            continue;
+        }
+        let at = |error| Failure::Read { path: argument.clone(), error };
+        let pattern = argument.to_string_lossy();
+        let mut found = Vec::new();
+        match fs::metadata(argument) {
+            Ok(there) if there.is_dir() => below(argument, &mut found).map_err(at)?,
+            Ok(_) => found.push(argument.clone()),
+            Err(_) if pattern.contains(['*', '?']) => matching(&pattern, &mut found).map_err(at)?,
+            Err(error) => return Err(at(error)),
+        }
+        if found.is_empty() {
+            return Err(Failure::Value(format!("{pattern}: no file is there; name a log")));
+        }
+        found.sort();
+        inputs.extend(found.into_iter().map(Input::File));
+    }
+    if inputs.is_empty() {
+        inputs.push(Input::Stdin);
+    }
+    Ok(inputs)
+}
+
+/// Every file below a folder; links are not followed, so that there is no way round in a circle.
+fn below(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let there = fs::symlink_metadata(&path)?;
+        if there.is_dir() {
+            below(&path, found)?;
+        } else if there.is_file() {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Every file whose path a pattern describes, part by part.
+fn matching(pattern: &str, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    let mut places = vec![PathBuf::from(if pattern.starts_with('/') { "/" } else { "" })];
+    for part in pattern.split('/').filter(|part| !part.is_empty()) {
+        let mut next = Vec::new();
+        for place in places {
+            if !part.contains(['*', '?']) {
+                next.push(place.join(part));
+                continue;
+            }
+            let folder = if place.as_os_str().is_empty() { Path::new(".") } else { &place };
+            if !folder.is_dir() {
+                continue;
+            }
+            for entry in fs::read_dir(folder)? {
+                let name = entry?.file_name();
+                if fits(part.as_bytes(), name.as_encoded_bytes()) {
+                    next.push(place.join(name));
+                }
+            }
+        }
+        places = next;
+    }
+    found.extend(places.into_iter().filter(|path| path.is_file()));
+    Ok(())
+}
+
+/// `*` stands for any letters, `?` for one.
+fn fits(pattern: &[u8], name: &[u8]) -> bool {
+    // Where the last star is, and what it stood for so far.
+    let (mut at, mut letter, mut star) = (0, 0, None);
+    while letter < name.len() {
+        if pattern.get(at) == Some(&b'*') {
+            star = Some((at, letter));
+            at += 1;
+        } else if pattern.get(at).is_some_and(|wanted| *wanted == b'?' || *wanted == name[letter]) {
+            at += 1;
+            letter += 1;
+        } else if let Some((place, stood_for)) = star {
+            at = place + 1;
+            letter = stood_for + 1;
+            star = Some((place, letter));
+        } else {
+            return false;
+        }
+    }
+    pattern[at..].iter().all(|rest| *rest == b'*')
+}
+
+/// A buffer that is worth a system call.
+const BUFFER: usize = 1 << 20;
+
+fn unpacked(mut bytes: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    let mut magic = Vec::new();
+    bytes.by_ref().take(4).read_to_end(&mut magic)?;
+    let whole = BufReader::with_capacity(BUFFER, io::Cursor::new(magic.clone()).chain(bytes));
+    Ok(match magic.as_slice() {
+        // RFC 1952, section 2.3.1; several members may follow one another.
+        [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(whole)),
+        // RFC 8878, section 3.1.1.
+        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::stream::read::Decoder::with_buffer(whole)?),
+        [b'B', b'Z', b'h', _] => Box::new(bzip2::bufread::MultiBzDecoder::new(whole)),
+        _ => Box::new(whole),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_and_question_marks_stand_for_letters() {
+        let cases = [
+            ("access*.gz", "access.log.1.gz", true),
+            ("access*.gz", "access.log.1", false),
+            ("*", "", true),
+            ("?", "", false),
+            ("a?c*", "abc", true),
+            ("*a*b", "xaxbxab", true),
+            ("*a*b", "xaxbxa", false),
+            ("abc", "abcd", false),
+        ];
+        for (pattern, name, expected) in cases {
+            assert_eq!(fits(pattern.as_bytes(), name.as_bytes()), expected, "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Logs recognised by their beginnings, and put in the order of their first requests: rotated logs are named newest
+//! first.
+//!
+//! Not a merge: logs that overlap in time are read one after the other, and what comes too late is counted as such.
+
+use std::io::{self, Read};
+
+use scenario::access_log::{Format, Reader, recognise};
+use wire::Time;
+
+use crate::failure::Failure;
+
+use super::ask::Asked;
+use super::blocks::Blocks;
+use super::input::Input;
+use super::pass::Log;
+
+/// Logs ready to be read.
+pub struct LinedUp {
+    /// In order of their first requests.
+    pub logs: Vec<Log>,
+    /// Their names.
+    pub names: Vec<String>,
+    /// What was passed over, and why.
+    pub said: Vec<String>,
+}
+
+/// So much of a log is looked at before it is read.
+const BEGINNING: u64 = 64 << 10;
+
+/// Recognises logs and puts them in order. What is no log is passed over, unless it is the only one.
+pub fn line_up(inputs: Vec<Input>, asked: &Asked) -> Result<LinedUp, Failure> {
+    let alone = inputs.len() == 1;
+    let mut found = Vec::new();
+    let mut said = Vec::new();
+    for input in inputs {
+        match begun(&input, asked) {
+            Ok((first, log)) => found.push((first, input.name(), log)),
+            Err(failure) if alone => return Err(failure),
+            Err(failure) => said.push(format!("{failure}; it is passed over")),
+        }
+    }
+    if found.is_empty() {
+        let first = said.first().cloned().unwrap_or_default();
+        return Err(Failure::Value(format!("nothing there is a log: {first}")));
+    }
+    found.sort_by_key(|(first, _, _)| *first);
+    let (logs, names) = found.into_iter().map(|(_, name, log)| (log, name)).unzip();
+    Ok(LinedUp { logs, names, said })
+}
+
+/// A log, looked into: its first request's time, and all of its bytes.
+fn begun(input: &Input, asked: &Asked) -> Result<(Time, Log), Failure> {
+    let unreadable = |error: io::Error| match input {
+        Input::File(path) => Failure::Read { path: path.clone(), error },
+        Input::Stdin => Failure::Value(format!("cannot read standard input: {error}")),
+    };
+    let mut bytes = input.open().map_err(unreadable)?;
+    let mut beginning = Vec::new();
+    let looked_at = bytes.by_ref().take(BEGINNING).read_to_end(&mut beginning);
+    if let Err(error) = looked_at
+        && beginning.is_empty()
+    {
+        return Err(unreadable(error));
+    }
+    let format = match &asked.format {
+        Some(format) => format.clone(),
+        None => {
+            recognise(&beginning, &asked.who).ok_or_else(|| Failure::Value(not_a_log(input, &beginning)))?
+        }
+    };
+    no_names(&format, asked)?;
+    let reader = Reader::new(format, asked.who.clone());
+    let mut first = None;
+    reader.clone().read(&beginning, |record| {
+        first.get_or_insert(record.time);
+    });
+    // Files are opened again when it is their turn: there may be more of them than a process may hold open.
+    let open: Box<dyn FnOnce() -> io::Result<Box<dyn Read + Send>>> = match input.clone() {
+        Input::Stdin => Box::new(move || Ok(Box::new(io::Cursor::new(beginning).chain(bytes)))),
+        file @ Input::File(_) => Box::new(move || file.open()),
+    };
+    Ok((first.unwrap_or_default(), Log { blocks: Blocks::new(open, asked.window), reader }))
+}
+
+fn not_a_log(input: &Input, beginning: &[u8]) -> String {
+    match beginning.is_empty() {
+        true => format!("{}: there is nothing in it; name another log", input.name()),
+        false => format!(
+            "{}: not an access log that is known here; give its format with --log-format",
+            input.name()
+        ),
+    }
+}
+
+/// A field that names the client is of no use where fields have no names.
+fn no_names(format: &Format, asked: &Asked) -> Result<(), Failure> {
+    format.can_name(&asked.who).map_err(|error| Failure::Value(format!("--client-field: {error}")))
+}

@@ -1,0 +1,150 @@
+//! The answer as a page: what it comes to, the paper's Figures 6 to 9 for this log, connections over time, tables.
+//!
+//! Figure 6 is the most connections at once and the connections opened with three connections per client, Figure 7 the
+//! bytes that each carries; Figures 8 and 9 are the same with one (`papers/dhttp#figure-6` to `papers/dhttp#figure-9`).
+
+use simulate::connections::{Counts, Curve, Opened, Stream};
+
+use crate::provenance::Provenance;
+use crate::report::{self, html::escaped};
+
+use super::chart::{Axis, Chart, Series};
+use super::{calendar, sentence, table};
+
+/// The page.
+pub fn page(counts: &Counts, name: &str, provenance: &Provenance) -> String {
+    let limits = table::limits(counts);
+    let time = limits.len().checked_sub(1).map_or_else(String::new, |place| over_time(counts, place));
+    let sections: String =
+        (0..limits.len()).rev().map(|place| section(counts, place, limits[place])).collect();
+    let sentences = sentence::sentences(counts);
+    report::page(&format!("Connections of {name}"), &sentences, &(time + &sections), provenance)
+}
+
+fn section(counts: &Counts, place: usize, limit: usize) -> String {
+    let figures = match limit {
+        3 => [
+            "Most connections at once (Figure 6a)",
+            "Connections opened (Figure 6b)",
+            "Kilobytes each carries (Figure 7)",
+        ],
+        1 => [
+            "Most connections at once (Figure 8a)",
+            "Connections opened (Figure 8b)",
+            "Kilobytes each carries (Figure 9)",
+        ],
+        _ => ["Most connections at once", "Connections opened", "Kilobytes each carries"],
+    };
+    let values: [fn(&Stream, &Opened) -> Option<f64>; 3] = [
+        |_, opened| Some(opened.peak.connections as f64),
+        |_, opened| Some(opened.total as f64),
+        |stream, opened| (opened.total > 0).then(|| stream.bytes.as_f64() / opened.total as f64 / 1e3),
+    ];
+    let charts: String =
+        figures.iter().zip(values).map(|(title, value)| by_timeout(counts, place, title, value)).collect();
+    let facts: String =
+        table::shares(counts).iter().map(|fact| format!("<li>{}</li>", escaped(fact))).collect();
+    format!(
+        "<section>\n<h2>{title}</h2>\n<ul class=\"about\">{facts}</ul>\n{charts}<div class=\"scroll\">\n{table}</div>\n</section>\n",
+        title = escaped(&table::title(counts, place)),
+        table = report::table_of(&table::grid(counts, place)),
+    )
+}
+
+/// A chart over the time-outs.
+fn by_timeout(
+    counts: &Counts,
+    place: usize,
+    title: &str,
+    value: fn(&Stream, &Opened) -> Option<f64>,
+) -> String {
+    let line = |stream: &Stream| {
+        let point = |opened: &Opened| Some((opened.timeout.as_secs_f64(), value(stream, opened)?));
+        Series {
+            name: table::protocol(stream),
+            points: stream.lines[place].opened.iter().filter_map(point).collect(),
+        }
+    };
+    let longest =
+        counts.streams[0].lines[place].opened.last().map_or(1.0, |opened| opened.timeout.as_secs_f64());
+    let step =
+        [0.1, 1.0, 5.0, 10.0, 60.0, 600.0].into_iter().find(|step| longest / step <= 12.0).unwrap_or(3_600.0);
+    let ticks = crate::plot::scale::multiples(0.0, longest, step);
+    let bottom = Axis {
+        title: "time-out (s)",
+        range: (0.0, longest),
+        ticks: ticks.into_iter().map(|tick| (tick, format!("{}", (tick * 10.0).round() / 10.0))).collect(),
+    };
+    let lines = counts.streams.iter().map(line).collect();
+    Chart { title, bottom, side: "", lines, dots: true }.draw()
+}
+
+/// Connections over time, under one time-out.
+fn over_time(counts: &Counts, place: usize) -> String {
+    let curves: Vec<(&Stream, &Curve)> =
+        counts.streams.iter().map(|stream| (stream, &stream.lines[place].curve)).collect();
+    let ends = curves.iter().flat_map(|(_, curve)| [curve.minutes.first(), curve.minutes.last()]).flatten();
+    let minutes: Vec<u64> = ends.map(|(minute, _)| *minute).collect();
+    let (Some(first), Some(last)) = (minutes.iter().min(), minutes.iter().max()) else {
+        return String::new();
+    };
+    let stretch = (last - first) / POINTS + 1;
+    let line = |(stream, curve): &(&Stream, &Curve)| Series {
+        name: table::protocol(stream),
+        points: thinned(curve, *first, *last, stretch),
+    };
+    let timeout = curves[0].1.timeout;
+    let title =
+        format!("With a {} s time-out, the most in each {}", table::seconds(timeout), stretch_name(stretch));
+    let bottom = Axis { title: "UTC", range: (*first as f64, *last as f64), ticks: ticks(*first, *last) };
+    let chart =
+        Chart { title: &title, bottom, side: "", lines: curves.iter().map(line).collect(), dots: false }
+            .draw();
+    format!(
+        "<section>\n<h2>Connections over time, {}</h2>\n{chart}</section>\n",
+        escaped(&table::title(counts, place).to_lowercase())
+    )
+}
+
+/// More than a screen can show.
+const POINTS: u64 = 500;
+
+fn stretch_name(minutes: u64) -> String {
+    match minutes {
+        1 => "minute".to_owned(),
+        minutes => format!("{minutes} minutes"),
+    }
+}
+
+/// The most in each stretch of minutes; nothing where nobody asked.
+fn thinned(curve: &Curve, first: u64, last: u64, stretch: u64) -> Vec<(f64, f64)> {
+    let mut points: Vec<(f64, f64)> =
+        (0..=(last - first) / stretch).map(|number| ((first + number * stretch) as f64, 0.0)).collect();
+    for (minute, connections) in &curve.minutes {
+        let place = usize::try_from((minute - first) / stretch).unwrap_or(usize::MAX);
+        if let Some((_, most)) = points.get_mut(place) {
+            *most = most.max(*connections as f64);
+        }
+    }
+    points
+}
+
+/// At round times: minutes, hours or days apart.
+fn ticks(first: u64, last: u64) -> Vec<(f64, String)> {
+    let length = last - first;
+    let steps =
+        [1, 5, 15, 30, 60, 120, 180, 360, 720, 1_440, 2_880, 7 * 1_440, 14 * 1_440, 30 * 1_440, 90 * 1_440];
+    let step = steps.into_iter().find(|step| length / step <= 8).unwrap_or(365 * 1_440);
+    let mut at = first.next_multiple_of(step);
+    let mut ticks = Vec::new();
+    while at <= last {
+        let (_, month, day) = calendar::date(at / 1_440);
+        let text = match step {
+            1_440.. => format!("{month:02}-{day:02}"),
+            _ => format!("{:02}:{:02}", at / 60 % 24, at % 60),
+        };
+        ticks.push((at as f64, text));
+        at += step;
+    }
+    ticks
+}

@@ -1,0 +1,130 @@
+//! The answer as rows, for programs: one for each threshold, limit and time-out, as JSON or CSV.
+//!
+//! Not rounded: means and shares are divided here, once, in full precision.
+
+use serde::Serialize;
+use simulate::connections::{Counts, Line, Opened, Stream};
+use wire::Bytes;
+
+use crate::output::csv;
+
+/// One threshold, limit and time-out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// `http` where every answer goes by TCP, else `dhttp`.
+    pub protocol: &'static str,
+    /// The time-out.
+    pub timeout_s: f64,
+    /// The most connections that a client opens.
+    pub connections_per_client: usize,
+    /// Answers of at least this size go by TCP; 0 for HTTP.
+    pub threshold_bytes: u64,
+    /// The most connections that were open at once.
+    pub max_simultaneous: u64,
+    /// When that was first, in seconds since 1970; null if nothing went by TCP.
+    pub max_simultaneous_at_s: Option<f64>,
+    /// Connections opened.
+    pub total_connections: u64,
+    /// Sent over one connection, heads included; null if none was opened.
+    pub mean_bytes_per_connection: Option<f64>,
+    /// Answered over one connection.
+    pub mean_requests_per_connection: Option<f64>,
+    /// The part of all answers that went by UDP.
+    pub udp_share: f64,
+    /// The part of all bytes that went by UDP.
+    pub udp_bytes_share: f64,
+    /// Answers, by TCP and by UDP.
+    pub requests: u64,
+}
+
+/// Every row: by limit, then by time-out, then by threshold.
+pub fn rows(counts: &Counts) -> Vec<Row> {
+    let Some(first) = counts.streams.first() else { return Vec::new() };
+    let mut rows = Vec::new();
+    for (place, line) in first.lines.iter().enumerate() {
+        for timeout in 0..line.opened.len() {
+            rows.extend(counts.streams.iter().map(|stream| {
+                let line = &stream.lines[place];
+                row(counts, stream, line, &line.opened[timeout])
+            }));
+        }
+    }
+    rows
+}
+
+fn row(counts: &Counts, stream: &Stream, line: &Line, opened: &Opened) -> Row {
+    let Opened { timeout, total, peak } = *opened;
+    let per_connection = |sum: u64| (total > 0).then(|| sum as f64 / total as f64);
+    Row {
+        protocol: if stream.threshold == Bytes::ZERO { "http" } else { "dhttp" },
+        timeout_s: timeout.as_secs_f64(),
+        connections_per_client: line.limit,
+        threshold_bytes: stream.threshold.get(),
+        max_simultaneous: peak.connections,
+        max_simultaneous_at_s: (peak.connections > 0).then(|| peak.at.as_millis_f64() / 1e3),
+        total_connections: total,
+        mean_bytes_per_connection: per_connection(stream.bytes.get()),
+        mean_requests_per_connection: per_connection(stream.requests),
+        udp_share: udp_share(counts.requests, stream.requests),
+        udp_bytes_share: udp_share(counts.bytes.get(), stream.bytes.get()),
+        requests: counts.requests,
+    }
+}
+
+/// The part that did not go by TCP.
+pub fn udp_share(all: u64, by_tcp: u64) -> f64 {
+    if all == 0 { 0.0 } else { (all - by_tcp) as f64 / all as f64 }
+}
+
+/// The same columns as comma-separated values.
+pub fn lines(rows: &[Row]) -> String {
+    let heading = COLUMNS.map(str::to_owned);
+    std::iter::once(heading).chain(rows.iter().map(cells)).map(csv::line).collect()
+}
+
+const COLUMNS: [&str; 12] = [
+    "protocol",
+    "timeout_s",
+    "connections_per_client",
+    "threshold_bytes",
+    "max_simultaneous",
+    "max_simultaneous_at_s",
+    "total_connections",
+    "mean_bytes_per_connection",
+    "mean_requests_per_connection",
+    "udp_share",
+    "udp_bytes_share",
+    "requests",
+];
+
+fn cells(row: &Row) -> [String; COLUMNS.len()] {
+    let Row {
+        protocol,
+        timeout_s,
+        connections_per_client,
+        threshold_bytes,
+        max_simultaneous,
+        max_simultaneous_at_s,
+        total_connections,
+        mean_bytes_per_connection,
+        mean_requests_per_connection,
+        udp_share,
+        udp_bytes_share,
+        requests,
+    } = row;
+    let optional = |value: &Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    [
+        (*protocol).to_owned(),
+        timeout_s.to_string(),
+        connections_per_client.to_string(),
+        threshold_bytes.to_string(),
+        max_simultaneous.to_string(),
+        optional(max_simultaneous_at_s),
+        total_connections.to_string(),
+        optional(mean_bytes_per_connection),
+        optional(mean_requests_per_connection),
+        udp_share.to_string(),
+        udp_bytes_share.to_string(),
+        requests.to_string(),
+    ]
+}

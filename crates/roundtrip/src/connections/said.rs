@@ -1,0 +1,75 @@
+//! What a reader of the answer must know of the logs: what could not be read, what was left out, what was put right.
+//!
+//! On stderr: none of it is the answer, and none of it is silent.
+
+use scenario::access_log::Tally;
+use scenario::names::Quoted;
+use simulate::connections::{Question, Rule};
+
+use crate::output::number;
+
+use super::pass::{Passed, Read};
+
+/// The sentences, most urgent first.
+pub fn sentences(names: &[String], passed: &Passed, question: &Question) -> Vec<String> {
+    let Passed { counts, read, late } = passed;
+    let mut said = Vec::new();
+    for (name, read) in names.iter().zip(read) {
+        let Read { tally, without_size, failed } = read;
+        if let Some(error) = failed {
+            said.push(format!("{name} could not be read to its end ({error}); what came before is counted"));
+        }
+        if tally.bad() > 0 {
+            said.push(bad_lines(name, tally));
+        }
+        if *without_size > 0 {
+            said.push(format!(
+                "{name}: {} of {} answers have no size and are left out; --missing-size zero or large counts them",
+                count(*without_size),
+                count(tally.records)
+            ));
+        }
+    }
+    if *late > 0 {
+        said.push(format!(
+            "{} requests came too late to be put in order, and are left out; sort the logs by time, or give a larger --window",
+            count(*late)
+        ));
+    }
+    let backwards: u64 = read.iter().map(|read| read.tally.backwards).sum();
+    if backwards > 0 {
+        said.push(format!(
+            "{} lines were earlier than the line before, and were put in order",
+            count(backwards)
+        ));
+    }
+    if question.rule() == Rule::IdleFirst && !question.durations() {
+        said.push("without durations every connection is idle, and idle-first gives a client one; --durations believes the log's".to_owned());
+    }
+    if counts.requests > 0 && read.iter().all(|read| read.tally.records == 0) {
+        said.push("no line was read".to_owned());
+    }
+    said
+}
+
+fn bad_lines(name: &str, tally: &Tally) -> String {
+    let reasons: Vec<String> = tally
+        .reasons()
+        .map(|(reason, times, examples)| {
+            let example = examples
+                .first()
+                .map(|example| format!(", as line {} {}", example.line, Quoted(&example.text)));
+            format!("{} {reason}{}", count(times), example.unwrap_or_default())
+        })
+        .collect();
+    format!(
+        "{name}: {} of {} lines could not be read: {}",
+        count(tally.bad()),
+        count(tally.lines),
+        reasons.join("; ")
+    )
+}
+
+fn count(number: u64) -> String {
+    number::count(number as f64)
+}

@@ -1,0 +1,141 @@
+//! What the answer comes to, in sentences: what if the time-out were shorter, what if it were DHTTP.
+//!
+//! Compared with the paper's server: Apache's 15 s (`papers/dhttp#section-vi-a`), and the most connections per client
+//! that were asked about.
+
+use simulate::connections::{Counts, Opened, Stream};
+use wire::{Bytes, Duration, Time};
+
+use crate::output::number;
+
+use super::calendar;
+use super::row::udp_share;
+use super::table;
+
+/// Apache's, then and in the paper.
+const USUAL: Duration = Duration::from_secs(15);
+
+/// The sentences; none where nothing was counted.
+pub fn sentences(counts: &Counts) -> Vec<String> {
+    let (Some(http), Some((first, last))) = (counts.streams.first(), counts.span) else { return Vec::new() };
+    let Some(place) = http.lines.len().checked_sub(1) else { return Vec::new() };
+    let lines: Vec<&[Opened]> =
+        counts.streams.iter().map(|stream| stream.lines[place].opened.as_slice()).collect();
+    let usual = nearest(lines[0], USUAL);
+    let Some(base) = lines[0].get(usual) else { return Vec::new() };
+    let mut sentences = vec![counted(counts, first, last), held(counts, place, base, http)];
+    let others = [nearest(lines[0], Duration::from_secs(5)), 0, lines[0].len() - 1];
+    let others = others.into_iter().filter(|timeout| *timeout != usual);
+    sentences.extend(others.map(|timeout| what_if_timeout(base, &lines[0][timeout])));
+    if http.threshold == Bytes::ZERO {
+        for (stream, line) in counts.streams.iter().zip(&lines).skip(1) {
+            sentences.push(what_if_dhttp(counts, stream, base, &line[usual]));
+        }
+    }
+    if place > 0 {
+        let fewest = &http.lines[0];
+        sentences.push(what_if_limit(&table::title(counts, 0), base, &fewest.opened[usual]));
+    }
+    sentences.dedup();
+    sentences
+}
+
+/// The place of the time-out that is nearest.
+fn nearest(line: &[Opened], wanted: Duration) -> usize {
+    let distance = |place: &usize| line[*place].timeout.as_nanos().abs_diff(wanted.as_nanos());
+    (0..line.len()).min_by_key(distance).unwrap_or(0)
+}
+
+fn counted(counts: &Counts, first: Time, last: Time) -> String {
+    format!(
+        "Counted: {} requests from {} to {} UTC.",
+        number::count(counts.requests as f64),
+        calendar::to_the_second(first),
+        calendar::to_the_second(last)
+    )
+}
+
+fn held(counts: &Counts, place: usize, base: &Opened, http: &Stream) -> String {
+    format!(
+        "With a {} s time-out, {} and {} you would hold {} at the most, first at {} UTC, and open {}.",
+        table::seconds(base.timeout),
+        table::title(counts, place).to_lowercase(),
+        table::protocol(http),
+        connections(base.peak.connections),
+        calendar::to_the_second(base.peak.at),
+        number::count(base.total as f64),
+    )
+}
+
+fn what_if_timeout(base: &Opened, other: &Opened) -> String {
+    format!(
+        "With a {} s time-out instead you would hold {} instead of {}, and open {}.",
+        table::seconds(other.timeout),
+        connections(other.peak.connections),
+        number::count(base.peak.connections as f64),
+        change(base.total, other.total),
+    )
+}
+
+fn what_if_dhttp(counts: &Counts, stream: &Stream, base: &Opened, other: &Opened) -> String {
+    format!(
+        "With DHTTP, answers below {} bytes by UDP, that is {:.0}% of them, you would hold {} instead of {} ({}), and open {}.",
+        stream.threshold.get(),
+        udp_share(counts.requests, stream.requests) * 100.0,
+        connections(other.peak.connections),
+        number::count(base.peak.connections as f64),
+        change(base.peak.connections, other.peak.connections),
+        change(base.total, other.total),
+    )
+}
+
+fn what_if_limit(title: &str, base: &Opened, other: &Opened) -> String {
+    format!(
+        "With {} you would hold {} instead of {}, and open {}.",
+        title.to_lowercase(),
+        connections(other.peak.connections),
+        number::count(base.peak.connections as f64),
+        change(base.total, other.total),
+    )
+}
+
+fn connections(count: u64) -> String {
+    match count {
+        1 => "1 connection".to_owned(),
+        many => format!("{} connections", number::count(many as f64)),
+    }
+}
+
+/// `12% more`, `2.4 times as many`, `as many`.
+fn change(before: u64, after: u64) -> String {
+    if before == after {
+        return "as many".to_owned();
+    }
+    if before == 0 {
+        return number::count(after as f64);
+    }
+    let ratio = after as f64 / before as f64;
+    match ratio {
+        2.0.. => format!("{ratio:.1} times as many"),
+        1.0.. => format!("{}% more", percent(ratio - 1.0)),
+        _ => format!("{}% fewer", percent(1.0 - ratio)),
+    }
+}
+
+/// Whole, unless that would be nothing.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 1.0 { format!("{percent:.1}") } else { format!("{percent:.0}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_said_as_people_say_them() {
+        let said =
+            [(100, 100), (100, 112), (100, 250), (100, 67), (1_000, 998), (0, 5)].map(|(b, a)| change(b, a));
+        assert_eq!(said, ["as many", "12% more", "2.5 times as many", "33% fewer", "0.2% fewer", "5"]);
+    }
+}

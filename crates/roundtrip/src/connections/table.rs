@@ -1,0 +1,89 @@
+//! The answer for people: a table for each limit, a line for each time-out, thresholds side by side.
+//!
+//! Rounded; programs get [`super::row`].
+
+use simulate::connections::{Counts, Stream};
+use wire::{Bytes, Duration};
+
+use crate::output::grid::{Column, Grid, wrap};
+use crate::output::number;
+use crate::terminal::Terminal;
+
+use super::row::udp_share;
+use super::sentence;
+
+/// Everything: tables, then what it comes to.
+pub fn render(counts: &Counts, terminal: Terminal) -> String {
+    let tables = (0..limits(counts).len()).map(|place| {
+        format!("{}\n{}", terminal.bold(&title(counts, place)), grid(counts, place).render(terminal))
+    });
+    let width = terminal.width.unwrap_or(WIDEST);
+    let sentences = sentence::sentences(counts).iter().map(|sentence| wrap("", sentence, width)).collect();
+    tables.chain([sentences]).collect::<Vec<String>>().join("\n")
+}
+
+/// Sentences are no wider, where nothing says how wide the reader's side is.
+const WIDEST: usize = 98;
+
+/// How many connections a client may have, in the order of the tables.
+pub fn limits(counts: &Counts) -> Vec<usize> {
+    counts
+        .streams
+        .first()
+        .map_or_else(Vec::new, |stream| stream.lines.iter().map(|line| line.limit).collect())
+}
+
+/// What a table is called.
+pub fn title(counts: &Counts, place: usize) -> String {
+    match limits(counts).get(place) {
+        Some(1) => "One connection per client".to_owned(),
+        Some(limit) => format!("{limit} connections per client"),
+        None => String::new(),
+    }
+}
+
+/// One limit.
+pub fn grid(counts: &Counts, place: usize) -> Grid {
+    let mut columns = vec![Column::number(["time-out", "s"], 0)];
+    for (what, rank) in [("at once", 0), ("opened", 1), ("kB each", 2)] {
+        columns.extend(
+            counts.streams.iter().map(|stream| Column::of([what.to_owned(), protocol(stream)], rank)),
+        );
+    }
+    let timeouts = counts.streams.first().map_or(0, |stream| stream.lines[place].opened.len());
+    let rows = (0..timeouts).map(|timeout| {
+        let opened = || counts.streams.iter().map(|stream| (stream, stream.lines[place].opened[timeout]));
+        let first = opened().next().map_or(Duration::ZERO, |(_, opened)| opened.timeout);
+        let peaks = opened().map(|(_, opened)| number::count(opened.peak.connections as f64));
+        let totals = opened().map(|(_, opened)| number::count(opened.total as f64));
+        let means = opened().map(|(stream, opened)| match opened.total {
+            0 => String::new(),
+            total => number::tenths(stream.bytes.as_f64() / total as f64 / 1e3),
+        });
+        [seconds(first)].into_iter().chain(peaks).chain(totals).chain(means).collect()
+    });
+    Grid { columns, rows: rows.collect() }
+}
+
+/// A threshold as people call it.
+pub fn protocol(stream: &Stream) -> String {
+    match stream.threshold {
+        Bytes::ZERO => "HTTP".to_owned(),
+        threshold => format!("DHTTP {}", threshold.get()),
+    }
+}
+
+/// What went by UDP, as a line of facts.
+pub fn shares(counts: &Counts) -> Vec<String> {
+    let by_udp = |stream: &Stream| {
+        let answers = udp_share(counts.requests, stream.requests) * 100.0;
+        let bytes = udp_share(counts.bytes.get(), stream.bytes.get()) * 100.0;
+        format!("{}: {answers:.1}% of answers and {bytes:.1}% of bytes by UDP", protocol(stream))
+    };
+    counts.streams.iter().filter(|stream| stream.threshold > Bytes::ZERO).map(by_udp).collect()
+}
+
+/// Seconds, with as many decimals as they have.
+pub fn seconds(span: Duration) -> String {
+    span.as_secs_f64().to_string()
+}

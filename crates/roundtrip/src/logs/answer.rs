@@ -1,0 +1,74 @@
+//! What is answered: statuses and sizes, by the figures that the DHTTP paper goes by.
+//!
+//! 26% of answers say "not modified" (its section I); the others have a median of 3,450 bytes (the same section), and
+//! with a deviation of 1.8 (of the logarithm) the mean of all answers comes to the 13 kB of its log
+//! (`papers/dhttp#section-vi-a`). So the share of small answers is not a finding about a log that was made up so.
+
+use wire::Seed;
+use wire::seed::Random;
+
+/// Answers without a body.
+const NOT_MODIFIED: f64 = 0.26;
+/// Bytes of the others: the median.
+const MEDIAN: f64 = 3_450.0;
+/// And the deviation of their logarithm.
+const DEVIATION: f64 = 1.8;
+/// No answer is larger.
+const LARGEST: f64 = 1e9;
+
+/// Draws answers.
+pub struct Answers {
+    random: Random,
+    /// Normal numbers are drawn in pairs.
+    second: Option<f64>,
+}
+
+impl Answers {
+    /// By this seed.
+    pub fn new(seed: Seed) -> Self {
+        Self { random: seed.stream("answers", 0), second: None }
+    }
+
+    /// The next one's status and size.
+    pub fn next(&mut self) -> (u16, u64) {
+        if self.random.unit() < NOT_MODIFIED {
+            return (304, 0);
+        }
+        let size = (MEDIAN.ln() + DEVIATION * self.normal()).exp().clamp(1.0, LARGEST);
+        // Within the range of the clamp.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let size = size as u64;
+        (200, size)
+    }
+
+    /// A number from the standard normal law (Box and Muller 1958).
+    fn normal(&mut self) -> f64 {
+        if let Some(second) = self.second.take() {
+            return second;
+        }
+        let radius = (-2.0 * (1.0 - self.random.unit()).ln()).sqrt();
+        let (sine, cosine) = (std::f64::consts::TAU * self.random.unit()).sin_cos();
+        self.second = Some(radius * sine);
+        radius * cosine
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paper_answers_have_the_paper_s_median_and_mean() {
+        let mut answers = Answers::new(Seed::default());
+        let drawn: Vec<(u16, u64)> = (0..400_000).map(|_| answers.next()).collect();
+        let mut sizes: Vec<u64> =
+            drawn.iter().filter(|(status, _)| *status == 200).map(|(_, size)| *size).collect();
+        sizes.sort_unstable();
+        let median = sizes[sizes.len() / 2] as f64;
+        assert!((median / MEDIAN - 1.0).abs() < 0.03, "{median}");
+        let mean = sizes.iter().sum::<u64>() as f64 / drawn.len() as f64;
+        assert!((11_500.0..14_500.0).contains(&mean), "{mean}");
+        let without = 1.0 - sizes.len() as f64 / drawn.len() as f64;
+        assert!((without - NOT_MODIFIED).abs() < 0.01, "{without}");
+    }
+}

@@ -1,0 +1,59 @@
+//! `roundtrip logs synthesize`: an access log that is made up.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use scenario::names::Quoted;
+use scenario::value::quantity;
+
+use crate::cli::connections::{Logs, LogsVerb, Synthesize};
+use crate::failure::Failure;
+use crate::logs::curve::Curve;
+use crate::logs::synthesize::{Wanted, write};
+
+/// Writes the log.
+pub fn run(flags: &Logs) -> Result<(), Failure> {
+    match &flags.verb {
+        LogsVerb::Synthesize(flags) => synthesize(flags),
+    }
+}
+
+fn synthesize(flags: &Synthesize) -> Result<(), Failure> {
+    let Synthesize { requests, curve, clients, seed, output } = flags;
+    let seed = seed.as_deref().map(quantity::seed).transpose();
+    let wanted = Wanted {
+        curve: curve.as_deref().map_or_else(|| Ok(Curve::day()), Curve::read)?,
+        requests: number("requests", requests, MOST_REQUESTS)?,
+        clients: u32::try_from(number("clients", clients, MOST_CLIENTS)?).unwrap_or(u32::MAX),
+        seed: seed.map_err(|error| Failure::Value(format!("--seed: {error}")))?.unwrap_or_default(),
+    };
+    match output {
+        Some(path) => to_file(&wanted, path),
+        None => write(&wanted, &mut std::io::stdout().lock()).map_err(Failure::Stdout),
+    }
+}
+
+/// A thousand times the WorldCup's.
+const MOST_REQUESTS: u64 = 1_000_000_000_000;
+/// As many as there are addresses below 10.0.0.0/8.
+const MOST_CLIENTS: u64 = 1 << 24;
+
+/// Straight into the file, which may be larger than memory; what is not whole is removed.
+fn to_file(wanted: &Wanted, path: &Path) -> Result<(), Failure> {
+    let failed = |error| Failure::Write { path: path.to_owned(), error };
+    let mut file = File::create(path).map_err(failed)?;
+    let written = write(wanted, &mut file).and_then(|()| file.flush());
+    if written.is_err() && path.is_file() {
+        // The first error is the one to tell.
+        let _ = std::fs::remove_file(path);
+    }
+    written.map_err(failed)
+}
+
+fn number(flag: &str, text: &str, most: u64) -> Result<u64, Failure> {
+    let number = text.parse().ok().filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| {
+        Failure::Value(format!("--{flag}: {} is out of range; give 1 to {most}", Quoted(text)))
+    })
+}

@@ -1,0 +1,273 @@
+//! The formats of access logs, and the one door to their readers.
+//!
+//! Not how each is read: a module each does that.
+
+use std::fmt;
+
+use super::client::{Client, Prefix};
+use super::clock::Clock;
+use super::tally::{LONGEST_LINE, Reason, Tally};
+use super::template::{BadTemplate, Template};
+use super::w3c::Columns;
+use super::{Record, alb, clf, json};
+use crate::names::Unknown;
+
+/// What a line looks like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Common and Combined Log Format.
+    Clf,
+    /// nginx's or Apache's, by its format string.
+    Template(Template),
+    /// W3C extended: IIS, CloudFront.
+    W3c(Columns),
+    /// A JSON object a line.
+    Json,
+    /// AWS Application Load Balancer.
+    Alb,
+}
+
+/// What makes a client.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Who {
+    /// How many bits of its address; all of its text if not given.
+    pub prefix: Option<Prefix>,
+    /// The field that names it, where the format has names; the one that the format has for it if not given.
+    pub field: Option<String>,
+}
+
+impl Who {
+    /// The client that a field's text is.
+    #[inline]
+    pub fn client(&self, text: &[u8]) -> Client {
+        match self.prefix {
+            None => Client::of(text),
+            Some(prefix) => Client::within(text, prefix),
+        }
+    }
+}
+
+/// Why there is no such format.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BadFormat {
+    /// No format of that name, and no format string.
+    Unknown(Unknown),
+    /// A format string that cannot be used.
+    Template(BadTemplate),
+    /// A field was named, in a format whose fields have no names.
+    NoNames(&'static str),
+}
+
+impl Format {
+    /// Names that stand for formats; `combined` and `cloudfront` are other names for the first and the second.
+    pub const NAMES: [&'static str; 6] = ["clf", "combined", "w3c", "cloudfront", "json", "alb"];
+
+    /// By name, or by format string if there is a `$` or a `%` in it.
+    ///
+    /// # Errors
+    /// [`BadFormat`].
+    pub fn named(text: &str, who: &Who) -> Result<Self, BadFormat> {
+        let format = match text {
+            "clf" | "combined" => Self::Clf,
+            "w3c" | "cloudfront" => Self::W3c(Columns::default()),
+            "json" => Self::Json,
+            "alb" => Self::Alb,
+            _ if text.contains(['$', '%']) => {
+                Self::Template(Template::compile(text, who).map_err(BadFormat::Template)?)
+            }
+            _ => return Err(BadFormat::Unknown(Unknown::new("log format", text, Self::NAMES))),
+        };
+        format.can_name(who)?;
+        Ok(format)
+    }
+
+    /// Whether the field that names the client can be found.
+    ///
+    /// # Errors
+    /// [`BadFormat::NoNames`].
+    pub fn can_name(&self, who: &Who) -> Result<(), BadFormat> {
+        match self {
+            Self::Clf | Self::Alb if who.field.is_some() => Err(BadFormat::NoNames(self.name())),
+            Self::Clf | Self::Alb | Self::Template(_) | Self::W3c(_) | Self::Json => Ok(()),
+        }
+    }
+
+    /// For people.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Clf => "Common Log Format",
+            Self::Template(_) => "a format string",
+            Self::W3c(_) => "W3C extended",
+            Self::Json => "JSON lines",
+            Self::Alb => "AWS load balancer",
+        }
+    }
+}
+
+/// Reads blocks of whole lines. What it must remember from one to the next is little: clone it, [`skim`](Self::skim)
+/// the block with the one and read it with the other, and blocks can be read apart from one another.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    format: Format,
+    who: Who,
+    clock: Clock,
+}
+
+impl Reader {
+    /// A reader of a format.
+    pub fn new(format: Format, who: Who) -> Self {
+        Self { format, who, clock: Clock::default() }
+    }
+
+    /// Takes in of a block only what later blocks need.
+    pub fn skim(&mut self, block: &[u8]) {
+        match &mut self.format {
+            Format::W3c(columns) => columns.skim(block, &self.who),
+            Format::Clf | Format::Template(_) | Format::Json | Format::Alb => {}
+        }
+    }
+
+    /// Gives every record of a block to `sink`, in the order of its lines.
+    #[inline]
+    pub fn read(&mut self, block: &[u8], sink: impl FnMut(Record)) -> Tally {
+        let Self { format, who, clock } = self;
+        match format {
+            Format::Clf => lines(block, sink, |line| clf::read(line, clock, who).map(Some)),
+            Format::Template(template) => {
+                lines(block, sink, |line| template.read(line, clock, who).map(Some))
+            }
+            Format::Json => lines(block, sink, |line| json::read(line, clock, who).map(Some)),
+            Format::Alb => lines(block, sink, |line| alb::read(line, who).map(Some)),
+            Format::W3c(columns) => lines(block, sink, |line| {
+                if line.starts_with(b"#") {
+                    columns.directive(line, who);
+                    return Ok(None);
+                }
+                columns.read(line, who).map(Some)
+            }),
+        }
+    }
+}
+
+/// Gives each line of a block to `read`, counts, and gives what comes of it to `sink`.
+#[inline]
+fn lines(
+    block: &[u8],
+    mut sink: impl FnMut(Record),
+    mut read: impl FnMut(&[u8]) -> Result<Option<Record>, Reason>,
+) -> Tally {
+    let mut tally = Tally::default();
+    let mut from = 0;
+    let ends = memchr::memchr_iter(b'\n', block);
+    let last = (!block.ends_with(b"\n") && !block.is_empty()).then_some(block.len());
+    for end in ends.chain(last) {
+        let line = &block[from..end];
+        from = end + 1;
+        tally.lines += 1;
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() {
+            continue;
+        }
+        match read(line).or_else(|reason| again(line, reason, &mut read)) {
+            Ok(Some(record)) => {
+                tally.record(record.time);
+                sink(record);
+            }
+            Ok(None) => {}
+            Err(reason) => tally.reject(reason, line),
+        }
+    }
+    tally
+}
+
+/// A second try for a line that could not be read: some exports wrap each line in quotes and double those within.
+#[cold]
+fn again(
+    line: &[u8],
+    reason: Reason,
+    read: &mut impl FnMut(&[u8]) -> Result<Option<Record>, Reason>,
+) -> Result<Option<Record>, Reason> {
+    if line.len() > LONGEST_LINE {
+        return Err(Reason::TooLong);
+    }
+    let Some(inner) = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\"")) else {
+        return Err(reason);
+    };
+    let mut unwrapped = Vec::with_capacity(inner.len());
+    let mut bytes = inner.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        if matches!(byte, b'"' | b'\\') {
+            bytes.next_if_eq(&b'"');
+            unwrapped.push(if byte == b'\\' && bytes.peek().is_some() { b'"' } else { byte });
+            continue;
+        }
+        unwrapped.push(byte);
+    }
+    read(&unwrapped).map_err(|_| reason)
+}
+
+impl fmt::Display for BadFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(unknown) => {
+                write!(f, "{unknown}; or give a format string such as nginx's or Apache's")
+            }
+            Self::Template(bad) => bad.fmt(f),
+            Self::NoNames(format) => {
+                write!(f, "{format} has no names for its fields; give the log's format string to name one")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BadFormat {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = r#"192.0.2.1 - - [25/Oct/2015:04:11:25 +0100] "GET / HTTP/1.1" 200 24323 "-" "curl""#;
+
+    fn read(block: &str) -> (Vec<Record>, Tally) {
+        let mut records = Vec::new();
+        let tally =
+            Reader::new(Format::Clf, Who::default()).read(block.as_bytes(), |record| records.push(record));
+        (records, tally)
+    }
+
+    #[test]
+    fn line_ends_of_every_kind_make_no_difference() {
+        let (expected, _) = read(LINE);
+        assert_eq!(expected.len(), 1);
+        for block in [format!("{LINE}\n"), format!("{LINE}\r\n"), format!("\n\r\n{LINE}\n\n")] {
+            assert_eq!(read(&block).0, expected, "{block:?}");
+        }
+    }
+
+    #[test]
+    fn whole_lines_in_quotes_are_unwrapped() {
+        let doubled = format!("\"{}\"", LINE.replace('"', "\"\""));
+        let escaped = format!("\"{}\"", LINE.replace('"', "\\\""));
+        let (expected, _) = read(LINE);
+        assert_eq!(read(&doubled).0, expected);
+        assert_eq!(read(&escaped).0, expected);
+    }
+
+    #[test]
+    fn bad_lines_and_times_that_run_backwards_are_counted() {
+        let earlier = LINE.replace("04:11:25", "04:11:24");
+        let (records, tally) = read(&format!("{LINE}\nnonsense\n{earlier}\n{LINE}\n\u{fffd}\0\n"));
+        assert_eq!((records.len(), tally.lines, tally.records), (3, 5, 3));
+        assert_eq!((tally.backwards, tally.bad()), (1, 2));
+        let (_, _, examples) = tally.reasons().next().unwrap();
+        assert_eq!((examples[0].line, examples[0].text.as_str()), (2, "nonsense"));
+    }
+
+    #[test]
+    fn a_name_that_is_none_is_told_the_nearest() {
+        let error = Format::named("cfl", &Who::default()).unwrap_err().to_string();
+        assert!(error.starts_with("unknown log format `cfl`; did you mean `clf`?"), "{error}");
+        let who = Who { field: Some("x".to_owned()), prefix: None };
+        assert!(Format::named("clf", &who).is_err() && Format::named("json", &who).is_ok());
+    }
+}

@@ -1,0 +1,180 @@
+//! What was read of a log and what was not: lines counted, bad ones by reason, each with a few examples.
+//!
+//! Not an error: a log with bad lines is a log. Whether too few are left is for whoever asked.
+
+use std::fmt;
+
+use wire::Time;
+
+/// Why a line gives no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// Not of the log's format.
+    Shape,
+    /// Nobody asked.
+    Client,
+    /// The time cannot be read, or is before 1970.
+    Time,
+    /// The status is no number of three digits.
+    Status,
+    /// The size is neither a number nor missing.
+    Size,
+    /// A line of data before the line that names its fields.
+    Fields,
+    /// Longer than [`LONGEST_LINE`].
+    TooLong,
+}
+
+/// Longest line that is read, in bytes: requests of 8 KiB are what servers allow, and a few headers may be logged too.
+pub const LONGEST_LINE: usize = 1 << 20;
+
+impl Reason {
+    /// Every one.
+    pub const ALL: [Self; 7] =
+        [Self::Shape, Self::Client, Self::Time, Self::Status, Self::Size, Self::Fields, Self::TooLong];
+
+    const fn place(self) -> usize {
+        match self {
+            Self::Shape => 0,
+            Self::Client => 1,
+            Self::Time => 2,
+            Self::Status => 3,
+            Self::Size => 4,
+            Self::Fields => 5,
+            Self::TooLong => 6,
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Shape => "not of the log's format",
+            Self::Client => "no client",
+            Self::Time => "a time that cannot be read",
+            Self::Status => "a status that is no number of three digits",
+            Self::Size => "a size that is no number",
+            Self::Fields => "data before the line that names its fields",
+            Self::TooLong => "longer than 1 MiB",
+        })
+    }
+}
+
+/// A bad line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// Its number, from 1.
+    pub line: u64,
+    /// Its beginning; what is no text in it is replaced.
+    pub text: String,
+}
+
+/// So many examples are kept of each reason.
+const EXAMPLES: usize = 3;
+/// And so much of each, in bytes.
+const SHOWN: usize = 120;
+
+/// What was read of a stretch of log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Lines, blank ones and comments included.
+    pub lines: u64,
+    /// Lines that gave a record.
+    pub records: u64,
+    /// Lines whose time is before that of the record before them.
+    pub backwards: u64,
+    /// The times of the first and the last record, as the lines stand.
+    ends: Option<(Time, Time)>,
+    bad: [u64; Reason::ALL.len()],
+    examples: [Vec<Example>; Reason::ALL.len()],
+}
+
+impl Tally {
+    /// Counts a record.
+    #[inline]
+    pub(super) fn record(&mut self, time: Time) {
+        self.records += 1;
+        let (first, last) = self.ends.unwrap_or((time, time));
+        self.backwards += u64::from(time < last);
+        self.ends = Some((first, time));
+    }
+
+    /// Counts a line that gives no record; its number is that of the lines counted so far.
+    pub fn reject(&mut self, reason: Reason, line: &[u8]) {
+        let place = reason.place();
+        self.bad[place] += 1;
+        if self.examples[place].len() < EXAMPLES {
+            let text = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).into_owned();
+            self.examples[place].push(Example { line: self.lines, text });
+        }
+    }
+
+    /// Adds what was read of the stretch that follows.
+    pub fn append(&mut self, next: Self) {
+        let Self { lines, records, backwards, ends, bad, examples } = next;
+        for (kept, more) in self.examples.iter_mut().zip(examples) {
+            let room = EXAMPLES.saturating_sub(kept.len());
+            kept.extend(
+                more.into_iter()
+                    .take(room)
+                    .map(|example| Example { line: example.line + self.lines, ..example }),
+            );
+        }
+        self.lines += lines;
+        self.records += records;
+        self.backwards += backwards;
+        self.ends = match (self.ends, ends) {
+            (Some((first, before)), Some((after, last))) => {
+                self.backwards += u64::from(after < before);
+                Some((first, last))
+            }
+            (one, other) => one.or(other),
+        };
+        for (count, more) in self.bad.iter_mut().zip(bad) {
+            *count += more;
+        }
+    }
+
+    /// How many lines gave no record.
+    pub fn bad(&self) -> u64 {
+        self.bad.iter().sum()
+    }
+
+    /// The reasons there were, with how often and a few examples each.
+    pub fn reasons(&self) -> impl Iterator<Item = (Reason, u64, &[Example])> {
+        Reason::ALL
+            .into_iter()
+            .map(|reason| (reason, self.bad[reason.place()], self.examples[reason.place()].as_slice()))
+            .filter(|(_, count, _)| *count > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn examples_are_few_and_know_their_line_after_stretches_are_put_together() {
+        let stretch = || {
+            let mut tally = Tally::default();
+            for line in [b"one".as_slice(), b"two"] {
+                tally.lines += 1;
+                tally.reject(Reason::Time, line);
+            }
+            tally
+        };
+        let mut whole = stretch();
+        whole.append(stretch());
+        let (reason, count, examples) = whole.reasons().next().unwrap();
+        assert_eq!((reason, count, whole.bad()), (Reason::Time, 4, 4));
+        let numbers: Vec<u64> = examples.iter().map(|example| example.line).collect();
+        assert_eq!(numbers, [1, 2, 3]);
+    }
+
+    #[test]
+    fn every_reason_has_its_own_place() {
+        for (place, reason) in Reason::ALL.into_iter().enumerate() {
+            assert_eq!(reason.place(), place);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! What is asked: every time-out, every limit, every threshold, and the rule by which connections are taken over.
+//!
+//! Not the answer, and not flags: those are read where there is a command line.
+
+use std::fmt;
+
+use wire::{Bytes, Duration};
+
+/// A checked question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    timeouts: Vec<Duration>,
+    limits: Vec<usize>,
+    thresholds: Vec<Bytes>,
+    rule: Rule,
+    durations: bool,
+    curve: usize,
+}
+
+/// Which of its connections a client's request takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rule {
+    /// A new one while it has fewer than K, else the one that was used longest ago: the paper's "the oldest connection
+    /// is reused".
+    #[default]
+    LeastRecentlyUsed,
+    /// A new one while it has fewer than K, else the one that was opened first: the same sentence, read the other way.
+    FirstCreated,
+    /// An idle one if there is one, the most recently used first; else as above. What clients do today; without
+    /// durations every connection is idle, and a client has one.
+    IdleFirst,
+}
+
+/// Why a question cannot be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadQuestion {
+    /// No time-out, no limit or no threshold.
+    Nothing(&'static str),
+    /// More than there is room for, and how many that is.
+    TooMany(&'static str, usize),
+    /// A time-out that is no whole number of milliseconds, or longer than a week.
+    Timeout(Duration),
+    /// No connection per client, or more than 64.
+    Limit(usize),
+}
+
+/// The longest time-out.
+const LONGEST: Duration = Duration::from_secs(7 * 86_400);
+/// The most time-outs: their places fit a byte, with two to spare.
+const TIMEOUTS: usize = 200;
+/// The most connections that a client may have.
+const CONNECTIONS: usize = 64;
+/// The most limits and thresholds.
+const FEW: usize = 16;
+
+impl Question {
+    /// All of these at once, in any order, each once or more often. The curve of connections over time is drawn for
+    /// the time-out that is nearest to `curve`.
+    ///
+    /// # Errors
+    /// [`BadQuestion`].
+    pub fn new(
+        timeouts: &[Duration],
+        limits: &[usize],
+        thresholds: &[Bytes],
+        curve: Duration,
+    ) -> Result<Self, BadQuestion> {
+        let (timeouts, limits, thresholds) = (sorted(timeouts), sorted(limits), sorted(thresholds));
+        let counts = [
+            ("time-out", timeouts.len(), TIMEOUTS),
+            ("limit of connections per client", limits.len(), FEW),
+            ("threshold", thresholds.len(), FEW),
+        ];
+        for (what, count, most) in counts {
+            if count == 0 {
+                return Err(BadQuestion::Nothing(what));
+            }
+            if count > most {
+                return Err(BadQuestion::TooMany(what, most));
+            }
+        }
+        let odd = |timeout: &&Duration| **timeout > LONGEST || !timeout.as_nanos().is_multiple_of(1_000_000);
+        if let Some(timeout) = timeouts.iter().find(odd) {
+            return Err(BadQuestion::Timeout(*timeout));
+        }
+        if let Some(limit) = limits.iter().find(|limit| !(1..=CONNECTIONS).contains(*limit)) {
+            return Err(BadQuestion::Limit(*limit));
+        }
+        let distance = |timeout: Duration| timeout.as_nanos().abs_diff(curve.as_nanos());
+        let curve = (0..timeouts.len()).min_by_key(|place| distance(timeouts[*place])).unwrap_or(0);
+        Ok(Self { timeouts, limits, thresholds, rule: Rule::default(), durations: false, curve })
+    }
+
+    /// The same under another rule, and with the log's durations believed or not.
+    #[must_use]
+    pub fn under(self, rule: Rule, durations: bool) -> Self {
+        Self { rule, durations, ..self }
+    }
+
+    /// From the shortest, each once.
+    pub fn timeouts(&self) -> &[Duration] {
+        &self.timeouts
+    }
+
+    /// The longest of them: nothing that happened longer ago matters.
+    pub fn longest(&self) -> Duration {
+        self.timeouts.last().copied().unwrap_or_default()
+    }
+
+    /// How many connections a client may have, from the fewest.
+    pub fn limits(&self) -> &[usize] {
+        &self.limits
+    }
+
+    /// The size from which an answer goes by TCP, from the smallest; 0 is plain HTTP.
+    pub fn thresholds(&self) -> &[Bytes] {
+        &self.thresholds
+    }
+
+    /// The rule.
+    pub fn rule(&self) -> Rule {
+        self.rule
+    }
+
+    /// Whether a connection is busy for as long as the log says that the answer took.
+    pub fn durations(&self) -> bool {
+        self.durations
+    }
+
+    /// The place of the time-out whose connections are followed over time.
+    pub fn curve(&self) -> usize {
+        self.curve
+    }
+
+    /// Whether one pass answers it, and a log can be cut anywhere ([`Counter`](super::Counter)).
+    pub fn one_pass(&self) -> bool {
+        match self.rule {
+            Rule::LeastRecentlyUsed => !self.durations,
+            Rule::FirstCreated | Rule::IdleFirst => false,
+        }
+    }
+}
+
+fn sorted<T: Copy + Ord>(values: &[T]) -> Vec<T> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    sorted
+}
+
+impl Rule {
+    /// Every one.
+    pub const ALL: [Self; 3] = [Self::LeastRecentlyUsed, Self::FirstCreated, Self::IdleFirst];
+
+    /// As flags have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LeastRecentlyUsed => "least-recently-used",
+            Self::FirstCreated => "first-created",
+            Self::IdleFirst => "idle-first",
+        }
+    }
+}
+
+impl fmt::Display for BadQuestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing(what) => write!(f, "there is no {what}; give one"),
+            Self::TooMany(what, most) => write!(f, "give at most {most} of what is a {what}"),
+            Self::Timeout(timeout) => write!(
+                f,
+                "a time-out of {} s cannot be counted; give whole milliseconds, up to a week",
+                timeout.as_secs_f64()
+            ),
+            Self::Limit(limit) => {
+                write!(f, "{limit} connections per client cannot be counted; give 1 to {CONNECTIONS}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BadQuestion {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(timeouts_ms: &[u64], limits: &[usize], thresholds: &[u64]) -> Result<Question, BadQuestion> {
+        let timeouts: Vec<Duration> = timeouts_ms.iter().copied().map(Duration::from_millis).collect();
+        let thresholds: Vec<Bytes> = thresholds.iter().copied().map(Bytes::new).collect();
+        Question::new(&timeouts, limits, &thresholds, Duration::from_secs(15))
+    }
+
+    #[test]
+    fn a_question_is_in_order_and_without_repetition() {
+        let question = ask(&[20_000, 1_000, 14_000, 1_000], &[3, 1, 3], &[4_096, 0]).unwrap();
+        assert_eq!(question.timeouts().len(), 3);
+        assert_eq!(question.limits(), [1, 3]);
+        assert_eq!((question.longest(), question.curve()), (Duration::from_secs(20), 1));
+    }
+
+    #[test]
+    fn what_cannot_be_counted_is_refused() {
+        assert_eq!(ask(&[], &[1], &[0]), Err(BadQuestion::Nothing("time-out")));
+        assert_eq!(ask(&[1], &[0], &[0]), Err(BadQuestion::Limit(0)));
+        assert_eq!(ask(&[1], &[65], &[0]), Err(BadQuestion::Limit(65)));
+        assert!(ask(&[604_800_001], &[1], &[0]).is_err());
+        let many: Vec<u64> = (0..201).collect();
+        assert_eq!(ask(&many, &[1], &[0]), Err(BadQuestion::TooMany("time-out", 200)));
+    }
+}

@@ -1,0 +1,305 @@
+//! The uses of connections that still matter, in order of time, and for every time-out how many are open.
+//!
+//! A connection that was used at `t` is open until it is taken over, or until T has passed. Both are known from the
+//! place of the gap after the use. So that a time-out costs nothing while nothing depends on it, closings are counted
+//! only when they could decide whether there is a new peak: until then, `open` is too high, never too low. And only at
+//! the end of a moment (a second, in most logs): within it connections are opened, and none is closed.
+
+use wire::Time;
+
+use super::counts::{Curve, Line, Peak};
+use super::gap::Gaps;
+
+/// Answers under one threshold: when they were, and what became of the connections they used.
+#[derive(Clone, Debug)]
+pub struct Uses {
+    /// When, in milliseconds, from the oldest that matters.
+    times: Vec<u64>,
+    /// The number of the oldest; the others follow.
+    base: u32,
+    /// Above so many, those that no longer matter are dropped.
+    room: usize,
+    limits: Vec<Open>,
+}
+
+/// One limit of connections per client.
+#[derive(Clone, Debug)]
+struct Open {
+    /// For each use the place of the gap after it; [`OPEN`] while nobody took its connection over.
+    gaps: Vec<u8>,
+    /// For each time-out the first use whose closing is not counted yet.
+    next: Vec<usize>,
+    /// For each time-out the connections that were open before this moment, and those whose closing is not counted yet.
+    open: Vec<u32>,
+    /// For each time-out the most that were open at the end of a moment, or what is known of before.
+    most: Vec<u32>,
+    /// When that was, in milliseconds since 1970; `None` while it is only known of before.
+    most_at: Vec<Option<u64>>,
+    /// For each place the requests that came after such a gap, up to the moment before this one.
+    after: Vec<u64>,
+    /// The same, at this moment.
+    now: Vec<u32>,
+    /// The moment of the last request, in milliseconds since 1970.
+    moment: u64,
+    /// How many of the time-outs, from the shortest, had a connection opened at this moment.
+    touched: usize,
+    /// How many requests there were at this moment.
+    requests: u32,
+    /// Whether requests of this moment count.
+    counted: bool,
+    curve: Curve,
+}
+
+const OPEN: u8 = u8::MAX;
+/// Requests that are looked at together, at most.
+pub const FLOCK: usize = 32;
+/// Uses are dropped in bulk, from this many on.
+const FEWEST: usize = 4_096;
+
+/// What stays the same from one request to the next.
+#[derive(Clone, Copy, Debug)]
+pub struct Now<'a> {
+    /// Milliseconds since 1970.
+    pub time_ms: u64,
+    /// The time-outs.
+    pub gaps: &'a Gaps,
+    /// The place of the time-out whose connections are followed over time.
+    pub curve: usize,
+    /// Whether requests count, or only warm up.
+    pub counts: bool,
+}
+
+impl Uses {
+    /// No use yet, for so many limits.
+    pub fn new(limits: usize, gaps: &Gaps) -> Self {
+        let timeouts = gaps.timeouts_ms().len();
+        let open = Open {
+            gaps: Vec::new(),
+            next: vec![0; timeouts],
+            open: vec![0; timeouts],
+            most: vec![0; timeouts],
+            most_at: vec![None; timeouts],
+            after: vec![0; timeouts + 1],
+            now: vec![0; timeouts + 1],
+            moment: 0,
+            touched: 0,
+            requests: 0,
+            counted: false,
+            curve: Curve::default(),
+        };
+        Self { times: Vec::new(), base: 0, room: FEWEST, limits: vec![open; limits] }
+    }
+
+    /// Peaks up to these, limit by limit, are not looked for.
+    pub fn look_above(&mut self, peaks: &mut impl Iterator<Item = u32>) {
+        let most = self.limits.iter_mut().flat_map(|open| &mut open.most);
+        most.zip(peaks).for_each(|(most, peak)| *most = peak);
+    }
+
+    /// Makes ready for a flock of requests, the first of which is at `now`.
+    #[inline]
+    pub fn begin(&mut self, now: Now<'_>) {
+        if self.times.len() + FLOCK > self.room {
+            self.end_moment(now.gaps, now.curve);
+            self.drop_old(now);
+        }
+    }
+
+    /// A request of the flock. Gives the number of its use.
+    #[inline]
+    pub fn push(&mut self, time_ms: u64) -> u32 {
+        // Numbers wrap around; `forget` keeps old ones from coming true again.
+        #[expect(clippy::cast_possible_truncation)]
+        let number = self.base.wrapping_add(self.times.len() as u32);
+        self.times.push(time_ms);
+        number
+    }
+
+    /// What the requests of the flock, of which there were `count`, do to connections: `before` has, for each limit K,
+    /// the K-th last uses of their clients.
+    #[inline]
+    pub fn end(&mut self, count: usize, before: &[[u32; FLOCK]], now: Now<'_>) {
+        let from = self.times.len() - count;
+        for (open, before) in self.limits.iter_mut().zip(before) {
+            open.gaps.resize(self.times.len(), OPEN);
+            for (number, time_ms) in before.iter().zip(&self.times[from..]) {
+                if open.moment != *time_ms {
+                    open.end_moment(now.gaps, now.curve, &self.times);
+                    open.moment = *time_ms;
+                }
+                // What is not there any more was longer ago than every time-out.
+                let place = number.wrapping_sub(self.base) as usize;
+                let is_there = place < self.times.len();
+                let used = self.times[if is_there { place } else { 0 }];
+                let gap = now.gaps.place(if is_there { time_ms - used } else { u64::MAX });
+                if is_there {
+                    open.gaps[place] = gap;
+                }
+                open.request(usize::from(gap), now.counts);
+            }
+        }
+    }
+
+    /// The number, if its use still matters.
+    #[inline]
+    pub fn forget(&self, number: u32, now: Now<'_>) -> Option<u32> {
+        let time = self.times.get(number.wrapping_sub(self.base) as usize)?;
+        (now.time_ms - time <= now.gaps.longest_ms()).then_some(number)
+    }
+
+    /// A number that stands for no use, now and for the next 2^31 uses.
+    #[inline]
+    pub fn none(&self) -> u32 {
+        self.base.wrapping_sub(1)
+    }
+
+    /// Everything of a moment has come: was there a new peak?
+    #[inline]
+    pub fn end_moment(&mut self, gaps: &Gaps, curve: usize) {
+        for open in &mut self.limits {
+            open.end_moment(gaps, curve, &self.times);
+        }
+    }
+
+    /// Drops what is older than every time-out, after counting its closings.
+    #[cold]
+    fn drop_old(&mut self, now: Now<'_>) {
+        for open in &mut self.limits {
+            for (timeout, timeout_ms) in now.gaps.timeouts_ms().iter().enumerate() {
+                open.close(timeout, *timeout_ms, now.time_ms, &self.times);
+            }
+        }
+        let old = self.times.partition_point(|time| time + now.gaps.longest_ms() < now.time_ms);
+        self.times.drain(..old);
+        for open in &mut self.limits {
+            open.gaps.drain(..old);
+            for next in &mut open.next {
+                *next -= old;
+            }
+        }
+        // Less than 2^32: memory would not hold more.
+        #[expect(clippy::cast_possible_truncation)]
+        let dropped = old as u32;
+        self.base = self.base.wrapping_add(dropped);
+        self.room = (self.times.len() * 2).max(FEWEST);
+    }
+
+    /// Puts what was counted into a stream's lines.
+    pub fn finish(mut self, lines: &mut [Line], gaps: &Gaps, curve: usize) {
+        self.end_moment(gaps, curve);
+        for (open, line) in self.limits.into_iter().zip(lines) {
+            let mut total = open.after.iter().sum::<u64>();
+            for (place, opened) in line.opened.iter_mut().enumerate() {
+                // Opened under a time-out: after every gap that is longer.
+                total -= open.after[place];
+                opened.total = total;
+                opened.peak = open.most_at[place].map_or_else(Peak::default, |at| Peak {
+                    connections: u64::from(open.most[place]),
+                    at: Time::from_nanos(at * 1_000_000),
+                });
+            }
+            line.curve.minutes = open.curve.minutes;
+        }
+    }
+}
+
+impl Open {
+    /// A request after a gap: under every shorter time-out, it opens a connection.
+    #[inline]
+    fn request(&mut self, opens: usize, counts: bool) {
+        self.now[opens] += 1;
+        self.requests += 1;
+        self.touched = self.touched.max(opens);
+        self.counted = counts;
+    }
+
+    #[inline]
+    fn end_moment(&mut self, gaps: &Gaps, curve: usize, times: &[u64]) {
+        let touched = std::mem::take(&mut self.touched);
+        let counts = std::mem::take(&mut self.counted);
+        match std::mem::take(&mut self.requests) {
+            0 => return,
+            1 => {
+                self.now[touched] = 0;
+                self.after[touched] += u64::from(counts);
+                self.open[..touched].iter_mut().for_each(|open| *open += 1);
+            }
+            _ => self.open_all(touched, counts),
+        }
+        if !counts {
+            return;
+        }
+        let higher = self.open[..touched].iter().zip(&self.most[..touched]).map(|(open, most)| open > most);
+        if higher.fold(false, |any, higher| any | higher) {
+            self.raise(touched, gaps, times);
+        }
+        self.follow(curve, gaps.timeouts_ms()[curve], times);
+    }
+
+    /// Opens connections for several requests at once: under a time-out, after every longer gap.
+    fn open_all(&mut self, touched: usize, counts: bool) {
+        let mut opened = 0;
+        for place in (0..=touched).rev() {
+            if place < touched {
+                self.open[place] += opened;
+            }
+            let requests = std::mem::take(&mut self.now[place]);
+            opened += requests;
+            self.after[place] += u64::from(requests) * u64::from(counts);
+        }
+    }
+
+    /// Looks for new peaks under the first so many time-outs.
+    fn raise(&mut self, touched: usize, gaps: &Gaps, times: &[u64]) {
+        let moment = self.moment;
+        for (timeout, timeout_ms) in gaps.timeouts_ms()[..touched].iter().enumerate() {
+            if self.open[timeout] > self.most[timeout] {
+                self.close(timeout, *timeout_ms, moment, times);
+                if self.open[timeout] > self.most[timeout] {
+                    (self.most[timeout], self.most_at[timeout]) = (self.open[timeout], Some(moment));
+                }
+            }
+        }
+    }
+
+    /// The most connections of each minute, under one time-out.
+    #[inline]
+    fn follow(&mut self, curve: usize, timeout_ms: u64, times: &[u64]) {
+        let moment = self.moment;
+        let minute = moment / MINUTE_MS;
+        let most = self.curve.minutes.last().filter(|(last, _)| *last == minute).map(|(_, most)| *most);
+        if most.is_none_or(|most| u64::from(self.open[curve]) > most) {
+            self.close(curve, timeout_ms, moment, times);
+            self.curve.raise(minute, u64::from(self.open[curve]));
+        }
+    }
+
+    /// Counts the connections that closed under a time-out: not those that were taken over within it.
+    fn close(&mut self, timeout: usize, timeout_ms: u64, now_ms: u64, times: &[u64]) {
+        let from = self.next[timeout];
+        let until = from + closed_before(&times[from..], now_ms, timeout_ms);
+        self.open[timeout] -= longer_than(&self.gaps[from..until], timeout);
+        self.next[timeout] = until;
+    }
+}
+
+/// How many of these gaps are longer than the time-out at a place; counted in bytes, sixteen or more at a time.
+#[inline]
+fn longer_than(gaps: &[u8], timeout: usize) -> u32 {
+    let timeout = u8::try_from(timeout).expect("at most 200 time-outs");
+    let in_bytes = |gaps: &[u8]| gaps.iter().fold(0_u8, |longer, gap| longer + u8::from(*gap > timeout));
+    gaps.chunks(usize::from(u8::MAX)).map(|gaps| u32::from(in_bytes(gaps))).sum()
+}
+
+/// How many of these uses, which are in order, are longer ago than a time-out; most often it is few of many.
+#[inline]
+fn closed_before(times: &[u64], now_ms: u64, timeout_ms: u64) -> usize {
+    let is_past = |time: &u64| time + timeout_ms < now_ms;
+    let mut reach = 16;
+    while times.get(reach).is_some_and(is_past) {
+        reach *= 4;
+    }
+    times[..reach.min(times.len())].partition_point(is_past)
+}
+
+const MINUTE_MS: u64 = 60_000;
