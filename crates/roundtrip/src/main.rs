@@ -8,6 +8,7 @@
 //! | [`cli`] | verbs and flags, with their help |
 //! | [`ask`], [`folder`] | flags and files, made into a plan |
 //! | [`verb`] | what each verb does |
+//! | [`diagnosis`] | captures, diagnosed, in every format |
 //! | [`engine`] | the engines, called |
 //! | [`provenance`] | how results came about |
 //! | [`show`] | results in the format that was asked for |
@@ -22,6 +23,7 @@
 
 mod ask;
 mod cli;
+mod diagnosis;
 mod engine;
 mod failure;
 mod file;
@@ -55,6 +57,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         Verb::Simulate(arguments) => verb::simulate::run(arguments)?,
         Verb::Measure(arguments) => verb::measure::run(arguments)?,
         Verb::Compare(arguments) => verb::compare::run(arguments)?,
+        Verb::Diagnose(arguments) => return verb::diagnose::run(arguments),
         Verb::Reproduce(arguments) => return verb::reproduce::run(arguments),
         Verb::List(arguments) => verb::list::run(arguments)?,
         Verb::Completions { shell } => verb::manual::completions(*shell)?,

@@ -1,6 +1,7 @@
 //! What each verb does: flags in, results out, one module a verb.
 
 pub mod compare;
+pub mod diagnose;
 pub mod list;
 pub mod manual;
 pub mod measure;

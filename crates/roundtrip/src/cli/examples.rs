@@ -23,6 +23,7 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
         Some("simulate") => &SIMULATE,
         Some("measure") => &MEASURE,
         Some("compare") => &COMPARE,
+        Some("diagnose") => &DIAGNOSE,
         Some("reproduce") => &REPRODUCE,
         Some("list") => &LIST,
         Some("completions") => &COMPLETIONS,
@@ -104,6 +105,14 @@ const REPRODUCE: [Example; 5] = [
     example("roundtrip reproduce heidemann-model/table-7 --measure", "with this machine's kernel"),
     example("roundtrip reproduce heidemann-model --format json", "a paper's, for a program to read"),
     example("roundtrip reproduce heidemann-model/figure-4 --figures plots", "one figure, written to plots/"),
+];
+
+const DIAGNOSE: [Example; 5] = [
+    example("roundtrip diagnose slow.pcapng", "every stall, its cause, and what to change"),
+    example("roundtrip diagnose slow.pcap.gz --report slow.html", "and a page with time-sequence plots"),
+    example("roundtrip diagnose - --format json", "from a pipe, for a program to read"),
+    example("roundtrip diagnose slow.pcap --cause nagle-delayed-ack", "one cause only"),
+    example("roundtrip diagnose slow.pcap --flow :8080 --svg plots", "some connections, and their plots"),
 ];
 
 const LIST: [Example; 2] = [
