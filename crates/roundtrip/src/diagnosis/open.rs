@@ -31,7 +31,7 @@ fn plain(source: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
 }
 
 /// The first four bytes, or fewer, and everything.
-fn peek<R: Read>(mut source: R) -> io::Result<(Vec<u8>, io::Chain<Cursor<Vec<u8>>, R>)> {
+fn peek<R: Read>(mut source: R) -> io::Result<(Vec<u8>, impl Read + use<R>)> {
     let mut magic = Vec::new();
     source.by_ref().take(4).read_to_end(&mut magic)?;
     Ok((magic.clone(), Cursor::new(magic).chain(source)))
