@@ -55,6 +55,8 @@ pub(crate) struct Gap {
     pub(crate) burst: Burst,
     /// Whether the sender has lost anything yet.
     pub(crate) has_lost: bool,
+    /// The loss that it was still repairing, by how it had noticed.
+    pub(crate) recovering: Option<crate::cause::Cause>,
     /// What the messages tell.
     pub(crate) talk: Talk,
 }

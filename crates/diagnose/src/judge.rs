@@ -14,8 +14,8 @@ pub(crate) struct Ruling {
     /// From when on: what is before is the round trip of the path.
     pub(crate) since: Time,
     pub(crate) confidence: Confidence,
-    /// The sentence of evidence.
-    pub(crate) evidence: fn(&Gap) -> String,
+    /// The sentence of evidence; `None` for what is no finding.
+    pub(crate) evidence: Option<Evidence>,
     /// What would not be lost if it were mended; `None` if that cannot be said.
     pub(crate) saving: Option<Duration>,
     /// When what is lost began before the gap: data that was missing since then.
@@ -46,37 +46,41 @@ impl Confidence {
 
 impl Ruling {
     /// All of the gap, for one cause, with all of it to be saved.
-    pub(crate) fn all(gap: &Gap, cause: Cause, evidence: fn(&Gap) -> String) -> Self {
+    pub(crate) fn all(gap: &Gap, cause: Cause, evidence: Evidence) -> Self {
         Self {
             share: Share::Stall(cause),
             since: gap.from.at,
             confidence: Confidence::High,
-            evidence,
+            evidence: Some(evidence),
             saving: Some(gap.duration()),
             lost_since: None,
         }
     }
 
-    /// All of the gap, for what is no cause of a stall.
+    /// All of the gap, for what is no finding.
     pub(crate) fn plain(gap: &Gap, share: Share) -> Self {
         Self {
             share,
             since: gap.from.at,
             confidence: Confidence::High,
-            evidence: |_| String::new(),
+            evidence: None,
             saving: None,
             lost_since: None,
         }
     }
 }
 
+/// Says how the packets of a gap show its cause.
+pub(crate) type Evidence = fn(&Gap) -> String;
+
 type Rule = fn(&Gap) -> Option<Ruling>;
 
 /// In this order; the first that says something is believed.
-const RULES: [Rule; 17] = [
+const RULES: [Rule; 18] = [
     causes::retransmission::handshake,
     causes::connection_setup::rule,
     causes::retransmission::rule,
+    causes::retransmission::recovering,
     causes::expect_continue::rule,
     flowing,
     causes::receive_window_limited::rule,

@@ -5,6 +5,7 @@
 
 use wire::Duration;
 
+use crate::account::Share;
 use crate::cause::{About, Cause, Fix, Who};
 use crate::gap::{End, Gap};
 use crate::judge::Ruling;
@@ -29,7 +30,7 @@ pub(crate) const ABOUT: About = About {
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     match gap.end {
-        End::Handshake { again: _ } => Some(Ruling::all(gap, Cause::ConnectionSetup, |_| String::new())),
+        End::Handshake { again: _ } => Some(Ruling::plain(gap, Share::Stall(Cause::ConnectionSetup))),
         End::Data | End::Repair(_) | End::Fin | End::Reset => None,
     }
 }

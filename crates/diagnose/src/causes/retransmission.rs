@@ -82,6 +82,13 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     Some(Ruling { lost_since, saving: Some(gap.duration()), ..ruling })
 }
 
+/// New data while a loss is being repaired: acknowledgements that repeat themselves let it go, not the program.
+pub(crate) fn recovering(gap: &Gap) -> Option<Ruling> {
+    let cause = gap.recovering.filter(|_| matches!(gap.end, End::Data) && gap.continues())?;
+    Some(Ruling::plain(gap, Share::Stall(cause)))
+}
+
+/// How the sender noticed; `None` if that does not show.
 pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
     let Repair { since, duplicates, is_sacked, is_last, in_recovery, timeout, times, was_seen, earlier: _ } =
         *repair;

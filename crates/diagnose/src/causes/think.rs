@@ -11,7 +11,7 @@ use wire::Duration;
 use crate::account::Share;
 use crate::cause::{About, Cause, Fix, Who};
 use crate::gap::{Before, End, Gap, millis};
-use crate::judge::{Confidence, Ruling};
+use crate::judge::{Confidence, Evidence, Ruling};
 use crate::side::Side;
 
 pub(crate) const SERVER: About = About {
@@ -70,11 +70,11 @@ fn thinking(gap: &Gap, confidence: Confidence) -> Ruling {
     let since = gap.from.at + crossing(gap).min(gap.duration());
     let thought = gap.to.at.since(since);
     let is_unasked = gap.talk.unanswered == Some(0) && gap.talk.is_within != Some(true);
-    let (share, evidence): (_, fn(&Gap) -> String) = match gap.side {
-        Side::Client if thought > IDLE => (Share::Idle, |_| String::new()),
-        Side::Server if is_unasked || (gap.continues() && thought > IDLE) => (Share::Idle, |_| String::new()),
-        Side::Client => (Share::Stall(Cause::ClientThink), of_client),
-        Side::Server => (Share::Stall(Cause::ServerThink), of_server),
+    let (share, evidence): (_, Option<Evidence>) = match gap.side {
+        Side::Client if thought > IDLE => (Share::Idle, None),
+        Side::Server if is_unasked || (gap.continues() && thought > IDLE) => (Share::Idle, None),
+        Side::Client => (Share::Stall(Cause::ClientThink), Some(of_client)),
+        Side::Server => (Share::Stall(Cause::ServerThink), Some(of_server)),
     };
     Ruling { share, since, confidence, evidence, saving: None, lost_since: None }
 }

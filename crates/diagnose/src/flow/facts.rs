@@ -83,6 +83,7 @@ impl Flow {
     pub(super) fn gap(&mut self, facts: Facts, end: End, segment: &Segment<'_>) -> Gap {
         let Facts { flight, in_flight, largest_flight, room, window, learned, trigger, talk, burst } = facts;
         let Segment { from, at, frame, .. } = *segment;
+        let known = self.ends.of(from).sender.known;
         let late = trigger.and_then(|ack| self.lateness(from.other(), &ack));
         let is_full = trigger.is_some_and(|ack| self.is_full(from, &ack)) && late.is_none();
         Gap {
@@ -114,6 +115,12 @@ impl Flow {
             },
             burst,
             has_lost: self.ends.of(from).has_lost,
+            recovering: self
+                .ends
+                .of(from)
+                .recovery
+                .filter(|(_, until)| known < *until)
+                .map(|(cause, _)| cause),
             talk,
         }
     }

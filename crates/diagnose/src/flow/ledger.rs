@@ -89,9 +89,7 @@ impl Flow {
                 self.find(earlier, cause, &ruling);
             }
         }
-        if cause != Cause::ConnectionSetup {
-            self.find(gap, cause, &ruling);
-        }
+        self.find(gap, cause, &ruling);
         let others = gap.talk.unanswered.unwrap_or_default().saturating_sub(1);
         if cause == Cause::ServerThink && others > 0 && !gap.continues() {
             let evidence = move |gap: &Gap| {
@@ -105,7 +103,9 @@ impl Flow {
     }
 
     fn find(&mut self, gap: &Gap, cause: Cause, ruling: &Ruling) {
-        self.find_as(gap, cause, ruling, ruling.evidence);
+        if let Some(evidence) = ruling.evidence {
+            self.find_as(gap, cause, ruling, evidence);
+        }
     }
 
     fn find_as(&mut self, gap: &Gap, cause: Cause, ruling: &Ruling, evidence: impl Fn(&Gap) -> String) {
