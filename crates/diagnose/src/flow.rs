@@ -45,9 +45,10 @@ pub(crate) struct Flow {
     path: Path,
     handshake: Handshake,
     conversation: Conversation,
-    /// The last event, and what it was.
+    /// The last event, and what it was; what of its sender was on its way then.
     last: Mark,
     before: Before,
+    last_flight: u64,
     account: Account,
     findings: Findings,
     oddities: Oddities,
@@ -81,6 +82,7 @@ impl Flow {
             conversation: Conversation::default(),
             last: mark,
             before: Before::Nothing,
+            last_flight: 0,
             account: Account::default(),
             findings: Findings::default(),
             oddities: Oddities::default(),
@@ -225,8 +227,12 @@ impl Flow {
             return;
         };
         if ack.bytes > 0 {
+            let is_at_once = ack.bytes >= 2 * self.ends.of(from.other()).sender.mss.get();
             if let Some(after) = ack.after {
                 self.path.answered(from, after);
+                if is_at_once {
+                    self.path.answered_at_once(from, after);
+                }
             }
             let is_delayed = self.lateness(from, &ack).is_some();
             let peer = self.ends.of_mut(from.other());
@@ -338,6 +344,8 @@ impl Flow {
         };
         self.close_with(facts, kind, segment);
         self.before = Before::Data(from);
+        let sender = &self.ends.of(from).sender;
+        self.last_flight = sender.next.saturating_sub(sender.acknowledged);
         self.converse(segment, start, mark);
         if segment.has(Flags::FIN) {
             self.conversation.ended(from, mark);

@@ -133,6 +133,9 @@ pub(crate) struct PathFacts {
     pub(crate) round_trip: Duration,
     /// What the slowest link needs for the segment that ended the gap.
     pub(crate) pace: Duration,
+    /// What it needs for all that was still on its way to the sender, and for that segment: nothing, where the capture
+    /// was taken at the sender.
+    pub(crate) queue: Duration,
     /// Whether the acknowledgement on which it was sent shows a queue on the path: enough was sent to fill it.
     pub(crate) is_full: bool,
 }

@@ -17,7 +17,7 @@ pub(crate) struct Pace {
 
 const BUCKETS: usize = 40;
 /// With fewer, nothing is known.
-const ENOUGH: u32 = 6;
+const ENOUGH: u32 = 3;
 
 impl Default for Pace {
     fn default() -> Self {
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn little_is_nothing() {
         let mut pace = Pace::default();
-        (1..5).for_each(|n| pace.acknowledged(Time::from_nanos(n * 1_000), 1, n, 100, false));
+        (1..4).for_each(|n| pace.acknowledged(Time::from_nanos(n * 1_000), 1, n, 100, false));
         assert_eq!(pace.needed(1_000_000), Duration::ZERO);
     }
 }

@@ -35,6 +35,9 @@ struct Part {
     /// The shortest time from an acknowledgement to the data that it allowed: never less than the truth when the
     /// sender waited for it, so second choice.
     echoed: Option<Duration>,
+    /// The shortest time to an acknowledgement that no receiver delays: of two full segments and more. On a slow link
+    /// that is longer than the shortest of all, which was for a segment without data.
+    answered_at_once: Option<Duration>,
     smoothed: Duration,
     deviation: Duration,
     /// What was left of the time to live when its packets passed.
@@ -55,6 +58,18 @@ impl Path {
             }
         }
         part.answered = Some(part.answered.map_or(after, |least| least.min(after)));
+    }
+
+    /// The same for two full segments or more.
+    pub(crate) fn answered_at_once(&mut self, side: Side, after: Duration) {
+        let part = self.parts.of_mut(side);
+        part.answered_at_once = Some(part.answered_at_once.map_or(after, |least| least.min(after)));
+    }
+
+    /// What an acknowledgement of data by `side` takes if it is not delayed, as far as is known.
+    pub(crate) fn prompt(&self, side: Side) -> Option<Duration> {
+        let part = self.parts.of(side);
+        self.to(side).map(|to| to.max(part.answered_at_once.unwrap_or_default()))
     }
 
     /// `side` sent data so long after an acknowledgement for it had passed.

@@ -165,7 +165,8 @@ impl Sender {
 
     fn send_again(&mut self, start: u64, end: u64, at: Time, soon: Duration) -> Order {
         let order = self.place_again(start, end, at, soon);
-        if !matches!(order, Order::Probe | Order::Twice) {
+        // What had arrived needs no repair: its acknowledgement crossed it on the way.
+        if !matches!(order, Order::Probe | Order::Twice) && end > self.acknowledged {
             self.repaired = self.next;
         }
         order
@@ -216,7 +217,7 @@ impl Sender {
         let newest = covered.checked_sub(1).and_then(|newest| self.sent.get(newest)).copied();
         let bytes = to.saturating_sub(self.acknowledged);
         // What waits behind a loss is acknowledged when that is repaired (as Karn saw).
-        let is_clear = bytes > 0 && self.acknowledged >= self.repaired && self.duplicates == 0;
+        let is_clear = bytes > 0 && self.acknowledged >= self.repaired;
         let fresh = newest.filter(|sent| is_clear && sent.end > self.acknowledged && sent.times == 1);
         let ack = Ack {
             frame,

@@ -84,7 +84,7 @@ fn crossing(gap: &Gap) -> Duration {
     if gap.continues() || gap.before == Before::Handshake(gap.side) {
         return Duration::ZERO;
     }
-    let least = gap.path.to_sender.unwrap_or_default();
+    let least = gap.path.to_sender.unwrap_or_default() + gap.path.queue;
     let own = gap.own_ack.map(|ack| ack.at.since(gap.from.at));
     own.filter(|own| gap.path.to_sender.is_none() || *own <= least + PROMPT).unwrap_or(least)
 }

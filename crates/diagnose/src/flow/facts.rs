@@ -69,7 +69,7 @@ impl Flow {
         const LATE: Duration = Duration::from_millis(20);
         const TO_BE_ON_ITS_WAY: Duration = Duration::from_millis(5);
         let way = self.path.to(receiver)?;
-        let late = ack.after?.saturating_sub(way);
+        let late = ack.after?.saturating_sub(self.path.prompt(receiver)?);
         let is_late = late >= LATE.max(way / 10);
         // A timer's acknowledgement covers everything that has come.
         let covers_all = ack.not_covered.is_none_or(|since| since < way + TO_BE_ON_ITS_WAY);
@@ -111,6 +111,7 @@ impl Flow {
                 to_sender: self.path.to(from),
                 round_trip: self.path.round_trip_at_least(),
                 pace: self.ends.of(from).sender.pace.needed(segment.length()),
+                queue: self.queue(from, segment.length()),
                 is_full,
             },
             burst,
@@ -123,6 +124,17 @@ impl Flow {
                 .map(|(cause, _)| cause),
             talk,
         }
+    }
+
+    /// What the slowest link needs for what `from` was still being sent, and for its answer. Both directions are taken
+    /// to be alike where only one is known.
+    fn queue(&self, from: Side, answer: u64) -> Duration {
+        if self.is_near(from) {
+            return Duration::ZERO;
+        }
+        let (own, peer) = (self.ends.of(from), self.ends.of(from.other()));
+        let bytes = self.last_flight + answer;
+        peer.sender.pace.needed(bytes).max(own.sender.pace.needed(bytes))
     }
 
     /// Whether an acknowledgement took so much longer than the path needs that what was sent before its segment must
