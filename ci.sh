@@ -10,7 +10,7 @@ for pair in ROUNDTRIP_CAPTURES:captures ROUNDTRIP_LOGS:logs; do
   if [ -d "$folder" ]; then export "${pair%%:*}=$folder"; fi
 done
 
-PURE="wire proto scenario trace model simulate"
+PURE="wire proto scenario trace model simulate diagnose"
 ALL="fmt clippy wasm docs smoke test"
 
 job_fmt() { cargo fmt --all --check; }

@@ -60,6 +60,12 @@ pub enum Verb {
     Connections(Connections),
     /// Access logs that are made up
     Logs(Logs),
+    /// Why something was slow, from a capture of its packets
+    ///
+    /// Names the cause of every stall, the packets that show it, what to change and what that would save. Reads pcap and
+    /// pcapng, also compressed by gzip or zstd; `-` is standard input. The exit status is 1 when something worth fixing
+    /// was found.
+    Diagnose(Diagnose),
     /// The papers' tables and figures beside ours, with a verdict for each number
     ///
     /// With no keys: all of them. The exit status is 1 when a verdict is worse than the one on record. Figures are
@@ -133,6 +139,28 @@ pub struct Compare {
     /// How often to fetch the page, where it is simulated or measured
     #[arg(long, value_name = "N")]
     pub runs: Option<String>,
+    #[command(flatten)]
+    pub output: OutputFlags,
+}
+
+/// `roundtrip diagnose`
+#[derive(Debug, Args)]
+pub struct Diagnose {
+    /// Captures; - for standard input
+    #[arg(value_name = "FILE", required = true, value_hint = clap::ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+    /// Only connections whose ADDRESS:PORT pairs contain this; repeat it for more
+    #[arg(long = "flow", value_name = "TEXT")]
+    pub flows: Vec<String>,
+    /// Only findings of this cause, such as nagle-delayed-ack; repeat it for more
+    #[arg(long = "cause", value_name = "NAME", value_delimiter = ',')]
+    pub causes: Vec<String>,
+    /// Write a time-sequence plot of each connection with findings here
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub svg: Option<PathBuf>,
+    /// The same as files for xplot
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub xpl: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputFlags,
 }

@@ -8,10 +8,12 @@
 //! | [`cli`] | verbs and flags, with their help |
 //! | [`ask`], [`folder`] | flags and files, made into a plan |
 //! | [`verb`] | what each verb does |
+//! | [`diagnosis`] | captures, diagnosed, in every format |
 //! | [`engine`] | the engines, called |
 //! | [`provenance`] | how results came about |
 //! | [`mod@connections`] | access logs, counted |
 //! | [`logs`] | access logs, made up |
+//! | [`unpack`] | compressed files, told by their first bytes |
 //! | [`show`] | results in the format that was asked for |
 //! | [`output`] | tables, JSON, CSV |
 //! | [`reproduce`] | the papers' tables and figures beside ours |
@@ -25,6 +27,7 @@
 mod ask;
 mod cli;
 mod connections;
+mod diagnosis;
 mod engine;
 mod failure;
 mod file;
@@ -38,6 +41,7 @@ mod report;
 mod reproduce;
 mod show;
 mod terminal;
+mod unpack;
 mod verb;
 
 use std::process::ExitCode;
@@ -61,6 +65,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         Verb::Compare(arguments) => verb::compare::run(arguments)?,
         Verb::Connections(arguments) => verb::connections::run(arguments)?,
         Verb::Logs(arguments) => verb::logs::run(arguments)?,
+        Verb::Diagnose(arguments) => return verb::diagnose::run(arguments),
         Verb::Reproduce(arguments) => return verb::reproduce::run(arguments),
         Verb::List(arguments) => verb::list::run(arguments)?,
         Verb::Completions { shell } => verb::manual::completions(*shell)?,

@@ -38,6 +38,10 @@ pub struct Packet<'a> {
     /// Its length, IP header included, as the header says: more than was captured, if it was cut. (If the
     /// header says nothing sensible, as on a host that leaves it to the network card: what was captured.)
     pub ip_length: Bytes,
+    /// What tells it from the packets before: IPv4's identification, and 0 in IPv6, which has none.
+    pub identification: u16,
+    /// How many routers it may still pass: IPv4's time to live, IPv6's hop limit.
+    pub hops_left: u8,
     /// What it carries.
     pub transport: Transport<'a>,
 }
@@ -78,7 +82,12 @@ impl<'a> Packet<'a> {
             other => Transport::Other(other.0),
         };
         let (source, destination) = (ip.source_addr(), ip.destination_addr());
-        Ok(Self { source, destination, ip_length: Bytes::new(ip_length as u64), transport })
+        let (identification, hops_left) = match &ip {
+            LaxIpSlice::Ipv4(ip) => (ip.header().identification(), ip.header().ttl()),
+            LaxIpSlice::Ipv6(ip) => (0, ip.header().hop_limit()),
+        };
+        let ip_length = Bytes::new(ip_length as u64);
+        Ok(Self { source, destination, ip_length, identification, hops_left, transport })
     }
 
     /// The sender's and the receiver's address and port; `None` for what has no ports.
@@ -191,7 +200,7 @@ mod tests {
 
     /// 172.16.0.1:4660 to 172.16.0.2:80, seq 1, ack 2, PSH ACK, window 512, "GET".
     const GET: [u8; 43] = [
-        0x45, 0, 0, 43, 0, 0, 0x40, 0, 64, 6, 0, 0, 172, 16, 0, 1, 172, 16, 0, 2, // IPv4
+        0x45, 0, 0, 43, 1, 2, 0x40, 0, 64, 6, 0, 0, 172, 16, 0, 1, 172, 16, 0, 2, // IPv4
         0x12, 0x34, 0, 80, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x18, 2, 0, 0, 0, 0, 0, // TCP
         b'G', b'E', b'T',
     ];
@@ -202,6 +211,7 @@ mod tests {
         let sockets = packet.sockets().map(|(from, to)| (from.to_string(), to.to_string()));
         assert_eq!(sockets, Some(("172.16.0.1:4660".into(), "172.16.0.2:80".into())));
         assert_eq!(packet.ip_length, Bytes::new(43));
+        assert_eq!((packet.identification, packet.hops_left), (0x0102, 64));
         let segment = packet.tcp().unwrap();
         assert_eq!((segment.seq, segment.ack, segment.window), (1, 2, 512));
         assert_eq!(segment.flags, Flags::PSH | Flags::ACK);

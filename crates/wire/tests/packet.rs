@@ -107,7 +107,9 @@ proptest! {
         match Packet::read(&bytes[..kept]) {
             Ok(part) => {
                 prop_assert_eq!(part.payload_length(), packet.payload_length());
-                prop_assert_eq!(part.tcp().map(|segment| segment.payload), payload.get(..payload.len() - cut));
+                let segment = part.tcp().unwrap();
+                prop_assert_eq!(segment.payload, &payload[..payload.len().saturating_sub(cut)]);
+                prop_assert_eq!(segment.options.is_cut(), cut > payload.len());
             }
             Err(reason) => {
                 prop_assert!(cut > payload.len());

@@ -23,6 +23,7 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
         Some("simulate") => &SIMULATE,
         Some("measure") => &MEASURE,
         Some("compare") => &COMPARE,
+        Some("diagnose") => &DIAGNOSE,
         Some("reproduce") => &REPRODUCE,
         Some("connections") => &CONNECTIONS,
         Some("logs") => &LOGS,
@@ -135,6 +136,14 @@ const LOGS: [Example; 2] = [
         "roundtrip logs synthesize --curve worldcup98.csv.gz --requests 100000000 -o made-up.log",
         "as busy as another server was",
     ),
+];
+
+const DIAGNOSE: [Example; 5] = [
+    example("roundtrip diagnose slow.pcapng", "every stall, its cause, and what to change"),
+    example("roundtrip diagnose slow.pcap.gz --report slow.html", "and a page with time-sequence plots"),
+    example("roundtrip diagnose - --format json", "from a pipe, for a program to read"),
+    example("roundtrip diagnose slow.pcap --cause nagle-delayed-ack", "one cause only"),
+    example("roundtrip diagnose slow.pcap --flow :8080 --svg plots", "some connections, and their plots"),
 ];
 
 const LIST: [Example; 2] = [

@@ -62,7 +62,7 @@ fn nearest(error: &clap::Error, kind: ContextKind) -> String {
 
 /// `--rtt <TIME>` as `--rtt`, `[KIND]` as `KIND`.
 fn flag_name(shown: &str) -> &str {
-    shown.split(" <").next().unwrap_or(shown).trim_matches(['[', ']', '<', '>'])
+    shown.split(" <").next().unwrap_or(shown).trim_matches(['[', ']', '<', '>', '.'])
 }
 
 fn text(value: &ContextValue) -> String {

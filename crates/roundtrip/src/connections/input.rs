@@ -3,10 +3,11 @@
 //! Not what is in them. Packing is known by its first bytes, not by the file's name.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
+use crate::unpack::unpacked;
 
 /// One log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,23 +127,6 @@ fn fits(pattern: &[u8], name: &[u8]) -> bool {
         }
     }
     pattern[at..].iter().all(|rest| *rest == b'*')
-}
-
-/// A buffer that is worth a system call.
-const BUFFER: usize = 1 << 20;
-
-fn unpacked(mut bytes: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    let mut magic = Vec::new();
-    bytes.by_ref().take(4).read_to_end(&mut magic)?;
-    let whole = BufReader::with_capacity(BUFFER, io::Cursor::new(magic.clone()).chain(bytes));
-    Ok(match magic.as_slice() {
-        // RFC 1952, section 2.3.1; several members may follow one another.
-        [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(whole)),
-        // RFC 8878, section 3.1.1.
-        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::stream::read::Decoder::with_buffer(whole)?),
-        [b'B', b'Z', b'h', _] => Box::new(bzip2::bufread::MultiBzDecoder::new(whole)),
-        _ => Box::new(whole),
-    })
 }
 
 #[cfg(test)]

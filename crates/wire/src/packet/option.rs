@@ -3,7 +3,10 @@
 
 /// The options of a header, still in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TcpOptions<'a>(&'a [u8]);
+pub struct TcpOptions<'a> {
+    bytes: &'a [u8],
+    is_cut: bool,
+}
 
 /// One option. Padding is never read as one; it is written by `Other` of kind 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,12 +42,22 @@ pub type SackBlocks = [Option<(u32, u32)>; 4];
 impl<'a> TcpOptions<'a> {
     /// Options as they are on the wire.
     pub const fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
+        Self { bytes, is_cut: false }
+    }
+
+    /// The beginning of options whose end was not captured.
+    pub const fn cut(bytes: &'a [u8]) -> Self {
+        Self { bytes, is_cut: true }
+    }
+
+    /// Whether there may be more options than can be read: an option that is not here may have been there.
+    pub const fn is_cut(self) -> bool {
+        self.is_cut
     }
 
     /// The options in order, up to the first that is damaged.
     pub fn iter(self) -> impl Iterator<Item = TcpOption<'a>> {
-        let mut rest = self.0;
+        let mut rest = self.bytes;
         std::iter::from_fn(move || {
             let option;
             (option, rest) = split_first_option(rest)?;

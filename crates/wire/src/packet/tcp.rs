@@ -4,9 +4,6 @@
 use std::fmt;
 use std::ops::BitOr;
 
-use etherparse::TcpSlice;
-use etherparse::err::tcp::{HeaderError, HeaderSliceError};
-
 use super::{TcpOptions, Unreadable};
 use crate::Bytes;
 
@@ -36,23 +33,31 @@ pub struct TcpSegment<'a> {
 impl<'a> TcpSegment<'a> {
     /// `length` is that of header and payload together, by the IP header.
     pub(super) fn read(bytes: &'a [u8], length: usize) -> Result<Self, Unreadable> {
-        let tcp = TcpSlice::from_slice(bytes).map_err(|error| match error {
-            HeaderSliceError::Len(_) => Unreadable::CutShort { header: "TCP", captured: bytes.len() },
-            HeaderSliceError::Content(HeaderError::DataOffsetTooSmall { data_offset: _ }) => {
-                Unreadable::BadLength { header: "TCP" }
-            }
-        })?;
-        let header = tcp.header_slice();
+        let cut = Unreadable::CutShort { header: "TCP", captured: bytes.len() };
+        let fixed: &[u8; FIXED_LENGTH] = bytes.first_chunk().ok_or(cut)?;
+        let [s0, s1, d0, d1, q0, q1, q2, q3, a0, a1, a2, a3, offset, flags, w0, w1, _, _, _, _] = *fixed;
+        let header = usize::from(offset >> 4) * 4;
+        if header < FIXED_LENGTH {
+            return Err(Unreadable::BadLength { header: "TCP" });
+        }
+        if header > length {
+            return Err(cut);
+        }
+        // What was captured may end within the options: the numbers are there all the same.
+        let options = match bytes.get(FIXED_LENGTH..header) {
+            Some(whole) => TcpOptions::new(whole),
+            None => TcpOptions::cut(bytes.get(FIXED_LENGTH..).unwrap_or_default()),
+        };
         Ok(Self {
-            source_port: tcp.source_port(),
-            destination_port: tcp.destination_port(),
-            seq: tcp.sequence_number(),
-            ack: tcp.acknowledgment_number(),
-            flags: Flags::of(&tcp),
-            window: tcp.window_size(),
-            options: TcpOptions::new(header.get(FIXED_LENGTH..).unwrap_or_default()),
-            payload: tcp.payload(),
-            payload_length: Bytes::new(length.saturating_sub(header.len()) as u64),
+            source_port: u16::from_be_bytes([s0, s1]),
+            destination_port: u16::from_be_bytes([d0, d1]),
+            seq: u32::from_be_bytes([q0, q1, q2, q3]),
+            ack: u32::from_be_bytes([a0, a1, a2, a3]),
+            flags: Flags(flags),
+            window: u16::from_be_bytes([w0, w1]),
+            options,
+            payload: bytes.get(header..).unwrap_or_default(),
+            payload_length: Bytes::new((length - header) as u64),
         })
     }
 
@@ -116,15 +121,6 @@ impl Flags {
     pub const fn intersects(self, flags: Self) -> bool {
         self.0 & flags.0 != 0
     }
-
-    fn of(tcp: &TcpSlice<'_>) -> Self {
-        let set = [tcp.fin(), tcp.syn(), tcp.rst(), tcp.psh(), tcp.ack(), tcp.urg(), tcp.ece(), tcp.cwr()];
-        Self::ALL
-            .iter()
-            .zip(set)
-            .filter(|(_, is_set)| *is_set)
-            .fold(Self(0), |all, ((flag, _), _)| all | *flag)
-    }
 }
 
 impl BitOr for Flags {
@@ -181,6 +177,21 @@ mod tests {
     fn a_syn_and_a_fin_take_a_sequence_number_each() {
         assert_eq!(segment(Flags::SYN | Flags::FIN, b"abc").sequence_length(), 5);
         assert_eq!(segment(Flags::ACK | Flags::PSH, b"abc").sequence_length(), 3);
+    }
+
+    #[test]
+    fn a_capture_that_ends_within_the_options_leaves_the_numbers() {
+        let mut syn = [0; 32];
+        (syn[3], syn[12], syn[13]) = (80, 0x80, 2);
+        syn[20..28].copy_from_slice(&[2, 4, 5, 0xb4, 1, 3, 3, 7]);
+        for captured in 20..32 {
+            let segment = TcpSegment::read(&syn[..captured], 32).unwrap();
+            assert_eq!((segment.destination_port, segment.flags), (80, Flags::SYN));
+            assert!(segment.options.is_cut());
+        }
+        let whole = TcpSegment::read(&syn, 32).unwrap();
+        assert_eq!((whole.options.is_cut(), whole.options.window_scale()), (false, Some(7)));
+        assert!(TcpSegment::read(&syn, 31).is_err());
     }
 
     #[test]

@@ -1,0 +1,127 @@
+//! Where the time of a connection or an exchange went: every nanosecond under one name.
+//!
+//! Not a list of findings: those name what is worth a look, this leaves nothing out. What cannot be explained is
+//! under [`Share::Unknown`].
+
+use wire::Duration;
+
+use crate::cause::Cause;
+
+/// What time was spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// On a cause of stalls.
+    Stall(Cause),
+    /// Data was on its way, as fast as the path took it.
+    Transfer,
+    /// A packet crossed the path, and its answer came back: distance, no fault.
+    RoundTrip,
+    /// Nobody waited for anything.
+    Idle,
+    /// The connection was being closed.
+    Closing,
+    /// It does not show.
+    Unknown,
+}
+
+impl Share {
+    /// Its name in kebab-case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Stall(cause) => cause.name(),
+            Self::Transfer => "transfer",
+            Self::RoundTrip => "round-trip",
+            Self::Idle => "idle",
+            Self::Closing => "closing",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    const fn place(self) -> usize {
+        match self {
+            Self::Stall(cause) => cause as usize,
+            Self::Transfer => STALLS,
+            Self::RoundTrip => STALLS + 1,
+            Self::Idle => STALLS + 2,
+            Self::Closing => STALLS + 3,
+            Self::Unknown => STALLS + 4,
+        }
+    }
+
+    /// Every share there is, causes first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let rest = [Self::Transfer, Self::RoundTrip, Self::Idle, Self::Closing, Self::Unknown];
+        Cause::ALL.into_iter().map(Self::Stall).chain(rest)
+    }
+}
+
+const STALLS: usize = Cause::ALL.len();
+
+/// Time by what it was spent on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    shares: [Duration; STALLS + 5],
+}
+
+impl Account {
+    /// Puts `time` under `share`.
+    pub(crate) fn add(&mut self, share: Share, time: Duration) {
+        self.shares[share.place()] += time;
+    }
+
+    /// Puts `time` that was under `from` under `to`.
+    pub(crate) fn transfer(&mut self, from: Share, to: Share, time: Duration) {
+        let moved = time.min(self.of(from));
+        self.shares[from.place()] = self.of(from) - moved;
+        self.add(to, moved);
+    }
+
+    /// What is under `share`.
+    pub fn of(&self, share: Share) -> Duration {
+        self.shares[share.place()]
+    }
+
+    /// All of it.
+    pub fn total(&self) -> Duration {
+        self.shares.into_iter().sum()
+    }
+
+    /// What there is, in the order of [`Share::all`].
+    pub fn iter(&self) -> impl Iterator<Item = (Share, Duration)> {
+        Share::all().map(|share| (share, self.of(share))).filter(|(_, time)| *time > Duration::ZERO)
+    }
+
+    /// What was added since it was `earlier`.
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        let mut shares = self.shares;
+        shares.iter_mut().zip(earlier.shares).for_each(|(share, before)| *share = *share - before);
+        Self { shares }
+    }
+
+    /// Both together.
+    pub fn merge(&mut self, other: &Self) {
+        self.shares.iter_mut().zip(other.shares).for_each(|(share, more)| *share += more);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_share_has_a_place_and_a_name_of_its_own() {
+        let mut account = Account::default();
+        for (share, nanos) in Share::all().zip(1..) {
+            account.add(share, Duration::from_nanos(nanos));
+        }
+        let names: Vec<&str> = account.iter().map(|(share, _)| share.name()).collect();
+        let mut sorted = names.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(names.len(), sorted.len());
+        assert_eq!(names.len(), STALLS + 5);
+        for (share, nanos) in Share::all().zip(1..) {
+            assert_eq!(account.of(share), Duration::from_nanos(nanos));
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! One file for each cause: what it is, the rule that finds it in the facts of a gap, what would refute it, and tests.
+//!
+//! A rule is asked only when those before it in `judge` have nothing to say. What a rule cannot know it does not
+//! assume: it stays silent, and the time goes under `unknown`.
+
+pub(crate) mod congestion_window;
+pub(crate) mod connection_per_request;
+pub(crate) mod connection_setup;
+pub(crate) mod delayed_ack;
+pub(crate) mod expect_continue;
+pub(crate) mod head_of_line;
+pub(crate) mod nagle;
+pub(crate) mod receive_window_limited;
+pub(crate) mod reset_lost_data;
+pub(crate) mod retransmission;
+pub(crate) mod send_buffer_limited;
+pub(crate) mod short_initial_segment;
+pub(crate) mod slow_start;
+pub(crate) mod slow_start_restart;
+pub(crate) mod think;
+pub(crate) mod zero_window;

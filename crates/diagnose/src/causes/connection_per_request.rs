@@ -1,0 +1,31 @@
+//! A new connection for each request: a round trip for each, and a window that starts anew.
+//!
+//! **Rule**: a client opens a connection to a server soon after one that carried at most one request had ended, or
+//! while it was ending. **Evidence**: the connection before. **Refuted by**: a connection before that carried several
+//! requests (it ended for another reason), or that is still in use (connections side by side are a choice).
+
+use wire::Duration;
+
+use crate::cause::{About, Fix, Who};
+
+pub(crate) const ABOUT: About = About {
+    what: "The client opened a new connection though it had just closed one to the same server after one request.",
+    fixes: &[
+        Fix {
+            who: Who::ClientApplication,
+            change: "use one session or pool for all requests (Python requests.Session, Go one http.Client with the \
+                     body read to its end, Node an agent with keepAlive: true, Java one HttpClient, curl one handle)",
+        },
+        Fix {
+            who: Who::ServerApplication,
+            change: "answer with HTTP/1.1 and without Connection: close (nginx keepalive_timeout 75s and, towards \
+                     upstreams, keepalive 32 with proxy_http_version 1.1; Apache KeepAlive On; Python \
+                     protocol_version = \"HTTP/1.1\")",
+        },
+    ],
+    is_fault: true,
+    least: Duration::ZERO,
+};
+
+/// A connection opened later than this after the one before was opened for another reason.
+pub(crate) const SOON: Duration = Duration::from_secs(2);

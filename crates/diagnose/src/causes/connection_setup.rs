@@ -1,0 +1,54 @@
+//! The handshake: a round trip before anything can be asked.
+//!
+//! **Rule**: the time between the segments of the handshake. **Refuted by**: a SYN sent again, which is a loss and not
+//! distance (`retransmission`). No fault: what makes it one is to pay it for every request (`connection_per_request`).
+
+use wire::Duration;
+
+use crate::account::Share;
+use crate::cause::{About, Cause, Fix, Who};
+use crate::gap::{End, Gap};
+use crate::judge::Ruling;
+
+pub(crate) const ABOUT: About = About {
+    what: "Opening the connection took a round trip before the first request could leave.",
+    fixes: &[
+        Fix { who: Who::ClientApplication, change: "keep connections open and use them again" },
+        Fix {
+            who: Who::ServerApplication,
+            change: "allow keep-alive (nginx keepalive_timeout, Apache KeepAlive On, Node server.keepAliveTimeout)",
+        },
+        Fix {
+            who: Who::ServerApplication,
+            change: "where requests may be repeated, TCP Fast Open (socket option TCP_FASTOPEN, \
+                     sysctl net.ipv4.tcp_fastopen=3)",
+        },
+    ],
+    is_fault: false,
+    least: Duration::from_millis(5),
+};
+
+pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
+    match gap.end {
+        End::Handshake { again: _ } => Some(Ruling::plain(gap, Share::Stall(Cause::ConnectionSetup))),
+        End::Data | End::Repair(_) | End::Fin | End::Reset => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::report::Place;
+    use crate::script::{Script, opened};
+
+    #[test]
+    fn the_handshake_takes_a_round_trip_and_is_no_fault() {
+        let lines = opened(15.0, "30 C send=100\n46 S send=100");
+        for place in [Place::Client, Place::Server, Place::Between] {
+            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(place);
+            let [setup] = &report.findings[..] else { panic!("{:?}", report.findings) };
+            assert_eq!((setup.cause, setup.lost.as_nanos()), (Cause::ConnectionSetup, 30_000_000));
+            assert_eq!((report.round_trip.unwrap().as_nanos(), report.place), (30_000_000, place));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A receiver that delays its acknowledgement while the sender has nothing left to send with.
+//!
+//! **Rule**: a sender in the middle of sending continues at once on an acknowledgement that came late: at least 20 ms
+//! (and a tenth of the way to the receiver) after it could have, for less than two full segments, and covering all that
+//! the receiver had. **Refuted by**: an acknowledgement that leaves out what had arrived by then (a timer's would
+//! cover it), two full segments (they are acknowledged at once, RFC 9293), Nagle and short first segments, which have
+//! rules of their own. A delayed acknowledgement for which nobody waits is no stall.
+
+use wire::Duration;
+
+use crate::cause::{About, Cause, Fix, Who};
+use crate::gap::{Gap, millis};
+use crate::judge::{Confidence, Ruling};
+
+pub(crate) const ABOUT: About = About {
+    what: "The sender had used up its window and waited for an acknowledgement that the receiver delayed.",
+    fixes: &[
+        Fix {
+            who: Who::ReceivingKernel,
+            change: "acknowledge at once: ip route change ... quickack 1, or the socket option TCP_QUICKACK before each \
+                     message (it wears off)",
+        },
+        Fix {
+            who: Who::SendingKernel,
+            change: "begin with a window of ten segments (ip route change ... initcwnd 10)",
+        },
+        Fix { who: Who::SendingApplication, change: "write in larger pieces, so that segments are full" },
+    ],
+    is_fault: true,
+    least: Duration::from_millis(5),
+};
+
+pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
+    gap.awaited()?;
+    let late = gap.late?;
+    let ruling = Ruling::all(gap, Cause::DelayedAck, evidence);
+    Some(Ruling { saving: Some(late.min(gap.duration())), confidence: Confidence::Medium, ..ruling })
+}
+
+fn evidence(gap: &Gap) -> String {
+    let ack = gap.trigger.map_or(0, |ack| ack.frame);
+    format!(
+        "the {} had {} bytes on their way (packets {} to {}) and continued (packet {}) on an acknowledgement (packet \
+         {ack}) that the {} delayed by {}",
+        gap.side,
+        gap.flight.bytes,
+        gap.flight.frames.0,
+        gap.flight.frames.1,
+        gap.to.frame,
+        gap.side.other(),
+        gap.late.map(millis).unwrap_or_default(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::report::Place;
+    use crate::script::{Script, opened};
+
+    #[test]
+    fn a_window_of_one_segment_waits_for_the_receivers_timer() {
+        let lines = opened(
+            15.0,
+            "30 C send=100\n45 S send=1460\n100 C\n115.1 S send=1460\n115.2 S send=1460\n130.3 C",
+        );
+        let script = Script { one_way_ms: 15.0, lines: &lines };
+        assert_eq!(script.faults_everywhere(), [(Cause::DelayedAck, 70)]);
+    }
+
+    #[test]
+    fn a_delayed_acknowledgement_that_nobody_waits_for_is_no_stall() {
+        let lines =
+            opened(15.0, "30 C send=100\n45 S send=700\n100 C\n400 C send=100\n415.2 S send=700\n470 C");
+        let script = Script { one_way_ms: 15.0, lines: &lines };
+        assert_eq!(script.faults_everywhere(), []);
+    }
+
+    #[test]
+    fn a_late_acknowledgement_that_leaves_out_what_had_come_was_late_on_the_way() {
+        // The second segment came 0.1 ms after the first: a timer would have acknowledged both.
+        let lines = opened(
+            15.0,
+            "
+            30 C send=100
+            45 S send=1460
+            45.1 S send=1460
+            95 C ack=1460
+            110.1 S send=1460
+            110.2 S send=1460
+            125.3 C",
+        );
+        let script = Script { one_way_ms: 15.0, lines: &lines };
+        assert_eq!(script.faults(Place::Server), []);
+    }
+}

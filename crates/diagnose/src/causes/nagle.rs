@@ -1,0 +1,180 @@
+//! Nagle's algorithm: a short segment is held as long as something is unacknowledged, and if the receiver delays that
+//! acknowledgement, each waits for the other (papers/p-http#section-2-3, papers/p-http#figure-4).
+//!
+//! **Rule**: a sender in the middle of sending sends a short segment at once after an acknowledgement, and not before.
+//! In the original algorithm (RFC 896) that acknowledgement covers *everything* sent; in Minshall's variant (Linux) at
+//! least the last short segment. What tells it from a full window: an earlier acknowledgement made room that was not
+//! used, or more had been on its way before, or only one segment was. If the acknowledgement was late beyond the round
+//! trip, it was delayed (`nagle-delayed-ack`); otherwise a round trip is lost (`nagle`).
+//!
+//! **Refuted by**: a full segment (Nagle never holds one), a FIN with it (it flushes), a window without room, a segment
+//! that comes later than an acknowledgement explains (the program had not written it yet).
+
+use wire::Duration;
+
+use crate::cause::{About, Cause, Fix, Who};
+use crate::gap::{Gap, millis};
+use crate::judge::{Confidence, Ruling};
+
+const FIXES: &[Fix] = &[
+    Fix {
+        who: Who::SendingApplication,
+        change: "write head and body with one call (writev, a buffered writer flushed once), not piece by piece",
+    },
+    Fix {
+        who: Who::SendingApplication,
+        change: "set TCP_NODELAY on the socket (nginx tcp_nodelay on; Node socket.setNoDelay(true); Java \
+                 setTcpNoDelay(true); Python StreamRequestHandler.disable_nagle_algorithm = True and wbufsize = -1; \
+                 Go sets it by default)",
+    },
+    Fix {
+        who: Who::SendingApplication,
+        change: "or hold the pieces together with TCP_CORK until the message is whole",
+    },
+];
+
+pub(crate) const DELAYED: About = About {
+    what: "The last short piece of a message was held back (Nagle's algorithm) until the receiver acknowledged the \
+           piece before, and the receiver delayed that acknowledgement.",
+    fixes: FIXES,
+    is_fault: true,
+    least: Duration::from_millis(5),
+};
+
+pub(crate) const ABOUT: About = About {
+    what: "The last short piece of a message was held back (Nagle's algorithm) for a round trip, until the piece \
+           before was acknowledged.",
+    fixes: FIXES,
+    is_fault: true,
+    least: Duration::from_millis(5),
+};
+
+pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
+    let ack = gap.awaited()?;
+    let flight = &gap.flight;
+    let is_held = gap.is_short() && gap.length > 0 && !gap.has_fin;
+    let all_arrived = gap.in_flight == 0;
+    let short_arrived = flight.short_segments > 0 && ack.to >= flight.last_short_end;
+    if !is_held || !(all_arrived || short_arrived) {
+        return None;
+    }
+    let had_room = gap.freed_early
+        || flight.segments == 1
+        || flight.bytes + gap.length <= gap.largest_flight
+        // Every stack since RFC 3390 begins with four segments or 4,380 bytes; older ones with one or two.
+        || (flight.segments == 2 && !flight.begins_short);
+    if !had_room {
+        return None;
+    }
+    let confidence =
+        if gap.freed_early || flight.segments == 1 { Confidence::High } else { Confidence::Medium };
+    Some(match gap.late {
+        Some(_) => Ruling { confidence, ..Ruling::all(gap, Cause::NagleDelayedAck, delayed) },
+        None => {
+            Ruling { confidence: confidence.min(Confidence::Medium), ..Ruling::all(gap, Cause::Nagle, held) }
+        }
+    })
+}
+
+fn delayed(gap: &Gap) -> String {
+    let late = gap.late.map(millis).unwrap_or_default();
+    format!("{}; the {} delayed that acknowledgement by {late}", held(gap), gap.side.other())
+}
+
+fn held(gap: &Gap) -> String {
+    let ack = gap.trigger.map_or(0, |ack| ack.frame);
+    format!(
+        "the {} kept {} bytes (packet {}) back until {} sent before (packet {}) were acknowledged (packet {ack}), and \
+         sent them at once then, {} after what came before",
+        gap.side,
+        gap.length,
+        gap.to.frame,
+        bytes(gap.flight.last),
+        gap.flight.frames.1,
+        millis(gap.duration()),
+    )
+}
+
+fn bytes(count: u64) -> String {
+    format!("the {count} bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::report::Place;
+    use crate::script::{Script, opened};
+
+    /// papers/p-http#figure-4, as printed (seen at the client's network, less than a millisecond away).
+    const FIGURE_4: &str = "
+        0.1 C send=58
+        0.6 S
+        9.3 S send=1460
+        10.5 S send=1460
+        11.5 S send=1176
+        12.3 C ack=2920
+        178.7 C ack=4096
+        178.9 S send=13";
+
+    #[test]
+    fn paper_the_odd_short_final_segment_of_figure_4_is_named() {
+        let lines = opened(0.05, FIGURE_4);
+        let found = Script { one_way_ms: 0.05, lines: &lines }.faults_everywhere();
+        assert_eq!(found, [(Cause::NagleDelayedAck, 167)]);
+    }
+
+    #[test]
+    fn two_short_writes_wait_for_a_delayed_acknowledgement_on_any_path() {
+        for one_way in [0.5, 20.0, 200.0] {
+            let round_trip = 2.0 * one_way;
+            let (held, answered) = (2.0 * round_trip + 45.0, 3.0 * round_trip + 46.0);
+            let lines = opened(
+                one_way,
+                &format!(
+                    "{round_trip} C send=100\n{0} S\n{held} C send=40\n{1} S send=500\n{answered} C\n",
+                    round_trip + one_way + 44.9,
+                    held + one_way,
+                ),
+            );
+            let script = Script { one_way_ms: one_way, lines: &lines };
+            let cost = (round_trip + 45.0).round();
+            for place in [Place::Client, Place::Server, Place::Between] {
+                let found = script.faults(place);
+                let [(Cause::NagleDelayedAck, lost)] = found[..] else {
+                    panic!("{one_way} {place:?}: {found:?}")
+                };
+                assert!((lost as f64 - cost).abs() <= 1.0, "{one_way} {place:?}: {lost}");
+            }
+        }
+    }
+
+    #[test]
+    fn held_for_a_round_trip_it_is_nagle_alone() {
+        let lines = opened(15.0, "30 C send=100\n45 S\n60.1 C send=40\n76 S send=500\n91 C");
+        let script = Script { one_way_ms: 15.0, lines: &lines };
+        assert_eq!(script.faults_everywhere(), [(Cause::Nagle, 30)]);
+    }
+
+    #[test]
+    fn a_pause_of_the_program_is_not_held() {
+        // The acknowledgement comes at 60 ms; what follows at 75 ms was written then.
+        let lines = opened(15.0, "30 C send=100\n45 S\n75 C send=40\n91 S send=500\n106 C");
+        let script = Script { one_way_ms: 15.0, lines: &lines };
+        for place in [Place::Client, Place::Server, Place::Between] {
+            let found = script.faults(place);
+            assert!(
+                !found.iter().any(|(cause, _)| matches!(cause, Cause::Nagle | Cause::NagleDelayedAck)),
+                "{place:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn full_segments_and_a_fin_are_never_held() {
+        let full = opened(15.0, "30 C send=1460\n45 S\n60.1 C send=1460\n76 S send=500\n91 C");
+        let fin = opened(15.0, "30 C send=1460\n45 S\n60.1 C send=40 fin\n76 S send=500\n91 C");
+        for lines in [&full, &fin] {
+            assert_eq!(Script { one_way_ms: 15.0, lines }.faults_everywhere(), []);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A receiver's window too small for the path, or filled because its program does not read.
+//!
+//! **Rule**: before the acknowledgement on which the sender continued, the window that it knew of had no room for what
+//! it sent then. **Evidence**: the window and what was on its way. **Refuted by**: room for the segment; windows that
+//! cannot be read (a capture that begins after the handshake, where the scale is not known). A window of zero has its
+//! own rule (`zero_window`).
+
+use wire::Duration;
+
+use crate::cause::{About, Cause, Fix, Who};
+use crate::gap::{Gap, millis};
+use crate::judge::Ruling;
+
+pub(crate) const ABOUT: About = About {
+    what: "The sender had filled the window that the receiver offers and waited for it to move.",
+    fixes: &[
+        Fix {
+            who: Who::ReceivingApplication,
+            change: "do not set SO_RCVBUF (Linux then grows it), or set it to rate x round trip and more; read as soon \
+                     as data is there",
+        },
+        Fix {
+            who: Who::ReceivingKernel,
+            change: "raise the limit: sysctl -w net.ipv4.tcp_rmem='4096 131072 33554432', and \
+                     net.ipv4.tcp_window_scaling=1",
+        },
+    ],
+    is_fault: true,
+    least: Duration::from_millis(5),
+};
+
+pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
+    let ack = gap.awaited()?;
+    let is_full = gap.room? < gap.length.min(gap.mss);
+    // The acknowledgement must have made the room that was missing.
+    let opened =
+        ack.edge.is_some_and(|edge| edge >= gap.flight.start + gap.flight.bytes + gap.length.min(gap.mss));
+    (is_full && opened).then(|| Ruling::all(gap, Cause::ReceiveWindowLimited, evidence))
+}
+
+fn evidence(gap: &Gap) -> String {
+    format!(
+        "the {}'s window of {} bytes was full ({} bytes on their way, packet {}); the {} waited {} for it to move",
+        gap.side.other(),
+        gap.window.unwrap_or_default(),
+        gap.flight.bytes,
+        gap.flight.frames.1,
+        gap.side,
+        millis(gap.duration()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::script::{Script, opened};
+
+    #[test]
+    fn a_window_of_four_kilobytes_stops_the_sender_each_round_trip() {
+        let lines = opened(
+            15.0,
+            "
+            30 C send=100 win=4380
+            45 S send=1460
+            45.1 S send=1460
+            45.2 S send=1460
+            60.3 C win=4380
+            75.4 S send=1460
+            75.5 S send=1460
+            75.6 S send=1460
+            90.7 C win=4380
+            105.8 S send=1460
+            105.9 S send=400
+            121 C win=4380",
+        );
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere();
+        assert_eq!(found, [(Cause::ReceiveWindowLimited, 30); 2]);
+    }
+
+    #[test]
+    fn a_window_with_room_is_not_the_reason() {
+        let lines = opened(
+            15.0,
+            "
+            30 C send=100 win=8760
+            45 S send=1460
+            45.1 S send=1460
+            60.2 C win=8760
+            75.3 S send=1460
+            75.4 S send=1460
+            75.5 S send=1460
+            90.7 C win=8760",
+        );
+        assert_eq!(Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere(), []);
+    }
+}

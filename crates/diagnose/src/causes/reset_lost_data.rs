@@ -1,0 +1,73 @@
+//! A close that throws answers away: a server that closes with unread requests, or is sent more after it closed,
+//! answers with a reset, and the reset discards what the client has not read yet.
+//!
+//! **Rule**: the server resets the connection while requests are unanswered, or after the client sent more to a server
+//! that had already ended its side. **Evidence**: the reset and what it left unanswered. **Refuted by**: a client that
+//! reset the connection itself, or that had all its answers.
+
+use wire::Duration;
+
+use crate::cause::{About, Fix, Who};
+
+pub(crate) const ABOUT: About = About {
+    what: "The server reset the connection with requests unread or unanswered; a reset also throws away answers that \
+           had arrived and were not read yet.",
+    fixes: &[
+        Fix {
+            who: Who::ServerApplication,
+            change: "close in two steps: shutdown(SHUT_WR), then read to the end (or for some seconds), then close \
+                     (nginx lingering_close always; Apache does so)",
+        },
+        Fix {
+            who: Who::ServerApplication,
+            change: "allow more requests on a connection (nginx keepalive_requests 10000, Apache MaxKeepAliveRequests 0) \
+                     and announce the last one with Connection: close",
+        },
+        Fix {
+            who: Who::ClientApplication,
+            change: "send what was not answered again on a new connection, if it may be repeated (RFC 9112, section 9.6)",
+        },
+    ],
+    is_fault: true,
+    least: Duration::ZERO,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::report::Place;
+    use crate::script::{Script, opened};
+
+    const ASK: &str = "text=GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n";
+    const ANSWER: &str = "text=HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok";
+
+    #[test]
+    fn requests_that_a_reset_leaves_unanswered_are_counted() {
+        let lines = opened(
+            15.0,
+            &format!("30 C {ASK}\n30.1 C {ASK}\n30.2 C {ASK}\n46 S {ANSWER}\n46.1 S fin\n46.2 S rst"),
+        );
+        let script = Script { one_way_ms: 15.0, lines: &lines };
+        for place in [Place::Client, Place::Server, Place::Between] {
+            let report = script.diagnose(place);
+            let lost = report.findings.iter().find(|finding| finding.cause == Cause::ResetLostData).unwrap();
+            assert!(lost.evidence.contains("2 of 3 requests"), "{}", lost.evidence);
+        }
+    }
+
+    #[test]
+    fn a_reset_after_all_answers_or_by_the_client_loses_nothing() {
+        let after = opened(15.0, &format!("30 C {ASK}\n46 S {ANSWER}\n62 C fin\n78 S rst"));
+        let by_client = opened(15.0, &format!("30 C {ASK}\n30.1 C {ASK}\n46 S {ANSWER}\n62 C rst"));
+        for lines in [&after, &by_client] {
+            assert_eq!(Script { one_way_ms: 15.0, lines }.faults_everywhere(), []);
+        }
+    }
+
+    #[test]
+    fn without_http_data_after_the_servers_end_tells() {
+        let lines = opened(15.0, "30 C send=100\n46 S send=300\n46.1 S fin\n60 C send=100\n75.1 S rst");
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Client);
+        assert!(found.iter().any(|(cause, _)| *cause == Cause::ResetLostData), "{found:?}");
+    }
+}

@@ -1,0 +1,269 @@
+//! Losses, by how the sender noticed: its timer, the receiver's acknowledgements, or a probe for the end of a flight.
+//!
+//! **Rule**: data is sent a second time, or comes when what follows it was seen long before. If three acknowledgements
+//! in a row asked for it, or one told of data behind it, the receiver told the sender (`fast-retransmit`). If nothing
+//! told it, and as much time has passed as the timer takes, it was the timer (`retransmission-timeout`; each one after
+//! it takes twice as long). If it is the last segment of a flight and less time has passed, it was a probe (RFC 8985,
+//! `tail-loss-probe`). A SYN sent again is the timer's. **Refuted by**: a second capture of the same packet (the same
+//! identification), data that was overtaken on its way (it comes sooner than the sender could have heard), data that
+//! was already acknowledged (needless), window and keep-alive probes.
+
+use wire::Duration;
+
+use crate::account::Share;
+use crate::cause::{About, Cause, Fix, Who};
+use crate::gap::{End, Gap, Repair, millis};
+use crate::judge::Ruling;
+
+const LOSSES: Fix = Fix {
+    who: Who::Network,
+    change: "find where packets are lost (a queue too short, a faulty link, a policer, Wi-Fi)",
+};
+
+pub(crate) const TIMEOUT: About = About {
+    what: "A packet was lost, and only the sender's timer noticed.",
+    fixes: &[
+        LOSSES,
+        Fix {
+            who: Who::SendingKernel,
+            change: "selective acknowledgements and loss probes on (sysctl net.ipv4.tcp_sack=1, \
+                     net.ipv4.tcp_early_retrans=3, net.ipv4.tcp_recovery=1); on short paths a lower timer (ip route \
+                     change ... rto_min 40ms)",
+        },
+    ],
+    is_fault: true,
+    least: Duration::ZERO,
+};
+
+pub(crate) const TAIL: About = About {
+    what: "The last packet of a flight was lost (or its acknowledgement was), and the sender probed for it.",
+    fixes: &[LOSSES],
+    is_fault: true,
+    least: Duration::from_millis(5),
+};
+
+pub(crate) const FAST: About = About {
+    what: "A packet was lost; the receiver's acknowledgements told, and it was sent again about a round trip later.",
+    fixes: &[LOSSES],
+    is_fault: true,
+    least: Duration::from_millis(5),
+};
+
+/// Acknowledgements in a row that make a loss (RFC 5681).
+const DUPLICATES: u32 = 3;
+/// Timers are kept in ticks, 4 to 10 ms of them; so much they may come early.
+const TICK: Duration = Duration::from_millis(10);
+
+pub(crate) fn handshake(gap: &Gap) -> Option<Ruling> {
+    match gap.end {
+        End::Handshake { again: Some(_) } => {
+            Some(Ruling::all(gap, Cause::RetransmissionTimeout, of_handshake))
+        }
+        End::Handshake { again: None } | End::Data | End::Repair(_) | End::Fin | End::Reset => None,
+    }
+}
+
+pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
+    let End::Repair(repair) = &gap.end else { return None };
+    let Some(cause) = cause(gap, repair) else { return Some(Ruling::plain(gap, Share::Unknown)) };
+    let evidence = match cause {
+        Cause::TailLossProbe => of_tail,
+        Cause::FastRetransmit => of_fast,
+        _ => of_timeout,
+    };
+    // What follows in the same recovery comes as acknowledgements let it.
+    if repair.in_recovery == Some(cause) && repair.since < repair.timeout && gap.is_flowing() {
+        return Some(Ruling::plain(gap, Share::Stall(cause)));
+    }
+    let ruling = Ruling::all(gap, cause, evidence);
+    // The receiver had to wait for it since it was missing, though other data came meanwhile.
+    let lost_since = Some(repair.earlier)
+        .filter(|earlier| earlier.at < gap.from.at && cause != Cause::RetransmissionTimeout);
+    Some(Ruling { lost_since, saving: Some(gap.duration()), ..ruling })
+}
+
+/// New data while a loss is being repaired: acknowledgements that repeat themselves let it go, not the program.
+pub(crate) fn recovering(gap: &Gap) -> Option<Ruling> {
+    let cause = gap.recovering.filter(|_| matches!(gap.end, End::Data) && gap.continues())?;
+    Some(Ruling::plain(gap, Share::Stall(cause)))
+}
+
+/// How the sender noticed; `None` if that does not show.
+pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
+    let Repair { since, duplicates, is_sacked, is_last, in_recovery, timeout, times, was_seen, earlier: _ } =
+        *repair;
+    let timer_ran = since + TICK >= timeout;
+    let was_told = duplicates >= DUPLICATES || is_sacked;
+    let round_trip = gap.path.round_trip;
+    if was_told && times <= 1 && (!timer_ran || !was_seen) {
+        return Some(Cause::FastRetransmit);
+    }
+    if timer_ran {
+        return Some(Cause::RetransmissionTimeout);
+    }
+    if let Some(cause) = in_recovery {
+        return Some(cause);
+    }
+    if duplicates > 0 || is_sacked {
+        return Some(Cause::FastRetransmit);
+    }
+    // RFC 8985: twice the round trip.
+    let probes = round_trip > Duration::ZERO && since * 2 >= round_trip * 3;
+    match (is_last, probes) {
+        (true, true) => Some(Cause::TailLossProbe),
+        (false, true) => Some(Cause::RetransmissionTimeout),
+        (true, false) | (false, false) => None,
+    }
+}
+
+fn repair(gap: &Gap) -> Option<&Repair> {
+    match &gap.end {
+        End::Repair(repair) => Some(repair),
+        End::Data | End::Handshake { again: _ } | End::Fin | End::Reset => None,
+    }
+}
+
+fn of_handshake(gap: &Gap) -> String {
+    format!(
+        "the {} had no answer to its opening segment (packet {}) and sent it again (packet {}) {} later",
+        gap.side,
+        gap.from.frame,
+        gap.to.frame,
+        millis(gap.duration())
+    )
+}
+
+fn of_timeout(gap: &Gap) -> String {
+    let Some(repair) = repair(gap) else { return String::new() };
+    let again = match repair.times {
+        0 | 1 => String::new(),
+        times => format!(", having sent them {times} times before"),
+    };
+    format!(
+        "the {} sent the {} bytes of packet {} again (packet {}){again}, {} later and without an acknowledgement that \
+         asked for them",
+        gap.side,
+        gap.length,
+        repair.earlier.frame,
+        gap.to.frame,
+        millis(repair.since)
+    )
+}
+
+fn of_tail(gap: &Gap) -> String {
+    let Some(repair) = repair(gap) else { return String::new() };
+    format!(
+        "the {} probed for the end of what it had sent (packet {}) by sending it again (packet {}) {} later",
+        gap.side,
+        repair.earlier.frame,
+        gap.to.frame,
+        millis(repair.since)
+    )
+}
+
+fn of_fast(gap: &Gap) -> String {
+    let Some(repair) = repair(gap) else { return String::new() };
+    let told = match repair.duplicates {
+        0 => "a selective acknowledgement told of the gap".to_owned(),
+        count => format!("{count} acknowledgements in a row asked for it"),
+    };
+    let shown = if repair.was_seen { "was sent before in" } else { "was missing since" };
+    format!(
+        "data that {shown} packet {} came again in packet {}, {} later, when {told}",
+        repair.earlier.frame,
+        gap.to.frame,
+        millis(repair.since)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::report::Place;
+    use crate::script::{Script, opened};
+
+    #[test]
+    fn a_ladder_of_timeouts_is_named_step_by_step() {
+        let lines = opened(
+            15.0,
+            "30 C send=100 lost\n230 C seq=0 send=100 lost\n630 C seq=0 send=100\n646 S send=100\n661 C",
+        );
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Client);
+        assert_eq!(found, [(Cause::RetransmissionTimeout, 200), (Cause::RetransmissionTimeout, 400)]);
+    }
+
+    #[test]
+    fn a_lost_opening_is_the_timers() {
+        let lines = "0 C syn lost\n1000 C reopen\n1015 S syn\n1030 C\n1030.1 C send=9\n1046 S send=9";
+        let script = Script { one_way_ms: 15.0, lines };
+        assert_eq!(script.faults(Place::Client), [(Cause::RetransmissionTimeout, 1_000)]);
+    }
+
+    /// Ten segments of which the third is lost, and what acknowledgements make of it.
+    const THIRD_LOST: &str = "
+        30 C send=100
+        45 S send=1460
+        45.1 S send=1460
+        45.2 S send=1460 lost
+        45.3 S send=1460
+        45.4 S send=1460
+        45.5 S send=1460
+        60.2 C ack=2920
+        60.3 C ack=2920
+        60.4 C ack=2920
+        60.5 C ack=2920
+        75.6 S seq=2920 send=1460
+        90.7 C";
+
+    #[test]
+    fn acknowledgements_that_ask_again_make_it_fast() {
+        let lines = opened(15.0, THIRD_LOST);
+        let script = Script { one_way_ms: 15.0, lines: &lines };
+        for place in [Place::Client, Place::Server, Place::Between] {
+            let found = script.faults(place);
+            let [(Cause::FastRetransmit, lost)] = found[..] else { panic!("{place:?}: {found:?}") };
+            assert!((30..=31).contains(&lost), "{place:?}: {lost}");
+        }
+    }
+
+    #[test]
+    fn what_was_overtaken_on_its_way_is_not_lost() {
+        let lines = opened(
+            15.0,
+            "
+            30 C send=100
+            45 S send=1460
+            45.2 S seq=2920 send=1460
+            45.3 S seq=1460 send=1460
+            60.3 C",
+        );
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Client);
+        assert!(!report.is_worth_fixing());
+        assert_eq!(report.oddities.out_of_order, 1);
+    }
+
+    #[test]
+    fn a_packet_captured_twice_is_not_sent_twice() {
+        let lines = opened(15.0, "30 C send=100 twice\n46 S send=100 twice\n61 C twice");
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Client);
+        assert!(!report.is_worth_fixing());
+        assert_eq!(report.oddities.captured_twice, 3);
+    }
+
+    #[test]
+    fn the_end_of_a_flight_is_probed_for_before_the_timer() {
+        let lines = opened(15.0, "30 C send=100\n45 S send=700 lost\n110 S seq=0 send=700\n125 C");
+        assert_eq!(
+            Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server),
+            [(Cause::TailLossProbe, 65)]
+        );
+    }
+
+    #[test]
+    fn data_that_had_arrived_is_sent_again_needlessly_and_nobody_waited() {
+        let lines = opened(15.0, "30 C send=100\n45 S send=700\n60 C\n76 S seq=0 send=700\n91 C");
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Server);
+        assert!(!report.is_worth_fixing());
+        assert_eq!(report.oddities.needless, 1);
+    }
+}

@@ -1,0 +1,140 @@
+//! A message that begins with a short segment, its head flushed alone, wastes a window that is only one or two segments
+//! wide: the receiver has less than two full segments, so it delays its acknowledgement, and the sender waits
+//! (papers/p-http#section-2-2, papers/p-http#figure-2).
+//!
+//! **Rule**: the first flight of a message begins with a short segment, is at most two segments long, and the sender
+//! continues only when it is acknowledged. With stacks that count the window in segments (Linux), also a longer first
+//! flight most of which is short. **Evidence**: the flight and the acknowledgement. **Refuted by**: a short segment
+//! next (Nagle may hold that), a larger flight before without a pause since (then the window was wider), a receiver's
+//! window without room.
+
+use wire::Duration;
+
+use crate::cause::{About, Cause, Fix, Who};
+use crate::gap::{Gap, millis};
+use crate::judge::{Confidence, Ruling};
+
+pub(crate) const ABOUT: About = About {
+    what: "The message began with a short segment, its head sent alone, which used up a window of one or two segments; \
+           the rest had to wait for an acknowledgement.",
+    fixes: &[
+        Fix {
+            who: Who::SendingApplication,
+            change: "write head and first part of the body with one call (writev; a buffered writer, without a flush \
+                     after the head; Python wbufsize = -1; Node cork()/uncork())",
+        },
+        Fix {
+            who: Who::SendingApplication,
+            change: "or set TCP_CORK (nginx tcp_nopush on) until the head has company",
+        },
+        Fix {
+            who: Who::SendingKernel,
+            change: "begin with a window of ten segments (ip route change ... initcwnd 10)",
+        },
+    ],
+    is_fault: true,
+    least: Duration::from_millis(5),
+};
+
+/// A window of fewer segments than any stack begins with today.
+const NARROW: u64 = 2;
+/// The window that Linux begins with (RFC 6928).
+const INITIAL_WINDOW: u64 = 10;
+
+pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
+    gap.awaited()?;
+    let flight = &gap.flight;
+    let begins_message = flight.begins_short && flight.start == gap.burst.start;
+    if !begins_message {
+        return None;
+    }
+    let is_narrow = flight.segments <= NARROW && (gap.late.is_some() || flight.segments == 1);
+    let is_used_up = flight.segments >= INITIAL_WINDOW
+        && 2 * flight.short_segments > flight.segments
+        && flight.bytes < flight.segments * gap.mss / 2;
+    if !is_narrow && !is_used_up {
+        return None;
+    }
+    // With full segments the same window would have carried on: its acknowledgement takes a round trip, no more.
+    let saving = gap.late.unwrap_or(gap.duration()).min(gap.duration());
+    let confidence = if gap.late.is_some() { Confidence::High } else { Confidence::Medium };
+    Some(Ruling {
+        saving: Some(saving),
+        confidence,
+        ..Ruling::all(gap, Cause::ShortInitialSegment, evidence)
+    })
+}
+
+fn evidence(gap: &Gap) -> String {
+    let (first, last) = gap.flight.frames;
+    let ack = gap.trigger.map_or(0, |ack| ack.frame);
+    let late = match gap.late {
+        Some(late) => format!(", which the {} delayed by {}", gap.side.other(), millis(late)),
+        None => String::new(),
+    };
+    format!(
+        "the {}'s message began with a short segment (packet {first}); after {} segments (to packet {last}) it waited \
+         {} for an acknowledgement (packet {ack}){late}",
+        gap.side,
+        gap.flight.segments,
+        millis(gap.duration()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::script::{Script, opened};
+
+    #[test]
+    fn paper_the_short_initial_segment_of_figure_2_is_named() {
+        let lines = opened(
+            0.1,
+            "
+            0.9 C send=52
+            3.0 S send=226
+            4.6 S send=1460
+            188.8 C
+            190.3 S send=1460
+            191.6 S send=1460
+            191.8 C",
+        );
+        let found = Script { one_way_ms: 0.1, lines: &lines }.faults_everywhere();
+        assert_eq!(found, [(Cause::ShortInitialSegment, 186)]);
+    }
+
+    #[test]
+    fn a_head_that_alone_fills_a_window_of_one_segment_is_named() {
+        let lines = opened(
+            15.0,
+            "
+            30 C send=100
+            45 S send=226
+            101 C
+            116 S send=1460
+            116.1 S send=1460
+            131.2 C",
+        );
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere();
+        assert_eq!(found, [(Cause::ShortInitialSegment, 71)]);
+    }
+
+    #[test]
+    fn a_head_in_a_wide_window_does_no_harm() {
+        let lines = opened(
+            15.0,
+            "
+            30 C send=100
+            45 S send=226
+            45.1 S send=1460
+            45.2 S send=1460
+            45.3 S send=1460
+            60.2 C ack=1686
+            60.3 C ack=4606
+            75.2 S send=1460
+            75.3 S send=1460
+            90.3 C",
+        );
+        assert_eq!(Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere(), []);
+    }
+}

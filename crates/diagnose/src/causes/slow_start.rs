@@ -1,0 +1,91 @@
+//! A window that is still opening: a round trip for each doubling.
+//!
+//! **Rule**: a sender that has lost nothing waits for an acknowledgement in the middle of sending, at its first flight
+//! or at one that has grown since the last wait. No fault, unless the first window is smaller than it need be.
+//! **Refuted by**: whatever else makes a sender wait, each with a rule before this one; a flight that does not grow.
+
+use wire::Duration;
+
+use crate::cause::{About, Cause, Fix, Who};
+use crate::gap::{Gap, millis};
+use crate::judge::{Confidence, Ruling};
+
+pub(crate) const ABOUT: About = About {
+    what: "The sender's window was still opening: it sent what it might and waited a round trip for leave to send more.",
+    fixes: &[
+        Fix { who: Who::ClientApplication, change: "use connections again: an open window stays open" },
+        Fix {
+            who: Who::SendingKernel,
+            change: "begin with a window of ten segments (ip route change ... initcwnd 10)",
+        },
+        Fix {
+            who: Who::ServerApplication,
+            change: "send less (compression), or full segments in the first flight",
+        },
+    ],
+    is_fault: false,
+    least: Duration::from_millis(10),
+};
+
+pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
+    gap.awaited()?;
+    if gap.has_lost {
+        return None;
+    }
+    let grows = match gap.burst.rounds.latest().next() {
+        None => true,
+        // By half a segment at the least, however sparse the acknowledgements.
+        Some(before) => gap.flight.bytes > before + gap.mss / 2,
+    };
+    grows.then(|| Ruling {
+        confidence: Confidence::Medium,
+        saving: None,
+        ..Ruling::all(gap, Cause::SlowStart, evidence)
+    })
+}
+
+fn evidence(gap: &Gap) -> String {
+    let ack = gap.trigger.map_or(0, |ack| ack.frame);
+    format!(
+        "the {} sent {} segments, {} bytes (packets {} to {}), and waited {} for an acknowledgement (packet {ack}) \
+         before it sent more",
+        gap.side,
+        gap.flight.segments,
+        gap.flight.bytes,
+        gap.flight.frames.0,
+        gap.flight.frames.1,
+        millis(gap.duration()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::report::Place;
+    use crate::script::{Script, opened};
+
+    #[test]
+    fn each_doubling_of_a_new_window_costs_a_round_trip() {
+        let lines = opened(
+            15.0,
+            "
+            30 C send=100
+            45 S send=1460
+            45 S send=1460
+            60 C
+            75.1 S send=1460
+            75.1 S send=1460
+            75.1 S send=1460
+            90.2 C
+            105.2 S send=1460
+            105.2 S send=1460
+            120.2 C",
+        );
+        for place in [Place::Client, Place::Server, Place::Between] {
+            let found = Script { one_way_ms: 15.0, lines: &lines }.diagnose(place);
+            let rounds = found.counts.iter().find(|count| count.cause == Cause::SlowStart).unwrap();
+            assert_eq!((rounds.times, rounds.lost.as_nanos() / 1_000_000), (2, 60), "{place:?}");
+            assert!(!found.is_worth_fixing());
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A window that starts anew after a pause: on a kept-alive connection, nearly every page does
+//! (papers/p-http#section-2-4).
+//!
+//! **Rule**: after a silence longer than the retransmission timeout, with nothing on its way, the sender stops at a
+//! flight that is clearly smaller than one it had managed before, nothing was lost since, and it continues on
+//! acknowledgements. **Evidence**: both flights and the silence. **Refuted by**: a receiver's window without room, a
+//! message that needs no more, a loss (`congestion_window`), a path that is full.
+
+use wire::Duration;
+
+use crate::cause::{About, Cause, Fix, Who};
+use crate::gap::{Gap, millis};
+use crate::judge::{Confidence, Ruling};
+
+pub(crate) const ABOUT: About = About {
+    what: "After a pause the sender began again with a small window, though the connection had carried more before.",
+    fixes: &[
+        Fix { who: Who::SendingKernel, change: "sysctl -w net.ipv4.tcp_slow_start_after_idle=0" },
+        Fix {
+            who: Who::SendingKernel,
+            change: "or a congestion control that paces instead (bbr: sysctl -w net.ipv4.tcp_congestion_control=bbr)",
+        },
+    ],
+    is_fault: true,
+    least: Duration::from_millis(5),
+};
+
+pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
+    gap.awaited()?;
+    let burst = &gap.burst;
+    let had_more = burst.largest_before >= 2 * gap.mss && gap.flight.bytes + gap.mss <= burst.largest_before;
+    let restarted = burst.silence > burst.timeout && had_more && !gap.has_lost;
+    if !restarted {
+        return None;
+    }
+    let confidence =
+        if 2 * gap.flight.bytes <= burst.largest_before { Confidence::High } else { Confidence::Medium };
+    Some(Ruling { confidence, ..Ruling::all(gap, Cause::SlowStartRestart, evidence) })
+}
+
+fn evidence(gap: &Gap) -> String {
+    format!(
+        "after a pause of {} the {} stopped at {} bytes on their way (packet {}) and waited {} for an acknowledgement, \
+         though it had had {} bytes on their way before the pause",
+        millis(gap.burst.silence),
+        gap.side,
+        gap.flight.bytes,
+        gap.flight.frames.1,
+        millis(gap.duration()),
+        gap.burst.largest_before,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::script::{Script, opened};
+
+    /// Two answers of 20 segments: one that opens the window to 16, and one after `silence` ms in flights of `second`.
+    fn two_pages(silence: u32, second: &[u32]) -> String {
+        let mut lines = String::from("30 C send=100\n");
+        let mut now = 45.0;
+        let mut page = |begin: f64, flights: &[u32]| {
+            now = begin;
+            for flight in flights {
+                (0..*flight).for_each(|_| lines.push_str(&format!("{now} S send=1460\n")));
+                now += 15.0;
+                lines.push_str(&format!("{now} C\n"));
+                now += 15.05;
+            }
+            now
+        };
+        let end = page(45.0, &[4, 8, 16]);
+        let ask = end + f64::from(silence);
+        page(ask + 15.1, second);
+        lines.push_str(&format!("{ask} C send=100\n"));
+        lines
+    }
+
+    #[test]
+    fn a_window_that_starts_anew_after_a_pause_is_named() {
+        let lines = opened(15.0, &two_pages(2_000, &[2, 4, 8, 2]));
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere();
+        assert_eq!(found, [(Cause::SlowStartRestart, 30); 3]);
+    }
+
+    #[test]
+    fn a_window_that_stays_open_is_no_restart_nor_is_a_short_pause() {
+        let stays = opened(15.0, &two_pages(2_000, &[16]));
+        assert_eq!(Script { one_way_ms: 15.0, lines: &stays }.faults_everywhere(), []);
+        let at_once = opened(15.0, &two_pages(20, &[4, 8]));
+        assert_eq!(Script { one_way_ms: 15.0, lines: &at_once }.faults_everywhere(), []);
+    }
+}

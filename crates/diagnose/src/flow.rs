@@ -1,0 +1,451 @@
+//! One connection: its segments in, in the order of the capture; gaps, findings and an account out.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | (here) | [`Flow`]: what each segment is to the connection |
+//! | `facts` | what is known of a gap when it ends |
+//! | `ledger` | judged gaps, in the account and as findings |
+//! | `state` | what is kept of each side |
+//!
+//! Not a TCP: nothing is answered, and nothing is believed that the packets do not show. What contradicts itself is
+//! passed over.
+
+mod facts;
+mod ledger;
+mod state;
+
+use core::net::SocketAddr;
+
+use wire::packet::Flags;
+use wire::{Bytes, Duration, Time};
+
+use crate::account::{Account, Share};
+use crate::finding::Findings;
+use crate::gap::{Before, End, Mark, Repair};
+use crate::http::Conversation;
+use crate::path::Path;
+use crate::plot::Plot;
+use crate::report::{ExchangeReport, FlowReport, Oddities};
+use crate::segment::Segment;
+use crate::sender::Order;
+use crate::side::{Both, Side};
+
+use state::{EndState, Handshake, ScaleOffer};
+
+/// A connection, as far as it has been seen.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) client: SocketAddr,
+    pub(crate) server: SocketAddr,
+    pub(crate) started: Mark,
+    pub(crate) last_at: Time,
+    packets: u64,
+    bytes: Bytes,
+    ends: Both<EndState>,
+    path: Path,
+    handshake: Handshake,
+    conversation: Conversation,
+    /// The last event, and what it was; what of its sender was on its way then.
+    last: Mark,
+    before: Before,
+    last_flight: u64,
+    account: Account,
+    findings: Findings,
+    oddities: Oddities,
+    exchanges: Vec<ExchangeReport>,
+    plot: Option<Plot>,
+    is_reset: bool,
+    /// To be found, if it is set up and used like the one before it.
+    follows: Option<Follows>,
+}
+
+/// A connection right before this one, that carried a single request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Follows {
+    /// Its first packet.
+    pub(crate) packet: u64,
+}
+
+impl Flow {
+    pub(crate) fn new(client: SocketAddr, server: SocketAddr, first: &Segment<'_>, is_plotted: bool) -> Self {
+        let mark = Mark { at: first.at, frame: first.frame };
+        Self {
+            client,
+            server,
+            started: mark,
+            last_at: first.at,
+            packets: 0,
+            bytes: Bytes::ZERO,
+            ends: Both::default(),
+            path: Path::default(),
+            handshake: Handshake::default(),
+            conversation: Conversation::default(),
+            last: mark,
+            before: Before::Nothing,
+            last_flight: 0,
+            account: Account::default(),
+            findings: Findings::default(),
+            oddities: Oddities::default(),
+            exchanges: Vec::new(),
+            plot: is_plotted.then(|| Plot::new(mark.at)),
+            is_reset: false,
+            follows: None,
+        }
+    }
+
+    /// The client had just closed another connection to the same server.
+    pub(crate) fn follows(&mut self, follows: Follows) {
+        self.follows = Some(follows);
+    }
+
+    /// Whether either side has begun to end it.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_reset || self.ends.client.has_ended || self.ends.server.has_ended
+    }
+
+    /// Whether a SYN from the client begins another connection between the same ports.
+    pub(crate) fn is_reused_by(&self, segment: &Segment<'_>) -> bool {
+        let opens = segment.has(Flags::SYN) && !segment.has(Flags::ACK);
+        let sender = &self.ends.of(segment.from).sender;
+        let is_new = !sender.is_seen || sender.place(segment.tcp.seq).abs_diff(sender.next) > 1;
+        let is_same_opening = self.handshake.opened.is_some() && self.handshake.answered.is_none() && !is_new;
+        let is_same =
+            self.ends.of(segment.from).has_sent_syn && sender.next == sender.place(segment.tcp.seq) + 1;
+        opens && self.packets > 0 && !is_same_opening && !is_same
+    }
+
+    /// Whether nothing more can come but repetitions.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_reset || (self.ends.client.has_ended && self.ends.server.has_ended)
+    }
+
+    /// Whether a packet of `from` on `interface` is to be looked at: on others it is the same packet again.
+    pub(crate) fn is_watched_on(&mut self, from: Side, interface: u32) -> bool {
+        let is_watched = *self.ends.of_mut(from).interface.get_or_insert(interface) == interface;
+        self.oddities.captured_twice += u64::from(!is_watched);
+        is_watched
+    }
+
+    /// The next segment of the capture.
+    pub(crate) fn segment(&mut self, segment: &Segment<'_>) {
+        let mut segment = *segment;
+        if segment.at < self.last_at {
+            self.oddities.backwards += 1;
+            segment.at = self.last_at;
+        }
+        self.last_at = segment.at;
+        self.packets += 1;
+        self.bytes += Bytes::new(segment.length());
+        if self.ends.of_mut(segment.from).recent.has(&segment) {
+            self.oddities.captured_twice += 1;
+            return;
+        }
+        self.path.passed(segment.from, segment.hops_left);
+        if segment.has(Flags::RST) {
+            self.reset(&segment);
+            return;
+        }
+        if segment.has(Flags::SYN) {
+            self.opens(&segment);
+        }
+        if segment.has(Flags::ACK) {
+            self.acknowledges(&segment);
+        }
+        if segment.has(Flags::SYN) {
+            self.shakes_hands(&segment);
+        } else if segment.carries() {
+            self.sends(&segment);
+        } else {
+            self.acknowledges_only(&segment);
+        }
+        if let Some(plot) = &mut self.plot {
+            plot.add(
+                &segment,
+                self.ends.of(segment.from).sender.next,
+                &self.ends.of(segment.from.other()).sender,
+            );
+        }
+    }
+
+    /// What a SYN agrees on.
+    fn opens(&mut self, segment: &Segment<'_>) {
+        let Segment { from, options, .. } = *segment;
+        self.ends.of_mut(from.other()).sender.mss.offered = options.mss;
+        self.ends.of_mut(from).sender.mss.accepted = options.mss;
+        let end = self.ends.of_mut(from);
+        let offer = match (options.window_scale, options.is_cut) {
+            (Some(bits), _) => ScaleOffer::Bits(bits),
+            (None, false) => ScaleOffer::No,
+            (None, true) => ScaleOffer::Unknown,
+        };
+        (end.has_sent_syn, end.scale_offer) = (true, offer);
+        let Both { client, server } = &mut self.ends;
+        // Windows are scaled only if both offered it (RFC 7323).
+        (client.scale, server.scale) = match (client.scale_offer, server.scale_offer) {
+            (ScaleOffer::Bits(client), ScaleOffer::Bits(server)) => (Some(client), Some(server)),
+            (ScaleOffer::No, _) | (_, ScaleOffer::No) => (Some(0), Some(0)),
+            (ScaleOffer::Unknown, _) | (_, ScaleOffer::Unknown) => (None, None),
+        };
+    }
+
+    fn acknowledges(&mut self, segment: &Segment<'_>) {
+        let Segment { from, at, frame, .. } = *segment;
+        let scale = self.ends.of(from).scale;
+        let window = match (u64::from(segment.tcp.window), scale) {
+            (window, _) if segment.has(Flags::SYN) => Some(window),
+            (window, Some(bits)) => Some(window << bits),
+            (0, None) => Some(0),
+            (_, None) => None,
+        };
+        let peer = self.ends.of_mut(from.other());
+        let to = peer.sender.place(segment.tcp.ack);
+        if !peer.sender.is_seen && peer.sender.next == 0 {
+            peer.sender.jump(to);
+            (peer.sender.acknowledged, peer.sender.known) = (to, to);
+        }
+        // A number that no sender can have reached is no acknowledgement.
+        const FURTHEST: u64 = 1 << 30;
+        if to > peer.sender.next + FURTHEST {
+            return;
+        }
+        if to > peer.sender.next {
+            peer.sender.jump(to);
+            self.oddities.not_captured += 1;
+            self.unseen(from.other(), Mark { at, frame });
+        }
+        self.closes_window(from.other(), window, Mark { at, frame });
+        let peer = self.ends.of_mut(from.other());
+        let had = (peer.sender.acknowledged, peer.sender.window);
+        let Some(ack) = peer.sender.acknowledge(to, window, frame, at) else {
+            let is_repeated =
+                !segment.carries() && to == had.0 && (window == had.1 || segment.options.sack.is_some());
+            if is_repeated && peer.sender.next > to {
+                peer.sender.duplicates += 1;
+                let behind = segment.options.sack.map(|(_, end)| peer.sender.place(end));
+                peer.sender.is_sacked |= behind.is_some_and(|end| end > to);
+            }
+            return;
+        };
+        if ack.bytes > 0 {
+            let is_at_once = ack.bytes >= 2 * self.ends.of(from.other()).sender.mss.get();
+            if let Some(after) = ack.after {
+                self.path.answered(from, after);
+                if is_at_once {
+                    self.path.answered_at_once(from, after);
+                }
+            }
+            let is_delayed = self.lateness(from, &ack).is_some();
+            let peer = self.ends.of_mut(from.other());
+            peer.sender.pace.acknowledged(at, ack.bytes, ack.to, peer.sender.next, is_delayed);
+            peer.heard_at = Some(at);
+        }
+    }
+
+    /// A segment of the handshake.
+    fn shakes_hands(&mut self, segment: &Segment<'_>) {
+        let Segment { from, at, frame, .. } = *segment;
+        let sender = &mut self.ends.of_mut(from).sender;
+        let start = sender.place(segment.tcp.seq);
+        // What Fast Open carries counts with the SYN.
+        // No stack repeats an opening sooner.
+        const SOON: Duration = Duration::from_millis(150);
+        let order = sender.send(
+            start,
+            start + 1 + segment.length(),
+            Mark { at, frame },
+            segment.identification,
+            SOON,
+        );
+        let again = match order {
+            Order::New => None,
+            Order::Filled(hole) => Some(at.since(hole.since)),
+            Order::Again(Some(before)) => Some(at.since(before.again_at)),
+            Order::Again(None) | Order::Probe | Order::Twice => return,
+        };
+        let mark = Mark { at, frame };
+        if from == Side::Client {
+            self.handshake.opened = Some(mark);
+        } else {
+            self.handshake.answered = Some(mark);
+        }
+        self.close(segment, End::Handshake { again });
+        self.before = Before::Handshake(from);
+    }
+
+    fn acknowledges_only(&mut self, segment: &Segment<'_>) {
+        let mark = Mark { at: segment.at, frame: segment.frame };
+        let is_last =
+            segment.from == Side::Client && self.handshake.answered.is_some() && !self.handshake.is_done;
+        if is_last {
+            self.close(segment, End::Handshake { again: None });
+            self.before = Before::Handshake(Side::Client);
+            self.handshake.is_done = true;
+            self.set_up(mark);
+            return;
+        }
+        let peer = &self.ends.of(segment.from.other()).sender;
+        let covers_all = peer.acknowledged >= peer.next;
+        let own = &mut self.ends.of_mut(segment.from).own_ack;
+        if covers_all && own.is_none() {
+            *own = Some(mark);
+        }
+    }
+
+    /// Data, or the end of it.
+    fn sends(&mut self, segment: &Segment<'_>) {
+        let Segment { from, at, frame, .. } = *segment;
+        let mark = Mark { at, frame };
+        let end = self.ends.of_mut(from);
+        let start = end.sender.place(segment.tcp.seq);
+        let stop = start + segment.tcp.sequence_length();
+        end.sender.mss.saw(segment.length());
+        end.sender.mss.has_timestamps = segment.options.has_timestamps;
+        if let Some(heard_at) = end.heard_at.take() {
+            self.path.echoed(from, at.since(heard_at));
+        }
+        let facts = self.before_sending(segment);
+        // Data that is sent again has been missed for most of a round trip at the least.
+        let soon = (self.path.round_trip_at_least() / 2)
+            .clamp(Duration::from_micros(100), Duration::from_millis(50));
+        let end = self.ends.of_mut(from);
+        let order = end.sender.send(start, stop, mark, segment.identification, soon);
+        end.sender.forget();
+        let kind = match order {
+            Order::New if segment.length() == 0 => End::Fin,
+            Order::New => End::Data,
+            Order::Probe => return,
+            Order::Twice => {
+                self.oddities.captured_twice += 1;
+                return;
+            }
+            Order::Again(None) => {
+                self.oddities.needless += 1;
+                return;
+            }
+            Order::Again(Some(before)) => {
+                let sender = &self.ends.of(from).sender;
+                if stop <= sender.acknowledged {
+                    self.oddities.needless += 1;
+                    return;
+                }
+                let earlier = Mark { at: before.at, frame: before.frame };
+                End::Repair(self.repair(from, stop, earlier, at.since(before.again_at), before.times))
+            }
+            Order::Filled(hole) => {
+                let missed = at.since(hole.since);
+                if self.was_overtaken(from, missed, segment, &hole) {
+                    self.oddities.out_of_order += 1;
+                    End::Data
+                } else {
+                    let earlier = Mark { at: hole.since, frame: hole.frame };
+                    End::Repair(self.repair(from, stop, earlier, missed, 0))
+                }
+            }
+        };
+        self.close_with(facts, kind, segment);
+        self.before = Before::Data(from);
+        let sender = &self.ends.of(from).sender;
+        self.last_flight = sender.next.saturating_sub(sender.acknowledged);
+        self.converse(segment, start, mark);
+        if segment.has(Flags::FIN) {
+            self.conversation.ended(from, mark);
+            self.take_exchanges();
+            self.ends.of_mut(from).has_ended = true;
+            if self.is_over() || segment.length() == 0 {
+                self.before = Before::Ending;
+            }
+        }
+    }
+
+    fn repair(&self, from: Side, stop: u64, earlier: Mark, since: Duration, times: u32) -> Repair {
+        let EndState { sender, recovery, .. } = self.ends.of(from);
+        Repair {
+            earlier,
+            since,
+            times,
+            was_seen: times > 0,
+            duplicates: sender.duplicates,
+            is_sacked: sender.is_sacked,
+            is_last: stop >= sender.next,
+            in_recovery: recovery.filter(|(_, until)| sender.acknowledged < *until).map(|(cause, _)| cause),
+            timeout: self.path.retransmission_timeout(),
+        }
+    }
+
+    /// Whether data that fills a hole was sent in order and overtaken on its way: it comes sooner than the sender
+    /// could have heard that it was missing, or its number says so.
+    fn was_overtaken(
+        &self,
+        from: Side,
+        missed: Duration,
+        segment: &Segment<'_>,
+        hole: &crate::sender::Hole,
+    ) -> bool {
+        const SOON: Duration = Duration::from_millis(3);
+        let is_numbered = segment.identification != 0 && segment.identification != hole.identification;
+        let is_earlier = hole.identification.wrapping_sub(segment.identification) < 1 << 10;
+        let is_soon = missed < SOON.max(self.path.to(from).unwrap_or_default() * 4 / 5);
+        is_soon || (is_numbered && is_earlier && missed < self.path.retransmission_timeout())
+    }
+
+    fn converse(&mut self, segment: &Segment<'_>, start: u64, mark: Mark) {
+        let Segment { from, tcp, .. } = segment;
+        self.conversation.sent(*from, start, tcp.payload, segment.length(), mark, &self.account);
+        self.take_exchanges();
+    }
+
+    fn take_exchanges(&mut self) {
+        for exchange in self.conversation.answered.drain(..) {
+            self.exchanges.push(ExchangeReport::new(exchange, &self.account));
+        }
+        ExchangeReport::keep_the_longest(&mut self.exchanges);
+    }
+
+    fn reset(&mut self, segment: &Segment<'_>) {
+        if self.is_reset {
+            return;
+        }
+        self.close(segment, End::Reset);
+        self.loses_answers(segment);
+        self.before = Before::Ending;
+        self.is_reset = true;
+    }
+
+    /// Nothing more comes: what is known.
+    pub(crate) fn finish(mut self) -> FlowReport {
+        self.settle_tail();
+        self.was_opened_needlessly();
+        let Self { client, server, started, last_at, packets, bytes, path, conversation, account, .. } = self;
+        let mut exchanges = self.exchanges;
+        exchanges.sort_by_key(|exchange| exchange.at);
+        let counts = self.findings.counts.clone();
+        FlowReport {
+            client,
+            server,
+            started: started.at,
+            first_packet: started.frame,
+            elapsed: last_at.since(started.at),
+            packets,
+            bytes,
+            round_trip: path.round_trip(),
+            place: path.place(),
+            requests: conversation.requests,
+            findings: self.findings.into_sorted(),
+            counts,
+            account,
+            exchanges,
+            oddities: self.oddities,
+            plot: self.plot,
+        }
+    }
+
+    /// HTTP requests so far.
+    pub(crate) fn requests(&self) -> u64 {
+        self.conversation.requests
+    }
+
+    /// Puts time under a share; the only way into the account.
+    fn spend(&mut self, share: Share, time: Duration) {
+        self.account.add(share, time);
+    }
+}

@@ -1,0 +1,178 @@
+//! What is known of a gap when it ends: the state of the sender, of the path and of the messages, put together before
+//! the segment that ended it changes them.
+
+use wire::{Duration, Time};
+
+use crate::gap::{Before, Burst, End, Gap, Mark, PathFacts, Rounds, Talk};
+use crate::segment::Segment;
+use crate::sender::{Ack, Flight, Learned};
+use crate::side::Side;
+
+use super::Flow;
+use super::state::EndState;
+
+/// What a sender knew before it sent.
+pub(super) struct Facts {
+    flight: Flight,
+    in_flight: u64,
+    largest_flight: u64,
+    room: Option<u64>,
+    window: Option<u64>,
+    learned: Learned,
+    trigger: Option<Ack>,
+    talk: Talk,
+    burst: Burst,
+}
+
+impl Flow {
+    /// To be asked before the segment is counted as sent.
+    pub(super) fn before_sending(&mut self, segment: &Segment<'_>) -> Facts {
+        let Segment { from, at, .. } = *segment;
+        let away = self.path.to(from).unwrap_or_default();
+        // What happens at once is no gap: its flight need not be looked at.
+        let is_looked_at = at.since(self.last.at) > Duration::from_micros(500);
+        let talk = self.conversation.talk(from, segment.tcp.payload);
+        let patience = self.patience(from);
+        let learned = self.ends.of_mut(from).sender.learn(at, away);
+        let burst = self.burst(from, at);
+        let sender = &self.ends.of(from).sender;
+        let flight = if is_looked_at { sender.flight(learned.known) } else { Flight::default() };
+        let trigger = learned.last.filter(|ack| at.since(ack.at) <= away + patience);
+        Facts {
+            flight,
+            in_flight: sender.in_flight(),
+            largest_flight: sender.largest_flight,
+            room: learned.edge.map(|edge| edge.saturating_sub(sender.next)),
+            window: learned.edge.map(|edge| edge.saturating_sub(learned.known)),
+            learned,
+            trigger,
+            talk,
+            burst,
+        }
+    }
+
+    /// How long after an acknowledgement a sender may still have sent on it.
+    fn patience(&self, side: Side) -> Duration {
+        let quarter = self.path.round_trip_at_least() / 4;
+        let most = if self.is_near(side) { 5 } else { 20 };
+        quarter.clamp(Duration::from_millis(2), Duration::from_millis(most))
+    }
+
+    /// Whether the capture was taken at a side, or so near that its packets need no time.
+    fn is_near(&self, side: Side) -> bool {
+        self.path.to(side).is_some_and(|to| to <= Duration::from_millis(2))
+    }
+
+    /// By how much `receiver` delayed an acknowledgement; `None` if it did not.
+    pub(super) fn lateness(&self, receiver: Side, ack: &Ack) -> Option<Duration> {
+        /// Below the shortest timers of 40 ms, beyond what a busy host needs.
+        const LATE: Duration = Duration::from_millis(20);
+        const TO_BE_ON_ITS_WAY: Duration = Duration::from_millis(5);
+        let way = self.path.to(receiver)?;
+        let late = ack.after?.saturating_sub(self.path.prompt(receiver)?);
+        let is_late = late >= LATE.max(way / 10);
+        // A timer's acknowledgement covers everything that has come.
+        let covers_all = ack.not_covered.is_none_or(|since| since < way + TO_BE_ON_ITS_WAY);
+        // Two full segments are acknowledged at once, unless the receiver is seen not to.
+        let mss = self.ends.of(receiver.other()).sender.mss.get();
+        let is_odd = ack.bytes < 2 * mss || self.is_near(receiver);
+        (is_late && covers_all && is_odd).then_some(late)
+    }
+
+    /// The whole gap.
+    pub(super) fn gap(&mut self, facts: Facts, end: End, segment: &Segment<'_>) -> Gap {
+        let Facts { flight, in_flight, largest_flight, room, window, learned, trigger, talk, burst } = facts;
+        let Segment { from, at, frame, .. } = *segment;
+        let known = self.ends.of(from).sender.known;
+        let late = trigger.and_then(|ack| self.lateness(from.other(), &ack));
+        let is_full = trigger.is_some_and(|ack| self.is_full(from, &ack)) && late.is_none();
+        Gap {
+            from: self.last,
+            before: self.before,
+            to: Mark { at, frame },
+            side: from,
+            end,
+            length: segment.length(),
+            has_fin: segment.has(wire::packet::Flags::FIN),
+            mss: self.ends.of(from).sender.mss.get(),
+            flight,
+            in_flight,
+            largest_flight,
+            room,
+            window,
+            trigger,
+            late,
+            freed_early: learned.freed_early,
+            is_acknowledged: self.ends.of(from.other()).sender.is_seen
+                || self.handshake.answered.is_some()
+                || learned.acks > 0,
+            own_ack: self.ends.of(from).own_ack,
+            path: PathFacts {
+                to_sender: self.path.to(from),
+                round_trip: self.path.round_trip_at_least(),
+                pace: self.ends.of(from).sender.pace.needed(segment.length()),
+                queue: self.queue(from, segment.length()),
+                is_full,
+            },
+            burst,
+            has_lost: self.ends.of(from).has_lost,
+            recovering: self
+                .ends
+                .of(from)
+                .recovery
+                .filter(|(_, until)| known < *until)
+                .map(|(cause, _)| cause),
+            talk,
+        }
+    }
+
+    /// What the slowest link needs for what `from` was still being sent, and for its answer. Both directions are taken
+    /// to be alike where only one is known.
+    fn queue(&self, from: Side, answer: u64) -> Duration {
+        if self.is_near(from) {
+            return Duration::ZERO;
+        }
+        let (own, peer) = (self.ends.of(from), self.ends.of(from.other()));
+        let bytes = self.last_flight + answer;
+        peer.sender.pace.needed(bytes).max(own.sender.pace.needed(bytes))
+    }
+
+    /// Whether an acknowledgement took so much longer than the path needs that what was sent before its segment must
+    /// have waited in a queue: more than a segment and a half of it (as TCP Vegas reckons).
+    fn is_full(&self, sender: Side, ack: &Ack) -> bool {
+        let (Some(after), Some(least)) = (ack.after, self.path.to(sender.other())) else { return false };
+        let mss = self.ends.of(sender).sender.mss.get();
+        if after <= least + Duration::from_millis(1) || ack.ahead < 2 * mss {
+            return false;
+        }
+        let waited = after.saturating_sub(least).as_secs_f64() / after.as_secs_f64();
+        #[expect(clippy::cast_precision_loss)]
+        let queued = (ack.ahead + mss) as f64 * waited;
+        #[expect(clippy::cast_precision_loss)]
+        let is_queue = queued > 1.5 * mss as f64;
+        // Data passes a capture near its receiver behind the queue: there the way of the acknowledgement shows none.
+        is_queue && !self.is_near(sender.other())
+    }
+
+    /// What the sender does since it last had nothing to send; begins anew when it is its turn, or after a silence.
+    fn burst(&mut self, side: Side, at: Time) -> Burst {
+        let timeout = self.path.retransmission_timeout();
+        let continues = self.before == Before::Data(side);
+        let EndState { sender, burst, .. } = self.ends.of_mut(side);
+        let silence = sender.sent_last.map_or(Duration::ZERO, |last| at.since(last));
+        if sender.in_flight() > 0 || (continues && silence <= timeout) {
+            return burst.clone();
+        }
+        *burst = if silence > timeout {
+            let largest_before = sender.largest_flight;
+            sender.largest_since_pause = 0;
+            Burst { silence, timeout, largest_before, start: sender.next, rounds: Rounds::default() }
+        } else if sender.largest_since_pause >= burst.largest_before {
+            Burst { start: sender.next, ..Burst::default() }
+        } else {
+            // A short message after the pause has not opened the window again.
+            Burst { start: sender.next, rounds: Rounds::default(), ..burst.clone() }
+        };
+        burst.clone()
+    }
+}

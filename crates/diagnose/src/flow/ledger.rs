@@ -1,0 +1,330 @@
+//! Gaps, judged: their time in the account, and findings where enough of it was lost.
+
+use wire::{Duration, Time};
+
+use crate::account::Share;
+use crate::cause::Cause;
+use crate::causes;
+use crate::finding::{Confidence, Finding, Severity};
+use crate::gap::{Before, End, Gap, Mark, millis};
+use crate::judge::{self, Ruling};
+use crate::segment::Segment;
+use crate::side::Side;
+
+use super::facts::Facts;
+use super::{Flow, Follows};
+
+impl Flow {
+    /// A gap that ends with something other than data.
+    pub(super) fn close(&mut self, segment: &Segment<'_>, end: End) {
+        let facts = self.before_sending(segment);
+        self.close_with(facts, end, segment);
+    }
+
+    /// Judges the gap, and begins the next.
+    pub(super) fn close_with(&mut self, facts: Facts, end: End, segment: &Segment<'_>) {
+        let gap = self.gap(facts, end, segment);
+        if gap.before == Before::Nothing {
+            // What went before the first event: acknowledgements of what the capture came too late for.
+            self.spend(Share::Unknown, gap.duration());
+        } else {
+            let closed = self.forbidden(gap.to);
+            if closed > Duration::ZERO {
+                self.spend_around(&gap, closed);
+            } else {
+                self.judge(&gap);
+            }
+        }
+        if let End::Repair(repair) = &gap.end {
+            let cause = causes::retransmission::cause(&gap, repair);
+            let end = self.ends.of_mut(gap.side);
+            end.has_lost = true;
+            end.recovery = cause.map(|cause| (cause, end.sender.next)).or(end.recovery);
+        }
+        self.moves_on(gap.to);
+    }
+
+    /// Data that was not captured was acknowledged: something happened, no more is known.
+    pub(super) fn unseen(&mut self, side: Side, mark: Mark) {
+        let time = mark.at.since(self.last.at);
+        let was_moving = time <= self.path.round_trip_at_least().max(Duration::from_millis(10));
+        let share = if was_moving { Share::Transfer } else { Share::Unknown };
+        let closed = self.forbidden(mark);
+        self.spend(Share::Stall(Cause::ZeroWindow), closed);
+        self.spend(share, time - closed);
+        self.before = Before::Unseen(side);
+        self.moves_on(mark);
+    }
+
+    fn moves_on(&mut self, to: Mark) {
+        self.last = to;
+        (self.ends.client.own_ack, self.ends.server.own_ack) = (None, None);
+    }
+
+    fn judge(&mut self, gap: &Gap) {
+        let ruling = judge::judge(gap);
+        let Some(ruling) = ruling else {
+            self.spend(Share::Unknown, gap.duration());
+            if causes::send_buffer_limited::may_be(gap) {
+                let end = self.ends.of_mut(gap.side);
+                end.burst.rounds.push(gap.flight.bytes);
+                end.held.push(gap.clone());
+                end.held.truncate(4);
+            }
+            return;
+        };
+        self.spend(Share::RoundTrip, ruling.since.since(gap.from.at));
+        self.spend(ruling.share, gap.to.at.since(ruling.since));
+        let Share::Stall(cause) = ruling.share else { return };
+        if gap.awaited().is_some() && !gap.is_flowing() {
+            self.ends.of_mut(gap.side).burst.rounds.push(gap.flight.bytes);
+        }
+        let held = std::mem::take(&mut self.ends.of_mut(gap.side).held);
+        if cause == Cause::SendBufferLimited {
+            for earlier in
+                held.iter().filter(|earlier| 2 * earlier.flight.bytes.abs_diff(gap.flight.bytes) <= gap.mss)
+            {
+                self.account.transfer(Share::Unknown, ruling.share, earlier.duration());
+                let ruling = Ruling { since: earlier.from.at, saving: Some(earlier.duration()), ..ruling };
+                self.find(earlier, cause, &ruling);
+            }
+        }
+        self.find(gap, cause, &ruling);
+        let others = gap.talk.unanswered.unwrap_or_default().saturating_sub(1);
+        if cause == Cause::ServerThink && others > 0 && !gap.continues() {
+            let evidence = move |gap: &Gap| {
+                format!(
+                    "{others} more requests were waiting while the server took {}",
+                    millis(gap.to.at.since(ruling.since))
+                )
+            };
+            self.find_as(gap, Cause::HeadOfLine, &Ruling { saving: None, ..ruling }, evidence);
+        }
+    }
+
+    fn find(&mut self, gap: &Gap, cause: Cause, ruling: &Ruling) {
+        if let Some(evidence) = ruling.evidence {
+            self.find_as(gap, cause, ruling, evidence);
+        }
+    }
+
+    fn find_as(&mut self, gap: &Gap, cause: Cause, ruling: &Ruling, evidence: impl Fn(&Gap) -> String) {
+        let since = ruling.lost_since.map_or(ruling.since, |mark| mark.at);
+        let lost = gap.to.at.since(since);
+        if lost < cause.about().least {
+            return;
+        }
+        let earlier = ruling.lost_since.map(|mark| mark.frame);
+        let held = gap.awaited().map(|_| gap.flight.frames);
+        let acks = gap.trigger.map(|ack| ack.frame).filter(|_| gap.awaited().is_some());
+        let own = gap.own_ack.map(|ack| ack.frame).filter(|_| !gap.continues());
+        let repaired = match &gap.end {
+            End::Repair(repair) => Some(repair.earlier.frame),
+            End::Data | End::Handshake { again: _ } | End::Fin | End::Reset => None,
+        };
+        let flight = held.into_iter().flat_map(|(first, last)| [first, last]);
+        let mut packets: Vec<u64> = [Some(gap.from.frame), Some(gap.to.frame), earlier, acks, own, repaired]
+            .into_iter()
+            .flatten()
+            .chain(flight)
+            .filter(|frame| *frame > 0)
+            .collect();
+        packets.sort_unstable();
+        packets.dedup();
+        self.add(Finding {
+            cause,
+            severity: Severity::of(cause, lost),
+            confidence: ruling.confidence,
+            side: gap.side,
+            at: since,
+            lost,
+            saving: ruling.saving,
+            packets,
+            evidence: evidence(gap),
+        });
+    }
+
+    pub(crate) fn add(&mut self, finding: Finding) {
+        self.findings.add(finding);
+    }
+
+    /// The handshake is over.
+    pub(super) fn set_up(&mut self, mark: Mark) {
+        let (Some(opened), Some(answered)) = (self.handshake.opened, self.handshake.answered) else { return };
+        let lost = mark.at.since(opened.at);
+        if lost < Cause::ConnectionSetup.about().least {
+            return;
+        }
+        self.add(Finding {
+            cause: Cause::ConnectionSetup,
+            severity: Severity::of(Cause::ConnectionSetup, lost),
+            confidence: Confidence::High,
+            side: Side::Client,
+            at: opened.at,
+            lost,
+            saving: Some(lost),
+            packets: vec![opened.frame, answered.frame, mark.frame],
+            evidence: format!(
+                "the connection was opened in packet {} and could be used from packet {} on, {} later",
+                opened.frame,
+                mark.frame,
+                millis(lost)
+            ),
+        });
+    }
+
+    /// A connection that repeats what the one before it could have carried on.
+    pub(super) fn was_opened_needlessly(&mut self) {
+        let (Some(Follows { packet }), Some(opened)) = (self.follows, self.handshake.opened) else { return };
+        if !self.handshake.is_done || self.conversation.requests == 0 {
+            return;
+        }
+        let (cause, lost) =
+            (Cause::ConnectionPerRequest, self.account.of(Share::Stall(Cause::ConnectionSetup)));
+        self.add(Finding {
+            cause,
+            severity: Severity::of(cause, lost),
+            confidence: Confidence::Medium,
+            side: Side::Client,
+            at: opened.at,
+            lost,
+            saving: Some(lost),
+            packets: vec![packet, opened.frame],
+            evidence: format!(
+                "the client opened this connection (packet {}) right after one to the same server that had carried a \
+                 single request (from packet {packet} on)",
+                opened.frame
+            ),
+        });
+    }
+
+    /// A peer's window of zero, or the end of it.
+    pub(super) fn closes_window(&mut self, sender: Side, window: Option<u64>, mark: Mark) {
+        let end = self.ends.of_mut(sender);
+        match (window, end.closed_since) {
+            (Some(0), None) => end.closed_since = Some(mark),
+            (Some(0), Some(_)) | (None, None) | (Some(_), None) => {}
+            (None | Some(_), Some(since)) => {
+                end.closed_since = None;
+                end.closed.push((since, mark));
+                self.find_closed(sender, since, mark);
+            }
+        }
+    }
+
+    fn find_closed(&mut self, sender: Side, since: Mark, until: Mark) {
+        let lost = until.at.since(since.at);
+        let talk = self.conversation.talk(sender, &[]);
+        let has_nothing_to_send = talk.is_within == Some(false);
+        if lost < Cause::ZeroWindow.about().least || has_nothing_to_send {
+            return;
+        }
+        self.add(Finding {
+            cause: Cause::ZeroWindow,
+            severity: Severity::of(Cause::ZeroWindow, lost),
+            confidence: Confidence::High,
+            side: sender,
+            at: since.at,
+            lost,
+            saving: Some(lost),
+            packets: vec![since.frame, until.frame],
+            evidence: format!(
+                "the {} offered a window of 0 (packet {}) and opened it again (packet {}) {} later",
+                sender.other(),
+                since.frame,
+                until.frame,
+                millis(lost)
+            ),
+        });
+    }
+
+    /// How much of the gap that ends at `to` some side was forbidden to send.
+    fn forbidden(&mut self, to: Mark) -> Duration {
+        let from = self.last.at;
+        let mut all: Vec<(Time, Time)> = Vec::new();
+        for end in [&mut self.ends.client, &mut self.ends.server] {
+            let open = end.closed_since.map(|since| (since.at, to.at));
+            all.extend(end.closed.drain(..).map(|(since, until)| (since.at, until.at)).chain(open));
+        }
+        if all.is_empty() {
+            return Duration::ZERO;
+        }
+        all.sort_unstable();
+        let mut reached = from;
+        let mut total = Duration::ZERO;
+        for (since, until) in all {
+            let since = since.max(reached);
+            let until = until.min(to.at);
+            if until > since {
+                total += until.since(since);
+                reached = until;
+            }
+        }
+        total
+    }
+
+    /// A gap in which the window was closed: the rest of it is the path's, as far as that explains it.
+    fn spend_around(&mut self, gap: &Gap, closed: Duration) {
+        let rest = gap.duration() - closed;
+        let way = self.path.round_trip_at_least() + Duration::from_millis(10);
+        self.spend(Share::Stall(Cause::ZeroWindow), closed);
+        self.spend(Share::RoundTrip, rest.min(way));
+        self.spend(Share::Unknown, rest - way);
+    }
+
+    /// A reset by the server with something left to do.
+    pub(super) fn loses_answers(&mut self, segment: &Segment<'_>) {
+        let Segment { from, at, frame, .. } = *segment;
+        if from != Side::Server
+            || self.ends.client.has_ended && self.conversation.unanswered().unwrap_or(0) == 0
+        {
+            return;
+        }
+        let unanswered = self.conversation.unanswered();
+        let late =
+            self.ends.server.has_ended && self.ends.client.sender.next > self.ends.client.sender.acknowledged;
+        let evidence = match unanswered {
+            Some(0) => return,
+            Some(count) if self.handshake.answered.is_some() || self.ends.server.sender.is_seen => format!(
+                "the server reset the connection (packet {frame}) with {count} of {} requests not answered in full",
+                self.conversation.requests
+            ),
+            None if late => format!(
+                "the client sent more (packet {}) after the server had closed its side, and the server answered with a \
+                 reset (packet {frame})",
+                self.last.frame
+            ),
+            Some(_) | None => return,
+        };
+        let since = self.conversation.first_unanswered().unwrap_or(self.last);
+        self.add(Finding {
+            cause: Cause::ResetLostData,
+            severity: Severity::High,
+            confidence: if unanswered.is_some() { Confidence::High } else { Confidence::Medium },
+            side: Side::Server,
+            at: since.at.min(at),
+            lost: at.since(since.at),
+            saving: None,
+            packets: vec![since.frame, frame],
+            evidence,
+        });
+    }
+
+    /// What came after the last event: acknowledgements, then nothing.
+    pub(super) fn settle_tail(&mut self) {
+        let rest = self.last_at.since(self.last.at);
+        match self.before {
+            Before::Nothing => self.spend(Share::Unknown, rest),
+            Before::Ending => self.spend(Share::Closing, rest),
+            Before::Handshake(_) | Before::Data(_) | Before::Unseen(_) => {
+                let to = Mark { at: self.last_at, frame: self.last.frame };
+                let closed = self.forbidden(to);
+                let way = self.path.round_trip_at_least();
+                let crossing = (rest - closed).min(way);
+                self.spend(Share::Stall(Cause::ZeroWindow), closed);
+                self.spend(Share::RoundTrip, crossing);
+                self.spend(Share::Unknown, rest - closed - crossing);
+            }
+        }
+    }
+}

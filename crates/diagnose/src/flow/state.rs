@@ -1,0 +1,84 @@
+//! What is kept of each side of a connection, and of its beginning.
+
+use wire::Time;
+
+use crate::cause::Cause;
+use crate::gap::{Burst, Gap, Mark};
+use crate::segment::Segment;
+use crate::sender::Sender;
+
+/// What is kept of one side.
+#[derive(Debug, Default)]
+pub(super) struct EndState {
+    /// Where its packets are looked at.
+    pub(super) interface: Option<u32>,
+    pub(super) sender: Sender,
+    pub(super) burst: Burst,
+    /// Gaps that may be a plateau's beginning.
+    pub(super) held: Vec<Gap>,
+    /// What repairs a loss, and up to where.
+    pub(super) recovery: Option<(Cause, u64)>,
+    pub(super) has_lost: bool,
+    /// By how many bits the windows that this side offers are shifted.
+    pub(super) scale: Option<u8>,
+    pub(super) scale_offer: ScaleOffer,
+    pub(super) has_sent_syn: bool,
+    pub(super) has_ended: bool,
+    /// The last packets, so that a second capture of one is known.
+    pub(super) recent: Recent,
+    /// When its peer's last acknowledgement of something new passed, if it has sent nothing since.
+    pub(super) heard_at: Option<Time>,
+    /// The first acknowledgement without data in the gap.
+    pub(super) own_ack: Option<Mark>,
+    /// Since when its peer forbids it to send, and what was forbidden in this gap.
+    pub(super) closed_since: Option<Mark>,
+    pub(super) closed: Vec<(Mark, Mark)>,
+}
+
+/// What a SYN said of scaling windows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum ScaleOffer {
+    Bits(u8),
+    No,
+    /// It was not captured, or not to its end.
+    #[default]
+    Unknown,
+}
+
+/// Fingerprints of the last packets.
+#[derive(Debug, Default)]
+pub(super) struct Recent {
+    fingerprints: [u64; 16],
+    place: usize,
+    identification: Option<u16>,
+    /// Different packets in a row with one number, and whether any two had different ones.
+    alike: u32,
+    differs: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Handshake {
+    pub(super) opened: Option<Mark>,
+    pub(super) answered: Option<Mark>,
+    pub(super) is_done: bool,
+}
+
+impl Recent {
+    /// Whether this very packet was captured before.
+    pub(super) fn has(&mut self, segment: &Segment<'_>) -> bool {
+        let Some(fingerprint) = segment.fingerprint() else { return false };
+        // A sender that numbers all its packets alike does not number them.
+        if self.fingerprints.contains(&fingerprint) && (self.alike == 0 || self.differs) {
+            return true;
+        }
+        match self.identification {
+            Some(before) if before == segment.identification => self.alike += 1,
+            Some(_) => self.differs = true,
+            None => {}
+        }
+        self.identification = Some(segment.identification);
+        self.fingerprints[self.place % self.fingerprints.len()] = fingerprint;
+        self.place += 1;
+        false
+    }
+}

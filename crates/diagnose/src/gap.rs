@@ -1,0 +1,226 @@
+//! A gap: the time between two events of a connection that moved it on, with all that is known of why the second did
+//! not come earlier.
+//!
+//! The events are segments that carry something (data, SYN, FIN) or end the connection; acknowledgements alone move
+//! nothing on, but are what senders wait for. Every gap is judged when it ends, by the rules in `causes/`, and nothing
+//! of it is kept: memory does not grow with the packets. Not the judgement: only facts, each as the sender saw it.
+
+use wire::{Duration, Time};
+
+use crate::sender::{Ack, Flight};
+use crate::side::Side;
+
+/// The facts of one gap.
+#[derive(Clone, Debug)]
+pub(crate) struct Gap {
+    /// What came before: when, and its packet.
+    pub(crate) from: Mark,
+    /// What it was.
+    pub(crate) before: Before,
+    /// What ended it.
+    pub(crate) to: Mark,
+    /// Whose segment that was: the sender in all that follows; its peer is the receiver.
+    pub(crate) side: Side,
+    pub(crate) end: End,
+    /// Payload of the segment that ended it.
+    pub(crate) length: u64,
+    pub(crate) has_fin: bool,
+    /// The sender's largest segment.
+    pub(crate) mss: u64,
+
+    /// What was on its way before the sender had heard anything new.
+    pub(crate) flight: Flight,
+    /// What was still on its way when it sent.
+    pub(crate) in_flight: u64,
+    /// Its largest flight so far.
+    pub(crate) largest_flight: u64,
+    /// What it was allowed to send before it heard anything new; `None` where windows cannot be read.
+    pub(crate) room: Option<u64>,
+    /// The window it was given then.
+    pub(crate) window: Option<u64>,
+    /// The acknowledgement on which it sent, if it sent on one.
+    pub(crate) trigger: Option<Ack>,
+    /// By how much the receiver delayed that.
+    pub(crate) late: Option<Duration>,
+    /// Whether an earlier acknowledgement in this gap had made room that was not used.
+    pub(crate) freed_early: bool,
+    /// Whether the sender's acknowledgements were captured at all.
+    pub(crate) is_acknowledged: bool,
+    /// The first acknowledgement without data that the sender itself sent in the gap, of all it had been sent.
+    pub(crate) own_ack: Option<Mark>,
+
+    /// What the path makes of it.
+    pub(crate) path: PathFacts,
+    /// What the sender did since it last paused.
+    pub(crate) burst: Burst,
+    /// Whether the sender has lost anything yet.
+    pub(crate) has_lost: bool,
+    /// The loss that it was still repairing, by how it had noticed.
+    pub(crate) recovering: Option<crate::cause::Cause>,
+    /// What the messages tell.
+    pub(crate) talk: Talk,
+}
+
+/// A moment and the packet that marks it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) at: Time,
+    pub(crate) frame: u64,
+}
+
+/// What began a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// The first packet of the capture: no matter which.
+    Nothing,
+    /// A segment of the handshake, or the acknowledgement that ends it.
+    Handshake(Side),
+    /// Data.
+    Data(Side),
+    /// Data that was not captured, by its acknowledgement.
+    Unseen(Side),
+    /// The end of a side's data, or of everything.
+    Ending,
+}
+
+/// What ended a gap.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum End {
+    /// Data that continues what was sent.
+    Data,
+    /// A segment of the handshake; `again` if it was sent before.
+    Handshake {
+        /// Since then.
+        again: Option<Duration>,
+    },
+    /// Data that was sent before, or whose place was passed over.
+    Repair(Repair),
+    /// No more data from the sender.
+    Fin,
+    /// No more of anything.
+    Reset,
+}
+
+/// What is known of data that came late or twice.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Repair {
+    /// The packet that carried it before, or showed that it was missing.
+    pub(crate) earlier: Mark,
+    /// Since it was last sent, or since it was missed.
+    pub(crate) since: Duration,
+    /// How often it was sent before, as far as was seen.
+    pub(crate) times: u32,
+    /// Whether the data was captured before.
+    pub(crate) was_seen: bool,
+    /// Acknowledgements in a row that asked for it.
+    pub(crate) duplicates: u32,
+    /// Whether one of them told of data behind it.
+    pub(crate) is_sacked: bool,
+    /// Whether nothing behind it was sent.
+    pub(crate) is_last: bool,
+    /// Whether the sender was already repairing.
+    pub(crate) in_recovery: Option<crate::cause::Cause>,
+    /// What the sender's timer stands at, at the least.
+    pub(crate) timeout: Duration,
+}
+
+/// The path, as far as it matters here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PathFacts {
+    /// From the place of the capture to the sender and back.
+    pub(crate) to_sender: Option<Duration>,
+    /// There and back, as far as it is known.
+    pub(crate) round_trip: Duration,
+    /// What the slowest link needs for the segment that ended the gap.
+    pub(crate) pace: Duration,
+    /// What it needs for all that was still on its way to the sender, and for that segment: nothing, where the capture
+    /// was taken at the sender.
+    pub(crate) queue: Duration,
+    /// Whether the acknowledgement on which it was sent shows a queue on the path: enough was sent to fill it.
+    pub(crate) is_full: bool,
+}
+
+/// What a sender did since it had nothing on its way for a while.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Burst {
+    /// For how long it had been silent.
+    pub(crate) silence: Duration,
+    /// The timer that it would have been measured by.
+    pub(crate) timeout: Duration,
+    /// The largest flight before.
+    pub(crate) largest_before: u64,
+    /// Where it began.
+    pub(crate) start: u64,
+    /// The flights at which it had to wait for an acknowledgement, the latest last.
+    pub(crate) rounds: Rounds,
+}
+
+/// The last few flights.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rounds {
+    flights: [u64; 8],
+    pub(crate) count: usize,
+}
+
+impl Rounds {
+    pub(crate) fn push(&mut self, flight: u64) {
+        self.flights.rotate_right(1);
+        self.flights[0] = flight;
+        self.count += 1;
+    }
+
+    /// The latest first.
+    pub(crate) fn latest(&self) -> impl Iterator<Item = u64> {
+        self.flights.into_iter().take(self.count)
+    }
+}
+
+/// What the messages of the connection tell, as far as they can be read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Talk {
+    /// Whether the sender was within a message; `None` if that cannot be known.
+    pub(crate) is_within: Option<bool>,
+    /// Whether only the end of the connection will end that message.
+    pub(crate) is_until_close: bool,
+    /// Requests without a complete answer; `None` if that cannot be known.
+    pub(crate) unanswered: Option<usize>,
+    /// Whether the last request asked before it sends its body.
+    pub(crate) expects_continue: bool,
+}
+
+impl Gap {
+    /// All of it.
+    pub(crate) fn duration(&self) -> Duration {
+        self.to.at.since(self.from.at)
+    }
+
+    /// Whether the sender went on with what it was sending itself.
+    pub(crate) fn continues(&self) -> bool {
+        self.before == Before::Data(self.side)
+    }
+
+    /// Whether the segment is smaller than it may be.
+    pub(crate) const fn is_short(&self) -> bool {
+        self.length < self.mss
+    }
+
+    /// The acknowledgement that the sender, in the middle of sending, waited for.
+    pub(crate) fn awaited(&self) -> Option<&Ack> {
+        let waited = matches!(self.end, End::Data) && self.continues() && self.flight.bytes > 0;
+        self.trigger.as_ref().filter(|_| waited)
+    }
+
+    /// Whether data flowed, with no more of a pause than the path itself makes.
+    pub(crate) fn is_flowing(&self) -> bool {
+        // A quarter of a round trip is no stall, and what is below a millisecond no one feels.
+        let quarter = (self.path.round_trip / 4).min(Duration::from_millis(10));
+        let still = quarter.max(Duration::from_millis(1)).max(self.path.pace * 2);
+        self.duration() <= still
+    }
+}
+
+/// A span for people: `93.2 ms`.
+pub(crate) fn millis(span: Duration) -> String {
+    let millis = span.as_millis_f64();
+    if millis < 10.0 { format!("{millis:.1} ms") } else { format!("{millis:.0} ms") }
+}

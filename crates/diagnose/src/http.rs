@@ -1,0 +1,486 @@
+//! The HTTP/1.x of a connection, as far as it can be read: where messages begin and end, and which answer is whose.
+//!
+//! Not a strict reader (`proto` has one): whatever cannot be followed, be it TLS, a database, a capture that keeps only
+//! headers, or a hole in it, is not HTTP here, and the connection is taken as turns of two sides. Bodies are counted,
+//! not kept.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::account::Account;
+use crate::gap::{Mark, Talk};
+use crate::side::{Both, Side};
+
+/// Both directions, and the exchanges between them.
+#[derive(Debug, Default)]
+pub(crate) struct Conversation {
+    streams: Both<Stream>,
+    /// Asked, and not yet answered in full; oldest first.
+    open: VecDeque<Exchange>,
+    /// Answered in full since they were last taken.
+    pub(crate) answered: Vec<Exchange>,
+    pub(crate) requests: u64,
+    is_lost: bool,
+}
+
+/// A request and its answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Exchange {
+    pub(crate) method: String,
+    pub(crate) target: String,
+    pub(crate) status: Option<u16>,
+    pub(crate) asked: Mark,
+    pub(crate) ended: Mark,
+    /// The connection's account when it was asked.
+    pub(crate) account: Account,
+    expects_continue: bool,
+    is_continued: bool,
+}
+
+#[derive(Debug, Default)]
+struct Stream {
+    /// The next byte to be read.
+    next: Option<u64>,
+    /// What came before its turn.
+    ahead: BTreeMap<u64, Vec<u8>>,
+    ahead_bytes: usize,
+    reader: Reader,
+    /// Body bytes of the message so far.
+    body: u64,
+}
+
+#[derive(Debug)]
+enum Reader {
+    /// The start line and the fields, as far as they came.
+    Head(Vec<u8>),
+    /// So many bytes to come.
+    Length(u64),
+    /// The line before a chunk.
+    ChunkSize(Vec<u8>),
+    /// A chunk and its line end.
+    Chunk(u64),
+    /// Lines after the last chunk.
+    Trailer(Vec<u8>),
+    UntilClose,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self::Head(Vec::new())
+    }
+}
+
+/// Limits on what one connection may make us keep.
+const LONGEST_HEAD: usize = 1 << 16;
+const MOST_AHEAD: usize = 1 << 16;
+const MOST_OPEN: usize = 1_024;
+const LONGEST_TARGET: usize = 200;
+const MOST_FIELDS: usize = 128;
+
+impl Conversation {
+    /// `side` sent `length` bytes from `start` on, `payload` of them captured.
+    pub(crate) fn sent(
+        &mut self,
+        side: Side,
+        start: u64,
+        payload: &[u8],
+        length: u64,
+        mark: Mark,
+        account: &Account,
+    ) {
+        if self.is_lost || length == 0 {
+            return;
+        }
+        let stream = self.streams.of_mut(side);
+        let next = *stream.next.get_or_insert(start);
+        let end = start + length;
+        if end <= next {
+            return;
+        }
+        if start > next {
+            stream.ahead_bytes += payload.len();
+            if (payload.len() as u64) < length || stream.ahead_bytes > MOST_AHEAD {
+                self.lose();
+                return;
+            }
+            stream.ahead.insert(start, payload.to_vec());
+            return;
+        }
+        let known =
+            usize::try_from(next - start).map_or(&[][..], |known| payload.get(known..).unwrap_or_default());
+        stream.next = Some(end);
+        self.read(side, known, end - next - known.len() as u64, mark, account);
+        while !self.is_lost {
+            let stream = self.streams.of_mut(side);
+            let next = stream.next.unwrap_or_default();
+            let Some((start, piece)) = stream.ahead.pop_first() else { break };
+            if start > next {
+                stream.ahead.insert(start, piece);
+                break;
+            }
+            stream.ahead_bytes -= piece.len();
+            let fresh =
+                usize::try_from(next - start).ok().and_then(|known| piece.get(known..)).unwrap_or_default();
+            stream.next = Some(next + fresh.len() as u64);
+            self.read(side, fresh, 0, mark, account);
+        }
+    }
+
+    /// `side` sends no more.
+    pub(crate) fn ended(&mut self, side: Side, mark: Mark) {
+        if matches!(self.streams.of(side).reader, Reader::UntilClose) && side == Side::Server {
+            self.answer_ends(mark);
+            self.streams.of_mut(side).reader = Reader::default();
+        }
+    }
+
+    /// What is known before `side` sends `payload`.
+    pub(crate) fn talk(&self, side: Side, payload: &[u8]) -> Talk {
+        if self.is_lost || self.requests == 0 {
+            return Talk::default();
+        }
+        let stream = self.streams.of(side);
+        let asks = self.open.back().is_some_and(|last| last.expects_continue && !last.is_continued);
+        let is_first = self.streams.of(Side::Client).body == 0;
+        Talk {
+            is_within: Some(!matches!(&stream.reader, Reader::Head(begun) if begun.is_empty())),
+            is_until_close: matches!(stream.reader, Reader::UntilClose),
+            unanswered: Some(self.open.len()),
+            expects_continue: asks
+                && is_first
+                && (side == Side::Client || payload.starts_with(b"HTTP/1.1 1")),
+        }
+    }
+
+    /// Requests whose answers are not complete; `None` if this is not HTTP.
+    pub(crate) fn unanswered(&self) -> Option<usize> {
+        let is_read = !self.is_lost && self.requests > 0;
+        is_read.then_some(self.open.len())
+    }
+
+    /// When the oldest request without a complete answer was sent.
+    pub(crate) fn first_unanswered(&self) -> Option<Mark> {
+        self.open.front().map(|exchange| exchange.asked)
+    }
+
+    /// It is not HTTP after all, or cannot be followed further.
+    fn lose(&mut self) {
+        self.is_lost = true;
+        self.streams = Both::default();
+        self.open.clear();
+    }
+
+    /// Reads bytes in order; `missing` more were sent and not captured.
+    fn read(&mut self, side: Side, bytes: &[u8], mut missing: u64, mark: Mark, account: &Account) {
+        let mut kept: Vec<u8>;
+        let mut rest = bytes;
+        while !self.is_lost && (!rest.is_empty() || missing > 0) {
+            let reader = std::mem::take(&mut self.streams.of_mut(side).reader);
+            match reader {
+                Reader::Length(left) | Reader::Chunk(left) => {
+                    let here = left.min(rest.len() as u64);
+                    rest = usize::try_from(here).ok().and_then(|here| rest.get(here..)).unwrap_or_default();
+                    let unseen = (left - here).min(missing);
+                    missing -= unseen;
+                    let is_chunk = matches!(reader, Reader::Chunk(_));
+                    let left = left - here - unseen;
+                    self.body(side, is_chunk, left, here + unseen, mark);
+                }
+                Reader::UntilClose => {
+                    let stream = self.streams.of_mut(side);
+                    (stream.reader, stream.body) = (reader, stream.body + rest.len() as u64 + missing);
+                    return;
+                }
+                Reader::Head(_) | Reader::ChunkSize(_) | Reader::Trailer(_)
+                    if missing > 0 && rest.is_empty() =>
+                {
+                    return self.lose();
+                }
+                Reader::Head(begun) => {
+                    let (head, length) = match self.head(side, begun, rest, mark, account) {
+                        Some(read) => read,
+                        None => return,
+                    };
+                    kept = head;
+                    rest = kept.get(length..).unwrap_or_default();
+                }
+                Reader::ChunkSize(mut line) => {
+                    rest = until_line_end(&mut line, rest);
+                    self.streams.of_mut(side).reader = match (line.ends_with(b"\n"), chunk_size(&line)) {
+                        (false, _) if line.len() < LONGEST_TARGET => Reader::ChunkSize(line),
+                        (true, Some(0)) => Reader::Trailer(Vec::new()),
+                        // The chunk ends with CRLF.
+                        (true, Some(size)) => Reader::Chunk(size.saturating_add(2)),
+                        (false, _) | (true, None) => return self.lose(),
+                    };
+                }
+                Reader::Trailer(mut line) => {
+                    rest = until_line_end(&mut line, rest);
+                    match line.as_slice() {
+                        b"\r\n" | b"\n" => self.message_ends(side, mark),
+                        line if line.ends_with(b"\n") => {
+                            self.streams.of_mut(side).reader = Reader::Trailer(Vec::new());
+                        }
+                        unended if unended.len() < LONGEST_HEAD => {
+                            self.streams.of_mut(side).reader = Reader::Trailer(line);
+                        }
+                        _ => return self.lose(),
+                    }
+                }
+            }
+        }
+    }
+
+    fn body(&mut self, side: Side, is_chunk: bool, left: u64, came: u64, mark: Mark) {
+        let stream = self.streams.of_mut(side);
+        stream.body += came;
+        match (is_chunk, left) {
+            (false, 0) => self.message_ends(side, mark),
+            (true, 0) => stream.reader = Reader::ChunkSize(Vec::new()),
+            (false, left) => stream.reader = Reader::Length(left),
+            (true, left) => stream.reader = Reader::Chunk(left),
+        }
+    }
+
+    /// Adds `more` to a head; all of it and the head's length once it is whole. `None` if it is not, or is none.
+    fn head(
+        &mut self,
+        side: Side,
+        mut begun: Vec<u8>,
+        more: &[u8],
+        mark: Mark,
+        account: &Account,
+    ) -> Option<(Vec<u8>, usize)> {
+        let is_first = begun.is_empty();
+        if is_first && side == Side::Client {
+            self.streams.of_mut(side).body = 0;
+        }
+        begun.extend_from_slice(more);
+        let read = match side {
+            Side::Client => self.request(&begun, mark, account),
+            Side::Server => self.response(&begun, mark),
+        };
+        match read {
+            Ok(Some(length)) => Some((begun, length)),
+            Ok(None) if begun.len() < LONGEST_HEAD => {
+                self.streams.of_mut(side).reader = Reader::Head(begun);
+                None
+            }
+            Ok(None) | Err(NotHttp) => {
+                self.lose();
+                None
+            }
+        }
+    }
+
+    fn request(&mut self, bytes: &[u8], mark: Mark, account: &Account) -> Result<Option<usize>, NotHttp> {
+        let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+        let mut request = httparse::Request::new(&mut fields);
+        let httparse::Status::Complete(length) = request.parse(bytes).map_err(|_| NotHttp)? else {
+            return Ok(None);
+        };
+        if self.open.len() >= MOST_OPEN {
+            return Err(NotHttp);
+        }
+        let told = Told::of(request.headers);
+        let shortened = |text: Option<&str>| text.unwrap_or_default().chars().take(LONGEST_TARGET).collect();
+        self.open.push_back(Exchange {
+            method: shortened(request.method),
+            target: shortened(request.path),
+            status: None,
+            asked: mark,
+            ended: mark,
+            account: *account,
+            expects_continue: told.expects_continue,
+            is_continued: false,
+        });
+        self.requests += 1;
+        self.streams.of_mut(Side::Client).reader = match told {
+            Told { is_chunked: true, length: _, expects_continue: _ } => Reader::ChunkSize(Vec::new()),
+            Told { is_chunked: false, length: Some(length @ 1..), expects_continue: _ } => {
+                Reader::Length(length)
+            }
+            Told { is_chunked: false, length: Some(0) | None, expects_continue: _ } => Reader::default(),
+        };
+        Ok(Some(length))
+    }
+
+    fn response(&mut self, bytes: &[u8], mark: Mark) -> Result<Option<usize>, NotHttp> {
+        let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+        let mut response = httparse::Response::new(&mut fields);
+        let httparse::Status::Complete(length) = response.parse(bytes).map_err(|_| NotHttp)? else {
+            return Ok(None);
+        };
+        let status = response.code.unwrap_or_default();
+        let told = Told::of(response.headers);
+        let asked = self.open.front_mut();
+        let method = asked.as_ref().map_or("GET", |asked| asked.method.as_str());
+        // Another protocol from here on.
+        if status == 101 || (method == "CONNECT" && (200..300).contains(&status)) {
+            return Err(NotHttp);
+        }
+        let has_no_body = matches!(status, 100..200 | 204 | 304) || method == "HEAD";
+        if let Some(asked) = asked {
+            match status {
+                100..200 => asked.is_continued = true,
+                _ => asked.status = Some(status),
+            }
+        }
+        let reader = match told {
+            _ if has_no_body => Reader::Length(0),
+            Told { is_chunked: true, length: _, expects_continue: _ } => Reader::ChunkSize(Vec::new()),
+            Told { is_chunked: false, length: Some(length), expects_continue: _ } => Reader::Length(length),
+            Told { is_chunked: false, length: None, expects_continue: _ } => Reader::UntilClose,
+        };
+        let is_whole = matches!(reader, Reader::Length(0));
+        self.streams.of_mut(Side::Server).reader = if is_whole { Reader::default() } else { reader };
+        if is_whole && status >= 200 {
+            self.answer_ends(mark);
+        }
+        Ok(Some(length))
+    }
+
+    fn message_ends(&mut self, side: Side, mark: Mark) {
+        self.streams.of_mut(side).reader = Reader::default();
+        if side == Side::Server {
+            self.answer_ends(mark);
+        }
+    }
+
+    fn answer_ends(&mut self, mark: Mark) {
+        if let Some(mut exchange) = self.open.pop_front() {
+            exchange.ended = mark;
+            self.answered.push(exchange);
+        }
+    }
+}
+
+struct NotHttp;
+
+/// What fields tell of a body.
+struct Told {
+    is_chunked: bool,
+    length: Option<u64>,
+    expects_continue: bool,
+}
+
+impl Told {
+    fn of(fields: &[httparse::Header<'_>]) -> Self {
+        let mut told = Self { is_chunked: false, length: None, expects_continue: false };
+        for httparse::Header { name, value } in fields {
+            let value = value.trim_ascii();
+            if name.eq_ignore_ascii_case("Content-Length") {
+                told.length = std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());
+            } else if name.eq_ignore_ascii_case("Transfer-Encoding") {
+                told.is_chunked = value.to_ascii_lowercase().ends_with(b"chunked");
+            } else if name.eq_ignore_ascii_case("Expect") {
+                told.expects_continue = value.eq_ignore_ascii_case(b"100-continue");
+            }
+        }
+        told
+    }
+}
+
+/// Moves bytes to `line` up to a line's end; what is behind it.
+fn until_line_end<'a>(line: &mut Vec<u8>, bytes: &'a [u8]) -> &'a [u8] {
+    let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
+    let (head, rest) = bytes.split_at(end);
+    // A line without end is given up by whoever reads it.
+    line.extend(head.iter().take(LONGEST_HEAD));
+    rest
+}
+
+fn chunk_size(line: &[u8]) -> Option<u64> {
+    let line = std::str::from_utf8(line).ok()?;
+    let digits = line.split([';', '\r', '\n']).next()?.trim();
+    u64::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::Time;
+
+    fn talk(said: &[(Side, &str)]) -> Conversation {
+        let mut conversation = Conversation::default();
+        let mut places = Both { client: 10, server: 1_000 };
+        for (frame, (side, text)) in (1..).zip(said) {
+            let mark = Mark { at: Time::from_nanos(frame), frame };
+            let place = places.of_mut(*side);
+            let account = Account::default();
+            conversation.sent(*side, *place, text.as_bytes(), text.len() as u64, mark, &account);
+            *place += text.len() as u64;
+        }
+        conversation
+    }
+
+    fn answered(conversation: &Conversation) -> Vec<(&str, u16, u64, u64)> {
+        let of =
+            |exchange: &Exchange| (exchange.status.unwrap_or(0), exchange.asked.frame, exchange.ended.frame);
+        conversation
+            .answered
+            .iter()
+            .map(|exchange| (exchange.target.as_str(), of(exchange)))
+            .map(|(target, (status, asked, ended))| (target, status, asked, ended))
+            .collect()
+    }
+
+    use Side::{Client, Server};
+
+    #[test]
+    fn pipelined_requests_get_their_answers_in_order() {
+        let conversation = talk(&[
+            (Client, "GET /a HTTP/1.1\r\nHost: h\r\n\r\nHEAD /b HTTP/1.1\r\nHo"),
+            (Client, "st: h\r\n\r\n"),
+            (Client, "POST /c HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabcGET /d HTTP/1.1\r\n\r\n"),
+            (Server, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n"),
+            (Server, "X: y\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 77\r\n\r\nHTTP/1.1 204 No\r\n\r\n"),
+        ]);
+        assert_eq!(answered(&conversation), [("/a", 200, 1, 5), ("/b", 200, 2, 5), ("/c", 204, 3, 5)]);
+        assert_eq!((conversation.unanswered(), conversation.requests), (Some(1), 4));
+    }
+
+    #[test]
+    fn a_question_before_a_body_is_known_until_it_is_answered() {
+        let ask = (Client, "PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+        let answer = b"HTTP/1.1 100 Continue\r\n\r\n";
+        assert!(talk(&[ask]).talk(Server, answer).expects_continue);
+        assert!(talk(&[ask]).talk(Client, b"body").expects_continue);
+        assert!(!talk(&[ask]).talk(Server, b"HTTP/1.1 417 No\r\n\r\n").expects_continue);
+        let told = talk(&[ask, (Server, "HTTP/1.1 100 Continue\r\n\r\n")]);
+        assert!(!told.talk(Client, b"body").expects_continue);
+        assert_eq!(told.unanswered(), Some(1));
+    }
+
+    #[test]
+    fn an_answer_without_length_ends_with_the_connection() {
+        let mut conversation =
+            talk(&[(Client, "GET / HTTP/1.0\r\n\r\n"), (Server, "HTTP/1.0 200 OK\r\n\r\nsome")]);
+        assert!(conversation.talk(Server, b"").is_until_close);
+        conversation.ended(Server, Mark { at: Time::from_nanos(9), frame: 9 });
+        assert_eq!(answered(&conversation), [("/", 200, 1, 9)]);
+    }
+
+    #[test]
+    fn what_is_not_http_is_left_alone() {
+        let hello = talk(&[(Client, "\u{16}\u{3}\u{1}\u{2}hello")]);
+        assert_eq!((hello.unanswered(), hello.talk(Server, b"").is_within), (None, None));
+        let upgraded = talk(&[
+            (Client, "GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n"),
+            (Server, "HTTP/1.1 101 Switching\r\n\r\n"),
+        ]);
+        assert_eq!(upgraded.unanswered(), None);
+    }
+
+    #[test]
+    fn out_of_order_pieces_wait_for_their_turn() {
+        let mut conversation = Conversation::default();
+        let (first, last) = ("GET / HTTP/1.1\r\n", "Host: h\r\n\r\n");
+        let account = Account::default();
+        let mark = |frame| Mark { at: Time::from_nanos(frame), frame };
+        conversation.sent(Client, 100, b"G", 1, mark(1), &account);
+        conversation.sent(Client, 116, last.as_bytes(), last.len() as u64, mark(2), &account);
+        assert_eq!(conversation.requests, 0);
+        conversation.sent(Client, 100, first.as_bytes(), first.len() as u64, mark(3), &account);
+        assert_eq!(conversation.requests, 1);
+    }
+}

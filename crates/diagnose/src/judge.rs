@@ -1,0 +1,134 @@
+//! Which cause a gap has: the rules in the order in which they are asked, the more particular before the more general.
+
+use wire::{Duration, Time};
+
+use crate::account::Share;
+use crate::cause::Cause;
+use crate::causes;
+use crate::gap::{Before, End, Gap};
+
+/// What a rule says of a gap.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ruling {
+    pub(crate) share: Share,
+    /// From when on: what is before is the round trip of the path.
+    pub(crate) since: Time,
+    pub(crate) confidence: Confidence,
+    /// The sentence of evidence; `None` for what is no finding.
+    pub(crate) evidence: Option<Evidence>,
+    /// What would not be lost if it were mended; `None` if that cannot be said.
+    pub(crate) saving: Option<Duration>,
+    /// When what is lost began before the gap: data that was missing since then.
+    pub(crate) lost_since: Option<crate::gap::Mark>,
+}
+
+/// How sure a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Confidence {
+    /// It fits, and something else might.
+    Low,
+    /// Little else would look so.
+    Medium,
+    /// The packets leave no other reading.
+    High,
+}
+
+impl Confidence {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+impl Ruling {
+    /// All of the gap, for one cause, with all of it to be saved.
+    pub(crate) fn all(gap: &Gap, cause: Cause, evidence: Evidence) -> Self {
+        Self {
+            share: Share::Stall(cause),
+            since: gap.from.at,
+            confidence: Confidence::High,
+            evidence: Some(evidence),
+            saving: Some(gap.duration()),
+            lost_since: None,
+        }
+    }
+
+    /// All of the gap, for what is no finding.
+    pub(crate) fn plain(gap: &Gap, share: Share) -> Self {
+        Self {
+            share,
+            since: gap.from.at,
+            confidence: Confidence::High,
+            evidence: None,
+            saving: None,
+            lost_since: None,
+        }
+    }
+}
+
+/// Says how the packets of a gap show its cause.
+pub(crate) type Evidence = fn(&Gap) -> String;
+
+type Rule = fn(&Gap) -> Option<Ruling>;
+
+/// In this order; the first that says something is believed.
+const RULES: [Rule; 18] = [
+    causes::retransmission::handshake,
+    causes::connection_setup::rule,
+    causes::retransmission::rule,
+    causes::retransmission::recovering,
+    causes::expect_continue::rule,
+    flowing,
+    causes::receive_window_limited::rule,
+    causes::nagle::rule,
+    causes::short_initial_segment::rule,
+    causes::delayed_ack::rule,
+    path_is_full,
+    causes::slow_start_restart::rule,
+    causes::send_buffer_limited::rule,
+    causes::congestion_window::rule,
+    causes::slow_start::rule,
+    causes::think::rule,
+    closing,
+    unseen,
+];
+
+/// What the rules say; `None` if none knows.
+pub(crate) fn judge(gap: &Gap) -> Option<Ruling> {
+    RULES.iter().find_map(|rule| rule(gap))
+}
+
+/// Data that flows needs no reason.
+fn flowing(gap: &Gap) -> Option<Ruling> {
+    let flows = matches!(gap.end, End::Data) && gap.continues() && gap.is_flowing();
+    flows.then(|| Ruling::plain(gap, Share::Transfer))
+}
+
+/// The sender waited because it had filled the path: that is the path's speed.
+fn path_is_full(gap: &Gap) -> Option<Ruling> {
+    gap.awaited()?;
+    gap.path.is_full.then(|| Ruling::plain(gap, Share::Transfer))
+}
+
+/// Whoever ends a connection ends a time in which nobody waited, unless a rule before knows better.
+fn closing(gap: &Gap) -> Option<Ruling> {
+    const LONGER_IS_IDLE: Duration = Duration::from_millis(200);
+    let ends = matches!(gap.end, End::Fin | End::Reset) || gap.before == Before::Ending;
+    let share = match gap.before {
+        Before::Ending => Share::Closing,
+        Before::Nothing | Before::Handshake(_) | Before::Data(_) | Before::Unseen(_) => {
+            if gap.duration() > LONGER_IS_IDLE { Share::Idle } else { Share::Closing }
+        }
+    };
+    ends.then(|| Ruling::plain(gap, share))
+}
+
+/// Data that was not captured was on its way.
+fn unseen(gap: &Gap) -> Option<Ruling> {
+    let is_unseen = gap.before == Before::Unseen(gap.side) && gap.is_flowing();
+    is_unseen.then(|| Ruling::plain(gap, Share::Transfer))
+}

@@ -1,0 +1,44 @@
+//! Stage 4, why it was slow: packets in, and out, for each connection, where all its time went and what to do about it.
+//!
+//! Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`table`] | [`Diagnosis`], the machine: packets in, finished connections out |
+//! | [`report`] | what comes out for each |
+//! | [`finding`], [`cause`] | a stall, and its name, with what is known of it |
+//! | [`account`] | all time, divided |
+//! | `flow` | one connection: what each segment is to it |
+//! | `sender`, `path`, `pace` | an end as a sender; where the capture was taken; how fast the path is |
+//! | `http` | messages and exchanges, where they can be read |
+//! | `gap`, `judge`, `causes/` | the time between two events, and the rules that name its cause |
+//! | [`plot`] | points of a time-sequence plot |
+//!
+//! What it is not: it reads no file (`trace` does), prints nothing (`roundtrip` does), and knows only TCP: datagrams
+//! are counted and passed over. It imports `trace` and `wire`, and builds for `wasm32-unknown-unknown`.
+
+pub mod account;
+pub mod cause;
+mod causes;
+pub mod finding;
+mod flow;
+mod gap;
+mod http;
+mod judge;
+mod pace;
+mod path;
+pub mod plot;
+pub mod report;
+#[cfg(test)]
+mod script;
+mod segment;
+mod sender;
+pub mod side;
+pub mod table;
+
+pub use account::{Account, Share};
+pub use cause::Cause;
+pub use finding::{Finding, Severity};
+pub use report::FlowReport;
+pub use side::Side;
+pub use table::{Diagnosis, Options, Seen};

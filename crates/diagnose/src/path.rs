@@ -1,0 +1,171 @@
+//! What the capture tells of the path: how far each end is from where it was taken.
+//!
+//! Between a packet passing towards an end and that end's answer passing back lies the round trip from the place of
+//! the capture to that end. The two together are the round trip of the path, and their ratio tells where the place
+//! is. Not a delay model: minima and a smoothed deviation are kept, no samples.
+
+use wire::Duration;
+
+use crate::side::{Both, Side};
+
+/// Where a capture was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At the client, or on its network.
+    Client,
+    /// At the server, or on its network.
+    Server,
+    /// Somewhere on the way.
+    Between,
+    /// It does not show.
+    Unknown,
+}
+
+/// Both parts of the path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Path {
+    parts: Both<Part>,
+}
+
+/// From the place of the capture to one end and back.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    /// The shortest time to an acknowledgement.
+    answered: Option<Duration>,
+    /// The shortest time from an acknowledgement to the data that it allowed: never less than the truth when the
+    /// sender waited for it, so second choice.
+    echoed: Option<Duration>,
+    /// The shortest time to an acknowledgement that no receiver delays: of two full segments and more. On a slow link
+    /// that is longer than the shortest of all, which was for a segment without data.
+    answered_at_once: Option<Duration>,
+    smoothed: Duration,
+    deviation: Duration,
+    /// What was left of the time to live when its packets passed.
+    hops_left: Option<u8>,
+}
+
+impl Path {
+    /// `side` acknowledged a packet so long after it had passed.
+    pub(crate) fn answered(&mut self, side: Side, after: Duration) {
+        let part = self.parts.of_mut(side);
+        // As RFC 6298 smooths: an eighth for the mean, a quarter for the deviation.
+        match part.answered {
+            None => (part.smoothed, part.deviation) = (after, after / 2),
+            Some(_) => {
+                let away = after.saturating_sub(part.smoothed) + part.smoothed.saturating_sub(after);
+                part.deviation = (part.deviation * 3 + away) / 4;
+                part.smoothed = (part.smoothed * 7 + after) / 8;
+            }
+        }
+        part.answered = Some(part.answered.map_or(after, |least| least.min(after)));
+    }
+
+    /// The same for two full segments or more.
+    pub(crate) fn answered_at_once(&mut self, side: Side, after: Duration) {
+        let part = self.parts.of_mut(side);
+        part.answered_at_once = Some(part.answered_at_once.map_or(after, |least| least.min(after)));
+    }
+
+    /// What an acknowledgement of data by `side` takes if it is not delayed, as far as is known.
+    pub(crate) fn prompt(&self, side: Side) -> Option<Duration> {
+        let part = self.parts.of(side);
+        self.to(side).map(|to| to.max(part.answered_at_once.unwrap_or_default()))
+    }
+
+    /// `side` sent data so long after an acknowledgement for it had passed.
+    pub(crate) fn echoed(&mut self, side: Side, after: Duration) {
+        let part = self.parts.of_mut(side);
+        part.echoed = Some(part.echoed.map_or(after, |least| least.min(after)));
+    }
+
+    /// A packet of `side` passed with so many hops left.
+    pub(crate) fn passed(&mut self, side: Side, hops_left: u8) {
+        let part = self.parts.of_mut(side);
+        if part.hops_left.is_none() {
+            part.hops_left = Some(hops_left);
+        }
+    }
+
+    /// To `side` and back, at least.
+    pub(crate) fn to(&self, side: Side) -> Option<Duration> {
+        let part = self.parts.of(side);
+        part.answered.or(part.echoed)
+    }
+
+    /// There and back between client and server.
+    pub(crate) fn round_trip(&self) -> Option<Duration> {
+        Some(self.parts.client.answered? + self.parts.server.answered?)
+    }
+
+    /// The round trip, as far as it is known: zero for a part that is not.
+    pub(crate) fn round_trip_at_least(&self) -> Duration {
+        self.to(Side::Client).unwrap_or_default() + self.to(Side::Server).unwrap_or_default()
+    }
+
+    /// What a sender with this path waits before it sends again, at the least: RFC 6298's estimate with the lower
+    /// bound of 200 ms that most stacks have.
+    pub(crate) fn retransmission_timeout(&self) -> Duration {
+        let part = |side| {
+            let part = self.parts.of(side);
+            part.smoothed + part.deviation * 4
+        };
+        (part(Side::Client) + part(Side::Server)).max(Duration::from_millis(200))
+    }
+
+    /// Where the capture was taken.
+    pub(crate) fn place(&self) -> Place {
+        let Both { client, server } = &self.parts;
+        let untouched = |part: &Part| part.hops_left.is_some_and(|hops| matches!(hops, 64 | 128 | 255));
+        let (Some(to_client), Some(to_server)) = (client.answered, server.answered) else {
+            return match (untouched(client), untouched(server)) {
+                (true, false) => Place::Client,
+                (false, true) => Place::Server,
+                (true, true) | (false, false) => Place::Unknown,
+            };
+        };
+        // An end answers within a fraction of a millisecond; a tenth of the path is on its network.
+        let near = ((to_client + to_server) / 10).max(Duration::from_micros(300));
+        match (to_client <= near, to_server <= near) {
+            (true, false) => Place::Client,
+            (false, true) => Place::Server,
+            (false, false) => Place::Between,
+            (true, true) => match (untouched(client), untouched(server)) {
+                (true, false) => Place::Client,
+                (false, true) => Place::Server,
+                (true, true) | (false, false) => Place::Unknown,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(to_client: u64, to_server: u64) -> Path {
+        let mut path = Path::default();
+        path.answered(Side::Client, Duration::from_micros(to_client));
+        path.answered(Side::Server, Duration::from_micros(to_server));
+        path
+    }
+
+    #[test]
+    fn the_place_shows_in_how_fast_each_end_answers() {
+        assert_eq!(path(60, 30_000).place(), Place::Client);
+        assert_eq!(path(30_000, 60).place(), Place::Server);
+        assert_eq!(path(15_000, 9_000).place(), Place::Between);
+        assert_eq!(path(60, 50).place(), Place::Unknown);
+        let mut local = path(60, 50);
+        local.passed(Side::Client, 64);
+        local.passed(Side::Server, 63);
+        assert_eq!(local.place(), Place::Client);
+    }
+
+    #[test]
+    fn the_least_counts_and_the_parts_add_up() {
+        let mut path = path(100, 50_000);
+        path.answered(Side::Server, Duration::from_millis(40));
+        path.answered(Side::Server, Duration::from_millis(400));
+        assert_eq!(path.round_trip(), Some(Duration::from_micros(40_100)));
+    }
+}

@@ -1,0 +1,80 @@
+//! The points of a time-sequence plot: what was sent and acknowledged, and when (papers/p-http#figure-1). Not a drawing.
+
+use wire::Time;
+use wire::packet::Flags;
+
+use crate::segment::Segment;
+use crate::sender::Sender;
+use crate::side::Side;
+
+/// A connection's packets as points.
+#[derive(Clone, Debug)]
+pub struct Plot {
+    /// The first packet.
+    pub started: Time,
+    /// In the order of the capture.
+    pub points: Vec<Point>,
+    /// Whether there were more packets than are kept.
+    pub is_cut: bool,
+    first: [Option<u64>; 2],
+}
+
+/// A packet on a plot. Sequence numbers count from the first byte that was seen of their direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// Its number in the capture.
+    pub frame: u64,
+    /// When.
+    pub at: Time,
+    /// Who sent it.
+    pub from: Side,
+    /// Its first byte in the stream of its sender.
+    pub start: i64,
+    /// How many bytes it carries.
+    pub length: u64,
+    /// What it acknowledges in the stream of its receiver.
+    pub ack: Option<i64>,
+    /// How far it lets that go, where windows can be read.
+    pub edge: Option<i64>,
+    /// Its flags.
+    pub flags: Flags,
+}
+
+/// As many as can be told apart on a screen, several times over.
+const MOST: usize = 20_000;
+
+impl Plot {
+    pub(crate) const fn new(started: Time) -> Self {
+        Self { started, points: Vec::new(), is_cut: false, first: [None; 2] }
+    }
+
+    pub(crate) fn add(&mut self, segment: &Segment<'_>, sent: u64, peer: &Sender) {
+        if self.points.len() >= MOST {
+            self.is_cut = true;
+            return;
+        }
+        let [client, server] = &mut self.first;
+        let (own, other) = match segment.from {
+            Side::Client => (client, server),
+            Side::Server => (server, client),
+        };
+        // The low halves of large numbers far from both ends of the range: their difference is exact.
+        let low = |number: u64| u32::try_from(number & 0xffff_ffff).unwrap_or_default();
+        let first = *own.get_or_insert(sent.saturating_sub(segment.length()));
+        let start = i64::from(segment.tcp.seq.wrapping_sub(low(first)).cast_signed());
+        // Before anything of the other direction is known, there is nothing to acknowledge.
+        let has_ack = segment.has(Flags::ACK) && peer.acknowledged > 0;
+        let base = if has_ack { *other.get_or_insert(peer.acknowledged) } else { 0 };
+        let relative = |number: u64| i64::try_from(number).ok()?.checked_sub(i64::try_from(base).ok()?);
+        self.points.push(Point {
+            frame: segment.frame,
+            at: segment.at,
+            from: segment.from,
+            start,
+            length: segment.length(),
+            ack: has_ack.then(|| i64::from(segment.tcp.ack.wrapping_sub(low(base)).cast_signed())),
+            edge: peer.window.filter(|_| has_ack).and_then(|window| relative(peer.acknowledged + window)),
+            flags: segment.tcp.flags,
+        });
+    }
+}

@@ -1,0 +1,110 @@
+//! What is known of a connection when nothing more of it comes.
+
+use core::net::SocketAddr;
+
+use wire::{Bytes, Duration, Time};
+
+use crate::account::Account;
+use crate::finding::{Count, Finding};
+use crate::http::Exchange;
+pub use crate::path::Place;
+use crate::plot::Plot;
+
+/// A connection, diagnosed.
+#[derive(Clone, Debug)]
+pub struct FlowReport {
+    /// Who opened it.
+    pub client: SocketAddr,
+    /// Who was called.
+    pub server: SocketAddr,
+    /// When its first packet was captured.
+    pub started: Time,
+    /// That packet's number.
+    pub first_packet: u64,
+    /// From the first packet to the last.
+    pub elapsed: Duration,
+    /// How many there were.
+    pub packets: u64,
+    /// Payload bytes, both directions, sent again or not.
+    pub bytes: Bytes,
+    /// There and back, at the least; `None` where one direction never answered.
+    pub round_trip: Option<Duration>,
+    /// Where the capture was taken.
+    pub place: Place,
+    /// HTTP requests, as far as they could be read.
+    pub requests: u64,
+    /// What was found, in the order of time; of each cause the worst 64.
+    pub findings: Vec<Finding>,
+    /// How often each cause was found, and what it cost in all.
+    pub counts: Vec<Count>,
+    /// Where all its time went.
+    pub account: Account,
+    /// The longest HTTP exchanges, in the order of time.
+    pub exchanges: Vec<ExchangeReport>,
+    /// What is odd about the capture of it.
+    pub oddities: Oddities,
+    /// Its packets, if they were asked for.
+    pub plot: Option<Plot>,
+}
+
+impl FlowReport {
+    /// Whether something was found that is worth fixing.
+    pub fn is_worth_fixing(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity.is_worth_fixing())
+    }
+}
+
+/// A request and its answer.
+#[derive(Clone, Debug)]
+pub struct ExchangeReport {
+    /// The method and the target, the latter's first 200 characters.
+    pub request: String,
+    /// The answer's status; `None` if it was not seen.
+    pub status: Option<u16>,
+    /// When the request was sent.
+    pub at: Time,
+    /// Until the answer's last byte.
+    pub elapsed: Duration,
+    /// The first and the last packet.
+    pub packets: (u64, u64),
+    /// Where the connection's time went meanwhile.
+    pub account: Account,
+}
+
+impl ExchangeReport {
+    pub(crate) fn new(exchange: Exchange, account: &Account) -> Self {
+        let Exchange { method, target, status, asked, ended, account: before, .. } = exchange;
+        Self {
+            request: format!("{method} {target}"),
+            status,
+            at: asked.at,
+            elapsed: ended.at.since(asked.at),
+            packets: (asked.frame, ended.frame),
+            account: account.since(&before),
+        }
+    }
+
+    /// More of one connection say nothing new.
+    pub(crate) fn keep_the_longest(exchanges: &mut Vec<Self>) {
+        const KEPT: usize = 16;
+        if exchanges.len() > 2 * KEPT {
+            exchanges.sort_by_key(|exchange| std::cmp::Reverse(exchange.elapsed));
+            exchanges.truncate(KEPT);
+        }
+    }
+}
+
+/// What is odd about a capture, and no fault of the connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Oddities {
+    /// Packets that were captured twice.
+    pub captured_twice: u64,
+    /// Acknowledgements of data that was not captured.
+    pub not_captured: u64,
+    /// Packets with a time before that of the packet before them.
+    pub backwards: u64,
+    /// Data that was overtaken on its way.
+    pub out_of_order: u64,
+    /// Data sent again though it had been acknowledged.
+    pub needless: u64,
+}

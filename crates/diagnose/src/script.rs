@@ -1,0 +1,238 @@
+//! Conversations written as a script, for tests: who sent what, when, and whether it arrived; seen from the client, the
+//! server or the middle.
+//!
+//! A line is a time in milliseconds *at the sender*, the sender (`C` or `S`), and words:
+//!
+//! | word | meaning |
+//! | --- | --- |
+//! | `syn`, `fin`, `rst` | the flag |
+//! | `reopen` | the same SYN again |
+//! | `send=N` | so many bytes, continuing (or from `seq=N` on) |
+//! | `text=...` | these bytes, to the end of the line, `\r\n` for line ends |
+//! | `ack=N` | acknowledges so much; without it, all that has arrived by then |
+//! | `win=N` | the window; 65,535 without it |
+//! | `lost` | it is seen near its sender and never arrives |
+//! | `twice` | it is captured twice |
+//!
+//! Not a TCP: whatever is written is sent.
+
+use wire::packet::{Flags, Packet, TcpBuilder, TcpOption};
+use wire::{Duration, Time};
+
+use crate::report::{FlowReport, Place};
+use crate::side::{Both, Side};
+use crate::{Cause, Diagnosis, Options, Seen};
+
+/// A script, and how long a packet takes from end to end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Script<'a> {
+    pub(crate) one_way_ms: f64,
+    pub(crate) lines: &'a str,
+}
+
+/// The opening of most scripts, on a path of `one_way_ms`.
+pub(crate) fn opened(one_way_ms: f64, lines: &str) -> String {
+    let round_trip = 2.0 * one_way_ms;
+    format!("0 C syn\n{one_way_ms} S syn\n{round_trip} C\n{lines}")
+}
+
+struct Line {
+    sent: f64,
+    from: Side,
+    flags: Flags,
+    seq: Option<u32>,
+    ack: Option<u32>,
+    payload: Vec<u8>,
+    window: u16,
+    is_lost: bool,
+    is_twice: bool,
+    reopens: bool,
+}
+
+impl Script<'_> {
+    /// What a capture at `place` makes of it.
+    pub(crate) fn diagnose(&self, place: Place) -> FlowReport {
+        let mut diagnosis = Diagnosis::new(Options { is_plotted: true });
+        for (frame, (at, bytes)) in (1..).zip(self.capture(place)) {
+            diagnosis.handle(at, Seen { frame, interface: 0 }, &Packet::read(&bytes).unwrap());
+        }
+        diagnosis.end();
+        let report = diagnosis.poll().unwrap();
+        assert!(diagnosis.poll().is_none());
+        assert_eq!(report.account.total(), report.elapsed, "the account does not add up");
+        report
+    }
+
+    /// Causes found, with what was lost in whole milliseconds, without those that are no fault.
+    pub(crate) fn faults(&self, place: Place) -> Vec<(Cause, u64)> {
+        self.diagnose(place)
+            .findings
+            .iter()
+            .filter(|finding| finding.cause.about().is_fault)
+            .map(|finding| {
+                (finding.cause, (finding.lost + Duration::from_micros(500)).as_nanos() / 1_000_000)
+            })
+            .collect()
+    }
+
+    /// The same wherever it was captured.
+    pub(crate) fn faults_everywhere(&self) -> Vec<(Cause, u64)> {
+        let found = self.faults(Place::Client);
+        for place in [Place::Server, Place::Between] {
+            assert_eq!(self.faults(place), found, "{place:?} (left), at the client (right)");
+        }
+        found
+    }
+
+    /// Packets in the order in which they pass.
+    fn capture(&self, place: Place) -> Vec<(Time, Vec<u8>)> {
+        let lines: Vec<Line> =
+            self.lines.lines().filter(|line| !line.trim().is_empty()).map(Line::read).collect();
+        let mut next = Both { client: 1_000_u32, server: 5_000_u32 };
+        let first = next;
+        let mut arrivals: Vec<(f64, Side, u32)> = Vec::new();
+        let mut passing: Vec<(f64, Vec<u8>)> = Vec::new();
+        for (line, number) in lines.iter().zip(1_u16..) {
+            let peer = line.from.other();
+            let heard = |sent: f64| {
+                let heard = arrivals.iter().filter(|(at, from, _)| *from == peer && *at <= sent + 1e-6);
+                heard.map(|(_, _, end)| *end).max()
+            };
+            let base = |side| first.of(side) + 1;
+            let seq = line.seq.map_or(*next.of(line.from), |seq| base(line.from) + seq);
+            let seq = if line.reopens { *first.of(line.from) } else { seq };
+            let length = u32::try_from(line.payload.len()).unwrap();
+            let marks =
+                u32::from(line.flags.contains(Flags::SYN)) + u32::from(line.flags.contains(Flags::FIN));
+            let end = seq + length + marks;
+            *next.of_mut(line.from) = (*next.of(line.from)).max(end);
+            let ack = line.ack.map(|ack| base(peer) + ack).or(heard(line.sent));
+            if !line.is_lost {
+                arrivals.push((line.sent + self.one_way_ms, line.from, end));
+            }
+            let has_passed = match (place, line.from) {
+                (Place::Client, Side::Client) | (Place::Server, Side::Server) => 0.0,
+                (Place::Client, Side::Server) | (Place::Server, Side::Client) => 1.0,
+                (Place::Between | Place::Unknown, Side::Client | Side::Server) => 0.5,
+            };
+            if line.is_lost && has_passed > 0.4 {
+                continue;
+            }
+            let packet = line.packet(seq, ack, number);
+            let at = line.sent + has_passed * self.one_way_ms;
+            passing.extend(vec![(at, packet); 1 + usize::from(line.is_twice)]);
+        }
+        passing.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        let time = |ms: f64| Time::ZERO + Duration::from_secs_f64(1.0 + ms / 1e3).unwrap();
+        passing.into_iter().map(|(at, packet)| (time(at), packet)).collect()
+    }
+}
+
+impl Line {
+    fn read(line: &str) -> Self {
+        let (line, text) = line.split_once("text=").unwrap_or((line, ""));
+        let mut words = line.split_whitespace();
+        let sent = words.next().unwrap().parse().unwrap();
+        let from = if words.next().unwrap() == "C" { Side::Client } else { Side::Server };
+        let mut read = Self {
+            sent,
+            from,
+            flags: Flags::default(),
+            seq: None,
+            ack: None,
+            payload: text.trim_end_matches('\n').replace("\\r\\n", "\r\n").into_bytes(),
+            window: u16::MAX,
+            is_lost: false,
+            is_twice: false,
+            reopens: false,
+        };
+        for word in words {
+            match word.split_once('=') {
+                Some(("send", length)) => read.payload = vec![b'x'; length.parse().unwrap()],
+                Some(("seq", seq)) => read.seq = Some(seq.parse().unwrap()),
+                Some(("ack", ack)) => read.ack = Some(ack.parse().unwrap()),
+                Some(("win", window)) => read.window = window.parse().unwrap(),
+                Some(_) => panic!("{word}"),
+                None => match word {
+                    "syn" => read.flags = Flags::SYN,
+                    "fin" => read.flags = Flags::FIN,
+                    "rst" => read.flags = Flags::RST,
+                    "reopen" => (read.flags, read.reopens) = (Flags::SYN, true),
+                    "lost" => read.is_lost = true,
+                    "twice" => read.is_twice = true,
+                    other => panic!("{other}"),
+                },
+            }
+        }
+        read
+    }
+
+    fn packet(&self, seq: u32, ack: Option<u32>, number: u16) -> Vec<u8> {
+        let (client, server) = (([10, 0, 0, 1], 40_000).into(), ([10, 0, 0, 2], 80).into());
+        let (source, destination) = match self.from {
+            Side::Client => (client, server),
+            Side::Server => (server, client),
+        };
+        let mss = [TcpOption::Mss(1_460)];
+        let is_syn = self.flags.contains(Flags::SYN);
+        let options: &[TcpOption<'_>] = if is_syn { &mss } else { &[] };
+        let flags = if ack.is_some() { self.flags | Flags::ACK } else { self.flags };
+        let window = self.window;
+        let mut packet = Vec::new();
+        TcpBuilder { source, destination, seq, ack: ack.unwrap_or(0), flags, window, options }
+            .write(&self.payload, &mut packet)
+            .unwrap();
+        // Hosts number their packets; nobody checks the header's sum here.
+        packet[4..6].copy_from_slice(&(1_000 + number).to_be_bytes());
+        packet
+    }
+}
+
+#[cfg(test)]
+mod corpus {
+    use super::*;
+
+    /// Writes the captures of some scripts for the fuzzer to begin with: `ROUNDTRIP_BLESS=1 cargo test -p diagnose corpus`.
+    #[test]
+    fn corpus_of_captures_can_be_written() {
+        let of = |lines: &str| {
+            let lines = opened(15.0, lines);
+            let mut bytes: Vec<u8> = [0xa1b2_3c4d_u32, 0x0002_0004, 0, 0, 0xffff, 101]
+                .iter()
+                .flat_map(|word| word.to_be_bytes())
+                .collect();
+            for (at, packet) in (Script { one_way_ms: 15.0, lines: &lines }).capture(Place::Client) {
+                let length = u32::try_from(packet.len()).unwrap();
+                let [seconds, nanos] = [at.as_nanos() / 1_000_000_000, at.as_nanos() % 1_000_000_000];
+                let words = [u32::try_from(seconds).unwrap(), u32::try_from(nanos).unwrap(), length, length];
+                bytes.extend(words.iter().flat_map(|word| word.to_be_bytes()));
+                bytes.extend(packet);
+            }
+            bytes
+        };
+        let ask = "text=GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n";
+        let chunked =
+            "text=HTTP/1.1 200 OK\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n5\\r\\nhello\\r\\n0\\r\\n\\r\\n";
+        let captures = [
+        ("nagle", "30 C send=100\n90 S\n105.1 C send=40\n121 S send=500\n136 C".to_owned()),
+        ("short_initial_segment", "30 C send=52\n45 S send=226\n45.1 S send=1460\n260 C\n275.2 S send=1460".to_owned()),
+        ("zero_window", "30 C send=9 win=2920\n45 S send=1460\n45.1 S send=1460\n60.2 C win=0\n500 C win=5840\n515.1 S send=9".to_owned()),
+        ("receive_window", "30 C send=9 win=2920\n45 S send=1460\n45.1 S send=1460\n60.3 C win=2920\n75.4 S send=1460".to_owned()),
+        ("fast_retransmit", "30 C send=9\n45 S send=99\n45 S send=99 lost\n45 S send=99\n45 S send=99\n60 C ack=99\n60 C ack=99\n75 S seq=99 send=99\n90 C".to_owned()),
+        ("timeouts", "30 C send=100 lost\n230 C seq=0 send=100 lost\n630 C seq=0 send=100\n646 S send=100".to_owned()),
+        ("reset", format!("30 C {ask}\n30.1 C {ask}\n46 S {chunked}\n46.2 S rst")),
+        ("pipelined", format!("30 C {ask}\n30.1 C {ask}\n46 S {chunked}\n200 S {chunked}\n215 C fin\n230 S fin\n245 C")),
+        ("expect", "30 C text=PUT / HTTP/1.1\\r\\nExpect: 100-continue\\r\\nContent-Length: 9\\r\\n\\r\\n\n45 S text=HTTP/1.1 100 Continue\\r\\n\\r\\n\n60 C send=9".to_owned()),
+        ("twice_and_out_of_order", "30 C send=9 twice\n45 S send=99\n45.2 S seq=198 send=99\n45.3 S seq=99 send=99\n60 C twice".to_owned()),
+        ("idle_restart", "30 C send=9\n45 S send=9000\n60 C\n3000 C send=9\n3015 S send=1460\n3030 C\n3045 S send=1460".to_owned()),
+    ];
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/capture");
+        for (name, lines) in captures {
+            let (path, bytes) = (folder.join(name), of(&lines));
+            if std::env::var_os("ROUNDTRIP_BLESS").is_some() {
+                std::fs::write(&path, &bytes).unwrap();
+            }
+            assert!(std::fs::read(&path).is_ok_and(|stored| stored == bytes), "{} is stale", path.display());
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! A captured TCP segment with what the analysis asks of it, read once.
+
+use wire::Time;
+use wire::packet::{Flags, Packet, TcpOption, TcpSegment};
+
+use crate::side::Side;
+
+/// One segment of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment<'a> {
+    /// Its packet's number in the capture.
+    pub(crate) frame: u64,
+    pub(crate) at: Time,
+    pub(crate) from: Side,
+    pub(crate) tcp: TcpSegment<'a>,
+    pub(crate) options: Options,
+    pub(crate) identification: u16,
+    pub(crate) hops_left: u8,
+}
+
+/// The options that matter.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) mss: Option<u16>,
+    pub(crate) window_scale: Option<u8>,
+    pub(crate) has_timestamps: bool,
+    /// Whether there may be more that were not captured.
+    pub(crate) is_cut: bool,
+    /// The first selectively acknowledged block.
+    pub(crate) sack: Option<(u32, u32)>,
+}
+
+impl<'a> Segment<'a> {
+    pub(crate) fn new(frame: u64, at: Time, from: Side, packet: &Packet<'a>, tcp: TcpSegment<'a>) -> Self {
+        let mut options = Options { is_cut: tcp.options.is_cut(), ..Options::default() };
+        for option in tcp.options.iter() {
+            match option {
+                TcpOption::Mss(mss) => options.mss = Some(mss),
+                TcpOption::WindowScale(bits) => options.window_scale = Some(bits.min(14)),
+                TcpOption::Timestamps { value: _, echo: _ } => options.has_timestamps = true,
+                TcpOption::Sack([first, _, _, _]) => options.sack = first,
+                TcpOption::SackPermitted | TcpOption::Other { kind: _, data: _ } => {}
+            }
+        }
+        let Packet { source: _, destination: _, ip_length: _, identification, hops_left, transport: _ } =
+            *packet;
+        Self { frame, at, from, tcp, options, identification, hops_left }
+    }
+
+    pub(crate) const fn has(&self, flag: Flags) -> bool {
+        self.tcp.flags.contains(flag)
+    }
+
+    /// Payload bytes on the wire.
+    pub(crate) const fn length(&self) -> u64 {
+        self.tcp.payload_length.get()
+    }
+
+    /// Whether it takes sequence numbers.
+    pub(crate) fn carries(&self) -> bool {
+        self.tcp.sequence_length() > 0
+    }
+
+    /// What two captures of one and the same packet have in common, and a packet sent again has not. `None` where
+    /// the sender does not number its packets.
+    pub(crate) fn fingerprint(&self) -> Option<u64> {
+        if self.identification == 0 {
+            return None;
+        }
+        let TcpSegment { seq, ack, window, payload_length, .. } = self.tcp;
+        let parts = [
+            u64::from(self.identification),
+            u64::from(seq),
+            u64::from(ack),
+            u64::from(window),
+            payload_length.get(),
+        ];
+        // FNV's prime spreads each part over the whole word.
+        Some(parts.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, part| {
+            (hash ^ part).wrapping_mul(0x0100_0000_01b3).rotate_left(23)
+        }))
+    }
+}

@@ -1,0 +1,485 @@
+//! One end of a connection as a sender: what it has sent, what it knew to have arrived, what it was allowed.
+//!
+//! A capture shows an acknowledgement when it passes, not when the sender has it. So acknowledgements wait in a queue
+//! here for as long as they need to the sender and its packets need back ([`Path::to`]): what is asked about the
+//! sender is answered as the sender saw it, wherever the capture was taken. Not a congestion control: windows are
+//! inferred from what was done.
+//!
+//! [`Path::to`]: crate::path::Path::to
+
+use std::collections::VecDeque;
+
+use wire::{Duration, Time};
+
+use crate::gap::Mark;
+use crate::pace::Pace;
+
+/// A sender, by what was captured of it and of its peer's acknowledgements.
+#[derive(Debug, Default)]
+pub(crate) struct Sender {
+    /// Whether anything of it was captured, from where on all numbers are known.
+    pub(crate) is_seen: bool,
+    /// The first sequence number that it has not sent yet.
+    pub(crate) next: u64,
+    /// The highest acknowledgement that has passed.
+    pub(crate) acknowledged: u64,
+    /// The highest acknowledgement that it had when it sent last.
+    pub(crate) known: u64,
+    /// How far the window reached that it knew of then; `None` where windows cannot be read.
+    pub(crate) edge: Option<u64>,
+    /// The peer's window, when it last passed.
+    pub(crate) window: Option<u64>,
+    /// The largest segment it may send.
+    pub(crate) mss: Mss,
+    /// Flights, in bytes: the largest ever, and the largest since it last paused.
+    pub(crate) largest_flight: u64,
+    pub(crate) largest_since_pause: u64,
+    pub(crate) sent_last: Option<Time>,
+    /// Sent and not known to have arrived, oldest first.
+    sent: VecDeque<Sent>,
+    /// Passed, and not yet at the sender.
+    acks: VecDeque<Ack>,
+    /// Never seen, though something behind it was.
+    holes: Vec<Hole>,
+    /// Up to where it had sent when it last repaired a loss.
+    repaired: u64,
+    /// Acknowledgements in a row that say the same.
+    pub(crate) duplicates: u32,
+    /// Whether one of them told of data behind a gap.
+    pub(crate) is_sacked: bool,
+    pub(crate) pace: Pace,
+}
+
+/// A segment on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) frame: u64,
+    /// First sent, and last sent.
+    pub(crate) at: Time,
+    pub(crate) again_at: Time,
+    pub(crate) times: u32,
+    /// Bytes that were on their way before it.
+    pub(crate) ahead: u64,
+}
+
+/// An acknowledgement of something new, or a wider window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ack {
+    pub(crate) frame: u64,
+    pub(crate) at: Time,
+    pub(crate) to: u64,
+    pub(crate) edge: Option<u64>,
+    /// Whether that is further than before.
+    pub(crate) widens: bool,
+    /// Since the newest segment it covers had passed, if that was sent once.
+    pub(crate) after: Option<Duration>,
+    /// Since the oldest segment it does not cover had passed.
+    pub(crate) not_covered: Option<Duration>,
+    /// Bytes that it newly acknowledges.
+    pub(crate) bytes: u64,
+    /// Bytes that were on their way before its newest segment.
+    pub(crate) ahead: u64,
+}
+
+/// A range that was not captured when what follows it was.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hole {
+    start: u64,
+    end: u64,
+    pub(crate) since: Time,
+    pub(crate) frame: u64,
+    pub(crate) identification: u16,
+}
+
+/// What a range of sequence numbers was to what was known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Order {
+    /// It continues (or leaves a gap and then continues).
+    New,
+    /// It fills a hole.
+    Filled(Hole),
+    /// It was seen before.
+    Again(Option<Sent>),
+    /// It was seen a moment ago.
+    Twice,
+    /// One byte, or none, from before the end: a probe for the peer's life or window.
+    Probe,
+}
+
+/// Flights of more segments are remembered by their newest.
+const MOST_SENT: usize = 4_096;
+const MOST_ACKS: usize = 1_024;
+const MOST_HOLES: usize = 64;
+
+impl Sender {
+    /// The sequence number nearest to what was sent so far; the first one is anywhere.
+    pub(crate) fn place(&self, seq: u32) -> u64 {
+        // Far from zero, so that what comes before the first number seen has a place, too.
+        const FIRST: u64 = 1 << 40;
+        if !self.is_seen && self.next == 0 {
+            return FIRST | u64::from(seq);
+        }
+        let [.., a, b, c, d] = self.next.to_be_bytes();
+        let away = seq.wrapping_sub(u32::from_be_bytes([a, b, c, d])).cast_signed();
+        self.next.saturating_add_signed(i64::from(away))
+    }
+
+    /// It sent from `start` up to `end` (exclusive). What comes a second time before `soon` has passed was not sent
+    /// again: it was captured, or arrived, twice.
+    pub(crate) fn send(
+        &mut self,
+        start: u64,
+        end: u64,
+        mark: Mark,
+        identification: u16,
+        soon: Duration,
+    ) -> Order {
+        let Mark { at, frame } = mark;
+        if !self.is_seen {
+            self.is_seen = true;
+            if self.next == 0 {
+                (self.next, self.acknowledged, self.known) = (start, start, start);
+            }
+        }
+        if end <= self.next {
+            return self.send_again(start, end, at, soon);
+        }
+        if start > self.next {
+            if self.holes.len() >= MOST_HOLES {
+                self.holes.remove(0);
+            }
+            self.holes.push(Hole { start: self.next, end: start, since: at, frame, identification });
+        }
+        if self.sent.len() >= MOST_SENT {
+            self.sent.pop_front();
+        }
+        let ahead = self.next.saturating_sub(self.acknowledged);
+        let first = start.max(self.next);
+        self.sent.push_back(Sent { start: first, end, frame, at, again_at: at, times: 1, ahead });
+        self.next = end;
+        self.sent_last = Some(at);
+        Order::New
+    }
+
+    fn send_again(&mut self, start: u64, end: u64, at: Time, soon: Duration) -> Order {
+        let order = self.place_again(start, end, at, soon);
+        // What had arrived needs no repair: its acknowledgement crossed it on the way.
+        if !matches!(order, Order::Probe | Order::Twice) && end > self.acknowledged {
+            self.repaired = self.next;
+        }
+        order
+    }
+
+    fn place_again(&mut self, start: u64, end: u64, at: Time, soon: Duration) -> Order {
+        if end <= start + 1
+            && start + 1 == self.next
+            && (self.acknowledged >= start || self.window == Some(0))
+        {
+            // A lone byte that is still on its way is data sent again.
+            let is_on_its_way = end == start + 1 && self.acknowledged <= start && self.window != Some(0);
+            if !is_on_its_way {
+                return Order::Probe;
+            }
+        }
+        if let Some(place) = self.holes.iter().position(|hole| hole.start < end && start < hole.end) {
+            let hole = self.holes.remove(place);
+            for (first, last) in [(hole.start, start), (end, hole.end)] {
+                if first < last && self.holes.len() < MOST_HOLES {
+                    self.holes.push(Hole { start: first, end: last, ..hole });
+                }
+            }
+            return Order::Filled(hole);
+        }
+        let first = self.sent.partition_point(|sent| sent.end <= start);
+        let before = self.sent.get(first).copied().filter(|sent| sent.start < end);
+        if before.is_some_and(|before| before.start == start && at.since(before.again_at) < soon) {
+            return Order::Twice;
+        }
+        for sent in self.sent.iter_mut().skip(first).take_while(|sent| sent.start < end) {
+            (sent.again_at, sent.times) = (at, sent.times + 1);
+        }
+        Order::Again(before)
+    }
+
+    /// Its peer acknowledged up to `to`, and offered `window` bytes more. `None` if that lets it send no more.
+    pub(crate) fn acknowledge(&mut self, to: u64, window: Option<u64>, frame: u64, at: Time) -> Option<Ack> {
+        let edge = window.map(|window| to + window);
+        let widens = edge > self.acknowledged_edge();
+        let differs = edge != self.acknowledged_edge();
+        self.window = window;
+        // What was overtaken on its way says nothing new.
+        if to < self.acknowledged || (to == self.acknowledged && !differs) {
+            return None;
+        }
+        let covered = self.sent.partition_point(|sent| sent.end <= to);
+        let newest = covered.checked_sub(1).and_then(|newest| self.sent.get(newest)).copied();
+        let bytes = to.saturating_sub(self.acknowledged);
+        // What waits behind a loss is acknowledged when that is repaired (as Karn saw).
+        let is_clear = bytes > 0 && self.acknowledged >= self.repaired;
+        let fresh = newest.filter(|sent| is_clear && sent.end > self.acknowledged && sent.times == 1);
+        let ack = Ack {
+            frame,
+            at,
+            to,
+            edge,
+            widens,
+            after: fresh.map(|sent| at.since(sent.at)),
+            not_covered: self.sent.get(covered).map(|sent| at.since(sent.again_at)),
+            bytes,
+            ahead: fresh.map_or(0, |sent| sent.ahead),
+        };
+        if bytes > 0 {
+            self.duplicates = 0;
+            self.is_sacked = false;
+            self.acknowledged = to;
+            self.holes.retain(|hole| hole.end > to);
+        }
+        if self.acks.len() >= MOST_ACKS {
+            self.acks.pop_front();
+        }
+        self.acks.push_back(ack);
+        (bytes > 0 || widens).then_some(ack)
+    }
+
+    /// The furthest edge that has passed.
+    fn acknowledged_edge(&self) -> Option<u64> {
+        self.acks.back().map_or(self.edge, |ack| ack.edge)
+    }
+
+    /// Data that was not captured was acknowledged: the sender has sent it all the same.
+    pub(crate) fn jump(&mut self, to: u64) {
+        self.next = self.next.max(to);
+        self.sent.clear();
+        self.holes.clear();
+    }
+
+    /// The acknowledgements that the sender has by `now`, `away` being what they need to it and its packets back.
+    /// What it knew before stays to be asked until [`Sender::forget`].
+    pub(crate) fn learn(&mut self, now: Time, away: Duration) -> Learned {
+        // The least ever seen is not what each needs; a tenth less forgives the clock.
+        let away = away * 9 / 10;
+        let mut learned =
+            Learned { known: self.known, edge: self.edge, acks: 0, last: None, freed_early: false };
+        while let Some(ack) = self.acks.front().copied().filter(|ack| ack.at + away <= now) {
+            self.acks.pop_front();
+            self.edge = ack.edge;
+            if ack.bytes == 0 && !ack.widens {
+                continue;
+            }
+            learned.freed_early |= learned.last.is_some_and(|last: Ack| last.bytes > 0);
+            learned.acks += 1;
+            learned.last = Some(ack);
+            self.known = self.known.max(ack.to);
+        }
+        learned
+    }
+
+    /// What was on its way, as far as the sender knew, when it knew only of `known`.
+    pub(crate) fn flight(&self, known: u64) -> Flight {
+        let mss = self.mss.get();
+        let mut flight = Flight { bytes: self.next.saturating_sub(known), ..Flight::default() };
+        for (place, sent) in self.sent.iter().filter(|sent| sent.end > known).enumerate() {
+            let length = sent.end - sent.start;
+            flight.segments += length.div_ceil(mss);
+            flight.frames = (if place == 0 { sent.frame } else { flight.frames.0 }, sent.frame);
+            if place == 0 {
+                (flight.start, flight.since) = (sent.start, Some(sent.at));
+            }
+            // What a card will cut into segments ends with what is left over.
+            if !length.is_multiple_of(mss) {
+                flight.short_segments += 1;
+                flight.last_short_end = sent.end;
+                if place == 0 && length < mss {
+                    flight.begins_short = true;
+                }
+            }
+            flight.last = length;
+        }
+        flight
+    }
+
+    /// Forgets segments that the sender knows to have arrived.
+    pub(crate) fn forget(&mut self) {
+        while self.sent.front().is_some_and(|sent| sent.end <= self.known) {
+            self.sent.pop_front();
+        }
+        let flight = self.in_flight();
+        self.largest_flight = self.largest_flight.max(flight);
+        self.largest_since_pause = self.largest_since_pause.max(flight);
+    }
+
+    /// Bytes on their way, as far as the sender knew.
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.next.saturating_sub(self.known)
+    }
+}
+
+/// What a sender learned since it last sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Learned {
+    /// What it knew before: acknowledged up to here, allowed up to there.
+    pub(crate) known: u64,
+    pub(crate) edge: Option<u64>,
+    pub(crate) acks: u32,
+    pub(crate) last: Option<Ack>,
+    /// Whether an acknowledgement before the last one made room.
+    pub(crate) freed_early: bool,
+}
+
+/// What was on its way at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Flight {
+    pub(crate) start: u64,
+    pub(crate) bytes: u64,
+    pub(crate) segments: u64,
+    pub(crate) short_segments: u64,
+    pub(crate) begins_short: bool,
+    pub(crate) last_short_end: u64,
+    /// The length of the last segment.
+    pub(crate) last: u64,
+    /// The first and the last packet.
+    pub(crate) frames: (u64, u64),
+    /// When the first was sent.
+    pub(crate) since: Option<Time>,
+}
+
+/// The largest segment of one direction: as agreed, or else as seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mss {
+    /// What the peer will take, and what this end will.
+    pub(crate) offered: Option<u16>,
+    pub(crate) accepted: Option<u16>,
+    pub(crate) has_timestamps: bool,
+    largest: u64,
+    largest_twice: u64,
+}
+
+impl Mss {
+    /// A segment of `length` payload bytes.
+    pub(crate) fn saw(&mut self, length: u64) {
+        if length >= self.largest {
+            if length == self.largest {
+                self.largest_twice = length;
+            }
+            self.largest = length;
+        }
+    }
+
+    /// In payload bytes; at least 1.
+    pub(crate) fn get(&self) -> u64 {
+        const TIMESTAMPS: u64 = 12;
+        /// Ethernet's, and RFC 9293's default.
+        const USUAL: u64 = 1_460;
+        const LEAST: u64 = 536;
+        let options = if self.has_timestamps { TIMESTAMPS } else { 0 };
+        let agreed = match (self.offered, self.accepted) {
+            (Some(offered), Some(accepted)) => Some(offered.min(accepted)),
+            (one, other) => one.or(other),
+        };
+        let full = match agreed {
+            Some(agreed) => u64::from(agreed).saturating_sub(options),
+            // More than an Ethernet carries was merged by a network card.
+            None if self.largest > USUAL => USUAL - options,
+            None => self.largest_twice.max(LEAST),
+        };
+        full.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: u64 = 1 << 40;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    fn send(sender: &mut Sender, start: u64, end: u64, frame: u64, millis: u64) -> Order {
+        sender.send(start, end, Mark { at: at(millis), frame }, 0, Duration::from_millis(5))
+    }
+
+    fn sender() -> Sender {
+        let mut sender = Sender::default();
+        sender.mss.offered = Some(1_000);
+        for (frame, millis) in [(1, 0), (2, 1)] {
+            let start = START + 1_000 * (frame - 1);
+            assert!(matches!(send(&mut sender, start, start + 1_000, frame, millis), Order::New));
+        }
+        sender
+    }
+
+    #[test]
+    fn numbers_are_placed_nearest_to_what_was_sent() {
+        let mut sender = Sender::default();
+        let first = sender.place(u32::MAX);
+        send(&mut sender, first, first + 1, 1, 0);
+        assert_eq!(sender.place(0), first + 1);
+        assert_eq!(sender.place(u32::MAX - 9), first - 9);
+    }
+
+    #[test]
+    fn a_sender_learns_of_an_acknowledgement_when_it_has_come() {
+        let mut sender = sender();
+        sender.acknowledge(START + 1_000, Some(4_000), 3, at(20)).unwrap();
+        assert_eq!(sender.learn(at(40), Duration::from_millis(30)).acks, 0);
+        assert_eq!(sender.in_flight(), 2_000);
+        let learned = sender.learn(at(50), Duration::from_millis(30));
+        assert_eq!((learned.known, learned.acks), (START, 1));
+        assert_eq!(sender.flight(learned.known).segments, 2);
+        sender.forget();
+        assert_eq!((sender.in_flight(), sender.edge), (1_000, Some(START + 5_000)));
+    }
+
+    #[test]
+    fn an_acknowledgement_tells_what_it_covers_and_what_not() {
+        let mut sender = sender();
+        let ack = sender.acknowledge(START + 1_000, None, 3, at(20)).unwrap();
+        assert_eq!(ack.after, Some(Duration::from_millis(20)));
+        assert_eq!(ack.not_covered, Some(Duration::from_millis(19)));
+        assert!(sender.acknowledge(START + 1_000, None, 4, at(21)).is_none());
+    }
+
+    #[test]
+    fn a_hole_is_filled_and_what_is_sent_again_is_found() {
+        let mut sender = sender();
+        send(&mut sender, START + 3_000, START + 4_000, 3, 2);
+        assert!(matches!(send(&mut sender, START + 2_000, START + 2_500, 4, 3), Order::Filled(_)));
+        assert!(matches!(send(&mut sender, START + 2_500, START + 3_000, 5, 3), Order::Filled(_)));
+        let Order::Again(Some(before)) = send(&mut sender, START, START + 1_000, 6, 200) else { panic!() };
+        assert_eq!((before.frame, before.times), (1, 1));
+        let Order::Again(Some(before)) = send(&mut sender, START, START + 1_000, 7, 600) else { panic!() };
+        assert_eq!((before.times, before.again_at), (2, at(200)));
+    }
+
+    #[test]
+    fn what_comes_again_at_once_was_captured_twice() {
+        let mut sender = sender();
+        assert!(matches!(send(&mut sender, START + 1_000, START + 2_000, 3, 2), Order::Twice));
+    }
+
+    #[test]
+    fn a_probe_is_no_data_sent_again() {
+        let mut sender = sender();
+        sender.acknowledge(START + 2_000, Some(0), 3, at(20));
+        for length in [0, 1] {
+            let probe = send(&mut sender, START + 1_999, START + 1_999 + length, 4, 300);
+            assert!(matches!(probe, Order::Probe));
+        }
+    }
+
+    #[test]
+    fn the_largest_segment_is_what_was_agreed_or_what_was_seen() {
+        let agreed =
+            Mss { offered: Some(1_460), accepted: Some(1_380), has_timestamps: true, ..Mss::default() };
+        assert_eq!(agreed.get(), 1_368);
+        let mut seen = Mss::default();
+        [100, 1_024, 1_024, 200].into_iter().for_each(|length| seen.saw(length));
+        assert_eq!(seen.get(), 1_024);
+        seen.saw(7_000);
+        assert_eq!(seen.get(), 1_460);
+    }
+}

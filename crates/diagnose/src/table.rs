@@ -1,0 +1,249 @@
+//! All connections of a capture: packets in, finished connections out, in memory that does not grow with the packets.
+
+use core::net::{IpAddr, SocketAddr};
+use std::collections::{BTreeMap, VecDeque};
+
+use wire::packet::{Flags, Packet, TcpSegment, Transport};
+use wire::{Duration, Time};
+
+use crate::causes::connection_per_request::SOON;
+use crate::flow::{Flow, Follows};
+use crate::report::FlowReport;
+use crate::segment::Segment;
+use crate::side::Side;
+
+/// The machine: [`Diagnosis::handle`] a packet, then [`Diagnosis::poll`] until nothing comes; at the end of the
+/// capture [`Diagnosis::end`], and poll again.
+#[derive(Debug, Default)]
+pub struct Diagnosis {
+    flows: BTreeMap<Key, Box<Flow>>,
+    /// Connections that are over, oldest first: repetitions may still come.
+    over: VecDeque<(Time, Key)>,
+    finished: VecDeque<FlowReport>,
+    /// How a client's last connection to a server ended.
+    habits: BTreeMap<(IpAddr, SocketAddr), Habit>,
+    options: Options,
+    totals: Totals,
+}
+
+/// What to keep.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Keep every connection's packets as points of a plot. Memory then grows with the connections.
+    pub is_plotted: bool,
+}
+
+/// Where a packet stands in its capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Its number, from 1.
+    pub frame: u64,
+    /// The interface on which it was captured. Where a connection crosses several, each direction is watched on the
+    /// one on which it is seen first.
+    pub interface: u32,
+}
+
+/// What was seen of the capture as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// IP packets.
+    pub packets: u64,
+    /// TCP segments among them.
+    pub segments: u64,
+    /// Connections that were given up because there were too many at once.
+    pub evicted: u64,
+}
+
+/// The two sockets, smaller first, as numbers: they are compared for every packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    low: (u128, u16),
+    high: (u128, u16),
+}
+
+impl Key {
+    fn of(one: SocketAddr, other: SocketAddr) -> Self {
+        let number = |socket: SocketAddr| match socket.ip() {
+            IpAddr::V4(ip) => (ip.to_ipv6_mapped().to_bits(), socket.port()),
+            IpAddr::V6(ip) => (ip.to_bits(), socket.port()),
+        };
+        let (one, other) = (number(one), number(other));
+        Self { low: one.min(other), high: one.max(other) }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Habit {
+    ended: Time,
+    requests: u64,
+    /// Its first packet.
+    packet: u64,
+}
+
+/// Connections at once; the longest silent are given up for more.
+const MOST_FLOWS: usize = 1 << 15;
+const MOST_HABITS: usize = 1 << 14;
+/// For so long may a repetition come after the end.
+const LINGER: Duration = Duration::from_secs(3);
+
+impl Diagnosis {
+    /// With nothing seen.
+    pub fn new(options: Options) -> Self {
+        Self { options, ..Self::default() }
+    }
+
+    /// A packet, captured at `now`.
+    pub fn handle(&mut self, now: Time, seen: Seen, packet: &Packet<'_>) {
+        let Seen { frame, interface: _ } = seen;
+        self.totals.packets += 1;
+        let (Transport::Tcp(tcp), Some((source, destination))) = (packet.transport, packet.sockets()) else {
+            return;
+        };
+        self.totals.segments += 1;
+        self.release(now);
+        let key = Key::of(source, destination);
+        let is_reused = match self.flows.get(&key) {
+            None => false,
+            Some(flow) => {
+                let from = if source == flow.client { Side::Client } else { Side::Server };
+                tcp.flags.contains(Flags::SYN)
+                    && flow.is_reused_by(&Segment::new(frame, now, from, packet, tcp))
+            }
+        };
+        if is_reused {
+            self.finish(&key);
+        }
+        self.pass(key, now, seen, packet);
+    }
+
+    /// Gives a packet to its connection, which it may open.
+    fn pass(&mut self, key: Key, now: Time, seen: Seen, packet: &Packet<'_>) {
+        let Seen { frame, interface } = seen;
+        let (Transport::Tcp(tcp), Some((source, destination))) = (packet.transport, packet.sockets()) else {
+            return;
+        };
+        let Some(flow) = self.flows.get_mut(&key) else {
+            if self.flows.len() >= MOST_FLOWS {
+                self.evict();
+            }
+            let flow = self.open(source, destination, now, frame, packet, tcp);
+            self.flows.insert(key, Box::new(flow));
+            return self.pass(key, now, seen, packet);
+        };
+        let from = if source == flow.client { Side::Client } else { Side::Server };
+        if !flow.is_watched_on(from, interface) {
+            return;
+        }
+        let (was_ending, was_over) = (flow.is_ending(), flow.is_over());
+        flow.segment(&Segment::new(frame, now, from, packet, tcp));
+        let (is_ending, is_over) = (flow.is_ending(), flow.is_over());
+        if is_ending && !was_ending {
+            self.remember(now, &key);
+        }
+        if is_over && !was_over {
+            self.over.push_back((now, key));
+        }
+    }
+
+    /// A finished connection, if there is one.
+    pub fn poll(&mut self) -> Option<FlowReport> {
+        self.finished.pop_front()
+    }
+
+    /// The capture is over: every connection is finished, in the order in which they began.
+    pub fn end(&mut self) {
+        let mut rest: Vec<FlowReport> =
+            std::mem::take(&mut self.flows).into_values().map(|flow| flow.finish()).collect();
+        rest.sort_by_key(|report| (report.started, report.first_packet));
+        self.finished.extend(rest);
+    }
+
+    /// What was seen as a whole.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    fn open(
+        &self,
+        source: SocketAddr,
+        destination: SocketAddr,
+        now: Time,
+        frame: u64,
+        packet: &Packet<'_>,
+        tcp: TcpSegment<'_>,
+    ) -> Flow {
+        let opens = tcp.flags.contains(Flags::SYN);
+        let answers = opens && tcp.flags.contains(Flags::ACK);
+        let source_is_client = match (opens, answers) {
+            (true, answers) => !answers,
+            (false, _) => is_client(source, destination),
+        };
+        let (client, server) = if source_is_client { (source, destination) } else { (destination, source) };
+        let from = if source_is_client { Side::Client } else { Side::Server };
+        let first = Segment::new(frame, now, from, packet, tcp);
+        let mut flow = Flow::new(client, server, &first, self.options.is_plotted);
+        if opens && !answers {
+            self.notice_habit(&mut flow, now);
+        }
+        flow
+    }
+
+    /// Whether the client had just closed a connection to the same server after one request.
+    fn notice_habit(&self, flow: &mut Flow, now: Time) {
+        let Some(habit) = self.habits.get(&(flow.client.ip(), flow.server)) else { return };
+        if habit.requests != 1 || now.since(habit.ended) > SOON {
+            return;
+        }
+        flow.follows(Follows { packet: habit.packet });
+    }
+
+    /// What the end of a connection tells of the next.
+    fn remember(&mut self, now: Time, key: &Key) {
+        let Some(flow) = self.flows.get(key) else { return };
+        let habit = Habit { ended: now, requests: flow.requests(), packet: flow.started.frame };
+        if self.habits.len() >= MOST_HABITS {
+            self.habits.pop_first();
+        }
+        self.habits.insert((flow.client.ip(), flow.server), habit);
+    }
+
+    fn release(&mut self, now: Time) {
+        while let Some((ended, key)) = self.over.front().copied() {
+            if now.since(ended) < LINGER && self.over.len() < MOST_FLOWS {
+                break;
+            }
+            self.over.pop_front();
+            if self.flows.get(&key).is_some_and(|flow| flow.is_over() && flow.last_at <= now) {
+                self.finish(&key);
+            }
+        }
+    }
+
+    fn finish(&mut self, key: &Key) {
+        if let Some(flow) = self.flows.remove(key) {
+            self.finished.push_back(flow.finish());
+        }
+    }
+
+    /// Gives up the eighth of the connections that has been silent for longest.
+    fn evict(&mut self) {
+        let mut silent: Vec<(Time, Key)> =
+            self.flows.iter().map(|(key, flow)| (flow.last_at, *key)).collect();
+        silent.sort_unstable();
+        for (_, key) in silent.into_iter().take(MOST_FLOWS / 8) {
+            self.totals.evicted += 1;
+            self.finish(&key);
+        }
+    }
+}
+
+/// Whether `source` is likely to have opened a connection whose opening was not captured: the other has a port for
+/// services, or the lower one.
+fn is_client(source: SocketAddr, destination: SocketAddr) -> bool {
+    const SERVICES: u16 = 1_024;
+    match (source.port() < SERVICES, destination.port() < SERVICES) {
+        (true, false) => false,
+        (false, true) => true,
+        (true, true) | (false, false) => source.port() >= destination.port(),
+    }
+}

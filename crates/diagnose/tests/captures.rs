@@ -1,0 +1,127 @@
+//! Real captures with stalls that people labelled: each must be found where it is, and none where there is none.
+//!
+//! The captures are not part of the project: `ROUNDTRIP_CAPTURES` names their folder, and without it these tests say
+//! that they were skipped. The labels are `labels.tsv` there.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use diagnose::{Cause, Diagnosis, Finding, FlowReport, Options, Seen};
+use flate2::read::MultiGzDecoder;
+use trace::capture::Reader;
+use wire::Duration;
+use wire::packet::Packet;
+
+#[test]
+fn every_labelled_stall_is_found_in_its_place() {
+    let Some(folder) = folder() else { return };
+    let labels = fs::read_to_string(folder.join("labels.tsv")).unwrap();
+    let mut missed = Vec::new();
+    for line in labels.lines().skip(1) {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let [file, _stream, from, to, duration, label, ..] = cells[..] else { panic!("{line}") };
+        let Some(causes) = causes(label) else { continue };
+        let (from, to): (u64, u64) = (from.parse().unwrap(), to.parse().unwrap());
+        let labelled: f64 = duration.parse().unwrap();
+        let flows = diagnosed(&folder.join(file));
+        let fits = |finding: &&Finding| {
+            let lost = finding.lost.as_millis_f64();
+            causes.contains(&finding.cause)
+                && finding.packets.iter().any(|packet| (from..=to).contains(packet))
+                && (lost - labelled).abs() <= (labelled / 10.0).max(1.0)
+        };
+        let found = flows.iter().flat_map(|flow| &flow.findings).find(fits);
+        // A handshake is a round trip in any place; it is named by its packets alone.
+        if found.is_none() {
+            missed.push(line.to_owned());
+        }
+    }
+    assert!(missed.is_empty(), "not found:\n{}", missed.join("\n"));
+}
+
+#[test]
+fn packets_that_were_captured_twice_are_no_retransmissions() {
+    let Some(folder) = folder() else { return };
+    let flows = diagnosed(&folder.join("tcptrace__hardware_dups.dmp.gz"));
+    let losses = [Cause::RetransmissionTimeout, Cause::FastRetransmit, Cause::TailLossProbe];
+    assert!(flows[0].counts.iter().all(|count| !losses.contains(&count.cause)), "{:?}", flows[0].counts);
+    assert_eq!(flows[0].oddities.captured_twice, 486);
+}
+
+#[test]
+fn an_idle_connection_is_no_stall() {
+    let Some(folder) = folder() else { return };
+    let flows = diagnosed(&folder.join("zeek__pipelined-requests.pcap"));
+    let longest = flows[0].findings.iter().map(|finding| finding.lost).max();
+    assert!(longest < Some(Duration::from_secs(1)), "{longest:?}");
+}
+
+#[test]
+fn contradictory_and_disordered_segments_are_read_without_a_stall() {
+    let Some(folder) = folder() else { return };
+    for file in ["wireshark__http-ooo.pcap", "wireshark__tcp-badsegments.pcap"] {
+        for flow in diagnosed(&folder.join(file)) {
+            assert_eq!(flow.findings.len(), 0, "{file}: {:?}", flow.findings);
+        }
+    }
+}
+
+#[test]
+fn every_nanosecond_of_every_capture_is_accounted_for() {
+    let Some(folder) = folder() else { return };
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|ending| ending == "tsv" || ending == "md") {
+            continue;
+        }
+        for flow in diagnosed(&path) {
+            assert_eq!(flow.account.total(), flow.elapsed, "{}", path.display());
+        }
+    }
+}
+
+/// What a label is called here; `None` for what is no stall.
+fn causes(label: &str) -> Option<&'static [Cause]> {
+    Some(match label {
+        "handshake_rtt" => &[Cause::ConnectionSetup],
+        "client_think" => &[Cause::ClientThink],
+        "server_think" => &[Cause::ServerThink],
+        "rto" | "rto_backoff" => &[Cause::RetransmissionTimeout],
+        "zero_window" => &[Cause::ZeroWindow],
+        "slow_start_round" => &[Cause::SlowStart],
+        "expect_100_continue" => &[Cause::ExpectContinue],
+        "nagle_x_delayed_ack" => &[Cause::NagleDelayedAck],
+        "NEGATIVE" | "idle_keepalive" => return None,
+        other => panic!("a label that is not known: {other}"),
+    })
+}
+
+fn folder() -> Option<PathBuf> {
+    let folder = std::env::var_os("ROUNDTRIP_CAPTURES").map(PathBuf::from);
+    if folder.is_none() {
+        eprintln!("SKIPPED: set ROUNDTRIP_CAPTURES to the folder of labelled captures");
+    }
+    folder
+}
+
+fn diagnosed(path: &Path) -> Vec<FlowReport> {
+    let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut plain = Vec::new();
+    match bytes.as_slice() {
+        [0x1f, 0x8b, ..] => {
+            MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut plain).unwrap();
+        }
+        _ => plain = bytes,
+    }
+    let mut reader = Reader::new(plain.as_slice()).unwrap();
+    let mut diagnosis = Diagnosis::new(Options::default());
+    while let Some(frame) = reader.read().unwrap() {
+        if let Some(Ok(packet)) = frame.ip().map(Packet::read) {
+            let seen = Seen { frame: frame.number, interface: frame.interface };
+            diagnosis.handle(frame.at, seen, &packet);
+        }
+    }
+    diagnosis.end();
+    std::iter::from_fn(|| diagnosis.poll()).collect()
+}

@@ -1,0 +1,32 @@
+//! Fixes, by who can make them in the case at hand: a sender is a client here and a server there.
+
+use ::diagnose::cause::{Fix, Who};
+use ::diagnose::{Finding, Side};
+
+/// Who can do something about a finding.
+pub fn who(finding: &Finding, who: Who) -> &'static str {
+    let (sender, receiver) = (finding.side, finding.side.other());
+    let application = |side| match side {
+        Side::Client => "client application",
+        Side::Server => "server application",
+    };
+    let kernel = |side| match side {
+        Side::Client => "client system",
+        Side::Server => "server system",
+    };
+    match who {
+        Who::SendingApplication => application(sender),
+        Who::ReceivingApplication => application(receiver),
+        Who::SendingKernel => kernel(sender),
+        Who::ReceivingKernel => kernel(receiver),
+        Who::ClientApplication => application(Side::Client),
+        Who::ServerApplication => application(Side::Server),
+        Who::Network => "network",
+    }
+}
+
+/// All fixes in one line.
+pub fn line(finding: &Finding) -> String {
+    let fix = |Fix { who: able, change }: &Fix| format!("{}: {change}", who(finding, *able));
+    finding.cause.about().fixes.iter().map(fix).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,127 @@
+//! The JSON: an object for a capture, an array of them for several.
+
+use ::diagnose::report::{ExchangeReport, Oddities, Place};
+use ::diagnose::{Account, Finding, FlowReport};
+use serde_json::{Value, json};
+
+use super::{Capture, advice};
+
+/// The text.
+pub fn text(captures: &[Capture]) -> String {
+    let value = match captures {
+        [one] => capture(one),
+        several => several.iter().map(capture).collect(),
+    };
+    let mut text = serde_json::to_string_pretty(&value).expect("text for keys cannot fail to serialise");
+    text.push('\n');
+    text
+}
+
+fn capture(capture: &Capture) -> Value {
+    let Capture { name, packets, unreadable, started, flows, connections, damage, warnings } = capture;
+    json!({
+        "capture": name,
+        "packets": packets,
+        "unreadable_packets": unreadable,
+        "started_unix_ms": started.as_millis_f64(),
+        "connections": connections,
+        "damage": damage,
+        "warnings": warnings,
+        "account_ms": account(&capture.account()),
+        "flows": flows.iter().map(|flow| self::flow(capture, flow)).collect::<Value>(),
+    })
+}
+
+fn flow(capture: &Capture, flow: &FlowReport) -> Value {
+    let FlowReport {
+        client,
+        server,
+        started,
+        first_packet,
+        elapsed,
+        packets,
+        bytes,
+        round_trip,
+        place,
+        requests,
+        findings,
+        counts,
+        account,
+        exchanges,
+        oddities,
+        plot: _,
+    } = flow;
+    let Oddities { captured_twice, not_captured, backwards, out_of_order, needless } = oddities;
+    json!({
+        "client": client.to_string(),
+        "server": server.to_string(),
+        "packets": packets,
+        "bytes": bytes.get(),
+        "rtt_ms": round_trip.map(|span| span.as_millis_f64()),
+        "at_ms": capture.millis(*started),
+        "elapsed_ms": elapsed.as_millis_f64(),
+        "first_packet": first_packet,
+        "captured_at": place_name(*place),
+        "requests": requests,
+        "findings": findings.iter().map(|finding| self::finding(capture, finding)).collect::<Value>(),
+        "causes": counts
+            .iter()
+            .map(|count| json!({
+                "cause": count.cause.name(), "times": count.times, "lost_ms": count.lost.as_millis_f64(),
+            }))
+            .collect::<Value>(),
+        "account_ms": self::account(account),
+        "exchanges": exchanges.iter().map(|exchange| self::exchange(capture, exchange)).collect::<Value>(),
+        "captured_twice": captured_twice,
+        "not_captured": not_captured,
+        "backward_times": backwards,
+        "out_of_order": out_of_order,
+        "needless_retransmissions": needless,
+    })
+}
+
+fn finding(capture: &Capture, finding: &Finding) -> Value {
+    let Finding { cause, severity, confidence, side, at, lost, saving, packets, evidence } = finding;
+    let fixes = cause.about().fixes.iter();
+    json!({
+        "cause": cause.name(),
+        "severity": severity.name(),
+        "at_ms": capture.millis(*at),
+        "lost_ms": lost.as_millis_f64(),
+        "packets": packets,
+        "evidence": evidence,
+        "fix": advice::line(finding),
+        "fixes": fixes
+            .map(|fix| json!({ "who": advice::who(finding, fix.who), "change": fix.change }))
+            .collect::<Value>(),
+        "confidence": confidence.name(),
+        "saving_ms": saving.map(|span| span.as_millis_f64()),
+        "side": side.to_string(),
+    })
+}
+
+fn exchange(capture: &Capture, exchange: &ExchangeReport) -> Value {
+    let ExchangeReport { request, status, at, elapsed, packets: (first, last), account } = exchange;
+    json!({
+        "request": request,
+        "status": status,
+        "at_ms": capture.millis(*at),
+        "elapsed_ms": elapsed.as_millis_f64(),
+        "packets": [first, last],
+        "account_ms": self::account(account),
+    })
+}
+
+fn account(account: &Account) -> Value {
+    account.iter().map(|(share, time)| (share.name(), time.as_millis_f64())).collect()
+}
+
+/// Where a capture was taken, by name.
+pub fn place_name(place: Place) -> &'static str {
+    match place {
+        Place::Client => "client",
+        Place::Server => "server",
+        Place::Between => "between",
+        Place::Unknown => "unknown",
+    }
+}

@@ -1,0 +1,221 @@
+//! Captures in: pcap and pcapng, one packet at a time, in memory that does not grow with the file.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | (here) | [`Reader`]: bytes in, [`Frame`]s out |
+//! | `input` | a window over the bytes, with a limit |
+//! | `pcap` | the classic format, four byte orders and resolutions |
+//! | `pcapng` | blocks, sections, interfaces |
+//! | [`link`] | what stands before the IP header |
+//!
+//! Not a decompressor, and not a file: whoever opens it hands over a `Read`. Every byte is taken to be hostile:
+//! lengths are checked against limits before anything is kept. Formats:
+//! <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-04.html> and
+//! <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>.
+
+mod input;
+pub mod link;
+mod pcap;
+mod pcapng;
+
+use std::fmt;
+use std::io::{self, Read};
+
+use wire::Time;
+
+use input::Input;
+
+pub use link::LinkType;
+
+/// One captured packet, with what stands before its IP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Its place in the capture, from 1, as Wireshark counts.
+    pub number: u64,
+    /// When, since 1 January 1970, UTC. A packet that was captured without a time has that of the one before.
+    pub at: Time,
+    /// Where it was captured: the interface's place in its section, 0 in formats that know of one only.
+    pub interface: u32,
+    /// What it begins with.
+    pub link: LinkType,
+    /// The packet, as far as it was captured.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Frame<'a> {
+    /// The IP packet in it, if there is one.
+    pub fn ip(&self) -> Option<&'a [u8]> {
+        self.link.ip(self.bytes)
+    }
+}
+
+/// Reads one capture.
+#[derive(Debug)]
+pub struct Reader<R> {
+    input: Input<R>,
+    format: Format,
+    frames: u64,
+    last: Time,
+}
+
+#[derive(Debug)]
+enum Format {
+    Pcap(pcap::Header),
+    Pcapng(pcapng::Section),
+    /// Nothing more can be read.
+    Ended,
+}
+
+/// A packet as its format holds it: the window's `bytes` are its data.
+struct Located {
+    /// `None` where the format has no time for it.
+    at: Option<Time>,
+    interface: u32,
+    link: LinkType,
+    bytes: std::ops::Range<usize>,
+}
+
+/// No packet on any network is longer; libpcap's own limit for a snapshot.
+const LARGEST_PACKET: usize = 262_144;
+
+impl<R: Read> Reader<R> {
+    /// Looks at the first bytes to learn the format.
+    ///
+    /// # Errors
+    /// What is no capture, or cannot be read at all.
+    pub fn new(read: R) -> Result<Self, Unreadable> {
+        let mut input = Input::new(read);
+        let magic = input.peek(4)?.ok_or(Unreadable::Empty)?;
+        let format = match *magic {
+            [0x0a, 0x0d, 0x0d, 0x0a] => Format::Pcapng(pcapng::Section::default()),
+            [a, b, c, d] => Format::Pcap(pcap::Header::read([a, b, c, d], &mut input)?),
+            _ => return Err(Unreadable::Empty),
+        };
+        Ok(Self { input, format, frames: 0, last: Time::ZERO })
+    }
+
+    /// The next packet; `None` at the end. After an error there is nothing more.
+    ///
+    /// # Errors
+    /// Damage, from here on: what was read before is good.
+    pub fn read(&mut self) -> Result<Option<Frame<'_>>, Unreadable> {
+        let number = self.frames + 1;
+        let located = match &mut self.format {
+            Format::Pcap(header) => header.next(&mut self.input, number),
+            Format::Pcapng(section) => section.next(&mut self.input, number),
+            Format::Ended => Ok(None),
+        };
+        match located {
+            Ok(Some(Located { at, interface, link, bytes })) => {
+                self.frames = number;
+                self.last = at.unwrap_or(self.last);
+                Ok(Some(Frame { number, at: self.last, interface, link, bytes: self.input.taken(bytes) }))
+            }
+            Ok(None) => {
+                self.format = Format::Ended;
+                Ok(None)
+            }
+            Err(error) => {
+                self.format = Format::Ended;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Why a capture, or the rest of it, could not be read.
+#[derive(Debug)]
+pub enum Unreadable {
+    /// There are fewer bytes than any capture has.
+    Empty,
+    /// It begins like no capture.
+    NotACapture {
+        /// Its first four bytes.
+        magic: [u8; 4],
+    },
+    /// It ends within a packet.
+    CutShort {
+        /// The packet.
+        frame: u64,
+    },
+    /// A length that cannot be.
+    Damaged {
+        /// The packet it would be.
+        frame: u64,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// The bytes could not be had.
+    Io(io::Error),
+}
+
+impl From<io::Error> for Unreadable {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("it is empty, not a capture: give a pcap or pcapng file"),
+            Self::NotACapture { magic: [a, b, c, d] } => write!(
+                f,
+                "it is no capture (it begins with {a:02x} {b:02x} {c:02x} {d:02x}): give a pcap or pcapng file, as \
+                 tcpdump -w and Wireshark write them"
+            ),
+            Self::CutShort { frame } => {
+                write!(
+                    f,
+                    "it ends within packet {frame}: the capture was cut off there, what came before is used"
+                )
+            }
+            Self::Damaged { frame, what } => {
+                write!(f, "{what} at packet {frame}: the capture is damaged there, what came before is used")
+            }
+            Self::Io(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pcapng as writer;
+    use wire::Duration;
+
+    #[test]
+    fn what_our_own_writer_wrote_is_read_again() {
+        let mut out = writer::Writer::new(Vec::new(), "roundtrip", Some("a remark")).unwrap();
+        let interface = out.interface("client").unwrap();
+        for nanos in [1_700_000_000_123_456_789, 1_700_000_000_123_456_790] {
+            let at = Duration::from_nanos(nanos);
+            let packet = writer::Packet {
+                interface,
+                at,
+                bytes: &[0x45; 21],
+                original_length: 40,
+                comment: Some("here"),
+            };
+            out.packet(&packet).unwrap();
+        }
+        let capture = out.finish().unwrap();
+        let mut reader = Reader::new(capture.as_slice()).unwrap();
+        let first = reader.read().unwrap().unwrap();
+        assert_eq!((first.number, first.at.as_nanos()), (1, 1_700_000_000_123_456_789));
+        assert_eq!((first.link, first.ip()), (LinkType::Raw, Some(&[0x45; 21][..])));
+        assert_eq!(reader.read().unwrap().unwrap().at.as_nanos(), 1_700_000_000_123_456_790);
+        assert!(reader.read().unwrap().is_none());
+        assert!(reader.read().unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_no_capture_is_refused_in_a_sentence() {
+        let refused = |bytes: &[u8]| Reader::new(bytes).err().map(|error| error.to_string()).unwrap();
+        assert!(refused(b"").contains("empty"));
+        assert!(refused(b"<!doctype html>").contains("3c 21 64 6f"));
+        assert!(refused(&[0xd4, 0xc3, 0xb2, 0xa1, 0]).contains("packet 1"));
+    }
+}

@@ -1,0 +1,112 @@
+//! The classic format: a header of 24 bytes, then packets of 16 bytes and their data. Either byte order, micro- or
+//! nanoseconds. Not the dialects with longer packet headers (Kuznetzov's, Navtel's): they are refused by their magic.
+
+use std::io::Read;
+
+use wire::Time;
+
+use super::input::Input;
+use super::{LARGEST_PACKET, LinkType, Located, Unreadable};
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Header {
+    big_endian: bool,
+    /// How many of them a unit of the second field is.
+    nanoseconds: u64,
+    link: LinkType,
+}
+
+impl Header {
+    pub(super) fn read<R: Read>(magic: [u8; 4], input: &mut Input<R>) -> Result<Self, Unreadable> {
+        let (big_endian, nanoseconds) = match u32::from_be_bytes(magic) {
+            0xa1b2_c3d4 => (true, 1_000),
+            0xd4c3_b2a1 => (false, 1_000),
+            0xa1b2_3c4d => (true, 1),
+            0x4d3c_b2a1 => (false, 1),
+            _ => return Err(Unreadable::NotACapture { magic }),
+        };
+        let place = input.take(HEADER)?.ok_or(Unreadable::CutShort { frame: 1 })?;
+        let mut header = Self { big_endian, nanoseconds, link: LinkType::Raw };
+        // The upper half of the word says whether frames end in a check sequence.
+        let [network] = header.words(input.taken(place.start + 20..place.end));
+        header.link = LinkType::of(network & 0xffff);
+        Ok(header)
+    }
+
+    pub(super) fn next<R: Read>(
+        &mut self,
+        input: &mut Input<R>,
+        frame: u64,
+    ) -> Result<Option<Located>, Unreadable> {
+        if input.at_end()? {
+            return Ok(None);
+        }
+        let place = input.take(PACKET)?.ok_or(Unreadable::CutShort { frame })?;
+        let [seconds, fraction, captured, _original] = self.words(input.taken(place));
+        let captured = captured as usize;
+        if captured > LARGEST_PACKET {
+            return Err(Unreadable::Damaged { frame, what: "a packet longer than any packet" });
+        }
+        let bytes = input.take(captured)?.ok_or(Unreadable::CutShort { frame })?;
+        let nanos = u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * self.nanoseconds;
+        Ok(Some(Located { at: Some(Time::from_nanos(nanos)), interface: 0, link: self.link, bytes }))
+    }
+
+    /// Words of 32 bits in the capture's byte order; zeros for what is not there.
+    fn words<const N: usize>(&self, bytes: &[u8]) -> [u32; N] {
+        let (whole, _) = bytes.as_chunks::<4>();
+        let mut words = [0; N];
+        for (word, bytes) in words.iter_mut().zip(whole) {
+            *word = if self.big_endian { u32::from_be_bytes(*bytes) } else { u32::from_le_bytes(*bytes) };
+        }
+        words
+    }
+}
+
+const HEADER: usize = 24;
+const PACKET: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use crate::capture::{LinkType, Reader, Unreadable};
+
+    /// A capture of one packet of 5 bytes at 1.000002 s (or 1.000000002 s), in either byte order.
+    fn capture(magic: u32, big_endian: bool) -> Vec<u8> {
+        let word = |word: u32| if big_endian { word.to_be_bytes() } else { word.to_le_bytes() };
+        let words = [magic, 0, 0, 0, 0xffff, 0xf000_0065, 1, 2, 5, 1_500];
+        let mut capture: Vec<u8> = words.into_iter().flat_map(word).collect();
+        capture.extend([0x45, 0, 0, 0, 0]);
+        capture
+    }
+
+    #[test]
+    fn either_byte_order_and_either_resolution_is_read() {
+        for big_endian in [false, true] {
+            for (magic, nanos) in [(0xa1b2_c3d4, 1_000_002_000), (0xa1b2_3c4d, 1_000_000_002)] {
+                let capture = capture(magic, big_endian);
+                let mut reader = Reader::new(capture.as_slice()).unwrap();
+                let frame = reader.read().unwrap().unwrap();
+                assert_eq!((frame.at.as_nanos(), frame.link), (nanos, LinkType::Raw));
+                assert_eq!(frame.bytes.len(), 5);
+            }
+        }
+    }
+
+    #[test]
+    fn a_last_packet_that_is_cut_off_is_told_and_nothing_follows() {
+        let capture = capture(0xa1b2_c3d4, false);
+        for end in 25..capture.len() {
+            let mut reader = Reader::new(&capture[..end]).unwrap();
+            assert!(matches!(reader.read(), Err(Unreadable::CutShort { frame: 1 })), "{end}");
+            assert!(reader.read().unwrap().is_none());
+        }
+    }
+
+    #[test]
+    fn a_length_that_cannot_be_is_damage() {
+        let mut capture = capture(0xa1b2_c3d4, false);
+        capture[35] = 0xff;
+        let mut reader = Reader::new(capture.as_slice()).unwrap();
+        assert!(matches!(reader.read(), Err(Unreadable::Damaged { frame: 1, what: _ })));
+    }
+}

@@ -1,0 +1,270 @@
+//! Blocks, sections and interfaces: the format that Wireshark writes.
+//!
+//! Packets of all three kinds are read, and from interfaces what their times mean; all other blocks are passed over,
+//! whatever their length. Several sections, each in its own byte order, may follow one another.
+
+use std::io::Read;
+
+use wire::Time;
+
+use super::input::Input;
+use super::{LARGEST_PACKET, LinkType, Located, Unreadable};
+
+/// A section: the byte order and the interfaces.
+#[derive(Debug, Default)]
+pub(super) struct Section {
+    big_endian: bool,
+    interfaces: Vec<Interface>,
+}
+
+/// What packets of one interface begin with, and what their times mean.
+#[derive(Clone, Copy, Debug)]
+struct Interface {
+    link: LinkType,
+    /// The length of a packet that says nothing of it.
+    snapshot: usize,
+    /// Units of time in a second.
+    units: u64,
+    /// Seconds to be added.
+    offset: i64,
+}
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
+
+/// Options included, no packet's block is longer, nor the description of an interface.
+const LARGEST_BLOCK: usize = 4 * LARGEST_PACKET;
+/// Captures with more are not made by people.
+const MOST_INTERFACES: usize = 1 << 16;
+/// A block's type and its length; the length again ends it.
+const BLOCK_HEADER: usize = 8;
+const BLOCK_FRAME: usize = 12;
+
+impl Section {
+    pub(super) fn next<R: Read>(
+        &mut self,
+        input: &mut Input<R>,
+        frame: u64,
+    ) -> Result<Option<Located>, Unreadable> {
+        while !input.at_end()? {
+            if let Some(located) = self.block(input, frame)? {
+                return Ok(Some(located));
+            }
+        }
+        Ok(None)
+    }
+
+    /// One block; the packet in it, if it holds one.
+    fn block<R: Read>(&mut self, input: &mut Input<R>, frame: u64) -> Result<Option<Located>, Unreadable> {
+        let damaged = |what| Unreadable::Damaged { frame, what };
+        let cut = || Unreadable::CutShort { frame };
+        let header = input.peek(BLOCK_HEADER)?.ok_or_else(cut)?;
+        if header.starts_with(&SECTION_HEADER.to_be_bytes()) {
+            let magic = input.peek(BLOCK_FRAME)?.ok_or_else(cut)?.get(BLOCK_HEADER..).unwrap_or_default();
+            self.big_endian = match magic {
+                [0x1a, 0x2b, 0x3c, 0x4d] => true,
+                [0x4d, 0x3c, 0x2b, 0x1a] => false,
+                _ => return Err(damaged("a section of no byte order")),
+            };
+            self.interfaces.clear();
+        }
+        let header = input.peek(BLOCK_HEADER)?.ok_or_else(cut)?;
+        let (kind, total) = (self.word(header, 0), self.word(header, 4) as usize);
+        if total < BLOCK_FRAME || !total.is_multiple_of(4) {
+            return Err(damaged("a block whose length cannot be"));
+        }
+        let is_read = matches!(kind, INTERFACE_DESCRIPTION | PACKET | SIMPLE_PACKET | ENHANCED_PACKET);
+        if !is_read {
+            return if input.skip(total as u64)? { Ok(None) } else { Err(cut()) };
+        }
+        if total > LARGEST_BLOCK {
+            return Err(damaged("a block longer than any packet"));
+        }
+        let place = input.take(total)?.ok_or_else(cut)?;
+        let body = place.start + BLOCK_HEADER..place.end - 4;
+        let bytes = input.taken(body.clone());
+        if kind == INTERFACE_DESCRIPTION {
+            if self.interfaces.len() >= MOST_INTERFACES {
+                return Err(damaged("too many interfaces"));
+            }
+            self.interfaces.push(self.interface(bytes));
+            return Ok(None);
+        }
+        let packet = match kind {
+            SIMPLE_PACKET => self.simple(bytes),
+            ENHANCED_PACKET => self.enhanced(bytes, self.word(bytes, 0)),
+            _ => self.enhanced(bytes, u32::from(self.half(bytes, 0))),
+        };
+        let Located { at, interface, link, bytes } =
+            packet.ok_or_else(|| damaged("a packet that does not fit its block"))?;
+        Ok(Some(Located { at, interface, link, bytes: body.start + bytes.start..body.start + bytes.end }))
+    }
+
+    fn interface(&self, body: &[u8]) -> Interface {
+        const RESOLUTION: u16 = 9;
+        const OFFSET: u16 = 14;
+        let snapshot = match self.word(body, 4) as usize {
+            0 => LARGEST_PACKET,
+            some => some,
+        };
+        let link = LinkType::of(u32::from(self.half(body, 0)));
+        let mut interface = Interface { link, snapshot, units: 1_000_000, offset: 0 };
+        let mut options = body.get(8..).unwrap_or_default();
+        while options.len() >= 4 {
+            let (code, length) = (self.half(options, 0), usize::from(self.half(options, 2)));
+            let value = options.get(4..4 + length).unwrap_or_default();
+            match (code, value) {
+                (RESOLUTION, [power]) => interface.units = units(*power),
+                (OFFSET, value) if length == 8 => interface.offset = self.long(value),
+                _ => {}
+            }
+            options = options.get(4 + length.next_multiple_of(4)..).unwrap_or_default();
+        }
+        interface
+    }
+
+    /// Also the obsolete packet block, whose interface is a half word.
+    fn enhanced(&self, body: &[u8], number: u32) -> Option<Located> {
+        const DATA: usize = 20;
+        let interface = self.interfaces.get(number as usize)?;
+        let captured = self.word(body, 12) as usize;
+        if captured > LARGEST_PACKET || body.len() < DATA + captured {
+            return None;
+        }
+        let ticks = u64::from(self.word(body, 4)) << 32 | u64::from(self.word(body, 8));
+        Some(Located {
+            at: Some(interface.time(ticks)),
+            interface: number,
+            link: interface.link,
+            bytes: DATA..DATA + captured,
+        })
+    }
+
+    /// A packet that knows neither its interface nor its time.
+    fn simple(&self, body: &[u8]) -> Option<Located> {
+        const DATA: usize = 4;
+        let interface = self.interfaces.first()?;
+        let captured =
+            (self.word(body, 0) as usize).min(interface.snapshot).min(body.len().checked_sub(DATA)?);
+        Some(Located { at: None, interface: 0, link: interface.link, bytes: DATA..DATA + captured })
+    }
+
+    /// Zero for what is not there.
+    fn word(&self, bytes: &[u8], at: usize) -> u32 {
+        let word = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>()).copied().unwrap_or_default();
+        if self.big_endian { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
+    }
+
+    fn half(&self, bytes: &[u8], at: usize) -> u16 {
+        let half = bytes.get(at..).and_then(|rest| rest.first_chunk::<2>()).copied().unwrap_or_default();
+        if self.big_endian { u16::from_be_bytes(half) } else { u16::from_le_bytes(half) }
+    }
+
+    fn long(&self, bytes: &[u8]) -> i64 {
+        let long = bytes.first_chunk::<8>().copied().unwrap_or_default();
+        if self.big_endian { i64::from_be_bytes(long) } else { i64::from_le_bytes(long) }
+    }
+}
+
+impl Interface {
+    fn time(&self, ticks: u64) -> Time {
+        let nanos = match self.units {
+            1_000_000_000 => ticks,
+            1_000_000 => ticks.saturating_mul(1_000),
+            units => {
+                let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(units);
+                u64::try_from(nanos).unwrap_or(u64::MAX)
+            }
+        };
+        let offset = self.offset.unsigned_abs().saturating_mul(1_000_000_000);
+        Time::from_nanos(match self.offset >= 0 {
+            true => nanos.saturating_add(offset),
+            false => nanos.saturating_sub(offset),
+        })
+    }
+}
+
+/// Units in a second, for 10^-n or, with the highest bit set, 2^-n seconds. What is finer than 64 bits can count
+/// is no resolution of a clock, and is taken for microseconds.
+fn units(power: u8) -> u64 {
+    let base: u64 = if power & 0x80 == 0 { 10 } else { 2 };
+    base.checked_pow(u32::from(power & 0x7f)).unwrap_or(1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::Reader;
+
+    /// A block in big-endian order.
+    fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+        let padded = body.len().next_multiple_of(4);
+        let total = u32::try_from(padded + BLOCK_FRAME).unwrap().to_be_bytes();
+        let mut block = [&kind.to_be_bytes(), &total, body].concat();
+        block.resize(BLOCK_HEADER + padded, 0);
+        block.extend(total);
+        block
+    }
+
+    fn section() -> Vec<u8> {
+        block(SECTION_HEADER, &[0x1a, 0x2b, 0x3c, 0x4d, 0, 1, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255])
+    }
+
+    #[test]
+    fn interfaces_have_their_own_link_type_resolution_and_offset() {
+        // Ethernet in units of 2^-10 s, 5 s later; raw IP in microseconds.
+        let ethernet =
+            [0, 1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0x8a, 0, 0, 0, 0, 14, 0, 8, 0, 0, 0, 0, 0, 0, 0, 5];
+        let raw = [0, 101, 0, 0, 0, 0, 0, 0];
+        let packet = |interface: u8, ticks: u8| {
+            block(
+                ENHANCED_PACKET,
+                &[0, 0, 0, interface, 0, 0, 0, 0, 0, 0, 0, ticks, 0, 0, 0, 1, 0, 0, 0, 9, 0x45],
+            )
+        };
+        let capture = [
+            section(),
+            block(0x0bad_cafe, &[0; 7]),
+            block(INTERFACE_DESCRIPTION, &ethernet),
+            block(INTERFACE_DESCRIPTION, &raw),
+            packet(1, 7),
+            packet(0, 1),
+            block(SIMPLE_PACKET, &[0, 0, 0, 9, 1, 2]),
+        ]
+        .concat();
+        let mut reader = Reader::new(capture.as_slice()).unwrap();
+        let mut next = || {
+            let frame = reader.read().unwrap().unwrap();
+            (frame.number, frame.interface, frame.at.as_nanos(), frame.link, frame.bytes.to_vec())
+        };
+        assert_eq!(next(), (1, 1, 7_000, LinkType::Raw, vec![0x45]));
+        assert_eq!(next(), (2, 0, 5_000_976_562, LinkType::Ethernet, vec![0x45]));
+        assert_eq!(next(), (3, 0, 5_000_976_562, LinkType::Ethernet, vec![1, 2, 0, 0]));
+    }
+
+    #[test]
+    fn damage_is_told() {
+        let without_interface = block(ENHANCED_PACKET, &[0; 24]);
+        let odd_length = [0, 0, 0, 6, 0, 0, 0, 13];
+        for damage in [&without_interface[..], &odd_length, &[0, 0, 0, 6, 0, 0xff, 0, 0]] {
+            let capture = [&section(), damage].concat();
+            let mut reader = Reader::new(capture.as_slice()).unwrap();
+            assert!(matches!(reader.read(), Err(Unreadable::Damaged { frame: 1, what: _ })));
+        }
+        let mut capture = [section(), block(ENHANCED_PACKET, &[0; 24])].concat();
+        capture.truncate(capture.len() - 1);
+        let mut reader = Reader::new(capture.as_slice()).unwrap();
+        assert!(matches!(reader.read(), Err(Unreadable::CutShort { frame: 1 })));
+    }
+
+    #[test]
+    fn a_resolution_finer_than_can_be_counted_is_none() {
+        assert_eq!(
+            [6, 9, 0x80 | 20, 30, 0xff].map(units),
+            [1_000_000, 1_000_000_000, 1 << 20, 1_000_000, 1_000_000]
+        );
+    }
+}
