@@ -213,6 +213,7 @@ impl Experiment {
             down: network.rate,
             mss: network.mss,
             send_buffer: self.stack.packets.send_buffer,
+            nagle: self.stack.nagle,
         };
         // What is still sent when all has arrived costs nobody anything.
         let end = fetched.elapsed.map_or(Time::MAX, |elapsed| fetched.began + elapsed);

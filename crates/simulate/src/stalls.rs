@@ -22,6 +22,8 @@ pub struct Known {
     pub mss: Bytes,
     /// What the server's application may write before it waits.
     pub send_buffer: Bytes,
+    /// Whether a short segment waits until everything before it is acknowledged.
+    pub nagle: bool,
 }
 
 /// How the time of a run was spent.
@@ -299,8 +301,10 @@ impl Line {
         let is_short = bytes < known.mss.get();
         // The window has room for what was on its way once.
         let would_fit = ack.flight + bytes <= self.largest_flight;
+        let waits = known.nagle && is_short && would_fit;
         Cause::Named(match ack.delay > Duration::ZERO {
-            true if is_short && would_fit => "nagle-delayed-ack",
+            true if waits => "nagle-delayed-ack",
+            false if waits => "nagle",
             true if ack.had_short => "short-initial-segment",
             true => "delayed-ack",
             false => self.limit(ack.flight, bytes, known),
