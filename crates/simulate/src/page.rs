@@ -213,8 +213,12 @@ impl Experiment {
             down: network.rate,
             mss: network.mss,
             send_buffer: self.stack.packets.send_buffer,
+            nagle: self.stack.nagle,
         };
-        stalls::spent(&fetched.records, fetched.began, &known)
+        // What is still sent when all has arrived costs nobody anything.
+        let end = fetched.elapsed.map_or(Time::MAX, |elapsed| fetched.began + elapsed);
+        let until = fetched.records.partition_point(|record| record.at <= end);
+        stalls::spent(fetched.records.get(..until).unwrap_or_default(), fetched.began, &known)
     }
 
     fn config(&self, clocks: Clocks) -> crate::tcp::Config {

@@ -22,6 +22,8 @@ pub struct Known {
     pub mss: Bytes,
     /// What the server's application may write before it waits.
     pub send_buffer: Bytes,
+    /// Whether a short segment waits until everything before it is acknowledged.
+    pub nagle: bool,
 }
 
 /// How the time of a run was spent.
@@ -102,6 +104,8 @@ struct Pause {
     from: Time,
     until: Time,
     sent: Time,
+    /// What it takes on its link.
+    packet: Duration,
 }
 
 impl Pause {
@@ -153,11 +157,11 @@ impl Watch {
         if record.segment.payload.is_empty() {
             return None;
         }
-        let pause = Pause { from: self.useful_until, until: from, sent: record.at };
+        let pause =
+            Pause { from: self.useful_until, until: from, sent: record.at, packet: until.since(from) };
         self.spent.working += until.since(from.max(self.useful_until));
         self.useful_until = self.useful_until.max(until);
-        // A pause in which not even this packet would have fitted is none.
-        (pause.length() > until.since(from)).then_some(pause)
+        (pause.length() > Duration::ZERO).then_some(pause)
     }
 
     fn client_sends(&mut self, record: &Record) {
@@ -180,17 +184,17 @@ impl Watch {
         line.asked = line.asked.max(segment.end());
         let Some(pause) = pause else { return };
         if is_again {
-            self.stall("retransmission-timeout", pause.from, pause.length());
+            self.stall(&pause, "retransmission-timeout", pause.from, pause.until);
             return;
         }
         // What the request waited for: what came before it, or its connection.
         match handshake {
             Some((syn, opened)) => {
-                self.stall("client-think", received, syn.since(received));
-                self.stall("connection-setup", syn, opened.since(syn));
-                self.stall("client-think", opened, pause.sent.since(opened));
+                self.stall(&pause, "client-think", received, syn);
+                self.stall(&pause, "connection-setup", syn, opened);
+                self.stall(&pause, "client-think", opened, pause.sent);
             }
-            None => self.stall("client-think", received, pause.sent.since(received)),
+            None => self.stall(&pause, "client-think", received, pause.sent),
         }
     }
 
@@ -236,10 +240,13 @@ impl Watch {
         line.sent = Some(record.at);
         match named {
             Some((Cause::Request(received), pause)) => {
-                self.stall("server-think", received, pause.sent.since(received));
+                self.stall(&pause, "server-think", received, pause.sent);
             }
-            Some((Cause::Named(cause), pause)) => self.stall(cause, pause.from, pause.length()),
-            None => {}
+            // A pause in which not even this packet would have fitted is none.
+            Some((Cause::Named(cause), pause)) if pause.length() > pause.packet => {
+                self.stall(&pause, cause, pause.from, pause.until);
+            }
+            Some((Cause::Named(_), _)) | None => {}
         }
     }
 
@@ -254,9 +261,12 @@ impl Watch {
         }
     }
 
-    fn stall(&mut self, cause: &str, at: Time, lost: Duration) {
+    /// What of a time lies within a pause: on other connections something useful may have gone on.
+    fn stall(&mut self, pause: &Pause, cause: &str, from: Time, until: Time) {
+        let from = from.max(pause.from);
+        let lost = until.min(pause.until).since(from);
         if lost > Duration::ZERO {
-            let (at_ms, lost_ms) = (at.since(self.began).as_millis_f64(), lost.as_millis_f64());
+            let (at_ms, lost_ms) = (from.since(self.began).as_millis_f64(), lost.as_millis_f64());
             self.spent.stalls.push(Stall { cause: cause.to_owned(), at_ms, lost_ms });
         }
     }
@@ -291,8 +301,10 @@ impl Line {
         let is_short = bytes < known.mss.get();
         // The window has room for what was on its way once.
         let would_fit = ack.flight + bytes <= self.largest_flight;
+        let waits = known.nagle && is_short && would_fit;
         Cause::Named(match ack.delay > Duration::ZERO {
-            true if is_short && would_fit => "nagle-delayed-ack",
+            true if waits => "nagle-delayed-ack",
+            false if waits => "nagle",
             true if ack.had_short => "short-initial-segment",
             true => "delayed-ack",
             false => self.limit(ack.flight, bytes, known),

@@ -1,6 +1,7 @@
 //! Whole transfers between two hosts: what no loss, no window and no stack may change.
 
 mod setup;
+mod stalls;
 mod throughput;
 mod topology;
 mod transfer;

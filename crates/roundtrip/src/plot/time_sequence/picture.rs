@@ -145,7 +145,8 @@ impl Frame {
         let allowed =
             track.connections.iter().flat_map(|line| &line.allowed).map(|(_, allowed)| *allowed).max();
         let allowed = allowed.map_or(0.0, |allowed| allowed as f64);
-        let most = if allowed <= 1.6 * sent { sent.max(allowed) } else { 1.12 * sent };
+        let is_near = (sent..=1.6 * sent).contains(&allowed);
+        let most = if is_near { allowed } else { 1.12 * sent };
         // Below the first byte there is room for the sign of its request.
         let bytes = Scale::linear(-12.0 / height * most, most * 1.04);
         Self { top, bottom: top + height, time, bytes, is_sparse: track.segments.len() <= SPARSE }

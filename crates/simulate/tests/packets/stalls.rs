@@ -1,0 +1,103 @@
+//! Where the time of a run went: nothing is counted twice, and nothing is named that cannot be.
+
+use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use simulate::{Experiment, Hosts};
+use wire::link::Loss;
+use wire::{Bytes, Duration, Probability, Seed};
+
+fn scenario(network: &str, page: &str, protocol: Protocol, stack: &str) -> Scenario {
+    Scenario {
+        network: Network::named(network).unwrap(),
+        page: Page::named(page).unwrap(),
+        visit: Visit::First,
+        protocol,
+        stack: Stack::named(stack).unwrap(),
+        client: Client {
+            request: Bytes::new(256),
+            requests: Requests::Dependent,
+            parallel: 1,
+            connection: Connection::Cold,
+        },
+        server: Server { processing: Duration::from_millis(3) },
+        runs: 1,
+        seed: Seed::new(3),
+    }
+}
+
+/// Causes and what each cost, in milliseconds; the whole, and what was useful.
+fn account(scenario: &Scenario, writes: Hosts) -> (Vec<(String, f64)>, f64, f64) {
+    let experiment = Experiment::new(scenario, writes).unwrap();
+    let fetched = experiment.run(0, true).unwrap();
+    let spent = experiment.spent(&fetched);
+    let mut until = 0.0;
+    for stall in &spent.stalls {
+        assert!(stall.lost_ms > 0.0 && stall.at_ms >= until - 1e-6, "{stall:?} begins before {until}");
+        until = stall.at_ms + stall.lost_ms;
+    }
+    let elapsed = fetched.elapsed.unwrap().as_millis_f64();
+    assert!(until <= elapsed + 1e-6, "{until} is after {elapsed}");
+    let stalls = spent.stalls.into_iter().map(|stall| (stall.cause, stall.lost_ms)).collect();
+    (stalls, elapsed, spent.working.as_millis_f64())
+}
+
+#[test]
+fn stalls_follow_one_another_and_leave_room_for_what_was_useful() {
+    for network in Network::listings().map(|listing| listing.name) {
+        for protocol in
+            [Protocol::Http10, Protocol::Http10KeepAlive, Protocol::Http11Pipelined, Protocol::Ttcp]
+        {
+            for stack in ["sunos-4.1.3", "solaris-2.5", "linux"] {
+                for page in ["small-cluster", "medium-page"] {
+                    let scenario = scenario(network, page, protocol, stack);
+                    let (stalls, elapsed, working) = account(&scenario, Hosts::default());
+                    let lost: f64 = stalls.iter().map(|(_, lost)| lost).sum();
+                    assert!(lost + working <= elapsed + 1e-6, "{scenario:?}");
+                    let is_loss = |cause: &str| cause.ends_with("retransmit") || cause.ends_with("timeout");
+                    assert!(!stalls.iter().any(|(cause, _)| is_loss(cause)), "{network} {stack}: {stalls:?}");
+                    let think = stalls.iter().filter(|(cause, _)| cause == "server-think");
+                    assert!(think.count() > 0, "{network} {protocol:?} {stack} {stalls:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn with_several_connections_and_with_loss_nothing_is_counted_twice_either() {
+    for (seed, connection) in (0..16).zip([Connection::Cold, Connection::Warm].into_iter().cycle()) {
+        for protocol in [Protocol::Http10, Protocol::Http11] {
+            let mut scenario = scenario("adsl", "large-cluster", protocol, "period");
+            scenario.seed = Seed::new(seed);
+            let both = [&mut scenario.network.up, &mut scenario.network.down];
+            for direction in both {
+                direction.loss = Loss::Independent(Probability::new(0.05).unwrap());
+            }
+            scenario.client =
+                Client { requests: Requests::Independent, parallel: 4, connection, ..scenario.client };
+            let (stalls, elapsed, working) = account(&scenario, Hosts::default());
+            let lost: f64 = stalls.iter().map(|(_, lost)| lost).sum();
+            assert!(lost + working <= elapsed + 1e-6, "{scenario:?}");
+        }
+    }
+}
+
+#[test]
+fn what_limits_is_named() {
+    let causes = |scenario: &Scenario| -> Vec<String> {
+        let (stalls, _, _) = account(scenario, Hosts::default());
+        let mut causes: Vec<String> = stalls.into_iter().map(|(cause, _)| cause).collect();
+        causes.dedup();
+        causes
+    };
+    let plain = scenario("direcpc", "medium-page", Protocol::Http10, "linux");
+    let expected = ["connection-setup", "server-think", "slow-start"];
+    assert_eq!(causes(&plain), expected);
+
+    let mut small_window = plain.clone();
+    small_window.stack.receive_buffer = Some(Bytes::new(4_096));
+    assert!(causes(&small_window).contains(&"receive-window-limited".to_owned()));
+
+    let mut small_buffer = plain;
+    small_buffer.stack.packets.send_buffer = Bytes::new(4_096);
+    assert!(causes(&small_buffer).contains(&"send-buffer-limited".to_owned()));
+}
