@@ -17,6 +17,7 @@
 //! | [`show`] | results in the format that was asked for |
 //! | [`output`] | tables, JSON, CSV |
 //! | [`reproduce`] | the papers' tables and figures beside ours |
+//! | [`study`] | our own comparisons, of one engine with another |
 //! | [`plot`] | pictures as SVG |
 //! | [`report`] | a page to show to somebody else |
 //! | [`mod@file`], [`terminal`], [`progress`] | where output goes |
@@ -40,6 +41,7 @@ mod provenance;
 mod report;
 mod reproduce;
 mod show;
+mod study;
 mod terminal;
 mod unpack;
 mod verb;

@@ -7,6 +7,7 @@ use scenario::names::Unknown;
 use super::measured::Measured;
 use super::published::{Cell, Table};
 use super::{drawn, figures, heidemann, p_http, rabinovich, slow_start};
+use crate::study::{Study, model_against_simulator, restart};
 
 /// A table or a figure of a paper.
 #[derive(Debug)]
@@ -15,14 +16,20 @@ pub struct Entry {
     pub key: &'static str,
     /// What is published, as TOML.
     published: &'static str,
-    /// Our value for a cell; `None` where there is nothing to test it with.
+    /// What stands beside it.
     pub ours: Ours,
     /// The picture, for a figure.
     pub draw: Option<fn() -> String>,
 }
 
-/// Our value for a cell, or why the laboratory failed.
-type Ours = fn(&Cell, &mut Measured<'_>) -> Result<Option<f64>, String>;
+/// How ours is made; either may fail, as laboratories do.
+#[derive(Clone, Copy, Debug)]
+pub enum Ours {
+    /// Our value for a cell; `None` where there is nothing to test it with.
+    Cells(fn(&Cell, &mut Measured<'_>) -> Result<Option<f64>, String>),
+    /// Both sides: nothing of it is printed.
+    Study(fn(Table) -> Result<Study, String>),
+}
 
 impl Entry {
     /// What is published.
@@ -39,18 +46,29 @@ macro_rules! published {
 
 macro_rules! table {
     ($key:literal, $ours:path) => {
-        Entry { key: $key, published: published!($key), ours: $ours, draw: None }
+        Entry { key: $key, published: published!($key), ours: Ours::Cells($ours), draw: None }
     };
 }
 
 macro_rules! figure {
     ($key:literal, $ours:path, $draw:path) => {
-        Entry { key: $key, published: published!($key), ours: $ours, draw: Some($draw) }
+        Entry { key: $key, published: published!($key), ours: Ours::Cells($ours), draw: Some($draw) }
     };
 }
 
-/// In the order of the papers, tables before figures.
-pub static ENTRIES: [Entry; 21] = [
+macro_rules! study {
+    ($name:literal, $study:path) => {
+        Entry {
+            key: concat!("roundtrip/", $name),
+            published: include_str!(concat!("../../../../studies/", $name, "/study.toml")),
+            ours: Ours::Study($study),
+            draw: None,
+        }
+    };
+}
+
+/// In the order of the papers, tables before figures; then our own studies.
+pub static ENTRIES: [Entry; 23] = [
     table!("heidemann-model/table-2", heidemann::table_2),
     table!("heidemann-model/table-3", heidemann::table_3),
     table!("heidemann-model/table-4", heidemann::table_4),
@@ -59,7 +77,7 @@ pub static ENTRIES: [Entry; 21] = [
     Entry {
         key: "heidemann-model/table-5-packets",
         published: published!("heidemann-model/table-5"),
-        ours: slow_start::table_5,
+        ours: Ours::Cells(slow_start::table_5),
         draw: None,
     },
     table!("heidemann-model/table-6", heidemann::table_6),
@@ -78,6 +96,8 @@ pub static ENTRIES: [Entry; 21] = [
     table!("dhttp/figure-6", rabinovich::figure_6),
     table!("dhttp/figure-7", rabinovich::figure_7),
     table!("dhttp/figure-8", rabinovich::figure_8),
+    study!("model-against-simulator", model_against_simulator::study),
+    study!("slow-start-restart", restart::study),
 ];
 
 /// The data of a key of the catalogue.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::catalogue::Ours;
 use super::published::Column;
 use super::verdict::Verdict;
 use super::{Judged, Report, Reproduced};
@@ -30,7 +31,11 @@ fn section(reproduced: &Reproduced, terminal: Terminal) -> String {
     text += &wrap("  Agreement: ", &table.agreement, width);
     let pairs = Layout::of(reproduced, Form::Pairs);
     if terminal.width.is_none_or(|width| pairs.width() <= width) {
-        text += &wrap("  In each cell: ", "what is published, then ours", width);
+        let sides = match reproduced.entry.ours {
+            Ours::Cells(_) => "what is published, then ours",
+            Ours::Study(_) => "the two sides, in that order",
+        };
+        text += &wrap("  In each cell: ", sides, width);
         text.push('\n');
         text += &pairs.text(terminal);
     } else {

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::tree;
 
-const ENTRIES: [&str; 20] = [
+const ENTRIES: [&str; 21] = [
     ".ci",
     ".git",
     ".gitignore",
@@ -25,6 +25,7 @@ const ENTRIES: [&str; 20] = [
     "papers",
     "rustfmt.toml",
     "scenarios",
+    "studies",
 ];
 
 #[test]

@@ -10,10 +10,14 @@ pub const STALL: &str = "#fbe3d3";
 
 /// A segment, upright with a hat and a foot.
 pub fn bar(svg: &mut Svg, x: f64, (low, high): (f64, f64), colour: &str) {
-    let stroke = Stroke::solid(colour, 1.5);
-    svg.line(&[(x - 2.5, low), (x + 2.5, low)], stroke);
-    svg.line(&[(x, low), (x, high)], stroke);
-    svg.line(&[(x - 2.5, high), (x + 2.5, high)], stroke);
+    // One over the other, the hats of many small segments would be a block.
+    let has_hat = low - high >= 4.0;
+    let stroke = Stroke::solid(colour, if has_hat { 1.5 } else { 3.0 });
+    svg.line(&[(x, low), (x, high.min(low - 1.2))], stroke);
+    if has_hat {
+        svg.line(&[(x - 2.5, low), (x + 2.5, low)], stroke);
+        svg.line(&[(x - 2.5, high), (x + 2.5, high)], stroke);
+    }
 }
 
 /// Something lost.

@@ -172,6 +172,7 @@ impl Frame {
             for segment in &track.segments {
                 self.segment(svg, segment, key);
             }
+            self.repeats(svg, &track.segments);
             for mark in &track.marks {
                 self.mark(svg, mark, key);
             }
@@ -212,12 +213,15 @@ impl Frame {
             svg.line(&[(from, self.top), (from, self.bottom)], Stroke::solid(LEADER, 0.5));
             key.shows(Meaning::Stall);
         }
-        let place = |millis| self.time.place(millis);
-        for Label { text, x, row, points_to } in labels(stalls, place, (LEFT, RIGHT), ROWS) {
-            let y = self.top - 6.0 - row as f64 * ROW;
-            svg.line(&[(points_to, self.top), (points_to, y + 3.0)], Stroke::solid(LEADER, 0.8));
-            let font = Font::new(11.5, palette::ACCENT, Anchor::Middle);
-            svg.text((x, y), &text, Font { halo: true, ..font });
+        let labels = labels(stalls, |millis| self.time.place(millis), (LEFT, RIGHT), ROWS);
+        let base = |row: usize| self.top - 6.0 - row as f64 * ROW;
+        // All leaders lie below all names.
+        for Label { text: _, x: _, row, points_to } in &labels {
+            svg.line(&[(*points_to, self.top), (*points_to, base(*row) + 3.0)], Stroke::solid(LEADER, 0.8));
+        }
+        let font = Font { halo: true, ..Font::new(11.5, palette::ACCENT, Anchor::Middle) };
+        for Label { text, x, row, points_to: _ } in &labels {
+            svg.text((*x, base(*row)), text, font);
         }
     }
 
@@ -269,17 +273,24 @@ impl Frame {
         let ((x, low), (_, high)) = (self.point(at, from), self.point(at, to));
         let bytes = to - from;
         let words = format!("{} {sequence}:{} ({bytes} bytes){words}", millis_exact(at), sequence + bytes);
-        let draw = |svg: &mut Svg| {
-            match kind {
-                Kind::First | Kind::Again => bar(svg, x, (low, high), colour),
-                Kind::Lost => cross(svg, (x, f64::midpoint(low, high)), colour),
-            }
-            if kind == Kind::Again && self.is_sparse {
-                let font = Font::new(10.0, colour, Anchor::Middle);
-                svg.text((x, high - 4.0), "R", Font { bold: true, ..font });
-            }
+        let draw = |svg: &mut Svg| match kind {
+            Kind::First | Kind::Again => bar(svg, x, (low, high), colour),
+            Kind::Lost => cross(svg, (x, f64::midpoint(low, high)), colour),
         };
         if self.is_sparse { svg.named(&words, draw) } else { draw(svg) }
+    }
+
+    /// A letter over what is sent again, as far as there is room.
+    fn repeats(&self, svg: &mut Svg, segments: &[Segment]) {
+        let mut free_from = f64::NEG_INFINITY;
+        for segment in segments.iter().filter(|segment| segment.kind == Kind::Again) {
+            let (x, high) = self.point(segment.at, segment.to);
+            if x >= free_from {
+                let font = Font::new(10.0, palette::ACCENT, Anchor::Middle);
+                svg.text((x, high - 4.0), "R", Font { bold: true, ..font });
+                free_from = x + 9.0;
+            }
+        }
     }
 
     fn mark(&self, svg: &mut Svg, mark: &Mark, key: &mut Key) {

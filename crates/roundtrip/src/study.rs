@@ -1,0 +1,69 @@
+//! Our own comparisons, in the form of the papers' tables: what one engine says beside what another does.
+//!
+//! Not the papers' numbers (those are [`crate::reproduce`]'s, which shows these beside them): here neither side is
+//! printed anywhere, and every explanation is computed. What a study asks, over what, and what counts as agreement is
+//! data in the project's studies folder.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`model_against_simulator`] | the closed formulas beside packets |
+//! | [`reasons`] | why the two differ, each reason with its share |
+//! | [`restart`] | what becomes of a window while the user looks at a page |
+
+pub mod model_against_simulator;
+pub mod reasons;
+pub mod restart;
+
+use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use wire::{Bytes, Duration, Seed};
+
+use crate::reproduce::published::{Cell, Table};
+use crate::reproduce::verdict::{Judgement, Verdict};
+
+/// A table whose both sides are computed.
+pub struct Study {
+    /// What it asks, and one side.
+    pub table: Table,
+    /// The other side, for each cell.
+    pub judgements: Vec<Judgement>,
+}
+
+impl Study {
+    /// Judges every cell of a table that is complete.
+    ///
+    /// # Errors
+    /// What `judge` says.
+    fn of(
+        table: Table,
+        mut judge: impl FnMut(&Cell) -> Result<(f64, Verdict, Option<String>), String>,
+    ) -> Result<Self, String> {
+        let mut judgements = Vec::new();
+        for cell in table.cells() {
+            let (ours, verdict, note) = judge(&cell)?;
+            judgements.push(Judgement { ours: Some(ours), verdict, expected: table.expected, note });
+        }
+        Ok(Self { table, judgements })
+    }
+}
+
+/// One request after the other over a connection that is not open yet, to a server that takes no time.
+fn scenario(network: Network, page: Page, protocol: Protocol, stack: Stack) -> Scenario {
+    let client = Client {
+        // papers/heidemann-model#workloads
+        request: Bytes::new(256),
+        requests: Requests::Dependent,
+        parallel: 1,
+        connection: Connection::Cold,
+    };
+    Scenario {
+        network,
+        page,
+        visit: Visit::First,
+        protocol,
+        stack,
+        client,
+        server: Server { processing: Duration::ZERO },
+        runs: 1,
+        seed: Seed::default(),
+    }
+}

@@ -1,0 +1,271 @@
+//! The scenarios: a base, and what is changed of it, one or two things at a time.
+//!
+//! Not drawn at random: each group is there for a mechanism, and says which.
+
+use std::fmt;
+
+use scenario::stack::{Acks, Congestion};
+use scenario::{
+    Client, Connection, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit,
+};
+use wire::{Bytes, Duration, Rate, Seed};
+
+/// A scenario, and its place among all.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    number: usize,
+    setting: Setting,
+}
+
+/// What is varied.
+#[derive(Clone, Debug)]
+struct Setting {
+    rtt_ms: u64,
+    rate_mbit: f64,
+    mss: u64,
+    sizes: Vec<u64>,
+    protocol: Protocol,
+    initial_window: u16,
+    acks: Acks,
+    nagle: bool,
+    congestion: Congestion,
+    timestamps: bool,
+    processing_ms: u64,
+    request: u64,
+    parallel: u16,
+}
+
+/// A page in three objects over a path of today, with Linux as it ships.
+fn base() -> Setting {
+    Setting {
+        rtt_ms: 40,
+        rate_mbit: 10.0,
+        mss: 1_460,
+        sizes: SMALL_CLUSTER.to_vec(),
+        protocol: Protocol::Http10KeepAlive,
+        initial_window: 10,
+        acks: Acks::QuickThenDelayed,
+        nagle: true,
+        congestion: Congestion::Cubic,
+        timestamps: true,
+        processing_ms: 0,
+        request: 256,
+        parallel: 1,
+    }
+}
+
+/// `papers/heidemann-model#workloads`
+const SMALL_CLUSTER: [u64; 3] = [6_651, 3_883, 1_866];
+
+/// Every scenario.
+pub(crate) fn all() -> Vec<Case> {
+    let settings = [
+        paths(),
+        segments(),
+        windows(),
+        acknowledgements(),
+        conversations(),
+        transfers(),
+        long_talks(),
+        requests(),
+    ]
+    .concat();
+    settings.into_iter().enumerate().map(|(number, setting)| Case { number, setting }).collect()
+}
+
+/// Round trips, rates and sizes: slow start on short and long, slow and fast paths.
+fn paths() -> Vec<Setting> {
+    let mut found = Vec::new();
+    for rtt_ms in [2, 10, 40, 100, 250] {
+        for rate_mbit in [1.0, 20.0] {
+            for sizes in [[5], [3_000], [14_480], [60_000]] {
+                found.push(Setting { rtt_ms, rate_mbit, sizes: sizes.to_vec(), ..base() });
+            }
+        }
+    }
+    found
+}
+
+/// Segment sizes: what is left over at the end, what the receiver takes for full.
+fn segments() -> Vec<Setting> {
+    let mut found = Vec::new();
+    for mss in [128, 256, 512, 536, 1_000, 1_448] {
+        for (protocol, timestamps) in [(Protocol::Http10, true), (Protocol::Http10KeepAlive, false)] {
+            found.push(Setting { mss, protocol, timestamps, ..base() });
+        }
+        found.push(Setting { mss, sizes: vec![20_000], ..base() });
+    }
+    found
+}
+
+/// Initial windows, growing by Reno and by CUBIC.
+fn windows() -> Vec<Setting> {
+    let mut found = Vec::new();
+    for initial_window in [1, 2, 3, 4, 7, 20] {
+        for congestion in [Congestion::Reno, Congestion::Cubic] {
+            found.push(Setting { initial_window, congestion, sizes: vec![40_000], ..base() });
+        }
+        found.push(Setting { initial_window, mss: 512, rtt_ms: 80, ..base() });
+    }
+    found
+}
+
+/// Every segment acknowledged at once, or as Linux delays them; with Nagle's algorithm and without.
+fn acknowledgements() -> Vec<Setting> {
+    let mut found = Vec::new();
+    for acks in [Acks::EverySegment, Acks::QuickThenDelayed] {
+        for nagle in [true, false] {
+            for (initial_window, sizes) in
+                [(2, vec![11_000]), (10, vec![700; 5]), (4, vec![5_000, 100, 9_000])]
+            {
+                found.push(Setting { acks, nagle, initial_window, sizes, rtt_ms: 30, ..base() });
+            }
+        }
+    }
+    found
+}
+
+/// Many exchanges, quick and slow servers: ACKs that are delayed, ride on requests, or come by the timer; windows that
+/// idle.
+fn conversations() -> Vec<Setting> {
+    let mut found = Vec::new();
+    for processing_ms in [0, 10, 60, 300, 700] {
+        for protocol in [Protocol::Http10, Protocol::Http10KeepAlive, Protocol::Http11] {
+            let sizes = vec![2_000, 300, 25_000, 30_000];
+            found.push(Setting { processing_ms, protocol, sizes, ..base() });
+        }
+    }
+    found
+}
+
+/// Large windows: receive buffers that grow, HyStart, CUBIC.
+fn transfers() -> Vec<Setting> {
+    let mut found = Vec::new();
+    for congestion in [Congestion::Reno, Congestion::Cubic] {
+        for (rtt_ms, rate_mbit) in [(10, 10.0), (40, 10.0), (40, 50.0), (100, 20.0)] {
+            found.push(Setting { rtt_ms, rate_mbit, congestion, sizes: vec![400_000], ..base() });
+        }
+    }
+    found
+}
+
+/// More exchanges than there are quick ACKs at the start of a connection.
+fn long_talks() -> Vec<Setting> {
+    let mut found = Vec::new();
+    for processing_ms in [0, 30, 50] {
+        for (size, initial_window) in [(700, 10), (2_000, 10), (4_000, 1)] {
+            let sizes = vec![size; 14];
+            found.push(Setting { processing_ms, sizes, initial_window, rtt_ms: 20, ..base() });
+        }
+    }
+    found
+}
+
+/// Requests of more than one segment, and several connections at once.
+fn requests() -> Vec<Setting> {
+    let mut found = Vec::new();
+    for request in [2_000, 3_200, 7_000] {
+        for processing_ms in [0, 60] {
+            found.push(Setting { request, processing_ms, sizes: vec![3_000, 10_000, 500], ..base() });
+        }
+    }
+    for parallel in [2, 4] {
+        for sizes in [vec![2_000; 4], SMALL_CLUSTER.to_vec()] {
+            found.push(Setting { parallel, sizes, protocol: Protocol::Http10, ..base() });
+        }
+    }
+    found
+}
+
+impl Case {
+    pub(crate) const fn number(&self) -> usize {
+        self.number
+    }
+
+    pub(crate) fn scenario(&self, runs: u32) -> Scenario {
+        let Setting {
+            rtt_ms,
+            rate_mbit,
+            mss,
+            sizes,
+            protocol,
+            initial_window,
+            acks,
+            nagle,
+            congestion,
+            timestamps,
+            processing_ms,
+            request,
+            parallel,
+        } = self.setting.clone();
+        let linux = Stack::named("linux").expect("a stack's name");
+        let objects = sizes.into_iter().map(|size| Object { size: Bytes::new(size), deflated: None });
+        // A handful of megabits: exact.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let rate = Rate::from_bits_per_second((rate_mbit * 1e6) as u64).expect("above zero");
+        Scenario {
+            network: Network::new("custom".to_owned(), Duration::from_millis(rtt_ms), rate, Bytes::new(mss)),
+            page: Page { name: "custom".to_owned(), objects: objects.collect() },
+            visit: Visit::First,
+            protocol,
+            stack: Stack { initial_window, acks, nagle, congestion, timestamps, ..linux },
+            client: Client {
+                request: Bytes::new(request),
+                requests: if parallel > 1 { Requests::Independent } else { Requests::Dependent },
+                parallel,
+                connection: Connection::Cold,
+            },
+            server: Server { processing: Duration::from_millis(processing_ms) },
+            runs,
+            seed: Seed::default(),
+        }
+    }
+
+    /// Without commas.
+    pub(crate) fn description(&self) -> String {
+        let Setting {
+            rtt_ms,
+            rate_mbit,
+            mss,
+            sizes,
+            protocol,
+            initial_window,
+            acks,
+            nagle,
+            congestion,
+            timestamps,
+            processing_ms,
+            request,
+            parallel,
+        } = &self.setting;
+        let alike = sizes.chunk_by(PartialEq::eq).map(|run| match run {
+            [size] => size.to_string(),
+            [size, ..] => format!("{}x{size}", run.len()),
+            [] => String::new(),
+        });
+        let sizes = alike.collect::<Vec<_>>().join("+");
+        let mut words = vec![
+            format!("{rtt_ms} ms"),
+            format!("{rate_mbit} mbit"),
+            format!("mss {mss}"),
+            sizes,
+            protocol.name().to_owned(),
+        ];
+        let only = |is: bool, what: String| is.then_some(what);
+        words.extend(only(*initial_window != 10, format!("window {initial_window}")));
+        words.extend(only(*acks == Acks::EverySegment, "every segment acknowledged".to_owned()));
+        words.extend(only(!nagle, "nodelay".to_owned()));
+        words.extend(only(*congestion == Congestion::Reno, "reno".to_owned()));
+        words.extend(only(!timestamps, "no timestamps".to_owned()));
+        words.extend(only(*processing_ms > 0, format!("server {processing_ms} ms")));
+        words.extend(only(*request != 256, format!("requests of {request}")));
+        words.extend(only(*parallel > 1, format!("{parallel} connections")));
+        words.join(" ")
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{:3} {}", self.number, self.description()))
+    }
+}

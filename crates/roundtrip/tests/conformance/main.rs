@@ -1,0 +1,94 @@
+//! The simulator's Linux against Linux: the same scenarios through both, segment by segment.
+//!
+//! Agreement is the same data segments in the same order (connection, direction, sequence numbers), and a time within
+//! the larger of 1% and 4 ms, a jiffy. Neither engine knows of the other; what differs is looked up in the kernel's
+//! source and said in `crates/simulate`, never tuned.
+//!
+//! Without the test harness, so that whoever is not root may enter a user namespace first. As a test it runs a
+//! sample, in half a minute; `cargo test --release -p roundtrip --test conformance -- all [FILE.csv]` runs everything
+//! and writes what came of it, as kept in `studies/simulator-against-kernel`; `-- trace N` shows both captures of one
+//! scenario, packet by packet. Not a benchmark, and nothing about other systems than Linux.
+
+mod cases;
+mod outcome;
+mod packets;
+
+use std::process::ExitCode;
+
+use cases::Case;
+use outcome::{Outcome, compare};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let Err(missing) = measure::prepare().and_then(|()| measure::available()) {
+        let required = std::env::var_os("ROUNDTRIP_REQUIRE_KERNEL").is_some_and(|value| value == "1");
+        eprintln!("{}: {missing}", if required { "ROUNDTRIP_REQUIRE_KERNEL is set, and" } else { "skipped" });
+        return if required { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+    }
+    let told = match words.as_slice() {
+        ["all"] => run_all(None),
+        ["all", file] => run_all(Some(file)),
+        ["trace", number] => trace(number),
+        // What the test harness would be told (filters, `--nocapture`) means nothing here.
+        _ => run_sample(),
+    };
+    told.unwrap_or_else(|sentence| {
+        eprintln!("conformance: {sentence}");
+        ExitCode::FAILURE
+    })
+}
+
+/// As many of a hundred as must have the same segments, and as many as must take the same time.
+const ENOUGH: usize = 95;
+/// Runs of each scenario on the kernel: the middle one of three is no outlier.
+const RUNS: u32 = 3;
+/// The sample: every so many of all.
+const EVERY: usize = 10;
+
+fn run_sample() -> Result<ExitCode, String> {
+    let sample: Vec<Case> = cases::all().into_iter().step_by(EVERY).collect();
+    let outcomes = run(&sample, 1)?;
+    let differs = outcomes.iter().find(|outcome| !(outcome.same_segments() && outcome.is_in_time()));
+    Ok(if differs.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn run_all(file: Option<&str>) -> Result<ExitCode, String> {
+    let outcomes = run(&cases::all(), RUNS)?;
+    if let Some(file) = file {
+        let text = outcome::record(&outcomes);
+        std::fs::write(file, text).map_err(|error| format!("cannot write {file}: {error}"))?;
+    }
+    let count = |is: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
+    let (of, same, in_time) = (outcomes.len(), count(Outcome::same_segments), count(Outcome::is_in_time));
+    println!("{of} scenarios: {same} with the same segments, {in_time} in time");
+    let is_enough = |found: usize| found * 100 >= of * ENOUGH;
+    Ok(if is_enough(same) && is_enough(in_time) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Runs each, and says as it goes what came of it.
+fn run(cases: &[Case], runs: u32) -> Result<Vec<Outcome>, String> {
+    let mut outcomes = Vec::new();
+    for case in cases {
+        let outcome = compare(case, runs)?;
+        println!("{}", outcome.line());
+        outcomes.push(outcome);
+    }
+    Ok(outcomes)
+}
+
+fn trace(number: &str) -> Result<ExitCode, String> {
+    let cases = cases::all();
+    let case = number.parse().ok().and_then(|number: usize| cases.get(number));
+    let case = case.ok_or_else(|| format!("no scenario {number}; there are 0 to {}", cases.len() - 1))?;
+    let outcome = compare(case, 1)?;
+    println!("{}", outcome.line());
+    for (engine, packets) in [("kernel", &outcome.kernel.packets), ("simulator", &outcome.simulator.packets)]
+    {
+        println!("{engine}");
+        for packet in packets {
+            println!("{packet}");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

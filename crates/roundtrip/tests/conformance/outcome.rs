@@ -1,0 +1,142 @@
+//! What came of a scenario in both engines, and whether that is agreement.
+//!
+//! Not a judgement of the whole: how many must agree is for whoever ran them.
+
+use measure::run::Run;
+use measure::{Options, measure};
+use simulate::{Experiment, Hosts};
+use wire::{Bytes, Duration};
+
+use crate::cases::Case;
+use crate::packets::{self, Sent};
+
+/// Both engines' answers.
+pub(crate) struct Outcome {
+    case: Case,
+    pub(crate) kernel: Answer,
+    pub(crate) simulator: Answer,
+    /// The fastest and the slowest run on the kernel.
+    range_ms: [f64; 2],
+    /// What the machine took in the first run to wake both programs up and run them: none of it is TCP, and the
+    /// simulator has none of it.
+    hosts_ms: f64,
+    /// Kernel, date and the like.
+    circumstances: Vec<String>,
+    /// Where the segments part, if they do.
+    parting: Option<usize>,
+}
+
+/// One engine's.
+pub(crate) struct Answer {
+    elapsed_ms: f64,
+    /// Of the first run.
+    pub(crate) packets: Vec<Sent>,
+}
+
+/// Memory for a capture: more than any of the pages takes.
+const CAPTURE: Bytes = Bytes::new(1 << 24);
+/// A time may be off by so much ...
+const WITHIN: f64 = 0.01;
+/// ... or by a jiffy, the grain of the kernel's timers.
+const WITHIN_MS: f64 = 4.0;
+
+/// Runs a scenario through both.
+pub(crate) fn compare(case: &Case, runs: u32) -> Result<Outcome, String> {
+    let scenario = case.scenario(runs);
+    let simulator = Experiment::new(&scenario, Hosts::default()).map_err(|error| error.to_string())?;
+    let simulated = simulator.run(0, true).map_err(|error| error.to_string())?;
+    let elapsed = simulated.elapsed.ok_or_else(|| format!("{case}: not all arrived in the simulator"))?;
+    let simulator =
+        Answer { elapsed_ms: elapsed.as_millis_f64(), packets: packets::of_simulator(&simulated.records) };
+
+    let options = Options { capture: Some(CAPTURE) };
+    let measured = measure(&scenario, &options, |_| ()).map_err(|error| format!("{case}: {error}"))?;
+    let hosts = measured.runs.first().map(|run| hosts(run, scenario.server.processing)).unwrap_or_default();
+    let told = |name: &&str| measured.provenance().into_iter().find(|pair| pair.name == *name);
+    let circumstances = ["date", "kernel", "emulator"].iter().filter_map(told);
+    let circumstances = circumstances.map(|pair| format!("{}: {}", pair.name, pair.value)).collect();
+    let capture = measured.capture.ok_or_else(|| format!("{case}: no capture was taken"))?;
+    let packets = packets::of_kernel(&capture);
+    let kernel = Answer { elapsed_ms: measured.elapsed_ms.median, packets };
+    let range_ms = [measured.elapsed_ms.least, measured.elapsed_ms.greatest];
+    let parting = parting(&kernel, &simulator);
+    let hosts_ms = hosts.as_millis_f64();
+    Ok(Outcome { case: case.clone(), kernel, simulator, range_ms, hosts_ms, circumstances, parting })
+}
+
+/// What both hosts took beyond what the scenario asks for.
+fn hosts(run: &Run, processing: Duration) -> Duration {
+    let answers = run.reactions.answers.iter().map(|answer| *answer - processing);
+    answers.chain(run.reactions.thoughts.iter().copied()).fold(Duration::ZERO, |sum, time| sum + time)
+}
+
+/// The place of the first segment that is not the same.
+fn parting(kernel: &Answer, simulator: &Answer) -> Option<usize> {
+    let [kernel, simulator] = [kernel, simulator].map(|answer| packets::data(&answer.packets));
+    let same = kernel.iter().zip(&simulator).take_while(|(one, other)| one == other).count();
+    (same < kernel.len() || same < simulator.len()).then_some(same)
+}
+
+impl Outcome {
+    pub(crate) fn same_segments(&self) -> bool {
+        self.parting.is_none()
+    }
+
+    pub(crate) fn is_in_time(&self) -> bool {
+        let allowed = WITHIN_MS.max(WITHIN * self.kernel.elapsed_ms);
+        (self.simulator.elapsed_ms - self.kernel.elapsed_ms).abs() <= allowed
+    }
+
+    /// For people.
+    pub(crate) fn line(&self) -> String {
+        let Self {
+            case,
+            kernel,
+            simulator,
+            range_ms: [least, greatest],
+            hosts_ms,
+            circumstances: _,
+            parting,
+        } = self;
+        let segments = packets::data(&kernel.packets).len();
+        let parts = match parting {
+            None => "same".to_owned(),
+            Some(place) => format!("part at {place}"),
+        };
+        let time = if self.is_in_time() { "in time" } else { "TIME" };
+        format!(
+            "{case:80} {segments:3} segments {parts:10} {:8.2} [{least:8.2}, {greatest:8.2}] ms, hosts {hosts_ms:5.2} ms, \
+             simulated {:8.2} ms  {time}",
+            kernel.elapsed_ms, simulator.elapsed_ms
+        )
+    }
+}
+
+/// What is kept: one line a scenario.
+pub(crate) fn record(outcomes: &[Outcome]) -> String {
+    let heading = "number,scenario,segments,same_until,kernel_ms,kernel_least_ms,kernel_greatest_ms,hosts_ms,simulated_ms,in_time\n";
+    let circumstances = outcomes.iter().take(1).flat_map(|outcome| &outcome.circumstances);
+    let remarks: String = circumstances.map(|line| format!("# {line}\n")).collect();
+    let line = |outcome: &Outcome| {
+        let Outcome {
+            case,
+            kernel,
+            simulator,
+            range_ms: [least, greatest],
+            hosts_ms,
+            circumstances: _,
+            parting,
+        } = outcome;
+        let segments = packets::data(&kernel.packets).len();
+        format!(
+            "{},{},{segments},{},{:.3},{least:.3},{greatest:.3},{hosts_ms:.3},{:.3},{}\n",
+            case.number(),
+            case.description(),
+            parting.unwrap_or(segments),
+            kernel.elapsed_ms,
+            simulator.elapsed_ms,
+            if outcome.is_in_time() { "yes" } else { "no" }
+        )
+    };
+    remarks + heading + &outcomes.iter().map(line).collect::<String>()
+}

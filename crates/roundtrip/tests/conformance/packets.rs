@@ -1,0 +1,120 @@
+//! The packets of either engine, in one form: as their senders saw them leave, numbered from their SYNs.
+//!
+//! Not a capture: what arrived, and what it held, is left behind.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use measure::emulator::tap::Seen as Sighting;
+use measure::emulator::{Capture, Way};
+use simulate::world::{HostId, Record, Seen};
+use wire::Time;
+use wire::packet::{Flags, Packet};
+
+/// A packet that left its sender.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    pub(crate) at: Time,
+    pub(crate) segment: Segment,
+    /// The next number expected from the other side.
+    pub(crate) acknowledgement: u64,
+    pub(crate) flags: String,
+}
+
+/// What must be the same in both engines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// Connections are counted in the order in which they were opened.
+    pub(crate) connection: usize,
+    pub(crate) is_up: bool,
+    /// The first byte's number, and the number after the last.
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+/// The segments with data, in the order in which they left.
+pub(crate) fn data(packets: &[Sent]) -> Vec<Segment> {
+    packets.iter().map(|packet| packet.segment).filter(|segment| segment.end > segment.start).collect()
+}
+
+/// What the kernels sent.
+pub(crate) fn of_kernel(capture: &Capture) -> Vec<Sent> {
+    let mut connections: BTreeMap<u16, Connection> = BTreeMap::new();
+    let mut found = Vec::new();
+    for (at, way, seen, bytes) in capture.iter() {
+        let (Sighting::Sent, Ok(packet)) = (seen, Packet::read(bytes)) else { continue };
+        let Some(tcp) = packet.tcp() else { continue };
+        let is_up = matches!(way, Way::Up);
+        let port = if is_up { tcp.source_port } else { tcp.destination_port };
+        let opened = connections.len();
+        let connection = connections.entry(port).or_insert(Connection { number: opened, first: [None; 2] });
+        let [own, others] = connection.first(is_up);
+        let own = *own.get_or_insert(tcp.seq);
+        let acknowledgement = others.map_or(0, |first| tcp.ack.wrapping_sub(first));
+        let start = u64::from(tcp.seq.wrapping_sub(own));
+        let end = start + tcp.payload_length.get();
+        found.push(Sent {
+            at,
+            segment: Segment { connection: connection.number, is_up, start, end },
+            acknowledgement: u64::from(acknowledgement),
+            flags: letters(|flag| tcp.flags.contains(flag)),
+        });
+    }
+    found
+}
+
+/// One connection of a capture: its place, and the first sequence numbers of client and server.
+struct Connection {
+    number: usize,
+    first: [Option<u32>; 2],
+}
+
+impl Connection {
+    /// The sender's first number, and the receiver's.
+    fn first(&mut self, is_up: bool) -> [&mut Option<u32>; 2] {
+        let [client, server] = &mut self.first;
+        if is_up { [client, server] } else { [server, client] }
+    }
+}
+
+/// What the simulator's hosts sent; the client is its first host.
+pub(crate) fn of_simulator(records: &[Record]) -> Vec<Sent> {
+    let mut connections: BTreeMap<u16, usize> = BTreeMap::new();
+    let mut found = Vec::new();
+    for Record { at, seen, from, to, segment } in records {
+        if *seen != Seen::Sent {
+            continue;
+        }
+        let is_up = from.host == HostId(0);
+        let opened = connections.len();
+        let connection = *connections.entry(if is_up { from.port } else { to.port }).or_insert(opened);
+        let end = segment.sequence + segment.payload.len() as u64;
+        let flags = [
+            (Flags::SYN, segment.flags.syn),
+            (Flags::FIN, segment.flags.fin),
+            (Flags::RST, segment.flags.rst),
+            (Flags::PSH, segment.flags.psh),
+        ];
+        found.push(Sent {
+            at: *at,
+            segment: Segment { connection, is_up, start: segment.sequence, end },
+            acknowledgement: segment.acknowledgement,
+            flags: letters(|flag| flags.contains(&(flag, true))),
+        });
+    }
+    found
+}
+
+fn letters(is_set: impl Fn(Flags) -> bool) -> String {
+    let all = [(Flags::SYN, 'S'), (Flags::FIN, 'F'), (Flags::RST, 'R'), (Flags::PSH, 'P')];
+    all.into_iter().filter(|(flag, _)| is_set(*flag)).map(|(_, letter)| letter).collect()
+}
+
+impl fmt::Display for Sent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { at, segment, acknowledgement, flags } = self;
+        let Segment { connection, is_up, start, end } = segment;
+        let (at, arrow) = (at.since(Time::ZERO).as_millis_f64(), if *is_up { "->" } else { "<-" });
+        write!(f, "{at:10.3} {connection} {arrow} {flags:3} {start:7}..{end:<7} ack {acknowledgement}")
+    }
+}
