@@ -11,7 +11,7 @@
 //! | [`blocks`] | bytes cut into blocks of whole lines |
 //! | [`order`] | requests put in order of time, within bounds |
 //! | [`slices`] | requests cut into stretches that are counted apart |
-//! | [`pass`] | threads that read and count |
+//! | [`mod@pass`] | threads that read and count |
 //! | [`said`] | what could not be read, for stderr |
 //! | [`row`] | the answer for programs |
 //! | [`table`], [`sentence`], [`calendar`] | for people |
