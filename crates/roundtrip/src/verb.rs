@@ -10,3 +10,4 @@ pub mod measure;
 pub mod predict;
 pub mod reproduce;
 pub mod simulate;
+pub mod site;

@@ -16,6 +16,7 @@
 //! | [`spec`] | what a user asked for, and the scenarios that come of it |
 //! | [`mod@file`] | the same as TOML |
 //! | [`access_log`] | logs of servers, made into requests |
+//! | [`site`] | sites made of bytes: Microscape |
 //!
 //! What it is not: it runs nothing, reads no file and prints nothing. What TOML looks like stays in its own
 //! module; the values here know no format.
@@ -28,6 +29,7 @@ pub mod names;
 pub mod network;
 pub mod page;
 pub mod protocol;
+pub mod site;
 pub mod spec;
 pub mod stack;
 pub mod value;
@@ -37,6 +39,7 @@ pub use engine::Engine;
 pub use network::Network;
 pub use page::{Object, Page};
 pub use protocol::Protocol;
+pub use site::Site;
 pub use spec::{Defaults, Plan, Spec};
 pub use stack::Stack;
 

@@ -25,6 +25,6 @@ pub mod time;
 
 pub use probability::Probability;
 pub use rate::Rate;
-pub use seed::Seed;
+pub use seed::{Random, Seed};
 pub use size::Bytes;
 pub use time::{Duration, Time};

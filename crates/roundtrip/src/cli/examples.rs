@@ -27,6 +27,7 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
         Some("reproduce") => &REPRODUCE,
         Some("connections") => &CONNECTIONS,
         Some("logs") => &LOGS,
+        Some("site") => &SITE,
         Some("list") => &LIST,
         Some("completions") => &COMPLETIONS,
         Some("man") => &MAN,
@@ -144,6 +145,11 @@ const DIAGNOSE: [Example; 5] = [
     example("roundtrip diagnose - --format json", "from a pipe, for a program to read"),
     example("roundtrip diagnose slow.pcap --cause nagle-delayed-ack", "one cause only"),
     example("roundtrip diagnose slow.pcap --flow :8080 --svg plots", "some connections, and their plots"),
+];
+
+const SITE: [Example; 2] = [
+    example("roundtrip site microscape www", "43 files in the folder www"),
+    example("roundtrip site microscape www --seed 2", "other words and pixels, the same sizes"),
 ];
 
 const LIST: [Example; 2] = [

@@ -1,10 +1,11 @@
 //! The pages that have names: the six workloads of `papers/heidemann-model#workloads`, and the page that the W3C
-//! note measured. kB is 1024 bytes.
+//! note measured, as the model's paper has it and as it was. kB is 1024 bytes.
 
 use wire::Bytes;
 
 use super::{Object, Page};
 use crate::names::{Listing, Unknown};
+use crate::site::microscape;
 
 impl Page {
     /// The page of that name.
@@ -24,7 +25,7 @@ impl Page {
         CATALOGUE[..6].iter().map(Entry::page).collect()
     }
 
-    /// Every named page: the six, then `w3c-page`.
+    /// Every named page: the six, then `w3c-page` and `microscape`.
     pub fn all() -> Vec<Self> {
         CATALOGUE.iter().map(Entry::page).collect()
     }
@@ -59,7 +60,7 @@ const fn workload(name: &'static str, description: &'static str, sizes: &'static
 
 const KB: u64 = 1024;
 
-const CATALOGUE: [Entry; 7] = [
+const CATALOGUE: [Entry; 8] = [
     workload("small-page", "one page of 5 kB", &[5 * KB]),
     workload("medium-page", "one page of 25 kB", &[25 * KB]),
     workload("large-page", "one page of 100 kB", &[100 * KB]),
@@ -79,7 +80,24 @@ const CATALOGUE: [Entry; 7] = [
         sizes: &W3C_PAGE,
         deflated: Some(Bytes::new(11 * KB)),
     },
+    Entry {
+        listing: Listing {
+            name: "microscape",
+            description: "the W3C note's page itself: 42 kB and 42 images of 128,287 B together",
+            source: "papers/w3c#microscape",
+        },
+        sizes: &MICROSCAPE,
+        deflated: Some(Bytes::new(11 * KB)),
+    },
 ];
+
+/// The document and its images, as [`microscape`] makes them.
+const MICROSCAPE: [u64; 43] = {
+    let mut sizes = [microscape::DOCUMENT_BYTES; 43];
+    let (_, images) = sizes.split_at_mut(1);
+    images.copy_from_slice(&microscape::IMAGE_BYTES);
+    sizes
+};
 
 const LARGE_CLUSTER: [u64; 11] = {
     let mut sizes = [25 * KB; 11];
@@ -152,6 +170,15 @@ mod tests {
             .map(|class| images.iter().filter(|size| class.contains(size)).count());
         assert_eq!(classes, [19, 7, 6, 9]);
         assert_eq!((images.iter().min(), images.iter().max()), (Some(&70), Some(&40_960)));
+    }
+
+    #[test]
+    fn paper_microscape_is_43_objects_in_the_order_of_its_files() {
+        let page = Page::named("microscape").unwrap();
+        let files = microscape::files(wire::Seed::default());
+        let sizes = files.iter().map(|file| file.contents.len() as u64);
+        assert!(page.objects.iter().map(|object| object.size.get()).eq(sizes));
+        assert_eq!(page.size(), Bytes::new(42 * KB + 103_299 + 24_988));
     }
 
     #[test]

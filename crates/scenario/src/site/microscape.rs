@@ -1,0 +1,126 @@
+//! Microscape: the page that the W3C note put together from the home pages of Netscape and Microsoft
+//! (`papers/w3c#microscape`), as far as it was published.
+//!
+//! Published are the HTML's 42 KB, 11 KB after deflate; 40 images of 103,299 bytes together and 2 animations of 24,988;
+//! that 19 images are below 1 KB, 7 of 1-2 KB, 6 of 2-3 KB and the rest larger; the smallest, 70 B, and the largest,
+//! 40 KB. The images' own sizes and what they show were not: here large ones are spread among small ones, and they
+//! show bands and noise.
+
+use wire::Seed;
+
+use super::File;
+use super::html::{self, Image};
+use super::picture::{self, Picture};
+
+/// The document's size.
+pub const DOCUMENT_BYTES: u64 = 42 * 1024;
+/// The sizes of the images, in the order in which the document names them.
+pub const IMAGE_BYTES: [u64; 42] = [
+    70, 810, 4400, 350, 2230, 140, 1180, 7530, 488, 2700, 216, 1560, 40_960, 700, 3800, 312, 2110, 118, 1090,
+    3100, 440, 2520, 190, 1420, ANIMATION, 610, 3250, 280, 1880, 96, 930, 5100, 396, 2380, 168, 1290,
+    ANIMATION, 540, 2900, 248, 1710, 3087,
+];
+/// Each of the two.
+const ANIMATION: u64 = 12_494;
+const ANIMATION_FRAMES: usize = 6;
+
+/// Its 43 files, the document first and then the images in its order.
+pub fn files(seed: Seed) -> Vec<File> {
+    let pictures: Vec<(String, Picture)> = (1..)
+        .zip(IMAGE_BYTES)
+        .map(|(number, bytes)| {
+            let frames = if bytes == ANIMATION { ANIMATION_FRAMES } else { 1 };
+            (format!("images/{number:02}-{}.gif", kind(bytes)), picture::draw(bytes, frames, seed, number))
+        })
+        .collect();
+    let images: Vec<Image<'_>> = pictures
+        .iter()
+        .map(|(path, Picture { width, height, gif: _ })| Image { path, width: *width, height: *height })
+        .collect();
+    let document = html::document(DOCUMENT_BYTES, &images, seed);
+    let index = File { path: "index.html".to_owned(), contents: document.into_bytes() };
+    let images = pictures.into_iter().map(|(path, picture)| File { path, contents: picture.gif });
+    std::iter::once(index).chain(images).collect()
+}
+
+/// What an image of this size is on such a page.
+fn kind(bytes: u64) -> &'static str {
+    match bytes {
+        ANIMATION => "animation",
+        0..200 => "bullet",
+        200..1_024 => "icon",
+        1_024..3_072 => "button",
+        3_072..10_000 => "banner",
+        10_000.. => "picture",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::ZlibEncoder;
+
+    use super::*;
+
+    fn deflated(contents: &[u8]) -> usize {
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(contents).unwrap();
+        encoder.finish().unwrap().len()
+    }
+
+    #[test]
+    fn paper_the_sizes_are_those_published() {
+        let files = files(Seed::default());
+        assert_eq!(files.len(), 43);
+        let sizes: Vec<u64> = files[1..].iter().map(|file| file.contents.len() as u64).collect();
+        assert_eq!(sizes, IMAGE_BYTES);
+        assert_eq!(sizes.iter().filter(|size| **size != ANIMATION).sum::<u64>(), 103_299);
+        assert_eq!(2 * ANIMATION, 24_988);
+        let classes = [0..1024, 1024..2048, 2048..3072, 3072..u64::MAX]
+            .map(|class| sizes.iter().filter(|size| class.contains(size)).count());
+        assert_eq!(classes, [19, 7, 6, 10]);
+        assert_eq!((sizes.iter().min(), sizes.iter().max()), (Some(&70), Some(&40_960)));
+    }
+
+    /// "From 42K to 11K", and by another sentence to .27 where tags are in lower case.
+    #[test]
+    fn paper_42_kb_of_html_deflate_to_11() {
+        for seed in 1..=3 {
+            let document = &files(Seed::new(seed))[0].contents;
+            assert_eq!(document.len() as u64, DOCUMENT_BYTES);
+            let deflated = deflated(document) as f64;
+            let ratio = deflated / document.len() as f64;
+            assert!((0.265..0.275).contains(&ratio), "seed {seed}: {ratio}");
+            assert_eq!((deflated / 1024.0).round(), 11.0, "seed {seed}: {deflated}");
+        }
+    }
+
+    #[test]
+    fn every_image_decodes_to_the_size_and_the_frames_the_document_names() {
+        let files = files(Seed::default());
+        let document = std::str::from_utf8(&files[0].contents).unwrap();
+        let mut place = 0;
+        for (file, bytes) in files[1..].iter().zip(IMAGE_BYTES) {
+            let mut decoder = gif::DecodeOptions::new().read_info(&file.contents[..]).unwrap();
+            let (width, height) = (decoder.width(), decoder.height());
+            let mut frames = 0;
+            while let Some(frame) = decoder.read_next_frame().unwrap() {
+                assert_eq!((frame.width, frame.height), (width, height), "{}", file.path);
+                frames += 1;
+            }
+            assert_eq!(frames, if bytes == ANIMATION { ANIMATION_FRAMES } else { 1 }, "{}", file.path);
+            let named = format!("<img src=\"{}\" width=\"{width}\" height=\"{height}\"", file.path);
+            place += document[place..].find(&named).unwrap_or_else(|| panic!("{named}"));
+        }
+        assert_eq!(document.matches("<img ").count(), 42);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_bytes_and_another_gives_others() {
+        assert_eq!(files(Seed::new(7)), files(Seed::new(7)));
+        let (one, other) = (files(Seed::new(7)), files(Seed::new(8)));
+        assert!(one.iter().zip(&other).all(|(one, other)| one.contents != other.contents));
+    }
+}
