@@ -115,8 +115,10 @@ impl Chart<'_> {
 /// A line, and a dot at each point.
 fn drawn(points: &[(f64, f64)], colour: &str, dots: bool) -> String {
     let path: String = points.iter().map(|(x, y)| format!("{x:.1},{y:.1} ")).collect();
+    // Where there are many points, a thin line shows more of them.
+    let width = if dots { 2.0 } else { 1.2 };
     let mut svg = format!(
-        "<polyline style=\"fill:none;stroke:var({colour});stroke-width:2;stroke-linejoin:round\" points=\"{}\"/>\n",
+        "<polyline style=\"fill:none;stroke:var({colour});stroke-width:{width};stroke-linejoin:round\" points=\"{}\"/>\n",
         path.trim_end()
     );
     if dots {

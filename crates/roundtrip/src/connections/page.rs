@@ -88,7 +88,7 @@ fn over_time(counts: &Counts, place: usize) -> String {
     let (Some(first), Some(last)) = (minutes.iter().min(), minutes.iter().max()) else {
         return String::new();
     };
-    let stretch = (last - first) / POINTS + 1;
+    let stretch = STRETCHES.into_iter().find(|stretch| (last - first) / stretch < POINTS).unwrap_or(1_440);
     let line = |(stream, curve): &(&Stream, &Curve)| Series {
         name: table::protocol(stream),
         points: thinned(curve, *first, *last, stretch),
@@ -107,11 +107,16 @@ fn over_time(counts: &Counts, place: usize) -> String {
 }
 
 /// More than a screen can show.
-const POINTS: u64 = 500;
+const POINTS: u64 = 600;
+/// Round stretches, in minutes.
+const STRETCHES: [u64; 11] = [1, 2, 5, 10, 15, 30, 60, 120, 180, 240, 720];
 
 fn stretch_name(minutes: u64) -> String {
     match minutes {
         1 => "minute".to_owned(),
+        60 => "hour".to_owned(),
+        1_440 => "day".to_owned(),
+        minutes if minutes.is_multiple_of(60) => format!("{} hours", minutes / 60),
         minutes => format!("{minutes} minutes"),
     }
 }

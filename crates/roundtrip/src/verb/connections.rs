@@ -34,7 +34,7 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
         .and(Provenance::fact("logs", names.join(", ")))
         .and(Provenance::fact("rule", asked.question.rule().name().to_owned()));
     let name = match names.as_slice() {
-        [one] => one.clone(),
+        [one] => one.rsplit('/').next().unwrap_or(one).to_owned(),
         many => format!("{} logs", many.len()),
     };
     file::write(path, page::page(counts, &name, &provenance).as_bytes())

@@ -203,6 +203,10 @@ fn again(
         }
         unwrapped.push(byte);
     }
+    // What says how later lines are read is found without reading these, so it cannot be wrapped.
+    if unwrapped.starts_with(b"#") {
+        return Err(reason);
+    }
     read(&unwrapped).map_err(|_| reason)
 }
 

@@ -46,8 +46,8 @@ impl Columns {
     pub fn skim(&mut self, block: &[u8], who: &Who) {
         for at in memchr::memmem::find_iter(block, b"#Fields:") {
             if at == 0 || block[at - 1] == b'\n' {
-                let line = block[at..].split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
-                self.directive(line, who);
+                let line = block[at..].split(|byte| *byte == b'\n').next().unwrap_or_default();
+                self.directive(line.strip_suffix(b"\r").unwrap_or(line), who);
             }
         }
     }
