@@ -7,7 +7,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`format`](mod@format) | the formats, by name or by format string, and the one door to their readers |
-//! | [`recognise`] | which format a log is in |
+//! | [`mod@recognise`] | which format a log is in |
 //! | [`clf`] | Common and Combined, the fast one |
 //! | [`template`] | nginx's and Apache's format strings, compiled |
 //! | [`w3c`] | W3C extended: IIS, CloudFront |
