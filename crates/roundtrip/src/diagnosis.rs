@@ -26,7 +26,7 @@ pub mod xpl;
 
 use std::path::Path;
 
-use ::diagnose::{Account, Diagnosis, FlowReport, Options, Seen};
+use ::diagnose::{Account, Cause, Diagnosis, FlowReport, Options, Seen};
 use trace::capture::{Reader, Unreadable};
 use wire::Time;
 use wire::packet::Packet;
@@ -50,11 +50,39 @@ pub struct Capture {
     pub flows: Vec<FlowReport>,
     /// How many there were.
     pub connections: u64,
+    /// Where the time went of those without findings that are too many to be kept.
+    left_out: Account,
+    quiet: u64,
     /// What is wrong with the file, from some packet on.
     pub damage: Option<String>,
     /// What there was too much of to be kept.
     pub warnings: Vec<String>,
 }
+
+/// In captures of more connections, fewer findings of each are listed ...
+const MANY_FLOWS: usize = 1_000;
+/// ... namely so many of each cause.
+const WORST: usize = 4;
+
+fn keep_the_worst(flow: &mut FlowReport) {
+    flow.findings.sort_by_key(|finding| (finding.cause, std::cmp::Reverse(finding.lost)));
+    let mut kept: Vec<(Cause, usize)> = Vec::new();
+    flow.findings.retain(|finding| match kept.last_mut() {
+        Some((cause, count)) if *cause == finding.cause => {
+            *count += 1;
+            *count <= WORST
+        }
+        Some(_) | None => {
+            kept.push((finding.cause, 1));
+            true
+        }
+    });
+    flow.findings.sort_by_key(|finding| (finding.at, finding.cause));
+    flow.findings.shrink_to_fit();
+}
+
+/// Connections in which nothing was found are listed up to this many.
+const MOST_QUIET: u64 = 20_000;
 
 impl Capture {
     /// Reads the file `path` (or standard input, `-`) to its end, or to where it is damaged.
@@ -73,6 +101,8 @@ impl Capture {
             started: Time::ZERO,
             flows: Vec::new(),
             connections: 0,
+            left_out: Account::default(),
+            quiet: 0,
             damage: None,
             warnings: Vec::new(),
         };
@@ -105,6 +135,12 @@ impl Capture {
         diagnosis.end();
         capture.take(&mut diagnosis, filter);
         capture.flows.sort_by_key(|flow| (flow.started, flow.first_packet));
+        if capture.quiet > MOST_QUIET {
+            let left_out = capture.quiet - MOST_QUIET;
+            capture.warnings.push(format!(
+                "{left_out} connections without findings are not listed: there are too many; their time is counted"
+            ));
+        }
         let evicted = diagnosis.totals().evicted;
         if evicted > 0 {
             capture.warnings.push(format!(
@@ -123,8 +159,17 @@ impl Capture {
     fn take(&mut self, diagnosis: &mut Diagnosis, filter: &Filter) {
         while let Some(mut flow) = diagnosis.poll() {
             self.connections += 1;
-            if filter.wants(&flow) {
-                filter.narrow(&mut flow);
+            if !filter.wants(&flow) {
+                continue;
+            }
+            filter.narrow(&mut flow);
+            if self.flows.len() >= MANY_FLOWS {
+                keep_the_worst(&mut flow);
+            }
+            self.quiet += u64::from(flow.findings.is_empty());
+            if flow.findings.is_empty() && self.quiet > MOST_QUIET {
+                self.left_out.merge(&flow.account);
+            } else {
                 self.flows.push(flow);
             }
         }
@@ -137,7 +182,7 @@ impl Capture {
 
     /// All connections together.
     pub fn account(&self) -> Account {
-        let mut all = Account::default();
+        let mut all = self.left_out;
         self.flows.iter().for_each(|flow| all.merge(&flow.account));
         all
     }
