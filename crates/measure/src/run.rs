@@ -75,6 +75,24 @@ impl Experiment {
     pub(crate) fn of(scenario: &Scenario) -> Result<Self, Error> {
         let Scenario { network, page, visit, protocol, stack, client, server: _, runs: _, seed } = scenario;
         let profile = Profile::of(stack, network.mss)?;
+        let page = &match protocol {
+            Protocol::Http11PipelinedDeflate => page.deflated().ok_or_else(|| {
+                let part = format!(
+                    "{} for {}, of which no object has a known size after deflate",
+                    protocol.name(),
+                    page.name
+                );
+                unsuited(&part, "use http11-pipelined, or a page with deflated sizes")
+            })?,
+            Protocol::Minimum
+            | Protocol::Http10
+            | Protocol::Http10KeepAlive
+            | Protocol::Http11
+            | Protocol::Http11Pipelined
+            | Protocol::Ttcp
+            | Protocol::Ardp
+            | Protocol::Dhttp => page.clone(),
+        };
         let (plan, notes) = plan(*protocol, page, client)?;
         let mut plan = Plan { deadline: deadline(scenario), ..plan };
         let sizes: Vec<_> = page.objects.iter().map(|object| object.size).collect();
@@ -221,11 +239,13 @@ fn plan(protocol: Protocol, page: &Page, client: &Client) -> Result<(Plan, Vec<S
         Protocol::Http10 => Shape::Http10 { parallel },
         Protocol::Http10KeepAlive => Shape::Http10KeepAlive,
         Protocol::Http11 => Shape::Http11,
-        Protocol::Http11Pipelined => Shape::Http11Pipelined(Pipelining::default()),
+        Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => {
+            Shape::Http11Pipelined(Pipelining::default())
+        }
         Protocol::Minimum => {
             return Err(unsuited("the minimum, which no protocol reaches", "use --engine model"));
         }
-        Protocol::Http11PipelinedDeflate | Protocol::Ttcp | Protocol::Ardp | Protocol::Dhttp => {
+        Protocol::Ttcp | Protocol::Ardp | Protocol::Dhttp => {
             let part = format!("{} on a Linux kernel", protocol.name());
             let remedy = "use http10, http10-keepalive, http11 or http11-pipelined, or --engine model";
             return Err(unsuited(&part, remedy));

@@ -56,6 +56,14 @@ impl Page {
         Self::new(name, sizes.into_iter().map(Object::sized).collect())
     }
 
+    /// The page as a server sends it that deflated beforehand what shrinks by it; `None` if that is not known of any
+    /// object.
+    pub fn deflated(&self) -> Option<Self> {
+        let is_known = self.objects.iter().any(|object| object.deflated.is_some());
+        let objects = self.objects.iter().map(|object| Object::sized(object.deflated.unwrap_or(object.size)));
+        is_known.then(|| Self { name: self.name.clone(), objects: objects.collect() })
+    }
+
     /// All bodies together.
     pub fn size(&self) -> Bytes {
         self.objects.iter().map(|object| object.size).sum()

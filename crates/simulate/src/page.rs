@@ -107,6 +107,24 @@ impl Experiment {
     pub fn new(scenario: &Scenario, hosts: Hosts) -> Result<Self, Error> {
         let Scenario { network, page, visit, protocol, stack, client, server, runs: _, seed } = scenario;
         network.check().map_err(Error::Network)?;
+        let page = &match protocol {
+            Protocol::Http11PipelinedDeflate => page.deflated().ok_or_else(|| {
+                let what = format!(
+                    "{} for {}, of which no object has a known size after deflate",
+                    protocol.name(),
+                    page.name
+                );
+                Error::unsuited(&what, "use http11-pipelined, or a page with deflated sizes")
+            })?,
+            Protocol::Minimum
+            | Protocol::Http10
+            | Protocol::Http10KeepAlive
+            | Protocol::Http11
+            | Protocol::Http11Pipelined
+            | Protocol::Ttcp
+            | Protocol::Ardp
+            | Protocol::Dhttp => page.clone(),
+        };
         let sizes: Vec<Bytes> = page.objects.iter().map(|object| object.size).collect();
         let site = (page.size() <= LARGEST_PAGE).then(|| Site::new(&sizes, *seed)).flatten();
         let site = site.ok_or_else(|| {
@@ -314,12 +332,12 @@ fn plan(
         Protocol::Http10 | Protocol::Ttcp | Protocol::Ardp => Shape::Http10 { parallel },
         Protocol::Http10KeepAlive => Shape::Http10KeepAlive,
         Protocol::Http11 => Shape::Http11,
-        Protocol::Http11Pipelined => Shape::Http11Pipelined(pipelining),
+        Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => Shape::Http11Pipelined(pipelining),
         Protocol::Minimum => {
             let what = "the minimum, which no protocol reaches";
             return Err(Error::unsuited(what, "use --engine model"));
         }
-        Protocol::Http11PipelinedDeflate | Protocol::Dhttp => {
+        Protocol::Dhttp => {
             let remedy =
                 "use http10, http10-keepalive, http11, http11-pipelined, ttcp or ardp, or --engine model";
             return Err(Error::unsuited(protocol.name(), remedy));

@@ -72,6 +72,18 @@ fn paper_pipelined_revalidation_takes_less_than_a_tenth_of_the_packets_of_http10
     assert!(packets(&pipelined) < packets(&http11) / 3, "{} {}", packets(&pipelined), packets(&http11));
 }
 
+/// "About 16% of the packets and 12% of the elapsed time in our first time retrieval test".
+#[test]
+fn paper_deflate_saves_packets_and_time() {
+    let [plain, deflated] = [Protocol::Http11Pipelined, Protocol::Http11PipelinedDeflate]
+        .map(|protocol| fetch(protocol, Hosts::default()));
+    let saved = |plain: f64, deflated: f64| 1.0 - deflated / plain;
+    let packets = saved(packets(&plain) as f64, packets(&deflated) as f64);
+    let [plain, deflated] = [plain, deflated].map(|fetched| fetched.elapsed.unwrap().as_millis_f64());
+    assert!((0.12..0.20).contains(&packets), "{packets}");
+    assert!((0.08..0.20).contains(&saved(plain, deflated)), "{plain} {deflated}");
+}
+
 #[test]
 fn a_careful_close_loses_nothing_and_a_naive_one_answers_that_were_on_their_way() {
     let hosts = |closing| Hosts { requests: NonZeroU32::new(5), closing, ..Hosts::default() };
