@@ -1,0 +1,525 @@
+//! A DHTTP client: sends requests by UDP, sends them again, and matches answers on any channel in any order.
+//!
+//! Every request ends once: in a complete answer, in a failure after its head, or in the advice to use plain HTTP,
+//! which it does not speak itself ([`crate::robot`] does). It draws no ids: the caller does, from a generator that
+//! nobody can foresee. It never answers anything that comes in.
+//!
+//! ```text
+//! request ──► poll ──► Send                          Datagram, Unreachable ──► handle ──► poll ──► Head, Body, End
+//!                      (again, until an answer)      Accepted, Received, Ended                     Fallback, Failed
+//! ```
+
+mod config;
+pub(crate) mod phase;
+mod stream;
+mod timing;
+mod told;
+
+use core::hash::Hasher;
+use core::net::{IpAddr, SocketAddr};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use siphasher::sip::SipHasher24;
+use wire::Time;
+
+use super::address::unmapped;
+use super::message::{Id, RequestHeader, read_response, write_request};
+use super::token::TOKEN_FIELD;
+use crate::http::{Method, RequestHead, ResponseHead};
+use phase::{Event, Phase};
+use stream::{Step, Stream};
+use timing::RoundTrips;
+
+pub use config::{Answerers, ClientConfig, Resend};
+pub use told::{ConnectionId, Discard, Failure, Input, Output, Reason, Refusal, Source};
+
+/// The header field that fills a first request up; its value means nothing.
+pub const FILL_FIELD: &str = "DHTTP-Fill";
+
+/// A client. `poll` until it returns a timeout, then `handle` an input or make a `request`, and so on.
+#[derive(Debug)]
+pub struct Client {
+    config: ClientConfig,
+    /// The TCP port that servers connect to; 0 if none.
+    port: u16,
+    secret: Secret,
+    requests: BTreeMap<Key, Request>,
+    /// Those that are over, the oldest first.
+    over: VecDeque<Key>,
+    connections: BTreeMap<ConnectionId, Connection>,
+    servers: BTreeMap<SocketAddr, Server>,
+    agenda: BTreeSet<(Time, Due)>,
+    outputs: VecDeque<Output>,
+}
+
+#[derive(Debug)]
+struct Request {
+    id: Id,
+    server: SocketAddr,
+    method: Method,
+    datagram: Vec<u8>,
+    phase: Phase,
+    resends: u8,
+    sent: Time,
+    due: Option<Time>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    peer: SocketAddr,
+    stream: Stream,
+    due: Time,
+}
+
+/// What is known of a server.
+#[derive(Debug, Default)]
+struct Server {
+    round_trips: RoundTrips,
+    token: Option<Vec<u8>>,
+}
+
+/// An answer that is coming in on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Answer {
+    key: Key,
+    id: Id,
+    is_wanted: bool,
+}
+
+/// A request's place: a keyed hash of its id, so that the time of a look-up tells nothing about ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(u64);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Request(Key),
+    Connection(ConnectionId),
+}
+
+#[derive(Clone, Copy)]
+struct Secret([u8; 16]);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl Client {
+    /// A client that accepts connections on the TCP port `port` (0: on none); `secret` comes from a generator that
+    /// nobody can foresee.
+    pub const fn new(config: ClientConfig, port: u16, secret: [u8; 16]) -> Self {
+        Self {
+            config,
+            port,
+            secret: Secret(secret),
+            requests: BTreeMap::new(),
+            over: VecDeque::new(),
+            connections: BTreeMap::new(),
+            servers: BTreeMap::new(),
+            agenda: BTreeSet::new(),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Asks a server. What comes of it is told under `id`, which nobody can foresee and which was never used before.
+    ///
+    /// # Errors
+    /// Why this request does not go over UDP; nothing is sent.
+    pub fn request(
+        &mut self,
+        now: Time,
+        id: Id,
+        server: SocketAddr,
+        head: &RequestHead,
+    ) -> Result<(), Refusal> {
+        self.check(head)?;
+        let key = self.key(id);
+        if self.requests.contains_key(&key) {
+            return Err(Refusal::IdInUse);
+        }
+        if self.outstanding() >= self.config.outstanding {
+            return Err(Refusal::Crowded);
+        }
+        let token = self.servers.get(&server).and_then(|server| server.token.as_deref());
+        let header = RequestHeader { id, port: self.port, is_resend: false };
+        let datagram = write_datagram(header, head, token, self.config.fill_to);
+        if datagram.len() > self.config.request_bytes {
+            return Err(Refusal::TooLarge);
+        }
+        let request = Request {
+            id,
+            server,
+            method: head.method.clone(),
+            datagram,
+            phase: Phase::Waiting,
+            resends: 0,
+            sent: now,
+            due: None,
+        };
+        self.requests.insert(key, request);
+        self.send(now, key);
+        Ok(())
+    }
+
+    /// Gives a request up; nothing more is told of it.
+    pub fn cancel(&mut self, id: Id) {
+        let key = self.key(id);
+        self.step(key, Event::Cancelled);
+    }
+
+    /// Requests that have not ended yet.
+    pub fn outstanding(&self) -> usize {
+        self.requests.len() - self.over.len()
+    }
+
+    /// Takes what the sockets tell.
+    pub fn handle(&mut self, now: Time, input: Input<'_>) {
+        match input {
+            Input::Datagram(from, datagram) => {
+                if let Err(why) = self.datagram(now, from, datagram) {
+                    self.outputs.push_back(Output::Discarded(from, why));
+                }
+            }
+            Input::Unreachable(server) => self.unreachable(server),
+            Input::Accepted(id, peer) => self.accept(now, id, peer),
+            Input::Received(id, bytes) => self.received(now, id, bytes),
+            Input::Ended(id) => self.lose(now, id, Failure::Ended),
+        }
+    }
+
+    /// The next thing to do.
+    pub fn poll(&mut self, now: Time) -> Output {
+        while self.outputs.is_empty()
+            && let Some((time, due)) = self.agenda.first().copied()
+            && time <= now
+        {
+            self.agenda.remove(&(time, due));
+            match due {
+                Due::Request(key) => self.expire(now, key),
+                Due::Connection(id) => {
+                    self.lose(now, id, Failure::Stalled);
+                    self.outputs.push_back(Output::Close(id));
+                }
+            }
+        }
+        self.outputs.pop_front().unwrap_or(Output::Timeout(self.agenda.first().map(|(time, _)| *time)))
+    }
+
+    /// What may go over UDP.
+    fn check(&self, head: &RequestHead) -> Result<(), Refusal> {
+        let has = |name| head.fields.get(name).is_some();
+        if !head.method.is_safe() {
+            return Err(Refusal::Unsafe);
+        }
+        if ["Content-Length", "Transfer-Encoding", "Expect", "Upgrade"].into_iter().any(has) {
+            return Err(Refusal::NotAlone);
+        }
+        if !self.config.sends_credentials && (has("Authorization") || has("Cookie")) {
+            return Err(Refusal::Credentials);
+        }
+        Ok(())
+    }
+
+    /// Sends a request, for the first time or again, and sets its time.
+    fn send(&mut self, now: Time, key: Key) {
+        let Some(request) = self.requests.get_mut(&key) else { return };
+        let round_trips =
+            self.servers.get(&request.server).map_or_else(Default::default, |server| server.round_trips);
+        let wait = round_trips.wait(&self.config.resend, request.resends);
+        let Some(wait) = wait else { return };
+        request.sent = now;
+        request.due = Some(now + wait);
+        self.agenda.insert((now + wait, Due::Request(key)));
+        self.outputs.push_back(Output::Send(request.server, request.datagram.clone()));
+    }
+
+    /// The time of a request is over.
+    fn expire(&mut self, now: Time, key: Key) {
+        let Some(request) = self.requests.get_mut(&key) else { return };
+        request.due = None;
+        let (id, resends) = (request.id, request.resends.saturating_add(1));
+        if RoundTrips::default().wait(&self.config.resend, resends).is_none() {
+            if self.step(key, Event::GivenUp) {
+                self.outputs.push_back(Output::Fallback(id, Reason::Silence));
+            }
+            return;
+        }
+        if self.step(key, Event::Resent)
+            && let Some(request) = self.requests.get_mut(&key)
+        {
+            request.resends = resends;
+            let header = RequestHeader { id, port: self.port, is_resend: true };
+            for (byte, new) in request.datagram.iter_mut().zip(header.to_bytes()) {
+                *byte = new;
+            }
+            self.send(now, key);
+        }
+    }
+
+    fn datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Result<(), Discard> {
+        let (id, message) = Id::split(datagram).map_err(Discard::Malformed)?;
+        let key = self.find(id).ok_or(Discard::Unknown)?;
+        let request = self.requests.get(&key).ok_or(Discard::Unknown)?;
+        let is_server = from == request.server;
+        if !is_server && self.config.answerers == Answerers::Server {
+            return Err(Discard::Stranger);
+        }
+        if message.is_empty() {
+            let server = request.server;
+            if !self.step(key, Event::Referred) {
+                return Err(Discard::Late);
+            }
+            // Perhaps because our token is worth nothing any more: without it the next request is filled up.
+            self.server(server).token = None;
+            self.outputs.push_back(Output::Fallback(id, Reason::Referred));
+            return Ok(());
+        }
+        let (head, body) =
+            read_response(message, &request.method, &self.config.limits).map_err(Discard::Malformed)?;
+        let rtt = (is_server && request.resends == 0).then(|| now.since(request.sent));
+        if !self.step(key, Event::Answered) {
+            return Err(Discard::Late);
+        }
+        let head = head.to_head();
+        if is_server {
+            let server = self.server(from);
+            rtt.into_iter().for_each(|rtt| server.round_trips.measured(rtt));
+            server.learn(&head);
+        }
+        self.outputs.push_back(Output::Head(id, Source::Datagram(from), head));
+        if !body.is_empty() {
+            self.outputs.push_back(Output::Body(id, body.to_vec()));
+        }
+        self.outputs.push_back(Output::End(id));
+        Ok(())
+    }
+
+    fn unreachable(&mut self, server: SocketAddr) {
+        let its: Vec<Key> = self
+            .requests
+            .iter()
+            .filter(|(_, request)| request.server == server)
+            .map(|(key, _)| *key)
+            .collect();
+        for key in its {
+            if let Some(id) = self.requests.get(&key).map(|request| request.id)
+                && self.step(key, Event::Unreachable)
+            {
+                self.outputs.push_back(Output::Fallback(id, Reason::Unreachable));
+            }
+        }
+    }
+
+    fn accept(&mut self, now: Time, id: ConnectionId, peer: SocketAddr) {
+        let why = if !self.may_answer(peer.ip(), None) {
+            Discard::Stranger
+        } else if self.connections.len() >= self.config.connections {
+            Discard::Crowded
+        } else {
+            // Whoever opens a connection has something to say.
+            let due = now + self.config.stall;
+            self.connections.insert(id, Connection { peer, stream: Stream::new(self.config.limits), due });
+            self.agenda.insert((due, Due::Connection(id)));
+            return;
+        };
+        self.outputs.extend([Output::Discarded(peer, why), Output::Close(id)]);
+    }
+
+    fn received(&mut self, now: Time, id: ConnectionId, mut bytes: &[u8]) {
+        let Some(mut connection) = self.connections.remove(&id) else { return };
+        self.agenda.remove(&(connection.due, Due::Connection(id)));
+        // A head must come whole in its time: bytes of it are no progress.
+        let mut has_progressed = false;
+        loop {
+            match connection.stream.read(&mut bytes) {
+                Ok(Some(step)) => match self.stream_step(&mut connection, step) {
+                    Ok(()) => has_progressed = true,
+                    Err(why) => {
+                        self.outputs.extend([Output::Discarded(connection.peer, why), Output::Close(id)]);
+                        return;
+                    }
+                },
+                Ok(None) => break,
+                Err(why) => {
+                    self.break_off(now, &connection, Failure::Malformed(why));
+                    self.outputs.extend([
+                        Output::Discarded(connection.peer, Discard::Malformed(why)),
+                        Output::Close(id),
+                    ]);
+                    return;
+                }
+            }
+        }
+        if connection.stream.is_between_answers() {
+            connection.due = now + self.config.idle;
+        } else if has_progressed {
+            connection.due = now + self.config.stall;
+        }
+        self.agenda.insert((connection.due, Due::Connection(id)));
+        self.connections.insert(id, connection);
+    }
+
+    /// An id that is not known ends the connection: nothing behind it can be trusted.
+    fn stream_step(&mut self, connection: &mut Connection, step: Step<'_>) -> Result<(), Discard> {
+        match step {
+            Step::Id(id) => {
+                let key = self.find(id).ok_or(Discard::Unknown)?;
+                let request = self.requests.get(&key).ok_or(Discard::Unknown)?;
+                if !self.may_answer(connection.peer.ip(), Some(request)) {
+                    return Err(Discard::Stranger);
+                }
+                let method = request.method.clone();
+                let is_wanted = self.step(key, Event::Claim);
+                connection.stream.expect(Answer { key, id, is_wanted }, method);
+            }
+            Step::Head(answer, head) => {
+                if answer.is_wanted && self.step(answer.key, Event::Head) {
+                    if let Some(server) = self.requests.get(&answer.key).map(|request| request.server)
+                        && same_host(server.ip(), connection.peer.ip())
+                    {
+                        self.server(server).learn(&head);
+                    }
+                    self.outputs.push_back(Output::Head(
+                        answer.id,
+                        Source::Connection(connection.peer),
+                        head,
+                    ));
+                }
+            }
+            Step::Body(answer, part) => {
+                if answer.is_wanted && self.phase(answer.key) == Some(Phase::Arriving) {
+                    self.outputs.push_back(Output::Body(answer.id, part.to_vec()));
+                }
+            }
+            Step::End(answer) => {
+                if answer.is_wanted && self.step(answer.key, Event::Complete) {
+                    self.outputs.push_back(Output::End(answer.id));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A connection is no more.
+    fn lose(&mut self, now: Time, id: ConnectionId, why: Failure) {
+        let Some(connection) = self.connections.remove(&id) else { return };
+        self.agenda.remove(&(connection.due, Due::Connection(id)));
+        self.break_off(now, &connection, why);
+    }
+
+    /// What was coming in is sent for again if nothing of it was told, and has failed otherwise.
+    fn break_off(&mut self, now: Time, connection: &Connection, why: Failure) {
+        let Some(Answer { key, id, is_wanted: true }) = connection.stream.answer() else { return };
+        if !self.step(key, Event::Broken) {
+            return;
+        }
+        match self.phase(key) {
+            Some(Phase::Waiting) => {
+                if let Some(request) = self.requests.get_mut(&key) {
+                    request.due = Some(now);
+                    self.agenda.insert((now, Due::Request(key)));
+                }
+            }
+            Some(Phase::Claimed | Phase::Arriving | Phase::Over) | None => {
+                self.outputs.push_back(Output::Failed(id, why));
+            }
+        }
+    }
+
+    /// Whether somebody there may answer: this request, or any.
+    fn may_answer(&self, peer: IpAddr, request: Option<&Request>) -> bool {
+        match (self.config.answerers, request) {
+            (Answerers::Anybody, _) => true,
+            (Answerers::Server, Some(request)) => same_host(request.server.ip(), peer),
+            (Answerers::Server, None) => {
+                self.requests.values().any(|request| same_host(request.server.ip(), peer))
+            }
+        }
+    }
+
+    fn phase(&self, key: Key) -> Option<Phase> {
+        self.requests.get(&key).map(|request| request.phase)
+    }
+
+    /// Takes a request on; `false` if the event is not heard.
+    fn step(&mut self, key: Key, event: Event) -> bool {
+        let Some(request) = self.requests.get_mut(&key) else { return false };
+        let Some(next) = request.phase.next(event) else { return false };
+        request.phase = next;
+        if next != Phase::Waiting
+            && let Some(due) = request.due.take()
+        {
+            self.agenda.remove(&(due, Due::Request(key)));
+        }
+        if next == Phase::Over {
+            request.datagram = Vec::new();
+            self.over.push_back(key);
+            if self.over.len() > self.config.remembered {
+                self.over.pop_front().map(|oldest| self.requests.remove(&oldest));
+            }
+        }
+        true
+    }
+
+    fn key(&self, id: Id) -> Key {
+        let mut hasher = SipHasher24::new_with_key(&self.secret.0);
+        hasher.write_u64(id.0);
+        Key(hasher.finish())
+    }
+
+    /// The request with this id. Both ids are words: the comparison takes one time whatever they hold.
+    fn find(&self, id: Id) -> Option<Key> {
+        let key = self.key(id);
+        self.requests.get(&key).filter(|request| request.id.0 ^ id.0 == 0).map(|_| key)
+    }
+
+    fn server(&mut self, server: SocketAddr) -> &mut Server {
+        if self.servers.len() >= self.config.servers && !self.servers.contains_key(&server) {
+            self.servers.pop_first();
+        }
+        self.servers.entry(server).or_default()
+    }
+}
+
+impl Server {
+    /// Keeps the token that an answer gives.
+    fn learn(&mut self, head: &ResponseHead) {
+        let token = head.fields.get(TOKEN_FIELD).filter(|token| token.len() <= MOST_TOKEN);
+        if let Some(token) = token.filter(|token| token.iter().all(u8::is_ascii_graphic)) {
+            self.token = Some(token.to_vec());
+        }
+    }
+}
+
+/// A token of another server than ours may be longer, but not much: it is sent with every request.
+const MOST_TOKEN: usize = 64;
+
+fn same_host(one: IpAddr, other: IpAddr) -> bool {
+    unmapped(one) == unmapped(other)
+}
+
+/// A request with the token that its server gave, or else filled up.
+fn write_datagram(
+    header: RequestHeader,
+    head: &RequestHead,
+    token: Option<&[u8]>,
+    fill_to: usize,
+) -> Vec<u8> {
+    let mut head = head.clone();
+    let mut datagram = Vec::new();
+    match token {
+        Some(token) => head.fields.push_checked(TOKEN_FIELD.as_bytes(), token),
+        None => {
+            write_request(header, &head, &mut datagram);
+            let field = FILL_FIELD.len() + ": \r\n".len();
+            if datagram.len() < fill_to {
+                let fill = "0".repeat(fill_to.saturating_sub(datagram.len() + field).max(1));
+                head.fields.push_checked(FILL_FIELD.as_bytes(), fill.as_bytes());
+            }
+            datagram.clear();
+        }
+    }
+    write_request(header, &head, &mut datagram);
+    datagram
+}
