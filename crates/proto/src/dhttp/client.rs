@@ -10,7 +10,9 @@
 //! ```
 
 mod config;
+mod incoming;
 pub(crate) mod phase;
+mod servers;
 mod stream;
 mod timing;
 mod told;
@@ -23,18 +25,16 @@ use siphasher::sip::SipHasher24;
 use wire::Time;
 
 use super::address::unmapped;
-use super::message::{Id, RequestHeader, read_response, write_request};
-use super::token::TOKEN_FIELD;
-use crate::http::{Method, RequestHead, ResponseHead};
+use super::message::{Id, RequestHeader, read_response};
+use crate::http::{Method, RequestHead};
+use incoming::{Answer, Connection};
 use phase::{Event, Phase};
-use stream::{Step, Stream};
+use servers::{Servers, write_datagram};
 use timing::RoundTrips;
 
 pub use config::{Answerers, ClientConfig, Resend};
+pub use servers::FILL_FIELD;
 pub use told::{ConnectionId, Discard, Failure, Input, Output, Reason, Refusal, Source};
-
-/// The header field that fills a first request up; its value means nothing.
-pub const FILL_FIELD: &str = "DHTTP-Fill";
 
 /// A client. `poll` until it returns a timeout, then `handle` an input or make a `request`, and so on.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub struct Client {
     /// Those that are over, the oldest first.
     over: VecDeque<Key>,
     connections: BTreeMap<ConnectionId, Connection>,
-    servers: BTreeMap<SocketAddr, Server>,
+    servers: Servers,
     agenda: BTreeSet<(Time, Due)>,
     outputs: VecDeque<Output>,
 }
@@ -62,28 +62,6 @@ struct Request {
     resends: u8,
     sent: Time,
     due: Option<Time>,
-}
-
-#[derive(Debug)]
-struct Connection {
-    peer: SocketAddr,
-    stream: Stream,
-    due: Time,
-}
-
-/// What is known of a server.
-#[derive(Debug, Default)]
-struct Server {
-    round_trips: RoundTrips,
-    token: Option<Vec<u8>>,
-}
-
-/// An answer that is coming in on a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Answer {
-    key: Key,
-    id: Id,
-    is_wanted: bool,
 }
 
 /// A request's place: a keyed hash of its id, so that the time of a look-up tells nothing about ids.
@@ -116,7 +94,7 @@ impl Client {
             requests: BTreeMap::new(),
             over: VecDeque::new(),
             connections: BTreeMap::new(),
-            servers: BTreeMap::new(),
+            servers: Servers::new(config.servers),
             agenda: BTreeSet::new(),
             outputs: VecDeque::new(),
         }
@@ -141,7 +119,7 @@ impl Client {
         if self.outstanding() >= self.config.outstanding {
             return Err(Refusal::Crowded);
         }
-        let token = self.servers.get(&server).and_then(|server| server.token.as_deref());
+        let token = self.servers.token(server);
         let header = RequestHeader { id, port: self.port, is_resend: false };
         let datagram = write_datagram(header, head, token, self.config.fill_to);
         if datagram.len() > self.config.request_bytes {
@@ -224,9 +202,7 @@ impl Client {
     /// Sends a request, for the first time or again, and sets its time.
     fn send(&mut self, now: Time, key: Key) {
         let Some(request) = self.requests.get_mut(&key) else { return };
-        let round_trips =
-            self.servers.get(&request.server).map_or_else(Default::default, |server| server.round_trips);
-        let wait = round_trips.wait(&self.config.resend, request.resends);
+        let wait = self.servers.round_trips(request.server).wait(&self.config.resend, request.resends);
         let Some(wait) = wait else { return };
         request.sent = now;
         request.due = Some(now + wait);
@@ -271,7 +247,7 @@ impl Client {
                 return Err(Discard::Late);
             }
             // Perhaps because our token is worth nothing any more: without it the next request is filled up.
-            self.server(server).token = None;
+            self.servers.learn(server).token = None;
             self.outputs.push_back(Output::Fallback(id, Reason::Referred));
             return Ok(());
         }
@@ -283,9 +259,9 @@ impl Client {
         }
         let head = head.to_head();
         if is_server {
-            let server = self.server(from);
+            let server = self.servers.learn(from);
             rtt.into_iter().for_each(|rtt| server.round_trips.measured(rtt));
-            server.learn(&head);
+            server.learn_token(&head);
         }
         self.outputs.push_back(Output::Head(id, Source::Datagram(from), head));
         if !body.is_empty() {
@@ -307,122 +283,6 @@ impl Client {
                 && self.step(key, Event::Unreachable)
             {
                 self.outputs.push_back(Output::Fallback(id, Reason::Unreachable));
-            }
-        }
-    }
-
-    fn accept(&mut self, now: Time, id: ConnectionId, peer: SocketAddr) {
-        let why = if !self.may_answer(peer.ip(), None) {
-            Discard::Stranger
-        } else if self.connections.len() >= self.config.connections {
-            Discard::Crowded
-        } else {
-            // Whoever opens a connection has something to say.
-            let due = now + self.config.stall;
-            self.connections.insert(id, Connection { peer, stream: Stream::new(self.config.limits), due });
-            self.agenda.insert((due, Due::Connection(id)));
-            return;
-        };
-        self.outputs.extend([Output::Discarded(peer, why), Output::Close(id)]);
-    }
-
-    fn received(&mut self, now: Time, id: ConnectionId, mut bytes: &[u8]) {
-        let Some(mut connection) = self.connections.remove(&id) else { return };
-        self.agenda.remove(&(connection.due, Due::Connection(id)));
-        // A head must come whole in its time: bytes of it are no progress.
-        let mut has_progressed = false;
-        loop {
-            match connection.stream.read(&mut bytes) {
-                Ok(Some(step)) => match self.stream_step(&mut connection, step) {
-                    Ok(()) => has_progressed = true,
-                    Err(why) => {
-                        self.outputs.extend([Output::Discarded(connection.peer, why), Output::Close(id)]);
-                        return;
-                    }
-                },
-                Ok(None) => break,
-                Err(why) => {
-                    self.break_off(now, &connection, Failure::Malformed(why));
-                    self.outputs.extend([
-                        Output::Discarded(connection.peer, Discard::Malformed(why)),
-                        Output::Close(id),
-                    ]);
-                    return;
-                }
-            }
-        }
-        if connection.stream.is_between_answers() {
-            connection.due = now + self.config.idle;
-        } else if has_progressed {
-            connection.due = now + self.config.stall;
-        }
-        self.agenda.insert((connection.due, Due::Connection(id)));
-        self.connections.insert(id, connection);
-    }
-
-    /// An id that is not known ends the connection: nothing behind it can be trusted.
-    fn stream_step(&mut self, connection: &mut Connection, step: Step<'_>) -> Result<(), Discard> {
-        match step {
-            Step::Id(id) => {
-                let key = self.find(id).ok_or(Discard::Unknown)?;
-                let request = self.requests.get(&key).ok_or(Discard::Unknown)?;
-                if !self.may_answer(connection.peer.ip(), Some(request)) {
-                    return Err(Discard::Stranger);
-                }
-                let method = request.method.clone();
-                let is_wanted = self.step(key, Event::Claim);
-                connection.stream.expect(Answer { key, id, is_wanted }, method);
-            }
-            Step::Head(answer, head) => {
-                if answer.is_wanted && self.step(answer.key, Event::Head) {
-                    if let Some(server) = self.requests.get(&answer.key).map(|request| request.server)
-                        && same_host(server.ip(), connection.peer.ip())
-                    {
-                        self.server(server).learn(&head);
-                    }
-                    self.outputs.push_back(Output::Head(
-                        answer.id,
-                        Source::Connection(connection.peer),
-                        head,
-                    ));
-                }
-            }
-            Step::Body(answer, part) => {
-                if answer.is_wanted && self.phase(answer.key) == Some(Phase::Arriving) {
-                    self.outputs.push_back(Output::Body(answer.id, part.to_vec()));
-                }
-            }
-            Step::End(answer) => {
-                if answer.is_wanted && self.step(answer.key, Event::Complete) {
-                    self.outputs.push_back(Output::End(answer.id));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// A connection is no more.
-    fn lose(&mut self, now: Time, id: ConnectionId, why: Failure) {
-        let Some(connection) = self.connections.remove(&id) else { return };
-        self.agenda.remove(&(connection.due, Due::Connection(id)));
-        self.break_off(now, &connection, why);
-    }
-
-    /// What was coming in is sent for again if nothing of it was told, and has failed otherwise.
-    fn break_off(&mut self, now: Time, connection: &Connection, why: Failure) {
-        let Some(Answer { key, id, is_wanted: true }) = connection.stream.answer() else { return };
-        if !self.step(key, Event::Broken) {
-            return;
-        }
-        match self.phase(key) {
-            Some(Phase::Waiting) => {
-                if let Some(request) = self.requests.get_mut(&key) {
-                    request.due = Some(now);
-                    self.agenda.insert((now, Due::Request(key)));
-                }
-            }
-            Some(Phase::Claimed | Phase::Arriving | Phase::Over) | None => {
-                self.outputs.push_back(Output::Failed(id, why));
             }
         }
     }
@@ -473,53 +333,8 @@ impl Client {
         let key = self.key(id);
         self.requests.get(&key).filter(|request| request.id.0 ^ id.0 == 0).map(|_| key)
     }
-
-    fn server(&mut self, server: SocketAddr) -> &mut Server {
-        if self.servers.len() >= self.config.servers && !self.servers.contains_key(&server) {
-            self.servers.pop_first();
-        }
-        self.servers.entry(server).or_default()
-    }
 }
-
-impl Server {
-    /// Keeps the token that an answer gives.
-    fn learn(&mut self, head: &ResponseHead) {
-        let token = head.fields.get(TOKEN_FIELD).filter(|token| token.len() <= MOST_TOKEN);
-        if let Some(token) = token.filter(|token| token.iter().all(u8::is_ascii_graphic)) {
-            self.token = Some(token.to_vec());
-        }
-    }
-}
-
-/// A token of another server than ours may be longer, but not much: it is sent with every request.
-const MOST_TOKEN: usize = 64;
 
 fn same_host(one: IpAddr, other: IpAddr) -> bool {
     unmapped(one) == unmapped(other)
-}
-
-/// A request with the token that its server gave, or else filled up.
-fn write_datagram(
-    header: RequestHeader,
-    head: &RequestHead,
-    token: Option<&[u8]>,
-    fill_to: usize,
-) -> Vec<u8> {
-    let mut head = head.clone();
-    let mut datagram = Vec::new();
-    match token {
-        Some(token) => head.fields.push_checked(TOKEN_FIELD.as_bytes(), token),
-        None => {
-            write_request(header, &head, &mut datagram);
-            let field = FILL_FIELD.len() + ": \r\n".len();
-            if datagram.len() < fill_to {
-                let fill = "0".repeat(fill_to.saturating_sub(datagram.len() + field).max(1));
-                head.fields.push_checked(FILL_FIELD.as_bytes(), fill.as_bytes());
-            }
-            datagram.clear();
-        }
-    }
-    write_request(header, &head, &mut datagram);
-    datagram
 }
