@@ -161,7 +161,8 @@ fn a_flood_from_spoofed_addresses_is_limited_and_leaves_no_state() {
     let request = get(1, false);
     let answered = (0..10_000_u32)
         .filter(|n| {
-            let from = SocketAddr::from(([100, 200, (n >> 8) as u8, *n as u8], 50_000));
+            let [_, _, third, fourth] = n.to_be_bytes();
+            let from = SocketAddr::from(([100, 200, third, fourth], 50_000));
             cost(&mut server, from, &request, 60) == 60
         })
         .count();
