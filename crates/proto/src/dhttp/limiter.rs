@@ -34,7 +34,7 @@ pub struct LimiterConfig {
 pub const ATTEMPT: u32 = 10;
 
 impl Default for LimiterConfig {
-    /// 65,536 counters (768 KiB) that halve in a second: about 70 answers a second to an address, 350 to a site,
+    /// 65,536 counters (1 MiB) that halve in a second: about 70 answers a second to an address, 350 to a site,
     /// 1,400 to a network.
     fn default() -> Self {
         Self {

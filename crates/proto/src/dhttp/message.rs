@@ -6,6 +6,7 @@
 use std::error::Error;
 use std::fmt;
 
+use super::token::TOKEN_FIELD;
 use crate::http::framing::content_length;
 use crate::http::{Limits, Method, PeerFault, RequestHead, RequestView, ResponseView, Version};
 
@@ -75,6 +76,40 @@ pub struct Request<'a> {
     pub header: RequestHeader,
     /// The HTTP request. It has no body.
     pub head: RequestView<'a>,
+    /// What its fields say.
+    pub marks: Marks<'a>,
+}
+
+/// What the fields of a request say that decides what becomes of it, found on one way through them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks<'a> {
+    /// The token that the client shows; the last, if it shows several.
+    pub token: Option<&'a [u8]>,
+    /// `Expect` or `Upgrade`: it wants more than one answer.
+    pub wants_more: bool,
+    /// `Authorization` or `Cookie`: it shows who the user is.
+    pub has_credentials: bool,
+    hosts: usize,
+    has_coding: bool,
+    has_length: bool,
+}
+
+impl<'a> Marks<'a> {
+    fn note(&mut self, name: &[u8], value: &'a [u8]) {
+        let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
+        // By length first: most fields are none of these.
+        match name.len() {
+            4 if is("Host") => self.hosts += 1,
+            6 if is("Cookie") => self.has_credentials = true,
+            13 if is("Authorization") => self.has_credentials = true,
+            6 if is("Expect") => self.wants_more = true,
+            7 if is("Upgrade") => self.wants_more = true,
+            11 if is(TOKEN_FIELD) => self.token = Some(value),
+            14 if is("Content-Length") => self.has_length = true,
+            17 if is("Transfer-Encoding") => self.has_coding = true,
+            _ => {}
+        }
+    }
 }
 
 impl<'a> Request<'a> {
@@ -84,16 +119,18 @@ impl<'a> Request<'a> {
     /// Why it is no request. Nobody is to be told: what cannot be read is never answered.
     pub fn read(datagram: &'a [u8], limits: &Limits) -> Result<Self, Malformed> {
         let (header, mut rest) = RequestHeader::split(datagram)?;
-        let head = RequestView::read(&mut rest, limits)?;
+        let mut marks = Marks::default();
+        let head = RequestView::read_each(&mut rest, limits, |name, value| marks.note(name, value))?;
         check_version(head.version)?;
-        if head.fields.all("Host").count() != 1 {
+        if marks.hosts != 1 {
             return Err(Malformed::Http(PeerFault::Host));
         }
-        if head.fields.get("Transfer-Encoding").is_some() {
+        if marks.has_coding {
             return Err(Malformed::TransferEncoding);
         }
-        match content_length(head.fields.all("Content-Length"))? {
-            None | Some(0) if rest.is_empty() => Ok(Self { header, head }),
+        let length = if marks.has_length { content_length(head.fields.all("Content-Length"))? } else { None };
+        match length {
+            None | Some(0) if rest.is_empty() => Ok(Self { header, head, marks }),
             None | Some(_) => Err(Malformed::Body),
         }
     }

@@ -21,9 +21,9 @@ use wire::Time;
 
 use super::address::{can_be_client, unmapped};
 use super::limiter::{ATTEMPT, Allowance, Limiter};
-use super::message::{Id, Malformed, Request};
-use super::token::{Key, TOKEN_FIELD, Token, Tokens, Worth};
-use crate::http::{FieldLines, RequestView};
+use super::message::{Id, Malformed, Marks, Request};
+use super::token::{Key, Token, Tokens, Worth};
+use crate::http::RequestView;
 use answered::{Answered, GlobalId};
 use connections::{Choice, Connections};
 use loss::{Kind, Losses};
@@ -200,8 +200,8 @@ impl Server {
             Ok(request) => request,
             Err(why) => return Verdict::Ignore(Ignored::Malformed(why)),
         };
-        let Request { header, head } = request;
-        let worth = self.worth(now, source, head.fields);
+        let Request { header, head, marks } = request;
+        let worth = self.worth(now, source, &marks);
         if let Some(guard) = self.guard.as_mut().filter(|_| worth == Worth::Nothing) {
             match guard.limiter.charge(now, source.ip(), 1) {
                 Allowance::Granted => {}
@@ -222,7 +222,7 @@ impl Server {
                 return Verdict::Ignore(Ignored::InProgress);
             }
         }
-        if !self.is_for_datagrams(&head) {
+        if !self.is_for_datagrams(&head, &marks) {
             return Verdict::Refer(header.id.to_bytes());
         }
         let client = SocketAddr::new(source.ip(), header.port);
@@ -239,7 +239,7 @@ impl Server {
         Verdict::Serve(ticket, head)
     }
 
-    /// The token to put in the answer's head, in the field [`TOKEN_FIELD`]: for those who have none, or an old one.
+    /// The token to put in the answer's head, in the field [`super::token::TOKEN_FIELD`]: for those who have none, or an old one.
     pub fn token(&self, now: Time, ticket: &Ticket) -> Option<Token> {
         match ticket.worth {
             Worth::Valid => None,
@@ -258,8 +258,11 @@ impl Server {
     pub fn answer(&mut self, now: Time, ticket: Ticket, size: u64) -> Channel {
         let Ticket { id, source, client, bytes, is_resend, worth, lane } = ticket;
         let is_resend = self.answered.end(global(source, id)) || is_resend;
-        let budget =
-            self.guard.as_ref().filter(|_| worth == Worth::Nothing).map(|guard| guard.factor * bytes);
+        let budget = self
+            .guard
+            .as_ref()
+            .filter(|_| worth == Worth::Nothing)
+            .map(|guard| guard.factor.saturating_mul(bytes));
         let is_within = |size| budget.is_none_or(|budget| size <= budget);
         let kind = self.losses.choose(source.ip(), size > self.config.threshold, is_resend);
         if kind == Kind::Udp && is_within(size) {
@@ -304,20 +307,15 @@ impl Server {
         if is_idle { Output::Close(id) } else { Output::Abort(id) }
     }
 
-    fn worth(&self, now: Time, source: SocketAddr, fields: FieldLines<'_>) -> Worth {
+    fn worth(&self, now: Time, source: SocketAddr, marks: &Marks<'_>) -> Worth {
         let Some(guard) = &self.guard else { return Worth::Valid };
-        let token = fields.get(TOKEN_FIELD);
-        token.map_or(Worth::Nothing, |token| guard.tokens.check(now, source.ip(), token))
+        marks.token.map_or(Worth::Nothing, |token| guard.tokens.check(now, source.ip(), token))
     }
 
     /// Whether the paper sends this over UDP: what may be asked twice, and what everybody may read.
-    fn is_for_datagrams(&self, head: &RequestView<'_>) -> bool {
-        let has = |name| head.fields.get(name).is_some();
+    fn is_for_datagrams(&self, head: &RequestView<'_>, marks: &Marks<'_>) -> bool {
         let is_safe = matches!(head.method, "GET" | "HEAD" | "OPTIONS");
-        is_safe
-            && !has("Expect")
-            && !has("Upgrade")
-            && (self.config.takes_credentials || !(has("Authorization") || has("Cookie")))
+        is_safe && !marks.wants_more && (self.config.takes_credentials || !marks.has_credentials)
     }
 
     /// Counts a request as pending at the connection that its answer would take now.

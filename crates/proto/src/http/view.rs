@@ -27,8 +27,21 @@ impl<'a> RequestView<'a> {
     /// # Errors
     /// What the peer did wrong; [`PeerFault::Truncated`] if the head does not end in this message.
     pub fn read(message: &mut &'a [u8], limits: &Limits) -> Result<Self, PeerFault> {
+        Self::read_each(message, limits, |_, _| {})
+    }
+
+    /// The same, and shows every field, name and value, while they are at hand.
+    pub(crate) fn read_each(
+        message: &mut &'a [u8],
+        limits: &Limits,
+        mut field: impl FnMut(&'a [u8], &'a [u8]),
+    ) -> Result<Self, PeerFault> {
         let head = split_head(message, Opening::RequestLine { blank_lines: 0 }, limits)?;
-        let (RequestLine { method, target, version }, _) = request_parts(head, &mut field_room(), limits)?;
+        let mut room = field_room();
+        let (RequestLine { method, target, version }, headers) = request_parts(head, &mut room, limits)?;
+        for httparse::Header { name, value } in headers {
+            field(name.as_bytes(), value);
+        }
         Ok(Self { method, target, version, fields: FieldLines::behind_first_line(head) })
     }
 

@@ -175,6 +175,17 @@ fn round_trips_set_the_wait_and_tokens_are_given_back() {
 }
 
 #[test]
+fn paper_a_round_trip_is_not_measured_on_what_was_sent_twice() {
+    let mut client = client(ClientConfig::internet());
+    ask(&mut client, at(0), 1);
+    drain(&mut client, at(0));
+    drain(&mut client, at(1_000));
+    client.handle(at(1_010), Input::Datagram(server_at(), &answer(1, "", 5)));
+    ask(&mut client, at(1_010), 2);
+    assert_eq!(drain(&mut client, at(1_010)).1, Some(at(2_010)), "still a second");
+}
+
+#[test]
 fn what_does_not_belong_on_udp_is_refused_with_its_remedy() {
     let mut client = client(ClientConfig::internet());
     let long = "x".repeat(1_200);

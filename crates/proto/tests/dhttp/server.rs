@@ -192,6 +192,19 @@ fn a_connection_ends_when_it_is_idle_stalled_or_never_there() {
 }
 
 #[test]
+fn the_time_for_an_answer_begins_when_it_is_there() {
+    let mut server = paper();
+    let connection = opened(ask(&mut server, at(0), 1, 9_000));
+    server.handle(at(0), Input::Opened(connection));
+    server.handle(at(0), Input::Written(connection));
+    let slow = ticket(server.receive(at(10_000), client_at(UDP_PORT), &get(2, false)));
+    assert_eq!(server.poll(at(200_000)), Output::Timeout(None), "it is kept for an answer in the making");
+    assert_eq!(server.answer(at(200_000), slow, 9_000), Channel::Connection(connection));
+    let stall = ServerConfig::paper().patience.stall;
+    assert_eq!(server.poll(at(200_000)), Output::Timeout(Some(at(200_000) + stall)));
+}
+
+#[test]
 fn a_connection_that_is_gone_is_not_missed() {
     let mut server = paper();
     let connection = opened(ask(&mut server, at(0), 1, 9_000));
