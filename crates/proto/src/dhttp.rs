@@ -10,6 +10,7 @@
 //! | [`token`] | that a client can receive at its address, without remembering that it did |
 //! | [`address`] | who must not be answered, and where no connection may go |
 //! | [`limiter`] | how many answers go to a prefix that has proved nothing |
+//! | `secret` | the key of tables that strangers' bytes are looked up in |
 //!
 //! What it is not: it opens no socket, keeps no body and speaks no plain HTTP; where that is the way to go it says
 //! so. `docs/dhttp.md` specifies the protocol; its tables are checked against this code.
@@ -18,6 +19,7 @@ pub mod address;
 pub mod client;
 pub mod limiter;
 pub mod message;
+mod secret;
 pub mod server;
 pub mod token;
 

@@ -17,15 +17,14 @@ mod stream;
 mod timing;
 mod told;
 
-use core::hash::Hasher;
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use siphasher::sip::SipHasher24;
 use wire::Time;
 
 use super::address::unmapped;
 use super::message::{Id, RequestHeader, read_response};
+use super::secret::Secret;
 use crate::http::{Method, RequestHead};
 use incoming::{Answer, Connection};
 use phase::{Event, Phase};
@@ -72,15 +71,6 @@ struct Key(u64);
 enum Due {
     Request(Key),
     Connection(ConnectionId),
-}
-
-#[derive(Clone, Copy)]
-struct Secret([u8; 16]);
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret")
-    }
 }
 
 impl Client {
@@ -323,9 +313,7 @@ impl Client {
     }
 
     fn key(&self, id: Id) -> Key {
-        let mut hasher = SipHasher24::new_with_key(&self.secret.0);
-        hasher.write_u64(id.0);
-        Key(hasher.finish())
+        Key(self.secret.hash(&id.to_bytes()))
     }
 
     /// The request with this id. Both ids are words: the comparison takes one time whatever they hold.

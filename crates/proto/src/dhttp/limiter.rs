@@ -5,13 +5,12 @@
 //! table is the server's secret, so that nobody can choose to share one with a victim for long. Not a limit for
 //! clients that showed a token: a victim of spoofing has none.
 
-use core::hash::Hasher;
 use core::net::{IpAddr, Ipv6Addr};
 
-use siphasher::sip::SipHasher24;
 use wire::{Duration, Time};
 
 use super::address::unmapped;
+use super::secret::Secret;
 
 /// How much a prefix may have. A load is a rate times the half-life, over the logarithm of 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +61,7 @@ pub enum Allowance {
 #[derive(Debug)]
 pub struct Limiter {
     config: LimiterConfig,
-    key: [u8; 16],
+    key: Secret,
     counters: Vec<Counter>,
     limited: u64,
 }
@@ -79,7 +78,12 @@ const UNIT: u32 = 1_024;
 impl Limiter {
     /// An empty table; `key` comes from a generator that nobody can foresee.
     pub fn new(config: LimiterConfig, key: [u8; 16]) -> Self {
-        Self { config, key, counters: vec![Counter::default(); config.counters.max(1)], limited: 0 }
+        Self {
+            config,
+            key: Secret(key),
+            counters: vec![Counter::default(); config.counters.max(1)],
+            limited: 0,
+        }
     }
 
     /// How many answers were limited so far, or would have been in a dry run.
@@ -112,10 +116,7 @@ impl Limiter {
     }
 
     fn place(&self, prefix: [u8; 17]) -> usize {
-        let mut hasher = SipHasher24::new_with_key(&self.key);
-        hasher.write(&prefix);
-        let place = hasher.finish() % self.counters.len() as u64;
-        usize::try_from(place).unwrap_or(0)
+        self.key.place(&prefix, self.counters.len())
     }
 
     /// The load by now: halved for every whole half-life, and on a straight line between.

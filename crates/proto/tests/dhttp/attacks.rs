@@ -120,6 +120,16 @@ fn a_token_lifts_the_budget_and_holds_for_its_address_alone() {
 }
 
 #[test]
+fn what_is_printed_of_machines_holds_no_key() {
+    // The keys of these tests are bytes of 1, 2 and 3.
+    for printed in [format!("{:?}", internet()), format!("{:?}", client(ClientConfig::internet()))] {
+        for key in ["1, 1, 1", "2, 2, 2", "3, 3, 3"] {
+            assert!(!printed.contains(key));
+        }
+    }
+}
+
+#[test]
 fn connections_do_not_bounce() {
     let mut internet = internet();
     for (port, address) in [

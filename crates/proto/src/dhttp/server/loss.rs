@@ -3,13 +3,11 @@
 //! Not congestion control: what is lost is asked for again and answered over TCP, which has it. Fresh requests are
 //! those answered by UDP, resent ones all that come in; their ratio is what is known of loss.
 
-use core::hash::Hasher;
 use core::net::IpAddr;
-
-use siphasher::sip::SipHasher24;
 
 use super::config::{LossConfig, Scope};
 use crate::dhttp::address::unmapped;
+use crate::dhttp::secret::Secret;
 
 /// The two channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +20,7 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(super) struct Losses {
     config: LossConfig,
-    key: [u8; 16],
+    key: Secret,
     counters: Vec<Counter>,
 }
 
@@ -42,7 +40,7 @@ impl Losses {
             Scope::Aggregate => 1,
             Scope::Prefix { counters } => counters.max(1),
         };
-        Self { config, key, counters: vec![Counter::default(); counters] }
+        Self { config, key: Secret(key), counters: vec![Counter::default(); counters] }
     }
 
     /// A resent request came in.
@@ -88,11 +86,7 @@ impl Losses {
     fn counter(&mut self, client: IpAddr) -> Option<&mut Counter> {
         let place = match self.config.scope {
             Scope::Aggregate => 0,
-            Scope::Prefix { counters: _ } => {
-                let mut hasher = SipHasher24::new_with_key(&self.key);
-                hasher.write(&prefix(client));
-                usize::try_from(hasher.finish() % self.counters.len() as u64).unwrap_or(0)
-            }
+            Scope::Prefix { counters: _ } => self.key.place(&prefix(client), self.counters.len()),
         };
         self.counters.get_mut(place)
     }
