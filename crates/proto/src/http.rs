@@ -12,6 +12,7 @@
 //! | [`framing`] | where a body ends, and whether the connection stays |
 //! | `body` | the bytes of a body |
 //! | [`read`] | all of these together: messages off a stream |
+//! | [`view`] | heads where they lie, for messages that come whole |
 //! | [`mod@write`] | how a message is cut into writes |
 //! | [`validator`] | asking for what has changed, and only that |
 //!
@@ -26,6 +27,7 @@ pub mod limits;
 pub mod read;
 mod scan;
 pub mod validator;
+pub mod view;
 pub mod write;
 
 pub use fault::PeerFault;
@@ -35,4 +37,5 @@ pub use head::{Method, RequestHead, ResponseHead, Version};
 pub use limits::Limits;
 pub use read::{Event, RequestReader, ResponseReader};
 pub use validator::Validator;
+pub use view::{FieldLines, RequestView, ResponseView};
 pub use write::WritePolicy;

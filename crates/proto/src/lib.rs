@@ -10,6 +10,7 @@
 //! | [`robot`] | a client that fetches a whole page |
 //! | [`server`] | one connection of a server |
 //! | [`site`] | an application for that server: objects of given sizes |
+//! | [`dhttp`] | small answers in one datagram, large ones over TCP that the server opens |
 //!
 //! Every machine keeps one contract: `handle(now, input)`, then `poll(now)` until it returns a timeout, and only
 //! then `handle` again. When the time of a timeout has come, `poll` again; there is no input for it.
@@ -17,6 +18,7 @@
 //! What it is not: it knows no scenario, no TCP and no file, and imports only `wire`. It builds for
 //! `wasm32-unknown-unknown`.
 
+pub mod dhttp;
 pub mod http;
 pub mod robot;
 pub mod server;

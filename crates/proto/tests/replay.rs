@@ -6,6 +6,10 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
+#[path = "../../../fuzz/checks/dhttp_client.rs"]
+mod dhttp_client;
+#[path = "../../../fuzz/checks/dhttp_server.rs"]
+mod dhttp_server;
 #[path = "../../../fuzz/checks/http_client.rs"]
 mod http_client;
 #[path = "../../../fuzz/checks/http_server.rs"]
@@ -25,7 +29,31 @@ fn every_stored_input_holds_for_the_server() {
     }
 }
 
+#[test]
+fn every_stored_input_holds_for_the_dhttp_client() {
+    for input in corpus("dhttp_client") {
+        dhttp_client::check(&input);
+    }
+}
+
+#[test]
+fn every_stored_input_holds_for_the_dhttp_server() {
+    for input in corpus("dhttp_server") {
+        dhttp_server::check(&input);
+    }
+}
+
 proptest! {
+    #[test]
+    fn pieces_of_stored_inputs_hold_for_the_dhttp_client(input in pieces("dhttp_client")) {
+        dhttp_client::check(&input);
+    }
+
+    #[test]
+    fn pieces_of_stored_inputs_hold_for_the_dhttp_server(input in pieces("dhttp_server")) {
+        dhttp_server::check(&input);
+    }
+
     #[test]
     fn pieces_of_stored_inputs_hold_for_the_client(input in pieces("http_client")) {
         http_client::check(&input);

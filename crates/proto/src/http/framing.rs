@@ -68,7 +68,7 @@ enum Declared {
 }
 
 fn declared(fields: &Fields, version: Version, limits: &Limits) -> Result<Declared, PeerFault> {
-    let length = content_length(fields)?;
+    let length = content_length(fields.all("Content-Length"))?;
     let mut codings = fields.all("Transfer-Encoding");
     match (codings.next(), length) {
         (None, None) => Ok(Declared::Nothing),
@@ -86,10 +86,10 @@ fn declared(fields: &Fields, version: Version, limits: &Limits) -> Result<Declar
     }
 }
 
-/// The one length that every `Content-Length` gives; repeated is allowed, different is not.
-fn content_length(fields: &Fields) -> Result<Option<u64>, PeerFault> {
+/// The one length that every value of `Content-Length` gives; repeated is allowed, different is not.
+pub(crate) fn content_length<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<Option<u64>, PeerFault> {
     let mut agreed = None;
-    for element in fields.all("Content-Length").flat_map(list) {
+    for element in values.flat_map(list) {
         let length = decimal(element).ok_or(PeerFault::ContentLength)?;
         if agreed.replace(length).is_some_and(|before| before != length) {
             return Err(PeerFault::ContentLength);

@@ -67,7 +67,7 @@ impl Method {
         }
     }
 
-    fn from_name(name: &str) -> Self {
+    pub(crate) fn from_name(name: &str) -> Self {
         match name {
             "GET" => Self::Get,
             "HEAD" => Self::Head,
@@ -103,27 +103,11 @@ impl RequestHead {
 
     /// Reads a whole head, the empty line included, that the scan has let pass.
     pub(crate) fn parse(head: &[u8], limits: &Limits) -> Result<Self, PeerFault> {
-        let mut room = [const { MaybeUninit::uninit() }; Limits::MAX_FIELDS];
-        let mut request = httparse::Request::new(&mut []);
-        let room = &mut room[..limits.fields.min(Limits::MAX_FIELDS)];
-        if head_is_unlike(head, request.parse_with_uninit_headers(head, room), PeerFault::RequestLine)? {
-            return Err(PeerFault::RequestLine);
-        }
-        let (Some(method), Some(target)) = (request.method, request.path) else {
-            return Err(PeerFault::RequestLine);
-        };
-        if !is_token(method.as_bytes()) || !target.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(PeerFault::RequestLine);
-        }
-        if target.len() > limits.target_bytes {
-            return Err(PeerFault::TargetTooLong);
-        }
-        Ok(Self {
-            method: Method::from_name(method),
-            target: target.to_owned(),
-            version: Version::from_minor(request.version)?,
-            fields: fields_from(request.headers),
-        })
+        let mut room = field_room();
+        let (line, headers) = request_parts(head, &mut room, limits)?;
+        let RequestLine { method, target, version } = line;
+        let method = Method::from_name(method);
+        Ok(Self { method, target: target.to_owned(), version, fields: fields_from(headers) })
     }
 }
 
@@ -156,21 +140,72 @@ impl ResponseHead {
 
     /// Reads a whole head, the empty line included, that the scan has let pass.
     pub(crate) fn parse(head: &[u8], limits: &Limits) -> Result<Self, PeerFault> {
-        let mut room = [const { MaybeUninit::uninit() }; Limits::MAX_FIELDS];
-        let mut response = httparse::Response::new(&mut []);
-        let room = &mut room[..limits.fields.min(Limits::MAX_FIELDS)];
-        let config = httparse::ParserConfig::default();
-        let parsed = config.parse_response_with_uninit_headers(&mut response, head, room);
-        if head_is_unlike(head, parsed, PeerFault::StatusLine)? {
-            return Err(PeerFault::StatusLine);
-        }
-        let status = response.code.filter(|code| *code >= 100).ok_or(PeerFault::StatusLine)?;
-        Ok(Self {
-            version: Version::from_minor(response.version)?,
-            status,
-            fields: fields_from(response.headers),
-        })
+        let mut room = field_room();
+        let (StatusLine { version, status }, headers) = response_parts(head, &mut room, limits)?;
+        Ok(Self { version, status, fields: fields_from(headers) })
     }
+}
+
+/// The first line of a request, where it lies.
+pub(crate) struct RequestLine<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) target: &'a str,
+    pub(crate) version: Version,
+}
+
+/// The first line of a response.
+pub(crate) struct StatusLine {
+    pub(crate) version: Version,
+    pub(crate) status: u16,
+}
+
+/// Room for the fields of one head, which httparse fills.
+pub(crate) type FieldRoom<'a> = [MaybeUninit<httparse::Header<'a>>; Limits::MAX_FIELDS];
+
+/// Empty room.
+pub(crate) const fn field_room<'a>() -> FieldRoom<'a> {
+    [const { MaybeUninit::uninit() }; Limits::MAX_FIELDS]
+}
+
+/// Takes a request's head apart that the scan has let pass, the empty line included; nothing is copied.
+pub(crate) fn request_parts<'a, 'r>(
+    head: &'a [u8],
+    room: &'r mut FieldRoom<'a>,
+    limits: &Limits,
+) -> Result<(RequestLine<'a>, &'r [httparse::Header<'a>]), PeerFault> {
+    let mut request = httparse::Request::new(&mut []);
+    let room = &mut room[..limits.fields.min(Limits::MAX_FIELDS)];
+    if head_is_unlike(head, request.parse_with_uninit_headers(head, room), PeerFault::RequestLine)? {
+        return Err(PeerFault::RequestLine);
+    }
+    let (Some(method), Some(target)) = (request.method, request.path) else {
+        return Err(PeerFault::RequestLine);
+    };
+    if !is_token(method.as_bytes()) || !target.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(PeerFault::RequestLine);
+    }
+    if target.len() > limits.target_bytes {
+        return Err(PeerFault::TargetTooLong);
+    }
+    let version = Version::from_minor(request.version)?;
+    Ok((RequestLine { method, target, version }, request.headers))
+}
+
+/// Takes a response's head apart that the scan has let pass, the empty line included; nothing is copied.
+pub(crate) fn response_parts<'a, 'r>(
+    head: &'a [u8],
+    room: &'r mut FieldRoom<'a>,
+    limits: &Limits,
+) -> Result<(StatusLine, &'r [httparse::Header<'a>]), PeerFault> {
+    let mut response = httparse::Response::new(&mut []);
+    let room = &mut room[..limits.fields.min(Limits::MAX_FIELDS)];
+    let config = httparse::ParserConfig::default();
+    let parsed = config.parse_response_with_uninit_headers(&mut response, head, room);
+    if head_is_unlike(head, parsed, PeerFault::StatusLine)? {
+        return Err(PeerFault::StatusLine);
+    }
+    let status = response.code.filter(|code| *code >= 100).ok_or(PeerFault::StatusLine)?;
+    Ok((StatusLine { version: Version::from_minor(response.version)?, status }, response.headers))
 }
 
 /// Whether httparse saw another head than the scan did (it must not), or the fault that it found.

@@ -1,0 +1,48 @@
+//! DHTTP: small answers in one datagram, large ones over TCP that the server opens (`papers/dhttp#section-iii`).
+//!
+//! Datagrams and connections' bytes flow in; datagrams, answers and decisions flow out. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`message`] | what is on the wire: requests, answers, the answer of eight bytes |
+//! | [`client`] | asks, asks again, matches answers on any channel in any order, gives up in time |
+//! | [`server`] | judges requests, chooses a channel for each answer, keeps connections to clients |
+//! | [`token`] | that a client can receive at its address, without remembering that it did |
+//! | [`address`] | who must not be answered, and where no connection may go |
+//! | [`limiter`] | how many answers go to a prefix that has proved nothing |
+//! | `secret` | the key of tables that strangers' bytes are looked up in |
+//!
+//! What it is not: it opens no socket, keeps no body and speaks no plain HTTP; where that is the way to go it says
+//! so. `docs/dhttp.md` specifies the protocol; its tables are checked against this code.
+
+pub mod address;
+pub mod client;
+pub mod limiter;
+pub mod message;
+mod secret;
+pub mod server;
+pub mod token;
+
+pub use client::{Client, ClientConfig};
+pub use message::{Id, Malformed};
+pub use server::{Server, ServerConfig};
+pub use token::{Key, Tokens};
+
+/// A table of states as `docs/dhttp.md` shows it: a row for each state, a column for each event, and where it leads.
+#[cfg(test)]
+pub(crate) fn specified_table<State: std::fmt::Debug, Event: std::fmt::Debug + Copy>(
+    states: &[State],
+    events: &[Event],
+    next: impl Fn(&State, Event) -> Option<State>,
+) -> String {
+    let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let heads = events.iter().map(|event| format!("{event:?}"));
+    let mut table = row(std::iter::once("state".to_owned()).chain(heads).collect());
+    table += &row(vec!["---".to_owned(); events.len() + 1]);
+    for state in states {
+        let cells =
+            events.iter().map(|event| next(state, *event).map_or("-".to_owned(), |next| format!("{next:?}")));
+        table += &row(std::iter::once(format!("**{state:?}**")).chain(cells).collect());
+    }
+    table
+}

@@ -1,0 +1,162 @@
+//! Who must not be answered and where no connection may go, by address and port alone.
+//!
+//! A server that opens connections on request is a weapon unless it is told where not to point (RFC 2577, sections 3
+//! and 6; `papers/dhttp#section-iv-c`). Not the proof that a client is where it says: that is [`super::token`].
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// How far a server's connections reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Only to addresses of the whole Internet, and not to ports on which other protocols listen.
+    Internet,
+    /// To any unicast address and any port from 1024 on: a laboratory, an intranet.
+    Anywhere,
+}
+
+impl Reach {
+    /// Whether a server may open a connection there. Never below port 1024, where clients have no business to listen
+    /// (`papers/dhttp#section-iv-c`).
+    pub fn allows(self, client: SocketAddr) -> bool {
+        let address = unmapped(client.ip());
+        let is_unicast = !address.is_unspecified() && !address.is_multicast() && !is_broadcast(address);
+        is_unicast
+            && client.port() >= 1_024
+            && match self {
+                Self::Anywhere => true,
+                Self::Internet => is_global(address) && !LISTENED_ON.contains(&client.port()),
+            }
+    }
+}
+
+/// Whether a datagram from there can be a client's at all. Ports below 1024 are those of servers; with the others
+/// here they have served to start loops and to reflect (CVE-2024-2169, US-CERT TA14-017A).
+pub fn can_be_client(source: SocketAddr) -> bool {
+    let address = unmapped(source.ip());
+    !address.is_unspecified()
+        && !address.is_multicast()
+        && !is_broadcast(address)
+        && source.port() >= 1_024
+        && !REFLECTORS.contains(&source.port())
+}
+
+/// An address as IPv6 writes it.
+pub(crate) const fn mapped(address: IpAddr) -> Ipv6Addr {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    }
+}
+
+/// An IPv4 address that IPv6 wrote, as itself: or it would be judged by the wrong rules.
+pub(crate) const fn unmapped(address: IpAddr) -> IpAddr {
+    address.to_canonical()
+}
+
+/// UDP ports above 1023 of services that answer anything: SSDP, mDNS, STUN, SIP, Memcached and others.
+const REFLECTORS: [u16; 10] = [1_434, 1_900, 3_283, 3_389, 3_478, 3_702, 5_060, 5_353, 10_001, 11_211];
+
+/// Ports above 1023 that the fetch standard (section 2.9, "bad port") keeps browsers from.
+const LISTENED_ON: [u16; 19] = [
+    1_719, 1_720, 1_723, 2_049, 3_659, 4_045, 4_190, 5_060, 5_061, 6_000, 6_566, 6_665, 6_666, 6_667, 6_668,
+    6_669, 6_679, 6_697, 10_080,
+];
+
+fn is_broadcast(address: IpAddr) -> bool {
+    address == IpAddr::V4(Ipv4Addr::BROADCAST)
+}
+
+/// What the registries of special-purpose addresses (RFC 6890 and its successors) leave to the Internet.
+const fn is_global(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            let [a, b, c, _] = address.octets();
+            let is_shared = a == 100 && b & 0xc0 == 64;
+            let is_protocols = a == 192 && b == 0 && c == 0;
+            let is_benchmark = a == 198 && b & 0xfe == 18;
+            !(a == 0
+                || a >= 240
+                || is_shared
+                || is_protocols
+                || is_benchmark
+                || address.is_loopback()
+                || address.is_private()
+                || address.is_link_local()
+                || address.is_documentation())
+        }
+        IpAddr::V6(address) => {
+            let [first, second, ..] = address.segments();
+            // 2000::/3 is all that is given out; of it 2001::/23 (protocols), 2001:db8::/32 and 3fff::/20
+            // (documentation) are not, and 2002::/16 (6to4) hides an IPv4 address.
+            first & 0xe000 == 0x2000
+                && !(first == 0x2001 && (second < 0x200 || second == 0xdb8))
+                && first != 0x2002
+                && !(first == 0x3fff && second < 0x1000)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reached(reach: Reach, sockets: &[&str]) -> Vec<bool> {
+        sockets.iter().map(|socket| reach.allows(socket.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn a_connection_goes_only_where_a_client_can_be() {
+        let allowed = ["8.8.8.8:1024", "[2600::1]:40000", "[::ffff:8.8.8.8]:5000"];
+        assert_eq!(reached(Reach::Internet, &allowed), [true; 3]);
+        let refused = [
+            "8.8.8.8:1023",
+            "8.8.8.8:25",
+            "8.8.8.8:0",
+            "8.8.8.8:6667",
+            "127.0.0.1:5000",
+            "10.1.2.3:5000",
+            "172.16.0.1:5000",
+            "192.168.1.1:5000",
+            "169.254.169.254:5000",
+            "100.64.0.1:5000",
+            "192.0.2.1:5000",
+            "198.18.0.1:5000",
+            "0.0.0.0:5000",
+            "0.1.2.3:5000",
+            "224.0.0.1:5000",
+            "240.0.0.1:5000",
+            "255.255.255.255:5000",
+            "[::1]:5000",
+            "[::]:5000",
+            "[fe80::1]:5000",
+            "[fd00::1]:5000",
+            "[ff02::1]:5000",
+            "[2001:db8::1]:5000",
+            "[2002:a00:1::]:5000",
+            "[64:ff9b::a00:1]:5000",
+            "[::ffff:127.0.0.1]:5000",
+            "[::ffff:10.0.0.1]:5000",
+        ];
+        assert_eq!(reached(Reach::Internet, &refused), [false; 27]);
+    }
+
+    #[test]
+    fn in_a_laboratory_only_the_impossible_is_out_of_reach() {
+        assert_eq!(
+            reached(Reach::Anywhere, &["127.0.0.1:5000", "10.0.0.1:6667", "[fd00::1]:1024"]),
+            [true; 3]
+        );
+        assert_eq!(reached(Reach::Anywhere, &["127.0.0.1:80", "224.0.0.1:5000", "[::]:5000"]), [false; 3]);
+    }
+
+    #[test]
+    fn servers_and_reflectors_are_no_clients() {
+        let can = |socket: &str| can_be_client(socket.parse().unwrap());
+        assert!(can("127.0.0.1:40000") && can("[2600::1]:1024"));
+        for socket in
+            ["8.8.8.8:53", "8.8.8.8:123", "8.8.8.8:1900", "8.8.8.8:11211", "8.8.8.8:0", "224.0.0.1:5000"]
+        {
+            assert!(!can(socket), "{socket}");
+        }
+    }
+}

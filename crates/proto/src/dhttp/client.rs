@@ -1,0 +1,328 @@
+//! A DHTTP client: sends requests by UDP, sends them again, and matches answers on any channel in any order.
+//!
+//! Every request ends once: in a complete answer, in a failure after its head, or in the advice to use plain HTTP,
+//! which it does not speak itself ([`crate::robot`] does). It draws no ids: the caller does, from a generator that
+//! nobody can foresee. It never answers anything that comes in.
+//!
+//! ```text
+//! request ──► poll ──► Send                          Datagram, Unreachable ──► handle ──► poll ──► Head, Body, End
+//!                      (again, until an answer)      Accepted, Received, Ended                     Fallback, Failed
+//! ```
+
+mod config;
+mod incoming;
+pub(crate) mod phase;
+mod servers;
+mod stream;
+mod timing;
+mod told;
+
+use core::net::{IpAddr, SocketAddr};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use wire::Time;
+
+use super::address::unmapped;
+use super::message::{Id, RequestHeader, read_response};
+use super::secret::Secret;
+use crate::http::{Method, RequestHead};
+use incoming::{Answer, Connection};
+use phase::{Event, Phase};
+use servers::{Servers, write_datagram};
+use timing::RoundTrips;
+
+pub use config::{Answerers, ClientConfig, Resend};
+pub use servers::FILL_FIELD;
+pub use told::{ConnectionId, Discard, Failure, Input, Output, Reason, Refusal, Source};
+
+/// A client. `poll` until it returns a timeout, then `handle` an input or make a `request`, and so on.
+#[derive(Debug)]
+pub struct Client {
+    config: ClientConfig,
+    /// The TCP port that servers connect to; 0 if none.
+    port: u16,
+    secret: Secret,
+    requests: BTreeMap<Key, Request>,
+    /// Those that are over, the oldest first.
+    over: VecDeque<Key>,
+    connections: BTreeMap<ConnectionId, Connection>,
+    servers: Servers,
+    agenda: BTreeSet<(Time, Due)>,
+    outputs: VecDeque<Output>,
+}
+
+#[derive(Debug)]
+struct Request {
+    id: Id,
+    server: SocketAddr,
+    method: Method,
+    datagram: Vec<u8>,
+    phase: Phase,
+    resends: u8,
+    sent: Time,
+    due: Option<Time>,
+}
+
+/// A request's place: a keyed hash of its id, so that the time of a look-up tells nothing about ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(u64);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Request(Key),
+    Connection(ConnectionId),
+}
+
+impl Client {
+    /// A client that accepts connections on the TCP port `port` (0: on none); `secret` comes from a generator that
+    /// nobody can foresee.
+    pub const fn new(config: ClientConfig, port: u16, secret: [u8; 16]) -> Self {
+        Self {
+            config,
+            port,
+            secret: Secret(secret),
+            requests: BTreeMap::new(),
+            over: VecDeque::new(),
+            connections: BTreeMap::new(),
+            servers: Servers::new(config.servers),
+            agenda: BTreeSet::new(),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Asks a server. What comes of it is told under `id`, which nobody can foresee and which was never used before.
+    ///
+    /// # Errors
+    /// Why this request does not go over UDP; nothing is sent.
+    pub fn request(
+        &mut self,
+        now: Time,
+        id: Id,
+        server: SocketAddr,
+        head: &RequestHead,
+    ) -> Result<(), Refusal> {
+        self.check(head)?;
+        let key = self.key(id);
+        if self.requests.contains_key(&key) {
+            return Err(Refusal::IdInUse);
+        }
+        if self.outstanding() >= self.config.outstanding {
+            return Err(Refusal::Crowded);
+        }
+        let token = self.servers.token(server);
+        let header = RequestHeader { id, port: self.port, is_resend: false };
+        let datagram = write_datagram(header, head, token, self.config.fill_to);
+        if datagram.len() > self.config.request_bytes {
+            return Err(Refusal::TooLarge);
+        }
+        let request = Request {
+            id,
+            server,
+            method: head.method.clone(),
+            datagram,
+            phase: Phase::Waiting,
+            resends: 0,
+            sent: now,
+            due: None,
+        };
+        self.requests.insert(key, request);
+        self.send(now, key);
+        Ok(())
+    }
+
+    /// Gives a request up; nothing more is told of it.
+    pub fn cancel(&mut self, id: Id) {
+        let key = self.key(id);
+        self.step(key, Event::Cancelled);
+    }
+
+    /// Requests that have not ended yet.
+    pub fn outstanding(&self) -> usize {
+        self.requests.len() - self.over.len()
+    }
+
+    /// Takes what the sockets tell.
+    pub fn handle(&mut self, now: Time, input: Input<'_>) {
+        match input {
+            Input::Datagram(from, datagram) => {
+                if let Err(why) = self.datagram(now, from, datagram) {
+                    self.outputs.push_back(Output::Discarded(from, why));
+                }
+            }
+            Input::Unreachable(server) => self.unreachable(server),
+            Input::Accepted(id, peer) => self.accept(now, id, peer),
+            Input::Received(id, bytes) => self.received(now, id, bytes),
+            Input::Ended(id) => self.lose(now, id, Failure::Ended),
+        }
+    }
+
+    /// The next thing to do.
+    pub fn poll(&mut self, now: Time) -> Output {
+        while self.outputs.is_empty()
+            && let Some((time, due)) = self.agenda.first().copied()
+            && time <= now
+        {
+            self.agenda.remove(&(time, due));
+            match due {
+                Due::Request(key) => self.expire(now, key),
+                Due::Connection(id) => {
+                    self.lose(now, id, Failure::Stalled);
+                    self.outputs.push_back(Output::Close(id));
+                }
+            }
+        }
+        self.outputs.pop_front().unwrap_or(Output::Timeout(self.agenda.first().map(|(time, _)| *time)))
+    }
+
+    /// What may go over UDP.
+    fn check(&self, head: &RequestHead) -> Result<(), Refusal> {
+        let has = |name| head.fields.get(name).is_some();
+        if !head.method.is_safe() {
+            return Err(Refusal::Unsafe);
+        }
+        if ["Content-Length", "Transfer-Encoding", "Expect", "Upgrade"].into_iter().any(has) {
+            return Err(Refusal::NotAlone);
+        }
+        if !self.config.sends_credentials && (has("Authorization") || has("Cookie")) {
+            return Err(Refusal::Credentials);
+        }
+        Ok(())
+    }
+
+    /// Sends a request, for the first time or again, and sets its time.
+    fn send(&mut self, now: Time, key: Key) {
+        let Some(request) = self.requests.get_mut(&key) else { return };
+        let wait = self.servers.round_trips(request.server).wait(&self.config.resend, request.resends);
+        let Some(wait) = wait else { return };
+        request.sent = now;
+        request.due = Some(now + wait);
+        self.agenda.insert((now + wait, Due::Request(key)));
+        self.outputs.push_back(Output::Send(request.server, request.datagram.clone()));
+    }
+
+    /// The time of a request is over.
+    fn expire(&mut self, now: Time, key: Key) {
+        let Some(request) = self.requests.get_mut(&key) else { return };
+        request.due = None;
+        let (id, resends) = (request.id, request.resends.saturating_add(1));
+        if RoundTrips::default().wait(&self.config.resend, resends).is_none() {
+            if self.step(key, Event::GivenUp) {
+                self.outputs.push_back(Output::Fallback(id, Reason::Silence));
+            }
+            return;
+        }
+        if self.step(key, Event::Resent)
+            && let Some(request) = self.requests.get_mut(&key)
+        {
+            request.resends = resends;
+            let header = RequestHeader { id, port: self.port, is_resend: true };
+            for (byte, new) in request.datagram.iter_mut().zip(header.to_bytes()) {
+                *byte = new;
+            }
+            self.send(now, key);
+        }
+    }
+
+    fn datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Result<(), Discard> {
+        let (id, message) = Id::split(datagram).map_err(Discard::Malformed)?;
+        let key = self.find(id).ok_or(Discard::Unknown)?;
+        let request = self.requests.get(&key).ok_or(Discard::Unknown)?;
+        let is_server = from == request.server;
+        if !is_server && self.config.answerers == Answerers::Server {
+            return Err(Discard::Stranger);
+        }
+        if message.is_empty() {
+            let server = request.server;
+            if !self.step(key, Event::Referred) {
+                return Err(Discard::Late);
+            }
+            // Perhaps because our token is worth nothing any more: without it the next request is filled up.
+            self.servers.learn(server).token = None;
+            self.outputs.push_back(Output::Fallback(id, Reason::Referred));
+            return Ok(());
+        }
+        let (head, body) =
+            read_response(message, &request.method, &self.config.limits).map_err(Discard::Malformed)?;
+        let rtt = (is_server && request.resends == 0).then(|| now.since(request.sent));
+        if !self.step(key, Event::Answered) {
+            return Err(Discard::Late);
+        }
+        let head = head.to_head();
+        if is_server {
+            let server = self.servers.learn(from);
+            rtt.into_iter().for_each(|rtt| server.round_trips.measured(rtt));
+            server.learn_token(&head);
+        }
+        self.outputs.push_back(Output::Head(id, Source::Datagram(from), head));
+        if !body.is_empty() {
+            self.outputs.push_back(Output::Body(id, body.to_vec()));
+        }
+        self.outputs.push_back(Output::End(id));
+        Ok(())
+    }
+
+    fn unreachable(&mut self, server: SocketAddr) {
+        let its: Vec<Key> = self
+            .requests
+            .iter()
+            .filter(|(_, request)| request.server == server)
+            .map(|(key, _)| *key)
+            .collect();
+        for key in its {
+            if let Some(id) = self.requests.get(&key).map(|request| request.id)
+                && self.step(key, Event::Unreachable)
+            {
+                self.outputs.push_back(Output::Fallback(id, Reason::Unreachable));
+            }
+        }
+    }
+
+    /// Whether somebody there may answer: this request, or any.
+    fn may_answer(&self, peer: IpAddr, request: Option<&Request>) -> bool {
+        match (self.config.answerers, request) {
+            (Answerers::Anybody, _) => true,
+            (Answerers::Server, Some(request)) => same_host(request.server.ip(), peer),
+            (Answerers::Server, None) => {
+                self.requests.values().any(|request| same_host(request.server.ip(), peer))
+            }
+        }
+    }
+
+    fn phase(&self, key: Key) -> Option<Phase> {
+        self.requests.get(&key).map(|request| request.phase)
+    }
+
+    /// Takes a request on; `false` if the event is not heard.
+    fn step(&mut self, key: Key, event: Event) -> bool {
+        let Some(request) = self.requests.get_mut(&key) else { return false };
+        let Some(next) = request.phase.next(event) else { return false };
+        request.phase = next;
+        if next != Phase::Waiting
+            && let Some(due) = request.due.take()
+        {
+            self.agenda.remove(&(due, Due::Request(key)));
+        }
+        if next == Phase::Over {
+            request.datagram = Vec::new();
+            self.over.push_back(key);
+            if self.over.len() > self.config.remembered {
+                self.over.pop_front().map(|oldest| self.requests.remove(&oldest));
+            }
+        }
+        true
+    }
+
+    fn key(&self, id: Id) -> Key {
+        Key(self.secret.hash(&id.to_bytes()))
+    }
+
+    /// The request with this id. Both ids are words: the comparison takes one time whatever they hold.
+    fn find(&self, id: Id) -> Option<Key> {
+        let key = self.key(id);
+        self.requests.get(&key).filter(|request| request.id.0 ^ id.0 == 0).map(|_| key)
+    }
+}
+
+fn same_host(one: IpAddr, other: IpAddr) -> bool {
+    unmapped(one) == unmapped(other)
+}

@@ -1,0 +1,215 @@
+//! Response rate limiting: how many answers a prefix that has proved nothing gets.
+//!
+//! Counters that decay, in a table of fixed size, for three lengths of prefix: a flood from many addresses of one
+//! network is seen in the longer counters' sum. Modelled on Knot DNS. Two prefixes may share a counter; the key of the
+//! table is the server's secret, so that nobody can choose to share one with a victim for long. Not a limit for
+//! clients that showed a token: a victim of spoofing has none.
+
+use core::net::{IpAddr, Ipv6Addr};
+
+use wire::{Duration, Time};
+
+use super::address::unmapped;
+use super::secret::Secret;
+
+/// How much a prefix may have. A load is a rate times the half-life, over the logarithm of 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimiterConfig {
+    /// Counters in the table, for all three lengths together.
+    pub counters: usize,
+    /// The time in which a counter that nothing is added to falls to half.
+    pub half_life: Duration,
+    /// What the counters of an address, of a site (/24, or /64 of IPv6) and of a network (/16, /48) may hold, in
+    /// answers; a connection's attempt counts as [`ATTEMPT`].
+    pub most: [u32; 3],
+    /// Every so many limited answers, the client is told to use plain HTTP: a real one gets through, a victim of
+    /// spoofing gets little. 0 never tells it.
+    pub slip: u32,
+    /// Counts, and limits nobody.
+    pub is_dry_run: bool,
+}
+
+/// What an attempt to connect weighs, in answers.
+pub const ATTEMPT: u32 = 10;
+
+impl Default for LimiterConfig {
+    /// 65,536 counters (1 MiB) that halve in a second: about 70 answers a second to an address, 350 to a site,
+    /// 1,400 to a network.
+    fn default() -> Self {
+        Self {
+            counters: 65_536,
+            half_life: Duration::from_secs(1),
+            most: [100, 500, 2_000],
+            slip: 2,
+            is_dry_run: false,
+        }
+    }
+}
+
+/// What is to become of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allowance {
+    /// It may be sent.
+    Granted,
+    /// Eight bytes in its place.
+    Slip,
+    /// Silence in its place.
+    Silence,
+}
+
+/// The table.
+#[derive(Debug)]
+pub struct Limiter {
+    config: LimiterConfig,
+    key: Secret,
+    counters: Vec<Counter>,
+    limited: u64,
+}
+
+/// What one counter held when it was last looked at, in 1/1024 of an answer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counter {
+    load: u32,
+    at_millis: u64,
+}
+
+const UNIT: u32 = 1_024;
+
+impl Limiter {
+    /// An empty table; `key` comes from a generator that nobody can foresee.
+    pub fn new(config: LimiterConfig, key: [u8; 16]) -> Self {
+        Self {
+            config,
+            key: Secret(key),
+            counters: vec![Counter::default(); config.counters.max(1)],
+            limited: 0,
+        }
+    }
+
+    /// How many answers were limited so far, or would have been in a dry run.
+    pub const fn limited(&self) -> u64 {
+        self.limited
+    }
+
+    /// Adds `weight` answers to the counters of an address, unless one of them is full.
+    pub fn charge(&mut self, now: Time, address: IpAddr, weight: u32) -> Allowance {
+        let places = prefixes(address).map(|prefix| self.place(prefix));
+        let loads = places.map(|place| self.decayed(now, place));
+        let weight = weight.saturating_mul(UNIT);
+        let is_full = loads
+            .iter()
+            .zip(self.config.most)
+            .any(|(load, most)| load.saturating_add(weight) > most.saturating_mul(UNIT));
+        if is_full {
+            self.limited += 1;
+            if !self.config.is_dry_run {
+                let slips = self.config.slip != 0 && self.limited.is_multiple_of(u64::from(self.config.slip));
+                return if slips { Allowance::Slip } else { Allowance::Silence };
+            }
+        }
+        for (place, load) in places.into_iter().zip(loads) {
+            if let Some(counter) = self.counters.get_mut(place) {
+                *counter = Counter { load: load.saturating_add(weight), at_millis: millis(now) };
+            }
+        }
+        Allowance::Granted
+    }
+
+    fn place(&self, prefix: [u8; 17]) -> usize {
+        self.key.place(&prefix, self.counters.len())
+    }
+
+    /// The load by now: halved for every whole half-life, and on a straight line between.
+    fn decayed(&self, now: Time, place: usize) -> u32 {
+        let Some(Counter { load, at_millis }) = self.counters.get(place) else { return 0 };
+        let half_life = (self.config.half_life.as_nanos() / 1_000_000).max(1);
+        let age = millis(now).saturating_sub(*at_millis);
+        let halvings = u32::try_from(age / half_life).unwrap_or(u32::MAX);
+        let load = load.checked_shr(halvings).unwrap_or(0);
+        let part = u64::from(load / 2) * (age % half_life) / half_life;
+        load - u32::try_from(part).unwrap_or(0)
+    }
+}
+
+const fn millis(now: Time) -> u64 {
+    now.as_nanos() / 1_000_000
+}
+
+/// The address, its site and its network, each with its length.
+fn prefixes(address: IpAddr) -> [[u8; 17]; 3] {
+    let (bits, lengths) = match unmapped(address) {
+        IpAddr::V4(address) => (address.to_ipv6_mapped().to_bits(), [128, 96 + 24, 96 + 16]),
+        IpAddr::V6(address) => (address.to_bits(), [128, 64, 48]),
+    };
+    lengths.map(|length: u8| {
+        let prefix = bits & (u128::MAX << (128 - u32::from(length)));
+        let mut named = [length; 17];
+        named[..16].copy_from_slice(&Ipv6Addr::from_bits(prefix).octets());
+        named
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    fn limiter(config: LimiterConfig) -> Limiter {
+        Limiter::new(config, [7; 16])
+    }
+
+    fn granted(limiter: &mut Limiter, now: Time, addresses: impl Iterator<Item = String>) -> usize {
+        addresses
+            .filter(|address| limiter.charge(now, address.parse().unwrap(), 1) == Allowance::Granted)
+            .count()
+    }
+
+    #[test]
+    fn an_address_a_site_and_a_network_each_have_their_share() {
+        let all = |make: fn(u32) -> String| {
+            granted(&mut limiter(LimiterConfig::default()), at(0), (0..10_000).map(make))
+        };
+        assert_eq!(all(|_| "198.51.100.1".into()), 100);
+        assert_eq!(all(|n| format!("198.51.100.{}", n % 256)), 500);
+        assert_eq!(all(|n| format!("198.51.{}.{}", n / 256 % 256, n % 256)), 2_000);
+        assert_eq!(all(|n| format!("2600::{:x}", n + 1)), 500);
+        assert_eq!(all(|n| format!("2600:0:0:{n:x}::1")), 2_000);
+    }
+
+    #[test]
+    fn a_load_halves_in_its_half_life() {
+        let mut limiter = limiter(LimiterConfig::default());
+        let same = || (0..200).map(|_| "198.51.100.1".to_owned());
+        let by_time = [0, 1_000, 3_000, 3_500, 60_000].map(|now| granted(&mut limiter, at(now), same()));
+        assert_eq!(by_time, [100, 50, 75, 25, 100]);
+    }
+
+    #[test]
+    fn every_second_limited_answer_slips() {
+        let mut limiter = limiter(LimiterConfig::default());
+        let address = "198.51.100.1".parse().unwrap();
+        for _ in 0..100 {
+            assert_eq!(limiter.charge(at(0), address, 1), Allowance::Granted);
+        }
+        let told: Vec<Allowance> = (0..4).map(|_| limiter.charge(at(0), address, 1)).collect();
+        assert_eq!(told, [Allowance::Silence, Allowance::Slip, Allowance::Silence, Allowance::Slip]);
+        assert_eq!(limiter.limited(), 4);
+    }
+
+    #[test]
+    fn a_dry_run_counts_and_limits_nobody() {
+        let mut limiter = limiter(LimiterConfig { is_dry_run: true, ..LimiterConfig::default() });
+        assert_eq!(granted(&mut limiter, at(0), (0..150).map(|_| "198.51.100.1".to_owned())), 150);
+        assert_eq!(limiter.limited(), 50);
+    }
+
+    #[test]
+    fn the_table_never_grows() {
+        let mut limiter = limiter(LimiterConfig { counters: 64, ..LimiterConfig::default() });
+        granted(&mut limiter, at(0), (0..10_000).map(|n| format!("10.{}.{}.1", n / 256, n % 256)));
+        assert_eq!((limiter.counters.len(), limiter.counters.capacity()), (64, 64));
+    }
+}

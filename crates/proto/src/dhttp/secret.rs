@@ -1,0 +1,34 @@
+//! A key for tables that are looked up by what strangers send: without it nobody can choose where his entry lies, nor
+//! learn anything from the time of a look-up.
+//!
+//! Not the key of tokens, which changes and has a number: [`super::token::Key`].
+
+use core::hash::Hasher;
+use std::fmt;
+
+use siphasher::sip::SipHasher24;
+
+/// The key; never printed.
+#[derive(Clone, Copy)]
+pub(super) struct Secret(pub(super) [u8; 16]);
+
+impl Secret {
+    /// SipHash-2-4 of these bytes.
+    pub(super) fn hash(&self, bytes: &[u8]) -> u64 {
+        let mut hasher = SipHasher24::new_with_key(&self.0);
+        hasher.write(bytes);
+        hasher.finish()
+    }
+
+    /// A place in a table of so many.
+    pub(super) fn place(&self, bytes: &[u8], places: usize) -> usize {
+        let place = self.hash(bytes).checked_rem(places as u64);
+        place.and_then(|place| usize::try_from(place).ok()).unwrap_or(0)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}

@@ -1,0 +1,152 @@
+//! How a DHTTP server behaves: the paper's profile and the one for the Internet of today, as values.
+//!
+//! Not the secrets: keys come from outside, from a generator that nobody can foresee.
+
+use wire::Duration;
+
+use crate::dhttp::address::Reach;
+use crate::dhttp::limiter::LimiterConfig;
+use crate::http::Limits;
+
+/// How a server behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// The size threshold, S: the largest UDP payload that is sent, id and head included, in bytes.
+    pub threshold: u64,
+    /// When small answers leave UDP.
+    pub loss: LossConfig,
+    /// How many answers that went by TCP are remembered, so that a late resend is not answered twice.
+    pub remembered: usize,
+    /// Connections in all.
+    pub connections: usize,
+    /// Connections to one client, that is, one address and TCP port.
+    pub per_client: PerClient,
+    /// How long a connection may take.
+    pub patience: Patience,
+    /// What a client gets before it has proved that its address is its own.
+    pub validation: Validation,
+    /// Where connections may go.
+    pub reach: Reach,
+    /// Whether requests with `Authorization` or `Cookie` are answered over UDP, where everybody on the path reads them.
+    pub takes_credentials: bool,
+    /// How much a client may send.
+    pub limits: Limits,
+}
+
+/// When small answers leave UDP (`papers/dhttp#section-iii-c`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LossConfig {
+    /// The loss threshold, L, in millionths: over so many resent requests for each fresh one, loss is high.
+    pub threshold_ppm: u32,
+    /// Whose losses are counted together.
+    pub scope: Scope,
+    /// Both counters are halved when so many fresh requests were counted, so that the past fades; `None`: never.
+    pub fades_after: Option<u64>,
+}
+
+/// Whose losses are counted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Everybody's, as in the paper.
+    Aggregate,
+    /// Those of clients whose prefix (/24, or /48 of IPv6) falls on the same of so many counters.
+    Prefix {
+        /// How many counters there are.
+        counters: usize,
+    },
+}
+
+/// Connections to one client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PerClient {
+    /// As many as this.
+    pub usual: usize,
+    /// As many as this while there are few in all (`papers/dhttp`, section VII).
+    pub when_few: usize,
+    /// Fewer than this is few.
+    pub few: usize,
+}
+
+/// How long a connection may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// To be there.
+    pub open: Duration,
+    /// To carry another answer: the persistent connection time-out.
+    pub idle: Duration,
+    /// To take bytes that wait for it.
+    pub stall: Duration,
+}
+
+/// What a client gets before it has proved that its address is its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Validation {
+    /// Everything: every address is taken for real. Such a server reflects 26 bytes for each that it gets.
+    Trusting,
+    /// At most `factor` bytes for each byte it sent, and `limiter`'s share.
+    Tokens {
+        /// Bytes for a byte.
+        factor: u64,
+        /// How long a token is worth something.
+        lifetime: Duration,
+        /// How many answers there are for those who have none.
+        limiter: LimiterConfig,
+    },
+}
+
+impl ServerConfig {
+    /// As in the paper. What the paper leaves open is as the Apache 1.3 had it that it was made from. For
+    /// laboratories: it believes every address.
+    pub fn paper() -> Self {
+        Self {
+            // papers/dhttp#section-iii-b: "default threshold of 1460 bytes".
+            threshold: 1_460,
+            // papers/dhttp#section-iii-c: "L (currently 1%)".
+            loss: LossConfig { threshold_ppm: 10_000, scope: Scope::Aggregate, fades_after: None },
+            // papers/dhttp#section-iii-c: "room for 10000 global request IDs".
+            remembered: 10_000,
+            // Apache 1.3: MaxClients 150, KeepAliveTimeout 15, Timeout 300.
+            connections: 150,
+            per_client: PerClient { usual: 1, when_few: 1, few: 0 },
+            patience: Patience {
+                open: Duration::from_secs(75),
+                idle: Duration::from_secs(15),
+                stall: Duration::from_secs(300),
+            },
+            validation: Validation::Trusting,
+            reach: Reach::Anywhere,
+            takes_credentials: true,
+            limits: Limits::default(),
+        }
+    }
+
+    /// For the Internet of today: nothing for nothing.
+    pub fn internet() -> Self {
+        Self {
+            // 1,280 bytes, the least that every IPv6 link carries (RFC 8200, section 5), without IPv6 and UDP headers.
+            threshold: 1_232,
+            loss: LossConfig {
+                threshold_ppm: 10_000,
+                scope: Scope::Prefix { counters: 4_096 },
+                fades_after: Some(10_000),
+            },
+            remembered: 10_000,
+            connections: 100_000,
+            per_client: PerClient { usual: 2, when_few: 6, few: 1_000 },
+            patience: Patience {
+                open: Duration::from_secs(10),
+                idle: Duration::from_secs(15),
+                stall: Duration::from_secs(30),
+            },
+            // 3: RFC 9000, section 8.1.
+            validation: Validation::Tokens {
+                factor: 3,
+                lifetime: Duration::from_secs(3_600),
+                limiter: LimiterConfig::default(),
+            },
+            reach: Reach::Internet,
+            takes_credentials: false,
+            limits: Limits { head_bytes: 4_096, target_bytes: 2_048, ..Limits::default() },
+        }
+    }
+}

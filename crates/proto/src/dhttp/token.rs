@@ -1,0 +1,218 @@
+//! Tokens: a client that shows one has received at its address before, and the server remembers nothing of it.
+//!
+//! A token is the second in which it was made and a keyed hash over that second and the client's address: SipHash-2-4,
+//! 64 bits, so that a guess succeeds once in 2^64. Not a secret of the client's: whoever sees the path sees it, as he
+//! sees everything else there. Not in the paper, whose server takes every address for real.
+
+use core::hash::Hasher;
+use core::net::IpAddr;
+
+use siphasher::sip::SipHasher24;
+use wire::{Duration, Time};
+
+/// The header field that carries a token, in requests and in answers.
+pub const TOKEN_FIELD: &str = "DHTTP-Token";
+
+/// A key and its number, which is part of every token that is made with it. The bytes come from a generator that
+/// nobody can foresee.
+#[derive(Clone, Copy)]
+pub struct Key {
+    /// Which key it is; two that are in use at once have different numbers.
+    pub generation: u8,
+    /// The key.
+    pub secret: [u8; 16],
+}
+
+/// Makes and checks tokens, with the key of now and the one before it.
+pub struct Tokens {
+    current: Key,
+    previous: Option<Key>,
+    lifetime: Duration,
+}
+
+/// A token as it stands in its field: 26 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token([u8; Token::DIGITS]);
+
+/// What a token that was shown is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Worth {
+    /// The address is the client's.
+    Valid,
+    /// The same; but more than half of its life is over, or its key is about to go: give the client another.
+    Ageing,
+    /// Nothing: unreadable, too old, from the future, of a key that is gone, or forged.
+    Nothing,
+}
+
+impl Tokens {
+    /// Tokens that are worth something for `lifetime`.
+    pub const fn new(key: Key, lifetime: Duration) -> Self {
+        Self { current: key, previous: None, lifetime }
+    }
+
+    /// Begins to use another key; tokens of the one before the present one are worth nothing from now on.
+    pub const fn rotate(&mut self, key: Key) {
+        self.previous = Some(self.current);
+        self.current = key;
+    }
+
+    /// A token for whoever receives at this address.
+    pub fn make(&self, now: Time, address: IpAddr) -> Token {
+        let body = Body { generation: self.current.generation, second: second(now) };
+        Token::encode(body, body.hash(&self.current, address))
+    }
+
+    /// What the value of a client's [`TOKEN_FIELD`] is worth.
+    pub fn check(&self, now: Time, address: IpAddr, value: &[u8]) -> Worth {
+        let Some((body, mac)) = Token::decode(value) else { return Worth::Nothing };
+        let is_current = body.generation == self.current.generation;
+        let previous = self.previous.filter(|key| key.generation == body.generation);
+        let Some(key) = (if is_current { Some(self.current) } else { previous }) else {
+            return Worth::Nothing;
+        };
+        // Both are words: the comparison takes one time whatever they hold.
+        if body.hash(&key, address) ^ mac != 0 {
+            return Worth::Nothing;
+        }
+        let made = Time::ZERO + Duration::from_secs(u64::from(body.second));
+        let age = now.since(made);
+        if body.second > second(now) || age > self.lifetime {
+            Worth::Nothing
+        } else if is_current && age <= self.lifetime / 2 {
+            Worth::Valid
+        } else {
+            Worth::Ageing
+        }
+    }
+}
+
+/// Without the keys.
+impl std::fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { current, previous, lifetime } = self;
+        let generations = (current.generation, previous.map(|key| key.generation));
+        f.debug_struct("Tokens").field("generations", &generations).field("lifetime", lifetime).finish()
+    }
+}
+
+/// What a token says.
+#[derive(Clone, Copy)]
+struct Body {
+    generation: u8,
+    second: u32,
+}
+
+impl Body {
+    fn hash(self, key: &Key, address: IpAddr) -> u64 {
+        let mut hasher = SipHasher24::new_with_key(&key.secret);
+        let mut message = [0; 1 + 4 + 16];
+        message[0] = self.generation;
+        message[1..5].copy_from_slice(&self.second.to_be_bytes());
+        // An IPv4 address as IPv6 writes it, so that a client is one client on either kind of socket.
+        message[5..].copy_from_slice(&super::address::mapped(address).octets());
+        hasher.write(&message);
+        hasher.finish()
+    }
+}
+
+impl Token {
+    const DIGITS: usize = 2 * (1 + 4 + 8);
+
+    /// The value of the field.
+    pub fn as_str(&self) -> &str {
+        // Only hexadecimal digits are ever put in.
+        core::str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    fn encode(body: Body, mac: u64) -> Self {
+        let number = (u128::from(body.generation) << 96) | (u128::from(body.second) << 64) | u128::from(mac);
+        let mut digits = [b'0'; Self::DIGITS];
+        for (place, digit) in digits.iter_mut().rev().enumerate() {
+            *digit = b"0123456789abcdef"[(number >> (4 * place) & 0xf) as usize];
+        }
+        Self(digits)
+    }
+
+    fn decode(value: &[u8]) -> Option<(Body, u64)> {
+        if value.len() != Self::DIGITS {
+            return None;
+        }
+        let number = value.iter().try_fold(0_u128, |number, digit| match digit {
+            b'0'..=b'9' => Some(number << 4 | u128::from(digit - b'0')),
+            b'a'..=b'f' => Some(number << 4 | u128::from(digit - b'a' + 10)),
+            _ => None,
+        })?;
+        let [_, _, _, generation, a, b, c, d, mac @ ..] = number.to_be_bytes();
+        Some((Body { generation, second: u32::from_be_bytes([a, b, c, d]) }, u64::from_be_bytes(mac)))
+    }
+}
+
+/// Whole seconds; after 136 years they begin anew, and every token of before is worth nothing.
+fn second(now: Time) -> u32 {
+    u32::try_from(now.as_nanos() / 1_000_000_000 % (1 << 32)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::{Ipv4Addr, Ipv6Addr};
+
+    const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
+    const LIFETIME: Duration = Duration::from_secs(3_600);
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Duration::from_secs(seconds)
+    }
+
+    fn key(generation: u8) -> Key {
+        Key { generation, secret: [generation ^ 0x5a; 16] }
+    }
+
+    #[test]
+    fn a_token_is_worth_something_from_its_second_to_the_end_of_its_life() {
+        let tokens = Tokens::new(key(1), LIFETIME);
+        let token = tokens.make(at(100), CLIENT);
+        let worth = |now| tokens.check(now, CLIENT, token.as_str().as_bytes());
+        assert_eq!(worth(at(99)), Worth::Nothing, "from the future");
+        assert_eq!([worth(at(100)), worth(at(1_900))], [Worth::Valid, Worth::Valid]);
+        assert_eq!([worth(at(1_901)), worth(at(3_700))], [Worth::Ageing, Worth::Ageing]);
+        assert_eq!(worth(at(3_700) + Duration::from_nanos(1)), Worth::Nothing);
+    }
+
+    #[test]
+    fn a_token_of_the_key_before_is_ageing_and_of_the_one_before_that_nothing() {
+        let mut tokens = Tokens::new(key(1), LIFETIME);
+        let token = tokens.make(at(0), CLIENT);
+        let mut worths = Vec::new();
+        for generation in [2, 3] {
+            tokens.rotate(key(generation));
+            worths.push(tokens.check(at(1), CLIENT, token.as_str().as_bytes()));
+        }
+        assert_eq!(worths, [Worth::Ageing, Worth::Nothing]);
+    }
+
+    #[test]
+    fn no_other_address_no_other_key_and_no_changed_digit_will_do() {
+        let tokens = Tokens::new(key(1), LIFETIME);
+        let token = tokens.make(at(5), CLIENT).as_str().to_owned();
+        let other = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 8));
+        assert_eq!(tokens.check(at(5), other, token.as_bytes()), Worth::Nothing);
+        let mapped = IpAddr::V6(Ipv6Addr::from([0, 0, 0, 0, 0, 0xffff, 0xc000, 0x0207]));
+        assert_eq!(tokens.check(at(5), mapped, token.as_bytes()), Worth::Valid);
+        let stranger = Tokens::new(Key { secret: [9; 16], ..key(1) }, LIFETIME);
+        assert_eq!(stranger.check(at(5), CLIENT, token.as_bytes()), Worth::Nothing);
+        for place in 0..token.len() {
+            let mut forged = token.clone().into_bytes();
+            forged[place] = if forged[place] == b'0' { b'1' } else { b'0' };
+            assert_eq!(tokens.check(at(5), CLIENT, &forged), Worth::Nothing, "digit {place}");
+            assert_eq!(tokens.check(at(5), CLIENT, &token.as_bytes()[..place]), Worth::Nothing);
+        }
+        assert_eq!(tokens.check(at(5), CLIENT, token.to_uppercase().as_bytes()), Worth::Nothing);
+    }
+
+    #[test]
+    fn what_is_printed_of_tokens_holds_no_key() {
+        assert!(!format!("{:?}", Tokens::new(key(1), LIFETIME)).contains("91"), "0x5a ^ 1");
+    }
+}

@@ -1,0 +1,10 @@
+//! DHTTP from outside: each machine by itself, both over a network that loses, and what attackers would try.
+//!
+//! Not sockets: those belong to whoever drives the machines.
+
+mod attacks;
+mod client;
+mod network;
+mod server;
+mod setting;
+mod vectors;

@@ -1,0 +1,57 @@
+//! What must hold when a DHTTP server is sent any datagram: what it takes for a request the reader of streams takes for the
+//! same one and for nothing more, what it sends back stays within its budget, and what it refuses leaves no trace.
+//! Not a generator: the bytes are one datagram.
+
+use core::net::SocketAddr;
+
+use proto::dhttp::message::{Request, write_request};
+use proto::dhttp::server::{Channel, Output, Secrets, Verdict};
+use proto::dhttp::{Key, Server, ServerConfig};
+use proto::http::{Event, Limits, RequestReader};
+use wire::Time;
+
+/// Panics if something does not hold for these bytes.
+pub(crate) fn check(data: &[u8]) {
+    let limits = Limits { blank_lines: 0, ..Limits::default() };
+    if let Ok(request) = Request::read(data, &limits) {
+        let head = request.head.to_head();
+        let mut again = Vec::new();
+        write_request(request.header, &head, &mut again);
+        let read =
+            Request::read(&again, &Limits { head_bytes: again.len(), ..limits }).expect("it was read before");
+        assert_eq!((read.header, read.head.to_head()), (request.header, head.clone()));
+        let mut stream = &data[11..];
+        let mut reader = RequestReader::new(limits);
+        let first = reader.read(&mut stream);
+        assert!(matches!(&first, Ok(Some(Event::Head(same, _))) if *same == head), "{first:?}");
+        assert_eq!(reader.read(&mut stream), Ok(Some(Event::End)));
+        assert!(stream.is_empty(), "there was more than one request");
+    }
+    for size in [8, 100, 1_232, 1_460, 100_000] {
+        serve(ServerConfig::paper(), data, size);
+        let sent = serve(ServerConfig::internet(), data, size);
+        assert!(sent <= 3 * data.len() as u64, "{sent} bytes for {}", data.len());
+    }
+}
+
+/// The bytes that go back for a datagram whose answer would have `size`.
+fn serve(config: ServerConfig, data: &[u8], size: u64) -> u64 {
+    let secrets = Secrets { token: Key { generation: 0, secret: [0; 16] }, tables: [0; 16] };
+    let mut server = Server::new(config, secrets);
+    let from = SocketAddr::from(([8, 8, 4, 4], 50_000));
+    let sent = match server.receive(Time::ZERO, from, data) {
+        Verdict::Serve(ticket, _) => match server.answer(Time::ZERO, ticket, size) {
+            Channel::Datagram => size,
+            Channel::Refer(eight) => eight.len() as u64,
+            Channel::Open { .. } => return 120,
+            Channel::Connection(_) => panic!("no connection is open"),
+        },
+        Verdict::Refer(eight) => {
+            assert_eq!(data[..8], eight);
+            8
+        }
+        Verdict::Ignore(_) => 0,
+    };
+    assert_eq!((server.connections(), server.poll(Time::ZERO)), (0, Output::Timeout(None)));
+    sent
+}
