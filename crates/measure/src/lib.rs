@@ -25,7 +25,6 @@
 
 pub mod ack_heartbeat;
 pub mod advertised_window;
-mod calendar;
 pub mod clock;
 pub mod driver;
 pub mod emulator;

@@ -7,10 +7,10 @@
 
 use scenario::Scenario;
 use trace::Row;
+use trace::calendar::iso_8601;
 use wire::{Bytes, Duration};
 
 use crate::Error;
-use crate::calendar::iso_8601;
 use crate::emulator::{Capture, Scheduling};
 use crate::lateness::Lateness;
 use crate::profile::Setting;

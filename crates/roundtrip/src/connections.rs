@@ -14,12 +14,11 @@
 //! | [`mod@pass`] | threads that read and count |
 //! | [`said`] | what could not be read, for stderr |
 //! | [`row`] | the answer for programs |
-//! | [`table`], [`sentence`], [`calendar`] | for people |
+//! | [`table`], [`sentence`] | for people |
 //! | [`page`], [`chart`] | as a page with the paper's figures |
 
 pub mod ask;
 pub mod blocks;
-pub mod calendar;
 pub mod chart;
 pub mod input;
 pub mod line_up;

@@ -1,10 +1,12 @@
 //! Stage 3, what happened: the rows every engine returns, and the packets themselves.
 //!
 //! Read in this order: [`row`] is one protocol over one network by one engine, as the JSON shows it; [`pcapng`]
-//! writes the packets themselves, for Wireshark and its kin; [`capture`] reads what such tools write.
+//! writes the packets themselves, for Wireshark and its kin; [`capture`] reads what such tools write; [`calendar`]
+//! dates all of it.
 //!
 //! What it is not: it decides nothing. Why something was slow is for `diagnose`, how it looks for `roundtrip`.
 
+pub mod calendar;
 pub mod capture;
 pub mod pcapng;
 pub mod row;

@@ -4,12 +4,13 @@
 //! bytes that each carries; Figures 8 and 9 are the same with one (`papers/dhttp#figure-6` to `papers/dhttp#figure-9`).
 
 use simulate::connections::{Counts, Curve, Opened, Stream};
+use trace::calendar;
 
 use crate::provenance::Provenance;
 use crate::report::{self, html::escaped};
 
 use super::chart::{Axis, Chart, Series};
-use super::{calendar, sentence, table};
+use super::{sentence, table};
 
 /// The page.
 pub fn page(counts: &Counts, name: &str, provenance: &Provenance) -> String {

@@ -4,11 +4,11 @@
 //! that were asked about.
 
 use simulate::connections::{Counts, Opened, Stream};
+use trace::calendar;
 use wire::{Bytes, Duration, Time};
 
 use crate::output::number;
 
-use super::calendar;
 use super::row::udp_share;
 use super::table;
 
@@ -50,8 +50,8 @@ fn counted(counts: &Counts, first: Time, last: Time) -> String {
     format!(
         "Counted: {} requests from {} to {} UTC.",
         number::count(counts.requests as f64),
-        calendar::to_the_second(first),
-        calendar::to_the_second(last)
+        calendar::to_the_second(first.since(Time::ZERO)),
+        calendar::to_the_second(last.since(Time::ZERO))
     )
 }
 
@@ -62,7 +62,7 @@ fn held(counts: &Counts, place: usize, base: &Opened, http: &Stream) -> String {
         table::title(counts, place).to_lowercase(),
         table::protocol(http),
         connections(base.peak.connections),
-        calendar::to_the_second(base.peak.at),
+        calendar::to_the_second(base.peak.at.since(Time::ZERO)),
         number::count(base.total as f64),
     )
 }
@@ -137,5 +137,15 @@ mod tests {
         let said =
             [(100, 100), (100, 112), (100, 250), (100, 67), (1_000, 998), (0, 5)].map(|(b, a)| change(b, a));
         assert_eq!(said, ["as many", "12% more", "2.5 times as many", "33% fewer", "0.2% fewer", "5"]);
+    }
+
+    #[test]
+    fn a_time_is_written_as_it_would_be_read() {
+        for day in (0..180_000).step_by(97) {
+            let since_1970 = Duration::from_secs(day * 86_400 + day % 86_400);
+            let written = calendar::to_the_second(since_1970);
+            let read = scenario::access_log::clock::iso_8601(written.as_bytes());
+            assert_eq!(read, Some(Time::ZERO + since_1970), "{written}");
+        }
     }
 }
