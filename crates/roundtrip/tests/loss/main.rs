@@ -1,0 +1,227 @@
+//! What loss costs: every network and page of the model paper under 0.1%, 1% and 5%, over many runs of the simulator.
+//!
+//! As a test it computes a sample again and holds it to what is kept in `studies/loss`, byte by byte;
+//! `cargo test --release -p roundtrip --test loss -- all FILE.csv` computes everything and sums it up. Not a comparison:
+//! no paper here has such figures.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+use std::thread;
+
+use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use simulate::{Experiment, Fetched, Hosts};
+use wire::link::Loss;
+use wire::{Bytes, Duration, Probability, Seed};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let told = match words.as_slice() {
+        ["all", file] => compute_all(file),
+        // What the test harness would be told (filters, `--nocapture`) means nothing here.
+        _ => the_sample_is_as_kept(),
+    };
+    match told {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("loss: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compute_all(file: &str) -> Result<(), String> {
+    let text = everything();
+    std::fs::write(file, &text).map_err(|error| format!("cannot write {file}: {error}"))?;
+    print!("{}", summary(&text));
+    Ok(())
+}
+
+/// Of both directions, each packet by itself, in thousandths; the first is what the others are held against.
+const PER_MILLE: [u32; 4] = [0, 1, 10, 50];
+/// Enough that one run in a hundred is seen twice.
+const RUNS: u32 = 200;
+/// The paper's machines, and today's.
+const STACKS: [&str; 2] = ["period", "linux"];
+const PROTOCOLS: [Protocol; 2] = [Protocol::Http10, Protocol::Http10KeepAlive];
+/// Networks of the paper's own tables, and its pages without the one of another paper.
+const NETWORKS: usize = 10;
+const PAGES: usize = 6;
+const HEADING: &str = "network,page,protocol,stack,loss_percent,least_ms,p10_ms,median_ms,mean_ms,p90_ms,p99_ms,over_no_loss,lost_packets,gave_up\n";
+
+/// One network, page, protocol and stack: a line for each loss.
+#[derive(Clone)]
+struct Case {
+    network: Network,
+    page: Page,
+    protocol: Protocol,
+    stack: Stack,
+}
+
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for network in Network::all().into_iter().take(NETWORKS) {
+        for page in Page::all().into_iter().take(PAGES) {
+            for protocol in PROTOCOLS {
+                for stack in STACKS.map(|name| Stack::named(name).expect("a stack's name")) {
+                    cases.push(Case { network: network.clone(), page: page.clone(), protocol, stack });
+                }
+            }
+        }
+    }
+    cases
+}
+
+/// Every line, whatever the number of processors.
+fn everything() -> String {
+    let cases = cases();
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let share = |worker: usize| cases.iter().enumerate().skip(worker).step_by(workers);
+    let lines: BTreeMap<usize, String> = thread::scope(|scope| {
+        let compute =
+            |worker| move || share(worker).map(|(place, case)| (place, case.lines())).collect::<Vec<_>>();
+        let working: Vec<_> = (0..workers).map(|worker| scope.spawn(compute(worker))).collect();
+        working.into_iter().flat_map(|worker| worker.join().expect("no case panics")).collect()
+    });
+    HEADING.to_owned() + &lines.into_values().collect::<String>()
+}
+
+/// For each stack, protocol and loss, the geometric means over networks and pages of what the median, the mean and the
+/// 99th of a hundred runs are to the median without loss.
+fn summary(text: &str) -> String {
+    let mut logarithms: BTreeMap<[&str; 3], Vec<[f64; 3]>> = BTreeMap::new();
+    let mut without = f64::NAN;
+    for line in text.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let number = |place: usize| cells[place].parse().unwrap_or(f64::NAN);
+        if cells[4] == "0" {
+            without = number(7);
+        }
+        let to_none = [number(7), number(8), number(10)].map(|time: f64| (time / without).ln());
+        logarithms.entry([cells[3], cells[2], cells[4]]).or_default().push(to_none);
+    }
+    let mut lines = "stack,protocol,loss_percent,median,mean,p99\n".to_owned();
+    for ([stack, protocol, loss], cases) in logarithms {
+        let mean =
+            |place: usize| (cases.iter().map(|case| case[place]).sum::<f64>() / cases.len() as f64).exp();
+        lines += &format!("{stack},{protocol},{loss},{:.2},{:.2},{:.2}\n", mean(0), mean(1), mean(2));
+    }
+    lines
+}
+
+/// A few small cases of each stack again.
+fn the_sample_is_as_kept() -> Result<(), String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/loss/pages.csv");
+    let kept =
+        std::fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let is_in_sample = |case: &&Case| {
+        case.page.name == "small-page" && ["adsl", "modem"].contains(&case.network.name.as_str())
+    };
+    for line in cases().iter().filter(is_in_sample).map(Case::lines).collect::<String>().lines() {
+        if !kept.lines().any(|known| known == line) {
+            return Err(format!(
+                "{} has no line {line}; run everything again, and say in CHANGELOG.md why",
+                path.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl Case {
+    /// One line for each loss, in order.
+    fn lines(&self) -> String {
+        let Self { network, page, protocol, stack } = self;
+        let mut without = None;
+        let mut lines = String::new();
+        for per_mille in PER_MILLE {
+            let found = self.run(per_mille);
+            let median = found.at(500);
+            let over = median / *without.get_or_insert(median);
+            lines += &format!(
+                "{},{},{},{},{},{:.1},{:.1},{median:.1},{:.1},{:.1},{:.1},{over:.2},{:.2},{}\n",
+                network.name,
+                page.name,
+                protocol.name(),
+                stack.name,
+                f64::from(per_mille) / 10.0,
+                found.at(0),
+                found.at(100),
+                found.mean(),
+                found.at(900),
+                found.at(990),
+                found.lost as f64 / f64::from(RUNS),
+                found.gave_up,
+            );
+        }
+        lines
+    }
+
+    fn run(&self, per_mille: u32) -> Found {
+        let scenario = self.scenario(per_mille);
+        let experiment =
+            Experiment::new(&scenario, Hosts::default()).expect("a page of the paper can be simulated");
+        let mut found = Found::default();
+        for number in 0..RUNS {
+            let run = experiment.run(number, false).expect("a link that loses is possible");
+            found.note(&run);
+        }
+        found.elapsed_ms.sort_by(f64::total_cmp);
+        found
+    }
+
+    fn scenario(&self, per_mille: u32) -> Scenario {
+        let Self { mut network, page, protocol, stack } = self.clone();
+        if let Some(probability) = Probability::new(f64::from(per_mille) / 1_000.0).filter(|_| per_mille > 0)
+        {
+            network.up.loss = Loss::Independent(probability);
+            network.down.loss = Loss::Independent(probability);
+        }
+        Scenario {
+            network,
+            page,
+            visit: Visit::First,
+            protocol,
+            stack,
+            client: Client {
+                request: Bytes::new(256),
+                requests: Requests::Dependent,
+                parallel: 1,
+                connection: Connection::Cold,
+            },
+            server: Server { processing: Duration::ZERO },
+            runs: RUNS,
+            seed: Seed::default(),
+        }
+    }
+}
+
+/// What the runs took.
+#[derive(Default)]
+struct Found {
+    /// Of the runs that ended well; sorted.
+    elapsed_ms: Vec<f64>,
+    lost: u64,
+    gave_up: u32,
+}
+
+impl Found {
+    fn note(&mut self, run: &Fetched) {
+        self.lost += run.lost;
+        match run.elapsed {
+            Some(elapsed) => self.elapsed_ms.push(elapsed.as_millis_f64()),
+            None => self.gave_up += 1,
+        }
+    }
+
+    /// The time that so many runs in a thousand did not reach; not a number where none ended well.
+    fn at(&self, per_mille: usize) -> f64 {
+        let place = (self.elapsed_ms.len() * per_mille / 1_000).min(self.elapsed_ms.len().saturating_sub(1));
+        self.elapsed_ms.get(place).copied().unwrap_or(f64::NAN)
+    }
+
+    fn mean(&self) -> f64 {
+        self.elapsed_ms.iter().sum::<f64>() / self.elapsed_ms.len() as f64
+    }
+}
