@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use proto::http::WritePolicy;
-use proto::robot::{Pipelining, Plan, PlannedObject, Release, Shape};
+use proto::robot::{Pipelining, Plan, PlannedObject, Shape};
 use proto::server::{Patience, ServerConfig};
 use proto::site::Site;
-use scenario::{Client, Connection, Page, Protocol, Requests, Scenario, Visit};
+use scenario::{Client, Connection, Page, Protocol, Scenario, Visit};
 use wire::{Bytes, Duration, Seed};
 
 use crate::Error;
@@ -251,20 +251,7 @@ fn plan(protocol: Protocol, page: &Page, client: &Client) -> Result<(Plan, Vec<S
             return Err(unsuited(&part, remedy));
         }
     };
-    let (release, note) = match (requests, shape) {
-        // Who does not wait for answers waits once: the first object names the others.
-        (Requests::Dependent, Shape::Http11Pipelined(_)) => (Release::AfterFirst, None),
-        (Requests::Dependent, Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11) => {
-            (Release::Dependent, None)
-        }
-        (Requests::Independent, Shape::Http10 { parallel: _ } | Shape::Http11Pipelined(_)) => {
-            (Release::Independent, None)
-        }
-        (Requests::Independent, Shape::Http10KeepAlive | Shape::Http11) => (
-            Release::Independent,
-            Some("requests were dependent: one connection carries one request at a time".to_owned()),
-        ),
-    };
+    let (release, note) = requests.release(shape);
     let objects = page
         .objects
         .iter()
@@ -272,7 +259,7 @@ fn plan(protocol: Protocol, page: &Page, client: &Client) -> Result<(Plan, Vec<S
         .map(|(index, object)| PlannedObject::get(&Site::path(index), Some(object.size)));
     let plan =
         Plan { request_size: Some(*request), release, ..Plan::new("server", objects.collect(), shape) };
-    Ok((plan, note.into_iter().collect()))
+    Ok((plan, note.into_iter().map(str::to_owned).collect()))
 }
 
 /// How the server cuts its answers into writes.

@@ -11,6 +11,7 @@
 //! | [`protocol`] | how the page is fetched |
 //! | [`client`] | visits, requests, connections |
 //! | [`stack`] | how TCP behaves at both ends |
+//! | `robot` | what all that means to the robot of `proto` |
 //! | [`engine`] | who is asked |
 //! | [`value`] | the values of flags and TOML keys, exactly |
 //! | [`spec`] | what a user asked for, and the scenarios that come of it |
@@ -29,6 +30,7 @@ pub mod names;
 pub mod network;
 pub mod page;
 pub mod protocol;
+mod robot;
 pub mod site;
 pub mod spec;
 pub mod stack;

@@ -6,10 +6,10 @@
 use std::num::{NonZeroU16, NonZeroU32};
 
 use proto::http::{Limits, Method, WritePolicy};
-use proto::robot::{Pipelining, Plan, PlannedObject, Release, Report, Shape};
+use proto::robot::{Pipelining, Plan, PlannedObject, Report, Shape};
 use proto::server::{Closing, Patience, ServerConfig};
 use proto::site::Site;
-use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Stack, Visit};
+use scenario::{Client, Connection, Network, Page, Protocol, Scenario, Stack, Visit};
 use wire::{Bytes, Duration, Seed, Time};
 
 use crate::error::Error;
@@ -343,20 +343,7 @@ fn plan(
             return Err(Error::unsuited(protocol.name(), remedy));
         }
     };
-    let (release, note) = match (requests, shape) {
-        // Who does not wait for answers waits once: the first object names the others.
-        (Requests::Dependent, Shape::Http11Pipelined(_)) => (Release::AfterFirst, None),
-        (Requests::Dependent, Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11) => {
-            (Release::Dependent, None)
-        }
-        (Requests::Independent, Shape::Http10 { parallel: _ } | Shape::Http11Pipelined(_)) => {
-            (Release::Independent, None)
-        }
-        (Requests::Independent, Shape::Http10KeepAlive | Shape::Http11) => (
-            Release::Independent,
-            Some("requests were dependent: one connection carries one request at a time".to_owned()),
-        ),
-    };
+    let (release, note) = requests.release(shape);
     let once = page.objects.iter().enumerate().map(|(index, object)| PlannedObject {
         method: Method::Get,
         path: Site::path(index),
@@ -377,7 +364,7 @@ fn plan(
         deadline: PATIENCE,
         ..Plan::new("server", objects, shape)
     };
-    Ok((plan, note.into_iter().collect()))
+    Ok((plan, note.into_iter().map(str::to_owned).collect()))
 }
 
 /// Virtual time costs nothing: anything that gets anywhere gets there in a day.
