@@ -49,8 +49,10 @@ const EVERY: usize = 10;
 fn run_sample() -> Result<ExitCode, String> {
     let sample: Vec<Case> = cases::all().into_iter().step_by(EVERY).collect();
     let outcomes = run(&sample, 1)?;
-    let differs = outcomes.iter().find(|outcome| !(outcome.same_segments() && outcome.is_in_time()));
-    Ok(if differs.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let agrees = |outcome: &Outcome| {
+        outcome.same_segments() && (outcome.is_in_time() || outcome.is_in_time_but_for_hosts())
+    };
+    Ok(if outcomes.iter().all(agrees) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn run_all(file: Option<&str>) -> Result<ExitCode, String> {
