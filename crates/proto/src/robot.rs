@@ -75,6 +75,8 @@ pub struct Robot {
     /// Those of them that belong to the page before.
     unresolved_before: usize,
     failed: usize,
+    /// How much of the body of the page's first object has arrived: what that names, it names in this.
+    named: Bytes,
     connections: BTreeMap<ConnectionId, Connection>,
     opened: u32,
     /// Whether the last connection that left requests behind broke off, and did not say that it would.
@@ -99,6 +101,7 @@ impl Robot {
             unresolved: count,
             unresolved_before: plan.begins_at.min(count),
             failed: 0,
+            named: Bytes::ZERO,
             connections: BTreeMap::new(),
             opened: 0,
             is_cautious: false,
@@ -142,6 +145,11 @@ impl Robot {
         let mut arrivals = Vec::new();
         let read = connection.receive(now, bytes, &mut arrivals);
         let abandoned = connection.take_abandoned();
+        if let Some((object, body)) = connection.arriving()
+            && object == self.plan.begins_at
+        {
+            self.named = body;
+        }
         self.arrive(now, arrivals);
         self.abandon(now, abandoned);
         if let Err(fault) = read {
@@ -217,7 +225,8 @@ impl Robot {
 
     /// Why an answer that is all there is not the object that was asked for.
     fn shortcoming(&self, object: usize, status: u16, received: Bytes) -> Option<Failure> {
-        let PlannedObject { method: _, path: _, expected, validator } = &self.plan.objects[object];
+        let PlannedObject { method: _, path: _, expected, validator, named_at: _ } =
+            &self.plan.objects[object];
         if status == 304 && validator.is_some() {
             return None;
         }
@@ -311,10 +320,16 @@ impl Robot {
             && match self.plan.release {
                 Release::Independent => true,
                 Release::AfterFirst => object == first || self.resolved[first],
+                Release::AsNamed => object == first || self.resolved[first] || self.is_named(object),
                 Release::Dependent => {
                     self.connections.values().all(|connection| connection.outstanding() == 0)
                 }
             }
+    }
+
+    fn is_named(&self, object: usize) -> bool {
+        let named_at = self.plan.objects[object].named_at;
+        object >= self.plan.begins_at && named_at.is_some_and(|named_at| named_at <= self.named)
     }
 
     /// The object that the page of this one begins with.

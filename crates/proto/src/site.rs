@@ -1,7 +1,8 @@
-//! A site of given sizes: an application that answers from memory, the same bytes every time.
+//! A site of given sizes or of given objects: an application that answers from memory, the same bytes every time.
 //!
-//! Not real content: nobody can look at these objects, and they do not compress. What they have in common with
-//! a page of the papers is their number and their sizes (`papers/heidemann-model#workloads`).
+//! Where only sizes are given, nothing is real content: nobody can look at these objects, and they do not compress.
+//! What they have in common with a page of the papers is their number and their sizes
+//! (`papers/heidemann-model#workloads`).
 
 use std::sync::Arc;
 
@@ -35,6 +36,11 @@ impl Site {
         };
         let objects = sizes.iter().enumerate().map(object).collect::<Option<_>>()?;
         Some(Self { objects, entity_tags: Vec::new() })
+    }
+
+    /// A site of these objects.
+    pub const fn of(objects: Vec<Arc<[u8]>>) -> Self {
+        Self { objects, entity_tags: Vec::new() }
     }
 
     /// The same site, with an entity tag in each answer to HTTP/1.1, and to HTTP/1.0, which has no entity tags, a

@@ -4,9 +4,10 @@
 //! stack is.
 
 use std::num::{NonZeroU16, NonZeroU32};
+use std::sync::Arc;
 
 use proto::http::{Limits, Method, WritePolicy};
-use proto::robot::{Pipelining, Plan, PlannedObject, Report, Shape};
+use proto::robot::{Pipelining, Plan, PlannedObject, Release, Report, Shape};
 use proto::server::{Closing, Patience, ServerConfig};
 use proto::site::Site;
 use scenario::{Client, Connection, Network, Page, Protocol, Scenario, Stack, Visit};
@@ -17,7 +18,7 @@ use crate::profile::{self, Clocks};
 use crate::stalls::{self, Known, Spent};
 use crate::tcp::config::Shortcut;
 use crate::web::server::PORT;
-use crate::web::{Browser, BrowserConfig, BrowserTimes, ServerTimes, WarmUp, Web, WebServer};
+use crate::web::{Browser, BrowserConfig, BrowserTimes, HeadSizes, ServerTimes, WarmUp, Web, WebServer};
 use crate::world::{Address, Bounds, Counters, Ended, HostConfig, HostId, Probe, Record, World};
 
 /// The host that asks.
@@ -42,7 +43,13 @@ pub struct Hosts {
     /// How the server ends a connection.
     pub closing: Closing,
     /// What the heads of answers are padded to.
-    pub head_bytes: Option<usize>,
+    pub heads: HeadSizes,
+    /// What the objects of the page really are; `None`: bytes of no meaning.
+    pub contents: Option<Contents>,
+    /// How a client that has everything asks whether it is still the same.
+    pub validation: Validation,
+    /// The client's stack, where it is not the server's.
+    pub client_stack: Option<Stack>,
     /// Where the hosts' clocks stand; `None`: anywhere, by the seed.
     pub clocks: Option<[Clocks; 2]>,
     /// How long the user looks at the page before, where the scenario's connection is warm.
@@ -51,6 +58,25 @@ pub struct Hosts {
     pub fast_open: bool,
     /// Whether hosts remember window and round trip from one connection to the next (RFC 2140). T/TCP always does.
     pub remembers_path: bool,
+}
+
+/// A page that is real: its objects, and where its document names them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// As they are sent, each of the size that the scenario's page has (deflated, if the protocol is).
+    pub objects: Vec<Arc<[u8]>>,
+    /// How much of the first has arrived when the client knows of each; where this ends, all of it.
+    pub named_at: Vec<Bytes>,
+}
+
+/// How a client asks whether what it has is still the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Validation {
+    /// Each is asked for on the condition that it has changed.
+    #[default]
+    Conditional,
+    /// The document is fetched, the others are asked for with HEAD: the robot of `papers/w3c` in HTTP/1.0.
+    Heads,
 }
 
 /// What came of one run.
@@ -125,19 +151,15 @@ impl Experiment {
             | Protocol::Ardp
             | Protocol::Dhttp => page.clone(),
         };
-        let sizes: Vec<Bytes> = page.objects.iter().map(|object| object.size).collect();
-        let site = (page.size() <= LARGEST_PAGE).then(|| Site::new(&sizes, *seed)).flatten();
-        let site = site.ok_or_else(|| {
-            let what = format!("a page of {}", page.size());
-            Error::unsuited(&what, &format!("use one of at most {LARGEST_PAGE}"))
-        })?;
+        let mut site = site(page, hosts.contents.as_ref(), *seed)?;
         let (mut plan, notes) = plan(*protocol, page, client, hosts.pipelining)?;
-        let site = match visit {
-            Visit::First => site,
-            Visit::Revalidate => site.with_validators(*seed),
-        };
-        for (index, object) in plan.objects.iter_mut().enumerate() {
-            object.validator = site.validator(index % page.objects.len(), plan.shape.version());
+        name(&mut plan, hosts.contents.as_ref());
+        match visit {
+            Visit::First => {}
+            Visit::Revalidate => {
+                site = site.with_validators(*seed);
+                validate(&mut plan, &site, page.objects.len(), hosts.validation);
+            }
         }
         let warm_up = WarmUp { objects: plan.begins_at, think: hosts.think };
         let mut hosts = hosts;
@@ -156,7 +178,9 @@ impl Experiment {
             seed: *seed,
             notes,
         };
-        experiment.config(Clocks::random(*seed, 0)).check().map_err(Error::Stack)?;
+        for stack in experiment.stacks() {
+            experiment.config(stack, Clocks::random(*seed, 0)).check().map_err(Error::Stack)?;
+        }
         Ok(experiment)
     }
 
@@ -172,7 +196,10 @@ impl Experiment {
     pub fn run(&self, number: u32, keeps_packets: bool) -> Result<Fetched, Error> {
         let seed = Seed::new(self.seed.stream("run", u64::from(number)).next_u64());
         let clocks = self.hosts.clocks.unwrap_or_else(|| [Clocks::random(seed, 0), Clocks::random(seed, 1)]);
-        let [client_tcp, server_tcp] = clocks.map(|clocks| self.config(clocks));
+        let [client_clocks, server_clocks] = clocks;
+        let [client, server] = self.stacks();
+        let (client_tcp, server_tcp) =
+            (self.config(client, client_clocks), self.config(server, server_clocks));
         let address = Address { host: SERVER, port: PORT };
         let is_transaction = match self.shortcut {
             Shortcut::None | Shortcut::FastOpen => false,
@@ -184,13 +211,8 @@ impl Experiment {
             Patience { idle: self.plan.deadline, request: self.plan.deadline, linger: self.plan.deadline };
         let (writes, requests, closing) = (self.hosts.writes, self.hosts.requests, self.hosts.closing);
         let config = ServerConfig { limits: Limits::default(), writes, requests, closing, patience };
-        let server = WebServer::new(
-            self.site.clone(),
-            config,
-            self.hosts.server,
-            self.hosts.head_bytes,
-            is_transaction,
-        );
+        let server =
+            WebServer::new(self.site.clone(), config, self.hosts.server, self.hosts.heads, is_transaction);
 
         let mut world = World::new(seed);
         let client = world
@@ -239,9 +261,14 @@ impl Experiment {
         stalls::spent(fetched.records.get(..until).unwrap_or_default(), fetched.began, &known)
     }
 
-    fn config(&self, clocks: Clocks) -> crate::tcp::Config {
+    /// The client's and the server's.
+    fn stacks(&self) -> [&Stack; 2] {
+        [self.hosts.client_stack.as_ref().unwrap_or(&self.stack), &self.stack]
+    }
+
+    fn config(&self, stack: &Stack, clocks: Clocks) -> crate::tcp::Config {
         let mss = self.network.mss;
-        let mut config = profile::config(&self.stack, mss, self.network.rate.time_for(mss), clocks);
+        let mut config = profile::config(stack, mss, self.network.rate.time_for(mss), clocks);
         config.shortcut = self.shortcut;
         config.remembers_path = self.hosts.remembers_path;
         match self.shortcut {
@@ -252,7 +279,7 @@ impl Experiment {
             }
             // No handshake opens its window: it begins where that would have left it.
             Shortcut::Ardp => {
-                config.congestion.initial_window = self.stack.initial_window;
+                config.congestion.initial_window = stack.initial_window;
                 config.ending.time_wait = TTCP_TIME_WAIT;
             }
         }
@@ -349,6 +376,7 @@ fn plan(
         path: Site::path(index),
         expected: Some(object.size),
         validator: None,
+        named_at: None,
     });
     // A page that finds everything warm has been fetched just before.
     let times = match connection {
@@ -365,6 +393,46 @@ fn plan(
         ..Plan::new("server", objects, shape)
     };
     Ok((plan, note.into_iter().map(str::to_owned).collect()))
+}
+
+/// What the page is: real, or bytes of no meaning.
+fn site(page: &Page, contents: Option<&Contents>, seed: Seed) -> Result<Site, Error> {
+    let sizes: Vec<Bytes> = page.objects.iter().map(|object| object.size).collect();
+    if let Some(Contents { objects, named_at: _ }) = contents {
+        let is_page = sizes.iter().copied().eq(objects.iter().map(|object| Bytes::new(object.len() as u64)));
+        return is_page.then(|| Site::of(objects.clone())).ok_or_else(|| {
+            Error::unsuited("contents of other sizes than the page's", "give the page the contents' sizes")
+        });
+    }
+    let site = (page.size() <= LARGEST_PAGE).then(|| Site::new(&sizes, seed)).flatten();
+    site.ok_or_else(|| {
+        let what = format!("a page of {}", page.size());
+        Error::unsuited(&what, &format!("use one of at most {LARGEST_PAGE}"))
+    })
+}
+
+/// Objects that a real document names are asked for as it arrives, unless one waits for the other anyway.
+fn name(plan: &mut Plan, contents: Option<&Contents>) {
+    let Some(Contents { objects, named_at }) = contents else { return };
+    for (index, object) in plan.objects.iter_mut().enumerate() {
+        object.named_at = named_at.get(index % objects.len()).copied();
+    }
+    match (plan.release, plan.shape) {
+        (Release::AfterFirst, _) | (_, Shape::Http10 { parallel: _ }) => plan.release = Release::AsNamed,
+        (Release::Independent | Release::AsNamed | Release::Dependent, _) => {}
+    }
+}
+
+/// Makes requests of what the client has.
+fn validate(plan: &mut Plan, site: &Site, objects: usize, validation: Validation) {
+    let version = plan.shape.version();
+    for (index, object) in plan.objects.iter_mut().enumerate() {
+        match (validation, index % objects) {
+            (Validation::Conditional, index) => object.validator = site.validator(index, version),
+            (Validation::Heads, 0) => {}
+            (Validation::Heads, 1..) => (object.method, object.expected) = (Method::Head, None),
+        }
+    }
 }
 
 /// Virtual time costs nothing: anything that gets anywhere gets there in a day.

@@ -13,7 +13,7 @@ pub mod server;
 use wire::Time;
 
 pub use browser::{Browser, BrowserConfig, BrowserTimes, WarmUp};
-pub use server::{ServerTimes, WebServer};
+pub use server::{HeadSizes, ServerTimes, WebServer};
 
 use crate::world::{Action, Application, Input, SocketId};
 

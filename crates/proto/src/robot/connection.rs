@@ -116,6 +116,11 @@ impl Connection {
         }
     }
 
+    /// The object whose answer comes in next, and how much of its body is there.
+    pub(super) fn arriving(&self) -> Option<(usize, Bytes)> {
+        self.outstanding.front().map(|exchange| (exchange.object, exchange.body))
+    }
+
     /// Whether it waits for the server to close.
     pub(super) const fn is_lingering(&self) -> bool {
         match self.phase {

@@ -52,6 +52,9 @@ pub struct PlannedObject {
     /// What the client kept of it, if it is to be sent only if it has changed; an answer that it has not (304) is
     /// then as good as the object.
     pub validator: Option<Validator>,
+    /// How much of the body of the page's first object names this one; `None`: all of it. With
+    /// [`Release::AsNamed`] it is asked for as soon as so much is there.
+    pub named_at: Option<Bytes>,
 }
 
 /// How connections are used.
@@ -78,6 +81,9 @@ pub enum Release {
     Independent,
     /// When the first object of the page has arrived: it names the others.
     AfterFirst,
+    /// As soon as so much of the first object of the page has arrived that it names this one
+    /// ([`PlannedObject::named_at`]).
+    AsNamed,
     /// When the object before it has arrived.
     Dependent,
 }
@@ -85,7 +91,7 @@ pub enum Release {
 impl PlannedObject {
     /// An object to GET.
     pub fn get(path: &str, expected: Option<Bytes>) -> Self {
-        Self { method: Method::Get, path: path.to_owned(), expected, validator: None }
+        Self { method: Method::Get, path: path.to_owned(), expected, validator: None, named_at: None }
     }
 }
 

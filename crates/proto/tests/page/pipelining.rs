@@ -4,7 +4,9 @@ use std::num::{NonZeroU32, NonZeroUsize};
 
 use proptest::prelude::*;
 use proto::http::{Method, WritePolicy};
-use proto::robot::{Flush, Pipelining, Plan, PlannedObject, Release, Shape};
+use proto::robot::{
+    ConnectionId, Flush, Input, Output, Pipelining, Plan, PlannedObject, Release, Report, Robot, Shape, What,
+};
 use proto::server::Closing;
 use proto::site::Site;
 use wire::{Bytes, Duration, Time};
@@ -142,4 +144,34 @@ proptest! {
             prop_assert_eq!(fetched.connections(), connections);
         }
     }
+}
+
+/// "When this first packet arrives, the client starts parsing the HTML" (`papers/w3c`, on compression).
+#[test]
+fn an_object_is_asked_for_when_what_names_it_has_arrived() {
+    let mut plan = Plan { release: Release::AsNamed, ..plan(&[3_000, 100, 100, 100], shape(Flush::Idle)) };
+    for (object, named_at) in plan.objects.iter_mut().zip([None, Some(1_000), Some(2_000), None]) {
+        object.named_at = named_at.map(Bytes::new);
+    }
+    let mut robot = Robot::new(Time::ZERO, plan).unwrap();
+    let mut asked = |input: Option<&[u8]>| {
+        let id = ConnectionId(0);
+        robot.handle(Time::ZERO, input.map_or(Input::Connected(id), |bytes| Input::Received(id, bytes)));
+        let outputs = std::iter::from_fn(|| Some(robot.poll(Time::ZERO)));
+        let outputs = outputs.take_while(|output| !matches!(output, Output::Timeout(_)));
+        outputs
+            .filter_map(|output| match output {
+                Output::Report(Report { at: _, what: What::RequestSent { object, connection: _ } }) => {
+                    Some(object)
+                }
+                _ => None,
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(asked(None), [0]);
+    assert_eq!(asked(Some(b"HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n")), [0; 0]);
+    assert_eq!(asked(Some(&[b'x'; 999])), [0; 0]);
+    assert_eq!(asked(Some(&[b'x'; 1])), [1]);
+    assert_eq!(asked(Some(&[b'x'; 1_999])), [2]);
+    assert_eq!(asked(Some(&[b'x'; 1])), [3]);
 }

@@ -12,7 +12,7 @@ use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, 
 use simulate::page::SERVER as SERVER_HOST;
 use simulate::profile::Clocks;
 use simulate::tcp::Segment;
-use simulate::web::{BrowserTimes, ServerTimes};
+use simulate::web::{BrowserTimes, HeadSizes, ServerTimes};
 use simulate::{Experiment, Fetched, Hosts};
 use trace::Stall;
 use wire::{Bytes, Duration, Seed};
@@ -29,8 +29,11 @@ type Ours = Result<Option<f64>, String>;
 // are 2.175 ms, of which the path takes 0.5; from the head to the first write 1.626, of which the longer segment takes
 // 1.1. What a connection takes is not printed, and no trace has it between a SYN and the first answer: so the client pays
 // it, an interpreted program that makes a socket. How much it is follows from Table 1's first row, with three of them.
-const CLIENT: BrowserTimes =
-    BrowserTimes { connection: Duration::from_millis(8), request: Duration::from_micros(650) };
+const CLIENT: BrowserTimes = BrowserTimes {
+    connection: Duration::from_millis(8),
+    request: Duration::from_micros(650),
+    kilobyte: Duration::ZERO,
+};
 const SERVER: ServerTimes = ServerTimes {
     connection: Duration::ZERO,
     request: Duration::from_micros(1_650),
@@ -223,7 +226,7 @@ fn retrieve(setting: Setting, sizes: [u64; 3], [client, server]: [Duration; 2]) 
         server: SERVER,
         // papers/p-http#section-2-3: "Apache writes data at the application-layer in 4KB chunks."
         writes: WritePolicy { head_apart, buffer: NonZeroUsize::new(4096), gather: None },
-        head_bytes: usize::try_from(HEAD).ok(),
+        heads: HeadSizes { object: usize::try_from(HEAD).ok(), unchanged: None },
         clocks: Some([clocks(client), clocks(server)]),
         ..Hosts::default()
     };

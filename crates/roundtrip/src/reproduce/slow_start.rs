@@ -9,6 +9,7 @@ use proto::http::WritePolicy;
 use scenario::stack::{Acks, Idle};
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::page::SERVER;
+use simulate::web::HeadSizes;
 use simulate::world::{Record, Seen};
 use simulate::{Experiment, Fetched, Hosts};
 use wire::{Bytes, Duration, Rate};
@@ -59,7 +60,7 @@ pub fn trace() -> (Experiment, Fetched) {
     let hosts = Hosts {
         // papers/p-http#section-2-3: "Apache writes data at the application-layer in 4KB chunks."
         writes: WritePolicy { buffer: NonZeroUsize::new(4096), ..WritePolicy::default() },
-        head_bytes: usize::try_from(HEAD).ok(),
+        heads: HeadSizes { object: usize::try_from(HEAD).ok(), unchanged: None },
         ..Hosts::default()
     };
     run(&scenario, hosts)

@@ -17,6 +17,15 @@ pub struct BrowserTimes {
     pub connection: Duration,
     /// Before a request is written: reading what came before, deciding what to ask for.
     pub request: Duration,
+    /// For each 1024 bytes that are read, before anything else is done: looking at them, keeping them.
+    pub kilobyte: Duration,
+}
+
+impl BrowserTimes {
+    /// What so many bytes take.
+    fn reading(&self, bytes: usize) -> Duration {
+        Duration::from_nanos(self.kilobyte.as_nanos().saturating_mul(bytes as u64) / 1024)
+    }
 }
 
 /// A page before the page: what is learnt and kept from it, the page itself finds.
@@ -133,7 +142,10 @@ impl Browser {
         match input {
             Input::Accepted(..) | Input::Closed(_) => {}
             Input::Connected(_) => self.robot.handle(now, robot::Input::Connected(id)),
-            Input::Data(_, bytes) => self.robot.handle(now, robot::Input::Received(id, &bytes)),
+            Input::Data(_, bytes) => {
+                self.robot.handle(now, robot::Input::Received(id, &bytes));
+                self.steps.push_front(Step::Work(self.config.times.reading(bytes.len())));
+            }
             Input::Finished(_) => self.robot.handle(now, robot::Input::EndOfStream(id)),
             Input::Written(_) => {
                 line.is_writing = false;

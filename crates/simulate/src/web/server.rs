@@ -28,13 +28,21 @@ pub struct WebServer {
     site: Site,
     config: ServerConfig,
     times: ServerTimes,
-    /// What every head is padded to.
-    head_bytes: Option<usize>,
+    heads: HeadSizes,
     /// Each connection carries one answer, whose last write says so (T/TCP's `MSG_EOF`).
     is_transaction: bool,
     steps: VecDeque<Step>,
     connections: BTreeMap<SocketId, Line>,
     faults: u64,
+}
+
+/// What heads of answers are padded to, where that is more than they have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeadSizes {
+    /// Of objects that are sent, or would be (HEAD).
+    pub object: Option<usize>,
+    /// Of 304: that the client has it.
+    pub unchanged: Option<usize>,
 }
 
 /// One connection.
@@ -60,17 +68,17 @@ enum Step {
 pub const PORT: u16 = 80;
 
 impl WebServer {
-    /// A server of this site. Every head is padded to `head_bytes`, where that is more than it has; if
-    /// `is_transaction`, the last write of an answer ends its connection.
+    /// A server of this site, with heads of these sizes; if `is_transaction`, the last write of an answer ends its
+    /// connection.
     pub fn new(
         site: Site,
         config: ServerConfig,
         times: ServerTimes,
-        head_bytes: Option<usize>,
+        heads: HeadSizes,
         is_transaction: bool,
     ) -> Self {
         let (steps, connections) = ([Step::Listen].into(), BTreeMap::new());
-        Self { site, config, times, head_bytes, is_transaction, steps, connections, faults: 0 }
+        Self { site, config, times, heads, is_transaction, steps, connections, faults: 0 }
     }
 
     /// Clients' mistakes.
@@ -227,7 +235,9 @@ impl WebServer {
 
     /// Makes the head as long as it is to be, by a field that says nothing.
     fn pad(&self, request: &RequestHead, response: &mut Response) {
-        let Some(wanted) = self.head_bytes else { return };
+        let HeadSizes { object, unchanged } = self.heads;
+        let wanted = if response.status == 304 { unchanged } else { object };
+        let Some(wanted) = wanted else { return };
         let missing = wanted.saturating_sub(head_bytes(request, response.clone()) + PADDING.len() + 4);
         if missing > 0 {
             // Letters in a field's value are always allowed.

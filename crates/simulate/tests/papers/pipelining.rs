@@ -2,10 +2,12 @@
 //! `papers/w3c#connection-management`).
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use proto::robot::{Flush, Pipelining, What};
 use proto::server::Closing;
 use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use simulate::page::{Contents, Validation};
 use simulate::{Experiment, Fetched, Hosts};
 use wire::{Bytes, Duration, Seed};
 
@@ -109,4 +111,39 @@ fn waiting_for_the_timer_costs_what_the_timer_takes() {
     // Table 3's: the document's request waits a second, and so do the last images'.
     let late = tuned(Flush::Never, second);
     assert!(late > explicit + second, "{late} {explicit}");
+}
+
+/// "Issuing HEAD requests on the images instead of Conditional GET requests": the document comes whole.
+#[test]
+fn the_robot_of_http10_asks_again_for_the_document_and_for_the_heads_of_the_others() {
+    let heads = visit(
+        Visit::Revalidate,
+        Protocol::Http10,
+        Hosts { validation: Validation::Heads, ..Hosts::default() },
+    );
+    assert_eq!(counts(&heads), [42, 42, 0], "{:?}", heads.reports);
+    let document = 42 * 1024;
+    assert!(
+        (document..document + 42 * 200).contains(&heads.down.payload_bytes),
+        "{}",
+        heads.down.payload_bytes
+    );
+}
+
+#[test]
+fn what_a_real_document_names_early_is_asked_for_early() {
+    let page = Page::named("w3c-page").unwrap();
+    let objects: Vec<Arc<[u8]>> = page
+        .objects
+        .iter()
+        .map(|object| vec![0; usize::try_from(object.size.get()).unwrap()].into())
+        .collect();
+    let elapsed = |named_at: Vec<Bytes>| {
+        let contents = Some(Contents { objects: objects.clone(), named_at });
+        fetch(Protocol::Http11Pipelined, Hosts { contents, ..Hosts::default() }).elapsed.unwrap()
+    };
+    let late = elapsed(Vec::new());
+    assert_eq!(late, fetch(Protocol::Http11Pipelined, Hosts::default()).elapsed.unwrap());
+    let early = elapsed(vec![Bytes::new(1_000); 42]);
+    assert!(early + Duration::from_millis(80) < late, "a round trip less: {early} {late}");
 }
