@@ -111,6 +111,9 @@ pub struct Simulate {
     /// Draw packets in time, each scenario's first run below the one before; or one run for xplot, as FILE.xpl
     #[arg(long, value_name = "FILE.svg", value_hint = clap::ValueHint::FilePath)]
     pub plot: Option<PathBuf>,
+    /// Write how the connections were, at every change of each scenario's first run: windows, round trip, timers
+    #[arg(long, value_name = "FILE.csv", value_hint = clap::ValueHint::FilePath)]
+    pub probe: Option<PathBuf>,
     /// Keep the packets of both ends of each scenario's first run in one file
     #[arg(long, value_name = "FILE.pcapng", value_hint = clap::ValueHint::FilePath)]
     pub pcap: Option<PathBuf>,

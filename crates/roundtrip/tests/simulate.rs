@@ -84,6 +84,24 @@ fn a_plot_is_as_it_was_when_it_was_last_looked_at() {
 }
 
 #[test]
+fn a_probe_has_every_change_of_both_ends_in_order_of_time() {
+    let folder = Folder::new("probe");
+    let arguments = ["--protocol", "http10-keepalive", "--page", "20000", "--probe", "run.csv"];
+    assert!(folder.simulate(&arguments).status.success());
+    let text = String::from_utf8(folder.read("run.csv")).unwrap();
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    let column = |name: &str| lines[0].iter().position(|heading| *heading == name).unwrap();
+    let (at, end, state) = (column("at_ms"), column("end"), column("state"));
+    let times: Vec<f64> = lines[1..].iter().map(|line| line[at].parse().unwrap()).collect();
+    assert!(times.is_sorted());
+    for side in ["client", "server"] {
+        let states: Vec<&str> =
+            lines[1..].iter().filter(|line| line[end] == side).map(|line| line[state]).collect();
+        assert!(states.contains(&"established"), "{side} was never there");
+    }
+}
+
+#[test]
 fn a_capture_has_every_packet_at_both_ends_with_right_checksums() {
     let folder = Folder::new("capture");
     let arguments = ["--protocol", "http10,http10-keepalive", "--stack", "linux", "--pcap", "run.pcapng"];

@@ -101,7 +101,7 @@ pub struct Fetched {
     pub reports: Vec<Report>,
     /// Every packet, if they were to be kept.
     pub records: Vec<Record>,
-    /// How the server's connections were, each change, if packets were to be kept.
+    /// How the connections were at either end, each change in order of time, if packets were to be kept.
     pub probes: Vec<Probe>,
 }
 
@@ -238,6 +238,7 @@ impl Experiment {
         }
         if keeps_packets {
             world.record();
+            world.probe(client);
             world.probe(server);
         }
         let ended = world.run(bounds);
@@ -331,6 +332,8 @@ fn account(
         Web::Server(_) => (Vec::new(), Time::ZERO, None),
     };
     let since = |host, before| world.counters(host).since(before);
+    let mut probes = [world.probes(client), world.probes(server)].concat();
+    probes.sort_by_key(|probe| probe.at);
     Fetched {
         began,
         elapsed,
@@ -341,7 +344,7 @@ fn account(
         events: world.events(),
         reports,
         records: world.records().to_vec(),
-        probes: world.probes(server).to_vec(),
+        probes,
     }
 }
 

@@ -1,16 +1,19 @@
-//! The same plots for xplot, in the language that tcptrace writes.
+//! A connection of a capture for xplot: one file for each direction, by the one writer of such files.
+//!
+//! Not the plots of the page, which a reader can zoom into (`sequence`).
 
-use std::fmt::Write;
 use std::path::Path;
 
-use ::diagnose::plot::Plot;
-use ::diagnose::{FlowReport, Side};
+use ::diagnose::plot::{Plot, Point};
+use ::diagnose::{Finding, FlowReport, Side};
 use wire::Time;
 
 use super::Capture;
 use super::sequence::{folder_of, named};
 use crate::failure::Failure;
 use crate::file;
+use crate::plot::time_sequence::xplot;
+use crate::plot::time_sequence::{End, Packet, Panel, Seen, Stall};
 
 /// Two files for each connection with findings, one a direction, in `folder`.
 pub fn write_all(captures: &[Capture], folder: &Path) -> Result<(), Failure> {
@@ -18,53 +21,56 @@ pub fn write_all(captures: &[Capture], folder: &Path) -> Result<(), Failure> {
         let Some(plot) = &flow.plot else { continue };
         for (sender, ending) in [(Side::Client, "client"), (Side::Server, "server")] {
             let path = folder_of(folder)?.join(format!("{name}-{ending}.xpl"));
-            file::write(&path, drawing(flow, plot, sender).as_bytes())?;
+            file::write(&path, xplot::file(&panel(flow, plot, sender)).as_bytes())?;
         }
     }
     Ok(())
 }
 
-fn drawing(flow: &FlowReport, plot: &Plot, sender: Side) -> String {
+/// What one side sends. A capture sees each packet once, wherever it was taken.
+fn panel(flow: &FlowReport, plot: &Plot, sender: Side) -> Panel {
     let (from, to) = match sender {
         Side::Client => (flow.client, flow.server),
         Side::Server => (flow.server, flow.client),
     };
-    let mut out = format!(
-        "timeval signed\ntitle\n{from}_==>_{to} (time sequence graph)\nxlabel\ntime\nylabel\nsequence offset\n"
-    );
-    let mut reached = i64::MIN;
-    let mut before: Option<(Time, i64)> = None;
-    for point in &plot.points {
-        let at = time(point.at);
-        if point.from == sender && point.length > 0 {
-            let end = point.start.saturating_add_unsigned(point.length);
-            let colour = if point.start < reached { "red" } else { "white" };
-            reached = reached.max(end);
-            let _ = write!(
-                out,
-                "{colour}\ndarrow {at} {}\nuarrow {at} {end}\nline {at} {} {at} {end}\n",
-                point.start, point.start
-            );
-        }
-        if let Some(ack) = point.ack.filter(|_| point.from != sender) {
-            if let Some((last, level)) = before {
-                let _ = write!(
-                    out,
-                    "green\nline {} {level} {at} {level}\nline {at} {level} {at} {ack}\n",
-                    time(last)
-                );
-            }
-            before = Some((point.at, ack));
-        }
+    let sender = end(sender);
+    let since = |at: Time| Time::ZERO + at.since(plot.started);
+    let stall = |finding: &Finding| Stall {
+        name: finding.cause.name().to_owned(),
+        at: since(finding.at),
+        lost: finding.lost,
+    };
+    Panel {
+        title: format!("{from} to {to}"),
+        seen_by: sender,
+        sender,
+        packets: plot.points.iter().map(|point| packet(point, since(point.at), sender)).collect(),
+        windows: Vec::new(),
+        stalls: flow.findings.iter().map(stall).collect(),
     }
-    for finding in &flow.findings {
-        let _ = write!(out, "yellow\natext {} 0\n{}\n", time(finding.at), finding.cause.name());
-    }
-    out + "go\n"
 }
 
-/// Seconds and microseconds.
-fn time(at: Time) -> String {
-    let micros = at.as_nanos() / 1_000;
-    format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
+/// A point whose numbers may lie before the first byte that was seen: those are that byte's.
+fn packet(point: &Point, at: Time, drawn: End) -> Packet {
+    let from = end(point.from);
+    let number = |number: i64| u64::try_from(number).unwrap_or_default();
+    let edge = point.edge.zip(point.ack).map(|(edge, ack)| number(edge).saturating_sub(number(ack)));
+    Packet {
+        at,
+        connection: 0,
+        sender: from,
+        seen: if from == drawn { Seen::Sent } else { Seen::Received },
+        sequence: number(point.start),
+        bytes: point.length,
+        acknowledged: point.ack.map(number),
+        window: edge,
+        flags: point.flags,
+    }
+}
+
+const fn end(side: Side) -> End {
+    match side {
+        Side::Client => End::Client,
+        Side::Server => End::Server,
+    }
 }

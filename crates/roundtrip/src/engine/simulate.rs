@@ -1,5 +1,6 @@
 //! The simulator, called: TCP packet by packet in virtual time.
 
+pub mod probes;
 pub mod sequence;
 
 use ::simulate::{Error, Experiment, Fetched, Hosts};

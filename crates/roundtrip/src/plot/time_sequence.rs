@@ -1,7 +1,7 @@
 //! Packets in time, as xplot drew them: what is sent and how far it is acknowledged, over time, with the stalls shaded.
 //!
 //! In flow packets and stalls, wherever they come from: a simulation, a capture. Numbers are relative (a SYN is 0) and
-//! do not wrap; windows are scaled. Drawn is one direction, what the server sends, as one end sees it. Why something
+//! do not wrap; windows are scaled. Drawn is one direction, what one end sends, as one end sees it. Why something
 //! stalled is the caller's. Read in this order: the input here, [`track`] for what follows from it, [`picture`] and
 //! [`xplot`] for the two files it becomes.
 
@@ -21,10 +21,25 @@ pub struct Panel {
     pub title: String,
     /// Whose sightings are drawn.
     pub seen_by: End,
+    /// Whose bytes are drawn.
+    pub sender: End,
     /// In the order in which they were seen, at either end or at both.
     pub packets: Vec<Packet>,
+    /// The congestion window of the one whose bytes are drawn, where it is known: each change, in order of time.
+    pub windows: Vec<CongestionWindow>,
     /// What is shaded.
     pub stalls: Vec<Stall>,
+}
+
+/// How much a sender allows itself to have on its way, from a time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CongestionWindow {
+    /// Since the picture's beginning.
+    pub at: Time,
+    /// Whose it is, as in [`Packet::connection`].
+    pub connection: u64,
+    /// How large it is.
+    pub bytes: u64,
 }
 
 /// An end of a connection.
@@ -79,6 +94,16 @@ pub struct Stall {
     pub at: Time,
     /// How long it was.
     pub lost: Duration,
+}
+
+impl End {
+    /// What its bytes are.
+    const fn says(self) -> &'static str {
+        match self {
+            Self::Client => "bytes of requests",
+            Self::Server => "bytes of answers",
+        }
+    }
 }
 
 impl Packet {

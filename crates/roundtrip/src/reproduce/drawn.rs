@@ -56,7 +56,7 @@ pub fn heidemann_figure_3() -> String {
 fn both(title: &str, subtitle: &str, printed: Panel, ours: Panel, source: &str) -> String {
     let opens = printed.packets.iter().any(|packet| packet.flags.contains(Flags::SYN));
     let last = printed.packets.last().map_or(Time::MAX, |packet| packet.at + Duration::from_millis(1));
-    let Panel { title: name, seen_by: _, mut packets, mut stalls } = ours;
+    let Panel { title: name, seen_by: _, sender, mut packets, windows: _, mut stalls } = ours;
     let began = packets.first().map_or(Time::ZERO, |packet| packet.at).since(Time::ZERO);
     // What was before the SYN is in no trace.
     stalls.retain(|stall| stall.at >= Time::ZERO + began);
@@ -69,7 +69,9 @@ fn both(title: &str, subtitle: &str, printed: Panel, ours: Panel, source: &str) 
     let first = second.filter(|_| !opens).map_or(Time::ZERO, |packet| packet.at);
     packets.retain(|packet| (first..=last).contains(&packet.at));
     stalls.retain(|stall| first <= stall.at && stall.at + stall.lost <= last);
-    let ours = Panel { title: name, seen_by: End::Client, packets, stalls };
+    // The client does not see the server's congestion window, and no print has it.
+    let windows = Vec::new();
+    let ours = Panel { title: name, seen_by: End::Client, sender, packets, windows, stalls };
     Picture { title, subtitle, panels: &[printed, ours], is_one_time: true, source }.draw()
 }
 
@@ -101,7 +103,8 @@ fn printed(table: &Table, stall: &str, title: &str) -> Panel {
         });
     }
     let stalls = longest_pause(&packets).map(|(at, lost)| Stall { name: stall.to_owned(), at, lost });
-    Panel { title: title.to_owned(), seen_by: End::Client, packets, stalls: stalls.into_iter().collect() }
+    let (title, stalls) = (title.to_owned(), stalls.into_iter().collect());
+    Panel { title, seen_by: End::Client, sender: End::Server, packets, windows: Vec::new(), stalls }
 }
 
 /// The number of the first byte that a printed trace has of an answer.

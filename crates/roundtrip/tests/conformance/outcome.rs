@@ -87,7 +87,7 @@ impl Outcome {
     }
 
     /// Whether it would be in time on a machine that wakes its programs up at once; a busy one does not.
-    pub(crate) fn is_in_time_but_for_hosts(&self) -> bool {
+    fn is_in_time_but_for_hosts(&self) -> bool {
         self.is_near(self.kernel.elapsed_ms - self.hosts_ms)
     }
 

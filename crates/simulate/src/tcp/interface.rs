@@ -117,6 +117,25 @@ pub struct Vitals {
     pub acknowledges_at: Option<Time>,
 }
 
+/// As RFC 9293 writes it, in kebab-case.
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Closed => "closed",
+            Self::Listen => "listen",
+            Self::SynSent => "syn-sent",
+            Self::SynReceived => "syn-received",
+            Self::Established => "established",
+            Self::FinWait1 => "fin-wait-1",
+            Self::FinWait2 => "fin-wait-2",
+            Self::CloseWait => "close-wait",
+            Self::Closing => "closing",
+            Self::LastAck => "last-ack",
+            Self::TimeWait => "time-wait",
+        })
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -246,11 +246,12 @@ impl<A: Application> Host<A> {
 
     /// Notes how a connection is, if that has changed.
     fn look_at(&mut self, at: Time, id: SocketId) {
-        let Some(vitals) = self.socket(id).map(|socket| socket.connection.vitals()) else { return };
+        let Some(socket) = self.socket(id) else { return };
+        let (local, peer, vitals) = (socket.local, socket.peer, socket.connection.vitals());
         let probes = self.probes.get_or_insert_default();
-        let last = probes.iter().rev().find(|probe| probe.socket == id);
+        let last = probes.iter().rev().find(|probe| (probe.local, probe.peer) == (local, peer));
         if last.is_none_or(|last| last.vitals != vitals) {
-            probes.push(Probe { at, socket: id, vitals });
+            probes.push(Probe { at, local, peer, vitals });
         }
     }
 

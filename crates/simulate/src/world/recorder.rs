@@ -5,7 +5,7 @@
 use wire::Time;
 
 use crate::tcp::{Segment, Vitals};
-use crate::world::{Address, SocketId};
+use crate::world::Address;
 
 /// A segment at a place and a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +38,10 @@ pub enum Seen {
 pub struct Probe {
     /// When it became so.
     pub at: Time,
-    /// Which connection of the host.
-    pub socket: SocketId,
+    /// Its end that was looked at.
+    pub local: Address,
+    /// Its other end.
+    pub peer: Address,
     /// How it was.
     pub vitals: Vitals,
 }

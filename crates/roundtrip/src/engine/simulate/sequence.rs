@@ -1,21 +1,29 @@
 //! A simulated run as a time-sequence plot.
 
-use ::simulate::page::CLIENT;
-use ::simulate::world::{Record, Seen as SeenAt};
+use ::simulate::page::{CLIENT, SERVER};
+use ::simulate::world::{Probe, Record, Seen as SeenAt};
 use ::simulate::{Experiment, Fetched};
 use std::collections::BTreeMap;
 use trace::Stall as Named;
 use wire::packet::Flags;
 use wire::{Duration, Time};
 
-use crate::plot::time_sequence::{End, Packet, Panel, Seen, Stall};
+use crate::plot::time_sequence::{CongestionWindow, End, Packet, Panel, Seen, Stall};
 
 /// The panel of one run that kept its packets.
 pub fn panel(title: String, experiment: &Experiment, fetched: &Fetched) -> Panel {
     let mut scales: BTreeMap<u16, Scales> = BTreeMap::new();
     let packets = fetched.records.iter().map(|record| packet(record, fetched.began, &mut scales)).collect();
     let stalls = experiment.spent(fetched).stalls.iter().map(stall).collect();
-    Panel { title, seen_by: End::Server, packets, stalls }
+    let windows = fetched.probes.iter().filter(|probe| probe.local.host == SERVER);
+    let windows = windows.map(|probe| window_of(probe, fetched.began)).collect();
+    Panel { title, seen_by: End::Server, sender: End::Server, packets, windows, stalls }
+}
+
+fn window_of(probe: &Probe, began: Time) -> CongestionWindow {
+    let Probe { at, local: _, peer, vitals } = probe;
+    let connection = u64::from(peer.port);
+    CongestionWindow { at: Time::ZERO + at.since(began), connection, bytes: vitals.cwnd }
 }
 
 /// What the SYNs of a connection have said of shifting windows: client, server.

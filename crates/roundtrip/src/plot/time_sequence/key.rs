@@ -8,6 +8,9 @@ use crate::plot::svg::{Anchor, Font, Point, Stroke, Svg};
 /// What a stall is shaded with.
 pub const STALL: &str = "#fbe3d3";
 
+/// How far the congestion window reaches.
+pub const CONGESTION: Stroke<'static> = Stroke { colour: palette::PURPLE, width: 1.0, dashes: "1.5 2.5" };
+
 /// A segment, upright with a hat and a foot.
 pub fn bar(svg: &mut Svg, x: f64, (low, high): (f64, f64), colour: &str) {
     // One over the other, the hats of many small segments would be a block.
@@ -48,6 +51,7 @@ pub enum Meaning {
     Acknowledged,
     Allowed,
     AllowedAbove,
+    Congestion,
     Request,
     Syn,
     Fin,
@@ -56,13 +60,14 @@ pub enum Meaning {
 }
 
 impl Meaning {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Segment,
         Self::Again,
         Self::Lost,
         Self::Acknowledged,
         Self::Allowed,
         Self::AllowedAbove,
+        Self::Congestion,
         Self::Request,
         Self::Syn,
         Self::Fin,
@@ -78,6 +83,7 @@ impl Meaning {
             Self::Acknowledged => "acknowledged",
             Self::Allowed => "window",
             Self::AllowedAbove => "(the window is above the picture)",
+            Self::Congestion => "congestion window",
             Self::Request => "request",
             Self::Syn => "SYN",
             Self::Fin => "FIN",
@@ -122,6 +128,10 @@ impl Key {
             Meaning::Allowed => {
                 let stroke = Stroke { colour: palette::ORANGE, width: 1.6, dashes: "5 3" };
                 svg.line(&[(x, y), (x + 22.0, y)], stroke);
+                return 28.0;
+            }
+            Meaning::Congestion => {
+                svg.line(&[(x, y), (x + 22.0, y)], CONGESTION);
                 return 28.0;
             }
             Meaning::AllowedAbove => return 0.0,

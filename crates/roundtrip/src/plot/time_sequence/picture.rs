@@ -2,7 +2,7 @@
 
 use wire::Time;
 
-use super::key::{Key, Meaning, STALL, bar, cross, triangle};
+use super::key::{self, Key, Meaning, STALL, bar, cross, triangle};
 use super::shade::{Label, labels};
 use super::track::{Connection, Kind, Mark, Segment, Sign, Track};
 use super::{End, Panel, Stall};
@@ -163,7 +163,7 @@ impl Frame {
     fn draw(&self, svg: &mut Svg, panel: &Panel, track: &Track, key: &mut Key) {
         let corner = (LEFT, self.top);
         svg.rectangle(corner, (RIGHT - LEFT, self.bottom - self.top), "#fbfbfc");
-        self.axes(svg);
+        self.axes(svg, panel.sender);
         self.stalls(svg, &panel.stalls, key);
         svg.within(corner, (RIGHT - LEFT, self.bottom - self.top), |svg| {
             for (number, connection) in (1..).zip(&track.connections) {
@@ -181,7 +181,7 @@ impl Frame {
         svg.line(&corners, Stroke::solid(palette::INK, 1.0));
     }
 
-    fn axes(&self, svg: &mut Svg) {
+    fn axes(&self, svg: &mut Svg, sender: End) {
         let (faint, ink) = (Stroke::solid("#e8eaed", 1.0), Stroke::solid(palette::INK, 1.0));
         let number = Font::new(12.0, palette::INK, Anchor::Middle);
         for tick in self.time.scale.ticks(self.time.step) {
@@ -198,7 +198,7 @@ impl Frame {
         }
         let place = (LEFT - 60.0, f64::midpoint(self.top, self.bottom));
         let title = Font::new(13.0, palette::INK, Anchor::Middle);
-        svg.text(place, "bytes of answers", Font { turned: -90.0, ..title });
+        svg.text(place, sender.says(), Font { turned: -90.0, ..title });
     }
 
     fn stalls(&self, svg: &mut Svg, stalls: &[Stall], key: &mut Key) {
@@ -226,7 +226,7 @@ impl Frame {
     }
 
     fn lines(&self, svg: &mut Svg, number: usize, connection: &Connection, key: &mut Key) {
-        let Connection { base, began, acknowledged, allowed } = connection;
+        let Connection { base, began, acknowledged, allowed, congestion } = connection;
         if *base > 0 {
             let y = self.y(*base as f64);
             let stroke = Stroke { colour: palette::GREY, width: 0.7, dashes: "2 4" };
@@ -235,6 +235,7 @@ impl Frame {
             svg.text((RIGHT - 6.0, y - 4.0), &name, Font::new(10.5, palette::GREY, Anchor::End));
         }
         svg.line(&self.steps(allowed), Stroke { colour: palette::ORANGE, width: 1.2, dashes: "5 3" });
+        svg.line(&self.steps(congestion), key::CONGESTION);
         svg.line(&self.steps(acknowledged), Stroke::solid(palette::GREEN, 1.5));
         if self.is_sparse {
             for (at, bytes) in acknowledged.iter().skip(1) {
@@ -244,6 +245,9 @@ impl Frame {
         }
         if acknowledged.len() > 1 {
             key.shows(Meaning::Acknowledged);
+        }
+        if !congestion.is_empty() {
+            key.shows(Meaning::Congestion);
         }
         if !allowed.is_empty() {
             let is_in_sight = allowed.iter().any(|(_, bytes)| self.y(*bytes as f64) >= self.top);

@@ -12,7 +12,7 @@ use super::{End, Packet, Panel, Seen};
 /// Everything that there is to draw of a panel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Track {
-    /// What the server sends.
+    /// What the sender sends.
     pub segments: Vec<Segment>,
     /// A line each.
     pub connections: Vec<Connection>,
@@ -24,7 +24,7 @@ pub struct Track {
     pub end: Time,
 }
 
-/// A piece of what the server sends, from one height to another.
+/// A piece of what the sender sends, from one height to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// When it was seen.
@@ -57,10 +57,12 @@ pub struct Connection {
     pub base: u64,
     /// When it was first seen.
     pub began: Time,
-    /// How far the client has acknowledged, from each time on.
+    /// How far the receiver has acknowledged, from each time on.
     pub acknowledged: Vec<(Time, u64)>,
-    /// How far the client lets the server go, from each time on.
+    /// How far the receiver lets the sender go, from each time on.
     pub allowed: Vec<(Time, u64)>,
+    /// How far the sender lets itself go, from each time on, where that is known.
+    pub congestion: Vec<(Time, u64)>,
 }
 
 /// A sign at a height.
@@ -79,9 +81,9 @@ pub struct Mark {
 pub enum Sign {
     /// A connection is asked for.
     Syn,
-    /// The client sends data.
+    /// The receiver sends data: a request, mostly.
     Request,
-    /// The server will send no more.
+    /// The sender will send no more.
     Fin,
     /// Somebody gives up.
     Reset,
@@ -94,7 +96,7 @@ impl Track {
         let mut lines: BTreeMap<u64, Line> = BTreeMap::new();
         for packet in seen() {
             let place = lines.len();
-            lines.entry(packet.connection).or_insert_with(|| Line::new(place)).measure(packet);
+            lines.entry(packet.connection).or_insert_with(|| Line::new(place)).measure(packet, panel.sender);
         }
         let mut in_order: Vec<&Line> = lines.values().collect();
         in_order.sort_by_key(|line| line.place);
@@ -105,13 +107,23 @@ impl Track {
         }
         for packet in seen() {
             if let Some(line) = lines.get_mut(&packet.connection) {
-                track.add(packet, line);
+                track.add(packet, panel.sender, line);
+            }
+        }
+        for window in &panel.windows {
+            if let Some(line) = lines.get_mut(&window.connection) {
+                line.windows.push((window.at, window.bytes));
+            }
+        }
+        for line in lines.values() {
+            if let Some(connection) = track.connections.get_mut(line.place) {
+                connection.congestion = edge(&connection.acknowledged, &line.windows);
             }
         }
         track
     }
 
-    fn add(&mut self, packet: &Packet, line: &mut Line) {
+    fn add(&mut self, packet: &Packet, sender: End, line: &mut Line) {
         let Some(connection) = self.connections.get_mut(line.place) else { return };
         if connection.acknowledged.is_empty() {
             connection.began = packet.at;
@@ -123,8 +135,8 @@ impl Track {
         let height = |number: u64| base + number.saturating_sub(lowest);
         let mut mark = |height, sign| self.marks.push(Mark { at: packet.at, height, sign });
         let is = |flag| packet.flags.contains(flag);
-        match packet.sender {
-            End::Server => {
+        match packet.sender == sender {
+            true => {
                 if packet.bytes > 0 {
                     let kind = line.kind(packet);
                     let (from, to) = (height(packet.sequence), height(packet.end()));
@@ -134,20 +146,20 @@ impl Track {
                     mark(height(packet.end()), Sign::Fin);
                 }
             }
-            End::Client => {
+            false => {
                 let acknowledged = packet.acknowledged.map_or(base, height);
                 if packet.seen != Seen::Lost && packet.acknowledged.is_some() {
                     connection.acknowledged.push((packet.at, acknowledged));
                     let allowed = packet.window.map(|window| acknowledged + window);
                     connection.allowed.extend(allowed.map(|allowed| (packet.at, allowed)));
                 }
-                if is(Flags::SYN) {
-                    mark(base, Sign::Syn);
-                }
                 if packet.bytes > 0 {
                     mark(acknowledged, Sign::Request);
                 }
             }
+        }
+        if is(Flags::SYN) && packet.sender == End::Client {
+            mark(base, Sign::Syn);
         }
         if is(Flags::RST) {
             mark(packet.acknowledged.map_or(base, height), Sign::Reset);
@@ -162,28 +174,31 @@ struct Line {
     /// The number of the first byte that is known, and the one after the last.
     lowest: u64,
     highest: u64,
-    /// The number after the highest that the server has sent so far.
+    /// The number after the highest that the sender has sent so far.
     next: u64,
+    /// Its congestion window, where that is known.
+    windows: Vec<(Time, u64)>,
 }
 
 impl Line {
     const fn new(place: usize) -> Self {
-        Self { place, lowest: u64::MAX, highest: 0, next: 0 }
+        Self { place, lowest: u64::MAX, highest: 0, next: 0, windows: Vec::new() }
     }
 
-    /// Takes note of the server's bytes that a packet tells of. The SYN's number is that of no byte.
-    fn measure(&mut self, packet: &Packet) {
+    /// Takes note of the sender's bytes that a packet tells of. The SYN's number is that of no byte.
+    fn measure(&mut self, packet: &Packet, sender: End) {
         let is_syn = packet.flags.contains(Flags::SYN);
-        let (low, high) = match packet.sender {
-            End::Server => (packet.sequence.saturating_add(u64::from(is_syn)), packet.end()),
-            End::Client => match packet.acknowledged {
+        let is_own = packet.sender == sender;
+        let (low, high) = match is_own {
+            true => (packet.sequence.saturating_add(u64::from(is_syn)), packet.end()),
+            false => match packet.acknowledged {
                 Some(number) => (number, number),
                 None => return,
             },
         };
         self.lowest = self.lowest.min(low);
         // A FIN is acknowledged, too, and is no byte.
-        self.highest = if packet.sender == End::Server { self.highest.max(high) } else { self.highest };
+        self.highest = if is_own { self.highest.max(high) } else { self.highest };
     }
 
     fn kind(&mut self, packet: &Packet) -> Kind {
@@ -197,6 +212,19 @@ impl Line {
     }
 }
 
+/// How far a window reaches: what is acknowledged and the window, at each change of either.
+fn edge(acknowledged: &[(Time, u64)], windows: &[(Time, u64)]) -> Vec<(Time, u64)> {
+    let mut changes: Vec<Time> = acknowledged.iter().chain(windows).map(|(at, _)| *at).collect();
+    changes.sort();
+    changes.dedup();
+    let last = |values: &[(Time, u64)], at: Time| {
+        let known = values.partition_point(|(since, _)| *since <= at);
+        known.checked_sub(1).and_then(|last| values.get(last)).map(|(_, value)| *value)
+    };
+    let reach = |at| Some((at, last(acknowledged, at)? + last(windows, at)?));
+    changes.into_iter().filter_map(reach).collect()
+}
+
 impl Packet {
     /// The number after its last byte.
     fn end(&self) -> u64 {
@@ -206,6 +234,7 @@ impl Packet {
 
 #[cfg(test)]
 mod tests {
+    use super::super::CongestionWindow;
     use super::*;
 
     fn packet(at: u64, sender: End, seen: Seen, sequence: u64, bytes: u64) -> Packet {
@@ -226,7 +255,10 @@ mod tests {
     }
 
     fn track(packets: &[Packet], seen_by: End) -> Track {
-        Track::of(&Panel { title: String::new(), seen_by, packets: packets.to_vec(), stalls: Vec::new() })
+        let packets = packets.to_vec();
+        let windows = vec![CongestionWindow { at: Time::from_nanos(2), connection: 7, bytes: 30 }];
+        let (sender, stalls) = (End::Server, Vec::new());
+        Track::of(&Panel { title: String::new(), seen_by, sender, packets, windows, stalls })
     }
 
     #[test]
@@ -248,6 +280,15 @@ mod tests {
         assert_eq!((track.connections[1].base, track.height, track.end), (50, 100, Time::from_nanos(12)));
         assert_eq!((track.segments[3].from, track.segments[3].to), (50, 100));
         assert_eq!(track.connections[0].allowed, [(Time::from_nanos(12), 100)]);
+        let window = track.connections[0].congestion.first();
+        assert_eq!(window, Some(&(Time::from_nanos(2), 30)));
+    }
+
+    #[test]
+    fn the_congestion_window_lies_on_what_is_acknowledged() {
+        let at = Time::from_nanos;
+        let edge = edge(&[(at(1), 10), (at(4), 20)], &[(at(0), 5), (at(2), 6), (at(4), 7)]);
+        assert_eq!(edge, [(at(1), 15), (at(2), 16), (at(4), 27)]);
     }
 
     #[test]

@@ -13,13 +13,15 @@ use super::{Panel, Stall};
 pub fn file(panel: &Panel) -> String {
     let track = Track::of(panel);
     let title: String = panel.title.chars().filter(|letter| !letter.is_control()).collect();
-    let mut out = format!("timeval unsigned\ntitle\n{title}\nxlabel\ntime\nylabel\nbytes of answers\n");
+    let mut out =
+        format!("timeval unsigned\ntitle\n{title}\nxlabel\ntime\nylabel\n{}\n", panel.sender.says());
     for stall in &panel.stalls {
         shade(&mut out, stall, track.height);
     }
-    for Connection { base: _, began: _, acknowledged, allowed } in &track.connections {
+    for Connection { base: _, began: _, acknowledged, allowed, congestion } in &track.connections {
         steps(&mut out, "green", acknowledged);
         steps(&mut out, "yellow", allowed);
+        steps(&mut out, "blue", congestion);
     }
     for segment in &track.segments {
         let (colour, letter) = match segment.kind {
@@ -115,7 +117,9 @@ mod tests {
         };
         let stall = Stall { name: "slow-start".to_owned(), at: Time::ZERO, lost: Duration::from_millis(2) };
         let title = "a\npanel".to_owned();
-        let panel = Panel { title, seen_by: End::Server, packets: vec![data, ack], stalls: vec![stall] };
+        let packets = vec![data, ack];
+        let (seen_by, sender, windows) = (End::Server, End::Server, Vec::new());
+        let panel = Panel { title, seen_by, sender, packets, windows, stalls: vec![stall] };
         let expected = "timeval unsigned
 title
 apanel

@@ -1,0 +1,64 @@
+//! How a simulated run's connections were, as comma-separated values: a line for each change, at either end.
+//!
+//! Not what was sent: that is in the capture.
+
+use std::io::{self, Write};
+
+use ::simulate::page::CLIENT;
+use ::simulate::tcp::Vitals;
+use ::simulate::world::Probe;
+use scenario::Scenario;
+use scenario::spec::Plan;
+use wire::{Duration, Time};
+
+use super::first_run;
+
+/// The lines of each scenario's first run, under one heading. What cannot be simulated has none.
+pub fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{HEADING}")?;
+    for scenario in &plan.scenarios {
+        let Ok((_, fetched)) = first_run(scenario) else { continue };
+        for probe in &fetched.probes {
+            line(out, scenario, fetched.began, probe)?;
+        }
+    }
+    Ok(())
+}
+
+const HEADING: &str = "network,page,protocol,stack,at_ms,end,connection,state,cwnd,ssthresh,in_flight,peer_window,\
+                       srtt_ms,rto_ms,retransmits_at_ms,acknowledges_at_ms";
+
+/// Windows are bytes; times count from the first packet of the page; a connection is named by its client's port. What is
+/// not known, or not running, is empty.
+fn line(out: &mut dyn Write, scenario: &Scenario, began: Time, probe: &Probe) -> io::Result<()> {
+    let Probe { at, local, peer, vitals } = probe;
+    let Vitals {
+        state,
+        cwnd,
+        ssthresh,
+        in_flight,
+        peer_window,
+        round_trip,
+        rto,
+        retransmits_at,
+        acknowledges_at,
+    } = vitals;
+    let (end, connection) = if local.host == CLIENT { ("client", local.port) } else { ("server", peer.port) };
+    let millis = |duration: Duration| duration.as_millis_f64().to_string();
+    let some = |duration: Option<Duration>| duration.map(millis).unwrap_or_default();
+    let until = |at: Option<Time>| some(at.map(|at| at.since(began)));
+    let threshold = if *ssthresh == u64::MAX { String::new() } else { ssthresh.to_string() };
+    writeln!(
+        out,
+        "{},{},{},{},{},{end},{connection},{state},{cwnd},{threshold},{in_flight},{peer_window},{},{},{},{}",
+        scenario.network.name,
+        scenario.page.name,
+        scenario.protocol.name(),
+        scenario.stack.name,
+        millis(at.since(began)),
+        some(*round_trip),
+        millis(*rto),
+        until(*retransmits_at),
+        until(*acknowledges_at),
+    )
+}
