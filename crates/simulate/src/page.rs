@@ -249,17 +249,13 @@ impl Experiment {
     /// How the time of a run was spent, if it kept its packets.
     pub fn spent(&self, fetched: &Fetched) -> Spent {
         let network = &self.network;
-        let known = Known {
-            up: network.rate_up.unwrap_or(network.rate),
-            down: network.rate,
-            mss: network.mss,
-            send_buffer: self.stack.packets.send_buffer,
-            nagle: self.stack.nagle,
-        };
+        let known =
+            Known { up: network.rate_up.unwrap_or(network.rate), down: network.rate, mss: network.mss };
         // What is still sent when all has arrived costs nobody anything.
         let end = fetched.elapsed.map_or(Time::MAX, |elapsed| fetched.began + elapsed);
         let until = fetched.records.partition_point(|record| record.at <= end);
-        stalls::spent(fetched.records.get(..until).unwrap_or_default(), fetched.began, &known)
+        let records = fetched.records.get(..until).unwrap_or_default();
+        stalls::spent(records, &fetched.probes, fetched.began, &known)
     }
 
     /// The client's and the server's.

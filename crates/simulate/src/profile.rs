@@ -4,7 +4,7 @@
 //! themselves: those, and their sources, are in `scenario`.
 
 use scenario::Stack;
-use scenario::stack::packets::{self, Packets};
+use scenario::stack::packets::{self, AckDelay, Packets};
 use scenario::stack::{self};
 use wire::{Bytes, Duration, Seed};
 
@@ -28,10 +28,12 @@ impl Clocks {
     pub fn random(seed: Seed, index: u64) -> Self {
         let mut random = seed.stream("host-clocks", index);
         let mut within = |period: Duration| Duration::from_nanos(random.next_u64() % period.as_nanos());
-        Self { heartbeat: within(Duration::from_millis(200)), slow: within(SLOW_TICK) }
+        Self { heartbeat: within(HEARTBEAT), slow: within(SLOW_TICK) }
     }
 }
 
+/// BSD's fast timer, which acknowledges what waits (Stevens vol. 2, section 25.4).
+const HEARTBEAT: Duration = Duration::from_millis(200);
 /// BSD's slow timer (Stevens vol. 2, section 25.5).
 const SLOW_TICK: Duration = Duration::from_millis(500);
 /// Linux's `tcp_rmem[2]`, and the window it begins with.
@@ -134,14 +136,18 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
 
 /// The model's two bounds need a flight's end to be known: a segment is the last if none follows it for twice the
 /// time one takes.
-fn acknowledging(acks: stack::Acks, delay: Duration, segment_time: Duration, clocks: Clocks) -> Acks {
-    let heartbeat = Ticks { period: delay, phase: clocks.heartbeat };
+fn acknowledging(acks: stack::Acks, delay: AckDelay, segment_time: Duration, clocks: Clocks) -> Acks {
+    let (period, timer) = match delay {
+        AckDelay::Fixed(delay) => (delay, Odd::After(delay)),
+        AckDelay::Estimated => (HEARTBEAT, Odd::Estimated),
+    };
+    let heartbeat = Ticks { period, phase: clocks.heartbeat };
     match acks {
         stack::Acks::EverySegment => Acks::EverySegment,
         stack::Acks::Delayed => Acks::Counted { segments: 2, odd: Odd::After(segment_time * 2) },
         stack::Acks::NoDelayed => Acks::Counted { segments: 2, odd: Odd::Never },
         stack::Acks::Heartbeat => Acks::ReadBytes { odd: Odd::OnTick(heartbeat) },
-        stack::Acks::Timer => Acks::Counted { segments: 2, odd: Odd::After(delay) },
+        stack::Acks::Timer => Acks::Counted { segments: 2, odd: timer },
         stack::Acks::QuickThenDelayed => Acks::Linux,
     }
 }

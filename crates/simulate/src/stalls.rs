@@ -1,7 +1,7 @@
 //! Where time goes in a run: pauses in which the path lay idle, by cause, as one knows them who sees both ends.
 //!
-//! Out of packets, in causes that `diagnose` has the same names for. It is no diagnosis: that sees one end only and
-//! must infer what is known here, when an acknowledgement left and which buffers there are.
+//! Out of packets and of what the endpoints themselves say kept them from sending, in causes that `diagnose` has the
+//! same names for. It is no diagnosis: that sees packets only and must infer what is known here.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ use trace::Stall;
 use wire::{Bytes, Duration, Rate, Time};
 
 use crate::page::CLIENT;
-use crate::world::{Record, Seen};
+use crate::tcp::Limit;
+use crate::world::{Probe, Record, Seen};
 
 /// What is known of path and hosts beside the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,10 +21,6 @@ pub struct Known {
     pub down: Rate,
     /// The largest segment's payload.
     pub mss: Bytes,
-    /// What the server's application may write before it waits.
-    pub send_buffer: Bytes,
-    /// Whether a short segment waits until everything before it is acknowledged.
-    pub nagle: bool,
 }
 
 /// How the time of a run was spent.
@@ -36,9 +33,16 @@ pub struct Spent {
 }
 
 /// How the time since `began` was spent between a client and a server on one path.
-pub fn spent(records: &[Record], began: Time, known: &Known) -> Spent {
+///
+/// `probes` must be in order of time, as the records are.
+pub fn spent(records: &[Record], probes: &[Probe], began: Time, known: &Known) -> Spent {
     let mut watch = Watch::new(began, *known);
+    let mut probes = probes.iter().peekable();
     for record in records {
+        // How things stood before: what happens now has changed them already.
+        while let Some(probe) = probes.next_if(|probe| probe.at < record.at) {
+            watch.look(probe);
+        }
         watch.see(record);
     }
     watch.spent
@@ -63,8 +67,6 @@ struct Watch {
 struct Line {
     syn_sent: Option<Time>,
     opened: Option<Time>,
-    /// How far windows are shifted that the client advertises; `None` on a connection that was open before.
-    scale: Option<u8>,
     /// The number after the last that the client has sent; 0 before its first request.
     asked: u64,
     /// When the server last received a request, and when it last sent data.
@@ -72,8 +74,11 @@ struct Line {
     sent: Option<Time>,
     /// The number after the last that the server has sent.
     next: u64,
-    /// The most that was ever on its way.
-    largest_flight: u64,
+    /// What kept the client and the server from sending more.
+    limits: [Limit; 2],
+    /// The server's congestion window, and the largest that it had so far.
+    window: u64,
+    largest_window: u64,
     /// A segment that was not full is on its way.
     has_short: bool,
     data_received: Time,
@@ -83,7 +88,6 @@ struct Line {
     /// When the server last received anything.
     heard: Time,
     last_ack: Option<Ack>,
-    advertised: Option<u64>,
     was_lost: bool,
 }
 
@@ -93,8 +97,6 @@ struct Ack {
     received: Time,
     /// After the data that it acknowledges had arrived.
     delay: Duration,
-    /// What was on its way until then.
-    flight: u64,
     /// Whether a segment in that was not full.
     had_short: bool,
 }
@@ -141,6 +143,18 @@ impl Watch {
         }
     }
 
+    fn look(&mut self, probe: &Probe) {
+        let Probe { at: _, local, peer, vitals } = probe;
+        let is_client = local.host == CLIENT;
+        let client = if is_client { local } else { peer };
+        let line = self.lines.entry(client.port).or_default();
+        line.limits[usize::from(!is_client)] = vitals.limit;
+        if !is_client {
+            line.window = vitals.cwnd;
+            line.largest_window = line.largest_window.max(vitals.cwnd);
+        }
+    }
+
     /// The connection, by the client's port.
     fn line(&mut self, record: &Record) -> &mut Line {
         let client = if record.from.host == CLIENT { record.from } else { record.to };
@@ -171,7 +185,6 @@ impl Watch {
         let line = self.line(record);
         if segment.flags.syn {
             line.syn_sent.get_or_insert(record.at);
-            line.scale = Some(scale(record));
         } else if segment.flags.ack {
             let delay = record.at.since(line.data_received);
             line.acks.entry(segment.acknowledgement).or_insert(delay);
@@ -181,6 +194,7 @@ impl Watch {
         }
         let handshake = line.syn_sent.zip(line.opened).filter(|_| line.asked == 0);
         let is_again = segment.sequence < line.asked;
+        let [held, _] = line.limits;
         line.asked = line.asked.max(segment.end());
         let Some(pause) = pause else { return };
         if is_again {
@@ -194,7 +208,17 @@ impl Watch {
                 self.stall(&pause, "connection-setup", syn, opened);
                 self.stall(&pause, "client-think", opened, pause.sent);
             }
-            None => self.stall(&pause, "client-think", received, pause.sent),
+            None => match held {
+                Limit::Nothing => self.stall(&pause, "client-think", received, pause.sent),
+                Limit::Nagle => self.stall(&pause, "nagle", pause.from, pause.until),
+                Limit::CongestionWindow | Limit::Pacing => {
+                    self.stall(&pause, "slow-start", pause.from, pause.until);
+                }
+                Limit::ReceiveWindow => {
+                    self.stall(&pause, "receive-window-limited", pause.from, pause.until);
+                }
+                Limit::SendBuffer => self.stall(&pause, "send-buffer-limited", pause.from, pause.until),
+            },
         }
     }
 
@@ -208,13 +232,10 @@ impl Watch {
         if segment.flags.ack && segment.acknowledgement > line.acknowledged {
             let delay = line.acks.remove(&segment.acknowledgement).unwrap_or_default();
             line.acks.retain(|number, _| *number > segment.acknowledgement);
-            let (flight, had_short) = (line.flight(), line.has_short);
-            line.last_ack = Some(Ack { received: record.at, delay, flight, had_short });
+            line.last_ack = Some(Ack { received: record.at, delay, had_short: line.has_short });
             line.acknowledged = segment.acknowledgement;
             line.has_short = false;
         }
-        let scale = if segment.flags.syn { Some(0) } else { line.scale };
-        line.advertised = scale.map(|scale| u64::from(segment.window) << scale.min(14));
     }
 
     fn server_sends(&mut self, record: &Record) {
@@ -222,9 +243,6 @@ impl Watch {
         let known = self.known;
         let segment = &record.segment;
         let line = self.line(record);
-        if segment.flags.syn && scale(record) == 0 {
-            line.scale = Some(0);
-        }
         if segment.payload.is_empty() {
             return;
         }
@@ -233,10 +251,11 @@ impl Watch {
             // All before it, on a connection that was open, has arrived.
             (line.next, line.acknowledged) = (segment.sequence, segment.sequence);
         }
-        let named = pause.map(|pause| (line.cause(record, &known), pause));
+        let named = pause.map(|pause| (line.cause(record), pause));
         line.has_short |= bytes < known.mss.get();
+        // Needless or not, a repair has made the window small.
+        line.was_lost |= segment.sequence < line.next;
         line.next = line.next.max(segment.end());
-        line.largest_flight = line.largest_flight.max(line.flight());
         line.sent = Some(record.at);
         match named {
             Some((Cause::Request(received), pause)) => {
@@ -282,55 +301,38 @@ enum Cause {
 
 impl Line {
     /// Why data that leaves now did not leave before.
-    fn cause(&self, record: &Record, known: &Known) -> Cause {
-        let bytes = record.segment.payload.len() as u64;
-        let Some(sent) = self.sent.filter(|sent| *sent >= self.request_received) else {
-            return Cause::Request(self.request_received);
-        };
-        let released = self.last_ack.filter(|ack| ack.received > sent);
-        // An acknowledgement that moves nothing tells of a loss, and of room for something else.
-        let was_told = self.heard == record.at;
-        let Some(ack) = released.filter(|_| record.segment.sequence >= self.next) else {
-            let is_again = record.segment.sequence < self.next;
-            return Cause::Named(match (was_told, is_again) {
-                (true, _) => "fast-retransmit",
-                (false, true) => "retransmission-timeout",
-                (false, false) => "server-think",
-            });
-        };
-        let is_short = bytes < known.mss.get();
-        // The window has room for what was on its way once.
-        let would_fit = ack.flight + bytes <= self.largest_flight;
-        let waits = known.nagle && is_short && would_fit;
-        Cause::Named(match ack.delay > Duration::ZERO {
-            true if waits => "nagle-delayed-ack",
-            false if waits => "nagle",
-            true if ack.had_short => "short-initial-segment",
-            true => "delayed-ack",
-            false => self.limit(ack.flight, bytes, known),
+    fn cause(&self, record: &Record) -> Cause {
+        if record.segment.sequence < self.next {
+            let was_told = self.heard == record.at;
+            return Cause::Named(if was_told { "fast-retransmit" } else { "retransmission-timeout" });
+        }
+        let [_, limit] = self.limits;
+        let has_answered = self.sent.is_some_and(|sent| sent >= self.request_received);
+        let ack = self.last_ack.filter(|ack| ack.received == record.at);
+        let is_delayed = ack.is_some_and(|ack| ack.delay > Duration::ZERO);
+        let delayed =
+            || if ack.is_some_and(|ack| ack.had_short) { "short-initial-segment" } else { "delayed-ack" };
+        Cause::Named(match (limit, is_delayed) {
+            (Limit::Nothing, _) if has_answered => "server-think",
+            (Limit::Nothing, _) => return Cause::Request(self.request_received),
+            (Limit::Nagle, true) => "nagle-delayed-ack",
+            (Limit::Nagle, false) => "nagle",
+            (Limit::ReceiveWindow, _) => "receive-window-limited",
+            (Limit::Pacing, _) => "slow-start-restart",
+            (Limit::CongestionWindow | Limit::SendBuffer, true) => delayed(),
+            (Limit::SendBuffer, false) => "send-buffer-limited",
+            (Limit::CongestionWindow, false) => self.window_cause(),
         })
     }
 
-    /// Which window was full.
-    fn limit(&self, flight: u64, bytes: u64, known: &Known) -> &'static str {
-        if self.advertised.is_some_and(|window| flight + bytes > window) {
-            "receive-window-limited"
-        } else if flight + bytes > known.send_buffer.get() {
-            "send-buffer-limited"
-        } else if flight < self.largest_flight && !self.was_lost {
+    /// Why the congestion window is as small as it is.
+    const fn window_cause(&self) -> &'static str {
+        if self.was_lost {
+            "congestion-window"
+        } else if self.window < self.largest_window {
             "slow-start-restart"
         } else {
             "slow-start"
         }
     }
-
-    /// What the server has on its way.
-    const fn flight(&self) -> u64 {
-        self.next.saturating_sub(self.acknowledged)
-    }
-}
-
-/// The shift that a SYN announces.
-fn scale(record: &Record) -> u8 {
-    record.segment.options.syn.as_ref().and_then(|syn| syn.window_scale).unwrap_or_default()
 }

@@ -44,7 +44,7 @@ mod send;
 
 pub use config::Config;
 pub use connection::Connection;
-pub use interface::{Event, Failure, Input, Output, State, Vitals};
+pub use interface::{Event, Failure, Input, Limit, Output, State, Vitals};
 pub use memory::{Introduction, Memory};
 pub use payload::Payload;
 pub use segment::Segment;

@@ -1,7 +1,8 @@
 //! A receiver's window too small for the path, or filled because its program does not read.
 //!
 //! **Rule**: before the acknowledgement on which the sender continued, the window that it knew of had no room for what
-//! it sent then. **Evidence**: the window and what was on its way. **Refuted by**: room for the segment; windows that
+//! it sent then. **Evidence**: the window and what was on its way. **Refuted by**: room for the segment, also by an
+//! acknowledgement on which a short one did not leave (Nagle's algorithm holds it); windows that
 //! cannot be read (a capture that begins after the handshake, where the scale is not known). A window of zero has its
 //! own rule (`zero_window`).
 
@@ -35,7 +36,9 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     // The acknowledgement must have made the room that was missing.
     let opened =
         ack.edge.is_some_and(|edge| edge >= gap.flight.start + gap.flight.bytes + gap.length.min(gap.mss));
-    (is_full && opened).then(|| Ruling::all(gap, Cause::ReceiveWindowLimited, evidence))
+    // A short segment that an earlier acknowledgement had made room for waited for something else.
+    let had_room = gap.freed_early && gap.is_short();
+    (is_full && opened && !had_room).then(|| Ruling::all(gap, Cause::ReceiveWindowLimited, evidence))
 }
 
 fn evidence(gap: &Gap) -> String {

@@ -2,7 +2,7 @@
 
 use wire::{Bytes, Duration};
 
-use super::packets::{Counting, Estimator, NagleRule, Packets, Recovery, Restart, Rto};
+use super::packets::{AckDelay, Counting, Estimator, NagleRule, Packets, Recovery, Restart, Rto};
 use super::{Acks, Congestion, Growth, Idle, Stack};
 use crate::names::{Listing, Unknown};
 
@@ -89,7 +89,7 @@ const PERIOD: Stack = Stack {
         // `papers/p-http#figure-4`: 1460, 1460 and 1176 bytes of one write leave together.
         nagle: NagleRule::OnEntry,
         // "170-190 ms" and "becomes synchronized" (`papers/p-http`, section 2.2).
-        ack_delay: Duration::from_millis(200),
+        ack_delay: AckDelay::Fixed(Duration::from_millis(200)),
         counting: Counting::Bytes,
         handshake_opens: true,
         // "ssthresh, initialized to 64 kB" (`papers/heidemann-model`, appendix): TCP_MAXWIN, in fact.
@@ -153,7 +153,6 @@ const LINUX_2_0: Stack = Stack {
     name: "linux-2.0",
     // cong_window = 1, and no segment more for the handshake.
     initial_window: 1,
-    // An acknowledgement is delayed by the estimate `ato`, half a second at most; here by a time in between.
     acks: Acks::Timer,
     idle: Idle::Restarted,
     nagle: true,
@@ -162,6 +161,8 @@ const LINUX_2_0: Stack = Stack {
     packets: Packets {
         send_buffer: Bytes::new(32_767),
         nagle: NagleRule::PerSegment,
+        // tcp_delack_estimator, tcp_send_delayed_ack of 2.0.30 and later.
+        ack_delay: AckDelay::Estimated,
         counting: Counting::Segments,
         handshake_opens: false,
         // ssthresh = 0x7fffffff.
@@ -200,7 +201,7 @@ const SOLARIS: Stack = Stack {
         send_buffer: Bytes::new(8_192),
         nagle: NagleRule::PerSegment,
         // tcp_deferred_ack_interval.
-        ack_delay: Duration::from_millis(50),
+        ack_delay: AckDelay::Fixed(Duration::from_millis(50)),
         handshake_opens: false,
         initial_threshold: None,
         recovery: Recovery::Reno,
@@ -287,7 +288,7 @@ const LINUX: Stack = Stack {
         send_buffer: Bytes::new(4 << 20),
         nagle: NagleRule::Minshall,
         // TCP_DELACK_MIN; the rest follows arrivals.
-        ack_delay: Duration::from_millis(40),
+        ack_delay: AckDelay::Fixed(Duration::from_millis(40)),
         // packets_out against snd_cwnd.
         counting: Counting::Segments,
         handshake_opens: false,

@@ -12,9 +12,8 @@ pub struct Packets {
     pub send_buffer: Bytes,
     /// Which rule holds a short segment back where Nagle's algorithm is on.
     pub nagle: NagleRule,
-    /// How long the odd segment waits for its acknowledgement: the heartbeat's period, or the timer's time.
-    /// Linux has rules of its own.
-    pub ack_delay: Duration,
+    /// How long the odd segment waits for its acknowledgement. Linux of today has rules of its own.
+    pub ack_delay: AckDelay,
     /// What is counted against the window.
     pub counting: Counting,
     /// Whether the last of the initial window's segments is the one by which the acknowledgement of a server's
@@ -36,6 +35,15 @@ pub struct Packets {
     pub unread_resets: bool,
     /// Whether a reset throws away what has arrived and was not yet read.
     pub reset_discards: bool,
+}
+
+/// How long the odd segment waits for its acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckDelay {
+    /// So long: the heartbeat's period, or the timer's time.
+    Fixed(Duration),
+    /// As long as the time between arrivals suggests, half a second at most (Linux 2.0's `ato`).
+    Estimated,
 }
 
 /// Which rule holds a short segment back.

@@ -1,6 +1,6 @@
 //! When data is acknowledged: the delayed acknowledgement in its kinds (RFC 1122, section 4.2.3.2).
 //!
-//! Not what the acknowledgement says. Linux's rules follow `net/ipv4/tcp_input.c` and `tcp_timer.c` of Linux 6
+//! Not what the acknowledgement says. Linux's rules of today follow `net/ipv4/tcp_input.c` and `tcp_timer.c` of Linux 6
 //! (`tcp_event_data_recv`, `__tcp_ack_snd_check`, `tcp_cleanup_rbuf`, `tcp_delack_timer_handler`).
 
 use wire::{Duration, Time};
@@ -42,6 +42,10 @@ struct Linux {
 const LINUX_LEAST: Duration = Duration::from_millis(40);
 /// `TCP_DELACK_MAX`.
 const LINUX_MOST: Duration = Duration::from_millis(200);
+/// Linux 2.0: the first estimate and the most, a third and a half of `HZ`; and a jiffy.
+const LINUX_2_0_FIRST: Duration = Duration::from_millis(330);
+const LINUX_2_0_MOST: Duration = Duration::from_millis(500);
+const LINUX_2_0_JIFFY: Duration = Duration::from_millis(10);
 /// `TCP_MAX_QUICKACKS`.
 const LINUX_QUICK: u8 = 16;
 /// `TCP_MIN_MSS + sizeof(struct tcphdr)` less the header: what `rcv_mss` starts from.
@@ -115,6 +119,9 @@ impl Acknowledger {
     pub(super) fn arrive(&mut self, now: Time, arrived: Arrived, receiver: &Receiver) {
         self.segments = self.segments.saturating_add(1);
         self.bytes += arrived.bytes;
+        if let Acks::Counted { segments: _, odd: Odd::Estimated } = self.policy {
+            self.linux.estimate(now, arrived.rto);
+        }
         match self.policy {
             Acks::EverySegment => self.is_due = true,
             Acks::Counted { segments, odd } => {
@@ -182,6 +189,7 @@ impl Acknowledger {
             self.deadline = match odd {
                 Odd::Never => None,
                 Odd::After(delay) => Some(now + delay),
+                Odd::Estimated => Some(now + self.linux.delay.min(LINUX_2_0_MOST)),
                 Odd::OnTick(ticks) => Some(ticks.after(now)),
             };
         }
@@ -228,6 +236,19 @@ impl Linux {
         } else if pause > rto {
             self.quick = self.quick.max(quick);
         }
+    }
+
+    /// `tcp_delack_estimator` of Linux 2.0: half of the last estimate and the time since the last arrival.
+    fn estimate(&mut self, now: Time, rto: Duration) {
+        let pause = now.since(self.last_arrival).max(LINUX_2_0_JIFFY);
+        self.last_arrival = now;
+        self.delay = if self.delay == Duration::ZERO {
+            LINUX_2_0_FIRST
+        } else if pause > rto {
+            rto
+        } else {
+            self.delay / 2 + pause
+        };
     }
 
     /// `tcp_send_delayed_ack`.

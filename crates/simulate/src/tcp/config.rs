@@ -88,6 +88,8 @@ pub enum Odd {
     Never,
     /// After this long: a timer per connection.
     After(Duration),
+    /// After a time that follows the time between arrivals (Linux 2.0).
+    Estimated,
     /// On the next tick of a clock that runs freely for the whole host.
     OnTick(Ticks),
 }

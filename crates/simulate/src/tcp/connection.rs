@@ -13,7 +13,7 @@ use crate::tcp::congestion::Window;
 use crate::tcp::events::Events;
 use crate::tcp::flight::Flight;
 use crate::tcp::idle::{Pacer, Usage};
-use crate::tcp::interface::{Failure, Input, Output, State, Vitals};
+use crate::tcp::interface::{Failure, Input, Limit, Output, State, Vitals};
 use crate::tcp::memory::Introduction;
 use crate::tcp::rack::Rack;
 use crate::tcp::receive::Receiver;
@@ -61,6 +61,8 @@ pub struct Connection {
     /// Until when TIME_WAIT lasts, or FIN_WAIT_2 without an application.
     pub(super) forget_at: Option<Time>,
     pub(super) last_sent: Time,
+    /// What kept it from sending more when it last tried.
+    pub(super) limit: Limit,
     /// New data left since the window's usage was last noted.
     pub(super) has_sent: bool,
     pub(super) last_received: Time,
@@ -182,6 +184,7 @@ impl Connection {
             wants: Wants::default(),
             forget_at: None,
             last_sent: Time::ZERO,
+            limit: Limit::Nothing,
             has_sent: false,
             last_received: Time::ZERO,
             is_idle_on_entry: true,
@@ -251,6 +254,7 @@ impl Connection {
     pub fn vitals(&self) -> Vitals {
         Vitals {
             state: self.state,
+            limit: self.limit,
             cwnd: self.window.cwnd(),
             ssthresh: self.window.threshold(),
             in_flight: self.in_flight(),

@@ -94,11 +94,31 @@ pub enum State {
     TimeWait,
 }
 
+/// What keeps an endpoint from sending more than it has sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Limit {
+    /// Nothing: all that was written has been sent.
+    #[default]
+    Nothing,
+    /// The congestion window is full.
+    CongestionWindow,
+    /// The peer's window is full.
+    ReceiveWindow,
+    /// The application waits with the rest until the send buffer has room.
+    SendBuffer,
+    /// A short segment waits for an acknowledgement (RFC 896).
+    Nagle,
+    /// Segments leave at intervals until the first acknowledgement comes (`papers/p-http`, section 2.4).
+    Pacing,
+}
+
 /// What a probe of an endpoint shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vitals {
     /// Where it stands.
     pub state: State,
+    /// What keeps it from sending more, when it last tried to send data.
+    pub limit: Limit,
     /// The congestion window, in bytes.
     pub cwnd: u64,
     /// Where slow start ends, in bytes; `u64::MAX` if nowhere.
@@ -132,6 +152,20 @@ impl fmt::Display for State {
             Self::Closing => "closing",
             Self::LastAck => "last-ack",
             Self::TimeWait => "time-wait",
+        })
+    }
+}
+
+/// In kebab-case.
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nothing => "nothing",
+            Self::CongestionWindow => "congestion-window",
+            Self::ReceiveWindow => "receive-window",
+            Self::SendBuffer => "send-buffer",
+            Self::Nagle => "nagle",
+            Self::Pacing => "pacing",
         })
     }
 }

@@ -8,7 +8,7 @@ use wire::Time;
 use crate::tcp::Payload;
 use crate::tcp::config::{Counting, Idle, Nagle, Recovery};
 use crate::tcp::connection::{Connection, Timed};
-use crate::tcp::interface::{Failure, State};
+use crate::tcp::interface::{Failure, Limit, State};
 use crate::tcp::segment::{Flags, Options, SackBlocks, Segment, SynOptions, Timestamps};
 
 impl Connection {
@@ -134,19 +134,27 @@ impl Connection {
         let waiting = self.send.end().saturating_sub(self.next);
         let wants_fin = self.wants.fin && !self.send.is_blocked() && self.next <= self.send.end();
         if waiting == 0 && !wants_fin {
+            self.limit = match self.send.is_blocked() {
+                // More room in the buffer would help only as far as the windows go.
+                true => self.limit_of(self.agreed.mss, self.peer.edge.saturating_sub(self.next)),
+                false => Limit::Nothing,
+            };
             self.note_usage();
             return None;
         }
         self.wake_from_idle(now);
         let open = self.peer.edge.saturating_sub(self.next);
-        let allowed = waiting.min(self.agreed.mss).min(open).min(self.room());
+        let wanted = waiting.min(self.agreed.mss);
+        let allowed = wanted.min(open).min(self.room());
         let is_last = wants_fin && allowed == waiting;
         if !self.may_send(allowed, waiting, is_last) {
+            self.limit = self.limit_of(wanted, open);
             self.note_usage();
             self.persist_if_stuck(now, waiting);
             return None;
         }
         if !self.pacer.allows(now) {
+            self.limit = Limit::Pacing;
             return None;
         }
         let end = self.next + allowed + u64::from(is_last);
@@ -157,6 +165,20 @@ impl Connection {
             self.finish_sent();
         }
         Some(segment)
+    }
+
+    /// What refused a segment of `wanted` bytes. The peer's window before our own: it is what would be full next.
+    fn limit_of(&self, wanted: u64, open: u64) -> Limit {
+        if open < wanted {
+            Limit::ReceiveWindow
+        } else if self.room() < wanted {
+            Limit::CongestionWindow
+        } else if self.send.is_blocked() {
+            // Short, and more would follow if there were room for it.
+            Limit::SendBuffer
+        } else {
+            Limit::Nagle
+        }
     }
 
     /// What the congestion window still lets out, in bytes.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use wire::Time;
 
-use crate::tcp::{self, Config, Connection, Event, Introduction, Memory, Segment, segment};
+use crate::tcp::{self, Config, Connection, Event, Introduction, Memory, Segment, Vitals, segment};
 use crate::world::schedule::Wake;
 use crate::world::{Action, Application, HostId, Input, Probe, SocketId};
 
@@ -95,6 +95,8 @@ struct Socket {
     scheduled: Option<Time>,
     is_accepted: bool,
     highest_sent: u64,
+    /// How it was when it was last looked at.
+    seen: Option<Vitals>,
 }
 
 /// What the application has yet to be told; what was received is read when it is told.
@@ -248,10 +250,8 @@ impl<A: Application> Host<A> {
     fn look_at(&mut self, at: Time, id: SocketId) {
         let Some(socket) = self.socket(id) else { return };
         let (local, peer, vitals) = (socket.local, socket.peer, socket.connection.vitals());
-        let probes = self.probes.get_or_insert_default();
-        let last = probes.iter().rev().find(|probe| (probe.local, probe.peer) == (local, peer));
-        if last.is_none_or(|last| last.vitals != vitals) {
-            probes.push(Probe { at, local, peer, vitals });
+        if socket.seen.replace(vitals) != Some(vitals) {
+            self.probes.get_or_insert_default().push(Probe { at, local, peer, vitals });
         }
     }
 
@@ -394,7 +394,8 @@ impl<A: Application> Host<A> {
             // A number that only this host gives, and only to that one.
             cookie: u64::from(self.id.0) << 32 | u64::from(peer.host.0) << 16 | 1,
         });
-        let socket = Socket { connection, local, peer, scheduled: None, is_accepted, highest_sent: 0 };
+        let socket =
+            Socket { connection, local, peer, scheduled: None, is_accepted, highest_sent: 0, seen: None };
         self.sockets.push(Some(Box::new(socket)));
         self.by_address.insert((local.port, peer), id);
         self.counters.connections += 1;

@@ -25,7 +25,7 @@ pub fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-const HEADING: &str = "network,page,protocol,stack,at_ms,end,connection,state,cwnd,ssthresh,in_flight,peer_window,\
+const HEADING: &str = "network,page,protocol,stack,at_ms,end,connection,state,limit,cwnd,ssthresh,in_flight,peer_window,\
                        srtt_ms,rto_ms,retransmits_at_ms,acknowledges_at_ms";
 
 /// Windows are bytes; times count from the first packet of the page; a connection is named by its client's port. What is
@@ -34,6 +34,7 @@ fn line(out: &mut dyn Write, scenario: &Scenario, began: Time, probe: &Probe) ->
     let Probe { at, local, peer, vitals } = probe;
     let Vitals {
         state,
+        limit,
         cwnd,
         ssthresh,
         in_flight,
@@ -50,7 +51,7 @@ fn line(out: &mut dyn Write, scenario: &Scenario, began: Time, probe: &Probe) ->
     let threshold = if *ssthresh == u64::MAX { String::new() } else { ssthresh.to_string() };
     writeln!(
         out,
-        "{},{},{},{},{},{end},{connection},{state},{cwnd},{threshold},{in_flight},{peer_window},{},{},{},{}",
+        "{},{},{},{},{},{end},{connection},{state},{limit},{cwnd},{threshold},{in_flight},{peer_window},{},{},{},{}",
         scenario.network.name,
         scenario.page.name,
         scenario.protocol.name(),

@@ -114,7 +114,7 @@ impl Acks {
             Odd::OnTick(Ticks { period: Duration::ZERO, phase: _ }) => {
                 Err(ConfigError::NoTime("the period of the delayed-ACK clock"))
             }
-            Odd::OnTick(_) | Odd::After(_) | Odd::Never => Ok(()),
+            Odd::OnTick(_) | Odd::After(_) | Odd::Estimated | Odd::Never => Ok(()),
         }
     }
 }
