@@ -11,11 +11,13 @@
 //! | [`seed`] | [`Seed`] and the random streams that are derived from it |
 //! | [`packet`] | the headers of IP packets, read and written |
 //! | [`link`] | one direction of an emulated link: queue, rate, delay, loss |
+//! | [`modem`] | a modem that compresses what a link carries |
 //!
 //! What it is not: it knows no socket, no clock, no HTTP and no file format. It imports nothing of ours and
 //! builds for `wasm32-unknown-unknown`.
 
 pub mod link;
+pub mod modem;
 pub mod packet;
 pub mod probability;
 pub mod rate;

@@ -45,6 +45,7 @@ mod transmitter;
 pub use config::{Config, ConfigError, Jitter, Loss, Order, QueueLimit, Reordering};
 pub use counters::{Counters, Tally};
 
+use crate::modem::Modem;
 use crate::seed::Random;
 use crate::{Bytes, Duration, Probability, Seed, Time};
 use flight::{Flight, Travelling};
@@ -87,6 +88,8 @@ pub enum Output<P> {
 pub struct Pipe<P> {
     losses: Losses,
     queue: Queue,
+    /// With room for the bytes of a packet.
+    modem: Option<(Modem, Vec<u8>)>,
     transmitter: Transmitter,
     delay: Duration,
     jitter: Option<(Jitter, Random)>,
@@ -106,10 +109,11 @@ impl<P: Clone> Pipe<P> {
     /// What is wrong with `config`, and how to mend it.
     pub fn new(config: &Config, seed: Seed, index: u64) -> Result<Self, ConfigError> {
         config.check()?;
-        let Config { rate, framing, queue, delay, jitter, loss, reordering, duplication } = config;
+        let Config { rate, framing, modem, queue, delay, jitter, loss, reordering, duplication } = config;
         Ok(Self {
             losses: Losses::new(loss, || seed.stream("link-loss", index)),
             queue: Queue::new(*queue),
+            modem: modem.map(|modem| (Modem::new(modem, *rate), Vec::new())),
             transmitter: Transmitter::new(*rate, *framing),
             delay: *delay,
             jitter: jitter.map(|jitter| (jitter, seed.stream("link-jitter", index))),
@@ -121,8 +125,38 @@ impl<P: Clone> Pipe<P> {
         })
     }
 
-    /// Offers a packet of `size` bytes (as IP counts them; framing is added here) to the link.
+    /// Offers a packet of `size` bytes (as IP counts them; framing is added here) to the link. A modem takes it for one
+    /// that does not compress.
     pub fn handle(&mut self, now: Time, packet: P, size: Bytes) -> Fate<P> {
+        self.offer(now, packet, size, |_, _| size)
+    }
+
+    /// The same, with a way to the packet's bytes, which are asked for where there is a modem.
+    pub fn handle_with(
+        &mut self,
+        now: Time,
+        packet: P,
+        size: Bytes,
+        read: impl FnOnce(&P, &mut Vec<u8>),
+    ) -> Fate<P> {
+        self.offer(now, packet, size, |packet, modem| match modem {
+            Some((modem, bytes)) => {
+                bytes.clear();
+                read(packet, bytes);
+                modem.send(bytes)
+            }
+            None => size,
+        })
+    }
+
+    /// `on_line`: what the packet takes of the line.
+    fn offer(
+        &mut self,
+        now: Time,
+        packet: P,
+        size: Bytes,
+        on_line: impl FnOnce(&P, &mut Option<(Modem, Vec<u8>)>) -> Bytes,
+    ) -> Fate<P> {
         self.counters.offered.add(size);
         // Drawn first and always, so that which packets are lost does not depend on the queue.
         let is_lost = self.losses.takes_next();
@@ -134,7 +168,8 @@ impl<P: Clone> Pipe<P> {
         }
         self.counters.queue_peak = self.queue.peak();
 
-        let sent = self.transmitter.send(now, size);
+        let on_line = on_line(&packet, &mut self.modem);
+        let sent = self.transmitter.send(now, on_line);
         // Drawn for lost packets too: turning on loss does not change how the others travel.
         let (due, keeps_order) = self.travel(sent);
         let is_doubled =
@@ -200,7 +235,7 @@ impl<P: Clone> Pipe<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Rate;
+    use crate::{Rate, modem};
 
     /// Offers packets numbered from 1, all at time 0, and lists what arrives and when, in microseconds.
     fn arrivals(config: &Config, sizes: &[u64]) -> (Vec<(usize, u64)>, Counters) {
@@ -277,6 +312,24 @@ mod tests {
         let (arrived, counters) = arrivals(&Config { duplication, ..megabyte_per_second() }, &[1000, 1000]);
         assert_eq!(arrived, [(1, 16_000), (1, 16_000), (2, 17_000), (2, 17_000)]);
         assert_eq!(counters.duplicated.packets, 2);
+    }
+
+    #[test]
+    fn a_modem_sends_what_the_bytes_compress_to() {
+        let modem = Some(modem::Config::default());
+        let mut pipe = Pipe::new(&Config { modem, ..megabyte_per_second() }, Seed::default(), 0).unwrap();
+        let text = "what was said is said again ".repeat(40);
+        let mut now = Time::ZERO;
+        let mut took = || {
+            pipe.handle_with(now, 'a', Bytes::new(1_120), |_, bytes| bytes.extend(text.as_bytes()));
+            let due = pipe.next_due().unwrap();
+            pipe.poll(due);
+            let took = due.since(now) - Duration::from_millis(15);
+            now = due;
+            took
+        };
+        let [first, second] = [took(), took()];
+        assert!(second < first / 2 && first < Duration::from_micros(1_120), "{first} {second}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::{Bytes, Duration, Probability, Rate};
+use crate::{Bytes, Duration, Probability, Rate, modem};
 
 /// One direction of a link. The default is a perfect one: no queueing, no delay, no loss.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,6 +15,9 @@ pub struct Config {
     /// sequence, gap); -40 where the rate is meant to count TCP payload only, as the papers measured theirs. A
     /// packet never takes less than nothing. At most 65,535 either way.
     pub framing: i32,
+    /// A modem before the line: what a packet takes is then what its bytes compress to, and `framing` is its own
+    /// affair. Packets must be offered with their bytes ([`Pipe::handle_with`](super::Pipe::handle_with)).
+    pub modem: Option<modem::Config>,
     /// How much may wait for the transmitter.
     pub queue: QueueLimit,
     /// Propagation: from the last bit sent to the packet's arrival.
@@ -103,7 +106,11 @@ impl Config {
     /// # Errors
     /// The first thing that is wrong, and how to mend it.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let Self { rate: _, framing, queue: _, delay: _, jitter: _, loss, reordering, duplication: _ } = self;
+        let Self { rate: _, framing, modem, queue: _, delay: _, jitter: _, loss, reordering, duplication: _ } =
+            self;
+        if modem.is_some_and(|modem| !modem.dictionary.is_possible()) {
+            return Err(ConfigError::Dictionary);
+        }
         if framing.unsigned_abs() > FRAMING_MOST {
             return Err(ConfigError::Framing(*framing));
         }
@@ -126,6 +133,8 @@ pub enum ConfigError {
     Framing(i32),
     /// A list of packets to lose that names packet 0.
     LossOfPacketZero,
+    /// A modem's dictionary that V.42 bis does not know.
+    Dictionary,
     /// Packets held back for no time.
     ReorderingByNothing,
 }
@@ -140,6 +149,9 @@ impl fmt::Display for ConfigError {
             ),
             Self::LossOfPacketZero => f.write_str(
                 "packet 0 cannot be lost: packets are counted from 1, so remove the 0 or add one to each",
+            ),
+            Self::Dictionary => f.write_str(
+                "a modem's dictionary has 512 codewords or more, and strings of 6 to 250 characters: give such ones",
             ),
             Self::ReorderingByNothing => f.write_str(
                 "reordering by 0ms moves no packet: give a time above zero, or leave reordering out",
@@ -162,12 +174,16 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused_with_a_remedy() {
         let reordering = Some(Reordering { probability: Probability::ALWAYS, by: Duration::ZERO });
+        let small = modem::Dictionary { codewords: 256, ..modem::Dictionary::default() };
         let refused = [
             Config { framing: i32::MIN, ..Config::default() },
             Config { loss: Loss::Exactly([0, 3].into()), ..Config::default() },
             Config { reordering, ..Config::default() },
+            Config { modem: Some(modem::Config { dictionary: small, port: None }), ..Config::default() },
         ];
-        for (config, remedy) in refused.iter().zip(["give -65535 to 65535", "remove the 0", "above zero"]) {
+        for (config, remedy) in
+            refused.iter().zip(["give -65535 to 65535", "remove the 0", "above zero", "512"])
+        {
             let sentence = config.check().unwrap_err().to_string();
             assert!(sentence.contains(remedy), "{sentence}");
         }

@@ -1,0 +1,109 @@
+//! A modem that compresses: bytes of packets in, the time they take on the telephone line out, in bytes of it.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `frame` | packets as PPP sends them over a serial port (RFC 1662) |
+//! | [`v42bis`] | the compressor (ITU-T V.42 bis) |
+//! | `dictionary` | its strings |
+//!
+//! `papers/w3c`, on compression, asks what is left to gain where a modem compresses already. Not the line: rate and
+//! delay are the [`link`](crate::link)'s. Not the modem's error correction either, beyond the bytes that it takes: what
+//! is lost is lost on a link.
+
+#[cfg(test)]
+mod decoder;
+mod dictionary;
+mod frame;
+pub mod v42bis;
+
+use crate::{Bytes, Rate};
+pub use v42bis::Dictionary;
+use v42bis::Encoder;
+
+/// What a modem does with what it is given. The default is what modems of the time did: 2048 strings, of 32 characters
+/// at most, and a serial port that is never in the way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// The compressor's strings.
+    pub dictionary: Dictionary,
+    /// How fast the serial port between the machine and its modem is, start and stop bits included (38.4 kbit/s carry
+    /// 3,840 bytes per second): however well the modem compresses, no more comes through. `None`: fast enough.
+    pub port: Option<Rate>,
+}
+
+/// One direction of a modem's work.
+#[derive(Clone, Debug)]
+pub struct Modem {
+    encoder: Encoder,
+    /// The line's rate over the port's, where the port may be in the way.
+    port: Option<(u64, u64)>,
+    framed: Vec<u8>,
+    sent: Vec<u8>,
+}
+
+/// V.42's frames: 128 bytes of data (N401's default), and a flag, an address, two bytes of control and a check
+/// sequence of two.
+const FRAME_DATA: u64 = 128;
+const FRAME_OVERHEAD: u64 = 6;
+/// A start bit and a stop bit around eight of data.
+const PORT_BITS: u64 = 10;
+
+impl Modem {
+    /// A modem on a line of this rate, its dictionary empty.
+    pub fn new(config: Config, line: Option<Rate>) -> Self {
+        let Config { dictionary, port } = config;
+        let port = line.zip(port);
+        Self {
+            encoder: Encoder::new(dictionary),
+            port: port.map(|(line, port)| (line.millibits_per_second(), port.millibits_per_second())),
+            framed: Vec::new(),
+            sent: Vec::new(),
+        }
+    }
+
+    /// How many bytes of the line's time a packet takes, all of which is sent before the next begins.
+    pub fn send(&mut self, packet: &[u8]) -> Bytes {
+        let Self { encoder, port, framed, sent } = self;
+        framed.clear();
+        frame::append(packet, framed);
+        sent.clear();
+        framed.iter().for_each(|byte| encoder.push(*byte, sent));
+        encoder.flush(sent);
+        let compressed = sent.len() as u64;
+        let on_line = compressed + FRAME_OVERHEAD * compressed.div_ceil(FRAME_DATA);
+        let through_port = port.map(|(line, port)| {
+            let bits = u128::from(framed.len() as u64 * PORT_BITS) * u128::from(line);
+            u64::try_from(bits.div_ceil(u128::from(port.max(1)) * 8)).unwrap_or(u64::MAX)
+        });
+        Bytes::new(on_line.max(through_port.unwrap_or(0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: Option<Rate> = Rate::from_bits_per_second(28_800);
+
+    #[test]
+    fn what_repeats_takes_less_and_noise_a_little_more() {
+        let mut modem = Modem::new(Config::default(), LINE);
+        let text = b"<a href=\"/products/index.htm\">products</a> and more.<br>\n".repeat(25);
+        let [first, second] = [(); 2].map(|()| modem.send(&text).as_f64() / text.len() as f64);
+        assert!(second < 0.25 && second < first && first < 0.8, "{first} {second}");
+        let mut random = crate::Seed::default().stream("noise", 0);
+        let noise: Vec<u8> = (0..1_460).map(|_| random.next_u64().to_le_bytes()[0]).collect();
+        modem.send(&noise);
+        let noise = modem.send(&noise[..1_400]).as_f64() / 1_400.0;
+        assert!((1.0..1.25).contains(&noise), "{noise}");
+    }
+
+    #[test]
+    fn a_slow_port_lets_no_more_through_however_little_there_is_to_send() {
+        let port = Rate::from_bits_per_second(38_400);
+        let mut modem = Modem::new(Config { port, ..Config::default() }, LINE);
+        // 1000 zeros, 7 of a frame and one of its header that is escaped, at 3840 a second: 0.2625 s of 3600.
+        let zeros = modem.send(&[0; 1_000]).get();
+        assert!((940..950).contains(&zeros), "{zeros}");
+    }
+}

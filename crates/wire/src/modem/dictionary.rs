@@ -1,0 +1,88 @@
+//! The strings of V.42 bis: a tree of characters with a number for each node, the oldest of its leaves given up for what
+//! is new (ITU-T V.42 bis, section 6).
+//!
+//! Not the coder: what is sent for a string is decided in [`super::v42bis`].
+
+use std::collections::BTreeMap;
+
+/// The numbers of commands come first, then one for each character, then those of strings.
+pub(super) const COMMANDS: u16 = 3;
+const FIRST_STRING: u16 = COMMANDS + 256;
+
+/// Strings by number.
+#[derive(Clone, Debug)]
+pub(super) struct Strings {
+    nodes: Vec<Node>,
+    children: BTreeMap<(u16, u8), u16>,
+    /// The number that the next string gets; always free.
+    next: u16,
+}
+
+/// A string: another and a character.
+#[derive(Clone, Copy, Debug, Default)]
+struct Node {
+    parent: u16,
+    character: u8,
+    children: u16,
+    is_used: bool,
+}
+
+impl Strings {
+    /// Room for so many numbers, at least one of them for a string.
+    pub(super) fn new(numbers: u16) -> Self {
+        let nodes = vec![Node::default(); usize::from(numbers.max(FIRST_STRING + 2))];
+        Self { nodes, children: BTreeMap::new(), next: FIRST_STRING }
+    }
+
+    /// The number of a string of one character.
+    pub(super) fn character(character: u8) -> u16 {
+        COMMANDS + u16::from(character)
+    }
+
+    /// The number of a string and one character more, if there is such a string.
+    pub(super) fn find(&self, string: u16, character: u8) -> Option<u16> {
+        self.children.get(&(string, character)).copied()
+    }
+
+    /// Adds a string and one character more, and makes room for the next.
+    pub(super) fn add(&mut self, string: u16, character: u8) -> u16 {
+        let number = self.next;
+        self.nodes[usize::from(number)] = Node { parent: string, character, children: 0, is_used: true };
+        self.nodes[usize::from(string)].children += 1;
+        self.children.insert((string, character), number);
+        self.recover();
+        number
+    }
+
+    /// The next number that is free, or is made so because no string goes on from it.
+    fn recover(&mut self) {
+        loop {
+            self.next =
+                if usize::from(self.next) + 1 < self.nodes.len() { self.next + 1 } else { FIRST_STRING };
+            let Node { parent, character, children, is_used } = self.nodes[usize::from(self.next)];
+            if !is_used {
+                return;
+            }
+            if children == 0 {
+                self.children.remove(&(parent, character));
+                self.nodes[usize::from(parent)].children -= 1;
+                self.nodes[usize::from(self.next)] = Node::default();
+                return;
+            }
+        }
+    }
+
+    /// The characters of a string; `None` if there is none of that number.
+    #[cfg(test)]
+    pub(super) fn characters(&self, mut number: u16) -> Option<Vec<u8>> {
+        let mut characters = Vec::new();
+        while number >= FIRST_STRING {
+            let node = self.nodes.get(usize::from(number)).filter(|node| node.is_used)?;
+            characters.push(node.character);
+            number = node.parent;
+        }
+        characters.push(u8::try_from(number.checked_sub(COMMANDS)?).ok()?);
+        characters.reverse();
+        Some(characters)
+    }
+}

@@ -1,0 +1,51 @@
+//! Packets as PPP sends them over a serial port: RFC 1662's framing with its check sequence, its escapes for the two
+//! bytes that mean something in it, and RFC 1332's protocol number.
+//!
+//! Not negotiation: headers are not compressed (RFC 1144), and of the control characters none is escaped.
+
+const FLAG: u8 = 0x7e;
+const ESCAPE: u8 = 0x7d;
+/// "All stations", "unnumbered information", and IP.
+const HEADER: [u8; 4] = [0xff, 0x03, 0x00, 0x21];
+
+/// Appends a packet in its frame; the flag that ends it begins the next.
+pub(super) fn append(packet: &[u8], out: &mut Vec<u8>) {
+    let check = !HEADER.iter().chain(packet).fold(0xffff, |check, byte| step(check, *byte));
+    let bytes = HEADER.iter().chain(packet).copied().chain(check.to_le_bytes());
+    for byte in bytes {
+        match byte {
+            FLAG | ESCAPE => out.extend([ESCAPE, byte ^ 0x20]),
+            byte => out.push(byte),
+        }
+    }
+    out.push(FLAG);
+}
+
+/// CRC-16 with the polynomial x^16 + x^12 + x^5 + 1, low bits first (RFC 1662, appendix C.1).
+fn step(check: u16, byte: u8) -> u16 {
+    (0..8).fold(check ^ u16::from(byte), |check, _| {
+        let shifted = check >> 1;
+        if check & 1 == 1 { shifted ^ 0x8408 } else { shifted }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_sequence_over_itself_leaves_the_rfcs_magic_number() {
+        let mut framed = Vec::new();
+        append(b"123456789", &mut framed);
+        let (flag, bytes) = framed.split_last().unwrap();
+        assert_eq!((*flag, bytes.len()), (FLAG, 4 + 9 + 2));
+        assert_eq!(bytes.iter().fold(0xffff, |check, byte| step(check, *byte)), 0xf0b8);
+    }
+
+    #[test]
+    fn what_means_something_is_escaped() {
+        let mut framed = Vec::new();
+        append(&[0x7e, 0x20, 0x7d], &mut framed);
+        assert_eq!(framed[4..9], [0x7d, 0x5e, 0x20, 0x7d, 0x5d]);
+    }
+}

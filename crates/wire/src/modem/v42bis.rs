@@ -1,0 +1,285 @@
+//! V.42 bis: strings that came before are sent as numbers, and what does not get shorter by that is sent as it is.
+//!
+//! Strings are matched, added and given up as ITU-T V.42 bis (01/90) has it in section 6, codewords grow as in section
+//! 7.4, and escapes as in 5.7. When to change between the two modes it leaves to the modem: ours looks at what the last
+//! strings took as numbers, whether they were sent so or not.
+//!
+//! Not a decoder: a test has one, and reads back what is sent here.
+
+use super::dictionary::Strings;
+
+/// How much a modem remembers. Both ends agree on it when they connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dictionary {
+    /// Numbers for strings, characters and commands together (P1 of section 10): from 512.
+    pub codewords: u16,
+    /// The longest string (P2): 6 to 250 characters.
+    pub longest: u8,
+}
+
+impl Dictionary {
+    /// Whether V.42 bis knows such.
+    pub const fn is_possible(self) -> bool {
+        self.codewords >= 512 && 6 <= self.longest && self.longest <= 250
+    }
+}
+
+impl Default for Dictionary {
+    fn default() -> Self {
+        Self { codewords: 2_048, longest: 32 }
+    }
+}
+
+/// The three numbers that stand for no string, in compressed mode.
+pub(super) const ENTER_TRANSPARENT: u16 = 0;
+pub(super) const FLUSH: u16 = 1;
+pub(super) const STEP_UP: u16 = 2;
+/// What follows an escape in transparent mode: the other mode begins, or the escape character was meant.
+pub(super) const ENTER_COMPRESSED: u8 = 0;
+pub(super) const ESCAPE_IN_DATA: u8 = 1;
+/// By how much the escape character moves when it is met.
+pub(super) const ESCAPE_STEP: u8 = 51;
+/// The size of codewords at first.
+pub(super) const FIRST_BITS: u32 = 9;
+
+/// When numbers have taken so many bits more than what they stand for, or less, the mode changes; more than twice that
+/// is not remembered.
+const CHANGE: i64 = 128;
+
+/// One direction of a compressor.
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    matcher: Matcher,
+    mode: Mode,
+    escape: u8,
+    bits: u32,
+    /// Bits that do not fill a byte yet.
+    waiting: u32,
+    waiting_bits: u32,
+    /// What the last strings took as numbers, less what their characters take, in bits.
+    balance: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Transparent,
+    Compressed,
+}
+
+impl Encoder {
+    /// As it is when a connection begins: it knows no string, and sends what it gets.
+    pub fn new(dictionary: Dictionary) -> Self {
+        Self {
+            matcher: Matcher::new(dictionary),
+            mode: Mode::Transparent,
+            escape: 0,
+            bits: FIRST_BITS,
+            waiting: 0,
+            waiting_bits: 0,
+            balance: 0,
+        }
+    }
+
+    /// Takes a byte; what is to be sent by now is appended.
+    pub fn push(&mut self, byte: u8, out: &mut Vec<u8>) {
+        if let Some(Ended { number, length }) = self.matcher.push(byte) {
+            if self.mode == Mode::Compressed {
+                self.codeword(number, out);
+            }
+            self.weigh(length);
+            self.change_mode(out);
+        }
+        match self.mode {
+            Mode::Transparent if byte == self.escape => out.extend([byte, ESCAPE_IN_DATA]),
+            Mode::Transparent => out.push(byte),
+            Mode::Compressed => {}
+        }
+        if byte == self.escape {
+            self.escape = self.escape.wrapping_add(ESCAPE_STEP);
+        }
+    }
+
+    /// Sends what has been taken and not been sent, to whole bytes.
+    pub fn flush(&mut self, out: &mut Vec<u8>) {
+        if self.mode == Mode::Transparent {
+            return;
+        }
+        if let Some(Ended { number, length }) = self.matcher.end() {
+            self.codeword(number, out);
+            self.weigh(length);
+        }
+        if self.waiting_bits > 0 {
+            self.codeword(FLUSH, out);
+            self.align(out);
+        }
+    }
+
+    /// Sends a number, and before it how large numbers are from now on.
+    fn codeword(&mut self, number: u16, out: &mut Vec<u8>) {
+        while u32::from(number) >> self.bits > 0 {
+            self.raw(STEP_UP, out);
+            self.bits += 1;
+        }
+        self.raw(number, out);
+    }
+
+    /// Low bits first.
+    fn raw(&mut self, number: u16, out: &mut Vec<u8>) {
+        self.waiting |= u32::from(number) << self.waiting_bits;
+        self.waiting_bits += self.bits;
+        while self.waiting_bits >= 8 {
+            out.push(self.waiting.to_le_bytes()[0]);
+            self.waiting >>= 8;
+            self.waiting_bits -= 8;
+        }
+    }
+
+    fn align(&mut self, out: &mut Vec<u8>) {
+        if self.waiting_bits > 0 {
+            out.push(self.waiting.to_le_bytes()[0]);
+            (self.waiting, self.waiting_bits) = (0, 0);
+        }
+    }
+
+    fn weigh(&mut self, length: u8) {
+        self.balance += i64::from(self.bits) - 8 * i64::from(length);
+        self.balance = self.balance.clamp(-2 * CHANGE, 2 * CHANGE);
+    }
+
+    /// Between two strings only: what was matched has been sent, and what comes has not.
+    fn change_mode(&mut self, out: &mut Vec<u8>) {
+        match self.mode {
+            Mode::Compressed if self.balance >= CHANGE => {
+                self.codeword(ENTER_TRANSPARENT, out);
+                self.align(out);
+                self.mode = Mode::Transparent;
+            }
+            Mode::Transparent if self.balance <= -CHANGE => {
+                out.extend([self.escape, ENTER_COMPRESSED]);
+                self.mode = Mode::Compressed;
+            }
+            Mode::Compressed | Mode::Transparent => {}
+        }
+    }
+}
+
+/// The string that is being matched, and those before.
+#[derive(Clone, Debug)]
+pub(super) struct Matcher {
+    pub(super) strings: Strings,
+    longest: u8,
+    /// The characters so far; none has length 0.
+    current: Ended,
+    /// The string before, if nothing has followed it yet.
+    pub(super) before: Option<Ended>,
+    /// What was added last: the other end does not know it yet.
+    newest: Option<u16>,
+}
+
+/// A string that was matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ended {
+    pub(super) number: u16,
+    pub(super) length: u8,
+}
+
+impl Matcher {
+    pub(super) fn new(dictionary: Dictionary) -> Self {
+        let Dictionary { codewords, longest } = dictionary;
+        let current = Ended { number: 0, length: 0 };
+        Self {
+            strings: Strings::new(codewords),
+            longest: longest.max(1),
+            current,
+            before: None,
+            newest: None,
+        }
+    }
+
+    /// Takes a character; the string before it, if it ends there.
+    pub(super) fn push(&mut self, character: u8) -> Option<Ended> {
+        let Ended { number, length } = self.current;
+        if length > 0 {
+            let longer = self.strings.find(number, character).filter(|longer| Some(*longer) != self.newest);
+            if let Some(number) = longer.filter(|_| length < self.longest) {
+                self.current = Ended { number, length: length + 1 };
+                return None;
+            }
+        }
+        let ended = self.end();
+        if let Some(before) = self.before.take() {
+            self.learn(before, character);
+        }
+        self.current = Ended { number: Strings::character(character), length: 1 };
+        ended
+    }
+
+    /// Ends the string where it is.
+    pub(super) fn end(&mut self) -> Option<Ended> {
+        let ended = Some(self.current).filter(|current| current.length > 0)?;
+        self.before = Some(ended);
+        self.current.length = 0;
+        Some(ended)
+    }
+
+    /// A string was followed by a character: both together may come again.
+    pub(super) fn learn(&mut self, string: Ended, character: u8) {
+        let Ended { number, length } = string;
+        let is_new = length < self.longest && self.strings.find(number, character).is_none();
+        self.newest = is_new.then(|| self.strings.add(number, character));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::decoder::Decoder;
+    use super::*;
+
+    /// What arrives of these packets, and what was sent.
+    fn there_and_back(dictionary: Dictionary, packets: &[Vec<u8>]) -> (Vec<u8>, usize) {
+        let (mut encoder, mut decoder) = (Encoder::new(dictionary), Decoder::new(dictionary));
+        let (mut arrived, mut sent) = (Vec::new(), 0);
+        for packet in packets {
+            let mut out = Vec::new();
+            packet.iter().for_each(|byte| encoder.push(*byte, &mut out));
+            encoder.flush(&mut out);
+            sent += out.len();
+            arrived.extend(decoder.take(&out));
+        }
+        (arrived, sent)
+    }
+
+    #[test]
+    fn a_string_that_comes_again_is_one_number() {
+        let text = b"roundtrip, ".repeat(400);
+        let (arrived, sent) = there_and_back(Dictionary::default(), std::slice::from_ref(&text));
+        assert_eq!(arrived, text);
+        assert!(sent < text.len() / 8, "{sent} for {}", text.len());
+    }
+
+    #[test]
+    fn what_does_not_get_shorter_is_sent_as_it_is() {
+        let mut random = crate::Seed::default().stream("noise", 0);
+        let noise: Vec<u8> = (0..20_000).map(|_| random.next_u64().to_le_bytes()[0]).collect();
+        let text = b"text in between ".repeat(100);
+        let (arrived, sent) =
+            there_and_back(Dictionary::default(), &[noise.clone(), text.clone(), noise.clone()]);
+        assert_eq!(arrived, [noise.clone(), text, noise].concat());
+        assert!(sent < 41_000, "{sent}");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn whatever_is_sent_arrives(
+            packets in prop::collection::vec(prop::collection::vec(prop_oneof![Just(b'a'), Just(b'b'), any::<u8>()], 0..600), 0..12),
+            codewords in 512_u16..1_200,
+            longest in 1_u8..40,
+        ) {
+            let (arrived, _) = there_and_back(Dictionary { codewords, longest }, &packets);
+            prop_assert_eq!(arrived, packets.concat());
+        }
+    }
+}
