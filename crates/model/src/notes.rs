@@ -65,6 +65,8 @@ pub enum Note {
         /// Which.
         what: &'static str,
     },
+    /// A modem compresses what the line carries.
+    Modem,
     /// The queue is too short for the window that fills the path, so that packets would be dropped.
     ShortQueue {
         /// Segments that fill the path: `muws`.
@@ -149,6 +151,9 @@ impl fmt::Display for Note {
             ),
             Self::Loss => f.write_str("packets are lost here; the formulas lose none and are too low"),
             Self::Unsteady { what } => write!(f, "the formulas know no {what}"),
+            Self::Modem => f.write_str(
+                "the modem compresses what it can; the formulas count every byte of payload at the rate of the line",
+            ),
             Self::ShortQueue { to_fill } => write!(
                 f,
                 "the queue is short for a window of {}, which fills the path; what it drops is not counted",

@@ -15,7 +15,7 @@ pub mod changes;
 use std::fmt;
 
 use wire::link::{Config, ConfigError, Jitter, Loss, QueueLimit, Reordering};
-use wire::{Bytes, Duration, Probability, Rate};
+use wire::{Bytes, Duration, Probability, Rate, modem};
 
 pub use changes::Changes;
 
@@ -38,6 +38,8 @@ pub struct Network {
     pub mss: Bytes,
     /// The largest packet, where segments do not fill it.
     pub mtu: Option<Bytes>,
+    /// A modem at both ends; the rate is then that of the line between them, headers and all.
+    pub modem: Option<modem::Config>,
     /// What befalls packets from the client to the server.
     pub up: Direction,
     /// What befalls packets from the server to the client.
@@ -83,7 +85,7 @@ impl Network {
     /// A path with nothing but these: the same rate both ways, no loss, a queue without limit.
     pub fn new(name: String, rtt: Duration, rate: Rate, mss: Bytes) -> Self {
         let (up, down) = (Direction::default(), Direction::default());
-        Self { name, rtt, rate, rate_up: None, delay_up: None, mss, mtu: None, up, down }
+        Self { name, rtt, rate, rate_up: None, delay_up: None, mss, mtu: None, modem: None, up, down }
     }
 
     /// The largest packet: what was given, or a full segment with its headers.
@@ -111,8 +113,8 @@ impl Network {
     pub fn links(&self) -> Links {
         let delay_up = self.delay_up.unwrap_or(self.rtt / 2);
         Links {
-            up: self.up.link(self.rate_up.unwrap_or(self.rate), delay_up),
-            down: self.down.link(self.rate, self.rtt - delay_up),
+            up: self.up.link(self.rate_up.unwrap_or(self.rate), self.modem, delay_up),
+            down: self.down.link(self.rate, self.modem, self.rtt - delay_up),
         }
     }
 
@@ -121,7 +123,7 @@ impl Network {
     /// # Errors
     /// The first thing that is wrong, and how to mend it.
     pub fn check(&self) -> Result<(), NetworkError> {
-        let Self { name, rtt, rate, rate_up, delay_up, mss, mtu, up: _, down: _ } = self;
+        let Self { name, rtt, rate, rate_up, delay_up, mss, mtu, modem: _, up: _, down: _ } = self;
         if name.is_empty() || name.len() > NAME_LONGEST {
             return Err(NetworkError::Name(name.clone()));
         }
@@ -150,11 +152,12 @@ impl Network {
 }
 
 impl Direction {
-    fn link(&self, rate: Rate, delay: Duration) -> Config {
+    fn link(&self, rate: Rate, modem: Option<modem::Config>, delay: Duration) -> Config {
         let Self { queue, loss, jitter, reordering, duplication } = self;
         Config {
             rate: Some(rate),
-            framing: -i32::from(HEADERS),
+            framing: if modem.is_some() { 0 } else { -i32::from(HEADERS) },
+            modem,
             queue: *queue,
             delay,
             jitter: *jitter,

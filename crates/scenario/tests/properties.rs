@@ -55,6 +55,7 @@ fn right_value(key: Key) -> BoxedStrategy<String> {
         }
         Key::Path(PathKey::Mss) => (1..=65_495_u64).prop_map(|mss| mss.to_string()).boxed(),
         Key::Path(PathKey::Mtu) => (41..=65_535_u64).prop_map(|mtu| mtu.to_string()).boxed(),
+        Key::Path(PathKey::Modem) => "v42bis(:[1-9][0-9]{3}x[1-9][0-9])?(/[1-9][0-9]{0,2}kbit)?|none".boxed(),
         Key::Path(PathKey::Packets(_, packets)) => match packets {
             scenario::spec::key::DirectionKey::Queue => {
                 "[0-9]{1,4}p|[0-9]{1,6}(kib)?|[0-9]{1,3}p\\+[0-9]{1,6}|none".boxed()

@@ -45,7 +45,7 @@ pub fn write(records: &[Record], out: impl Write, comment: &str) -> io::Result<(
 const LOST: &str = "never arrives: lost on the link, or its queue was full";
 
 /// Appends a segment as an IP packet.
-fn packet(from: Address, to: Address, segment: &Segment, into: &mut Vec<u8>) -> io::Result<()> {
+pub(crate) fn packet(from: Address, to: Address, segment: &Segment, into: &mut Vec<u8>) -> io::Result<()> {
     let Segment { sequence, acknowledgement, window, flags, options, payload } = segment;
     let rare = options.syn.as_deref().map(Rare::of).unwrap_or_default();
     let builder = TcpBuilder {

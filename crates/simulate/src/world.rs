@@ -25,6 +25,7 @@ use std::rc::Rc;
 use wire::link::{self, Fate, Pipe};
 use wire::{Bytes, Seed, Time};
 
+use crate::capture;
 use crate::tcp::Segment;
 use crate::tcp::config::ConfigError;
 pub use application::{Action, Application, Input, SocketId};
@@ -310,7 +311,12 @@ impl<A: Application> World<A> {
     fn offer(&mut self, id: LinkId, packet: Packet) {
         let size = Bytes::new(packet.segment.ip_bytes());
         let link = &mut self.links[usize::from(id.0)];
-        match link.pipe.handle(self.now, packet, size) {
+        let bytes = |packet: &Packet, into: &mut Vec<u8>| {
+            let Packet { from, to, hops: _, segment } = packet;
+            // What cannot be written is longer than IP allows, and no segment is.
+            let _ = capture::packet(*from, *to, segment, into);
+        };
+        match link.pipe.handle_with(self.now, packet, size, bytes) {
             Fate::Accepted => {}
             Fate::Dropped(packet) | Fate::Lost(packet) => {
                 if let Some(recorder) = &mut self.recorder {

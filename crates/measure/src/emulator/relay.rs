@@ -206,7 +206,7 @@ impl Relay {
         self.notes.traffic(way).count(&packet);
         self.notes.see(now, way, Seen::Sent, &packet);
         let size = Bytes::new(packet.len() as u64);
-        match pipe.handle(now, packet, size) {
+        match pipe.handle_with(now, packet, size, |packet, bytes| bytes.extend_from_slice(packet)) {
             Fate::Accepted => {}
             Fate::Dropped(packet) => self.give_up(packet, Seen::Dropped),
             Fate::Lost(packet) => self.give_up(packet, Seen::Lost),

@@ -31,6 +31,7 @@ pub(crate) fn notes(
         loss(scenario),
         jitter(scenario),
         reordering(scenario),
+        modem(scenario),
         duplication(scenario),
         short_queue(scenario, path, exchanges),
         asymmetric(path),
@@ -176,6 +177,10 @@ fn loss(scenario: &Scenario) -> Option<Note> {
 
 fn jitter(scenario: &Scenario) -> Option<Note> {
     either(scenario, |direction| direction.jitter.is_some()).then_some(Note::Unsteady { what: "jitter" })
+}
+
+fn modem(scenario: &Scenario) -> Option<Note> {
+    scenario.network.modem.is_some().then_some(Note::Modem)
 }
 
 fn reordering(scenario: &Scenario) -> Option<Note> {

@@ -96,6 +96,10 @@ pub struct ScenarioFlags {
     #[arg(long, value_name = "SIZE", help_heading = PATH)]
     pub mtu: Option<String>,
 
+    /// A modem that compresses: v42bis, or v42bis/57.6kbit behind such a serial port
+    #[arg(long, value_name = "MODEM", help_heading = PATH)]
+    pub modem: Option<String>,
+
     /// What may wait: 20p packets, or 64kib
     #[arg(long, value_name = "LIMIT", help_heading = PATH)]
     pub queue: Option<String>,
@@ -143,6 +147,7 @@ impl ScenarioFlags {
             delay_up,
             mss,
             mtu,
+            modem,
             queue,
             loss,
             jitter,
@@ -167,6 +172,7 @@ impl ScenarioFlags {
             (Key::Path(PathKey::DelayUp), delay_up),
             (Key::Path(PathKey::Mss), mss),
             (Key::Path(PathKey::Mtu), mtu),
+            (Key::Path(PathKey::Modem), modem),
             (both(DirectionKey::Queue), queue),
             (both(DirectionKey::Loss), loss),
             (both(DirectionKey::Jitter), jitter),

@@ -103,7 +103,7 @@ fn page(page: &Page) -> String {
 
 /// What is said about every path, key by key.
 fn changes(changes: &Changes) -> Vec<(PathKey, String)> {
-    let Changes { rtt, rate, rate_up, delay_up, mss, mtu, both, up, down } = changes;
+    let Changes { rtt, rate, rate_up, delay_up, mss, mtu, modem, both, up, down } = changes;
     let path = [
         (PathKey::Rtt, rtt.map(|rtt| rtt.to_string())),
         (PathKey::Rate, rate.map(|rate| rate.to_string())),
@@ -111,6 +111,7 @@ fn changes(changes: &Changes) -> Vec<(PathKey, String)> {
         (PathKey::DelayUp, delay_up.map(|delay| delay.to_string())),
         (PathKey::Mss, mss.map(|mss| mss.get().to_string())),
         (PathKey::Mtu, mtu.map(|mtu| mtu.get().to_string())),
+        (PathKey::Modem, modem.map(print::modem)),
     ];
     let packets = [(Way::Both, both), (Way::Up, up), (Way::Down, down)];
     let packets = packets.into_iter().flat_map(|(way, changes)| {

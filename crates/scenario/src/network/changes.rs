@@ -4,7 +4,7 @@
 //! one that has a name. Not the reading of texts: that is done by [`crate::value`].
 
 use wire::link::{Jitter, Loss, QueueLimit, Reordering};
-use wire::{Bytes, Duration, Probability, Rate};
+use wire::{Bytes, Duration, Probability, Rate, modem};
 
 use super::{Direction, Network};
 use crate::spec::key::{DirectionKey, PathKey, Way};
@@ -25,6 +25,8 @@ pub struct Changes {
     pub mss: Option<Bytes>,
     /// [`Network::mtu`].
     pub mtu: Option<Bytes>,
+    /// [`Network::modem`]. (`Some(None)` says that there is to be none.)
+    pub modem: Option<Option<modem::Config>>,
     /// What befalls packets, both ways.
     pub both: DirectionChanges,
     /// What befalls packets towards the server; wins over `both`.
@@ -92,6 +94,7 @@ impl Changes {
             delay_up: self.delay_up.or(below.delay_up),
             mss: self.mss.or(below.mss),
             mtu: self.mtu.or(below.mtu),
+            modem: self.modem.or(below.modem),
             both: self.both.over(below.both),
             up: self.up.over(below.up),
             down: self.down.over(below.down),
@@ -124,13 +127,14 @@ impl Changes {
     }
 
     fn apply(&self, network: &mut Network) {
-        let Self { rtt, rate, rate_up, delay_up, mss, mtu, both, up, down } = self;
+        let Self { rtt, rate, rate_up, delay_up, mss, mtu, modem, both, up, down } = self;
         network.rtt = rtt.unwrap_or(network.rtt);
         network.rate = rate.unwrap_or(network.rate);
         network.rate_up = rate_up.or(network.rate_up);
         network.delay_up = delay_up.or(network.delay_up);
         network.mss = mss.unwrap_or(network.mss);
         network.mtu = mtu.or(network.mtu);
+        network.modem = modem.unwrap_or(network.modem);
         up.clone().over(both.clone()).apply(&mut network.up);
         down.clone().over(both.clone()).apply(&mut network.down);
     }
@@ -176,7 +180,7 @@ impl Network {
 
     /// Where this differs from `other`, name apart.
     pub fn differences(&self, other: &Self) -> Vec<Difference> {
-        let Self { name: _, rtt, rate, rate_up, delay_up, mss, mtu, up, down } = self;
+        let Self { name: _, rtt, rate, rate_up, delay_up, mss, mtu, modem, up, down } = self;
         let optional = |value: Option<String>| value.unwrap_or_else(|| NONE.to_owned());
         let path = [
             (*rtt != other.rtt, PathKey::Rtt, rtt.to_string()),
@@ -189,6 +193,7 @@ impl Network {
             ),
             (*mss != other.mss, PathKey::Mss, mss.get().to_string()),
             (*mtu != other.mtu, PathKey::Mtu, optional(mtu.map(|mtu| mtu.get().to_string()))),
+            (*modem != other.modem, PathKey::Modem, print::modem(*modem)),
         ];
         let path = path.into_iter().filter(|(differs, _, _)| *differs).map(|(_, key, value)| (key, value));
         let (up, down) = (up.differences(&other.up), down.differences(&other.down));

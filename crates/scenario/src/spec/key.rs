@@ -60,6 +60,8 @@ pub enum PathKey {
     Mss,
     /// The largest packet.
     Mtu,
+    /// A modem that compresses.
+    Modem,
     /// What befalls packets.
     Packets(Way, DirectionKey),
 }
@@ -92,8 +94,8 @@ pub enum DirectionKey {
 
 impl Key {
     /// Every one: those of a file's first level, in the order they are listed.
-    pub const ALL: [Self; 35] = {
-        let mut all = [Self::Network; 35];
+    pub const ALL: [Self; 36] = {
+        let mut all = [Self::Network; 36];
         let own = [
             Self::Network,
             Self::Page,
@@ -195,9 +197,9 @@ impl fmt::Display for Key {
 
 impl PathKey {
     /// Every one.
-    pub const ALL: [Self; 21] = {
-        let mut all = [Self::Rtt; 21];
-        let own = [Self::Rtt, Self::Rate, Self::RateUp, Self::DelayUp, Self::Mss, Self::Mtu];
+    pub const ALL: [Self; 22] = {
+        let mut all = [Self::Rtt; 22];
+        let own = [Self::Rtt, Self::Rate, Self::RateUp, Self::DelayUp, Self::Mss, Self::Mtu, Self::Modem];
         let kinds = DirectionKey::ALL;
         let mut at = 0;
         while at < all.len() {
@@ -221,6 +223,7 @@ impl PathKey {
             Self::DelayUp => "delay-up",
             Self::Mss => "mss",
             Self::Mtu => "mtu",
+            Self::Modem => "modem",
             Self::Packets(way, key) => key.name(way),
         }
     }
@@ -234,6 +237,7 @@ impl PathKey {
             Self::DelayUp => "\"40ms\"",
             Self::Mss => "512",
             Self::Mtu => "1500",
+            Self::Modem => "\"v42bis/57.6kbit\"",
             Self::Packets(_, DirectionKey::Queue) => "\"20p\"",
             Self::Packets(_, DirectionKey::Loss | DirectionKey::Duplication) => "\"0.1%\"",
             Self::Packets(_, DirectionKey::Jitter) => "\"5ms\"",
@@ -309,6 +313,7 @@ impl Changes {
             PathKey::DelayUp => self.delay_up = Some(quantity::duration(text)?),
             PathKey::Mss => self.mss = Some(quantity::mss(text)?),
             PathKey::Mtu => self.mtu = Some(quantity::mtu(text)?),
+            PathKey::Modem => self.modem = Some(path::modem(text)?),
             PathKey::Packets(Way::Both, key) => self.both.set(key, text)?,
             PathKey::Packets(Way::Up, key) => self.up.set(key, text)?,
             PathKey::Packets(Way::Down, key) => self.down.set(key, text)?,

@@ -6,11 +6,13 @@
 //! | loss | `0.1%`; `burst:1%/30%` or `burst:1%/30%/100%/0%`; `packets:3+17`; `none` |
 //! | jitter | `5ms` (packets keep their order), `5ms/free` (they may overtake), `none` |
 //! | reordering | `1%/5ms`, `none` |
+//! | modem | `v42bis`, `v42bis/57.6kbit` (behind such a serial port), `v42bis:512x6` (codewords, longest string), `none` |
 
 use std::collections::BTreeSet;
 
 use wire::link::{Jitter, Loss, Order, QueueLimit, Reordering};
-use wire::{Duration, Probability};
+use wire::modem::Dictionary;
+use wire::{Duration, Probability, modem};
 
 use super::ValueError;
 use super::print::NONE;
@@ -104,6 +106,30 @@ pub fn reordering(text: &str) -> Result<Option<Reordering>, ValueError> {
     if by == Duration::ZERO { Err(not_a_reordering()) } else { Ok(Some(Reordering { probability, by })) }
 }
 
+/// A modem that compresses.
+///
+/// # Errors
+/// What is no such modem.
+pub fn modem(text: &str) -> Result<Option<modem::Config>, ValueError> {
+    let give = "v42bis, v42bis/57.6kbit, v42bis:512x6/57.6kbit, or none";
+    if text == NONE {
+        return Ok(None);
+    }
+    let (kind, port) = text.split_once('/').map_or((text, None), |(kind, port)| (kind, Some(port)));
+    let (name, dictionary) = kind.split_once(':').map_or((kind, None), |(name, size)| (name, Some(size)));
+    let port = port.map(quantity::rate).transpose()?;
+    let dictionary = match dictionary {
+        None => Some(Dictionary::default()),
+        Some(size) => size.split_once('x').and_then(|(codewords, longest)| {
+            Some(Dictionary { codewords: codewords.parse().ok()?, longest: longest.parse().ok()? })
+        }),
+    };
+    let dictionary = dictionary.filter(|dictionary| name == "v42bis" && dictionary.is_possible());
+    dictionary
+        .map(|dictionary| Some(modem::Config { dictionary, port }))
+        .ok_or_else(|| not_a("a modem", text, give))
+}
+
 fn not_a(what: &'static str, given: &str, give: &'static str) -> ValueError {
     ValueError::NotA { what, given: given.to_owned(), give }
 }
@@ -158,6 +184,15 @@ mod tests {
         }
         for text in ["1%/5ms", "none"] {
             assert_eq!(print::reordering(reordering(text).unwrap()), text);
+        }
+        for text in ["v42bis", "v42bis/38400bit", "v42bis:512x6", "v42bis:1024x250/57600bit", "none"] {
+            let modem = modem(text).unwrap();
+            assert_eq!(super::modem(&print::modem(modem)), Ok(modem), "{text}");
+        }
+        for wrong in
+            ["", "v42", "v42bis:", "v42bis:511x6", "v42bis:512x5", "v42bis:512", "v42bis/", "v42bis/0bit"]
+        {
+            assert!(modem(wrong).is_err(), "{wrong}");
         }
     }
 }

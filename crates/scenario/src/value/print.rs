@@ -1,7 +1,8 @@
 //! The same values as text: what is printed here is read back as the very same value.
 
-use wire::Probability;
 use wire::link::{Jitter, Loss, Order, QueueLimit, Reordering};
+use wire::modem::Dictionary;
+use wire::{Probability, modem};
 
 use super::decimal;
 
@@ -42,6 +43,16 @@ pub fn jitter(jitter: Option<Jitter>) -> String {
         Some(Jitter { up_to, order: Order::Kept }) => up_to.to_string(),
         Some(Jitter { up_to, order: Order::Free }) => format!("{up_to}/free"),
     }
+}
+
+/// As [`super::path::modem`] reads it.
+pub fn modem(modem: Option<modem::Config>) -> String {
+    let Some(modem::Config { dictionary, port }) = modem else { return NONE.to_owned() };
+    let Dictionary { codewords, longest } = dictionary;
+    let is_usual = dictionary == Dictionary::default();
+    let dictionary = if is_usual { String::new() } else { format!(":{codewords}x{longest}") };
+    let port = port.map(|port| format!("/{port}")).unwrap_or_default();
+    format!("v42bis{dictionary}{port}")
 }
 
 /// As [`super::path::reordering`] reads it.

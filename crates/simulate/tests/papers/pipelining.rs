@@ -147,3 +147,52 @@ fn what_a_real_document_names_early_is_asked_for_early() {
     let early = elapsed(vec![Bytes::new(1_000); 42]);
     assert!(early + Duration::from_millis(80) < late, "a round trip less: {early} {late}");
 }
+
+/// "Deflate compression is more efficient than the data compression algorithms used in modems": it gains less behind
+/// one, and still gains.
+#[test]
+fn paper_a_modem_that_compresses_leaves_something_for_deflate() {
+    let text = "the word of a page ".repeat(2_264).into_bytes();
+    let took = |modem: &str, size: usize, deflated: Option<usize>| {
+        let mut network = Network::named("n-modem").unwrap();
+        network.modem = scenario::value::path::modem(modem).unwrap();
+        let body = deflated.map_or_else(|| text[..size].to_vec(), noise);
+        let page = Page::from_sizes("text", [Bytes::new(body.len() as u64)]).unwrap();
+        let contents = Some(Contents { objects: vec![body.into()], named_at: Vec::new() });
+        let scenario = Scenario {
+            network,
+            page,
+            visit: Visit::First,
+            protocol: Protocol::Http11,
+            stack: Stack::named("nt-4.0").unwrap(),
+            client: Client {
+                request: Bytes::new(190),
+                requests: Requests::Dependent,
+                parallel: 1,
+                connection: Connection::Cold,
+            },
+            server: Server { processing: Duration::ZERO },
+            runs: 1,
+            seed: Seed::default(),
+        };
+        let hosts = Hosts { contents, ..Hosts::default() };
+        Experiment::new(&scenario, hosts).unwrap().run(0, false).unwrap().elapsed.unwrap()
+    };
+    let (plain, modem) = (took("none", 43_008, None), took("v42bis", 43_008, None));
+    let (deflated, both) = (took("none", 0, Some(11_264)), took("v42bis", 0, Some(11_264)));
+    assert!(modem < plain / 2, "{modem} {plain}");
+    assert!(
+        both < deflated * 5 / 4 && deflated < both * 5 / 4,
+        "what is deflated does not shrink: {both} {deflated}"
+    );
+    assert!(
+        took("v42bis/38.4kbit", 43_008, None) > Duration::from_secs(11),
+        "no more than the port lets through"
+    );
+}
+
+/// Bytes that do not compress.
+fn noise(bytes: usize) -> Vec<u8> {
+    let mut random = Seed::default().stream("noise", 0);
+    (0..bytes).map(|_| random.next_u64().to_le_bytes()[0]).collect()
+}
