@@ -240,6 +240,11 @@ impl Connection {
         Some(payload)
     }
 
+    /// Whether an acknowledgement must leave: after a read, the only reason to poll.
+    pub const fn must_acknowledge(&self) -> bool {
+        self.acks.is_due()
+    }
+
     /// Whether something can be read.
     pub const fn has_unread(&self) -> bool {
         self.receiver.unread() > 0

@@ -23,16 +23,18 @@ impl Events {
         if self.is_quiet() {
             return self.failed.take().map(Event::Failed);
         }
-        let kinds = [
-            (&mut self.connected, Event::Connected),
-            (&mut self.readable, Event::Readable),
-            (&mut self.written, Event::Written),
-            (&mut self.peer_finished, Event::PeerFinished),
-            (&mut self.closed, Event::Closed),
-        ];
-        let (kind, event) = kinds.into_iter().find(|(kind, _)| **kind)?;
-        *kind = false;
-        Some(event)
+        let take = std::mem::take::<bool>;
+        if take(&mut self.connected) {
+            Some(Event::Connected)
+        } else if take(&mut self.readable) {
+            Some(Event::Readable)
+        } else if take(&mut self.written) {
+            Some(Event::Written)
+        } else if take(&mut self.peer_finished) {
+            Some(Event::PeerFinished)
+        } else {
+            take(&mut self.closed).then_some(Event::Closed)
+        }
     }
 
     /// Whether nothing waits but, perhaps, the failure, which is told last.

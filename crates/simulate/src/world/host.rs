@@ -317,10 +317,14 @@ impl<A: Application> Host<A> {
                 Notice::Readable(id) => {
                     let Some(socket) = self.socket(id) else { continue };
                     let Some(payload) = socket.connection.read() else { continue };
-                    if socket.connection.has_unread() {
+                    let (has_more, must_tell) =
+                        (socket.connection.has_unread(), socket.connection.must_acknowledge());
+                    if has_more {
                         self.inbox.push_front(Notice::Readable(id));
                     }
-                    self.restless.push_back(id);
+                    if must_tell {
+                        self.restless.push_back(id);
+                    }
                     return Some(Input::Data(id, payload));
                 }
                 Notice::Other(input) => {
