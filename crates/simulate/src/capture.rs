@@ -8,11 +8,11 @@ use std::io::{self, Write};
 
 use trace::pcapng::{Interface, Packet, Writer};
 use wire::Time;
-use wire::packet::{Flags, TcpBuilder, TcpOption};
+use wire::packet::{Flags, TcpBuilder, TcpOption, UdpBuilder};
 
 use crate::page::CLIENT;
 use crate::tcp::Segment;
-use crate::tcp::segment::{self, ConnectionCount, FastOpen, Options, SynOptions, Timestamps};
+use crate::tcp::segment::{self, ConnectionCount, FastOpen, Framing, Options, SynOptions, Timestamps};
 use crate::world::{Address, Record, Seen};
 
 /// Writes what was recorded, with a remark about the whole. A packet that the link lost has a remark of its own.
@@ -46,7 +46,11 @@ const LOST: &str = "never arrives: lost on the link, or its queue was full";
 
 /// Appends a segment as an IP packet.
 pub(crate) fn packet(from: Address, to: Address, segment: &Segment, into: &mut Vec<u8>) -> io::Result<()> {
-    let Segment { sequence, acknowledgement, window, flags, options, payload } = segment;
+    let Segment { sequence, acknowledgement, window, flags, options, framing, payload } = segment;
+    if *framing == Framing::Ardp {
+        let builder = UdpBuilder { source: socket(from), destination: socket(to) };
+        return builder.write(&datagram(from, to, segment), into).map_err(io::Error::other);
+    }
     let rare = options.syn.as_deref().map(Rare::of).unwrap_or_default();
     let builder = TcpBuilder {
         source: socket(from),
@@ -58,6 +62,26 @@ pub(crate) fn packet(from: Address, to: Address, segment: &Segment, into: &mut V
         options: &list(options, *acknowledgement, &rare),
     };
     builder.write(payload, into).map_err(io::Error::other)
+}
+
+/// ARDP's header and the data. The client's port is its connection identifier, too: it is as random as that need be here.
+fn datagram(from: Address, to: Address, segment: &Segment) -> Vec<u8> {
+    let Segment { sequence, acknowledgement, window, flags, options, framing: _, payload } = segment;
+    let client = if from.host == CLIENT { from } else { to };
+    let segment::Flags { syn, ack, fin, rst, psh } = *flags;
+    // Version 1; from the lowest bit: first, last, reset, acknowledges, ends a message's part.
+    let bits = [syn, fin, rst, ack, psh].iter().rev().fold(0, |bits, is_set| bits << 1 | u8::from(*is_set));
+    let mut bytes = vec![1 << 5 | bits];
+    bytes.extend(client.port.to_be_bytes());
+    bytes.extend(low(*sequence).to_be_bytes());
+    bytes.extend(low(*acknowledgement).to_be_bytes());
+    bytes.extend(window.to_be_bytes());
+    for (start, end) in options.sack.ranges(*acknowledgement) {
+        bytes.extend(low(start).to_be_bytes());
+        bytes.extend(low(end).to_be_bytes());
+    }
+    bytes.extend_from_slice(payload);
+    bytes
 }
 
 /// The options in order, padded as stacks do: every number at a whole word, and SACK-permitted before the timestamps
@@ -149,6 +173,7 @@ mod tests {
             window: 512,
             flags: segment::Flags { ack: true, psh: true, ..segment::Flags::default() },
             options,
+            framing: Framing::Tcp,
             payload: Payload::from(&b"odd"[..]),
         }
     }
@@ -190,6 +215,24 @@ mod tests {
             read.options.window_scale(),
             segment.options.syn.as_ref().and_then(|syn| syn.window_scale)
         );
+    }
+
+    #[test]
+    fn ardp_is_a_datagram_of_the_size_that_it_had_on_the_link() {
+        let mut sack = SackBlocks::default();
+        sack.push(9, 20, 30);
+        let options = Options { timestamps: None, sack, syn: None };
+        let segment = Segment { framing: Framing::Ardp, ..segment(options) };
+        assert_eq!(datagram(BOTH[0], BOTH[1], &segment)[..3], [0b11_1000, 4, 1]);
+        let mut bytes = Vec::new();
+        packet(BOTH[0], BOTH[1], &segment, &mut bytes).unwrap();
+        assert_eq!(bytes.len() as u64, segment.ip_bytes());
+        let wire::packet::Transport::Udp(read) = wire::packet::Packet::read(&bytes).unwrap().transport else {
+            panic!("{bytes:?}")
+        };
+        assert_eq!((read.source_port, read.destination_port), (1025, 80));
+        assert!(read.payload.ends_with(b"odd"));
+        assert_eq!(read.payload[3..11], [0, 0, 0, 7, 0, 0, 0, 9]);
     }
 
     #[test]

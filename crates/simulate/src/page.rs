@@ -278,6 +278,9 @@ impl Experiment {
             Shortcut::Ardp => {
                 config.congestion.initial_window = stack.initial_window;
                 config.ending.time_wait = TTCP_TIME_WAIT;
+                // Its header has room for neither.
+                config.timestamps = false;
+                config.window_scaling = false;
             }
         }
         config

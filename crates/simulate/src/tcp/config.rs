@@ -7,6 +7,8 @@ mod check;
 
 use wire::{Duration, Time};
 
+use crate::tcp::segment::Framing;
+
 pub use check::ConfigError;
 
 /// Every knob.
@@ -274,9 +276,19 @@ pub enum Shortcut {
     Ttcp,
     /// TCP Fast Open (RFC 7413): cookies; data with the SYN.
     FastOpen,
-    /// No handshake at all, nor proof of anything: ARDP's requests and answers, which have TCP's windows and timers
-    /// (`papers/heidemann-model`, section II-C). The opening segments stand for its connection identifiers.
+    /// No handshake at all, nor proof of anything: ARDP's requests and answers in UDP datagrams, which have TCP's
+    /// windows and timers (`papers/heidemann-model`, section II-C).
     Ardp,
+}
+
+impl Shortcut {
+    /// What segments look like on the link.
+    pub const fn framing(self) -> Framing {
+        match self {
+            Self::None | Self::Ttcp | Self::FastOpen => Framing::Tcp,
+            Self::Ardp => Framing::Ardp,
+        }
+    }
 }
 
 impl ReceiveBuffer {

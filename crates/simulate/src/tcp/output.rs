@@ -54,6 +54,7 @@ impl Connection {
             window: 0,
             flags: Flags { rst: true, ack: true, ..Flags::default() },
             options: Options::default(),
+            framing: self.config.shortcut.framing(),
             payload: Payload::EMPTY,
         }
     }
@@ -354,7 +355,8 @@ impl Connection {
         if flags.ack {
             self.acks.sent();
         }
-        Segment { sequence, acknowledgement: self.receiver.next(), window, flags, options, payload }
+        let (acknowledgement, framing) = (self.receiver.next(), self.config.shortcut.framing());
+        Segment { sequence, acknowledgement, window, flags, options, framing, payload }
     }
 
     /// The window as it goes into the header; from now on it is advertised.

@@ -1,4 +1,5 @@
-//! What one endpoint sends to the other: a TCP segment with its options (RFC 9293, section 3.1).
+//! What one endpoint sends to the other: a TCP segment with its options (RFC 9293, section 3.1), or ARDP's datagram
+//! that says the same.
 //!
 //! Not bytes on a wire, and no addresses: who it goes to is the engine's business. Sequence numbers start at 0
 //! (the SYN) and are 64 bits wide, so the first byte of data is number 1 and numbers never wrap; a writer of
@@ -19,9 +20,28 @@ pub struct Segment {
     pub flags: Flags,
     /// What else it says.
     pub options: Options,
+    /// What it looks like on the link.
+    pub framing: Framing,
     /// The data.
     pub payload: Payload,
 }
+
+/// What a segment looks like on the link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Framing {
+    /// TCP's header.
+    #[default]
+    Tcp,
+    /// A UDP datagram with ARDP's header: a byte of version and flags, a connection identifier of two bytes that the
+    /// client chose, number and acknowledgement of four bytes each, a window of two, and eight bytes for each range
+    /// received beyond. The paper that describes ARDP as it is here ("borrows TCP-style flow-control,
+    /// congestion-avoidance, and retransmission algorithms", `papers/heidemann-model`, section II-C) prints no
+    /// format: this is ours.
+    Ardp,
+}
+
+/// UDP's header and ARDP's.
+pub const ARDP_HEADERS: u64 = 8 + 13;
 
 /// The control bits that this simulator uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,9 +178,13 @@ impl Segment {
         self.length() == 0 && !self.flags.rst
     }
 
-    /// Its size as IP counts it: IPv4 and TCP headers, options padded to words, payload.
+    /// Its size as IP counts it: IPv4's header, the one of its framing with options padded to words, payload.
     pub fn ip_bytes(&self) -> u64 {
-        40 + self.options.bytes() + self.payload.len() as u64
+        let transport = match self.framing {
+            Framing::Tcp => 20 + self.options.bytes(),
+            Framing::Ardp => ARDP_HEADERS + 8 * self.options.sack.len() as u64,
+        };
+        20 + transport + self.payload.len() as u64
     }
 }
 
@@ -210,6 +234,7 @@ pub fn reset_for(segment: &Segment) -> Option<Segment> {
         window: 0,
         flags,
         options: Options::default(),
+        framing: segment.framing,
         payload: Payload::EMPTY,
     })
 }
@@ -227,10 +252,12 @@ mod tests {
             window: 0,
             flags,
             options: Options::default(),
+            framing: Framing::Tcp,
             payload: Payload::from(&b"abc"[..]),
         };
         assert_eq!(segment.end(), 5);
         assert_eq!(segment.ip_bytes(), 43);
+        assert_eq!(Segment { framing: Framing::Ardp, ..segment }.ip_bytes(), 20 + 8 + 13 + 3);
     }
 
     #[test]

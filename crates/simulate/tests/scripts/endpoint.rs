@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use scenario::Stack;
 use scenario::stack::{Acks, Idle};
 use simulate::profile::{self, Clocks};
-use simulate::tcp::segment::{Flags, Options, SackBlocks, SynOptions};
+use simulate::tcp::segment::{Flags, Framing, Options, SackBlocks, SynOptions};
 use simulate::tcp::{Connection, Event, Failure, Input, Output, Payload, Segment};
 use wire::{Bytes, Duration, Time};
 
@@ -199,6 +199,7 @@ fn plain(sequence: u64, payload: Payload) -> Segment {
         window: 16_384,
         flags: Flags { ack: true, ..Flags::default() },
         options: Options::default(),
+        framing: Framing::Tcp,
         payload,
     }
 }
