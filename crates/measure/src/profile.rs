@@ -10,6 +10,7 @@ use std::fs;
 use std::io::ErrorKind;
 
 use scenario::Stack;
+use scenario::stack::packets::Sharing;
 use scenario::stack::{Acks, Congestion, Growth, Idle};
 use wire::Bytes;
 
@@ -26,6 +27,8 @@ pub struct Profile {
     pub metrics: Metrics,
     /// Whether programs turn Nagle's algorithm off (TCP_NODELAY).
     pub nodelay: bool,
+    /// What programs ask the kernel to hold for them (SO_SNDBUF, which it doubles); `None`: as it will.
+    pub send_buffer: Option<Bytes>,
     /// The congestion control every socket must turn out to have.
     pub congestion: &'static str,
     /// The payload of a full segment every socket must turn out to send, bytes.
@@ -78,9 +81,15 @@ impl Profile {
             timestamps,
             window_scaling,
             receive_buffer,
-            // The kernel has its own.
-            packets: _,
+            packets,
         } = stack;
+        // For all else there the kernel has its own.
+        match packets.sharing {
+            Sharing::None => {}
+            Sharing::Temporal | Sharing::Ensemble => {
+                return Err(unsuited("a window that connections have together, or learn from one another"));
+            }
+        }
         let congestion = match congestion {
             Congestion::Reno => "reno",
             Congestion::Cubic => "cubic",
@@ -141,7 +150,7 @@ impl Profile {
         };
         let shims = Shims { ack_heartbeat, largest_window, slow_start };
         let segment = if *timestamps { mss.saturating_sub(TIMESTAMPS) } else { mss };
-        Ok(Self { sysctls, metrics, nodelay: !nagle, congestion, segment, shims })
+        Ok(Self { sysctls, metrics, nodelay: !nagle, send_buffer: None, congestion, segment, shims })
     }
 
     /// Pins what belongs to the whole namespace the calling thread is in; returns what is in force. To be
@@ -154,7 +163,7 @@ impl Profile {
     /// What is in force beyond the namespace's settings: the routes' metrics (which `netlink` has read back),
     /// the sockets' options and the shims.
     pub fn settings(&self) -> Vec<Setting> {
-        let Self { sysctls: _, metrics, nodelay, congestion, segment, shims } = self;
+        let Self { sysctls: _, metrics, nodelay, send_buffer, congestion, segment, shims } = self;
         let Metrics { window, advertised_mss, initial_window, rto_min_ms, quick_acks, congestion: _ } =
             metrics;
         let Shims { ack_heartbeat, largest_window, slow_start } = shims;
@@ -170,6 +179,7 @@ impl Profile {
             some("route quickack", quick_acks.map(|quick| u8::from(quick).to_string())),
             some("TCP_MAXSEG", Some(segment.to_string())),
             some("TCP_NODELAY", Some(u8::from(*nodelay).to_string())),
+            some("SO_SNDBUF", send_buffer.map(|size| size.get().to_string())),
             some("link: ACKs wait for a 200 ms heartbeat", ack_heartbeat.then(|| "yes".to_owned())),
             some("link: window at most", largest_window.map(|bytes| bytes.to_string())),
             some(

@@ -10,7 +10,7 @@ use proto::http::WritePolicy;
 use proto::robot::{Pipelining, Plan, PlannedObject, Shape};
 use proto::server::{Patience, ServerConfig};
 use proto::site::Site;
-use scenario::{Client, Connection, Page, Protocol, Scenario, Visit};
+use scenario::{Client, Connection, Page, Programs, Protocol, Scenario, Visit};
 use wire::{Bytes, Duration, Seed};
 
 use crate::Error;
@@ -73,8 +73,11 @@ const LARGEST_PAGE: Bytes = Bytes::new(1 << 28);
 impl Experiment {
     /// Checks that the scenario can be run on a kernel.
     pub(crate) fn of(scenario: &Scenario) -> Result<Self, Error> {
-        let Scenario { network, page, visit, protocol, stack, client, server: _, runs: _, seed } = scenario;
-        let profile = Profile::of(stack, network.mss)?;
+        let Scenario { network, page, visit, protocol, stack, client, server: _, programs, runs: _, seed } =
+            scenario;
+        honoured(programs)?;
+        let mut profile = Profile::of(&programs.sockets(stack), network.mss)?;
+        profile.send_buffer = programs.send_buffer;
         let page = &match protocol {
             Protocol::Http11PipelinedDeflate => page.deflated().ok_or_else(|| {
                 let part = format!(
@@ -93,7 +96,9 @@ impl Experiment {
             | Protocol::Ardp
             | Protocol::Dhttp => page.clone(),
         };
-        let (plan, notes) = plan(*protocol, page, client)?;
+        let pipelining = programs.pipelining(Pipelining::default());
+        let (plan, mut notes) = plan(*protocol, page, client, pipelining)?;
+        notes.extend(programs.described().map(|said| format!("programs: {said}")));
         let mut plan = Plan { deadline: deadline(scenario), ..plan };
         let sizes: Vec<_> = page.objects.iter().map(|object| object.size).collect();
         let site = (page.size() <= LARGEST_PAGE).then(|| Site::new(&sizes, *seed)).flatten();
@@ -122,7 +127,7 @@ impl Experiment {
             address: SERVER,
             site: site.clone(),
             processing: scenario.server.processing,
-            config: ServerConfig { patience, writes: writes(plan.shape), ..ServerConfig::default() },
+            config: config(&scenario.programs, plan.shape, patience),
             profile: profile.clone(),
         };
         let open = server.run(move || Server::open(service, clock))?;
@@ -223,7 +228,12 @@ fn account(
 }
 
 /// What the robot is to do, and what of the scenario it does otherwise.
-fn plan(protocol: Protocol, page: &Page, client: &Client) -> Result<(Plan, Vec<String>), Error> {
+fn plan(
+    protocol: Protocol,
+    page: &Page,
+    client: &Client,
+    pipelining: Pipelining,
+) -> Result<(Plan, Vec<String>), Error> {
     let Client { request, requests, parallel, connection } = client;
     match connection {
         Connection::Cold => {}
@@ -239,9 +249,7 @@ fn plan(protocol: Protocol, page: &Page, client: &Client) -> Result<(Plan, Vec<S
         Protocol::Http10 => Shape::Http10 { parallel },
         Protocol::Http10KeepAlive => Shape::Http10KeepAlive,
         Protocol::Http11 => Shape::Http11,
-        Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => {
-            Shape::Http11Pipelined(Pipelining::default())
-        }
+        Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => Shape::Http11Pipelined(pipelining),
         Protocol::Minimum => {
             return Err(unsuited("the minimum, which no protocol reaches", "use --engine model"));
         }
@@ -260,6 +268,45 @@ fn plan(protocol: Protocol, page: &Page, client: &Client) -> Result<(Plan, Vec<S
     let plan =
         Plan { request_size: Some(*request), release, ..Plan::new("server", objects.collect(), shape) };
     Ok((plan, note.into_iter().map(str::to_owned).collect()))
+}
+
+/// Refuses what real programs cannot be told: they take the time they take.
+fn honoured(programs: &Programs) -> Result<(), Error> {
+    let Programs {
+        client_setup,
+        client_think,
+        client_reading,
+        client_buffer: _,
+        client_flush: _,
+        server_setup,
+        server_write,
+        server_head: _,
+        server_buffer: _,
+        server_requests: _,
+        server_close: _,
+        nagle: _,
+        send_buffer: _,
+    } = programs;
+    let times = [client_setup, client_think, client_reading, server_setup, server_write];
+    if times.iter().any(|time| time.is_some_and(|time| time > Duration::ZERO)) {
+        let said = programs.described().unwrap_or_default();
+        return Err(unsuited(
+            &format!("a time that its programs are to take ({said})"),
+            "use --processing, which it honours, or --engine simulate",
+        ));
+    }
+    Ok(())
+}
+
+fn config(programs: &Programs, shape: Shape, patience: Patience) -> ServerConfig {
+    let ServerConfig { limits, writes: _, requests, closing, patience: _ } = ServerConfig::default();
+    ServerConfig {
+        limits,
+        writes: programs.writes(writes(shape)),
+        requests: programs.server_requests.or(requests),
+        closing: programs.server_close.unwrap_or(closing),
+        patience,
+    }
 }
 
 /// How the server cuts its answers into writes.

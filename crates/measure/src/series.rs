@@ -185,8 +185,18 @@ impl Series {
 impl Measured {
     /// The row of a table. `overhead` is for whoever has the minimum to hold it against.
     pub fn row(&self) -> Row {
-        let Scenario { network, page, visit, protocol, stack, client: _, server: _, runs: _, seed: _ } =
-            &self.scenario;
+        let Scenario {
+            network,
+            page,
+            visit,
+            protocol,
+            stack,
+            client: _,
+            server: _,
+            programs: _,
+            runs: _,
+            seed: _,
+        } = &self.scenario;
         let mean = |value: fn(&Run) -> u64| {
             let total: u64 = self.runs.iter().map(value).sum();
             total as f64 / self.runs.len() as f64

@@ -38,12 +38,21 @@ pub(crate) enum Arrived {
     Nothing,
 }
 
+fn set_options(socket: &Socket, profile: &Profile) -> io::Result<()> {
+    socket.set_tcp_nodelay(profile.nodelay)?;
+    match profile.send_buffer {
+        // The kernel takes what is too large for it as the largest it allows, and so does this.
+        Some(size) => socket.set_send_buffer_size(usize::try_from(size.get()).unwrap_or(usize::MAX)),
+        None => Ok(()),
+    }
+}
+
 impl Connection {
     /// Sends a SYN to `server`; the connection is open when the socket turns writable.
     pub(crate) fn open(server: SocketAddr, profile: &Profile) -> io::Result<Self> {
         let socket =
             Socket::new(Domain::for_address(server), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
-        socket.set_tcp_nodelay(profile.nodelay)?;
+        set_options(&socket, profile)?;
         match socket.connect(&SockAddr::from(server)) {
             Ok(()) => {}
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
@@ -55,7 +64,7 @@ impl Connection {
     /// A connection that a listener accepted.
     pub(crate) fn accepted(socket: Socket, profile: &Profile) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        socket.set_tcp_nodelay(profile.nodelay)?;
+        set_options(&socket, profile)?;
         Ok(Self::around(socket, true))
     }
 

@@ -17,7 +17,7 @@ use measure::{Options, measure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid};
 use scenario::{
-    Client, Connection, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit,
+    Client, Connection, Network, Object, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
 };
 use wire::{Bytes, Duration, Rate, Seed};
 
@@ -56,6 +56,7 @@ fn page(runs: u32) {
             connection: Connection::Cold,
         },
         server: Server::default(),
+        programs: Programs::default(),
         runs,
         seed: Seed::default(),
     };

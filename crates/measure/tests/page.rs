@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use measure::emulator::{Seen, Way};
 use measure::{Error, Measured, Options, measure};
 use scenario::{
-    Client, Connection, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit,
+    Client, Connection, Network, Object, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
 };
 use wire::link::Loss;
 use wire::packet::Packet;
@@ -33,6 +33,7 @@ fn scenario(protocol: Protocol, stack: &str) -> Scenario {
             connection: Connection::Cold,
         },
         server: Server { processing: Duration::from_millis(1) },
+        programs: Programs::default(),
         runs: 2,
         seed: Seed::default(),
     }

@@ -6,7 +6,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use model::{Assumptions, predict};
-use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use scenario::{
+    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
+};
 use wire::{Bytes, Duration, Seed};
 
 const PASSES: usize = 101;
@@ -38,6 +40,7 @@ fn grid() -> Vec<Scenario> {
                         connection: Connection::Cold,
                     },
                     server: Server { processing: Duration::ZERO },
+                    programs: Programs::default(),
                     runs: 1,
                     seed: Seed::default(),
                 });

@@ -65,6 +65,11 @@ pub enum Note {
         /// Which.
         what: &'static str,
     },
+    /// What the programs at both ends take, how they write and close; sockets' options too.
+    Programs {
+        /// What was said of them.
+        said: String,
+    },
     /// A modem compresses what the line carries.
     Modem,
     /// The queue is too short for the window that fills the path, so that packets would be dropped.
@@ -151,6 +156,9 @@ impl fmt::Display for Note {
             ),
             Self::Loss => f.write_str("packets are lost here; the formulas lose none and are too low"),
             Self::Unsteady { what } => write!(f, "the formulas know no {what}"),
+            Self::Programs { said } => {
+                write!(f, "what programs and their sockets do is not in the formulas, and left out: {said}")
+            }
             Self::Modem => f.write_str(
                 "the modem compresses what it can; the formulas count every byte of payload at the rate of the line",
             ),

@@ -7,7 +7,9 @@
 use model::slow_start::Policy;
 use model::{Assumptions, Exchange, Path, Series, SlowStart, ardp, caching, minimum, predict, simple, tcp};
 use scenario::stack::{Acks, Growth};
-use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use scenario::{
+    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
+};
 use serde::Deserialize;
 use wire::{Bytes, Duration, Rate, Seed};
 
@@ -150,6 +152,7 @@ fn period(network: Network, page: &str, protocol: Protocol) -> Scenario {
             connection: Connection::Cold,
         },
         server: Server { processing: Duration::ZERO },
+        programs: Programs::default(),
         runs: 1,
         seed: Seed::default(),
     }

@@ -6,7 +6,7 @@ use model::{Assumptions, Note, Path, Prediction, Refusal, predict};
 use proptest::prelude::*;
 use scenario::stack::Acks;
 use scenario::{
-    Client, Connection, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit,
+    Client, Connection, Network, Object, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
 };
 use wire::link::Loss;
 use wire::{Bytes, Duration, Rate, Seed};
@@ -25,6 +25,7 @@ fn scenario(protocol: Protocol) -> Scenario {
             connection: Connection::Cold,
         },
         server: Server { processing: Duration::ZERO },
+        programs: Programs::default(),
         runs: 1,
         seed: Seed::default(),
     }

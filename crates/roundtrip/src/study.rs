@@ -14,7 +14,9 @@ pub mod model_against_simulator;
 pub mod reasons;
 pub mod restart;
 
-use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use scenario::{
+    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
+};
 use wire::{Bytes, Duration, Seed};
 
 use crate::reproduce::published::{Cell, Table};
@@ -63,6 +65,7 @@ fn scenario(network: Network, page: Page, protocol: Protocol, stack: Stack) -> S
         stack,
         client,
         server: Server { processing: Duration::ZERO },
+        programs: Programs::default(),
         runs: 1,
         seed: Seed::default(),
     }

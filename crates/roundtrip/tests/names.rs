@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 
 use diagnose::{Diagnosis, Options, Seen};
-use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use scenario::{
+    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
+};
 use simulate::{Experiment, Hosts};
 use trace::Stall;
 use trace::capture::Reader;
@@ -100,6 +102,7 @@ fn scenario(network: &str, page: &str, protocol: Protocol, stack: Stack) -> Scen
             connection: Connection::Cold,
         },
         server: Server { processing: Duration::ZERO },
+        programs: Programs::default(),
         runs: 1,
         seed: Seed::default(),
     }

@@ -10,6 +10,7 @@
 //! | [`page`] | the objects of a page and their sizes; the papers' pages by name |
 //! | [`protocol`] | how the page is fetched |
 //! | [`client`] | visits, requests, connections |
+//! | [`programs`] | what the programs at both ends take, how they write and close |
 //! | [`stack`] | how TCP behaves at both ends |
 //! | `robot` | what all that means to the robot of `proto` |
 //! | [`engine`] | who is asked |
@@ -29,6 +30,7 @@ pub mod file;
 pub mod names;
 pub mod network;
 pub mod page;
+pub mod programs;
 pub mod protocol;
 mod robot;
 pub mod site;
@@ -40,6 +42,7 @@ pub use client::{Client, Connection, Requests, Visit};
 pub use engine::Engine;
 pub use network::Network;
 pub use page::{Object, Page};
+pub use programs::Programs;
 pub use protocol::Protocol;
 pub use site::Site;
 pub use spec::{Defaults, Plan, Spec};
@@ -64,6 +67,8 @@ pub struct Scenario {
     pub client: Client,
     /// What the server does for each request.
     pub server: Server,
+    /// How the programs at both ends work.
+    pub programs: Programs,
     /// How often, for engines whose results vary.
     pub runs: u32,
     /// What makes a run repeatable.

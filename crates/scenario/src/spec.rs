@@ -18,7 +18,8 @@ use wire::{Bytes, Duration, Seed};
 
 use crate::network::{Changes, Network};
 use crate::stack::Acks;
-use crate::{Connection, Engine, Page, Protocol, Requests, Stack, Visit};
+use crate::stack::packets::Sharing;
+use crate::{Connection, Engine, Page, Programs, Protocol, Requests, Stack, Visit};
 
 pub use defaults::Defaults;
 pub use key::Key;
@@ -49,6 +50,10 @@ pub struct Spec {
     pub connection: Option<Connection>,
     /// `processing`.
     pub processing: Option<Duration>,
+    /// `client-setup` to `send-buffer`.
+    pub programs: Programs,
+    /// `sharing`: what connections learn from one another, whatever the stack says.
+    pub sharing: Option<Sharing>,
     /// `acks`: what the model assumes of the receiver instead of what the stack does.
     pub acks: Option<Acks>,
     /// `engine`.
@@ -77,6 +82,8 @@ impl Spec {
             parallel: above.parallel.or(below.parallel),
             connection: above.connection.or(below.connection),
             processing: above.processing.or(below.processing),
+            programs: above.programs.over(below.programs),
+            sharing: above.sharing.or(below.sharing),
             acks: above.acks.or(below.acks),
             engines: one_or_other(above.engines, below.engines),
             runs: above.runs.or(below.runs),

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use scenario::network::Changes;
+use scenario::programs::ProgramKey;
 use scenario::spec::{Key, key::PathKey};
 use scenario::value::{page, path, print, quantity};
 use scenario::{Defaults, Network, Scenario, Spec};
@@ -44,11 +45,28 @@ fn right_value(key: Key) -> BoxedStrategy<String> {
         Key::Visit => one_of(vec!["first", "revalidate"]),
         Key::Requests => one_of(vec!["independent", "dependent"]),
         Key::Connection => one_of(vec!["cold", "warm"]),
+        Key::Sharing => one_of(vec!["none", "temporal", "ensemble"]),
         Key::Acks => one_of(vec!["every-segment", "delayed", "no-delayed"]),
         Key::RequestSize => (1..=65_536_u64).prop_map(|size| size.to_string()).boxed(),
         Key::Parallel => (1..=1_000_u64).prop_map(|parallel| parallel.to_string()).boxed(),
         Key::Runs => (1..=100_000_u64).prop_map(|runs| runs.to_string()).boxed(),
         Key::Seed => any::<u64>().prop_map(|seed| seed.to_string()).boxed(),
+        Key::Program(key) => match key {
+            ProgramKey::ClientSetup
+            | ProgramKey::ClientThink
+            | ProgramKey::ClientReading
+            | ProgramKey::ClientFlush
+            | ProgramKey::ServerSetup
+            | ProgramKey::ServerWrite => duration.boxed(),
+            ProgramKey::ClientBuffer | ProgramKey::ServerBuffer => {
+                (1..=1_048_576_u64).prop_map(|size| size.to_string()).boxed()
+            }
+            ProgramKey::ServerHead => one_of(vec!["together", "apart"]),
+            ProgramKey::ServerRequests => (1..=1_000_000_u64).prop_map(|count| count.to_string()).boxed(),
+            ProgramKey::ServerClose => one_of(vec!["careful", "naive"]),
+            ProgramKey::Nagle => one_of(vec!["on", "off"]),
+            ProgramKey::SendBuffer => (1..=1_073_741_824_u64).prop_map(|size| size.to_string()).boxed(),
+        },
         Key::Processing | Key::Path(PathKey::Rtt | PathKey::DelayUp) => duration.boxed(),
         Key::Path(PathKey::Rate | PathKey::RateUp) => {
             "[1-9][0-9]{0,2}(\\.[0-9]{1,3})?(bit|kbit|mibit|gbit|kibps)".boxed()
@@ -111,7 +129,18 @@ fn changes(pieces: &[(Key, String)]) -> Changes {
 
 /// What every engine may rely on.
 fn is_possible(scenario: &Scenario) -> bool {
-    let Scenario { network, page, visit: _, protocol: _, stack: _, client, server, runs, seed: _ } = scenario;
+    let Scenario {
+        network,
+        page,
+        visit: _,
+        protocol: _,
+        stack: _,
+        client,
+        server,
+        programs: _,
+        runs,
+        seed: _,
+    } = scenario;
     network.check().is_ok()
         && page.check().is_ok()
         && (1..=65_536).contains(&client.request.get())

@@ -8,7 +8,9 @@
 
 use std::time::Duration as Elapsed;
 
-use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use scenario::{
+    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
+};
 use simulate::profile::{self, Clocks};
 use simulate::tcp::Payload;
 use simulate::world::{Action, Address, Application, Bounds, HostConfig, HostId, Input, SocketId, World};
@@ -144,6 +146,7 @@ fn page(stack: &str, network: &str, page: &str, protocol: Protocol) -> Scenario 
             connection: Connection::Cold,
         },
         server: Server { processing: Duration::ZERO },
+        programs: Programs::default(),
         runs: 1,
         seed: Seed::default(),
     }

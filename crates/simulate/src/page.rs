@@ -10,13 +10,14 @@ use proto::http::{Limits, Method, WritePolicy};
 use proto::robot::{Pipelining, Plan, PlannedObject, Release, Report, Shape};
 use proto::server::{Closing, Patience, ServerConfig};
 use proto::site::Site;
-use scenario::{Client, Connection, Network, Page, Protocol, Scenario, Stack, Visit};
+use scenario::stack::packets;
+use scenario::{Client, Connection, Network, Page, Programs, Protocol, Scenario, Stack, Visit};
 use wire::{Bytes, Duration, Seed, Time};
 
 use crate::error::Error;
 use crate::profile::{self, Clocks};
 use crate::stalls::{self, Known, Spent};
-use crate::tcp::config::Shortcut;
+use crate::tcp::config::{Sharing, Shortcut};
 use crate::web::server::PORT;
 use crate::web::{Browser, BrowserConfig, BrowserTimes, HeadSizes, ServerTimes, WarmUp, Web, WebServer};
 use crate::world::{Address, Bounds, Counters, Ended, HostConfig, HostId, Probe, Record, World};
@@ -56,8 +57,49 @@ pub struct Hosts {
     pub think: Duration,
     /// Whether connections use TCP Fast Open, where the protocol has no shortcut of its own.
     pub fast_open: bool,
-    /// Whether hosts remember window and round trip from one connection to the next (RFC 2140). T/TCP always does.
-    pub remembers_path: bool,
+}
+
+impl Hosts {
+    /// With what a scenario says of the programs: times are added, everything else replaces what was here.
+    fn with(self, programs: &Programs) -> Self {
+        let Programs {
+            client_setup,
+            client_think,
+            client_reading,
+            client_buffer: _,
+            client_flush: _,
+            server_setup,
+            server_write,
+            server_head: _,
+            server_buffer: _,
+            server_requests,
+            server_close,
+            // They are in the stack: `Programs::sockets`.
+            nagle: _,
+            send_buffer: _,
+        } = *programs;
+        let BrowserTimes { connection, request, kilobyte } = self.client;
+        let client = BrowserTimes {
+            connection: connection + client_setup.unwrap_or_default(),
+            request: request + client_think.unwrap_or_default(),
+            kilobyte: kilobyte + client_reading.unwrap_or_default(),
+        };
+        let ServerTimes { connection, request, write } = self.server;
+        let server = ServerTimes {
+            connection: connection + server_setup.unwrap_or_default(),
+            request,
+            write: write + server_write.unwrap_or_default(),
+        };
+        Self {
+            client,
+            server,
+            writes: programs.writes(self.writes),
+            pipelining: programs.pipelining(self.pipelining),
+            requests: server_requests.or(self.requests),
+            closing: server_close.unwrap_or(self.closing),
+            ..self
+        }
+    }
 }
 
 /// A page that is real: its objects, and where its document names them.
@@ -131,7 +173,9 @@ impl Experiment {
     /// # Errors
     /// What it cannot do, and what can be done instead.
     pub fn new(scenario: &Scenario, hosts: Hosts) -> Result<Self, Error> {
-        let Scenario { network, page, visit, protocol, stack, client, server, runs: _, seed } = scenario;
+        let Scenario { network, page, visit, protocol, stack, client, server, programs, runs: _, seed } =
+            scenario;
+        let mut hosts = hosts.with(programs);
         network.check().map_err(Error::Network)?;
         let page = &match protocol {
             Protocol::Http11PipelinedDeflate => page.deflated().ok_or_else(|| {
@@ -152,7 +196,9 @@ impl Experiment {
             | Protocol::Dhttp => page.clone(),
         };
         let mut site = site(page, hosts.contents.as_ref(), *seed)?;
-        let (mut plan, notes) = plan(*protocol, page, client, hosts.pipelining)?;
+        let (mut plan, mut notes) = plan(*protocol, page, client, hosts.pipelining)?;
+        notes.extend(programs.described().map(|said| format!("programs: {said}")));
+        notes.extend(shared(stack.packets.sharing).map(str::to_owned));
         name(&mut plan, hosts.contents.as_ref());
         match visit {
             Visit::First => {}
@@ -162,14 +208,14 @@ impl Experiment {
             }
         }
         let warm_up = WarmUp { objects: plan.begins_at, think: hosts.think };
-        let mut hosts = hosts;
         if let Shape::Http11Pipelined(_) = plan.shape {
             hosts.writes.gather = hosts.writes.gather.or(WritePolicy::gathering().gather);
         }
         hosts.server.request += server.processing;
+        hosts.client_stack = hosts.client_stack.map(|stack| programs.sockets(&stack));
         let experiment = Self {
             network: network.clone(),
-            stack: stack.clone(),
+            stack: programs.sockets(stack),
             site,
             plan,
             shortcut: shortcut(*protocol, hosts.fast_open),
@@ -267,11 +313,13 @@ impl Experiment {
         let mss = self.network.mss;
         let mut config = profile::config(stack, mss, self.network.rate.time_for(mss), clocks);
         config.shortcut = self.shortcut;
-        config.remembers_path = self.hosts.remembers_path;
         match self.shortcut {
             Shortcut::None | Shortcut::FastOpen => {}
             Shortcut::Ttcp => {
-                config.remembers_path = true;
+                config.sharing = match config.sharing {
+                    Sharing::None | Sharing::Temporal => Sharing::Temporal,
+                    Sharing::Ensemble => Sharing::Ensemble,
+                };
                 config.ending.time_wait = TTCP_TIME_WAIT;
             }
             // No handshake opens its window: it begins where that would have left it.
@@ -289,6 +337,15 @@ impl Experiment {
 
 /// "reducing the duration that per-connection state is retained": 12 s (`papers/heidemann-model`, section II-B).
 const TTCP_TIME_WAIT: Duration = Duration::from_secs(12);
+
+/// What a reader must know of connections that are not alone.
+const fn shared(sharing: packets::Sharing) -> Option<&'static str> {
+    match sharing {
+        packets::Sharing::None => None,
+        packets::Sharing::Temporal => Some("a connection begins with the window that the last one left"),
+        packets::Sharing::Ensemble => Some("connections that are open at once have one window together"),
+    }
+}
 
 fn shortcut(protocol: Protocol, is_fast_open: bool) -> Shortcut {
     match protocol {

@@ -10,7 +10,7 @@ use wire::{Bytes, Duration, Seed};
 
 use crate::tcp::config::{
     Acks, Avoidance, Config, Congestion, Counting, Ending, Estimator, Growth, Idle, IdleSince, Nagle, Odd,
-    ReceiveBuffer, Recovery, Rto, Shortcut, Ticks,
+    ReceiveBuffer, Recovery, Rto, Sharing, Shortcut, Ticks,
 };
 
 /// What a host adds to its stack: where its clocks stand at time zero.
@@ -65,6 +65,7 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
         recovery,
         restart,
         validated,
+        sharing,
         rto,
         time_wait,
         unread_resets,
@@ -130,7 +131,11 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
             reset_discards: *reset_discards,
         },
         shortcut: Shortcut::None,
-        remembers_path: false,
+        sharing: match sharing {
+            packets::Sharing::None => Sharing::None,
+            packets::Sharing::Temporal => Sharing::Temporal,
+            packets::Sharing::Ensemble => Sharing::Ensemble,
+        },
     }
 }
 

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | [`application`] | what runs on a host, and how it speaks to TCP |
 //! | [`host`] | connections, ports, one processor |
+//! | `ensemble` | connections that have one congestion window together |
 //! | `schedule` | the queue of what happens next |
 //! | [`recorder`] | the packets, as a capture at both ends would have them |
 //!
@@ -15,6 +16,7 @@
 //! a machine's load. Sending and receiving segments takes no processor time, only what applications say they do.
 
 pub mod application;
+mod ensemble;
 pub mod host;
 pub mod recorder;
 mod schedule;

@@ -31,6 +31,7 @@ pub(crate) fn notes(
         loss(scenario),
         jitter(scenario),
         reordering(scenario),
+        scenario.programs.described().map(|said| Note::Programs { said }),
         modem(scenario),
         duplication(scenario),
         short_queue(scenario, path, exchanges),

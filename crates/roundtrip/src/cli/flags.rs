@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Args, Command, ValueEnum};
 use scenario::names::Listing;
+use scenario::programs::ProgramKey;
 use scenario::spec::Key;
 use scenario::spec::key::{DirectionKey, PathKey, Way};
 
@@ -63,6 +64,11 @@ pub struct ScenarioFlags {
     #[arg(long, value_name = "SIZE")]
     pub request_size: Option<String>,
 
+    /// What connections learn from one another: none, temporal (a new one begins where the last ended) or ensemble
+    /// (those open at once have one window together; RFC 2140)
+    #[arg(long, value_name = "SHARING")]
+    pub sharing: Option<String>,
+
     /// When the model's receiver acknowledges: every-segment, delayed or no-delayed (default: as the stack you
     /// name does; every-segment for predict without one)
     #[arg(long, value_name = "POLICY")]
@@ -71,6 +77,9 @@ pub struct ScenarioFlags {
     /// What makes a run repeatable
     #[arg(long, value_name = "N")]
     pub seed: Option<String>,
+
+    #[command(flatten)]
+    pub programs: ProgramFlags,
 
     /// There and back, without the time to send anything: 89ms
     #[arg(long, value_name = "TIME", help_heading = PATH)]
@@ -139,8 +148,10 @@ impl ScenarioFlags {
             connection,
             processing,
             request_size,
+            sharing,
             acks,
             seed,
+            programs,
             rtt,
             rate,
             rate_up,
@@ -164,6 +175,7 @@ impl ScenarioFlags {
             (Key::Connection, connection),
             (Key::Processing, processing),
             (Key::RequestSize, request_size),
+            (Key::Sharing, sharing),
             (Key::Acks, acks),
             (Key::Seed, seed),
             (Key::Path(PathKey::Rtt), rtt),
@@ -182,7 +194,103 @@ impl ScenarioFlags {
         let lists =
             lists.into_iter().flat_map(|(key, values)| values.iter().map(move |value| (key, value.as_str())));
         let single = single.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
-        lists.chain(single).collect()
+        lists.chain(single).chain(programs.pieces()).collect()
+    }
+}
+
+/// Above the flags for the programs at both ends.
+const PROGRAMS: &str = "Programs at both ends";
+
+/// How the programs at both ends work. The model leaves them out, and a kernel's programs take what they take.
+#[derive(Debug, Default, Args)]
+pub struct ProgramFlags {
+    /// What the client takes before a connection is asked for: 2ms
+    #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
+    pub client_setup: Option<String>,
+
+    /// What it takes before each request: 500us
+    #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
+    pub client_think: Option<String>,
+
+    /// What it takes for each KiB it reads: 100us
+    #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
+    pub client_reading: Option<String>,
+
+    /// How much of pipelined requests leaves together: 1024
+    #[arg(long, value_name = "SIZE", help_heading = PROGRAMS)]
+    pub client_buffer: Option<String>,
+
+    /// How long pipelined requests wait for one another: 50ms
+    #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
+    pub client_flush: Option<String>,
+
+    /// What the server takes for each connection before its first request is read: 2ms
+    #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
+    pub server_setup: Option<String>,
+
+    /// What it takes for each write of a body: 500us
+    #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
+    pub server_write: Option<String>,
+
+    /// The head of an answer leaves together with its body, or apart, in a write of its own
+    #[arg(long, value_name = "HOW", help_heading = PROGRAMS)]
+    pub server_head: Option<String>,
+
+    /// The most a write of the server has: 4096 (default: an answer is one write)
+    #[arg(long, value_name = "SIZE", help_heading = PROGRAMS)]
+    pub server_buffer: Option<String>,
+
+    /// Requests answered on one connection: 5 (default: as many as come)
+    #[arg(long, value_name = "N", help_heading = PROGRAMS)]
+    pub server_requests: Option<String>,
+
+    /// The server ends a connection by halves (careful), or at once and loses answers (naive)
+    #[arg(long, value_name = "HOW", help_heading = PROGRAMS)]
+    pub server_close: Option<String>,
+
+    /// Nagle's algorithm, on or off at both ends (default: as the stack has it)
+    #[arg(long, value_name = "ON|OFF", help_heading = PROGRAMS)]
+    pub nagle: Option<String>,
+
+    /// What a program may write before it waits: 8192 (default: as the stack has it)
+    #[arg(long, value_name = "SIZE", help_heading = PROGRAMS)]
+    pub send_buffer: Option<String>,
+}
+
+impl ProgramFlags {
+    fn pieces(&self) -> impl Iterator<Item = (Key, &str)> {
+        let Self {
+            client_setup,
+            client_think,
+            client_reading,
+            client_buffer,
+            client_flush,
+            server_setup,
+            server_write,
+            server_head,
+            server_buffer,
+            server_requests,
+            server_close,
+            nagle,
+            send_buffer,
+        } = self;
+        [
+            (ProgramKey::ClientSetup, client_setup),
+            (ProgramKey::ClientThink, client_think),
+            (ProgramKey::ClientReading, client_reading),
+            (ProgramKey::ClientBuffer, client_buffer),
+            (ProgramKey::ClientFlush, client_flush),
+            (ProgramKey::ServerSetup, server_setup),
+            (ProgramKey::ServerWrite, server_write),
+            (ProgramKey::ServerHead, server_head),
+            (ProgramKey::ServerBuffer, server_buffer),
+            (ProgramKey::ServerRequests, server_requests),
+            (ProgramKey::ServerClose, server_close),
+            (ProgramKey::Nagle, nagle),
+            (ProgramKey::SendBuffer, send_buffer),
+        ]
+        .into_iter()
+        .filter_map(|(key, value)| Some((Key::Program(key), value.as_deref()?)))
     }
 }
 

@@ -6,7 +6,9 @@
 use model::slow_start::Policy;
 use model::{Assumptions, Path, Prediction, SlowStart, predict, simple};
 use scenario::stack::Growth;
-use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use scenario::{
+    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
+};
 use wire::{Bytes, Duration, Rate, Seed};
 
 use super::measured::{Found, Measured};
@@ -197,6 +199,7 @@ pub fn basic(network: Network, page: Page, protocol: Protocol) -> Scenario {
         stack: Stack::named("period").expect("the papers' own stack is in the catalogue"),
         client,
         server: Server { processing: Duration::ZERO },
+        programs: Programs::default(),
         runs: 1,
         seed: Seed::default(),
     }

@@ -8,7 +8,9 @@ use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 
 use proto::http::WritePolicy;
-use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use scenario::{
+    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
+};
 use simulate::page::SERVER as SERVER_HOST;
 use simulate::profile::Clocks;
 use simulate::tcp::Segment;
@@ -217,6 +219,7 @@ fn retrieve(setting: Setting, sizes: [u64; 3], [client, server]: [Duration; 2]) 
             connection: Connection::Cold,
         },
         server: Server { processing: Duration::ZERO },
+        programs: Programs::default(),
         runs: 1,
         seed: Seed::default(),
     };

@@ -6,7 +6,7 @@ use std::fmt;
 
 use scenario::stack::{Acks, Congestion};
 use scenario::{
-    Client, Connection, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit,
+    Client, Connection, Network, Object, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
 };
 use wire::{Bytes, Duration, Rate, Seed};
 
@@ -216,6 +216,7 @@ impl Case {
                 connection: Connection::Cold,
             },
             server: Server { processing: Duration::from_millis(processing_ms) },
+            programs: Programs::default(),
             runs,
             seed: Seed::default(),
         }

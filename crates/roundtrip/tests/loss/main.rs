@@ -9,7 +9,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 
-use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use scenario::{
+    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
+};
 use simulate::{Experiment, Fetched, Hosts};
 use wire::link::Loss;
 use wire::{Bytes, Duration, Probability, Seed};
@@ -191,6 +193,7 @@ impl Case {
                 connection: Connection::Cold,
             },
             server: Server { processing: Duration::ZERO },
+            programs: Programs::default(),
             runs: RUNS,
             seed: Seed::default(),
         }

@@ -22,6 +22,8 @@ impl Spec {
             parallel,
             connection,
             processing,
+            programs,
+            sharing,
             acks,
             engines,
             runs,
@@ -39,6 +41,10 @@ impl Spec {
         lines.one("parallel", parallel.map(|parallel| parallel.to_string()));
         lines.one("connection", connection.map(|connection| quoted(connection.name())));
         lines.one("processing", processing.map(|processing| quoted(&processing.to_string())));
+        for (key, value) in programs.said() {
+            lines.one(key.name(), Some(quoted(&value)));
+        }
+        lines.one("sharing", sharing.map(|sharing| quoted(sharing.name())));
         lines.one("acks", acks.map(|acks| quoted(acks.name())));
         lines.one("runs", runs.map(|runs| runs.to_string()));
         lines.one("seed", seed.map(|seed| quoted(&seed.get().to_string())));

@@ -6,7 +6,9 @@ use std::fmt;
 
 use crate::names::{self, Unknown};
 use crate::network::changes::{Changes, DirectionChanges};
+use crate::programs::ProgramKey;
 use crate::stack::Acks;
+use crate::stack::packets::Sharing;
 use crate::value::{self, ValueError, path, quantity};
 use crate::{Connection, Engine, Network, Protocol, Requests, Spec, Stack, Visit};
 
@@ -35,12 +37,16 @@ pub enum Key {
     Connection,
     /// The server's time for each request.
     Processing,
+    /// What connections learn from one another.
+    Sharing,
     /// What the model assumes of the receiver.
     Acks,
     /// How often.
     Runs,
     /// What makes it repeatable.
     Seed,
+    /// Something about the programs at both ends.
+    Program(ProgramKey),
     /// Something about every network.
     Path(PathKey),
 }
@@ -94,8 +100,8 @@ pub enum DirectionKey {
 
 impl Key {
     /// Every one: those of a file's first level, in the order they are listed.
-    pub const ALL: [Self; 36] = {
-        let mut all = [Self::Network; 36];
+    pub const ALL: [Self; 50] = {
+        let mut all = [Self::Network; 50];
         let own = [
             Self::Network,
             Self::Page,
@@ -108,13 +114,21 @@ impl Key {
             Self::Parallel,
             Self::Connection,
             Self::Processing,
+            Self::Sharing,
             Self::Acks,
             Self::Runs,
             Self::Seed,
         ];
+        let programs = ProgramKey::ALL;
         let mut at = 0;
         while at < all.len() {
-            all[at] = if at < own.len() { own[at] } else { Self::Path(PathKey::ALL[at - own.len()]) };
+            all[at] = if at < own.len() {
+                own[at]
+            } else if at < own.len() + programs.len() {
+                Self::Program(programs[at - own.len()])
+            } else {
+                Self::Path(PathKey::ALL[at - own.len() - programs.len()])
+            };
             at += 1;
         }
         all
@@ -142,9 +156,11 @@ impl Key {
             Self::Parallel => "parallel",
             Self::Connection => "connection",
             Self::Processing => "processing",
+            Self::Sharing => "sharing",
             Self::Acks => "acks",
             Self::Runs => "runs",
             Self::Seed => "seed",
+            Self::Program(key) => key.name(),
             Self::Path(key) => key.name(),
         }
     }
@@ -163,9 +179,11 @@ impl Key {
             Self::Parallel => "4",
             Self::Connection => "\"cold\"",
             Self::Processing => "\"3.7ms\"",
+            Self::Sharing => "\"ensemble\"",
             Self::Acks => "\"every-segment\"",
             Self::Runs => "20",
             Self::Seed => "1",
+            Self::Program(key) => key.example(),
             Self::Path(key) => return key.example(),
         };
         format!("{} = {value}", self.name())
@@ -181,9 +199,11 @@ impl Key {
             | Self::Parallel
             | Self::Connection
             | Self::Processing
+            | Self::Sharing
             | Self::Acks
             | Self::Runs
             | Self::Seed
+            | Self::Program(_)
             | Self::Path(_) => false,
         }
     }
@@ -291,9 +311,11 @@ impl Spec {
             Key::Parallel => self.parallel = Some(quantity::parallel(text)?),
             Key::Connection => self.connection = Some(Connection::named(text)?),
             Key::Processing => self.processing = Some(quantity::duration(text)?),
+            Key::Sharing => self.sharing = Some(Sharing::named(text)?),
             Key::Acks => self.acks = Some(Acks::assumed(text)?),
             Key::Runs => self.runs = Some(quantity::runs(text)?),
             Key::Seed => self.seed = Some(quantity::seed(text)?),
+            Key::Program(key) => self.programs.set(key, text)?,
             Key::Path(key) => self.path.set(key, text)?,
         }
         Ok(())

@@ -6,7 +6,7 @@ use crate::network::changes::Needed;
 use crate::network::{Network, NetworkError};
 use crate::page::PageError;
 use crate::stack::Acks;
-use crate::{Client, Defaults, Engine, Requests, Scenario, Server, Spec};
+use crate::{Client, Defaults, Engine, Requests, Scenario, Server, Spec, Stack};
 
 /// What is to be run.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,9 +51,10 @@ impl Spec {
                             page: page.clone(),
                             visit: self.visit.unwrap_or(defaults.visit),
                             protocol: *protocol,
-                            stack: stack.clone(),
+                            stack: self.shared(stack),
                             client: self.client(defaults),
                             server: Server { processing: self.processing.unwrap_or(defaults.processing) },
+                            programs: self.programs,
                             runs: self.runs.unwrap_or(defaults.runs),
                             seed: self.seed.unwrap_or(defaults.seed),
                         });
@@ -68,6 +69,12 @@ impl Spec {
     /// Whoever names a stack means it: then it, and not the default, says when the receiver acknowledges.
     fn acks(&self, defaults: &Defaults) -> Option<Acks> {
         self.acks.or(defaults.acks.filter(|_| self.stacks.is_empty()))
+    }
+
+    fn shared(&self, stack: &Stack) -> Stack {
+        let mut stack = stack.clone();
+        stack.packets.sharing = self.sharing.unwrap_or(stack.packets.sharing);
+        stack
     }
 
     fn client(&self, defaults: &Defaults) -> Client {

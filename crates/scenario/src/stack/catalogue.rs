@@ -2,7 +2,7 @@
 
 use wire::{Bytes, Duration};
 
-use super::packets::{AckDelay, Counting, Estimator, NagleRule, Packets, Recovery, Restart, Rto};
+use super::packets::{AckDelay, Counting, Estimator, NagleRule, Packets, Recovery, Restart, Rto, Sharing};
 use super::{Acks, Congestion, Growth, Idle, Stack};
 use crate::names::{Listing, Unknown};
 
@@ -99,6 +99,8 @@ const PERIOD: Stack = Stack {
         // Never used: the window is kept.
         restart: Restart::AfterSending,
         validated: false,
+        // RFC 2140 is of April 1997; what BSD and Linux keep with a route (RTT, ssthresh) no profile has.
+        sharing: Sharing::None,
         rto: BSD_RTO,
         // 2 MSL of 30 s (TCPTV_MSL).
         time_wait: Duration::from_secs(60),
@@ -170,6 +172,7 @@ const LINUX_2_0: Stack = Stack {
         recovery: Recovery::Reno,
         // tcp_send_skb: cong_window = 1 if nothing waits and the idle time is above the time-out.
         restart: Restart::AfterSending,
+        sharing: Sharing::None,
         rto: Rto {
             estimator: Estimator::Fine,
             // TCP_TIMEOUT_INIT.
@@ -206,6 +209,7 @@ const SOLARIS: Stack = Stack {
         initial_threshold: None,
         recovery: Recovery::Reno,
         restart: Restart::AfterReceiving,
+        sharing: Sharing::None,
         rto: Rto {
             estimator: Estimator::Fine,
             // tcp_rexmit_interval_initial was half a second before Solaris 2.6.
@@ -244,6 +248,7 @@ const NT: Stack = Stack {
         handshake_opens: false,
         initial_threshold: None,
         recovery: Recovery::Reno,
+        sharing: Sharing::None,
         rto: Rto {
             estimator: Estimator::Fine,
             // TcpInitialRTT.
@@ -299,6 +304,7 @@ const LINUX: Stack = Stack {
         restart: Restart::Decaying,
         // tcp_cwnd_validate().
         validated: true,
+        sharing: Sharing::None,
         rto: Rto {
             estimator: Estimator::FineVariation,
             // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX.

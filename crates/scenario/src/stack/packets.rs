@@ -5,6 +5,8 @@
 
 use wire::{Bytes, Duration};
 
+use crate::names::{self, Unknown};
+
 /// What only packets show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packets {
@@ -27,6 +29,8 @@ pub struct Packets {
     pub restart: Restart,
     /// Whether the window grows only while it is what limits.
     pub validated: bool,
+    /// What connections between the same hosts learn from one another.
+    pub sharing: Sharing,
     /// The retransmission timer.
     pub rto: Rto,
     /// How long the end that closed first remembers.
@@ -89,6 +93,40 @@ pub enum Restart {
     AfterReceiving,
     /// Halved for every time-out, down to the initial window (RFC 2861).
     Decaying,
+}
+
+/// What connections between the same two hosts learn from one another (RFC 2140).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// Nothing: each finds out for itself.
+    None,
+    /// A new one begins with the window and the round trip that an earlier one left (section 3).
+    Temporal,
+    /// Those that are open at once also have one window together: a new one takes its share of it from the others,
+    /// and leaves it to them (section 4, as Eggert, Heidemann and Touch built it: "Effects of Ensemble-TCP", 2000).
+    Ensemble,
+}
+
+impl Sharing {
+    /// Every one.
+    pub const ALL: [Self; 3] = [Self::None, Self::Temporal, Self::Ensemble];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Temporal => "temporal",
+            Self::Ensemble => "ensemble",
+        }
+    }
+
+    /// The one of that name.
+    ///
+    /// # Errors
+    /// [`Unknown`] when there is none.
+    pub fn named(name: &str) -> Result<Self, Unknown> {
+        names::find("kind of sharing", name, &Self::ALL, Self::name)
+    }
 }
 
 /// The retransmission timer.

@@ -4,6 +4,8 @@
 //! two, `bps` and its kin are bytes per second. Sizes are as tc(8) and the papers write them: `kb` and `kib` are
 //! both 1024 bytes. Letters may be of either case.
 
+use std::num::{NonZeroU32, NonZeroUsize};
+
 use wire::{Bytes, Duration, Probability, Rate};
 
 use super::ValueError;
@@ -41,6 +43,32 @@ pub fn object_size(text: &str) -> Result<Bytes, ValueError> {
 /// What is no such size, or out of that range.
 pub fn request_size(text: &str) -> Result<Bytes, ValueError> {
     REQUEST_SIZE.read(text).map(Bytes::new)
+}
+
+/// How many bytes a program gathers before it writes them, from 1 byte to 1 MiB.
+///
+/// # Errors
+/// What is no such size, or out of that range.
+pub fn buffer(text: &str) -> Result<NonZeroUsize, ValueError> {
+    let size = usize::try_from(BUFFER.read(text)?).ok().and_then(NonZeroUsize::new);
+    Ok(size.expect("the range is within 1 and 2^20"))
+}
+
+/// What a program may write before it waits, from 1 byte to 1 GiB.
+///
+/// # Errors
+/// What is no such size, or out of that range.
+pub fn send_buffer(text: &str) -> Result<Bytes, ValueError> {
+    SEND_BUFFER.read(text).map(Bytes::new)
+}
+
+/// How many requests are answered on one connection, from 1 to 1000000.
+///
+/// # Errors
+/// What is no such number, or out of that range.
+pub fn requests(text: &str) -> Result<NonZeroU32, ValueError> {
+    let requests = u32::try_from(REQUESTS.read(text)?).ok().and_then(NonZeroU32::new);
+    Ok(requests.expect("the range is within 1 and 10^6"))
 }
 
 /// The payload of the largest segment, from 1 to 65495 bytes: an IPv4 packet holds 65535, headers take 40.
@@ -250,6 +278,30 @@ const REQUEST_SIZE: Quantity = Quantity {
     units: SIZE_UNITS,
     least: (1, "1"),
     most: (64 << 10, "64kib"),
+};
+
+const BUFFER: Quantity = Quantity {
+    what: "the size of a buffer",
+    give: SIZE_GIVE,
+    units: SIZE_UNITS,
+    least: (1, "1"),
+    most: (1 << 20, "1mib"),
+};
+
+const SEND_BUFFER: Quantity = Quantity {
+    what: "the size of a send buffer",
+    give: SIZE_GIVE,
+    units: SIZE_UNITS,
+    least: (1, "1"),
+    most: (1 << 30, "1gib"),
+};
+
+const REQUESTS: Quantity = Quantity {
+    what: "a number of requests",
+    give: "a whole number, such as 5",
+    units: &[("", 1)],
+    least: (1, "1"),
+    most: (1_000_000, "1000000"),
 };
 
 const MSS: Quantity = Quantity {

@@ -41,8 +41,19 @@ pub struct Config {
     pub ending: Ending,
     /// How a handshake is cut short for a peer that is known.
     pub shortcut: Shortcut,
-    /// Whether window and round trip are remembered from one connection to the next (RFC 2140).
-    pub remembers_path: bool,
+    /// What connections between the same hosts learn from one another.
+    pub sharing: Sharing,
+}
+
+/// What connections between the same hosts learn from one another (RFC 2140).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// Nothing.
+    None,
+    /// The next begins with the window and the round trip of the last.
+    Temporal,
+    /// Those that are open at once also have one window together. Which they are, only their host knows.
+    Ensemble,
 }
 
 /// The receive buffer.

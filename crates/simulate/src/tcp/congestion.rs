@@ -86,6 +86,11 @@ impl Window {
         (self.cwnd, self.threshold) = (cwnd.max(self.cwnd), threshold);
     }
 
+    /// A share of a window that several connections have together (RFC 2140).
+    pub(super) fn share(&mut self, cwnd: u64) {
+        self.cwnd = cwnd.max(self.mss);
+    }
+
     /// Something new was acknowledged, and the window was what limited.
     pub(super) fn grow(&mut self, now: Time, ack: Acknowledged) {
         if self.is_slow_start() {

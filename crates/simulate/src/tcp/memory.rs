@@ -6,7 +6,7 @@
 
 use wire::{Duration, Time};
 
-use crate::tcp::config::Shortcut;
+use crate::tcp::config::{Sharing, Shortcut};
 use crate::tcp::connection::Connection;
 use crate::tcp::segment::{ConnectionCount, FastOpen, SynOptions};
 
@@ -50,7 +50,7 @@ impl Connection {
     pub fn introduce(&mut self, introduction: Introduction) {
         self.introduction = introduction;
         if let Some(path) = introduction.memory.path
-            && self.config.remembers_path
+            && self.shares_path()
         {
             self.window.adopt(path.cwnd, path.ssthresh);
             if let Some(round_trip) = path.round_trip {
@@ -59,9 +59,22 @@ impl Connection {
         }
     }
 
+    const fn shares_path(&self) -> bool {
+        match self.config.sharing {
+            Sharing::None => false,
+            Sharing::Temporal | Sharing::Ensemble => true,
+        }
+    }
+
+    /// Sets the congestion window, in bytes, to this connection's share of what several have together; at least one
+    /// segment (RFC 2140, ensemble sharing).
+    pub fn share_window(&mut self, bytes: u64) {
+        self.window.share(bytes);
+    }
+
     /// What is worth remembering of the other host, after this connection.
     pub fn memory(&self) -> Memory {
-        let has_path = self.config.remembers_path && self.timer.smoothed().is_some();
+        let has_path = self.shares_path() && self.timer.smoothed().is_some();
         let path = has_path.then(|| Path {
             cwnd: self.window.cwnd(),
             ssthresh: self.window.threshold(),

@@ -62,9 +62,9 @@ pub(super) enum Step {
 /// A host.
 pub(super) struct Host<A> {
     id: HostId,
-    config: HostConfig,
+    pub(super) config: HostConfig,
     application: A,
-    sockets: Vec<Option<Box<Socket>>>,
+    pub(super) sockets: Vec<Option<Box<Socket>>>,
     by_address: BTreeMap<(u16, Address), SocketId>,
     listening: Vec<u16>,
     next_port: u16,
@@ -88,12 +88,14 @@ pub(super) struct Host<A> {
 }
 
 /// A connection and who it is with.
-struct Socket {
-    connection: Connection,
+pub(super) struct Socket {
+    pub(super) connection: Connection,
     local: Address,
-    peer: Address,
+    pub(super) peer: Address,
     scheduled: Option<Time>,
     is_accepted: bool,
+    /// Whether it may have something to send yet, and so a part in the window that several have together.
+    pub(super) is_member: bool,
     highest_sent: u64,
     /// How it was when it was last looked at.
     seen: Option<Vitals>,
@@ -231,6 +233,7 @@ impl<A: Application> Host<A> {
             }
             tcp::Output::Timeout(next) => {
                 self.restless.pop_front();
+                self.leave_when_done(id);
                 if self.probes.is_some() {
                     self.look_at(now, id);
                 }
@@ -258,8 +261,9 @@ impl<A: Application> Host<A> {
     /// An event of a connection goes to the application.
     fn note(&mut self, id: SocketId, event: Event) {
         match event {
-            Event::Connected | Event::PeerFinished | Event::Closed | Event::Failed(_) => self.remember(id),
-            Event::Readable | Event::Written => {}
+            Event::Connected | Event::PeerFinished | Event::Failed(_) => self.remember(id),
+            // What it knew when it had sent everything is what the next one needs: `leave`.
+            Event::Closed | Event::Readable | Event::Written => {}
         }
         let Some(socket) = self.socket(id) else { return };
         let notice = match event {
@@ -275,7 +279,7 @@ impl<A: Application> Host<A> {
     }
 
     /// What the connection knows of its peer may help the next one.
-    fn remember(&mut self, id: SocketId) {
+    pub(super) fn remember(&mut self, id: SocketId) {
         if let Some(socket) = self.socket(id) {
             let (peer, memory) = (socket.peer.host, socket.connection.memory());
             self.memories.insert(peer, memory);
@@ -398,9 +402,18 @@ impl<A: Application> Host<A> {
             // A number that only this host gives, and only to that one.
             cookie: u64::from(self.id.0) << 32 | u64::from(peer.host.0) << 16 | 1,
         });
-        let socket =
-            Socket { connection, local, peer, scheduled: None, is_accepted, highest_sent: 0, seen: None };
+        let socket = Socket {
+            connection,
+            local,
+            peer,
+            scheduled: None,
+            is_accepted,
+            is_member: true,
+            highest_sent: 0,
+            seen: None,
+        };
         self.sockets.push(Some(Box::new(socket)));
+        self.join(id);
         self.by_address.insert((local.port, peer), id);
         self.counters.connections += 1;
         id

@@ -105,7 +105,7 @@ pub(crate) fn period() -> Config {
         },
         ending: Ending { time_wait: Duration::from_secs(60), unread_resets: false, reset_discards: false },
         shortcut: Shortcut::None,
-        remembers_path: false,
+        sharing: Sharing::None,
     }
 }
 

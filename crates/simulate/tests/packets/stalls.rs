@@ -1,6 +1,8 @@
 //! Where the time of a run went: nothing is counted twice, and nothing is named that cannot be.
 
-use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use scenario::{
+    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
+};
 use simulate::{Experiment, Hosts};
 use wire::link::Loss;
 use wire::{Bytes, Duration, Probability, Seed};
@@ -19,6 +21,7 @@ fn scenario(network: &str, page: &str, protocol: Protocol, stack: &str) -> Scena
             connection: Connection::Cold,
         },
         server: Server { processing: Duration::from_millis(3) },
+        programs: Programs::default(),
         runs: 1,
         seed: Seed::new(3),
     }

@@ -1,6 +1,8 @@
 //! What nobody should ask for, and gets an honest answer to.
 
-use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use scenario::{
+    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
+};
 use simulate::{Experiment, Hosts, simulate};
 use wire::link::Loss;
 use wire::{Bytes, Duration, Probability, Seed};
@@ -19,6 +21,7 @@ fn scenario(network: Network, page: Page, protocol: Protocol) -> Scenario {
             connection: Connection::Cold,
         },
         server: Server { processing: Duration::ZERO },
+        programs: Programs::default(),
         runs: 2,
         seed: Seed::default(),
     }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use proto::robot::{Flush, Pipelining, What};
 use proto::server::Closing;
-use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use scenario::{
+    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
+};
 use simulate::page::{Contents, Validation};
 use simulate::{Experiment, Fetched, Hosts};
 use wire::{Bytes, Duration, Seed};
@@ -30,6 +32,7 @@ fn visit(visit: Visit, protocol: Protocol, hosts: Hosts) -> Fetched {
             connection: Connection::Cold,
         },
         server: Server { processing: Duration::ZERO },
+        programs: Programs::default(),
         runs: 1,
         seed: Seed::default(),
     };
@@ -172,6 +175,7 @@ fn paper_a_modem_that_compresses_leaves_something_for_deflate() {
                 connection: Connection::Cold,
             },
             server: Server { processing: Duration::ZERO },
+            programs: Programs::default(),
             runs: 1,
             seed: Seed::default(),
         };

@@ -2,7 +2,9 @@
 
 use scenario::stack::Idle;
 use scenario::stack::packets::Restart;
-use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use scenario::{
+    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
+};
 use simulate::world::{HostId, Seen};
 use simulate::{Experiment, Fetched, Hosts};
 use wire::{Bytes, Duration, Seed};
@@ -25,6 +27,7 @@ fn second_page(idle: Idle, restart: Restart) -> Fetched {
             connection: Connection::Warm,
         },
         server: Server { processing: Duration::ZERO },
+        programs: Programs::default(),
         runs: 1,
         seed: Seed::default(),
     };

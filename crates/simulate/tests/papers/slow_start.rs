@@ -2,7 +2,9 @@
 //! is held by `roundtrip reproduce`.
 
 use scenario::stack::{Acks, Idle};
-use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use scenario::{
+    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
+};
 use simulate::page::SERVER;
 use simulate::{Experiment, Hosts};
 use wire::{Bytes, Duration, Rate, Seed};
@@ -35,6 +37,7 @@ fn scenario(acks: Acks, rtt: Duration, rate: u64, sizes: &[u64]) -> Scenario {
             connection: Connection::Cold,
         },
         server: Server { processing: Duration::ZERO },
+        programs: Programs::default(),
         runs: 1,
         seed: Seed::default(),
     }

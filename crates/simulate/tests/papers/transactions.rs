@@ -1,12 +1,15 @@
 //! Transactions: what T/TCP, ARDP and shared control blocks save (`papers/heidemann-model`, sections II and IV).
 
-use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use scenario::stack::packets::Sharing;
+use scenario::{
+    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
+};
 use simulate::world::{Record, Seen};
 use simulate::{Experiment, Fetched, Hosts};
 use wire::{Bytes, Duration, Seed};
 
-fn fetch(protocol: Protocol, network: &str, sizes: &[u64], hosts: Hosts) -> Fetched {
-    let scenario = Scenario {
+fn scenario(protocol: Protocol, network: &str, sizes: &[u64]) -> Scenario {
+    Scenario {
         network: Network::named(network).unwrap(),
         page: Page::from_sizes("test", sizes.iter().copied().map(Bytes::new)).unwrap(),
         visit: Visit::First,
@@ -19,10 +22,18 @@ fn fetch(protocol: Protocol, network: &str, sizes: &[u64], hosts: Hosts) -> Fetc
             connection: Connection::Cold,
         },
         server: Server { processing: Duration::ZERO },
+        programs: Programs::default(),
         runs: 1,
         seed: Seed::default(),
-    };
-    let fetched = Experiment::new(&scenario, hosts).unwrap().run(0, true).unwrap();
+    }
+}
+
+fn fetch(protocol: Protocol, network: &str, sizes: &[u64], hosts: Hosts) -> Fetched {
+    run(&scenario(protocol, network, sizes), hosts)
+}
+
+fn run(scenario: &Scenario, hosts: Hosts) -> Fetched {
+    let fetched = Experiment::new(scenario, hosts).unwrap().run(0, true).unwrap();
     assert!(fetched.elapsed.is_some(), "{:?}", fetched.reports);
     fetched
 }
@@ -83,9 +94,10 @@ fn fast_open_saves_the_round_trip_of_every_handshake_but_the_first() {
 #[test]
 fn a_path_that_is_remembered_is_not_started_slowly_again() {
     let sizes = [25_600, 25_600, 25_600];
-    let [forgetful, mindful] = [false, true].map(|remembers_path| {
-        let hosts = Hosts { remembers_path, ..Hosts::default() };
-        fetch(Protocol::Ardp, "adsl", &sizes, hosts).elapsed.unwrap()
+    let [forgetful, mindful] = [Sharing::None, Sharing::Temporal].map(|sharing| {
+        let mut scenario = scenario(Protocol::Ardp, "adsl", &sizes);
+        scenario.stack.packets.sharing = sharing;
+        run(&scenario, Hosts::default()).elapsed.unwrap()
     });
     assert!(mindful.as_nanos() * 4 < forgetful.as_nanos() * 3, "{mindful} against {forgetful}");
 }
@@ -97,22 +109,39 @@ fn data_with_a_syn_that_is_lost_is_sent_again() {
     for protocol in [Protocol::Ttcp, Protocol::Ardp] {
         let scenario = Scenario {
             network: network.clone(),
-            page: Page::from_sizes("test", [2_000, 2_000, 2_000].map(Bytes::new)).unwrap(),
-            visit: Visit::First,
-            protocol,
             stack: Stack::named("linux").unwrap(),
-            client: Client {
-                request: Bytes::new(256),
-                requests: Requests::Dependent,
-                parallel: 1,
-                connection: Connection::Cold,
-            },
-            server: Server { processing: Duration::ZERO },
-            runs: 1,
-            seed: Seed::default(),
+            ..scenario(protocol, "fast-internet", &[2_000, 2_000, 2_000])
         };
         let fetched = Experiment::new(&scenario, Hosts::default()).unwrap().run(0, true).unwrap();
         assert!(fetched.elapsed.is_some(), "{protocol:?}: {:?}", fetched.reports);
         assert_eq!(fetched.lost, 3);
     }
+}
+
+/// RFC 2140, section 4: four connections at once have one window together instead of four.
+#[test]
+fn connections_that_share_a_window_send_no_more_at_once_than_one_does() {
+    let burst = |sharing, parallel| {
+        let mut scenario = scenario(Protocol::Http10, "adsl", &[25_600; 8]);
+        scenario.stack = Stack::named("linux").unwrap();
+        scenario.client.parallel = parallel;
+        scenario.client.requests = Requests::Independent;
+        scenario.stack.packets.sharing = sharing;
+        let fetched = run(&scenario, Hosts::default());
+        (first_flight(&fetched), fetched.elapsed.unwrap())
+    };
+    let [(one, alone), (four, together), (shared, sharing)] =
+        [burst(Sharing::None, 1), burst(Sharing::None, 4), burst(Sharing::Ensemble, 4)];
+    assert!(four >= one * 3, "four have {four} bytes under way, one {one}");
+    assert!(shared <= one + 4 * 512, "{shared} together, {one} alone");
+    assert!(sharing < alone, "sharing {sharing}, alone {alone}, each for itself {together}");
+}
+
+/// What the server sent in the first round trip after its first byte, before any of it can have been acknowledged.
+fn first_flight(fetched: &Fetched) -> usize {
+    let sent = |record: &&Record| record.from.host.0 == 1 && record.seen == Seen::Sent;
+    let data = fetched.records.iter().filter(sent).filter(|record| !record.segment.payload.is_empty());
+    let first = data.clone().next().unwrap().at;
+    let within = first + Network::named("adsl").unwrap().rtt;
+    data.take_while(|record| record.at < within).map(|record| record.segment.payload.len()).sum()
 }

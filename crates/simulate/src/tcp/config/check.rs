@@ -71,7 +71,7 @@ impl Config {
             rto,
             ending: _,
             shortcut: _,
-            remembers_path: _,
+            sharing: _,
         } = self;
         // Timestamps take twelve bytes of every segment, and something must be left.
         let least = if *timestamps { TIMESTAMP_BYTES + 1 } else { 1 };

@@ -1,0 +1,332 @@
+//! How the programs at both ends work: what their work takes, how they cut what they write, how they close, and
+//! what they ask of their sockets.
+//!
+//! Not TCP, which is the stack, and not what is fetched. What is not said is the engine's to choose: a program then
+//! takes no time, writes a message in one call, and leaves its sockets as the stack makes them.
+
+use std::fmt;
+use std::num::{NonZeroU32, NonZeroUsize};
+
+use proto::http::WritePolicy;
+use proto::robot::Pipelining;
+use proto::server::Closing;
+use wire::{Bytes, Duration};
+
+use crate::Stack;
+use crate::names;
+use crate::value::{ValueError, quantity};
+
+/// How the programs at both ends work; `None` says nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Programs {
+    /// What the client takes before a connection is asked for.
+    pub client_setup: Option<Duration>,
+    /// What it takes before each request.
+    pub client_think: Option<Duration>,
+    /// What it takes for each KiB that it reads.
+    pub client_reading: Option<Duration>,
+    /// How many bytes of pipelined requests leave together.
+    pub client_buffer: Option<NonZeroUsize>,
+    /// How long pipelined requests wait for one another.
+    pub client_flush: Option<Duration>,
+    /// What the server takes for each connection, before its first request is read.
+    pub server_setup: Option<Duration>,
+    /// What it takes for each write but a head that leaves apart: reading the file, copying. A file that is mapped
+    /// into memory is one write; one that is read through a buffer is as many as that needs.
+    pub server_write: Option<Duration>,
+    /// When the head of an answer leaves.
+    pub server_head: Option<HeadWrite>,
+    /// A write of the server has at most so many bytes; nothing said: an answer is one write.
+    pub server_buffer: Option<NonZeroUsize>,
+    /// How many requests are answered on one connection; nothing said: as many as come.
+    pub server_requests: Option<NonZeroU32>,
+    /// How the server ends a connection.
+    pub server_close: Option<Closing>,
+    /// Whether Nagle's algorithm is on, at both ends (`TCP_NODELAY` turns it off); nothing said: as the stack has it.
+    pub nagle: Option<bool>,
+    /// What either program may write before it waits (`SO_SNDBUF`); nothing said: as the stack has it.
+    pub send_buffer: Option<Bytes>,
+}
+
+/// A key that says something of the programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProgramKey {
+    /// The client's time for each connection.
+    ClientSetup,
+    /// Its time for each request.
+    ClientThink,
+    /// Its time for each KiB read.
+    ClientReading,
+    /// How many bytes of pipelined requests leave together.
+    ClientBuffer,
+    /// How long they wait for one another.
+    ClientFlush,
+    /// The server's time for each connection.
+    ServerSetup,
+    /// Its time for each write.
+    ServerWrite,
+    /// Whether heads leave apart.
+    ServerHead,
+    /// How much a write takes.
+    ServerBuffer,
+    /// How many requests are answered on one connection.
+    ServerRequests,
+    /// How a connection is ended.
+    ServerClose,
+    /// Whether Nagle's algorithm is on.
+    Nagle,
+    /// How much may be written before a program waits.
+    SendBuffer,
+}
+
+/// When the head of an answer leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadWrite {
+    /// With the first of its body.
+    Together,
+    /// By itself, as Apache's did in 1996 (`papers/p-http#section-2-2`).
+    Apart,
+}
+
+impl HeadWrite {
+    const ALL: [Self; 2] = [Self::Together, Self::Apart];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Together => "together",
+            Self::Apart => "apart",
+        }
+    }
+}
+
+const fn close_name(closing: Closing) -> &'static str {
+    match closing {
+        Closing::Careful => "careful",
+        Closing::Naive => "naive",
+    }
+}
+
+const fn switch_name(is_on: bool) -> &'static str {
+    if is_on { "on" } else { "off" }
+}
+
+impl ProgramKey {
+    /// Every one, in the order they are listed.
+    pub const ALL: [Self; 13] = [
+        Self::ClientSetup,
+        Self::ClientThink,
+        Self::ClientReading,
+        Self::ClientBuffer,
+        Self::ClientFlush,
+        Self::ServerSetup,
+        Self::ServerWrite,
+        Self::ServerHead,
+        Self::ServerBuffer,
+        Self::ServerRequests,
+        Self::ServerClose,
+        Self::Nagle,
+        Self::SendBuffer,
+    ];
+
+    /// As a file has it; after two dashes, as a flag.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClientSetup => "client-setup",
+            Self::ClientThink => "client-think",
+            Self::ClientReading => "client-reading",
+            Self::ClientBuffer => "client-buffer",
+            Self::ClientFlush => "client-flush",
+            Self::ServerSetup => "server-setup",
+            Self::ServerWrite => "server-write",
+            Self::ServerHead => "server-head",
+            Self::ServerBuffer => "server-buffer",
+            Self::ServerRequests => "server-requests",
+            Self::ServerClose => "server-close",
+            Self::Nagle => "nagle",
+            Self::SendBuffer => "send-buffer",
+        }
+    }
+
+    /// A value that it may have, as a file has it.
+    pub const fn example(self) -> &'static str {
+        match self {
+            Self::ClientSetup | Self::ServerSetup => "\"2ms\"",
+            Self::ClientThink | Self::ServerWrite => "\"500us\"",
+            Self::ClientReading => "\"100us\"",
+            Self::ClientBuffer => "1024",
+            Self::ClientFlush => "\"50ms\"",
+            Self::ServerHead => "\"apart\"",
+            Self::ServerBuffer => "4096",
+            Self::ServerRequests => "5",
+            Self::ServerClose => "\"naive\"",
+            Self::Nagle => "\"off\"",
+            Self::SendBuffer => "8192",
+        }
+    }
+}
+
+impl Programs {
+    /// Says one thing more.
+    ///
+    /// # Errors
+    /// A text that is no value for this key; nothing is changed then.
+    pub fn set(&mut self, key: ProgramKey, text: &str) -> Result<(), ValueError> {
+        match key {
+            ProgramKey::ClientSetup => self.client_setup = Some(quantity::duration(text)?),
+            ProgramKey::ClientThink => self.client_think = Some(quantity::duration(text)?),
+            ProgramKey::ClientReading => self.client_reading = Some(quantity::duration(text)?),
+            ProgramKey::ClientBuffer => self.client_buffer = Some(quantity::buffer(text)?),
+            ProgramKey::ClientFlush => self.client_flush = Some(quantity::duration(text)?),
+            ProgramKey::ServerSetup => self.server_setup = Some(quantity::duration(text)?),
+            ProgramKey::ServerWrite => self.server_write = Some(quantity::duration(text)?),
+            ProgramKey::ServerHead => {
+                self.server_head =
+                    Some(names::find("way to write a head", text, &HeadWrite::ALL, HeadWrite::name)?);
+            }
+            ProgramKey::ServerBuffer => self.server_buffer = Some(quantity::buffer(text)?),
+            ProgramKey::ServerRequests => self.server_requests = Some(quantity::requests(text)?),
+            ProgramKey::ServerClose => {
+                let ways = [Closing::Careful, Closing::Naive];
+                self.server_close = Some(names::find("way to close", text, &ways, close_name)?);
+            }
+            ProgramKey::Nagle => self.nagle = Some(names::find("switch", text, &[true, false], switch_name)?),
+            ProgramKey::SendBuffer => self.send_buffer = Some(quantity::send_buffer(text)?),
+        }
+        Ok(())
+    }
+
+    /// What this says, and where it says nothing, what `below` says.
+    #[must_use]
+    pub fn over(self, below: Self) -> Self {
+        Self {
+            client_setup: self.client_setup.or(below.client_setup),
+            client_think: self.client_think.or(below.client_think),
+            client_reading: self.client_reading.or(below.client_reading),
+            client_buffer: self.client_buffer.or(below.client_buffer),
+            client_flush: self.client_flush.or(below.client_flush),
+            server_setup: self.server_setup.or(below.server_setup),
+            server_write: self.server_write.or(below.server_write),
+            server_head: self.server_head.or(below.server_head),
+            server_buffer: self.server_buffer.or(below.server_buffer),
+            server_requests: self.server_requests.or(below.server_requests),
+            server_close: self.server_close.or(below.server_close),
+            nagle: self.nagle.or(below.nagle),
+            send_buffer: self.send_buffer.or(below.send_buffer),
+        }
+    }
+
+    /// When pipelined requests leave, if `base` says what was not said.
+    pub fn pipelining(&self, base: Pipelining) -> Pipelining {
+        Pipelining {
+            buffer: self.client_buffer.unwrap_or(base.buffer),
+            flush_after: self.client_flush.unwrap_or(base.flush_after),
+            flush: base.flush,
+        }
+    }
+
+    /// How answers are cut into writes, if `base` says what was not said.
+    pub fn writes(&self, base: WritePolicy) -> WritePolicy {
+        let head_apart = self.server_head.map(|head| match head {
+            HeadWrite::Together => false,
+            HeadWrite::Apart => true,
+        });
+        WritePolicy {
+            head_apart: head_apart.unwrap_or(base.head_apart),
+            buffer: self.server_buffer.or(base.buffer),
+            gather: base.gather,
+        }
+    }
+
+    /// The stack as the programs' sockets have it: their options win over what it does by itself.
+    pub fn sockets(&self, stack: &Stack) -> Stack {
+        let mut stack = stack.clone();
+        stack.nagle = self.nagle.unwrap_or(stack.nagle);
+        stack.packets.send_buffer = self.send_buffer.unwrap_or(stack.packets.send_buffer);
+        stack
+    }
+
+    /// What is said, key by key, as a flag has it.
+    pub fn said(&self) -> impl Iterator<Item = (ProgramKey, String)> {
+        let time = |time: Option<Duration>| time.map(|time| time.to_string());
+        let size = |size: Option<NonZeroUsize>| size.map(|size| size.to_string());
+        let Self {
+            client_setup,
+            client_think,
+            client_reading,
+            client_buffer,
+            client_flush,
+            server_setup,
+            server_write,
+            server_head,
+            server_buffer,
+            server_requests,
+            server_close,
+            nagle,
+            send_buffer,
+        } = *self;
+        let values = [
+            time(client_setup),
+            time(client_think),
+            time(client_reading),
+            size(client_buffer),
+            time(client_flush),
+            time(server_setup),
+            time(server_write),
+            server_head.map(|head| head.name().to_owned()),
+            size(server_buffer),
+            server_requests.map(|requests| requests.to_string()),
+            server_close.map(|closing| close_name(closing).to_owned()),
+            nagle.map(|is_on| switch_name(is_on).to_owned()),
+            send_buffer.map(|size| size.get().to_string()),
+        ];
+        ProgramKey::ALL.into_iter().zip(values).filter_map(|(key, value)| Some((key, value?)))
+    }
+
+    /// What is said, for a reader of results: `client-think 2ms, nagle off`; `None` if nothing is.
+    pub fn described(&self) -> Option<String> {
+        let said: Vec<String> = self.said().map(|(key, value)| format!("{key} {value}")).collect();
+        (!said.is_empty()).then(|| said.join(", "))
+    }
+}
+
+impl fmt::Display for ProgramKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_holds_and_the_rest_is_as_it_was() {
+        let mut said = Programs::default();
+        for (key, text) in [
+            (ProgramKey::ServerHead, "apart"),
+            (ProgramKey::ServerBuffer, "4kib"),
+            (ProgramKey::ClientFlush, "1s"),
+            (ProgramKey::ServerClose, "naive"),
+            (ProgramKey::Nagle, "off"),
+        ] {
+            said.set(key, text).unwrap();
+        }
+        let writes = said.writes(WritePolicy::gathering());
+        assert_eq!(writes.buffer, NonZeroUsize::new(4_096));
+        assert!(writes.head_apart && writes.gather == WritePolicy::gathering().gather);
+        let pipelining = said.pipelining(Pipelining::default());
+        assert_eq!(pipelining.flush_after, Duration::from_secs(1));
+        assert_eq!(pipelining.buffer, Pipelining::default().buffer);
+        let described =
+            "client-flush 1s, server-head apart, server-buffer 4096, server-close naive, nagle off";
+        assert_eq!(said.described().as_deref(), Some(described));
+        assert_eq!(Programs::default().described(), None);
+    }
+
+    #[test]
+    fn a_way_to_close_that_is_none_is_named_with_those_there_are() {
+        let error = Programs::default().set(ProgramKey::ServerClose, "carful").unwrap_err();
+        assert!(error.to_string().contains("careful"), "{error}");
+    }
+}

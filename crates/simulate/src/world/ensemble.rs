@@ -1,0 +1,69 @@
+//! Connections of one host to the same other host that have one congestion window together (RFC 2140, section 4).
+//!
+//! A new connection takes an equal share from those that may still send; one that has sent everything leaves its own
+//! to the others, or, if it is the last, to memory. Not the window itself: between these moments each grows and
+//! shrinks its share as its own acknowledgements and losses say.
+
+use crate::tcp::config::Sharing;
+use crate::tcp::interface::State;
+use crate::world::host::{Host, Socket};
+use crate::world::{Application, HostId, SocketId};
+
+impl<A: Application> Host<A> {
+    /// A new connection joins those there are.
+    pub(super) fn join(&mut self, id: SocketId) {
+        if self.config.tcp.sharing != Sharing::Ensemble {
+            return;
+        }
+        let Some(peer) =
+            self.sockets.get(id.0 as usize).and_then(Option::as_ref).map(|socket| socket.peer.host)
+        else {
+            return;
+        };
+        let (others, whole) = self.members(peer).fold((0, 0), |(count, whole), (member, socket)| {
+            let is_other = member != id;
+            (count + u64::from(is_other), whole + if is_other { socket.connection.vitals().cwnd } else { 0 })
+        });
+        if others > 0 {
+            let share = whole / (others + 1);
+            self.members(peer).for_each(|(_, socket)| socket.connection.share_window(share));
+        }
+    }
+
+    /// A connection that has nothing more to send leaves what it has and knows.
+    pub(super) fn leave_when_done(&mut self, id: SocketId) {
+        let Some(socket) = self.sockets.get_mut(id.0 as usize).and_then(Option::as_mut) else { return };
+        let is_done = match socket.connection.state() {
+            State::FinWait2 | State::TimeWait | State::Closed => true,
+            State::Listen
+            | State::SynSent
+            | State::SynReceived
+            | State::Established
+            | State::FinWait1
+            | State::CloseWait
+            | State::Closing
+            | State::LastAck => false,
+        };
+        if !is_done || !socket.is_member {
+            return;
+        }
+        socket.is_member = false;
+        let (peer, left) = (socket.peer.host, socket.connection.vitals().cwnd);
+        self.remember(id);
+        if self.config.tcp.sharing == Sharing::Ensemble {
+            let heirs = self.members(peer).count() as u64;
+            for (_, socket) in self.members(peer) {
+                let cwnd = socket.connection.vitals().cwnd;
+                socket.connection.share_window(cwnd + left / heirs.max(1));
+            }
+        }
+    }
+
+    fn members(&mut self, peer: HostId) -> impl Iterator<Item = (SocketId, &mut Socket)> {
+        let sockets = self.sockets.iter_mut().enumerate();
+        sockets.filter_map(move |(index, socket)| {
+            let socket = socket.as_mut().filter(|socket| socket.is_member && socket.peer.host == peer)?;
+            Some((SocketId(u32::try_from(index).unwrap_or(u32::MAX)), socket.as_mut()))
+        })
+    }
+}
