@@ -220,7 +220,8 @@ impl Connection {
             }
         }
         self.track_time(now);
-        // Lexicographic: later data first, then later acknowledgements, then wider windows (RFC 9293, 3.10.7.4).
+        // Lexicographic: later data first, then later acknowledgements (RFC 9293, 3.10.7.4), then wider windows, as BSD
+        // and Linux have it: who says the same again with less is an old segment.
         if (segment.sequence, number, window) > (self.peer.told_by.0, self.peer.told_by.1, self.peer.size) {
             self.set_peer_window(segment, window);
         }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use scenario::Stack;
+use scenario::stack::packets::{Recovery, Restart};
 use scenario::stack::{Acks, Idle};
 use simulate::profile::{self, Clocks};
 use simulate::tcp::segment::{Flags, Framing, Options, SackBlocks, SynOptions};
@@ -183,13 +184,26 @@ fn set(stack: &mut Stack, knob: &str, value: &str) -> Result<(), String> {
         ("nagle", _) => stack.nagle = on,
         ("timestamps", _) => stack.timestamps = on,
         ("sack", _) => stack.sack = on,
-        ("initial-window", number) => stack.initial_window = number.parse().map_err(|_| "no number")?,
+        ("initial-window", number) => stack.initial_window = number.parse().map_err(|_| "0: no number")?,
+        ("send-buffer", bytes) => stack.packets.send_buffer = Bytes::new(number(bytes)?),
+        ("ssthresh", bytes) => stack.packets.initial_threshold = Some(Bytes::new(number(bytes)?)),
         ("acks", "every-segment") => stack.acks = Acks::EverySegment,
+        ("acks", "delayed") => stack.acks = Acks::Delayed,
+        ("acks", "no-delayed") => stack.acks = Acks::NoDelayed,
         ("idle", "kept") => stack.idle = Idle::Kept,
         ("idle", "paced") => stack.idle = Idle::Paced,
+        ("idle", "decayed") => {
+            stack.idle = Idle::Restarted;
+            stack.packets.restart = Restart::Decaying;
+        }
+        ("recovery", "newreno") => stack.packets.recovery = Recovery::NewReno,
         _ => return Err(format!("0: cannot set {knob} to {value}")),
     }
     Ok(())
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("0: {text} is no number"))
 }
 
 fn plain(sequence: u64, payload: Payload) -> Segment {

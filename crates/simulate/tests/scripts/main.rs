@@ -6,7 +6,8 @@
 //! profiles sunos-4.1.3 bsd-4.4    the stacks that behave so; `all` for every one
 //! server                          or `client`: which end is under test; a handshake comes first, and takes 100 ms
 //! mss 1460                        of both ends; 1460 unless said
-//! set nagle off                   overrides a knob of the stack: nagle, acks, idle, initial-window, timestamps, sack
+//! set nagle off                   overrides a knob of the stack: nagle, acks, idle, recovery, initial-window,
+//!                                 ssthresh, send-buffer, timestamps, sack
 //! reads late                      the application reads only when told to; else it reads at once
 //!
 //! +20ms write 4109                20 ms after the line before, the application writes
