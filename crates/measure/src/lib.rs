@@ -17,7 +17,7 @@
 //! | [`reactions`] | how long each host took to answer, seen from outside |
 //! | [`tun`], [`clock`] | network interfaces whose other end is a descriptor; the one place that reads the clock |
 //! | [`probe`] | what a journey takes beyond what the link is configured to take |
-//! | [`lateness`], [`statistics`] | many times in a histogram; a handful of values and their interval |
+//! | [`lateness`] | many times in a histogram |
 //! | [`privilege`], [`error`] | what the system lets this process do; what can go wrong, and the remedy |
 //!
 //! What it is not: it predicts nothing, and a measurement is never repeatable to the byte. Only this crate and
@@ -41,7 +41,6 @@ pub mod reactions;
 pub mod run;
 pub mod series;
 mod socket;
-pub mod statistics;
 pub mod tun;
 
 pub use emulator::Emulator;

@@ -15,7 +15,7 @@ use crate::emulator::{Capture, Scheduling};
 use crate::lateness::Lateness;
 use crate::profile::Setting;
 use crate::run::{Experiment, Outcome, Run};
-use crate::statistics::Summary;
+use trace::Summary;
 
 /// How to measure, apart from what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

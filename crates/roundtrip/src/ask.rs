@@ -43,7 +43,8 @@ fn read(path: &Path) -> Result<Spec, Failure> {
     let unreadable = |error| Failure::Read { path: path.to_owned(), error };
     let mut text = String::new();
     let file = File::open(path).map_err(unreadable)?;
-    file.take(LARGEST_FILE).read_to_string(&mut text).map_err(unreadable)?;
+    // One more than may be, for whoever reads it to see that it is too large.
+    file.take(LARGEST_FILE + 1).read_to_string(&mut text).map_err(unreadable)?;
     Spec::from_toml(&text, &shown(path)).map_err(|error| Failure::Value(error.to_string()))
 }
 

@@ -4,8 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use proto::robot::What;
 use scenario::Scenario;
-use trace::{Row, Stall};
+use trace::{Row, Stall, Summary};
+use wire::Duration;
 
 use crate::error::Error;
 use crate::page::{Experiment, Fetched, Hosts};
@@ -29,8 +31,12 @@ pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
         .collect::<Result<_, Error>>()?;
     let mut notes = experiment.notes().to_vec();
     notes.extend(failures(&runs));
-    let elapsed: Vec<f64> =
-        runs.iter().filter_map(|run| run.elapsed).map(|elapsed| elapsed.as_millis_f64()).collect();
+    // What gave up says nothing about how long a page takes, unless nothing else is known.
+    let came = runs.iter().any(|run| run.elapsed.is_some());
+    let (runs, spent): (Vec<Fetched>, Vec<Spent>) =
+        runs.into_iter().zip(spent).filter(|(run, _)| run.elapsed.is_some() == came).unzip();
+    let elapsed: Vec<f64> = runs.iter().filter_map(|run| run.elapsed).map(Duration::as_millis_f64).collect();
+    let elapsed = Summary::of(&elapsed);
     let packets_up = mean(runs.iter().map(|run| run.up.packets as f64));
     let packets_down = mean(runs.iter().map(|run| run.down.packets as f64));
     let payload_bytes = mean(runs.iter().map(|run| (run.up.payload_bytes + run.down.payload_bytes) as f64));
@@ -42,7 +48,7 @@ pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
         protocol: scenario.protocol.name().to_owned(),
         engine: "simulate".to_owned(),
         stack: scenario.stack.name.to_owned(),
-        elapsed_ms: mean(elapsed.iter().copied()),
+        elapsed_ms: elapsed.map(|elapsed| elapsed.mean),
         overhead: None,
         round_trips: round_trips(scenario, &runs, &spent),
         packets_up,
@@ -52,8 +58,8 @@ pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
             .zip(payload_bytes)
             .map(|(headers, payload)| 100.0 * headers / (headers + payload)),
         connections: mean(runs.iter().map(|run| run.up.connections as f64)),
-        runs: scenario.runs,
-        elapsed_ms_stddev: standard_deviation(&elapsed),
+        runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
+        elapsed_ms_stddev: elapsed.and_then(|elapsed| elapsed.deviation),
         stalls: stalls(&spent),
         notes,
     })
@@ -97,25 +103,32 @@ fn stalls(spent: &[Spent]) -> Vec<Stall> {
     stalls
 }
 
-/// What did not end well.
+/// What did not end well: how often, and what the first of them says.
 fn failures(runs: &[Fetched]) -> Option<String> {
-    let failed = runs.iter().filter(|run| run.elapsed.is_none()).count();
-    let too_long = runs.iter().any(|run| match run.ended {
-        Ended::OutOfTime | Ended::OutOfEvents => true,
-        Ended::Finished | Ended::Quiet => false,
-    });
-    let why = if too_long { "too much happened" } else { "something did not arrive" };
-    (failed > 0).then(|| format!("{failed} of {} runs gave up: {why}", runs.len()))
+    let failed: Vec<&Fetched> = runs.iter().filter(|run| run.elapsed.is_none()).collect();
+    let first = failed.first()?;
+    let why = match first.ended {
+        Ended::OutOfTime | Ended::OutOfEvents => format!("after {} events", first.events),
+        Ended::Finished | Ended::Quiet => first
+            .reports
+            .iter()
+            .find_map(|report| match report.what {
+                What::ObjectFailed { object, failure } => {
+                    let after = report.at.since(first.began).as_secs_f64();
+                    Some(format!("after {after:.0} s: object {} did not come: {failure}", object + 1))
+                }
+                What::RequestSent { .. }
+                | What::HeadReceived { .. }
+                | What::ObjectComplete { .. }
+                | What::Fault { .. }
+                | What::Finished { .. } => None,
+            })
+            .unwrap_or_else(|| "with nothing left to do".to_owned()),
+    };
+    Some(format!("{} of {} runs gave up {why}", failed.len(), runs.len()))
 }
 
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
     let count = values.len();
     (count > 0).then(|| values.sum::<f64>() / count as f64)
-}
-
-/// Of a sample; `None` for fewer than two.
-fn standard_deviation(values: &[f64]) -> Option<f64> {
-    let mean = mean(values.iter().copied())?;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt())
 }

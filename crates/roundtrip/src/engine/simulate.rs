@@ -23,7 +23,9 @@ fn outcome(scenario: &Scenario) -> Outcome {
         Ok(row) => Row { overhead: overhead(scenario, row.elapsed_ms), ..row },
         Err(error) => refused(scenario, "simulate", error.to_string()),
     };
-    Outcome { scenario: scenario.clone(), row, interval95_ms: None }
+    let interval95_ms =
+        row.elapsed_ms_stddev.map(|deviation| trace::statistics::interval95(deviation, row.runs as usize));
+    Outcome { scenario: scenario.clone(), row, interval95_ms }
 }
 
 /// The first of the runs that [`outcomes`] takes the mean of, with its packets.

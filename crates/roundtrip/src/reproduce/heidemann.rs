@@ -9,6 +9,7 @@ use scenario::stack::Growth;
 use scenario::{
     Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
 };
+use trace::statistics::interval95;
 use wire::{Bytes, Duration, Rate, Seed};
 
 use super::measured::{Found, Measured};
@@ -95,7 +96,7 @@ pub fn table_7(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
             Ok(match column {
                 "measured" => row.elapsed_ms,
                 "sd" => row.elapsed_ms_stddev,
-                "ci95" => row.elapsed_ms_stddev.map(|sd| T_99 * sd / f64::from(row.runs).sqrt()),
+                "ci95" => row.elapsed_ms_stddev.map(|sd| interval95(sd, row.runs as usize)),
                 "ratio" => {
                     let prediction = predicted(&Scenario { server: Server { processing }, ..adjusted() })?;
                     row.elapsed_ms.map(|elapsed| elapsed / prediction)
@@ -105,9 +106,6 @@ pub fn table_7(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
         }
     }
 }
-
-/// Student's t for 95% and the 99 degrees of freedom of 100 runs.
-const T_99: f64 = 1.984;
 
 /// The server's processing time that the paper measured (`papers/heidemann-model#section-v-c`).
 const PROCESSING: Server = Server { processing: Duration::from_micros(3_700) };

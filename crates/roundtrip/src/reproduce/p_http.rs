@@ -16,7 +16,7 @@ use simulate::profile::Clocks;
 use simulate::tcp::Segment;
 use simulate::web::{BrowserTimes, HeadSizes, ServerTimes};
 use simulate::{Experiment, Fetched, Hosts};
-use trace::Stall;
+use trace::{Stall, Summary};
 use wire::{Bytes, Duration, Seed};
 
 use super::catalogue::table;
@@ -78,14 +78,11 @@ pub fn table_1(cell: &Cell, _: &mut Measured<'_>) -> Ours {
         "p-http, both fixes" => BOTH_FIXES,
         _ => return Ok(None),
     };
-    let elapsed = &a_hundred(setting).elapsed_ms;
-    let count = elapsed.len() as f64;
-    let mean = elapsed.iter().sum::<f64>() / count;
-    let sd = (elapsed.iter().map(|ms| (ms - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt();
+    let elapsed = Summary::of(&a_hundred(setting).elapsed_ms);
     Ok(match cell.column.name.as_str() {
-        "mean" => Some(mean),
-        "sd" => Some(to_nanos(sd)),
-        "ci95" => Some(to_nanos(T_99 * sd / count.sqrt())),
+        "mean" => elapsed.map(|elapsed| elapsed.mean),
+        "sd" => elapsed.and_then(|elapsed| elapsed.deviation).map(to_nanos),
+        "ci95" => elapsed.and_then(|elapsed| elapsed.interval95).map(to_nanos),
         _ => None,
     })
 }
@@ -94,9 +91,6 @@ pub fn table_1(cell: &Cell, _: &mut Measured<'_>) -> Ours {
 fn to_nanos(millis: f64) -> f64 {
     (millis * 1e6).round() / 1e6
 }
-
-/// Student's t for 95% and the 99 degrees of freedom of 100 runs.
-const T_99: f64 = 1.984;
 
 /// The plot of a short first segment.
 pub fn figure_1(cell: &Cell, _: &mut Measured<'_>) -> Ours {

@@ -33,8 +33,7 @@ impl Summary {
         let mean = sorted.iter().sum::<f64>() / count as f64;
         let squares: f64 = sorted.iter().map(|value| (value - mean).powi(2)).sum();
         let deviation = (count > 1).then(|| (squares / (count - 1) as f64).sqrt());
-        let interval95 =
-            deviation.map(|deviation| student_t_975(count - 1) * deviation / (count as f64).sqrt());
+        let interval95 = deviation.map(|deviation| interval95(deviation, count));
         Some(Self {
             count,
             mean,
@@ -45,6 +44,11 @@ impl Summary {
             interval95,
         })
     }
+}
+
+/// Half the width of the 95% confidence interval of a mean: of `count` values, at least two, with that deviation.
+pub fn interval95(deviation: f64, count: usize) -> f64 {
+    student_t_975(count.saturating_sub(1).max(1)) * deviation / (count.max(2) as f64).sqrt()
 }
 
 /// The 97.5% point of Student's t: printed tables up to 10 degrees of freedom, and from there the first four
@@ -96,7 +100,7 @@ mod tests {
     fn paper_table_7_intervals_follow_from_its_deviations() {
         // papers/heidemann-model#table-7: 100 trials, deviation 101 ms, interval 20.1 ms; and 48, 9.5.
         for (deviation, interval) in [(101.0_f64, 20.1), (48.0, 9.5)] {
-            let ours = student_t_975(99) * deviation / 10.0;
+            let ours = interval95(deviation, 100);
             assert!((ours - interval).abs() < 0.1, "{ours}");
         }
     }
