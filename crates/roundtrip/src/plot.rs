@@ -8,6 +8,7 @@
 //! | [`scale`] | values to places on an axis, and where its ticks are |
 //! | [`field`] | values on a grid, and their contours by marching squares |
 //! | [`palette`] | colours that everybody can tell apart |
+//! | [`bars`] | bars in groups |
 //! | [`contour_map`] | a field from above, with lines, names and a key |
 //! | [`label`] | where on a contour its number stands |
 //! | [`surface`] | a field in perspective |
@@ -16,6 +17,7 @@
 //! What it is not: it knows no network and no formula; what is drawn is the caller's. The same values give the same
 //! bytes.
 
+pub mod bars;
 pub mod contour_map;
 pub mod field;
 pub mod label;

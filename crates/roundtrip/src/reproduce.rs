@@ -76,6 +76,8 @@ pub struct Reproduced {
     pub table: Table,
     /// One for each printed cell, row by row.
     pub judgements: Vec<Judged>,
+    /// What a study of our own comes to.
+    pub says: Option<String>,
 }
 
 /// One cell, judged.
@@ -136,20 +138,20 @@ pub fn run(options: Options<'_>) -> Result<Report, Error> {
 fn reproduce(entry: &'static Entry, measured: &mut Measured<'_>) -> Result<Reproduced, Error> {
     let failed = |sentence| Error::Measure { key: entry.key, sentence };
     let table = entry.table();
-    let (table, judgements) = match entry.ours {
+    let (table, judgements, says) = match entry.ours {
         Ours::Study(study) => {
-            let Study { table, judgements } = study(table).map_err(failed)?;
-            (table, judgements)
+            let Study { table, judgements, says } = study(table).map_err(failed)?;
+            (table, judgements, says)
         }
         Ours::Cells(ours) => {
             let judge = |cell: &Cell| Ok(verdict::judge(&table, cell, ours(cell, measured).map_err(failed)?));
             let judgements = table.cells().iter().map(judge).collect::<Result<_, Error>>()?;
-            (table, judgements)
+            (table, judgements, None)
         }
     };
     let judged = table.cells().into_iter().zip(judgements);
     let judgements = judged.map(|(cell, judgement)| Judged { cell, judgement }).collect();
-    Ok(Reproduced { entry, table, judgements })
+    Ok(Reproduced { entry, table, judgements, says })
 }
 
 impl Report {

@@ -8,8 +8,10 @@
 //! | --- | --- |
 //! | [`model_against_simulator`] | the closed formulas beside packets |
 //! | [`reasons`] | why the two differ, each reason with its share |
+//! | [`loss`] | what loss costs |
 //! | [`restart`] | what becomes of a window while the user looks at a page |
 
+pub mod loss;
 pub mod model_against_simulator;
 pub mod reasons;
 pub mod restart;
@@ -28,6 +30,8 @@ pub struct Study {
     pub table: Table,
     /// The other side, for each cell.
     pub judgements: Vec<Judgement>,
+    /// What comes of it, in a sentence or two.
+    pub says: Option<String>,
 }
 
 impl Study {
@@ -44,7 +48,7 @@ impl Study {
             let (ours, verdict, note) = judge(&cell)?;
             judgements.push(Judgement { ours: Some(ours), verdict, expected: table.expected, note });
         }
-        Ok(Self { table, judgements })
+        Ok(Self { table, judgements, says: None })
     }
 }
 

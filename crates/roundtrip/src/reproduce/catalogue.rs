@@ -7,7 +7,7 @@ use scenario::names::Unknown;
 use super::measured::Measured;
 use super::published::{Cell, Table};
 use super::{drawn, figures, heidemann, p_http, rabinovich, slow_start};
-use crate::study::{Study, model_against_simulator, restart};
+use crate::study::{Study, loss, model_against_simulator, restart};
 
 /// A table or a figure of a paper.
 #[derive(Debug)]
@@ -57,18 +57,18 @@ macro_rules! figure {
 }
 
 macro_rules! study {
-    ($name:literal, $study:path) => {
+    ($name:literal, $study:path, $draw:expr) => {
         Entry {
             key: concat!("roundtrip/", $name),
             published: include_str!(concat!("../../../../studies/", $name, "/study.toml")),
             ours: Ours::Study($study),
-            draw: None,
+            draw: $draw,
         }
     };
 }
 
 /// In the order of the papers, tables before figures; then our own studies.
-pub static ENTRIES: [Entry; 23] = [
+pub static ENTRIES: [Entry; 24] = [
     table!("heidemann-model/table-2", heidemann::table_2),
     table!("heidemann-model/table-3", heidemann::table_3),
     table!("heidemann-model/table-4", heidemann::table_4),
@@ -96,8 +96,9 @@ pub static ENTRIES: [Entry; 23] = [
     table!("dhttp/figure-6", rabinovich::figure_6),
     table!("dhttp/figure-7", rabinovich::figure_7),
     table!("dhttp/figure-8", rabinovich::figure_8),
-    study!("model-against-simulator", model_against_simulator::study),
-    study!("slow-start-restart", restart::study),
+    study!("model-against-simulator", model_against_simulator::study, None),
+    study!("slow-start-restart", restart::study, Some(restart::draw)),
+    study!("loss", loss::study, Some(loss::draw)),
 ];
 
 /// The data of a key of the catalogue.

@@ -44,6 +44,9 @@ fn section(reproduced: &Reproduced, terminal: Terminal) -> String {
     }
     text.push('\n');
     text += &notes(reproduced, width);
+    if let Some(says) = &reproduced.says {
+        text += &wrap("  What it says: ", says, width);
+    }
     let all: Vec<&Judged> = reproduced.judgements.iter().collect();
     text += &terminal.bold(&format!("  {}: {}", reproduced.entry.key, tally(&all)));
     text.push('\n');

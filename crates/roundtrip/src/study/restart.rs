@@ -14,6 +14,9 @@ use wire::Duration;
 use wire::link::QueueLimit;
 
 use super::{Study, scenario};
+use crate::plot::bars::{Bar, Bars, Panel};
+use crate::plot::palette;
+use crate::plot::scale::Scale;
 use crate::reproduce::published::{Cell, Table};
 use crate::reproduce::verdict::Verdict;
 
@@ -34,33 +37,100 @@ const POLICIES: [(&str, Idle, Restart); 4] = [
     ("paced", Idle::Paced, Restart::AfterSending),
 ];
 
+const KEPT: usize = 0;
+const RESTARTED: usize = 1;
+const DECAYED: usize = 2;
+const PACED: usize = 3;
+
 /// Every policy over every network, each beside the best.
 ///
 /// # Errors
 /// When the simulator refuses a scenario.
 pub fn study(mut table: Table) -> Result<Study, String> {
     let mut found = Vec::new();
-    for network in NETWORKS {
-        let costs = POLICIES
-            .iter()
-            .map(|(_, idle, restart)| cost(network, *idle, *restart))
-            .collect::<Result<Vec<_>, _>>()?;
+    let all = costs()?;
+    for (network, costs) in NETWORKS.iter().zip(&all) {
         let least = |one: Cost, other: &Cost| std::array::from_fn(|place| one[place].min(other[place]));
         let best = costs.iter().fold([f64::INFINITY; COLUMNS], least);
         for ((policy, _, _), cost) in POLICIES.iter().zip(costs) {
             let printed = table.columns.iter().zip(best).map(|(column, best)| column.digits.print(best));
-            let labels = [network, policy].map(str::to_owned);
+            let labels = [*network, *policy].map(str::to_owned);
             table.rows.push(labels.into_iter().chain(printed).collect());
-            found.extend(best.into_iter().zip(cost));
+            found.extend(best.into_iter().zip(*cost));
         }
     }
     let mut found = found.into_iter();
-    Study::of(table, |cell: &Cell| {
+    let study = Study::of(table, |cell: &Cell| {
         let computed = found.next();
         let (best, ours) = computed.ok_or_else(|| format!("nothing was computed for {}", cell.name()))?;
         let (verdict, note) = judge(cell.label(1), best, ours);
         Ok((ours, verdict, note))
-    })
+    })?;
+    Ok(Study { says: Some(said(&all)), ..study })
+}
+
+/// Every policy over every network.
+fn costs() -> Result<Vec<Vec<Cost>>, String> {
+    let over =
+        |network: &&str| POLICIES.iter().map(|(_, idle, restart)| cost(network, *idle, *restart)).collect();
+    NETWORKS.iter().map(over).collect()
+}
+
+/// Whether it is as the paper expects.
+fn said(costs: &[Vec<Cost>]) -> String {
+    let times = |column: usize, one: usize, other: usize| {
+        let ratios = costs.iter().map(|costs| costs[one][column] / costs[other][column]);
+        let (least, most) =
+            ratios.fold((f64::INFINITY, 0.0_f64), |(least, most), ratio| (least.min(ratio), most.max(ratio)));
+        format!("{least:.1} to {most:.1} times")
+    };
+    let [page, burst] = [0, 1];
+    format!(
+        "The paper expects of pacing nearly the speed of a kept window and nearly the smoothness of slow start. The \
+         first holds nearly: a paced page takes {} a kept window's time, where a restarted one takes {}. The second \
+         does not: its longest burst is {} a restarted window's, since the first acknowledgement ends the pacing and \
+         lets out the rest of the window at once; of a kept window's it is {}.",
+        times(page, PACED, KEPT),
+        times(page, RESTARTED, KEPT),
+        times(burst, PACED, RESTARTED),
+        times(burst, PACED, KEPT),
+    )
+}
+
+/// All of it, network by network.
+pub fn draw() -> String {
+    let costs = costs().unwrap_or_default();
+    let panel = |column: usize, title, scale, ticks| Panel {
+        title,
+        scale,
+        ticks,
+        bars: costs
+            .iter()
+            .map(|costs| costs.iter().map(|cost| Bar { value: cost[column], interval: 0.0 }).collect())
+            .collect(),
+    };
+    Bars {
+        title: "A second page after ten seconds: what becomes of the window",
+        subtitle: [
+            "medium-page twice over one connection, ten seconds between; stack period, with one knob changed",
+            "The short queue has room for eight packets before the link",
+        ],
+        series: vec![
+            (POLICIES[KEPT].0, palette::ACCENT),
+            (POLICIES[RESTARTED].0, palette::BLUE),
+            (POLICIES[DECAYED].0, palette::PURPLE),
+            (POLICIES[PACED].0, palette::GREEN),
+        ],
+        groups: NETWORKS.to_vec(),
+        panels: vec![
+            panel(0, "page (ms)", Scale::logarithmic(50.0, 10_000.0), vec![50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4]),
+            panel(1, "longest burst (segments)", Scale::linear(0.0, 35.0), vec![0.0, 10.0, 20.0, 30.0]),
+            panel(2, "page with a short queue (ms)", Scale::logarithmic(50.0, 10_000.0), vec![50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4]),
+            panel(3, "packets dropped at the short queue", Scale::linear(0.0, 25.0), vec![0.0, 10.0, 20.0]),
+        ],
+        source: "roundtrip reproduce roundtrip/slow-start-restart; the question is that of Heidemann 1997, section 2.4",
+    }
+    .draw()
 }
 
 /// A page after another: its time in milliseconds, its longest burst, and its time and loss with a short queue.
