@@ -15,6 +15,7 @@
 //! | [`figures`] | its figures as pictures |
 //! | [`slow_start`] | its slow start once more, in packets |
 //! | [`p_http`], [`printed`] | ours for the interactions of P-HTTP and TCP, and printed traces found again in packets |
+//! | [`w3c`] | ours for the W3C note: robot, servers and page, in packets |
 //! | [`drawn`] | traces as plots |
 //! | [`measured`] | what the kernel measures for a table, and what is counted of a log, once |
 //! | [`side_by_side`] | both, in the paper's own layout, for people |
@@ -33,6 +34,7 @@ pub mod published;
 pub mod rabinovich;
 pub mod side_by_side;
 pub mod slow_start;
+pub mod w3c;
 
 pub mod verdict;
 
@@ -208,12 +210,16 @@ mod tests {
         let worse: Vec<_> = report.worsened().map(|(key, judged)| (key, judged.cell.name())).collect();
         assert_eq!(worse, []);
         let rows = report.rows();
-        let papers = || rows.iter().filter(|row| !row.key.starts_with("roundtrip/"));
+        let ours = ["roundtrip/", "w3c/"];
+        let papers = || rows.iter().filter(|row| !ours.iter().any(|key| row.key.starts_with(key)));
         let count = |verdict| papers().filter(|row| row.verdict == verdict).count();
         assert_eq!(count(Verdict::Exact), 65 - 1 + 60 + 90 + 60 + 60 + 180 + 6 + 12 + 3 + 5 + 1 + 4 + 23);
         assert_eq!(count(Verdict::Explained), 1 + 2 + 2 + 14);
         assert_eq!(count(Verdict::NotTestableHere), 16 + 16 + 6);
         assert_eq!((count(Verdict::WithinTolerance), count(Verdict::Differs)), (17, 0));
+        let w3c =
+            |verdict| rows.iter().filter(|row| row.key.starts_with("w3c/") && row.verdict == verdict).count();
+        assert_eq!(Verdict::ALL.map(w3c), [10, 100, 30, 0, 47]);
     }
 
     /// A laboratory that finds what the paper found.

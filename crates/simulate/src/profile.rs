@@ -9,8 +9,8 @@ use scenario::stack::{self};
 use wire::{Bytes, Duration, Seed};
 
 use crate::tcp::config::{
-    Acks, Avoidance, Config, Congestion, Counting, Ending, Estimator, Growth, Idle, IdleSince, Nagle, Odd,
-    ReceiveBuffer, Recovery, Rto, Sharing, Shortcut, Ticks,
+    Acks, Avoidance, Config, Congestion, Counting, Ending, Estimator, Growth, Holding, Idle, IdleSince,
+    Nagle, Odd, ReceiveBuffer, Recovery, Rto, Sharing, Shortcut, Ticks,
 };
 
 /// What a host adds to its stack: where its clocks stand at time zero.
@@ -57,6 +57,7 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
     } = stack;
     let Packets {
         send_buffer,
+        holding,
         nagle: nagle_rule,
         ack_delay,
         counting,
@@ -75,6 +76,10 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
     Config {
         mss: u16::try_from(mss.get()).unwrap_or(u16::MAX),
         send_buffer: saturate(*send_buffer),
+        holding: match holding {
+            packets::Holding::Unacknowledged => Holding::Unacknowledged,
+            packets::Holding::Unsent => Holding::Unsent,
+        },
         receive_buffer: receive_buffer.map_or(LINUX_RECEIVE, |bytes| ReceiveBuffer::Fixed(saturate(bytes))),
         timestamps: *timestamps,
         window_scaling: *window_scaling,

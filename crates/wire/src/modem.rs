@@ -1,4 +1,4 @@
-//! A modem that compresses: bytes of packets in, the time they take on the telephone line out, in bytes of it.
+//! A modem, which may compress: bytes of packets in, the time they take on the telephone line out, in bytes of it.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -22,19 +22,25 @@ use v42bis::Encoder;
 
 /// What a modem does with what it is given. The default is what modems of the time did: 2048 strings, of 32 characters
 /// at most, and a serial port that is never in the way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The compressor's strings.
-    pub dictionary: Dictionary,
+    /// The compressor's strings; `None`: it corrects errors (V.42) and compresses nothing.
+    pub dictionary: Option<Dictionary>,
     /// How fast the serial port between the machine and its modem is, start and stop bits included (38.4 kbit/s carry
     /// 3,840 bytes per second): however well the modem compresses, no more comes through. `None`: fast enough.
     pub port: Option<Rate>,
 }
 
+impl Default for Config {
+    fn default() -> Self {
+        Self { dictionary: Some(Dictionary::default()), port: None }
+    }
+}
+
 /// One direction of a modem's work.
 #[derive(Clone, Debug)]
 pub struct Modem {
-    encoder: Encoder,
+    encoder: Option<Encoder>,
     /// The line's rate over the port's, where the port may be in the way.
     port: Option<(u64, u64)>,
     framed: Vec<u8>,
@@ -54,7 +60,7 @@ impl Modem {
         let Config { dictionary, port } = config;
         let port = line.zip(port);
         Self {
-            encoder: Encoder::new(dictionary),
+            encoder: dictionary.map(Encoder::new),
             port: port.map(|(line, port)| (line.millibits_per_second(), port.millibits_per_second())),
             framed: Vec::new(),
             sent: Vec::new(),
@@ -66,10 +72,15 @@ impl Modem {
         let Self { encoder, port, framed, sent } = self;
         framed.clear();
         frame::append(packet, framed);
-        sent.clear();
-        framed.iter().for_each(|byte| encoder.push(*byte, sent));
-        encoder.flush(sent);
-        let compressed = sent.len() as u64;
+        let compressed = match encoder {
+            Some(encoder) => {
+                sent.clear();
+                framed.iter().for_each(|byte| encoder.push(*byte, sent));
+                encoder.flush(sent);
+                sent.len() as u64
+            }
+            None => framed.len() as u64,
+        };
         let on_line = compressed + FRAME_OVERHEAD * compressed.div_ceil(FRAME_DATA);
         let through_port = port.map(|(line, port)| {
             let bits = u128::from(framed.len() as u64 * PORT_BITS) * u128::from(line);

@@ -105,7 +105,7 @@ pub struct ScenarioFlags {
     #[arg(long, value_name = "SIZE", help_heading = PATH)]
     pub mtu: Option<String>,
 
-    /// A modem that compresses: v42bis, or v42bis/57.6kbit behind such a serial port
+    /// A modem: v42bis compresses, v42bis/57.6kbit behind such a serial port, v42 does not
     #[arg(long, value_name = "MODEM", help_heading = PATH)]
     pub modem: Option<String>,
 

@@ -6,7 +6,7 @@ use scenario::names::Unknown;
 
 use super::measured::Measured;
 use super::published::{Cell, Table};
-use super::{drawn, figures, heidemann, p_http, rabinovich, slow_start};
+use super::{drawn, figures, heidemann, p_http, rabinovich, slow_start, w3c};
 use crate::study::{Study, loss, model_against_simulator, restart};
 
 /// A table or a figure of a paper.
@@ -68,7 +68,7 @@ macro_rules! study {
 }
 
 /// In the order of the papers, tables before figures; then our own studies.
-pub static ENTRIES: [Entry; 24] = [
+pub static ENTRIES: [Entry; 31] = [
     table!("heidemann-model/table-2", heidemann::table_2),
     table!("heidemann-model/table-3", heidemann::table_3),
     table!("heidemann-model/table-4", heidemann::table_4),
@@ -92,6 +92,13 @@ pub static ENTRIES: [Entry; 24] = [
     table!("p-http/figure-2", p_http::figure_2),
     figure!("p-http/figure-3", p_http::figure_3, drawn::p_http_figure_3),
     table!("p-http/figure-4", p_http::figure_4),
+    table!("w3c/table-4", w3c::table_4),
+    table!("w3c/table-5", w3c::table_5),
+    table!("w3c/table-6", w3c::table_6),
+    table!("w3c/table-7", w3c::table_7),
+    table!("w3c/table-8", w3c::table_8),
+    table!("w3c/table-9", w3c::table_9),
+    table!("w3c/modem-compression", w3c::modem_compression),
     table!("dhttp/section-vi-a", rabinovich::shares),
     table!("dhttp/figure-6", rabinovich::figure_6),
     table!("dhttp/figure-7", rabinovich::figure_7),

@@ -28,6 +28,9 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Labels, then a printed number for each column, or nothing.
     pub rows: Vec<Vec<String>>,
+    /// Cells that something of ours was fitted to; where there are such, every other one is a prediction.
+    #[serde(default)]
+    pub fitted: Vec<String>,
     /// Cells with more to say.
     #[serde(default, rename = "cells")]
     pub exceptions: Vec<Exception>,
@@ -45,6 +48,8 @@ pub struct Column {
     pub digits: Digits,
     /// How far ours may be from it, as a part of it, and still agree within tolerance.
     pub within: Option<f64>,
+    /// The same in the column's own unit, where a part of the number makes no sense: points of a percentage.
+    pub within_points: Option<f64>,
     /// The recorded verdict, where it is not the table's.
     pub expected: Option<Verdict>,
     /// What would be needed, where there is nothing to test it with here.
@@ -110,9 +115,10 @@ impl Table {
         if let Some(cell) = cells.iter().find(|cell| !cell.published.is_finite()) {
             return Err(format!("cell {} holds {:?}, which is no number", cell.name(), cell.text));
         }
-        let stray = |exception: &&Exception| cells.iter().all(|cell| cell.name() != exception.cell);
-        match table.exceptions.iter().find(stray) {
-            Some(exception) => Err(format!("there is no cell {}", exception.cell)),
+        let named = table.exceptions.iter().map(|exception| &exception.cell).chain(&table.fitted);
+        let stray = |name: &&String| cells.iter().all(|cell| cell.name() != **name);
+        match named.into_iter().find(stray).cloned() {
+            Some(name) => Err(format!("there is no cell {name}")),
             None => Ok(table),
         }
     }

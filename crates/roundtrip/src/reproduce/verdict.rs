@@ -67,7 +67,10 @@ pub fn judge(table: &Table, cell: &Cell, ours: Option<f64>) -> Judgement {
         exception.map(|exception| exception.verdict).or(cell.column.expected).unwrap_or(table.expected);
     let (verdict, note) = match ours {
         None => (Verdict::NotTestableHere, cell.column.without.clone()),
-        Some(ours) => compare(cell, exception, ours),
+        Some(ours) => {
+            let (verdict, note) = compare(cell, exception, ours);
+            (verdict, with_origin(table, cell, note))
+        }
     };
     Judgement { ours, verdict, expected, note }
 }
@@ -82,12 +85,34 @@ fn compare(cell: &Cell, exception: Option<&Exception>, ours: f64) -> (Verdict, O
         let note = format!("within {:.0}% of what is printed", 100.0 * tolerance);
         return (Verdict::WithinTolerance, Some(note));
     }
+    if let Some(points) =
+        cell.column.within_points.filter(|points| (ours - cell.published).abs() <= *points + ROUNDING)
+    {
+        return (Verdict::WithinTolerance, Some(format!("within {points} of what is printed")));
+    }
     if let Some(exception) = exception.filter(|exception| is_foreseen(exception, cell, ours)) {
-        return (Verdict::Explained, Some(exception.note.clone()));
+        // A reason that is known to be none leaves it different; what could not be tested at all can be now.
+        let verdict = match exception.verdict {
+            Verdict::Differs => Verdict::Differs,
+            Verdict::Exact | Verdict::WithinTolerance | Verdict::Explained | Verdict::NotTestableHere => {
+                Verdict::Explained
+            }
+        };
+        return (verdict, Some(exception.note.clone()));
     }
     match &cell.column.explained {
         Some(note) => (Verdict::Explained, Some(note.clone())),
         None => (Verdict::Differs, None),
+    }
+}
+
+/// Says first whether something was fitted to the cell, where a table has such cells.
+fn with_origin(table: &Table, cell: &Cell, note: Option<String>) -> Option<String> {
+    let origin = if table.fitted.contains(&cell.name()) { "fitted" } else { "predicted" };
+    match note {
+        note if table.fitted.is_empty() => note,
+        Some(note) => Some(format!("{origin}; {note}")),
+        None => Some(origin.to_owned()),
     }
 }
 
@@ -99,6 +124,9 @@ fn is_foreseen(exception: &Exception, cell: &Cell, ours: f64) -> bool {
         None => cell.column.digits.agree(foreseen, ours),
     })
 }
+
+/// What arithmetic adds.
+const ROUNDING: f64 = 1e-9;
 
 fn is_within(tolerance: f64, published: f64, ours: f64) -> bool {
     (ours - published).abs() <= tolerance * published.abs()
@@ -149,6 +177,37 @@ mod tests {
         );
         assert_eq!(verdict(2, Some(81.0)).verdict, Verdict::Differs);
         assert!(!verdict(2, Some(50.0)).worsened());
+    }
+
+    #[test]
+    fn a_fitted_cell_says_so_and_the_others_are_predictions() {
+        let table = Table::read(&TABLE.replace("rows =", "fitted = [\"isdn/a\"]\nrows =")).unwrap();
+        let note = |place: usize, ours| judge(&table, &table.cells()[place], Some(ours)).note.unwrap();
+        assert_eq!(
+            [note(0, 100.0), note(0, 109.0)],
+            ["predicted", "predicted; within 10% of what is printed"]
+        );
+        assert_eq!([note(2, 50.0), note(2, 80.0)], ["fitted", "fitted; a slip in print"]);
+        assert!(Table::read(&TABLE.replace("rows =", "fitted = [\"isdn/c\"]\nrows =")).is_err());
+    }
+
+    #[test]
+    fn a_percentage_may_be_off_by_points() {
+        let points = TABLE.replace("within = 0.1", "within_points = 0.3");
+        let table = Table::read(&points).unwrap();
+        let verdict = |ours| judge(&table, &table.cells()[1], Some(ours)).verdict;
+        let table = Table::read(
+            &points
+                .replace("\"100\"", "\"5.5\"")
+                .replace("\"whole\", within_points", "\"decimals-1\", within_points"),
+        )
+        .unwrap();
+        let first = |ours| judge(&table, &table.cells()[0], Some(ours)).verdict;
+        assert_eq!(
+            [first(5.5), first(5.8), first(5.9)],
+            [Verdict::Exact, Verdict::WithinTolerance, Verdict::Differs]
+        );
+        assert_eq!(verdict(7.0), Verdict::Exact);
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use wire::{Bytes, Duration};
 
-use super::packets::{AckDelay, Counting, Estimator, NagleRule, Packets, Recovery, Restart, Rto, Sharing};
+use super::packets::{
+    AckDelay, Counting, Estimator, Holding, NagleRule, Packets, Recovery, Restart, Rto, Sharing,
+};
 use super::{Acks, Congestion, Growth, Idle, Stack};
 use crate::names::{Listing, Unknown};
 
@@ -86,6 +88,7 @@ const PERIOD: Stack = Stack {
     packets: Packets {
         // The same default for both buffers.
         send_buffer: Bytes::new(16_384),
+        holding: Holding::Unacknowledged,
         // `papers/p-http#figure-4`: 1460, 1460 and 1176 bytes of one write leave together.
         nagle: NagleRule::OnEntry,
         // "170-190 ms" and "becomes synchronized" (`papers/p-http`, section 2.2).
@@ -162,6 +165,7 @@ const LINUX_2_0: Stack = Stack {
     receive_buffer: Some(Bytes::new(32_767)),
     packets: Packets {
         send_buffer: Bytes::new(32_767),
+        holding: Holding::Unacknowledged,
         nagle: NagleRule::PerSegment,
         // tcp_delack_estimator, tcp_send_delayed_ack of 2.0.30 and later.
         ack_delay: AckDelay::Estimated,
@@ -202,6 +206,8 @@ const SOLARIS: Stack = Stack {
     packets: Packets {
         // tcp_xmit_hiwat.
         send_buffer: Bytes::new(8_192),
+        // It is compared with what is unsent (TCP_UNSENT_BYTES in OpenSolaris, whose TCP is the same of Mentat's).
+        holding: Holding::Unsent,
         nagle: NagleRule::PerSegment,
         // tcp_deferred_ack_interval.
         ack_delay: AckDelay::Fixed(Duration::from_millis(50)),
@@ -244,6 +250,7 @@ const NT: Stack = Stack {
     packets: Packets {
         // AFD's DefaultSendWindow.
         send_buffer: Bytes::new(8_192),
+        holding: Holding::Unacknowledged,
         nagle: NagleRule::PerSegment,
         handshake_opens: false,
         initial_threshold: None,
@@ -291,6 +298,7 @@ const LINUX: Stack = Stack {
     packets: Packets {
         // The most that tcp_wmem lets it grow to.
         send_buffer: Bytes::new(4 << 20),
+        holding: Holding::Unacknowledged,
         nagle: NagleRule::Minshall,
         // TCP_DELACK_MIN; the rest follows arrivals.
         ack_delay: AckDelay::Fixed(Duration::from_millis(40)),

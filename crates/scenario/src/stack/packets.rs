@@ -12,6 +12,8 @@ use crate::names::{self, Unknown};
 pub struct Packets {
     /// What the application may write before it waits.
     pub send_buffer: Bytes,
+    /// What is held against that.
+    pub holding: Holding,
     /// Which rule holds a short segment back where Nagle's algorithm is on.
     pub nagle: NagleRule,
     /// How long the odd segment waits for its acknowledgement. Linux of today has rules of its own.
@@ -39,6 +41,15 @@ pub struct Packets {
     pub unread_resets: bool,
     /// Whether a reset throws away what has arrived and was not yet read.
     pub reset_discards: bool,
+}
+
+/// What is held against the send buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holding {
+    /// What is not acknowledged.
+    Unacknowledged,
+    /// What is not sent: the buffer limits no window.
+    Unsent,
 }
 
 /// How long the odd segment waits for its acknowledgement.

@@ -106,25 +106,30 @@ pub fn reordering(text: &str) -> Result<Option<Reordering>, ValueError> {
     if by == Duration::ZERO { Err(not_a_reordering()) } else { Ok(Some(Reordering { probability, by })) }
 }
 
-/// A modem that compresses.
+/// A modem, which may compress.
 ///
 /// # Errors
 /// What is no such modem.
 pub fn modem(text: &str) -> Result<Option<modem::Config>, ValueError> {
-    let give = "v42bis, v42bis/57.6kbit, v42bis:512x6/57.6kbit, or none";
+    let give = "v42bis, v42bis/57.6kbit, v42bis:512x6/57.6kbit, v42, or none";
     if text == NONE {
         return Ok(None);
     }
     let (kind, port) = text.split_once('/').map_or((text, None), |(kind, port)| (kind, Some(port)));
     let (name, dictionary) = kind.split_once(':').map_or((kind, None), |(name, size)| (name, Some(size)));
     let port = port.map(quantity::rate).transpose()?;
-    let dictionary = match dictionary {
-        None => Some(Dictionary::default()),
-        Some(size) => size.split_once('x').and_then(|(codewords, longest)| {
-            Some(Dictionary { codewords: codewords.parse().ok()?, longest: longest.parse().ok()? })
-        }),
+    let dictionary = match (name, dictionary) {
+        ("v42", None) => Some(None),
+        ("v42bis", None) => Some(Some(Dictionary::default())),
+        ("v42bis", Some(size)) => size
+            .split_once('x')
+            .and_then(|(codewords, longest)| {
+                Some(Dictionary { codewords: codewords.parse().ok()?, longest: longest.parse().ok()? })
+            })
+            .filter(|dictionary| dictionary.is_possible())
+            .map(Some),
+        (_, _) => None,
     };
-    let dictionary = dictionary.filter(|dictionary| name == "v42bis" && dictionary.is_possible());
     dictionary
         .map(|dictionary| Some(modem::Config { dictionary, port }))
         .ok_or_else(|| not_a("a modem", text, give))

@@ -48,11 +48,13 @@ pub fn jitter(jitter: Option<Jitter>) -> String {
 /// As [`super::path::modem`] reads it.
 pub fn modem(modem: Option<modem::Config>) -> String {
     let Some(modem::Config { dictionary, port }) = modem else { return NONE.to_owned() };
-    let Dictionary { codewords, longest } = dictionary;
-    let is_usual = dictionary == Dictionary::default();
-    let dictionary = if is_usual { String::new() } else { format!(":{codewords}x{longest}") };
+    let kind = match dictionary {
+        None => "v42".to_owned(),
+        Some(dictionary) if dictionary == Dictionary::default() => "v42bis".to_owned(),
+        Some(Dictionary { codewords, longest }) => format!("v42bis:{codewords}x{longest}"),
+    };
     let port = port.map(|port| format!("/{port}")).unwrap_or_default();
-    format!("v42bis{dictionary}{port}")
+    format!("{kind}{port}")
 }
 
 /// As [`super::path::reordering`] reads it.

@@ -19,6 +19,8 @@ pub struct Config {
     pub mss: u16,
     /// How much the application may write before it waits; at least one segment.
     pub send_buffer: u32,
+    /// What of that counts.
+    pub holding: Holding,
     /// How much may wait for the application to read it; the window advertised.
     pub receive_buffer: ReceiveBuffer,
     /// Timestamps (RFC 7323), if both ends want them.
@@ -54,6 +56,15 @@ pub enum Sharing {
     Temporal,
     /// Those that are open at once also have one window together. Which they are, only their host knows.
     Ensemble,
+}
+
+/// What is held against the send buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holding {
+    /// What is not acknowledged (BSD, Linux).
+    Unacknowledged,
+    /// What is not sent (Mentat's TCP: Solaris).
+    Unsent,
 }
 
 /// The receive buffer.

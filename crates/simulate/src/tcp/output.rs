@@ -225,6 +225,7 @@ impl Connection {
     /// A new segment up to `end` is leaving.
     pub(super) fn account_for(&mut self, now: Time, end: u64, bytes: u64) {
         self.next = end;
+        self.send.sent(end);
         self.has_sent = true;
         self.wants.probe = false;
         self.persist.deadline = None;

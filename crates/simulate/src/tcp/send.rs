@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 
 use crate::tcp::Payload;
+use crate::tcp::config::Holding;
 
 /// What was written. The first byte written is number 1.
 #[derive(Clone, Debug)]
@@ -16,17 +17,22 @@ pub(super) struct SendBuffer {
     /// The number after the last byte in the buffer.
     end: u64,
     capacity: u64,
+    holding: Holding,
+    /// What has left, as far as the capacity is concerned.
+    gone: u64,
     /// What did not fit: the application waits until it does.
     blocked: VecDeque<Payload>,
 }
 
 impl SendBuffer {
-    pub(super) fn new(capacity: u32) -> Self {
+    pub(super) fn new(capacity: u32, holding: Holding) -> Self {
         Self {
             writes: VecDeque::new(),
             start: 1,
             end: 1,
             capacity: u64::from(capacity),
+            holding,
+            gone: 1,
             blocked: VecDeque::new(),
         }
     }
@@ -48,7 +54,7 @@ impl SendBuffer {
     pub(super) fn unblock(&mut self) -> bool {
         let before = self.end;
         while let Some(first) = self.blocked.front_mut() {
-            let space = self.capacity.saturating_sub(self.end - self.start);
+            let space = self.capacity.saturating_sub(self.end - self.gone);
             if space == 0 {
                 break;
             }
@@ -71,6 +77,14 @@ impl SendBuffer {
         self.end += bytes;
     }
 
+    /// Everything before `number` has been sent.
+    pub(super) fn sent(&mut self, number: u64) {
+        match self.holding {
+            Holding::Unacknowledged => {}
+            Holding::Unsent => self.gone = number.min(self.end).max(self.gone),
+        }
+    }
+
     /// Whether the application waits.
     pub(super) fn is_blocked(&self) -> bool {
         !self.blocked.is_empty()
@@ -79,6 +93,10 @@ impl SendBuffer {
     /// Everything before `number` is acknowledged.
     pub(super) fn release(&mut self, number: u64) {
         self.start = number.min(self.end).max(self.start);
+        match self.holding {
+            Holding::Unacknowledged => self.gone = self.start,
+            Holding::Unsent => {}
+        }
         while let Some((first, payload)) = self.writes.front()
             && first + payload.len() as u64 <= self.start
         {
@@ -120,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_write_that_does_not_fit_waits_for_its_turn() {
-        let mut buffer = SendBuffer::new(4);
+        let mut buffer = SendBuffer::new(4, Holding::Unacknowledged);
         buffer.write(Payload::from(&b"abcdef"[..]));
         assert!(buffer.is_blocked());
         buffer.write(Payload::from(&b"g"[..]));
@@ -135,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_slice_may_span_writes() {
-        let mut buffer = SendBuffer::new(100);
+        let mut buffer = SendBuffer::new(100, Holding::Unacknowledged);
         for text in ["ab", "c", "def"] {
             buffer.write(Payload::from(text.as_bytes()));
         }

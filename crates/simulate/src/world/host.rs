@@ -321,14 +321,18 @@ impl<A: Application> Host<A> {
                 Notice::Readable(id) => {
                     let Some(socket) = self.socket(id) else { continue };
                     let Some(payload) = socket.connection.read() else { continue };
-                    let (has_more, must_tell) =
-                        (socket.connection.has_unread(), socket.connection.must_acknowledge());
-                    if has_more {
-                        self.inbox.push_front(Notice::Readable(id));
-                    }
-                    if must_tell {
+                    // One call of the application's takes all there is: what came while it was busy is acknowledged
+                    // together, before it looks at any of it.
+                    let rest: Vec<_> = if socket.connection.has_unread() {
+                        std::iter::from_fn(|| socket.connection.read()).collect()
+                    } else {
+                        Vec::new()
+                    };
+                    if socket.connection.must_acknowledge() {
                         self.restless.push_back(id);
                     }
+                    let rest = rest.into_iter().rev().map(|payload| Notice::Other(Input::Data(id, payload)));
+                    rest.for_each(|notice| self.inbox.push_front(notice));
                     return Some(Input::Data(id, payload));
                 }
                 Notice::Other(input) => {

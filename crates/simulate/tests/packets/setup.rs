@@ -79,6 +79,7 @@ pub(crate) fn period() -> Config {
     Config {
         mss: 1460,
         send_buffer: 16_384,
+        holding: Holding::Unacknowledged,
         receive_buffer: ReceiveBuffer::Fixed(16_384),
         timestamps: false,
         window_scaling: false,
@@ -113,6 +114,7 @@ pub(crate) fn period() -> Config {
 pub(crate) fn linux() -> Config {
     Config {
         send_buffer: 1 << 20,
+        holding: Holding::Unacknowledged,
         receive_buffer: ReceiveBuffer::Growing { initial: 65_535, most: 6_291_456 },
         timestamps: true,
         window_scaling: true,

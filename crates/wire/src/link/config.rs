@@ -108,7 +108,7 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         let Self { rate: _, framing, modem, queue: _, delay: _, jitter: _, loss, reordering, duplication: _ } =
             self;
-        if modem.is_some_and(|modem| !modem.dictionary.is_possible()) {
+        if modem.and_then(|modem| modem.dictionary).is_some_and(|dictionary| !dictionary.is_possible()) {
             return Err(ConfigError::Dictionary);
         }
         if framing.unsigned_abs() > FRAMING_MOST {
@@ -179,7 +179,10 @@ mod tests {
             Config { framing: i32::MIN, ..Config::default() },
             Config { loss: Loss::Exactly([0, 3].into()), ..Config::default() },
             Config { reordering, ..Config::default() },
-            Config { modem: Some(modem::Config { dictionary: small, port: None }), ..Config::default() },
+            Config {
+                modem: Some(modem::Config { dictionary: Some(small), port: None }),
+                ..Config::default()
+            },
         ];
         for (config, remedy) in
             refused.iter().zip(["give -65535 to 65535", "remove the 0", "above zero", "512"])

@@ -60,6 +60,7 @@ impl Config {
         let Self {
             mss,
             send_buffer,
+            holding: _,
             receive_buffer,
             timestamps,
             window_scaling: _,

@@ -1,0 +1,194 @@
+//! Ours for the tables of `papers/w3c`: its robot, its two servers and its page, packet by packet.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`hosts`] | the machines, and what was fitted of them |
+//! | [`microscape`] | the page |
+//!
+//! Each cell is a mean of five runs, as the note's are, that differ in where the clocks of the delayed acknowledgements
+//! stand. Nothing is tuned for a cell but the times that [`hosts`] names.
+
+pub mod hosts;
+pub mod microscape;
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use scenario::{Client, Connection, Programs, Protocol, Requests, Scenario, Server, Visit};
+use simulate::page::Validation;
+use simulate::{Experiment, Hosts};
+use wire::{Duration, Seed, modem};
+
+use super::measured::Measured;
+use super::published::Cell;
+use hosts::{Place, Software, Stacks};
+use microscape::Real;
+
+/// Our value, or why it cannot be had.
+type Ours = Result<Option<f64>, String>;
+
+/// One row of a table, and one half of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Setting {
+    software: Software,
+    place: Place,
+    protocol: Protocol,
+    visit: Visit,
+}
+
+/// What the tables say of it.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    packets: f64,
+    bytes: f64,
+    seconds: f64,
+}
+
+/// "Each run was repeated 5 times."
+const RUNS: u32 = 5;
+
+/// Jigsaw, LAN.
+pub fn table_4(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    of(Software::Jigsaw, Place::Lan, cell)
+}
+
+/// Apache, LAN.
+pub fn table_5(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    of(Software::Apache, Place::Lan, cell)
+}
+
+/// Jigsaw, WAN.
+pub fn table_6(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    of(Software::Jigsaw, Place::Wan, cell)
+}
+
+/// Apache, WAN.
+pub fn table_7(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    of(Software::Apache, Place::Wan, cell)
+}
+
+/// Jigsaw, PPP.
+pub fn table_8(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    of(Software::Jigsaw, Place::Ppp, cell)
+}
+
+/// Apache, PPP.
+pub fn table_9(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    of(Software::Apache, Place::Ppp, cell)
+}
+
+/// The document alone over the modem, as it is and deflated; as it is, once with a modem that only corrects errors and once
+/// with one that compresses.
+pub fn modem_compression(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    let Some((software, what)) = cell.column.name.split_once('.') else { return Ok(None) };
+    let software = if software == "jigsaw" { Software::Jigsaw } else { Software::Apache };
+    let (real, modem) = match cell.label(0) {
+        "as it is, v42" => (microscape::plain(), hosts::MODEM),
+        "as it is, v42bis" => (microscape::plain(), modem::Config::default()),
+        "deflated" => (microscape::deflated(), hosts::MODEM),
+        _ => return Ok(None),
+    };
+    let document = microscape::document(real);
+    let (mut scenario, hosts) = tuned(software, Place::Ppp, Protocol::Http11, Visit::First, &document);
+    scenario.network.modem = Some(modem);
+    let experiment = Experiment::new(&scenario, hosts).map_err(|error| error.to_string())?;
+    let Found { packets, bytes: _, seconds } = run(&experiment)?;
+    Ok(match what {
+        "packets" => Some(packets),
+        "seconds" => Some(seconds),
+        _ => None,
+    })
+}
+
+/// A cell of Tables 4 to 9: its row is a protocol, its column `first.packets` or the like.
+fn of(software: Software, place: Place, cell: &Cell) -> Ours {
+    let protocol = Protocol::named(cell.label(0)).map_err(|unknown| unknown.to_string())?;
+    let Some((visit, what)) = cell.column.name.split_once('.') else { return Ok(None) };
+    let visit = Visit::named(visit).map_err(|unknown| unknown.to_string())?;
+    let Found { packets, bytes, seconds } = found(Setting { software, place, protocol, visit })?;
+    Ok(match what {
+        "packets" => Some(packets),
+        "bytes" => Some(bytes),
+        "seconds" => Some(seconds),
+        // "The percentage of overhead bytes due to TCP/IP packet headers."
+        "overhead" => Some(100.0 * 40.0 * packets / (bytes + 40.0 * packets)),
+        _ => None,
+    })
+}
+
+/// Each setting is run once, whatever the number of cells it fills.
+fn found(setting: Setting) -> Result<Found, String> {
+    static KNOWN: Mutex<BTreeMap<Setting, Found>> = Mutex::new(BTreeMap::new());
+    if let Some(found) = KNOWN.lock().ok().and_then(|known| known.get(&setting).copied()) {
+        return Ok(found);
+    }
+    let found = run(&experiment(setting)?)?;
+    if let Ok(mut known) = KNOWN.lock() {
+        known.insert(setting, found);
+    }
+    Ok(found)
+}
+
+fn run(experiment: &Experiment) -> Result<Found, String> {
+    let mut sums = Found { packets: 0.0, bytes: 0.0, seconds: 0.0 };
+    for number in 0..RUNS {
+        let fetched = experiment.run(number, false).map_err(|error| error.to_string())?;
+        let elapsed = fetched.elapsed.ok_or("an object did not arrive")?;
+        sums.packets += (fetched.up.packets + fetched.down.packets) as f64;
+        sums.bytes += (fetched.up.payload_bytes + fetched.down.payload_bytes) as f64;
+        sums.seconds += elapsed.as_secs_f64();
+    }
+    let count = f64::from(RUNS);
+    let Found { packets, bytes, seconds } = sums;
+    Ok(Found { packets: packets / count, bytes: bytes / count, seconds: seconds / count })
+}
+
+fn experiment(setting: Setting) -> Result<Experiment, String> {
+    let Setting { software, place, protocol, visit } = setting;
+    let is_deflated = protocol == Protocol::Http11PipelinedDeflate && visit == Visit::First;
+    let real = if is_deflated { microscape::deflated() } else { microscape::plain() };
+    let (scenario, hosts) = tuned(software, place, protocol, visit, real);
+    Experiment::new(&scenario, hosts).map_err(|error| error.to_string())
+}
+
+/// As Tables 4 to 9 were measured.
+fn tuned(
+    software: Software,
+    place: Place,
+    protocol: Protocol,
+    visit: Visit,
+    real: &Real,
+) -> (Scenario, Hosts) {
+    let Stacks { client, server } = place.stacks();
+    let is_http10 = protocol == Protocol::Http10;
+    let hosts = Hosts {
+        client: software.client_times(),
+        server: software.times(),
+        writes: hosts::writes(),
+        pipelining: hosts::tuned(),
+        heads: software.heads(is_http10),
+        contents: Some(real.contents.clone()),
+        validation: if is_http10 { Validation::Heads } else { Validation::Conditional },
+        client_stack: Some(client),
+        ..Hosts::default()
+    };
+    let scenario = Scenario {
+        network: place.network(),
+        page: real.page.clone(),
+        visit,
+        protocol,
+        stack: server,
+        client: Client {
+            request: hosts::REQUEST,
+            requests: if is_http10 { Requests::Independent } else { Requests::Dependent },
+            // "We set the maximum number of simultaneous connections to 4."
+            parallel: if is_http10 { 4 } else { 1 },
+            connection: Connection::Cold,
+        },
+        server: Server { processing: Duration::ZERO },
+        programs: Programs::default(),
+        runs: RUNS,
+        seed: Seed::default(),
+    };
+    (scenario, hosts)
+}
