@@ -10,6 +10,7 @@
 //! | [`palette`] | colours that everybody can tell apart |
 //! | [`bars`] | bars in groups |
 //! | [`contour_map`] | a field from above, with lines, names and a key |
+//! | [`heat_map`] | a table as colours |
 //! | [`label`] | where on a contour its number stands |
 //! | [`surface`] | a field in perspective |
 //! | [`time_sequence`] | packets in time, as SVG and for xplot |
@@ -20,6 +21,7 @@
 pub mod bars;
 pub mod contour_map;
 pub mod field;
+pub mod heat_map;
 pub mod label;
 pub mod palette;
 pub mod scale;

@@ -8,13 +8,17 @@
 //! | --- | --- |
 //! | [`model_against_simulator`] | the closed formulas beside packets |
 //! | [`reasons`] | why the two differ, each reason with its share |
+//! | [`buffer_tuning`] | how pipelined requests are buffered |
 //! | [`loss`] | what loss costs |
 //! | [`restart`] | what becomes of a window while the user looks at a page |
+//! | [`spent`] | what runs took, and why one takes longer than another |
 
+pub mod buffer_tuning;
 pub mod loss;
 pub mod model_against_simulator;
 pub mod reasons;
 pub mod restart;
+pub mod spent;
 
 use scenario::{
     Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,

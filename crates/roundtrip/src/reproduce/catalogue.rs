@@ -7,7 +7,7 @@ use scenario::names::Unknown;
 use super::measured::Measured;
 use super::published::{Cell, Table};
 use super::{drawn, figures, heidemann, p_http, rabinovich, slow_start, w3c};
-use crate::study::{Study, loss, model_against_simulator, restart};
+use crate::study::{Study, buffer_tuning, loss, model_against_simulator, restart};
 
 /// A table or a figure of a paper.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ macro_rules! study {
 }
 
 /// In the order of the papers, tables before figures; then our own studies.
-pub static ENTRIES: [Entry; 31] = [
+pub static ENTRIES: [Entry; 32] = [
     table!("heidemann-model/table-2", heidemann::table_2),
     table!("heidemann-model/table-3", heidemann::table_3),
     table!("heidemann-model/table-4", heidemann::table_4),
@@ -106,6 +106,7 @@ pub static ENTRIES: [Entry; 31] = [
     study!("model-against-simulator", model_against_simulator::study, None),
     study!("slow-start-restart", restart::study, Some(restart::draw)),
     study!("loss", loss::study, Some(loss::draw)),
+    study!("buffer-tuning", buffer_tuning::study, Some(buffer_tuning::draw)),
 ];
 
 /// The data of a key of the catalogue.

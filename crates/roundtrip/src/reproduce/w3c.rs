@@ -12,6 +12,7 @@ pub mod hosts;
 pub mod microscape;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::Mutex;
 
 use scenario::{Client, Connection, Programs, Protocol, Requests, Scenario, Server, Visit};
@@ -148,6 +149,28 @@ fn experiment(setting: Setting) -> Result<Experiment, String> {
     let is_deflated = protocol == Protocol::Http11PipelinedDeflate && visit == Visit::First;
     let real = if is_deflated { microscape::deflated() } else { microscape::plain() };
     let (scenario, hosts) = tuned(software, place, protocol, visit, real);
+    Experiment::new(&scenario, hosts).map_err(|error| error.to_string())
+}
+
+/// The pipelined page from Apache over the WAN with another output buffer, and with Nagle's algorithm at both ends or
+/// without.
+///
+/// # Errors
+/// When the simulator refuses it.
+pub fn untuned(
+    visit: Visit,
+    buffer: NonZeroUsize,
+    flush_after: Duration,
+    nagle: bool,
+) -> Result<Experiment, String> {
+    let (mut scenario, hosts) =
+        tuned(Software::Apache, Place::Wan, Protocol::Http11Pipelined, visit, microscape::plain());
+    scenario.programs = Programs {
+        client_buffer: Some(buffer),
+        client_flush: Some(flush_after),
+        nagle: Some(nagle),
+        ..Programs::default()
+    };
     Experiment::new(&scenario, hosts).map_err(|error| error.to_string())
 }
 

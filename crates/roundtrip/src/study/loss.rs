@@ -4,22 +4,20 @@
 //! where the time went has as much more in stalls; the greatest of these is named. Many runs of few cases:
 //! `studies/loss` has two hundred of nine hundred.
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::thread;
 
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::{Experiment, Hosts};
-use trace::Summary;
 use wire::Probability;
 use wire::link::Loss;
 
+use super::spent::{Means, explain};
 use super::{Study, scenario};
 use crate::plot::bars::{Bar, Bars, Panel};
 use crate::plot::palette;
 use crate::plot::scale::Scale;
 use crate::reproduce::published::{Cell, Table};
-use crate::reproduce::verdict::Verdict;
 
 /// In thousandths; each packet by itself, in both directions.
 const PER_MILLE: [u32; 3] = [1, 10, 50];
@@ -28,27 +26,11 @@ const PROTOCOLS: [Protocol; 5] =
     [Protocol::Http10, Protocol::Http10KeepAlive, Protocol::Http11Pipelined, Protocol::Ttcp, Protocol::Ardp];
 /// Enough for the mean of a thing that happens in one run of ten.
 const RUNS: u32 = 60;
-/// What counts as no difference.
-const NOTHING: f64 = 0.05;
-/// What of the difference stalls must account for.
-const MOST: f64 = 0.8;
-
-/// Means in milliseconds, and what they consist of.
-#[derive(Clone, Debug, Default)]
-struct Found {
-    mean: f64,
-    interval: f64,
-    /// What a run lost to each cause in the mean.
-    stalls: BTreeMap<String, f64>,
-    /// What of a run was neither a stall nor saved by anything: its path was at work.
-    working: f64,
-}
-
 /// A network, a protocol, a stack: without loss, then with each.
 struct Line {
     network: String,
     protocol: Protocol,
-    found: [[Found; 1 + PER_MILLE.len()]; STACKS.len()],
+    found: [[Means; 1 + PER_MILLE.len()]; STACKS.len()],
 }
 
 /// Computed once, for the table and the picture.
@@ -67,7 +49,7 @@ pub fn study(mut table: Table) -> Result<Study, String> {
         for [without, with @ ..] in stacks {
             for lossy in with {
                 let column = &table.columns[row.len() - labels.len()];
-                row.push(column.digits.print(without.mean));
+                row.push(column.digits.print(without.elapsed));
                 found.push((without, lossy));
             }
         }
@@ -77,31 +59,10 @@ pub fn study(mut table: Table) -> Result<Study, String> {
     let study = Study::of(table, |cell: &Cell| {
         let (without, lossy) =
             found.next().ok_or_else(|| format!("nothing was computed for {}", cell.name()))?;
-        let (verdict, note) = judge(without, lossy);
-        Ok((lossy.mean, verdict, note))
+        let (verdict, note) = explain(without, lossy);
+        Ok((lossy.elapsed, verdict, note))
     })?;
     Ok(Study { says: Some(said(lines)), ..study })
-}
-
-fn judge(without: &Found, lossy: &Found) -> (Verdict, Option<String>) {
-    let more = lossy.mean - without.mean;
-    if more.abs() <= NOTHING * without.mean {
-        return (Verdict::WithinTolerance, Some("within 5% of the time without loss".to_owned()));
-    }
-    let stalls = |cause: &str| {
-        lossy.stalls.get(cause).copied().unwrap_or_default()
-            - without.stalls.get(cause).copied().unwrap_or_default()
-    };
-    let causes = || lossy.stalls.keys().chain(without.stalls.keys());
-    let greatest = causes().max_by(|one, other| stalls(one).total_cmp(&stalls(other)));
-    let told: f64 = lossy.stalls.values().sum::<f64>() - without.stalls.values().sum::<f64>() + lossy.working
-        - without.working;
-    match greatest {
-        Some(greatest) if told >= MOST * more => {
-            (Verdict::Explained, Some(format!("most of what is added is {greatest}")))
-        }
-        Some(_) | None => (Verdict::Differs, Some("the stalls do not account for it".to_owned())),
-    }
 }
 
 /// What to remember of it.
@@ -109,7 +70,7 @@ fn said(lines: &[Line]) -> String {
     let slower = |stack: usize, loss: usize| {
         let ratios = lines.iter().map(|line| {
             let [without, with @ ..] = &line.found[stack];
-            (with[loss].mean / without.mean).ln()
+            (with[loss].elapsed / without.elapsed).ln()
         });
         (ratios.sum::<f64>() / lines.len() as f64).exp()
     };
@@ -143,7 +104,7 @@ fn lines() -> Result<Vec<Line>, String> {
 }
 
 fn line((network, protocol): &(Network, Protocol)) -> Result<Line, String> {
-    let mut found: [[Found; 1 + PER_MILLE.len()]; STACKS.len()] = Default::default();
+    let mut found: [[Means; 1 + PER_MILLE.len()]; STACKS.len()] = Default::default();
     for (stack, found) in STACKS.iter().zip(&mut found) {
         for (per_mille, found) in [0].iter().chain(&PER_MILLE).zip(found) {
             *found = fetch(network.clone(), *protocol, stack, *per_mille)?;
@@ -152,7 +113,7 @@ fn line((network, protocol): &(Network, Protocol)) -> Result<Line, String> {
     Ok(Line { network: network.name.clone(), protocol: *protocol, found })
 }
 
-fn fetch(mut network: Network, protocol: Protocol, stack: &str, per_mille: u32) -> Result<Found, String> {
+fn fetch(mut network: Network, protocol: Protocol, stack: &str, per_mille: u32) -> Result<Means, String> {
     if let Some(share) = Probability::new(f64::from(per_mille) / 1_000.0).filter(|_| per_mille > 0) {
         network.up.loss = Loss::Independent(share);
         network.down.loss = Loss::Independent(share);
@@ -161,26 +122,7 @@ fn fetch(mut network: Network, protocol: Protocol, stack: &str, per_mille: u32) 
     let page = Page::named("small-cluster").map_err(|unknown| unknown.to_string())?;
     let scenario: Scenario = scenario(network, page, protocol, stack);
     let experiment = Experiment::new(&scenario, Hosts::default()).map_err(|error| error.to_string())?;
-    let (mut elapsed, mut found) = (Vec::new(), Found::default());
-    for number in 0..RUNS {
-        let fetched = experiment.run(number, true).map_err(|error| error.to_string())?;
-        let Some(time) = fetched.elapsed else { continue };
-        elapsed.push(time.as_millis_f64());
-        let spent = experiment.spent(&fetched);
-        found.working += spent.working.as_millis_f64();
-        for stall in spent.stalls {
-            *found.stalls.entry(stall.cause).or_default() += stall.lost_ms;
-        }
-    }
-    let summary = Summary::of(&elapsed).ok_or("no run arrived")?;
-    let count = elapsed.len() as f64;
-    found.stalls.values_mut().for_each(|lost| *lost /= count);
-    Ok(Found {
-        mean: summary.mean,
-        interval: summary.interval95.unwrap_or_default(),
-        working: found.working / count,
-        ..found
-    })
+    Means::of(&experiment, RUNS)
 }
 
 /// How many times slower, by network, one panel a stack.
@@ -199,9 +141,9 @@ pub fn draw() -> String {
             .iter()
             .map(|line| {
                 let [without, with @ ..] = &line.found[stack];
-                let times = |found: &Found| Bar {
-                    value: found.mean / without.mean,
-                    interval: found.interval / without.mean,
+                let times = |lossy: &Means| Bar {
+                    value: lossy.elapsed / without.elapsed,
+                    interval: lossy.interval / without.elapsed,
                 };
                 with.iter().map(times).collect()
             })
@@ -219,26 +161,4 @@ pub fn draw() -> String {
         source: "roundtrip reproduce roundtrip/loss",
     }
     .draw()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn found(mean: f64, stalls: &[(&str, f64)], working: f64) -> Found {
-        let stalls = stalls.iter().map(|(cause, lost)| ((*cause).to_owned(), *lost)).collect();
-        Found { mean, interval: 0.0, stalls, working }
-    }
-
-    #[test]
-    fn what_is_added_is_explained_only_by_stalls_that_are_as_long() {
-        let without = found(100.0, &[("slow-start", 40.0)], 60.0);
-        let timers = found(400.0, &[("slow-start", 40.0), ("retransmission-timeout", 295.0)], 65.0);
-        let (verdict, note) = judge(&without, &timers);
-        assert_eq!(verdict, Verdict::Explained);
-        assert_eq!(note.as_deref(), Some("most of what is added is retransmission-timeout"));
-        let unknown = found(400.0, &[("slow-start", 90.0)], 60.0);
-        assert_eq!(judge(&without, &unknown).0, Verdict::Differs);
-        assert_eq!(judge(&without, &found(104.0, &[], 104.0)).0, Verdict::WithinTolerance);
-    }
 }

@@ -1,0 +1,118 @@
+//! Values of a table as colours: panels side by side, rows and columns with names, the number in each cell.
+//!
+//! Not a field: nothing lies between two cells.
+
+use super::palette;
+use super::svg::{Anchor, Font, Svg};
+
+/// Panels that share rows and columns.
+pub struct HeatMap<'a> {
+    /// What it shows.
+    pub title: &'a str,
+    /// How that came about, in a line or two.
+    pub subtitle: [&'a str; 2],
+    /// What the rows are, and each.
+    pub rows: (&'a str, Vec<String>),
+    /// What the columns are, and each.
+    pub columns: (&'a str, Vec<String>),
+    /// From left to right, then below.
+    pub panels: Vec<Panel<'a>>,
+    /// Where it is from.
+    pub source: &'a str,
+}
+
+/// One table. Its darkest cell is its largest.
+pub struct Panel<'a> {
+    /// What is in it, with its unit.
+    pub title: &'a str,
+    /// Row by row.
+    pub values: Vec<Vec<f64>>,
+    /// Digits after the point.
+    pub places: usize,
+}
+
+const LEFT: f64 = 92.0;
+const TOP: f64 = 92.0;
+const CELL: (f64, f64) = (62.0, 30.0);
+const GAP: (f64, f64) = (96.0, 84.0);
+const PER_LINE: usize = 2;
+
+impl HeatMap<'_> {
+    /// The picture.
+    pub fn draw(&self) -> String {
+        let (rows, columns) = (self.rows.1.len() as f64, self.columns.1.len() as f64);
+        let (width, height) = (columns * CELL.0, rows * CELL.1);
+        let lines = self.panels.len().div_ceil(PER_LINE) as f64;
+        let across = self.panels.len().min(PER_LINE) as f64;
+        let size = (
+            LEFT + across * width + (across - 1.0).max(0.0) * GAP.0 + 28.0,
+            TOP + lines * height + lines * GAP.1,
+        );
+        let mut svg = Svg::new(size.0, size.1);
+        let bold = Font { bold: true, ..Font::new(17.0, palette::INK, Anchor::Start) };
+        svg.text((24.0, 28.0), self.title, bold);
+        for (line, y) in self.subtitle.iter().zip([48.0, 65.0]) {
+            svg.text((24.0, y), line, Font::new(12.0, palette::GREY, Anchor::Start));
+        }
+        for (place, panel) in self.panels.iter().enumerate() {
+            let x = LEFT + (place % PER_LINE) as f64 * (width + GAP.0);
+            let y = TOP + (place / PER_LINE) as f64 * (height + GAP.1) + 14.0;
+            self.panel(&mut svg, panel, (x, y));
+        }
+        svg.text((24.0, size.1 - 14.0), self.source, Font::new(11.0, palette::GREY, Anchor::Start));
+        let panels: Vec<&str> = self.panels.iter().map(|panel| panel.title).collect();
+        svg.finish(self.title, &format!("{} by {}: {}", self.rows.0, self.columns.0, panels.join("; ")))
+    }
+
+    fn panel(&self, svg: &mut Svg, panel: &Panel<'_>, (x, y): (f64, f64)) {
+        let bold = Font { bold: true, ..Font::new(12.5, palette::INK, Anchor::Start) };
+        svg.text((x, y - 10.0), panel.title, bold);
+        let all = || panel.values.iter().flatten().copied();
+        let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
+        for (row, (values, name)) in panel.values.iter().zip(&self.rows.1).enumerate() {
+            let top = y + row as f64 * CELL.1;
+            let baseline = top + CELL.1 / 2.0 + 4.0;
+            svg.text((x - 8.0, baseline), name, Font::new(11.5, palette::INK, Anchor::End));
+            for (column, value) in values.iter().enumerate() {
+                let left = x + column as f64 * CELL.0;
+                // By ratio: twice as slow is as far off wherever it is.
+                let place = (value / least).ln() / (most / least).ln().max(1e-9);
+                svg.rectangle((left, top), (CELL.0 - 1.0, CELL.1 - 1.0), &palette::sequential(place, 0.35));
+                let text = format!("{value:.*}", panel.places);
+                let colour = if place > 0.6 { "#ffffff" } else { palette::INK };
+                svg.text((left + CELL.0 / 2.0, baseline), &text, Font::new(12.0, colour, Anchor::Middle));
+            }
+        }
+        let bottom = y + panel.values.len() as f64 * CELL.1;
+        for (column, name) in self.columns.1.iter().enumerate() {
+            let at = (x + (column as f64 + 0.5) * CELL.0, bottom + 16.0);
+            svg.text(at, name, Font::new(11.5, palette::INK, Anchor::Middle));
+        }
+        let middle = x + self.columns.1.len() as f64 * CELL.0 / 2.0;
+        svg.text((middle, bottom + 34.0), self.columns.0, Font::new(12.0, palette::GREY, Anchor::Middle));
+        let side = Font { turned: -90.0, ..Font::new(12.0, palette::GREY, Anchor::Middle) };
+        svg.text((x - 58.0, f64::midpoint(y, bottom)), self.rows.0, side);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cell_has_its_number_and_the_largest_is_the_darkest() {
+        let map = HeatMap {
+            title: "t",
+            subtitle: ["", ""],
+            rows: ("r", vec!["1".to_owned(), "2".to_owned()]),
+            columns: ("c", vec!["a".to_owned(), "b".to_owned()]),
+            panels: vec![Panel { title: "p", values: vec![vec![1.0, 2.0], vec![3.0, 4.0]], places: 1 }],
+            source: "s",
+        };
+        let svg = map.draw();
+        assert!(["1.0", "2.0", "3.0", "4.0"].iter().all(|text| svg.contains(&format!(">{text}<"))));
+        assert!(
+            svg.contains(&palette::sequential(1.0, 0.35)) && svg.contains(&palette::sequential(0.0, 0.35))
+        );
+    }
+}

@@ -1,0 +1,152 @@
+//! Buffer tuning (`papers/w3c#buffer-tuning`): how large the robot's output buffer is, how long it waits, and Nagle's
+//! algorithm, over the note's WAN with its robot, its Apache and its page.
+//!
+//! Both sides are ours: Nagle's algorithm off, then on. What it costs is explained where the simulator's stalls account for
+//! it. Not the note's own numbers: it prints none but "1024 bytes is a good compromise".
+
+use std::num::NonZeroUsize;
+use std::sync::LazyLock;
+
+use scenario::Visit;
+use wire::Duration;
+
+use super::Study;
+use super::spent::{Means, explain};
+use crate::plot::heat_map::{HeatMap, Panel};
+use crate::reproduce::published::{Cell, Table};
+use crate::reproduce::verdict::Verdict;
+use crate::reproduce::w3c;
+
+const BUFFERS: [usize; 6] = [256, 512, 1_024, 2_048, 4_096, 8_192];
+const TIMERS: [Duration; 5] = [
+    Duration::from_millis(1),
+    Duration::from_millis(10),
+    Duration::from_millis(50),
+    Duration::from_millis(200),
+    Duration::from_secs(1),
+];
+const VISITS: [Visit; 2] = [Visit::First, Visit::Revalidate];
+/// The hosts' clocks stand anywhere.
+const RUNS: u32 = 10;
+
+/// A visit and a buffer: for each timer, with Nagle's algorithm off and on.
+type Line = [[Means; 2]; TIMERS.len()];
+
+static LINES: LazyLock<Result<Vec<Line>, String>> = LazyLock::new(lines);
+
+fn lines() -> Result<Vec<Line>, String> {
+    let settings = VISITS.iter().flat_map(|visit| BUFFERS.map(|buffer| (*visit, buffer)));
+    settings
+        .map(|(visit, buffer)| {
+            let mut line = Line::default();
+            for (timer, pair) in TIMERS.iter().zip(&mut line) {
+                for (nagle, means) in [false, true].into_iter().zip(pair) {
+                    let size = NonZeroUsize::new(buffer).ok_or("an empty buffer")?;
+                    *means = Means::of(&w3c::untuned(visit, size, *timer, nagle)?, RUNS)?;
+                }
+            }
+            Ok(line)
+        })
+        .collect()
+}
+
+/// Every buffer and timer.
+///
+/// # Errors
+/// When the simulator refuses a scenario.
+pub fn study(mut table: Table) -> Result<Study, String> {
+    let lines = LINES.as_ref().map_err(String::clone)?;
+    let mut found = Vec::new();
+    let settings = VISITS.iter().flat_map(|visit| BUFFERS.map(|buffer| (visit, buffer)));
+    for ((visit, buffer), line) in settings.zip(lines) {
+        let mut row = vec![visit.name().to_owned(), buffer.to_string()];
+        for [off, on] in line {
+            for value in [Means::packets, Means::seconds] {
+                let column = &table.columns[row.len() - 2];
+                row.push(column.digits.print(value(off)));
+                found.push((value(off), value(on), off, on));
+            }
+        }
+        table.rows.push(row);
+    }
+    let mut found = found.into_iter();
+    let study = Study::of(table, |cell: &Cell| {
+        let (_, ours, off, on) =
+            found.next().ok_or_else(|| format!("nothing was computed for {}", cell.name()))?;
+        let (verdict, note) = if cell.column.unit == "s" { explain(off, on) } else { packets(off, on) };
+        Ok((ours, verdict, note))
+    })?;
+    Ok(Study { says: Some(said(lines)), ..study })
+}
+
+/// Nagle's algorithm exists to send fewer packets.
+fn packets(off: &Means, on: &Means) -> (Verdict, Option<String>) {
+    let (off, on) = (off.packets(), on.packets());
+    if (on - off).abs() <= 0.05 * off {
+        (Verdict::WithinTolerance, Some("within 5% of that without Nagle's algorithm".to_owned()))
+    } else if on < off {
+        (Verdict::Explained, Some("short segments waited and left together".to_owned()))
+    } else {
+        (Verdict::Explained, Some("what waited was acknowledged by itself meanwhile".to_owned()))
+    }
+}
+
+fn said(lines: &[Line]) -> String {
+    let best = |visit: usize| {
+        let from = visit * BUFFERS.len();
+        let cells = lines[from..from + BUFFERS.len()].iter().zip(BUFFERS).flat_map(|(line, buffer)| {
+            line.iter().zip(TIMERS).map(move |(pair, timer)| (buffer, timer, &pair[0]))
+        });
+        cells.min_by(|one, other| one.2.seconds().total_cmp(&other.2.seconds()))
+    };
+    let chosen = |visit: usize| &lines[visit * BUFFERS.len() + 2][2][0];
+    let sentence = |visit: usize, name: &str| {
+        best(visit).map_or_else(String::new, |(buffer, timer, least)| {
+            format!(
+                "{name} is fastest with {buffer} bytes and {timer}: {:.2} s and {:.0} packets; with the note's choice, \
+                 1024 bytes and 50 ms, it takes {:.2} s and {:.0} packets.",
+                least.seconds(),
+                least.packets(),
+                chosen(visit).seconds(),
+                chosen(visit).packets()
+            )
+        })
+    };
+    format!("{} {}", sentence(0, "A first visit"), sentence(1, "Revalidation"))
+}
+
+/// Packets and time of revalidation and of a first visit, with Nagle's algorithm off and on.
+pub fn draw() -> String {
+    let lines = LINES.as_deref().unwrap_or_default();
+    let panel = |title, visit: usize, nagle: usize, value: fn(&Means) -> f64, places| Panel {
+        title,
+        values: lines
+            .iter()
+            .skip(visit * BUFFERS.len())
+            .take(BUFFERS.len())
+            .map(|line| line.iter().map(|pair| value(&pair[nagle])).collect())
+            .collect(),
+        places,
+    };
+    HeatMap {
+        title: "Buffer tuning: pipelined requests over the note's WAN",
+        subtitle: [
+            "microscape by the note's robot from its Apache, 90 ms away; the buffer is flushed behind the first request",
+            "means of 10 runs; within a panel, dark is more",
+        ],
+        rows: ("output buffer (bytes)", BUFFERS.map(|buffer| buffer.to_string()).to_vec()),
+        columns: ("flush timer", TIMERS.map(|timer| timer.to_string()).to_vec()),
+        panels: vec![
+            panel("first visit, seconds, Nagle off", 0, 0, Means::seconds, 2),
+            panel("first visit, seconds, Nagle on", 0, 1, Means::seconds, 2),
+            panel("first visit, packets, Nagle off", 0, 0, Means::packets, 0),
+            panel("first visit, packets, Nagle on", 0, 1, Means::packets, 0),
+            panel("revalidation, seconds, Nagle off", 1, 0, Means::seconds, 2),
+            panel("revalidation, seconds, Nagle on", 1, 1, Means::seconds, 2),
+            panel("revalidation, packets, Nagle off", 1, 0, Means::packets, 0),
+            panel("revalidation, packets, Nagle on", 1, 1, Means::packets, 0),
+        ],
+        source: "roundtrip reproduce roundtrip/buffer-tuning; after Nielsen et al. 1997, \"Buffer Tuning\"",
+    }
+    .draw()
+}

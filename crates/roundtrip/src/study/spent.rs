@@ -1,0 +1,115 @@
+//! What runs took in the mean, and what that time was: the part of every study that explains a difference.
+//!
+//! Not where the time of one run went: that is `simulate`'s account.
+
+use std::collections::BTreeMap;
+
+use simulate::Experiment;
+use trace::Summary;
+
+use crate::reproduce::verdict::Verdict;
+
+/// What counts as no difference.
+const NOTHING: f64 = 0.05;
+/// What of a difference stalls must account for.
+const MOST: f64 = 0.8;
+
+/// Means over the runs that arrived, in milliseconds.
+#[derive(Clone, Debug, Default)]
+pub struct Means {
+    /// How long a run took.
+    pub elapsed: f64,
+    /// Half the 95% interval of that.
+    pub interval: f64,
+    packets: f64,
+    /// What a run lost to each cause.
+    stalls: BTreeMap<String, f64>,
+    /// What of a run was no stall: its path was at work.
+    working: f64,
+}
+
+impl Means {
+    /// Runs it so often.
+    ///
+    /// # Errors
+    /// When it cannot be run, or nothing arrives.
+    pub fn of(experiment: &Experiment, runs: u32) -> Result<Self, String> {
+        let (mut elapsed, mut means) = (Vec::new(), Self::default());
+        for number in 0..runs {
+            let fetched = experiment.run(number, true).map_err(|error| error.to_string())?;
+            let Some(time) = fetched.elapsed else { continue };
+            elapsed.push(time.as_millis_f64());
+            means.packets += (fetched.up.packets + fetched.down.packets) as f64;
+            let spent = experiment.spent(&fetched);
+            means.working += spent.working.as_millis_f64();
+            for stall in spent.stalls {
+                *means.stalls.entry(stall.cause).or_default() += stall.lost_ms;
+            }
+        }
+        let summary = Summary::of(&elapsed).ok_or("no run arrived")?;
+        let count = elapsed.len() as f64;
+        means.stalls.values_mut().for_each(|lost| *lost /= count);
+        Ok(Self {
+            elapsed: summary.mean,
+            interval: summary.interval95.unwrap_or_default(),
+            packets: means.packets / count,
+            working: means.working / count,
+            ..means
+        })
+    }
+
+    /// Both ways.
+    pub const fn packets(&self) -> f64 {
+        self.packets
+    }
+
+    /// How long a run took.
+    pub fn seconds(&self) -> f64 {
+        self.elapsed / 1_000.0
+    }
+}
+
+/// How one stands to another: no difference, or one that its stalls explain, or one that nothing does.
+pub fn explain(without: &Means, with: &Means) -> (Verdict, Option<String>) {
+    let more = with.elapsed - without.elapsed;
+    if more.abs() <= NOTHING * without.elapsed {
+        return (Verdict::WithinTolerance, Some("within 5% of the other".to_owned()));
+    }
+    let stalls = |cause: &str| {
+        let of = |means: &Means| means.stalls.get(cause).copied().unwrap_or_default();
+        (of(with) - of(without)) * more.signum()
+    };
+    let causes = || with.stalls.keys().chain(without.stalls.keys());
+    let greatest = causes().max_by(|one, other| stalls(one).total_cmp(&stalls(other)));
+    let told = with.stalls.values().sum::<f64>() - without.stalls.values().sum::<f64>() + with.working
+        - without.working;
+    match greatest {
+        Some(greatest) if told * more.signum() >= MOST * more.abs() => {
+            let change = if more > 0.0 { "added" } else { "saved" };
+            (Verdict::Explained, Some(format!("most of what is {change} is {greatest}")))
+        }
+        Some(_) | None => (Verdict::Differs, Some("the stalls do not account for it".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn means(elapsed: f64, stalls: &[(&str, f64)], working: f64) -> Means {
+        let stalls = stalls.iter().map(|(cause, lost)| ((*cause).to_owned(), *lost)).collect();
+        Means { elapsed, interval: 0.0, packets: 0.0, stalls, working }
+    }
+
+    #[test]
+    fn what_is_added_or_saved_is_explained_only_by_stalls_that_are_as_long() {
+        let without = means(100.0, &[("slow-start", 40.0)], 60.0);
+        let timers = means(400.0, &[("slow-start", 40.0), ("retransmission-timeout", 295.0)], 65.0);
+        let note = |one, other| explain(one, other).1.unwrap();
+        assert_eq!(note(&without, &timers), "most of what is added is retransmission-timeout");
+        assert_eq!(note(&timers, &without), "most of what is saved is retransmission-timeout");
+        let unknown = means(400.0, &[("slow-start", 90.0)], 60.0);
+        assert_eq!(explain(&without, &unknown).0, Verdict::Differs);
+        assert_eq!(explain(&without, &means(104.0, &[], 104.0)).0, Verdict::WithinTolerance);
+    }
+}
