@@ -18,7 +18,9 @@
 //! What it is not: it knows no scenario, no TCP and no file, and imports only `wire`. It builds for
 //! `wasm32-unknown-unknown`.
 
+pub mod content;
 pub mod dhttp;
+pub mod html;
 pub mod http;
 pub mod robot;
 pub mod server;

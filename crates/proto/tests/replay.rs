@@ -10,10 +10,19 @@ use proptest::prelude::*;
 mod dhttp_client;
 #[path = "../../../fuzz/checks/dhttp_server.rs"]
 mod dhttp_server;
+#[path = "../../../fuzz/checks/html.rs"]
+mod html;
 #[path = "../../../fuzz/checks/http_client.rs"]
 mod http_client;
 #[path = "../../../fuzz/checks/http_server.rs"]
 mod http_server;
+
+#[test]
+fn every_stored_input_holds_for_documents() {
+    for input in corpus("html") {
+        html::check(&input);
+    }
+}
 
 #[test]
 fn every_stored_input_holds_for_the_client() {
@@ -44,6 +53,11 @@ fn every_stored_input_holds_for_the_dhttp_server() {
 }
 
 proptest! {
+    #[test]
+    fn pieces_of_stored_inputs_hold_for_documents(input in pieces("html")) {
+        html::check(&input);
+    }
+
     #[test]
     fn pieces_of_stored_inputs_hold_for_the_dhttp_client(input in pieces("dhttp_client")) {
         dhttp_client::check(&input);

@@ -22,6 +22,11 @@ pub struct Limits {
     pub trailer_bytes: usize,
     /// Interim (1xx) responses before the final one. Default 8.
     pub interim_responses: usize,
+    /// What a coded body may decode to, in bytes. Default 2^30.
+    pub decoded_bytes: u64,
+    /// How many times its own size a coded body may decode to, once that is more than 1 MiB. Default 200: pages of
+    /// markup reach 50.
+    pub decoded_ratio: u64,
 }
 
 impl Limits {
@@ -40,6 +45,8 @@ impl Default for Limits {
             extension_bytes: 4_096,
             trailer_bytes: 4_096,
             interim_responses: 8,
+            decoded_bytes: 1 << 30,
+            decoded_ratio: 200,
         }
     }
 }

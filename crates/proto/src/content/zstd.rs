@@ -1,0 +1,127 @@
+//! Zstandard in pieces (RFC 8878): finds where headers and blocks end, so that its decoder gets only whole ones.
+//!
+//! Not the decoder, which wants to read as much as it likes. One frame is one body; skippable frames and dictionaries
+//! are refused, as is a window above what RFC 9659 asks of content codings.
+
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+/// Decodes one frame.
+pub(super) struct Zstd {
+    decoder: FrameDecoder,
+    /// What has come of the next header or block.
+    waiting: Vec<u8>,
+    at: At,
+    /// Whether a checksum follows the last block.
+    is_checked: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    Header,
+    Block,
+    End,
+}
+
+/// It cannot be read.
+#[derive(Debug)]
+pub(super) struct Corrupt;
+
+/// RFC 9659, section 3.
+const WINDOW_MOST: u64 = 8 << 20;
+/// RFC 8878, section 3.1.1.2.4.
+const BLOCK_MOST: usize = 128 << 10;
+const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
+
+impl Zstd {
+    pub(super) fn new() -> Self {
+        let mut decoder = FrameDecoder::new();
+        decoder.set_max_window_size(WINDOW_MOST);
+        Self { decoder, waiting: Vec::new(), at: At::Header, is_checked: false }
+    }
+
+    /// Takes bytes and gives what they decode to, a block at a time; `given` says whether to go on.
+    pub(super) fn take<Fault: From<Corrupt>>(
+        &mut self,
+        input: &[u8],
+        mut given: impl FnMut(&[u8]) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        self.waiting.extend_from_slice(input);
+        while let Some(length) = self.whole()? {
+            let mut part = self.waiting.get(..length).unwrap_or_default();
+            match self.at {
+                At::Header => {
+                    self.decoder.init(&mut part).map_err(|_| Corrupt)?;
+                    self.at = At::Block;
+                }
+                At::Block => {
+                    let one = BlockDecodingStrategy::UptoBlocks(1);
+                    if self.decoder.decode_blocks(&mut part, one).map_err(|_| Corrupt)? {
+                        self.at = At::End;
+                    }
+                    given(&self.decoder.collect().unwrap_or_default())?;
+                }
+                At::End => {}
+            }
+            self.waiting.drain(..length);
+        }
+        match self.at {
+            At::End if !self.waiting.is_empty() || !self.is_sound() => Err(Corrupt.into()),
+            At::End | At::Header | At::Block => Ok(()),
+        }
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.at == At::End
+    }
+
+    fn is_sound(&self) -> bool {
+        !self.is_checked || self.decoder.get_checksum_from_data() == self.decoder.get_calculated_checksum()
+    }
+
+    /// How long what comes next is, if all of it is here.
+    fn whole(&mut self) -> Result<Option<usize>, Corrupt> {
+        let length = match self.at {
+            At::Header => self.header()?,
+            At::Block => self.block()?,
+            At::End => None,
+        };
+        Ok(length.filter(|length| *length <= self.waiting.len()))
+    }
+
+    /// RFC 8878, section 3.1.1.1.
+    fn header(&mut self) -> Result<Option<usize>, Corrupt> {
+        let known = self.waiting.iter().zip(MAGIC).all(|(byte, magic)| *byte == magic);
+        if !known {
+            return Err(Corrupt);
+        }
+        let Some(descriptor) = self.waiting.get(4) else { return Ok(None) };
+        let is_single = descriptor & 0x20 != 0;
+        self.is_checked = descriptor & 0x04 != 0;
+        let window = usize::from(!is_single);
+        let content = match descriptor >> 6 {
+            0 => usize::from(is_single),
+            1 => 2,
+            2 => 4,
+            _ => 8,
+        };
+        // A dictionary would have to be known to both.
+        if descriptor & 0x03 == 0 { Ok(Some(5 + window + content)) } else { Err(Corrupt) }
+    }
+
+    /// RFC 8878, section 3.1.1.2.
+    fn block(&self) -> Result<Option<usize>, Corrupt> {
+        let Some([low, middle, high]) = self.waiting.first_chunk::<3>() else { return Ok(None) };
+        let header = u32::from_le_bytes([*low, *middle, *high, 0]);
+        let size = usize::try_from(header >> 3).map_err(|_| Corrupt)?;
+        if size > BLOCK_MOST {
+            return Err(Corrupt);
+        }
+        let content = match header >> 1 & 0x03 {
+            0 | 2 => size,
+            1 => 1,
+            _ => return Err(Corrupt),
+        };
+        let checksum = if header & 1 == 1 && self.is_checked { 4 } else { 0 };
+        Ok(Some(3 + content + checksum))
+    }
+}

@@ -1,0 +1,258 @@
+//! What a document embeds, found while its bytes arrive: HTML in, in pieces cut anywhere, references out.
+//!
+//! Not a parser of HTML: it builds no tree and runs no script, and so finds what the markup itself names. Tokens are
+//! those of the HTML standard (section 13.2.5), without what does not change a reference. What it keeps is bounded,
+//! whatever comes: a tag that never ends, a value that never ends, a comment that never ends.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `tokens` | where tags, attributes, comments and raw text begin and end |
+//! | `entity` | `&amp;` in a value |
+//! | [`address`] | what a reference means, seen from its document |
+
+pub mod address;
+mod entity;
+mod tokens;
+
+use address::Base;
+use tokens::{Tag, Tokens};
+
+/// Finds what one document embeds.
+#[derive(Debug)]
+pub struct Discovery {
+    tokens: Tokens,
+    base: Base,
+    /// Whether a `base` was there; the first counts, and no other.
+    is_based: bool,
+}
+
+impl Discovery {
+    /// For the document with this path on this host.
+    pub fn new(host: &str, path: &str) -> Self {
+        Self { tokens: Tokens::default(), base: Base::new(host, path), is_based: false }
+    }
+
+    /// Takes the next bytes of the document and shows the path, query included, of each object on the same host
+    /// that it embeds, in order, as often as it is named. A tag tells when it ends.
+    pub fn take(&mut self, bytes: &[u8], mut found: impl FnMut(String)) {
+        let Self { tokens, base, is_based } = self;
+        tokens.take(bytes, |tag| {
+            if let Some(reference) = tag.base() {
+                if !std::mem::replace(is_based, true) {
+                    base.rebase(&reference);
+                }
+                return;
+            }
+            tag.embedded().filter_map(|reference| base.resolve(&reference)).for_each(&mut found);
+        });
+    }
+}
+
+/// Elements and their attributes that a browser follows without being asked. Alternatives (`srcset`) and what the
+/// user must ask for (`a`, `area`, a video that does not play by itself) are not among them.
+const EMBEDDING: [(&[u8], &[u8]); 21] = [
+    (b"audio", b"src"),
+    (b"bgsound", b"src"),
+    (b"body", b"background"),
+    (b"embed", b"src"),
+    (b"frame", b"src"),
+    (b"iframe", b"src"),
+    (b"image", b"xlink:href"),
+    (b"img", b"src"),
+    (b"input", b"src"),
+    (b"link", b"href"),
+    (b"object", b"data"),
+    (b"script", b"src"),
+    (b"table", b"background"),
+    (b"tbody", b"background"),
+    (b"td", b"background"),
+    (b"tfoot", b"background"),
+    (b"th", b"background"),
+    (b"thead", b"background"),
+    (b"tr", b"background"),
+    (b"track", b"src"),
+    (b"video", b"poster"),
+];
+
+/// What a `link` may be to be fetched.
+const FETCHED: [&[u8]; 3] = [b"stylesheet", b"icon", b"preload"];
+
+impl Tag {
+    fn base(&self) -> Option<Vec<u8>> {
+        if self.name() == b"base" { self.value(b"href") } else { None }
+    }
+
+    /// The references of this tag; one to an empty address is none.
+    fn embedded(&self) -> impl Iterator<Item = Vec<u8>> {
+        let counts = match self.name() {
+            b"link" => self.value(b"rel").is_some_and(|rel| {
+                rel.split(u8::is_ascii_whitespace)
+                    .any(|word| FETCHED.iter().any(|fetched| fetched.eq_ignore_ascii_case(word)))
+            }),
+            b"input" => self.value(b"type").is_some_and(|kind| kind.eq_ignore_ascii_case(b"image")),
+            _ => true,
+        };
+        let named = EMBEDDING.iter().filter(move |(element, _)| counts && *element == self.name());
+        named.filter_map(|(_, attribute)| self.value(attribute))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn found(html: &[u8], cut: usize) -> Vec<String> {
+        let mut discovery = Discovery::new("h.test", "/dir/index.html");
+        let mut all = Vec::new();
+        html.chunks(cut.max(1)).for_each(|piece| discovery.take(piece, |path| all.push(path)));
+        all
+    }
+
+    fn at_every_cut(html: &str) -> Vec<String> {
+        let whole = found(html.as_bytes(), html.len());
+        for cut in 1..html.len() {
+            assert_eq!(found(html.as_bytes(), cut), whole, "cut {cut}: {html}");
+        }
+        whole
+    }
+
+    #[test]
+    fn whatever_a_browser_would_fetch_is_found_in_its_order() {
+        let html = "<!DOCTYPE html><HTML><link rel=stylesheet href=s.css><link rel=next href=2.html>\
+                    <script src='/j.js'></script><body background=\"bg.gif\"><IMG alt=x SRC = a.gif >\
+                    <input type=text src=no.gif><input type=IMAGE src=b.gif><a href=away.html>x</a>\
+                    <img src=a.gif/><frame src=../up.html>";
+        let paths =
+            ["/dir/s.css", "/j.js", "/dir/bg.gif", "/dir/a.gif", "/dir/b.gif", "/dir/a.gif/", "/up.html"];
+        assert_eq!(at_every_cut(html), paths);
+    }
+
+    #[test]
+    fn what_only_looks_like_a_tag_names_nothing() {
+        for html in [
+            "<!-- <img src=a.gif> -->",
+            "<!-- > <img src=a.gif> ->",
+            "<script>document.write('<img src=a.gif>')</script>",
+            "<style><img src=a.gif></style x",
+            "<title><img src=a.gif></title>",
+            "<textarea></textare><img src=a.gif>",
+            "</img src=a.gif>",
+            "<p title='<img src=a.gif>'>",
+            "< img src=a.gif>",
+            "<img\0src=a.gif>",
+            "<img src=a.gif",
+            "<img src=\"a.gif>",
+            "<imgsrc=a.gif>",
+            "<img src>",
+            "<img src=''>",
+            "<img src='#top'>",
+            "<img src=http://other.test/a.gif>",
+            "<img src=data:image/gif;base64,R0lG>",
+        ] {
+            assert_eq!(at_every_cut(html), Vec::<String>::new(), "{html}");
+        }
+        let shown =
+            ["<!><img src=a.gif>", "<!---><img src=a.gif>", "<?x><img src=a.gif>", "</><img src=a.gif>"];
+        for html in shown {
+            assert_eq!(at_every_cut(html), ["/dir/a.gif"], "{html}");
+        }
+        assert_eq!(at_every_cut("<script>if(a<b)'</scrip>'</SCRIPT ><img src=a.gif>"), ["/dir/a.gif"]);
+        assert_eq!(at_every_cut("<!-- -- --!> --><img src=a.gif>"), ["/dir/a.gif"]);
+    }
+
+    #[test]
+    fn values_are_read_as_a_browser_reads_them() {
+        for (tag, path) in [
+            ("<img src='a b.gif'>", "/dir/a%20b.gif"),
+            ("<img src=' a.gif\n'>", "/dir/a.gif"),
+            ("<img src=a?x=1&amp;y=2>", "/dir/a?x=1&y=2"),
+            ("<img src=a?x=1&#38;y=&#x32;>", "/dir/a?x=1&y=2"),
+            ("<img src=a?x=1&copy=2&lt=3>", "/dir/a?x=1&copy=2&lt=3"),
+            ("<img src=\u{e9}.gif>", "/dir/%C3%A9.gif"),
+            ("<img src=a.gif src=b.gif>", "/dir/a.gif"),
+            ("<img/src='a.gif'alt=x>", "/dir/a.gif"),
+            ("<img =src src=a.gif>", "/dir/a.gif"),
+        ] {
+            assert_eq!(at_every_cut(tag), [path], "{tag}");
+        }
+    }
+
+    #[test]
+    fn the_first_base_says_where_the_rest_is() {
+        let html = "<img src=a.gif><base target=x><base href=/b/><base href=/c/><img src=a.gif>";
+        assert_eq!(at_every_cut(html), ["/dir/a.gif", "/b/a.gif"]);
+        assert_eq!(at_every_cut("<base href=http://H.test:80/x/y><img src=z>"), ["/x/z"]);
+        assert_eq!(at_every_cut("<base href=//other.test/x/><img src=z>").len(), 0);
+        assert_eq!(at_every_cut("<base href=//other.test/><img src=http://h.test/z>"), ["/z"]);
+    }
+
+    #[test]
+    fn what_never_ends_is_not_kept() {
+        for opening in ["<", "<img ", "<img src=", "<img src=\"", "<img x", "<!--", "<script>", "</", "<!"] {
+            let mut discovery = Discovery::new("h.test", "/");
+            discovery.take(opening.as_bytes(), |_| {});
+            for filling in [&b"x"[..], b" a=b", b"<"] {
+                for _ in 0..100 {
+                    discovery.take(&filling.repeat(1_000), |path| assert!(path.len() < 8_192));
+                }
+            }
+            assert!(discovery.tokens.kept() <= 3 * 8_192, "{opening}: {}", discovery.tokens.kept());
+        }
+        let long = format!("<img src={}><img src=a.gif>", "x".repeat(10_000));
+        assert_eq!(found(long.as_bytes(), 7), ["/dir/a.gif"]);
+    }
+
+    proptest! {
+        #[test]
+        fn however_the_bytes_are_cut_the_same_is_found(
+            pieces in prop::collection::vec(prop::sample::select(PIECES), 0..30),
+            cut in 1_usize..9,
+        ) {
+            let html = pieces.concat();
+            let whole = found(html.as_bytes(), html.len());
+            prop_assert!(whole.iter().all(|path| path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic())));
+            prop_assert_eq!(found(html.as_bytes(), cut), whole);
+        }
+    }
+
+    const PIECES: &[&str] = &[
+        "<",
+        ">",
+        "/",
+        "=",
+        "\"",
+        "'",
+        " ",
+        "\n",
+        "!",
+        "-",
+        "--",
+        "?",
+        "&",
+        "&amp;",
+        "&#",
+        "#",
+        "x",
+        "img",
+        "src",
+        "a.gif",
+        "script",
+        "style",
+        "link",
+        "rel=icon ",
+        "href",
+        "base",
+        "//",
+        "..",
+        "http:",
+        "h.test",
+        "\u{e9}",
+        "<img src=",
+        "</script",
+        "<!--",
+        "-->",
+        "title",
+    ];
+}

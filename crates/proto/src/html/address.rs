@@ -1,0 +1,214 @@
+//! What a reference means, seen from its document: a path on the same host, or nothing of ours
+//! (RFC 3986, section 5.2, and where browsers differ from it, the URL standard).
+//!
+//! Not a type for URLs: there is one host, one scheme, and what is elsewhere is not looked at.
+
+/// Where a document is, or says that it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Base {
+    /// The host that is being asked, its port if that is not 80.
+    host: Vec<u8>,
+    /// Where references without a host lead; `None`: elsewhere.
+    path: Option<Vec<u8>>,
+}
+
+/// A longer path than this is not asked for: no server has to take it (RFC 9112, section 3).
+const PATH_MOST: usize = 8_000;
+
+impl Base {
+    /// A document with this path, query included, on this host.
+    pub fn new(host: &str, path: &str) -> Self {
+        let host = authority(host.as_bytes());
+        Self { host, path: Some(path.as_bytes().to_vec()) }
+    }
+
+    /// From here on references are relative to this one.
+    pub fn rebase(&mut self, reference: &[u8]) {
+        let reference = trimmed(reference);
+        self.path = match self.target(&reference) {
+            Target::Here(path) => Some(path),
+            Target::Document => return,
+            Target::Elsewhere => None,
+        };
+    }
+
+    /// The path, query included, of what a reference names: visible ASCII that begins with `/`. `None` if that is
+    /// elsewhere, or the document itself, or longer than 8,000 bytes.
+    pub fn resolve(&self, reference: &[u8]) -> Option<String> {
+        match self.target(&trimmed(reference)) {
+            Target::Here(path) if path.len() <= PATH_MOST => String::from_utf8(path).ok(),
+            Target::Here(_) | Target::Document | Target::Elsewhere => None,
+        }
+    }
+
+    fn target(&self, reference: &[u8]) -> Target {
+        let reference = reference.split(|byte| *byte == b'#').next().unwrap_or_default();
+        if reference.is_empty() {
+            return Target::Document;
+        }
+        let (is_http, rest) = match scheme(reference) {
+            None => (false, reference),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case(b"http") => (true, rest),
+            Some(_) => return Target::Elsewhere,
+        };
+        if let [b'/' | b'\\', b'/' | b'\\', rest @ ..] = rest {
+            let end = rest.iter().position(|byte| b"/\\?".contains(byte)).unwrap_or(rest.len());
+            let (host, path) = rest.split_at(end);
+            return if authority(host) == self.host {
+                Target::Here(normal(b"/", path))
+            } else {
+                Target::Elsewhere
+            };
+        }
+        match &self.path {
+            None => Target::Elsewhere,
+            // `http:a.gif` is what the standard calls a mistake, and browsers a relative reference.
+            Some(_) if is_http && rest.is_empty() => Target::Document,
+            Some(base) => Target::Here(normal(base, rest)),
+        }
+    }
+}
+
+/// Where a reference leads.
+enum Target {
+    Here(Vec<u8>),
+    Document,
+    Elsewhere,
+}
+
+/// Without white space around it, and without the line ends that somebody put into it.
+fn trimmed(reference: &[u8]) -> Vec<u8> {
+    let is_kept = |byte: &&u8| !b"\t\r\n".contains(byte);
+    let inner = reference.trim_ascii().iter().filter(is_kept).copied();
+    inner.collect()
+}
+
+/// Splits off a scheme, if there is one.
+fn scheme(reference: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = reference.iter().position(|byte| !(byte.is_ascii_alphanumeric() || b"+-.".contains(byte)))?;
+    let (scheme, rest) = reference.split_at(end);
+    let is_scheme = scheme.first().is_some_and(u8::is_ascii_alphabetic);
+    rest.strip_prefix(b":").filter(|_| is_scheme).map(|rest| (scheme, rest))
+}
+
+/// A host as it is compared: small letters, no port if that is 80.
+fn authority(host: &[u8]) -> Vec<u8> {
+    let host = host.to_ascii_lowercase();
+    host.strip_suffix(b":80").or(host.strip_suffix(b":")).unwrap_or(&host).to_vec()
+}
+
+/// The path that `reference`, which has no host, means at `base`.
+fn normal(base: &[u8], reference: &[u8]) -> Vec<u8> {
+    let (path, query) = split_query(reference);
+    let (base_path, _) = split_query(base);
+    let mut out = Vec::new();
+    let folder_end = base_path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+    let folder = base_path.get(..folder_end).unwrap_or_default();
+    match path.first() {
+        None => segments(base_path, &mut out),
+        Some(b'/' | b'\\') => segments(path, &mut out),
+        Some(_) => segments(&[folder, path].concat(), &mut out),
+    }
+    if let Some(query) = query {
+        out.push(b'?');
+        query.iter().for_each(|byte| encode(*byte, &mut out));
+    }
+    out
+}
+
+fn split_query(reference: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let mut parts = reference.splitn(2, |byte| *byte == b'?');
+    (parts.next().unwrap_or_default(), parts.next())
+}
+
+/// Writes an absolute path without dot segments (RFC 3986, section 5.2.4).
+fn segments(path: &[u8], out: &mut Vec<u8>) {
+    let mut kept: Vec<&[u8]> = Vec::new();
+    let relative = if let [b'/' | b'\\', rest @ ..] = path { rest } else { path };
+    let mut is_folder = false;
+    for segment in relative.split(|byte| b"/\\".contains(byte)) {
+        is_folder = true;
+        match segment {
+            b"." => {}
+            b".." => drop(kept.pop()),
+            _ => {
+                is_folder = false;
+                kept.push(segment);
+            }
+        }
+    }
+    if is_folder {
+        kept.push(b"");
+    }
+    for segment in &kept {
+        out.push(b'/');
+        segment.iter().for_each(|byte| encode(*byte, out));
+    }
+    if kept.is_empty() {
+        out.push(b'/');
+    }
+}
+
+/// Writes a byte of a path or a query, percent-encoded unless it may stand there.
+fn encode(byte: u8, out: &mut Vec<u8>) {
+    if byte.is_ascii_graphic() && !b"\"<>`".contains(&byte) {
+        out.push(byte);
+    } else {
+        out.extend_from_slice(format!("%{byte:02X}").as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_examples_of_the_standard_hold() {
+        // RFC 3986, section 5.4, where host and scheme stay; fragments are not asked for.
+        let base = Base::new("a", "/b/c/d;p?q");
+        for (reference, path) in [
+            ("g", "/b/c/g"),
+            ("./g", "/b/c/g"),
+            ("g/", "/b/c/g/"),
+            ("/g", "/g"),
+            ("?y", "/b/c/d;p?y"),
+            ("g?y", "/b/c/g?y"),
+            ("g#s", "/b/c/g"),
+            (";x", "/b/c/;x"),
+            (".", "/b/c/"),
+            ("./", "/b/c/"),
+            ("..", "/b/"),
+            ("../g", "/b/g"),
+            ("../..", "/"),
+            ("../../../g", "/g"),
+            ("/./g", "/g"),
+            ("/../g", "/g"),
+            ("g.", "/b/c/g."),
+            ("..g", "/b/c/..g"),
+            ("./g/.", "/b/c/g/"),
+            ("g/../h", "/b/c/h"),
+            ("g;x=1/../y", "/b/c/y"),
+            ("g?y/../x", "/b/c/g?y/../x"),
+            ("http:g", "/b/c/g"),
+            ("//a/g", "/g"),
+            ("http://A:80?x", "/?x"),
+            ("HTTP://a", "/"),
+            ("\\g\\h", "/g/h"),
+            ("a b\t%20\"", "/b/c/a%20b%20%22"),
+        ] {
+            assert_eq!(base.resolve(reference.as_bytes()).as_deref(), Some(path), "{reference}");
+        }
+        for elsewhere in ["", "#s", "g:h", "//g", "https://a/", "http://a:8080/", "mailto:a", "javascript:x"]
+        {
+            assert_eq!(base.resolve(elsewhere.as_bytes()), None, "{elsewhere}");
+        }
+    }
+
+    #[test]
+    fn a_port_belongs_to_the_host() {
+        let base = Base::new("127.0.0.1:8080", "/");
+        assert_eq!(base.resolve(b"http://127.0.0.1:8080/x").as_deref(), Some("/x"));
+        assert_eq!(base.resolve(b"http://127.0.0.1/x"), None);
+        assert_eq!(base.resolve("x".repeat(8_000).as_bytes()), None);
+    }
+}
