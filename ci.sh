@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Everything that is checked, one word per job: `./ci.sh fmt clippy` runs two, `./ci.sh` runs all of them in order.
-# The same script runs on a laptop and in CI. It installs nothing but the wasm target.
+# The same script runs on a laptop and in CI. It installs the wasm target and, as root on Debian, the programs of `tools`.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -11,7 +11,30 @@ for pair in ROUNDTRIP_CAPTURES:captures ROUNDTRIP_LOGS:logs; do
 done
 
 PURE="wire proto scenario trace model simulate diagnose"
-ALL="fmt clippy wasm docs smoke test"
+ALL="tools fmt clippy wasm docs smoke test"
+
+# Other people's servers and clients, for the tests that put them into the laboratory. Elsewhere those tests say what they
+# left out. No service is started: the packages' scripts are told not to.
+job_tools() {
+  local missing=() pair
+  for pair in nginx:nginx-light apache2:apache2-bin curl:curl wget:wget; do
+    PATH="$PATH:/usr/sbin" command -v "${pair%%:*}" > /dev/null || missing+=("${pair#*:}")
+  done
+  if [ ${#missing[@]} -eq 0 ]; then echo "all there"; return; fi
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then
+    echo "not installed, so that their tests are left out: ${missing[*]}"
+    return
+  fi
+  local policy=/usr/sbin/policy-rc.d
+  if [ ! -e $policy ]; then
+    printf '#!/bin/sh\nexit 101\n' > $policy
+    chmod +x $policy
+    trap "rm -f $policy" EXIT
+  fi
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null
+  echo "installed: ${missing[*]}"
+}
 
 job_fmt() { cargo fmt --all --check; }
 

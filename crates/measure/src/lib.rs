@@ -12,6 +12,7 @@
 //! | [`namespace`] | a network of one's own, held by a thread, gone with the process |
 //! | [`netlink`] | links, addresses, and routes that tell TCP how to behave |
 //! | [`driver`] | robot and server on kernel sockets |
+//! | [`peers`] | programs that others wrote, in the place of ours |
 //! | [`emulator`] | the link in real time, with its own lateness measured |
 //! | [`ack_heartbeat`], [`advertised_window`] | what a client of 1996 did and its kernel does not: shims in the link |
 //! | [`reactions`] | how long each host took to answer, seen from outside |
@@ -34,6 +35,7 @@ pub mod lateness;
 pub mod namespace;
 pub mod netlink;
 mod netlink_message;
+pub mod peers;
 pub mod privilege;
 pub mod probe;
 pub mod profile;
@@ -46,5 +48,6 @@ pub mod tun;
 pub use emulator::Emulator;
 pub use error::Error;
 pub use namespace::Namespace;
+pub use peers::Peers;
 pub use privilege::{available, prepare};
 pub use series::{Measured, Options, Progress, measure};

@@ -13,14 +13,16 @@ use proto::site::Site;
 use scenario::{Client, Connection, Page, Programs, Protocol, Scenario, Visit};
 use wire::{Bytes, Duration, Seed};
 
-use crate::Error;
 use crate::driver::client::{Fetched, fetch};
 use crate::driver::server::{Served, Server, Service};
 use crate::emulator::{Capture, Report, Scheduling};
 use crate::laboratory::{Laboratory, SERVER};
 use crate::lateness::Lateness;
+use crate::peers::server::Serving;
+use crate::peers::{self, ClientProgram, Found, ServerProgram};
 use crate::profile::{Profile, Setting};
 use crate::reactions::Reactions;
+use crate::{Error, Peers};
 
 /// What was seen in one run.
 #[derive(Debug)]
@@ -63,6 +65,8 @@ pub(crate) struct Experiment {
     profile: Profile,
     site: Site,
     plan: Plan,
+    server: (ServerProgram, Option<Found>),
+    client: (ClientProgram, Option<Found>),
     /// What the scenario asks for and these engines do otherwise.
     pub(crate) notes: Vec<String>,
 }
@@ -72,10 +76,21 @@ const LARGEST_PAGE: Bytes = Bytes::new(1 << 28);
 
 impl Experiment {
     /// Checks that the scenario can be run on a kernel.
-    pub(crate) fn of(scenario: &Scenario) -> Result<Self, Error> {
-        let Scenario { network, page, visit, protocol, stack, client, server: _, programs, runs: _, seed } =
-            scenario;
+    pub(crate) fn of(scenario: &Scenario, peers: Peers) -> Result<Self, Error> {
+        let Scenario {
+            network,
+            page,
+            visit,
+            protocol,
+            stack,
+            client: asked,
+            server: _,
+            programs,
+            runs: _,
+            seed,
+        } = scenario;
         honoured(programs)?;
+        let (server, client) = found(scenario, peers)?;
         let mut profile = Profile::of(&programs.sockets(stack), network.mss)?;
         profile.send_buffer = programs.send_buffer;
         let page = &match protocol {
@@ -97,7 +112,7 @@ impl Experiment {
             | Protocol::Dhttp => page.clone(),
         };
         let pipelining = programs.pipelining(Pipelining::default());
-        let (plan, mut notes) = plan(*protocol, page, client, pipelining)?;
+        let (plan, mut notes) = plan(*protocol, page, asked, pipelining)?;
         notes.extend(programs.described().map(|said| format!("programs: {said}")));
         let mut plan = Plan { deadline: deadline(scenario), ..plan };
         let sizes: Vec<_> = page.objects.iter().map(|object| object.size).collect();
@@ -105,19 +120,34 @@ impl Experiment {
         let site = site.ok_or_else(|| {
             unsuited(&format!("a page of {}", page.size()), &format!("use one of at most {LARGEST_PAGE}"))
         })?;
+        let site = match peers.client {
+            ClientProgram::Chromium => with_document(site)?,
+            ClientProgram::Ours | ClientProgram::Curl | ClientProgram::Wget => site,
+        };
         let site = match visit {
             Visit::First => site,
             Visit::Revalidate => site.with_validators(*seed),
         };
         for (index, object) in plan.objects.iter_mut().enumerate() {
-            object.validator = site.validator(index, plan.shape.version());
+            object.validator = match (visit, peers.server) {
+                (Visit::First, _) | (Visit::Revalidate, ServerProgram::Ours) => {
+                    site.validator(index, plan.shape.version())
+                }
+                (Visit::Revalidate, _) => Some(ServerProgram::validator()),
+            };
         }
-        Ok(Self { scenario: scenario.clone(), profile, site, plan, notes })
+        for (program, found) in [(peers.server.name(), &server), (peers.client.name(), &client)] {
+            notes.extend(found.as_ref().map(|found| format!("{program}: {}", found.version)));
+        }
+        let (server, client) = ((peers.server, server), (peers.client, client));
+        Ok(Self { scenario: scenario.clone(), profile, site, plan, server, client, notes })
     }
 
     /// Runs it once; `number` makes its randomness its own.
     pub(crate) fn run(&self, number: u32, capture: Option<Bytes>) -> Result<Outcome, Error> {
-        let Self { scenario, profile, site, plan, notes: _ } = self;
+        let Self { scenario, profile, site, plan, server: serves, client: asks, notes: _ } = self;
+        // What others took, only their packets tell.
+        let capture = capture.or(asks.1.as_ref().map(|_| WATCHED));
         let seed = Seed::new(scenario.seed.stream("run", u64::from(number)).next_u64());
         let laboratory = Laboratory::build(&scenario.network, profile, seed, capture)?;
         let Laboratory { client, server, link, settings } = laboratory;
@@ -130,22 +160,50 @@ impl Experiment {
             config: config(&scenario.programs, plan.shape, patience),
             profile: profile.clone(),
         };
-        let open = server.run(move || Server::open(service, clock))?;
-        let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
-        let stop =
-            EventFd::from_value_and_flags(0, flags).map_err(Error::kernel("make an event descriptor"))?;
-        let stop = Arc::new(stop);
-        let told = Arc::clone(&stop);
-        let mut serving = server.start(move || open.serve(&told));
-
-        let (plan, profile) = (plan.clone(), profile.clone());
-        let fetched = client.run(move || fetch(plan, SERVER, &profile, clock));
+        let page = peers::client::Page {
+            server: SERVER,
+            served_by: serves.0,
+            objects: plan.objects.len(),
+            protocol: scenario.protocol,
+            parallel: scenario.client.parallel,
+            deadline: plan.deadline,
+        };
+        let asking = {
+            let (plan, profile, (program, found)) = (plan.clone(), profile.clone(), asks.clone());
+            move || match found {
+                None => fetch(plan, SERVER, &profile, clock).map(Some),
+                Some(found) => peers::client::fetch(program, &found, &page, clock).map(|()| None),
+            }
+        };
         // The last FIN and its ACK are still on their way, and belong to the run.
-        serving.give(scenario.network.rtt + SETTLING);
-        stop.write(1).map_err(Error::kernel("stop the server"))?;
-        let served = serving.wait()??;
+        let settling = scenario.network.rtt + SETTLING;
+        let (fetched, served) = match serves {
+            (_, None) => {
+                let open = server.run(move || Server::open(service, clock))?;
+                let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
+                let stop = EventFd::from_value_and_flags(0, flags)
+                    .map_err(Error::kernel("make an event descriptor"))?;
+                let stop = Arc::new(stop);
+                let told = Arc::clone(&stop);
+                let mut serving = server.start(move || open.serve(&told));
+                let fetched = client.run(asking);
+                serving.give(settling);
+                stop.write(1).map_err(Error::kernel("stop the server"))?;
+                (fetched, serving.wait()??)
+            }
+            (program, Some(found)) => {
+                let (program, found, objects) = (*program, found.clone(), site.objects().to_vec());
+                let programs = scenario.programs;
+                let serving = server
+                    .run(move || Serving::start(program, &found, SERVER, &objects, &programs, clock))?;
+                let fetched = client.run(asking);
+                server.run(move || serving.stop(settling, clock))?;
+                (fetched, Served::default())
+            }
+        };
         let mut report = link.stop()?;
-        let fetched = fetched?;
+        let watched = || report.capture.as_ref().map(peers::client::fetched).unwrap_or_default();
+        let fetched = fetched?.unwrap_or_else(watched);
         match (self.plan.shape, fetched.ended) {
             (Shape::Http11Pipelined(_), _) => report.reactions.keep_first(),
             (Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11, Some(ended)) => {
@@ -153,12 +211,59 @@ impl Experiment {
             }
             (Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11, None) => {}
         }
-        let void = void(&report, scenario.server.processing);
+        let are_ours = serves.1.is_none() && asks.1.is_none();
+        // How fast others react is what is to be found out.
+        let void = if are_ours {
+            void(&report, scenario.server.processing)
+        } else {
+            report.void().map(|void| void.to_string())
+        };
         let (scheduling, began) = (report.scheduling, clock.zero_since_1970());
         let (run, capture) = account(number, fetched, served, report)?;
         Ok(Outcome { void, run, settings, scheduling, capture, began })
     }
 }
+
+/// The programs that others wrote, if any were asked for.
+fn found(scenario: &Scenario, peers: Peers) -> Result<(Option<Found>, Option<Found>), Error> {
+    let Peers { server, client } = peers;
+    if server != ServerProgram::Ours && scenario.protocol == Protocol::Http11PipelinedDeflate {
+        return Err(unsuited(
+            &format!("a deflated document with {server}"),
+            "use http11-pipelined, or let our own server serve",
+        ));
+    }
+    let server = (server != ServerProgram::Ours)
+        .then(|| server.found(&scenario.programs, scenario.server.processing))
+        .transpose()?;
+    let client = (client != ClientProgram::Ours)
+        .then(|| client.found(scenario.protocol, scenario.visit, &scenario.client))
+        .transpose()?;
+    Ok((server, client))
+}
+
+/// The site as a browser can read it: a document that names the others, and images.
+fn with_document(site: Site) -> Result<Site, Error> {
+    let mut objects = site.objects().to_vec();
+    let count = objects.len();
+    let document = objects.first().and_then(|first| peers::client::document(first.len(), count));
+    let document = document.ok_or_else(|| {
+        let part = format!("a document too small to name {} objects with chromium", count.saturating_sub(1));
+        unsuited(&part, "give the page a larger document")
+    })?;
+    if let Some(first) = objects.first_mut() {
+        *first = document.into();
+    }
+    for object in objects.iter_mut().skip(1) {
+        if let Some(image) = peers::client::image(object.len()) {
+            *object = image.into();
+        }
+    }
+    Ok(Site::of(objects))
+}
+
+/// Memory for the packets of a page that somebody else fetches.
+const WATCHED: Bytes = Bytes::new(64 << 20);
 
 /// Longer than two hosts take to wake up and answer.
 const SETTLING: Duration = Duration::from_millis(20);

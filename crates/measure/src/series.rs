@@ -10,11 +10,11 @@ use trace::Row;
 use trace::calendar::iso_8601;
 use wire::{Bytes, Duration};
 
-use crate::Error;
 use crate::emulator::{Capture, Scheduling};
 use crate::lateness::Lateness;
 use crate::profile::Setting;
 use crate::run::{Experiment, Outcome, Run};
+use crate::{Error, Peers};
 use trace::Summary;
 
 /// How to measure, apart from what.
@@ -23,6 +23,8 @@ pub struct Options {
     /// Memory for the packets of the first run that counts, at both ends; `None`: no capture. 64 MiB hold a page
     /// of 25 MB.
     pub capture: Option<Bytes>,
+    /// Whose programs.
+    pub peers: Peers,
 }
 
 /// How far a series of runs has come.
@@ -83,7 +85,7 @@ pub fn measure(
     options: &Options,
     mut progress: impl FnMut(Progress),
 ) -> Result<Measured, Error> {
-    let experiment = Experiment::of(scenario)?;
+    let experiment = Experiment::of(scenario, options.peers)?;
     let mut series = Series { of: scenario.runs, void: 0, why: None, given_up: 0, outcomes: Vec::new() };
     for number in 1..=scenario.runs {
         let outcome = series.one(&experiment, number, options)?;

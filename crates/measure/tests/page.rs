@@ -44,7 +44,7 @@ fn measured_once(scenario: &Scenario) -> Measured {
 }
 
 fn measured(scenario: &Scenario) -> Measured {
-    let options = Options { capture: Some(Bytes::new(1 << 20)) };
+    let options = Options { capture: Some(Bytes::new(1 << 20)), ..Options::default() };
     let mut steps = Vec::new();
     let measured = measure(scenario, &options, |progress| steps.push((progress.done, progress.of))).unwrap();
     assert_eq!(steps.last(), Some(&(2, 2)));
@@ -152,7 +152,9 @@ fn paper_figure_3_the_first_object_comes_in_flights_of_two_three_three_and_six()
 
 /// Segments that the server sent between one request and the next, cut where it paused for half a round trip.
 fn flights(scenario: &Scenario) -> Vec<u32> {
-    let measured = measure(scenario, &Options { capture: Some(Bytes::new(1 << 20)) }, |_| ()).unwrap();
+    let measured =
+        measure(scenario, &Options { capture: Some(Bytes::new(1 << 20)), ..Options::default() }, |_| ())
+            .unwrap();
     let capture = measured.capture.unwrap();
     let (mut flights, mut last, mut requests) = (Vec::new(), Time::ZERO, 0);
     for (at, way, seen, bytes) in capture.iter() {

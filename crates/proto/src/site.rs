@@ -43,6 +43,11 @@ impl Site {
         Self { objects, entity_tags: Vec::new() }
     }
 
+    /// Every object, in the order of their paths.
+    pub fn objects(&self) -> &[Arc<[u8]>] {
+        &self.objects
+    }
+
     /// The same site, with an entity tag in each answer to HTTP/1.1, and to HTTP/1.0, which has no entity tags, a
     /// date. The tags depend on what the bytes depend on.
     pub fn with_validators(self, seed: Seed) -> Self {

@@ -129,6 +129,12 @@ pub struct Measure {
     /// How often to fetch the page
     #[arg(long, value_name = "N")]
     pub runs: Option<String>,
+    /// Who serves: ours, nginx, apache, caddy or python
+    #[arg(long, value_name = "NAME", default_value = "ours", hide_default_value = true)]
+    pub server: String,
+    /// Who asks: ours, curl, wget or chromium
+    #[arg(long, value_name = "NAME", default_value = "ours", hide_default_value = true)]
+    pub client: String,
     /// Keep the packets of both ends of the first run; of several scenarios, a section each
     #[arg(long, value_name = "FILE.pcapng")]
     pub pcap: Option<std::path::PathBuf>,

@@ -45,7 +45,10 @@ impl Unknown {
 }
 
 /// The one of `all` that `name_of` gives the name `given`.
-pub(crate) fn find<T: Copy>(
+///
+/// # Errors
+/// [`Unknown`] when there is none, with the nearest and all the others.
+pub fn find<T: Copy>(
     kind: &'static str,
     given: &str,
     all: &[T],

@@ -88,11 +88,13 @@ const SIMULATE: [Example; 5] = [
     example("roundtrip simulate --pcap run.pcapng", "and keep the packets, for Wireshark"),
 ];
 
-const MEASURE: [Example; 4] = [
+const MEASURE: [Example; 6] = [
     example("roundtrip measure", "a connection an object against keep-alive"),
     example("roundtrip measure --profile linux --runs 30", "with TCP as Linux ships it"),
     example("roundtrip measure --protocol http11 --pcap run.pcapng", "and keep the packets of both ends"),
     example("roundtrip measure scenarios/modem.toml", "what a file describes"),
+    example("roundtrip measure --profile linux --server nginx --protocol http11", "another's server"),
+    example("roundtrip measure --profile linux --client curl --protocol http11", "another's client"),
 ];
 
 const COMPARE: [Example; 4] = [

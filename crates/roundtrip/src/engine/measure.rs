@@ -2,7 +2,7 @@
 
 use ::measure::emulator::Capture;
 use ::measure::profile::Setting;
-use ::measure::{Error, Measured, Options};
+use ::measure::{Error, Measured, Options, Peers};
 use scenario::Scenario;
 use scenario::spec::Plan;
 use trace::Row;
@@ -35,12 +35,12 @@ pub fn available() -> Result<(), Error> {
 pub type Keep<'a> = dyn FnMut(&Scenario, &Capture) -> Result<(), Failure> + 'a;
 
 /// Measures each scenario in turn, with the packets of its first run if somebody keeps them.
-pub fn outcomes(plan: &Plan, mut keep: Option<&mut Keep<'_>>) -> Measurements {
+pub fn outcomes(plan: &Plan, peers: Peers, mut keep: Option<&mut Keep<'_>>) -> Measurements {
     let expected: Vec<f64> = plan.scenarios.iter().map(expected_ms).collect();
     let total: f64 =
         plan.scenarios.iter().zip(&expected).map(|(scenario, ms)| f64::from(scenario.runs) * ms).sum();
     let mut progress = Progress::new(total);
-    let options = Options { capture: keep.is_some().then_some(CAPTURE) };
+    let options = Options { capture: keep.is_some().then_some(CAPTURE), peers };
     let mut measurements = Measurements::default();
     let mut known = Vec::new();
     for (scenario, run_ms) in plan.scenarios.iter().zip(expected) {
@@ -70,7 +70,7 @@ pub fn one(scenario: &Scenario) -> Result<Measured, Error> {
     let run_ms = expected_ms(scenario);
     let progress = Progress::new(f64::from(scenario.runs) * run_ms);
     progress.doing(title(scenario), scenario.runs);
-    let options = Options { capture: None };
+    let options = Options::default();
     ::measure::measure(scenario, &options, |so_far| progress.done(run_ms, so_far.done, so_far.of))
 }
 

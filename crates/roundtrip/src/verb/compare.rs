@@ -1,5 +1,6 @@
 //! `roundtrip compare`: every engine on the same scenarios, side by side.
 
+use ::measure::Peers;
 use scenario::Engine;
 use scenario::spec::{Defaults, Key, Plan};
 
@@ -73,7 +74,8 @@ fn ask_engines(plan: &Plan) -> Result<Heard, Failure> {
 
 impl Heard {
     fn measure(&mut self, plan: &Plan) {
-        let measure::Measurements { outcomes, provenance, failure } = measure::outcomes(plan, None);
+        let measure::Measurements { outcomes, provenance, failure } =
+            measure::outcomes(plan, Peers::default(), None);
         self.add(outcomes, provenance);
         self.failure = failure;
     }

@@ -1,7 +1,9 @@
 //! `roundtrip measure`: what this machine's kernel does over an emulated link.
 
 use ::measure::emulator::Capture;
+use ::measure::peers::{ClientProgram, Peers, ServerProgram};
 use scenario::Scenario;
+use scenario::names::Unknown;
 use scenario::spec::{Defaults, Key};
 
 use crate::ask;
@@ -15,7 +17,12 @@ use crate::show::Results;
 
 /// Prints a row for each scenario.
 pub fn run(arguments: &Measure) -> Result<(), Failure> {
-    let Measure { scenario, runs, pcap, output } = arguments;
+    let Measure { scenario, runs, server, client, pcap, output } = arguments;
+    let unknown = |flag: &str, unknown: Unknown| Failure::Value(format!("--{flag}: {unknown}"));
+    let peers = Peers {
+        server: ServerProgram::named(server).map_err(|error| unknown("server", error))?,
+        client: ClientProgram::named(client).map_err(|error| unknown("client", error))?,
+    };
     let runs: Vec<(Key, &str)> = runs.iter().map(|runs| (Key::Runs, runs.as_str())).collect();
     let plan = ask::plan(scenario, &runs, &Defaults::laboratory())?;
     for path in output.report.iter().chain(pcap) {
@@ -26,7 +33,7 @@ pub fn run(arguments: &Measure) -> Result<(), Failure> {
     let mut kept = Vec::new();
     let mut keep = |scenario: &Scenario, capture: &Capture| keep(&mut kept, scenario, capture);
     let keep = pcap.is_some().then_some(&mut keep as &mut Keep<'_>);
-    let Measurements { outcomes, provenance, failure } = measure::outcomes(&plan, keep);
+    let Measurements { outcomes, provenance, failure } = measure::outcomes(&plan, peers, keep);
     if let Some(reason) = engine::nothing(&outcomes) {
         return Err(Failure::Laboratory(reason));
     }

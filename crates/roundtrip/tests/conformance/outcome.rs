@@ -49,7 +49,7 @@ pub(crate) fn compare(case: &Case, runs: u32) -> Result<Outcome, String> {
     let simulator =
         Answer { elapsed_ms: elapsed.as_millis_f64(), packets: packets::of_simulator(&simulated.records) };
 
-    let options = Options { capture: Some(CAPTURE) };
+    let options = Options { capture: Some(CAPTURE), ..Options::default() };
     let measured = measure(&scenario, &options, |_| ()).map_err(|error| format!("{case}: {error}"))?;
     let hosts = measured.runs.first().map(|run| hosts(run, scenario.server.processing)).unwrap_or_default();
     let told = |name: &&str| measured.provenance().into_iter().find(|pair| pair.name == *name);

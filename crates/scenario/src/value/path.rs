@@ -190,13 +190,28 @@ mod tests {
         for text in ["1%/5ms", "none"] {
             assert_eq!(print::reordering(reordering(text).unwrap()), text);
         }
-        for text in ["v42bis", "v42bis/38400bit", "v42bis:512x6", "v42bis:1024x250/57600bit", "none"] {
+        for text in [
+            "v42",
+            "v42/38400bit",
+            "v42bis",
+            "v42bis/38400bit",
+            "v42bis:512x6",
+            "v42bis:1024x250/57600bit",
+            "none",
+        ] {
             let modem = modem(text).unwrap();
             assert_eq!(super::modem(&print::modem(modem)), Ok(modem), "{text}");
         }
-        for wrong in
-            ["", "v42", "v42bis:", "v42bis:511x6", "v42bis:512x5", "v42bis:512", "v42bis/", "v42bis/0bit"]
-        {
+        for wrong in [
+            "",
+            "v42:512x6",
+            "v42bis:",
+            "v42bis:511x6",
+            "v42bis:512x5",
+            "v42bis:512",
+            "v42bis/",
+            "v42bis/0bit",
+        ] {
             assert!(modem(wrong).is_err(), "{wrong}");
         }
     }

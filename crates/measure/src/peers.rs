@@ -1,0 +1,186 @@
+//! Programs that others wrote, in the place of ours: a server or a client of today in the same two hosts.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`server`] | how each server is configured, and how it is known that it listens |
+//! | [`client`] | how each client is called |
+//! | `process` | a program that does not outlive its run, in a folder that does not either |
+//!
+//! Not containers: the programs are this system's, run as this user, and see only the laboratory's network. What they
+//! cannot be told (when a head leaves, how a connection is closed) is refused, never assumed.
+
+pub mod client;
+mod process;
+pub mod server;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use scenario::names::{self, Unknown};
+
+use crate::Error;
+
+/// Who serves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ServerProgram {
+    /// `proto`'s, driven by this crate.
+    #[default]
+    Ours,
+    /// nginx.
+    Nginx,
+    /// Apache.
+    Apache,
+    /// Caddy.
+    Caddy,
+    /// Python's `http.server`.
+    Python,
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientProgram {
+    /// `proto`'s robot, driven by this crate.
+    #[default]
+    Ours,
+    /// curl.
+    Curl,
+    /// GNU Wget.
+    Wget,
+    /// Chromium, without a window.
+    Chromium,
+}
+
+/// Who serves, and who asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Peers {
+    /// The server.
+    pub server: ServerProgram,
+    /// The client.
+    pub client: ClientProgram,
+}
+
+/// What a program is called on the command line, on disk, and by Debian.
+struct Names {
+    name: &'static str,
+    /// The first that is there.
+    programs: &'static [&'static str],
+    version: &'static str,
+    package: &'static str,
+}
+
+impl ServerProgram {
+    /// Every one.
+    pub const ALL: [Self; 5] = [Self::Ours, Self::Nginx, Self::Apache, Self::Caddy, Self::Python];
+
+    const fn names(self) -> Names {
+        let (name, programs, version, package): (_, &[_], _, _) = match self {
+            Self::Ours => ("ours", &[], "", ""),
+            Self::Nginx => ("nginx", &["nginx"], "-v", "nginx-light"),
+            Self::Apache => ("apache", &["apache2", "httpd"], "-v", "apache2-bin"),
+            Self::Caddy => ("caddy", &["caddy"], "version", "caddy"),
+            Self::Python => ("python", &["python3"], "--version", "python3"),
+        };
+        Names { name, programs, version, package }
+    }
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        self.names().name
+    }
+
+    /// The one of that name.
+    ///
+    /// # Errors
+    /// [`Unknown`] when there is none.
+    pub fn named(name: &str) -> Result<Self, Unknown> {
+        names::find("server", name, &Self::ALL, Self::name)
+    }
+}
+
+impl ClientProgram {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::Ours, Self::Curl, Self::Wget, Self::Chromium];
+
+    const fn names(self) -> Names {
+        let (name, programs, version, package): (_, &[_], _, _) = match self {
+            Self::Ours => ("ours", &[], "", ""),
+            Self::Curl => ("curl", &["curl"], "--version", "curl"),
+            Self::Wget => ("wget", &["wget"], "--version", "wget"),
+            Self::Chromium => ("chromium", &["chromium", "chromium-browser"], "--version", "chromium"),
+        };
+        Names { name, programs, version, package }
+    }
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        self.names().name
+    }
+
+    /// The one of that name.
+    ///
+    /// # Errors
+    /// [`Unknown`] when there is none.
+    pub fn named(name: &str) -> Result<Self, Unknown> {
+        names::find("client", name, &Self::ALL, Self::name)
+    }
+}
+
+/// A program that was found, and what it says it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Where.
+    pub path: PathBuf,
+    /// The first line of what it says of its version.
+    pub version: String,
+}
+
+impl Names {
+    /// Looks for it in the path, and where Debian keeps what only root should run.
+    fn find(&self) -> Result<Found, Error> {
+        let paths = std::env::var_os("PATH").unwrap_or_default();
+        let folders = || std::env::split_paths(&paths).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
+        let path = self
+            .programs
+            .iter()
+            .find_map(|program| folders().map(|folder| folder.join(program)).find(|path| path.is_file()))
+            .ok_or_else(|| Error::Unsuited {
+                part: format!("with {}, which is not installed", self.name),
+                remedy: format!("install it (Debian's package is {}), or name another", self.package),
+            })?;
+        let told = Command::new(&path).arg(self.version).output();
+        let told = told.map_err(Error::io(format!("ask {} for its version", self.name)))?;
+        let text = [told.stdout, told.stderr].concat();
+        let version = String::from_utf8_lossy(&text).lines().next().unwrap_or_default().trim().to_owned();
+        Ok(Found { path, version })
+    }
+}
+
+impl fmt::Display for ServerProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for ClientProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_not_there_is_named_with_its_package() {
+        let nobody =
+            Names { name: "nobody", programs: &["no-such-program"], version: "", package: "nobody-bin" };
+        let sentence = nobody.find().unwrap_err().to_string();
+        assert!(
+            sentence.contains("nobody, which is not installed") && sentence.contains("nobody-bin"),
+            "{sentence}"
+        );
+        assert_eq!(ServerProgram::named("ngnix").unwrap_err().nearest(), Some("nginx"));
+    }
+}

@@ -1,0 +1,229 @@
+//! Clients that others wrote, each called for one page. What they took, the packets tell: from the first SYN to the last
+//! byte of an answer, both at the client.
+//!
+//! Not robots of ours: how many connections a browser opens, and what it asks for besides, is its own affair.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::process::Command;
+
+use proto::site::Site;
+use scenario::{Client, Connection, Protocol, Visit};
+use wire::packet::{Flags, Packet, Transport};
+use wire::{Bytes, Duration};
+
+use super::process::{Folder, Process};
+use super::{ClientProgram, Found, ServerProgram};
+use crate::Error;
+use crate::clock::Clock;
+use crate::driver::client::Fetched;
+use crate::emulator::{Capture, Seen, Way};
+
+impl ClientProgram {
+    /// Looks for it, and whether it can do what the scenario says.
+    pub(crate) fn found(self, protocol: Protocol, visit: Visit, client: &Client) -> Result<Found, Error> {
+        let unsuited = |part: String| Error::Unsuited {
+            part: format!("{part} with {self}"),
+            remedy: "let our own client ask".to_owned(),
+        };
+        let Client { request: _, requests: _, parallel, connection } = client;
+        let speaks = match (self, protocol) {
+            (Self::Curl | Self::Wget, Protocol::Http10 | Protocol::Http11) => true,
+            (Self::Chromium, Protocol::Http11) => true,
+            (Self::Ours, _) => true,
+            (Self::Curl | Self::Wget | Self::Chromium, _) => false,
+        };
+        if !speaks {
+            return Err(unsuited(protocol.name().to_owned()));
+        }
+        if visit == Visit::Revalidate {
+            return Err(unsuited("a page seen before".to_owned()));
+        }
+        if *parallel > 1 && self != Self::Curl {
+            return Err(unsuited(format!("{parallel} connections at once")));
+        }
+        match connection {
+            Connection::Cold => self.names().find(),
+            Connection::Warm => Err(unsuited("a connection that is open already".to_owned())),
+        }
+    }
+}
+
+/// Lets it fetch the page, in the calling thread's network.
+pub(crate) fn fetch(program: ClientProgram, found: &Found, page: &Page, clock: Clock) -> Result<(), Error> {
+    let folder = Folder::new()?;
+    let command = command(program, found, page, &folder)?;
+    let mut process = Process::start(program.name(), command, &folder)?;
+    process.wait_until(page.deadline, clock, |process| Ok(process.ended()?.is_some()))?;
+    let failed = |what: String| Err(Error::Run { number: 1, what });
+    match process.ended()? {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => failed(format!("{program} failed ({status}): {}", process.last_words())),
+        None => failed(format!("{program} had not ended after {}", page.deadline)),
+    }
+}
+
+/// What is fetched, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Page {
+    pub(crate) server: SocketAddr,
+    pub(crate) served_by: ServerProgram,
+    pub(crate) objects: usize,
+    pub(crate) protocol: Protocol,
+    pub(crate) parallel: u16,
+    pub(crate) deadline: Duration,
+}
+
+fn command(program: ClientProgram, found: &Found, page: &Page, folder: &Folder) -> Result<Command, Error> {
+    let mut command = Command::new(&found.path);
+    let urls = || (0..page.objects).map(|index| format!("http://{}{}", page.server, Site::path(index)));
+    let is_http10 = page.protocol == Protocol::Http10;
+    match program {
+        ClientProgram::Ours => {}
+        ClientProgram::Curl => {
+            let list: String =
+                urls().map(|url| format!("url = \"{url}\"\noutput = \"/dev/null\"\n")).collect();
+            let file = folder.write("urls", list.as_bytes())?;
+            command.args(["--silent", "--show-error", "--fail", "--disable", "--noproxy", "*"]);
+            command.arg(if is_http10 { "--http1.0" } else { "--http1.1" });
+            if page.parallel > 1 {
+                command.args([
+                    "--parallel",
+                    "--parallel-immediate",
+                    "--parallel-max",
+                    &page.parallel.to_string(),
+                ]);
+            }
+            command.arg("--config").arg(file);
+        }
+        ClientProgram::Wget => {
+            let list: String = urls().map(|url| url + "\n").collect();
+            let file = folder.write("urls", list.as_bytes())?;
+            command.args([
+                "--no-config",
+                "--no-proxy",
+                "--no-hsts",
+                "--no-verbose",
+                "--output-document=/dev/null",
+            ]);
+            if is_http10 {
+                command.arg("--no-http-keep-alive");
+            }
+            command.arg("-i").arg(file);
+        }
+        ClientProgram::Chromium => {
+            command.args([
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-dev-shm-usage",
+                "--no-first-run",
+                "--no-proxy-server",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-default-apps",
+                "--disable-extensions",
+                "--disable-sync",
+                "--dump-dom",
+            ]);
+            command.arg(format!("--user-data-dir={}", folder.path().display()));
+            // Python and Caddy say what a file is by its name.
+            let document = match page.served_by {
+                ServerProgram::Ours => "/0",
+                ServerProgram::Nginx
+                | ServerProgram::Apache
+                | ServerProgram::Caddy
+                | ServerProgram::Python => "/0.html",
+            };
+            command.arg(format!("http://{}{document}", page.server));
+        }
+    }
+    Ok(command)
+}
+
+/// What the packets say of a page that somebody else fetched.
+pub(crate) fn fetched(capture: &Capture) -> Fetched {
+    let (mut fetched, mut ports) = (Fetched::default(), BTreeSet::new());
+    for (at, way, seen, bytes) in capture.iter() {
+        let Ok(Packet { transport: Transport::Tcp(segment), .. }) = Packet::read(bytes) else { continue };
+        match (way, seen) {
+            (Way::Up, Seen::Sent) if segment.flags.contains(Flags::SYN) => {
+                fetched.began.get_or_insert(at);
+                ports.insert(segment.source_port);
+            }
+            (Way::Down, Seen::Delivered) if segment.payload_length > Bytes::ZERO => fetched.ended = Some(at),
+            (_, _) => {}
+        }
+    }
+    fetched.connections = ports.len() as u64;
+    fetched
+}
+
+/// A document of this size that names all the others; `None` if it is too small for that.
+pub(crate) fn document(size: usize, objects: usize) -> Option<Vec<u8>> {
+    let images: String = (1..objects).map(|index| format!("<img src={}>", Site::path(index))).collect();
+    let (head, tail) = ("<!doctype html><title>page</title>", "<!---->");
+    let padding = size.checked_sub(head.len() + images.len() + tail.len())?;
+    Some(format!("{head}{images}<!--{}-->", ".".repeat(padding)).into_bytes())
+}
+
+/// A picture of one dot in this many bytes: a browser gives up what is none before all of it has come. `None` if it is
+/// too small for one (GIF89a, sections 17 to 27).
+pub(crate) fn image(size: usize) -> Option<Vec<u8>> {
+    const HEAD: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0\xff\xff\xff\0\0\0";
+    const DOT: &[u8] = b",\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
+    let rest = size.checked_sub(HEAD.len() + DOT.len())?;
+    let mut image = HEAD.to_vec();
+    // A remark takes what is left: two bytes, blocks of up to 255 with their lengths before them, and an end.
+    let mut remark = match rest {
+        0 => 0,
+        1..5 => return None,
+        more => {
+            image.extend(b"!\xfe");
+            more - 3
+        }
+    };
+    while remark > 0 {
+        // The last block must not be a length alone.
+        let block = if remark == 257 { 100 } else { remark.min(256) };
+        image.push(u8::try_from(block - 1).ok()?);
+        image.resize(image.len() + block - 1, b'.');
+        remark -= block;
+    }
+    if rest > 0 {
+        image.push(0);
+    }
+    image.extend(DOT);
+    Some(image)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_has_its_size_and_blocks_that_end_where_it_does() {
+        for size in (39..1_100).chain([40_960]) {
+            let Some(image) = image(size) else { continue };
+            assert_eq!(image.len(), size);
+            let mut at = 19;
+            if image[at] == b'!' {
+                at += 2;
+                while image[at] != 0 {
+                    at += 1 + usize::from(image[at]);
+                }
+                at += 1;
+            }
+            assert_eq!((image[at], size - at), (b',', 16), "{size}");
+        }
+        assert_eq!(image(10), None);
+    }
+
+    #[test]
+    fn a_document_has_its_size_and_names_the_others_or_is_too_small() {
+        let document = String::from_utf8(document(200, 3).unwrap()).unwrap();
+        assert_eq!(document.len(), 200);
+        assert!(document.contains("<img src=/1><img src=/2>") && !document.contains("/3"));
+        assert_eq!(super::document(60, 3), None);
+    }
+}

@@ -1,0 +1,124 @@
+//! A program that does not outlive its run, in a folder that does not either.
+//!
+//! Not a supervisor: it is started once, watched, and killed.
+
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use wire::Duration;
+
+use crate::Error;
+use crate::clock::Clock;
+
+/// A folder of one run, removed with everything in it.
+#[derive(Debug)]
+pub(super) struct Folder(PathBuf);
+
+impl Folder {
+    pub(super) fn new() -> Result<Self, Error> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("roundtrip-{}-{number}", std::process::id()));
+        // Servers give up what root may do, and must still read what they serve.
+        DirBuilder::new()
+            .mode(0o755)
+            .create(&path)
+            .map_err(Error::io("make a folder for a server's files"))?;
+        Ok(Self(path))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(super) fn write(&self, name: &str, contents: &[u8]) -> Result<PathBuf, Error> {
+        let path = self.0.join(name);
+        fs::write(&path, contents).map_err(Error::io(format!("write {}", path.display())))?;
+        Ok(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed is in the folder for such things.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A program that runs, and all that it started.
+#[derive(Debug)]
+pub(super) struct Process {
+    name: &'static str,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Starts it in the calling thread's network; what it says goes to a file in the folder.
+    pub(super) fn start(name: &'static str, mut command: Command, folder: &Folder) -> Result<Self, Error> {
+        let log = folder.path().join("said");
+        let said = File::create(&log).map_err(Error::io(format!("keep what {name} says")))?;
+        let again = said.try_clone().map_err(Error::io(format!("keep what {name} says")))?;
+        command.stdin(Stdio::null()).stdout(said).stderr(again).process_group(0).env("HOME", folder.path());
+        // SAFETY: between fork and exec only prctl is called, which is safe there and takes no pointer.
+        unsafe {
+            command.pre_exec(|| {
+                // If this process is killed, so is that one: nothing may be left behind.
+                match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+                    0 => Ok(()),
+                    _ => Err(std::io::Error::last_os_error()),
+                }
+            });
+        }
+        let child = command.spawn().map_err(Error::io(format!("start {name}")))?;
+        Ok(Self { name, child, log })
+    }
+
+    /// Whether it has ended, and how.
+    pub(super) fn ended(&mut self) -> Result<Option<ExitStatus>, Error> {
+        self.child.try_wait().map_err(Error::io(format!("watch {}", self.name)))
+    }
+
+    /// Waits until `is_so`, at most `patience`.
+    #[expect(clippy::disallowed_methods, reason = "others' programs have no descriptor that could be polled")]
+    pub(super) fn wait_until(
+        &mut self,
+        patience: Duration,
+        clock: Clock,
+        mut is_so: impl FnMut(&mut Self) -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
+        let begin = clock.now();
+        loop {
+            if is_so(self)? {
+                return Ok(true);
+            }
+            if clock.now().since(begin) > patience {
+                return Ok(false);
+            }
+            thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+
+    /// The last line it said, for people.
+    pub(super) fn last_words(&self) -> String {
+        let said = fs::read(&self.log).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim().to_owned()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let group = i32::try_from(self.child.id()).ok().map(nix::unistd::Pid::from_raw);
+        if let Some(group) = group {
+            // All of it: servers have workers, and browsers a dozen of them.
+            let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL);
+        }
+        let _ = self.child.wait();
+    }
+}

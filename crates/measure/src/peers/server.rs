@@ -1,0 +1,221 @@
+//! Servers that others wrote, each with the configuration that makes it serve a page as ours does: files, no log, kept
+//! connections.
+//!
+//! What is served are real files of the page's sizes, as old as the note (`papers/w3c`), so that their dates can be
+//! asked about.
+
+use std::fmt::Write;
+use std::fs::{self, File};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration as Elapsed, SystemTime};
+
+use proto::http::Validator;
+use scenario::Programs;
+use wire::Duration;
+
+use super::process::{Folder, Process};
+use super::{Found, ServerProgram};
+use crate::Error;
+use crate::clock::Clock;
+
+/// Files are of 24 June 1997: in seconds since 1970.
+const WRITTEN: u64 = 867_110_400;
+const WRITTEN_TEXT: &str = "Tue, 24 Jun 1997 00:00:00 GMT";
+/// Longer than any server takes to listen.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server that listens.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    // In this order: the program ends before its files go.
+    process: Process,
+    folder: Folder,
+}
+
+impl ServerProgram {
+    /// Looks for it, and whether it can be told what the scenario says of it.
+    pub(crate) fn found(self, programs: &Programs, processing: Duration) -> Result<Found, Error> {
+        let Programs {
+            server_head, server_buffer, server_close, server_requests, nagle, send_buffer, ..
+        } = programs;
+        let unsuited = |key: &str| Error::Unsuited {
+            part: format!("{key} with {self}"),
+            remedy: "leave it out, or let our own server serve".to_owned(),
+        };
+        let unknown = [
+            ("processing", processing > Duration::ZERO),
+            ("server-head", server_head.is_some()),
+            ("server-buffer", server_buffer.is_some()),
+            ("server-close", server_close.is_some()),
+            ("send-buffer", send_buffer.is_some()),
+            ("server-requests", server_requests.is_some() && !self.limits_requests()),
+            ("nagle", *nagle == Some(true) && self != Self::Nginx),
+        ];
+        match unknown.iter().find(|(_, is_said)| *is_said) {
+            Some((key, _)) => Err(unsuited(key)),
+            None => self.names().find(),
+        }
+    }
+
+    const fn limits_requests(self) -> bool {
+        match self {
+            Self::Nginx | Self::Apache => true,
+            Self::Ours | Self::Caddy | Self::Python => false,
+        }
+    }
+
+    /// What a client keeps of every file.
+    pub(crate) fn validator() -> Validator {
+        Validator::LastModified(WRITTEN_TEXT.to_owned())
+    }
+}
+
+impl Serving {
+    /// Starts `program` in the calling thread's network; returns when it listens.
+    pub(crate) fn start(
+        program: ServerProgram,
+        found: &Found,
+        address: SocketAddr,
+        objects: &[Arc<[u8]>],
+        programs: &Programs,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        let folder = Folder::new()?;
+        write_page(&folder, objects)?;
+        let command = command(program, found, address, &folder, programs)?;
+        let mut process = Process::start(program.name(), command, &folder)?;
+        let listens = process.wait_until(PATIENCE, clock, |process| {
+            Ok(process.ended()?.is_some() || listens(address.port()))
+        })?;
+        if !listens || process.ended()?.is_some() {
+            let what = format!("{program} did not begin to listen: {}", process.last_words());
+            return Err(Error::Run { number: 1, what });
+        }
+        Ok(Self { process, folder })
+    }
+
+    /// Gives it so much more time, and ends it; an error if it had ended by itself.
+    pub(crate) fn stop(self, settling: Duration, clock: Clock) -> Result<(), Error> {
+        let Self { mut process, folder } = self;
+        process.wait_until(settling, clock, |process| Ok(process.ended()?.is_some()))?;
+        let ended = process.ended()?;
+        let words = process.last_words();
+        drop((process, folder));
+        match ended {
+            None => Ok(()),
+            Some(status) => {
+                Err(Error::Run { number: 1, what: format!("the server ended ({status}): {words}") })
+            }
+        }
+    }
+}
+
+/// The objects as files, by the names that our own server gives them; the document also by one that says it is HTML.
+fn write_page(folder: &Folder, objects: &[Arc<[u8]>]) -> Result<(), Error> {
+    let root = folder.path().join("page");
+    fs::create_dir(&root).map_err(Error::io("make a folder for a page"))?;
+    let written = SystemTime::UNIX_EPOCH + Elapsed::from_secs(WRITTEN);
+    let names = (0..objects.len()).map(|index| index.to_string());
+    let named = names.zip(objects).chain(objects.first().map(|document| ("0.html".to_owned(), document)));
+    for (name, object) in named {
+        let path = root.join(name);
+        let doing = format!("write {}", path.display());
+        fs::write(&path, object)
+            .and_then(|()| File::options().write(true).open(&path))
+            .and_then(|file| file.set_modified(written))
+            .map_err(Error::io(doing))?;
+    }
+    Ok(())
+}
+
+fn command(
+    program: ServerProgram,
+    found: &Found,
+    address: SocketAddr,
+    folder: &Folder,
+    programs: &Programs,
+) -> Result<Command, Error> {
+    let root = folder.path().join("page");
+    let mut command = Command::new(&found.path);
+    match program {
+        ServerProgram::Ours => {}
+        ServerProgram::Nginx => {
+            let file = folder.write("nginx.conf", nginx(folder.path(), address, programs).as_bytes())?;
+            command.arg("-p").arg(folder.path()).arg("-c").arg(file);
+        }
+        ServerProgram::Apache => {
+            let file = folder.write("apache.conf", apache(folder.path(), address, programs).as_bytes())?;
+            command.arg("-X").arg("-f").arg(file);
+        }
+        ServerProgram::Caddy => {
+            command.args(["file-server", "--listen", &address.to_string(), "--root"]).arg(root);
+        }
+        ServerProgram::Python => {
+            let (ip, port) = (address.ip().to_string(), address.port().to_string());
+            command.args([
+                "-m",
+                "http.server",
+                &port,
+                "--bind",
+                &ip,
+                "--protocol",
+                "HTTP/1.1",
+                "--directory",
+            ]);
+            command.arg(root);
+        }
+    }
+    Ok(command)
+}
+
+/// As it comes, but for what a laboratory must know: one process, no log, and Nagle's algorithm as the scenario says.
+fn nginx(folder: &Path, address: SocketAddr, programs: &Programs) -> String {
+    let folder = folder.display();
+    let nodelay = if programs.nagle == Some(true) { "off" } else { "on" };
+    let requests = programs.server_requests.map_or(1_000_000, |requests| requests.get());
+    let mut text = format!(
+        "daemon off; master_process off; worker_processes 1; pid {folder}/pid; error_log {folder}/said warn;\n\
+         events {{ worker_connections 1024; }}\n\
+         http {{\n  access_log off; sendfile on; tcp_nodelay {nodelay};\n  keepalive_timeout 600s; keepalive_requests \
+         {requests};\n  types {{ text/html html; }} default_type image/gif;\n"
+    );
+    for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
+        writeln!(text, "  {name}_temp_path {folder}/{name};").expect("a String takes anything");
+    }
+    text + &format!(
+        "  server {{ listen {address}; root {folder}/page; location = /0 {{ default_type text/html; }} }}\n}}\n"
+    )
+}
+
+fn apache(folder: &Path, address: SocketAddr, programs: &Programs) -> String {
+    let folder = folder.display();
+    let requests = programs.server_requests.map_or(0, |requests| requests.get());
+    let modules = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules"];
+    let modules = modules.into_iter().find(|path| Path::new(path).is_dir()).unwrap_or("modules");
+    format!(
+        "ServerRoot {folder}\nServerName server\nListen {address}\nPidFile {folder}/pid\nErrorLog {folder}/said\n\
+         LoadModule mpm_event_module {modules}/mod_mpm_event.so\n\
+         LoadModule authz_core_module {modules}/mod_authz_core.so\n\
+         Mutex file:{folder}\nDefaultRuntimeDir {folder}\n\
+         <IfModule unixd_module>\nUser nobody\nGroup nogroup\n</IfModule>\n\
+         DocumentRoot {folder}/page\n<Directory {folder}/page>\nRequire all granted\nForceType image/gif\n\
+         <Files \"0\">\nForceType text/html\n</Files>\n<Files \"*.html\">\nForceType text/html\n</Files>\n</Directory>\n\
+         KeepAlive On\nKeepAliveTimeout 600\nMaxKeepAliveRequests {requests}\n"
+    )
+}
+
+/// Whether anybody listens at a port of the calling thread's network: state 0A in its table.
+fn listens(port: u16) -> bool {
+    ["tcp", "tcp6"].iter().any(|table| {
+        let table = fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default();
+        table.lines().skip(1).any(|line| {
+            let mut words = line.split_whitespace().skip(1);
+            let local = words.next().and_then(|address| address.rsplit(':').next());
+            let is_port = local.is_some_and(|hex| u16::from_str_radix(hex, 16) == Ok(port));
+            is_port && words.nth(1) == Some("0A")
+        })
+    })
+}

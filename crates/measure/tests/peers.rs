@@ -1,0 +1,98 @@
+//! Servers and clients that others wrote, in the laboratory: each that is installed fetches or serves a page.
+//!
+//! As root in the project's checks all of them are installed but Chromium and Caddy; elsewhere a test says what it left
+//! out. Not a benchmark: what they took is only held to what the network allows.
+
+mod rights;
+
+use measure::peers::{ClientProgram, Peers, ServerProgram};
+use measure::{Error, Measured, Options, measure};
+use scenario::{
+    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
+};
+use wire::{Bytes, Duration, Seed};
+
+fn main() {
+    if !rights::granted() {
+        return;
+    }
+    let server = |server| Peers { server, ..Peers::default() };
+    for program in [ServerProgram::Nginx, ServerProgram::Apache, ServerProgram::Caddy, ServerProgram::Python]
+    {
+        for protocol in [Protocol::Http10, Protocol::Http11, Protocol::Http11Pipelined] {
+            let scenario = scenario(protocol);
+            let Some(measured) = with(&scenario, server(program)) else { continue };
+            let connections = if protocol == Protocol::Http10 { 3 } else { 1 };
+            assert!(measured.runs.iter().all(|run| run.connections == connections), "{program} {protocol:?}");
+            is_possible(&measured);
+        }
+    }
+    // Python answers a HEAD and a date; the body is not sent again.
+    for program in [ServerProgram::Nginx, ServerProgram::Apache, ServerProgram::Python] {
+        let again = Scenario { visit: Visit::Revalidate, ..scenario(Protocol::Http11) };
+        if let Some(measured) = with(&again, server(program)) {
+            assert!(
+                measured.runs.iter().all(|run| run.payload.get() < 3_000),
+                "{program} sent the page again"
+            );
+        }
+    }
+    for client in [ClientProgram::Curl, ClientProgram::Wget, ClientProgram::Chromium] {
+        let peers = Peers { client, ..Peers::default() };
+        if let Some(measured) = with(&scenario(Protocol::Http11), peers) {
+            is_possible(&measured);
+        }
+    }
+    regress_a_server_that_cannot_be_told_refuses();
+}
+
+fn scenario(protocol: Protocol) -> Scenario {
+    Scenario {
+        network: Network { rtt: Duration::from_millis(20), ..Network::named("ethernet").unwrap() },
+        page: Page::from_sizes("test", [6_651, 3_883, 1_866].map(Bytes::new)).unwrap(),
+        visit: Visit::First,
+        protocol,
+        stack: Stack::named("linux").unwrap(),
+        client: Client {
+            request: Bytes::new(256),
+            requests: Requests::Dependent,
+            parallel: 1,
+            connection: Connection::Cold,
+        },
+        server: Server { processing: Duration::ZERO },
+        programs: Programs::default(),
+        runs: 1,
+        seed: Seed::default(),
+    }
+}
+
+/// `None`, and said so, where a program is not installed.
+fn with(scenario: &Scenario, peers: Peers) -> Option<Measured> {
+    let options = Options { peers, ..Options::default() };
+    match measure(scenario, &options, |_| ()) {
+        Ok(measured) => Some(measured),
+        Err(error @ Error::Unsuited { .. }) if error.to_string().contains("not installed") => {
+            println!("peers: skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{peers:?} {:?}: {error}", scenario.protocol),
+    }
+}
+
+/// No page is faster than its round trips, and everything arrived.
+fn is_possible(measured: &Measured) {
+    let least = measured.scenario.network.rtt * 2;
+    for run in &measured.runs {
+        assert!(run.elapsed >= least, "{} {:?}", run.elapsed, measured.notes);
+        assert!(run.payload.get() >= 12_400, "{} {:?}", run.payload, measured.notes);
+    }
+}
+
+fn regress_a_server_that_cannot_be_told_refuses() {
+    let mut scenario = scenario(Protocol::Http11);
+    scenario.server.processing = Duration::from_millis(5);
+    let options =
+        Options { peers: Peers { server: ServerProgram::Nginx, ..Peers::default() }, ..Options::default() };
+    let sentence = measure(&scenario, &options, |_| ()).unwrap_err().to_string();
+    assert!(sentence.contains("processing with nginx"), "{sentence}");
+}
