@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use proto::http::{Event, Limits, Method, PeerFault, ResponseReader};
-use proto::robot::{Break, ConnectionId, Input, Output, Pipelining, Plan, PlannedObject, Robot, Shape, What};
+use proto::robot::{
+    Break, ConnectionId, Embedded, Input, Output, Pipelining, Plan, PlannedObject, Robot, Shape, What,
+};
 use wire::Time;
 
 /// Panics if something does not hold for these bytes.
@@ -49,11 +51,12 @@ fn read(data: &[u8], cut: usize, answers: &Method) -> (Vec<String>, Result<bool,
 /// connection, or (`None`) falls silent.
 fn fetch(data: &[u8], cut: usize, shape: Shape, then: Option<Option<Break>>) {
     let object = |index: usize| PlannedObject::get(&format!("/{index}"), None);
-    let plan = Plan { limits: limits(), ..Plan::new("h", (0..3).map(object).collect(), shape) };
+    let embedded = Embedded::Discovered { most: 6 };
+    let plan = Plan { limits: limits(), embedded, ..Plan::new("h", (0..3).map(object).collect(), shape) };
     let mut now = Time::ZERO;
     let mut robot = Robot::new(now, plan).expect("a plan that can be carried out");
     let mut open: BTreeMap<ConnectionId, Arriving<'_>> = BTreeMap::new();
-    let (mut resolved, mut finished) = ([0; 3], 0);
+    let (mut resolved, mut finished) = (vec![0; 3], 0);
     for _ in 0..100_000 {
         match robot.poll(now) {
             Output::Open(id) => assert!(open.insert(id, Arriving::default()).is_none(), "opened twice"),
@@ -68,12 +71,19 @@ fn fetch(data: &[u8], cut: usize, shape: Shape, then: Option<Option<Break>>) {
                     resolved[object] += 1
                 }
                 What::Finished { .. } => finished += 1,
-                What::RequestSent { .. } | What::HeadReceived { .. } | What::Fault { .. } => {}
+                What::ObjectFound { object, .. } => {
+                    assert_eq!(object, resolved.len());
+                    resolved.push(0);
+                }
+                What::RequestSent { .. }
+                | What::HeadReceived { .. }
+                | What::TooManyObjects { .. }
+                | What::Fault { .. } => {}
             },
             Output::Timeout(wake) => {
                 let Some((&id, arriving)) = open.iter_mut().next() else {
                     assert!(robot.is_done(), "nothing is open and it is not done");
-                    assert_eq!((resolved, finished), ([1; 3], 1));
+                    assert_eq!((&resolved, finished), (&vec![1; resolved.len()], 1));
                     return;
                 };
                 if !std::mem::replace(&mut arriving.connected, true) {

@@ -192,7 +192,8 @@ impl Experiment {
                 (fetched, serving.wait()??)
             }
             (program, Some(found)) => {
-                let (program, found, objects) = (*program, found.clone(), site.objects().to_vec());
+                let (program, found, objects) =
+                    (*program, found.clone(), site.objects().cloned().collect::<Vec<_>>());
                 let programs = scenario.programs;
                 let serving = server
                     .run(move || Serving::start(program, &found, SERVER, &objects, &programs, clock))?;
@@ -244,7 +245,7 @@ fn found(scenario: &Scenario, peers: Peers) -> Result<(Option<Found>, Option<Fou
 
 /// The site as a browser can read it: a document that names the others, and images.
 fn with_document(site: Site) -> Result<Site, Error> {
-    let mut objects = site.objects().to_vec();
+    let mut objects: Vec<_> = site.objects().cloned().collect();
     let count = objects.len();
     let document = objects.first().and_then(|first| peers::client::document(first.len(), count));
     let document = document.ok_or_else(|| {

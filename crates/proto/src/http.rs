@@ -12,6 +12,7 @@
 //! | [`framing`] | where a body ends, and whether the connection stays |
 //! | `body` | the bytes of a body |
 //! | [`read`] | all of these together: messages off a stream |
+//! | [`range`] | parts of an object |
 //! | [`view`] | heads where they lie, for messages that come whole |
 //! | [`mod@write`] | how a message is cut into writes |
 //! | [`validator`] | asking for what has changed, and only that |
@@ -24,6 +25,7 @@ pub mod field;
 pub mod framing;
 pub mod head;
 pub mod limits;
+pub mod range;
 pub mod read;
 mod scan;
 pub mod validator;

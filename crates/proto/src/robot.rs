@@ -1,6 +1,6 @@
 //! A client that fetches a whole page: a plan in, connections and requests out, a report of each arrival.
 //!
-//! Not a browser: it looks at no content, and gives none back. It always ends: every object has arrived or has
+//! Not a browser: it looks at no content but the document's, if it is to find there what to fetch, and gives none back. It always ends: every object has arrived or has
 //! failed at the plan's deadline at the latest, and every connection is closed soon after.
 //!
 //! ```text
@@ -8,6 +8,7 @@
 //! ```
 
 mod connection;
+mod document;
 mod pipelining;
 mod plan;
 mod report;
@@ -18,8 +19,9 @@ use wire::{Bytes, Time};
 
 use crate::http::Method;
 use connection::{Arrival, Connection, Orphan};
+use document::Document;
 pub use pipelining::{Flush, Pipelining};
-pub use plan::{Plan, PlanError, PlannedObject, Release, Shape};
+pub use plan::{Embedded, Plan, PlanError, PlannedObject, Release, Shape};
 pub use report::{Break, Failure, Report, What};
 
 /// What the sockets tell. A connection that the robot does not know any more may still be spoken of; it is not
@@ -77,6 +79,10 @@ pub struct Robot {
     failed: usize,
     /// How much of the body of the page's first object has arrived: what that names, it names in this.
     named: Bytes,
+    /// Whether what arrives of that object is the document, and not what a server says instead.
+    is_document: bool,
+    /// The page's first object, if it is looked into.
+    document: Option<Document>,
     connections: BTreeMap<ConnectionId, Connection>,
     opened: u32,
     /// Whether the last connection that left requests behind broke off, and did not say that it would.
@@ -102,6 +108,8 @@ impl Robot {
             unresolved_before: plan.begins_at.min(count),
             failed: 0,
             named: Bytes::ZERO,
+            is_document: false,
+            document: Document::of(&plan),
             connections: BTreeMap::new(),
             opened: 0,
             is_cautious: false,
@@ -145,11 +153,6 @@ impl Robot {
         let mut arrivals = Vec::new();
         let read = connection.receive(now, bytes, &mut arrivals);
         let abandoned = connection.take_abandoned();
-        if let Some((object, body)) = connection.arriving()
-            && object == self.plan.begins_at
-        {
-            self.named = body;
-        }
         self.arrive(now, arrivals);
         self.abandon(now, abandoned);
         if let Err(fault) = read {
@@ -211,10 +214,23 @@ impl Robot {
         self.tries[object] > 0 && self.plan.objects[object].method.is_safe()
     }
 
-    fn arrive(&mut self, now: Time, arrivals: Vec<Arrival>) {
+    fn arrive(&mut self, now: Time, arrivals: Vec<Arrival<'_>>) {
         for arrival in arrivals {
             match arrival {
-                Arrival::Head { object, status } => self.report(now, What::HeadReceived { object, status }),
+                Arrival::Head { object, status, coding } => {
+                    self.report(now, What::HeadReceived { object, status });
+                    if object == self.plan.begins_at {
+                        self.named = Bytes::ZERO;
+                        self.is_document = (200..300).contains(&status);
+                        self.document.iter_mut().for_each(|document| document.begin(coding));
+                    }
+                }
+                Arrival::Body { object, part } => {
+                    if object == self.plan.begins_at && self.is_document {
+                        self.named += Bytes::new(part.len() as u64);
+                        self.discover(now, part);
+                    }
+                }
                 Arrival::Complete { object, status, body } => match self.shortcoming(object, status, body) {
                     Some(failure) => self.fail(now, object, failure),
                     None => self.resolve(now, object, What::ObjectComplete { object, status, body }),
@@ -224,7 +240,8 @@ impl Robot {
     }
 
     /// Why an answer that is all there is not the object that was asked for.
-    fn shortcoming(&self, object: usize, status: u16, received: Bytes) -> Option<Failure> {
+    fn shortcoming(&mut self, object: usize, status: u16, received: Bytes) -> Option<Failure> {
+        let is_document = object == self.plan.begins_at;
         let PlannedObject { method: _, path: _, expected, validator, named_at: _ } =
             &self.plan.objects[object];
         if status == 304 && validator.is_some() {
@@ -233,8 +250,35 @@ impl Robot {
         if status >= 300 {
             return Some(Failure::Status(status));
         }
+        let document = self.document.as_mut().filter(|_| is_document);
+        if let Some(fault) = document.and_then(Document::end) {
+            return Some(Failure::Content(fault));
+        }
         let expected = expected.filter(|expected| *expected != received)?;
         Some(Failure::Size { expected, received })
+    }
+
+    /// Adds to the plan what the next bytes of the document name.
+    fn discover(&mut self, now: Time, part: &[u8]) {
+        let Some(document) = &mut self.document else { return };
+        let (paths, most) = (document.take(part), document.most());
+        for path in paths {
+            let object = self.plan.objects.len();
+            if object >= most {
+                return self.report(now, What::TooManyObjects { most });
+            }
+            let named_at = Some(self.named);
+            let planned = PlannedObject { named_at, ..PlannedObject::get(&path, None) };
+            // Discovery gives only paths that can stand in a request.
+            let Ok(request) = self.plan.later_request(&planned) else { continue };
+            self.plan.objects.push(planned);
+            self.requests.push(request);
+            self.tries.push(self.plan.tries.get());
+            self.resolved.push(false);
+            self.waiting.push_back(object);
+            self.unresolved += 1;
+            self.report(now, What::ObjectFound { object, path });
+        }
     }
 
     fn fail(&mut self, now: Time, object: usize, failure: Failure) {

@@ -4,24 +4,29 @@
 //! What they have in common with a page of the papers is their number and their sizes
 //! (`papers/heidemann-model#workloads`).
 
+mod object;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use wire::{Bytes, Seed};
 
+use crate::content::{Accepted, Coding};
+use crate::http::range::{self, Wanted};
 use crate::http::validator::is_unchanged;
 use crate::http::{Fields, Method, RequestHead, Validator, Version};
 use crate::server::{Response, ResponseBody};
+use object::{LAST_MODIFIED, Object};
 
-/// Objects by path: the first is `/0`, a document; the others `/1` and so on, images.
+pub use object::{Compression, File};
+
+/// Objects by path. Where they have no paths of their own, the first is `/0`, a document; the others `/1` and so on,
+/// images.
 #[derive(Clone, Debug)]
 pub struct Site {
-    objects: Vec<Arc<[u8]>>,
-    /// Of each object; none if answers have no validators.
-    entity_tags: Vec<String>,
+    objects: Vec<Object>,
+    paths: BTreeMap<String, usize>,
 }
-
-/// When everything was last changed: the day of `papers/w3c`. There is no clock here.
-const LAST_MODIFIED: &str = "Tue, 24 Jun 1997 00:00:00 GMT";
 
 impl Site {
     /// A site with one object of each size. The bytes depend on the seed, the object's place and its size.
@@ -34,70 +39,113 @@ impl Site {
             let words = std::iter::repeat_with(|| random.next_u64().to_le_bytes());
             Some(words.flatten().take(size).collect())
         };
-        let objects = sizes.iter().enumerate().map(object).collect::<Option<_>>()?;
-        Some(Self { objects, entity_tags: Vec::new() })
+        let objects: Option<Vec<_>> = sizes.iter().enumerate().map(object).collect();
+        Some(Self::of(objects?))
     }
 
     /// A site of these objects.
-    pub const fn of(objects: Vec<Arc<[u8]>>) -> Self {
-        Self { objects, entity_tags: Vec::new() }
+    pub fn of(objects: Vec<Arc<[u8]>>) -> Self {
+        let file = |(index, body)| {
+            let content_type = if index == 0 { "text/html" } else { "image/gif" };
+            File { path: Self::path(index), content_type: content_type.to_owned(), body }
+        };
+        Self::of_files(objects.into_iter().enumerate().map(file))
     }
 
-    /// Every object, in the order of their paths.
-    pub fn objects(&self) -> &[Arc<[u8]>] {
-        &self.objects
+    /// A site of objects with paths of their own; of two with the same, the later.
+    pub fn of_files(files: impl IntoIterator<Item = File>) -> Self {
+        let mut site = Self { objects: Vec::new(), paths: BTreeMap::new() };
+        for File { path, content_type, body } in files {
+            site.paths.insert(path, site.objects.len());
+            site.objects.push(Object::new(&content_type, body));
+        }
+        site
+    }
+
+    /// Every object as it is, in the order in which they were given.
+    pub fn objects(&self) -> impl Iterator<Item = &Arc<[u8]>> {
+        self.objects.iter().map(|object| &object.body)
     }
 
     /// The same site, with an entity tag in each answer to HTTP/1.1, and to HTTP/1.0, which has no entity tags, a
     /// date. The tags depend on what the bytes depend on.
-    pub fn with_validators(self, seed: Seed) -> Self {
-        let tag = |(index, object): (usize, &Arc<[u8]>)| {
+    #[must_use]
+    pub fn with_validators(mut self, seed: Seed) -> Self {
+        for (index, object) in self.objects.iter_mut().enumerate() {
             let random = seed.stream("entity tag", index as u64).next_u64();
-            format!("\"{:016x}\"", random.wrapping_add(object.len() as u64))
-        };
-        let entity_tags = self.objects.iter().enumerate().map(tag).collect();
-        Self { objects: self.objects, entity_tags }
+            object.entity_tag = Some(format!("\"{:016x}\"", random.wrapping_add(object.body.len() as u64)));
+        }
+        self
     }
 
-    /// What a client that speaks this version kept of an object; `None` if the site gives no validators, or has no
-    /// such object.
+    /// The same site, with what is text compressed for those who take it.
+    #[must_use]
+    pub fn with_compression(mut self, compression: Compression) -> Self {
+        let objects = self.objects.into_iter().map(|object| object.compressed(compression));
+        self.objects = objects.collect();
+        self
+    }
+
+    /// What a client that speaks this version kept of an object as it is; `None` if the site gives no validators, or
+    /// has no such object.
     pub fn validator(&self, index: usize, version: Version) -> Option<Validator> {
-        let tag = self.entity_tags.get(index)?;
-        Some(match version {
-            Version::Http10 => Validator::LastModified(LAST_MODIFIED.to_owned()),
-            Version::Http11 => Validator::EntityTag(tag.clone()),
-        })
+        self.objects.get(index)?.validator(version, Coding::Identity)
     }
 
-    /// Where an object is found.
+    /// Where an object without a path of its own is found.
     pub fn path(index: usize) -> String {
         format!("/{index}")
     }
 
-    /// The answer to a request: 200, 304 for what has not changed, 404 for a path that is not there, 405 for a method other than GET and HEAD.
+    /// The answer to a request: 200, 206 for a part of an object, 304 for what has not changed, 404 for a path that is
+    /// not there, 405 for a method other than GET and HEAD, 416 for a part that is not there.
     pub fn respond(&self, request: &RequestHead) -> Response {
         match &request.method {
             Method::Get | Method::Head => {}
             Method::Options | Method::Other(_) => return Response::empty(405),
         }
-        let index = request.target.strip_prefix('/').and_then(|digits| digits.parse::<usize>().ok());
-        let found = index.filter(|index| request.target == Self::path(*index));
-        let Some((index, body)) = found.and_then(|index| Some((index, self.objects.get(index)?))) else {
-            return Response::empty(404);
-        };
-        let mut fields = Fields::new();
-        match self.validator(index, request.version) {
-            Some(Validator::EntityTag(tag)) => fields.push_checked(b"ETag", tag.as_bytes()),
-            Some(Validator::LastModified(date)) => fields.push_checked(b"Last-Modified", date.as_bytes()),
-            None => {}
+        let object = self.paths.get(&request.target).and_then(|index| self.objects.get(*index));
+        object.map_or_else(|| Response::empty(404), |object| answer(object, request))
+    }
+}
+
+fn answer(object: &Object, request: &RequestHead) -> Response {
+    let (coding, body) = object.body_for(&Accepted::of(&request.fields));
+    let mut fields = Fields::new();
+    match object.validator(request.version, coding) {
+        Some(Validator::EntityTag(tag)) => fields.push_checked(b"ETag", tag.as_bytes()),
+        Some(Validator::LastModified(date)) => fields.push_checked(b"Last-Modified", date.as_bytes()),
+        None => {}
+    }
+    if object.varies() {
+        fields.push_checked(b"Vary", b"Accept-Encoding");
+    }
+    let tag = object.tag(coding);
+    if tag.as_deref().is_some_and(|tag| is_unchanged(&request.fields, tag, LAST_MODIFIED)) {
+        return Response { fields, ..Response::empty(304) };
+    }
+    // What cannot stand in a field is no type; the object is sent without one.
+    let _ = fields.push("Content-Type", &object.content_type);
+    match coding {
+        Coding::Identity => {}
+        Coding::Deflate | Coding::Gzip | Coding::Brotli | Coding::Zstd => {
+            fields.push_checked(b"Content-Encoding", coding.name().as_bytes());
         }
-        let tag = self.entity_tags.get(index);
-        if tag.is_some_and(|tag| is_unchanged(&request.fields, tag, LAST_MODIFIED)) {
-            return Response { fields, ..Response::empty(304) };
+    }
+    let length = body.len() as u64;
+    match range::wanted(request, tag.as_deref(), LAST_MODIFIED, length) {
+        Wanted::Whole => Response { status: 200, fields, body: ResponseBody::Whole(body) },
+        Wanted::Part { first, last } => {
+            let part = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+            let bytes = body.get(part(first)..=part(last)).unwrap_or_default();
+            fields.push_checked(b"Content-Range", format!("bytes {first}-{last}/{length}").as_bytes());
+            Response { status: 206, fields, body: ResponseBody::Whole(Arc::from(bytes)) }
         }
-        let content_type: &[u8] = if index == 0 { b"text/html" } else { b"image/gif" };
-        fields.push_checked(b"Content-Type", content_type);
-        Response { status: 200, fields, body: ResponseBody::Whole(body.clone()) }
+        Wanted::Nowhere => {
+            let mut fields = Fields::new();
+            fields.push_checked(b"Content-Range", format!("bytes */{length}").as_bytes());
+            Response { fields, ..Response::empty(416) }
+        }
     }
 }
 
@@ -149,6 +197,66 @@ mod tests {
         let other =
             Site::new(&[Bytes::new(6_652)], Seed::default()).unwrap().with_validators(Seed::default());
         assert_ne!(other.validator(0, Version::Http11), site.validator(0, Version::Http11));
+    }
+
+    #[test]
+    fn a_part_is_sent_to_who_wants_one_of_the_very_same_object() {
+        let site = Site::of(vec![Arc::from(*b"0123456789")]).with_validators(Seed::default());
+        let Some(Validator::EntityTag(tag)) = site.validator(0, Version::Http11) else { panic!("no tag") };
+        for (range, condition, status, content_range, body) in [
+            ("bytes=2-4", None, 206, Some("bytes 2-4/10"), &b"234"[..]),
+            ("bytes=-3", None, 206, Some("bytes 7-9/10"), b"789"),
+            ("bytes=8-", Some(tag.as_str()), 206, Some("bytes 8-9/10"), b"89"),
+            ("bytes=8-", Some("\"other\""), 200, None, b"0123456789"),
+            ("bytes=10-", None, 416, Some("bytes */10"), b""),
+            ("bytes=0-1,4-5", None, 200, None, b"0123456789"),
+        ] {
+            let mut fields = Fields::new();
+            fields.push("Range", range).unwrap();
+            condition.into_iter().for_each(|condition| fields.push("If-Range", condition).unwrap());
+            let (method, target, version) = (Method::Get, "/0".to_owned(), Version::Http11);
+            let response = site.respond(&RequestHead { method, target, version, fields });
+            assert_eq!(response.status, status, "{range}");
+            assert_eq!(response.fields.get("Content-Range"), content_range.map(str::as_bytes));
+            assert_eq!(response.body, ResponseBody::Whole(Arc::from(body)));
+        }
+    }
+
+    #[test]
+    fn text_is_compressed_as_the_client_likes_it_and_has_a_tag_of_its_own() {
+        let page = "<td>a table</td>\n".repeat(200);
+        let objects = [page.as_bytes(), b"a picture"].map(Arc::from).to_vec();
+        for compression in [Compression::Beforehand, Compression::WhileAsked] {
+            let site =
+                Site::of(objects.clone()).with_validators(Seed::default()).with_compression(compression);
+            let ask = |target: &str, accepted: &str, condition: Option<&[u8]>| {
+                let mut fields = Fields::new();
+                fields.push("Accept-Encoding", accepted).unwrap();
+                condition.into_iter().for_each(|tag| fields.push_checked(b"If-None-Match", tag));
+                let (method, target, version) = (Method::Get, target.to_owned(), Version::Http11);
+                site.respond(&RequestHead { method, target, version, fields })
+            };
+            let mut tags = Vec::new();
+            for coding in Coding::ALL {
+                let response = ask("/0", coding.name(), None);
+                let named = response.fields.get("Content-Encoding");
+                assert_eq!(named, (coding != Coding::Identity).then_some(coding.name().as_bytes()));
+                assert_eq!(response.fields.get("Vary"), Some(&b"Accept-Encoding"[..]));
+                let ResponseBody::Whole(body) = &response.body else { panic!("not whole") };
+                assert_eq!(body.len() < page.len(), coding != Coding::Identity);
+                let tag = response.fields.get("ETag").unwrap();
+                assert_eq!(ask("/0", coding.name(), Some(tag)).status, 304);
+                assert_eq!(
+                    ask("/0", "identity;q=0.5, compress", Some(tag)).status == 304,
+                    coding == Coding::Identity
+                );
+                tags.push(tag.to_vec());
+            }
+            tags.dedup();
+            assert_eq!(tags.len(), Coding::ALL.len());
+            let picture = ask("/1", "gzip", None);
+            assert_eq!((picture.fields.get("Content-Encoding"), picture.fields.get("Vary")), (None, None));
+        }
     }
 
     #[test]

@@ -119,6 +119,8 @@ fn failures(runs: &[Fetched]) -> Option<String> {
                 }
                 What::RequestSent { .. }
                 | What::HeadReceived { .. }
+                | What::ObjectFound { .. }
+                | What::TooManyObjects { .. }
                 | What::ObjectComplete { .. }
                 | What::Fault { .. }
                 | What::Finished { .. } => None,

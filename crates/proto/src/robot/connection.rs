@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 
 use wire::{Bytes, Duration, Time};
 
+use crate::content::{Coding, DecodeFault};
 use crate::http::write::WriteBuffer;
 use crate::http::{Event, Method, PeerFault, ResponseHead, ResponseReader, WritePolicy, persists};
 
@@ -66,8 +67,9 @@ struct Exchange {
 
 /// What came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arrival {
-    Head { object: usize, status: u16 },
+pub(super) enum Arrival<'a> {
+    Head { object: usize, status: u16, coding: Result<Coding, DecodeFault> },
+    Body { object: usize, part: &'a [u8] },
     Complete { object: usize, status: u16, body: Bytes },
 }
 
@@ -114,11 +116,6 @@ impl Connection {
             Phase::Opening | Phase::Open => self.room > 0 && self.outstanding.len() < depth && is_free,
             Phase::Lingering(_) => false,
         }
-    }
-
-    /// The object whose answer comes in next, and how much of its body is there.
-    pub(super) fn arriving(&self) -> Option<(usize, Bytes)> {
-        self.outstanding.front().map(|exchange| (exchange.object, exchange.body))
     }
 
     /// Whether it waits for the server to close.
@@ -207,11 +204,11 @@ impl Connection {
     }
 
     /// Takes what the server sent; what arrived before a fault is told all the same.
-    pub(super) fn receive(
+    pub(super) fn receive<'a>(
         &mut self,
         now: Time,
-        mut input: &[u8],
-        arrivals: &mut Vec<Arrival>,
+        mut input: &'a [u8],
+        arrivals: &mut Vec<Arrival<'a>>,
     ) -> Result<(), PeerFault> {
         loop {
             let Some(exchange) = self.outstanding.front_mut().filter(|_| self.phase == Phase::Open) else {
@@ -230,7 +227,12 @@ impl Connection {
                         exchange.interims += 1;
                     }
                 }
-                Some(Event::Body(part)) => exchange.body += Bytes::new(part.len() as u64),
+                Some(Event::Body(part)) => {
+                    exchange.body += Bytes::new(part.len() as u64);
+                    if !exchange.interim {
+                        arrivals.push(Arrival::Body { object: exchange.object, part });
+                    }
+                }
                 Some(Event::End) if exchange.interim => {}
                 Some(Event::End) => self.complete(now, arrivals),
             }
@@ -238,7 +240,11 @@ impl Connection {
     }
 
     /// The stream ended: a body without a length is complete with it.
-    pub(super) fn end_of_stream(&mut self, now: Time, arrivals: &mut Vec<Arrival>) -> Result<(), PeerFault> {
+    pub(super) fn end_of_stream(
+        &mut self,
+        now: Time,
+        arrivals: &mut Vec<Arrival<'_>>,
+    ) -> Result<(), PeerFault> {
         if self.reader.end_of_stream()? {
             self.complete(now, arrivals);
         }
@@ -269,7 +275,7 @@ impl Connection {
         self.outstanding.drain(..).map(orphan).collect()
     }
 
-    fn complete(&mut self, now: Time, arrivals: &mut Vec<Arrival>) {
+    fn complete(&mut self, now: Time, arrivals: &mut Vec<Arrival<'_>>) {
         let Some(exchange) = self.outstanding.pop_front() else { return };
         // A body comes behind its head, and the head has a status.
         let Some(status) = exchange.status else { return };
@@ -282,9 +288,9 @@ impl Connection {
 }
 
 impl Exchange {
-    fn answered_by(&mut self, head: &ResponseHead) -> Arrival {
+    fn answered_by(&mut self, head: &ResponseHead) -> Arrival<'static> {
         self.status = Some(head.status);
         self.persists = persists(head.version, &head.fields);
-        Arrival::Head { object: self.object, status: head.status }
+        Arrival::Head { object: self.object, status: head.status, coding: Coding::of(&head.fields) }
     }
 }

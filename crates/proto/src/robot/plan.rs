@@ -9,6 +9,7 @@ use std::num::{NonZeroU8, NonZeroU16};
 use wire::{Bytes, Duration};
 
 use super::pipelining::Pipelining;
+use crate::content::Coding;
 use crate::http::field::is_token;
 use crate::http::{FieldError, Fields, Limits, Method, RequestHead, Validator, Version};
 
@@ -38,6 +39,29 @@ pub struct Plan {
     pub linger: Duration,
     /// How much a server may send.
     pub limits: Limits,
+    /// The codings that every request says it takes, in this order; none is not said. Default none. The document is
+    /// decoded, to see what it names; nothing else is looked into.
+    pub accepted: Vec<Coding>,
+    /// What becomes of objects that the page's first object names.
+    pub embedded: Embedded,
+}
+
+/// What becomes of objects that the page's first object names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Embedded {
+    /// The plan has all there is to fetch; nobody looks at the document.
+    #[default]
+    Planned,
+    /// The document is read while it arrives, and what it embeds from the same host is fetched, each path once.
+    Discovered {
+        /// How many objects are fetched at most, the plan's own included.
+        most: usize,
+    },
+}
+
+impl Embedded {
+    /// [`Embedded::Discovered`] with 10,000 objects: more than any page has.
+    pub const DISCOVERED: Self = Self::Discovered { most: 10_000 };
 }
 
 /// One object of a page.
@@ -109,7 +133,14 @@ impl Plan {
             deadline: Duration::from_secs(600),
             linger: Duration::from_secs(2),
             limits: Limits::default(),
+            accepted: Vec::new(),
+            embedded: Embedded::default(),
         }
+    }
+
+    /// The request for an object that was not planned: as long as the others, or longer if it must be.
+    pub(super) fn later_request(&self, object: &PlannedObject) -> Result<Vec<u8>, PlanError> {
+        self.request(object).or_else(|_| self.encode(object, 0))
     }
 
     /// The bytes of each object's request, in order.
@@ -146,6 +177,10 @@ impl Plan {
         if let Some(validator) = &object.validator {
             let condition = validator.condition(&mut fields);
             condition.map_err(|_: FieldError| PlanError::Validator(validator.clone()))?;
+        }
+        if !self.accepted.is_empty() {
+            let names: Vec<_> = self.accepted.iter().map(|coding| coding.name()).collect();
+            fields.push_checked(b"Accept-Encoding", names.join(", ").as_bytes());
         }
         // Dots may stand in a product's name, and so any number of them makes a request as long as is wanted.
         fields.push_checked(b"User-Agent", format!("roundtrip{}", ".".repeat(padding)).as_bytes());

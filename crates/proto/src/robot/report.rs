@@ -7,6 +7,7 @@ use std::fmt;
 use wire::{Bytes, Time};
 
 use super::ConnectionId;
+use crate::content::DecodeFault;
 use crate::http::PeerFault;
 
 /// What happened, and when.
@@ -34,6 +35,19 @@ pub enum What {
         object: usize,
         /// 200 to 999.
         status: u16,
+    },
+    /// The document names an object that the plan does not have. It is numbered behind all others and is asked for
+    /// when the plan's release says so.
+    ObjectFound {
+        /// Its number.
+        object: usize,
+        /// Its path, query included.
+        path: String,
+    },
+    /// The document names more objects than the plan follows; told once. The others are not asked for.
+    TooManyObjects {
+        /// So many are followed.
+        most: usize,
     },
     /// All of it is there, with a status below 300 and the size that was expected; or the server says (304) that what
     /// the client has is still the same.
@@ -84,6 +98,8 @@ pub enum Failure {
         /// As it came.
         received: Bytes,
     },
+    /// The document's coding cannot be undone; what it named before that is fetched.
+    Content(DecodeFault),
     /// The page took too long.
     Deadline,
 }
@@ -111,6 +127,7 @@ impl fmt::Display for Failure {
             Self::Size { expected, received } => {
                 write!(f, "the server sent {received} where {expected} were expected")
             }
+            Self::Content(fault) => fault.fmt(f),
             Self::Deadline => f.write_str("it had not arrived at the page's deadline"),
         }
     }

@@ -3,5 +3,6 @@
 
 mod accidents;
 mod back_to_back;
+mod discovery;
 mod pipelining;
 mod shapes;

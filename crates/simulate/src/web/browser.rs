@@ -122,6 +122,8 @@ impl Browser {
             What::Finished { failed: 1.. }
             | What::RequestSent { .. }
             | What::HeadReceived { .. }
+            | What::ObjectFound { .. }
+            | What::TooManyObjects { .. }
             | What::ObjectComplete { .. }
             | What::ObjectFailed { .. }
             | What::Fault { .. } => None,

@@ -1,0 +1,183 @@
+//! Parts of an object (RFC 9110, section 14): what a request wants, and what an answer has.
+//!
+//! Not what is done with the parts. Of a request for several parts at once nothing is answered but the whole, as
+//! section 14.2 allows: what multipart answers cost in boundaries and memory, a second request does not.
+
+use super::{Fields, Method, RequestHead, Validator};
+
+/// What a request wants of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// All of it.
+    Whole,
+    /// From the byte `first` to the byte `last`, both included: 206.
+    Part {
+        /// Counted from 0.
+        first: u64,
+        /// Below the object's length, and not before `first`.
+        last: u64,
+    },
+    /// A part beyond its end: 416.
+    Nowhere,
+}
+
+/// What a request wants of an object of this length, entity tag and date. Only GET has ranges; a range that is not
+/// understood is as good as none.
+pub fn wanted(request: &RequestHead, tag: Option<&str>, last_modified: &str, length: u64) -> Wanted {
+    let fields = &request.fields;
+    let mut ranges = fields.all("Range");
+    let (Method::Get, Some(range), None) = (&request.method, ranges.next(), ranges.next()) else {
+        return Wanted::Whole;
+    };
+    // The strong comparison: a weak tag is equal to none (RFC 9110, section 13.1.5).
+    let is_same = |condition: &[u8]| {
+        condition == last_modified.as_bytes()
+            || tag.is_some_and(|tag| condition == tag.as_bytes() && !condition.starts_with(b"W/"))
+    };
+    if fields.all("If-Range").any(|condition| !is_same(condition)) {
+        return Wanted::Whole;
+    }
+    parse(range, length).unwrap_or(Wanted::Whole)
+}
+
+/// `bytes=0-99`, `bytes=100-`, `bytes=-100`; `None` for anything else.
+fn parse(range: &[u8], length: u64) -> Option<Wanted> {
+    let (unit, spec) = range.split_at_checked(6)?;
+    if !unit.eq_ignore_ascii_case(b"bytes=") {
+        return None;
+    }
+    let spec = spec.trim_ascii();
+    let dash = spec.iter().position(|byte| *byte == b'-')?;
+    let (first, last) = (spec.get(..dash)?, spec.get(dash + 1..)?);
+    Some(match (number(first), number(last)) {
+        (None, Some(0)) if first.is_empty() => Wanted::Nowhere,
+        (None, Some(_)) if first.is_empty() && length == 0 => Wanted::Nowhere,
+        (None, Some(suffix)) if first.is_empty() => {
+            Wanted::Part { first: length.saturating_sub(suffix), last: length - 1 }
+        }
+        (Some(first), None) if last.is_empty() && first < length => Wanted::Part { first, last: length - 1 },
+        (Some(first), Some(last)) if first <= last && first < length => {
+            Wanted::Part { first, last: last.min(length - 1) }
+        }
+        (Some(_), None) if last.is_empty() => Wanted::Nowhere,
+        (Some(first), Some(last)) if first <= last => Wanted::Nowhere,
+        _ => return None,
+    })
+}
+
+/// Digits and nothing else; what is larger than anything is the largest there is.
+fn number(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u64, |number, byte| {
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
+        Some(number.saturating_mul(10).saturating_add(u64::from(digit)))
+    })
+}
+
+/// The part that an answer has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its first byte, counted from 0.
+    pub first: u64,
+    /// Its length.
+    pub length: u64,
+    /// The length of the whole object; `None` if the server does not know.
+    pub of: Option<u64>,
+}
+
+impl Part {
+    /// What a 206 says that it has: `Content-Range: bytes 0-99/1234`. `None` if it does not say, or says what cannot be.
+    pub fn of(fields: &Fields) -> Option<Self> {
+        let mut ranges = fields.all("Content-Range");
+        let (range, None) = (ranges.next()?, ranges.next()) else { return None };
+        let (unit, spec) = range.split_at_checked(6)?;
+        let slash = spec.iter().position(|byte| *byte == b'/')?;
+        let (part, of) = (spec.get(..slash)?, spec.get(slash + 1..)?);
+        let dash = part.iter().position(|byte| *byte == b'-')?;
+        let (first, last) = (number(part.get(..dash)?)?, number(part.get(dash + 1..)?)?);
+        let length = last.checked_sub(first)?.checked_add(1)?;
+        let of = if of == b"*" { None } else { Some(number(of)?) };
+        let is_possible = unit.eq_ignore_ascii_case(b"bytes ") && of.is_none_or(|of| last < of);
+        is_possible.then_some(Self { first, length, of })
+    }
+}
+
+/// What a client keeps of an answer, to ask for the rest of the very same object: a strong entity tag or a date.
+pub fn condition_for_rest(fields: &Fields) -> Option<Validator> {
+    let text = |name| fields.get(name).and_then(|value| std::str::from_utf8(value).ok()).map(str::to_owned);
+    let tag = text("ETag").filter(|tag| !tag.starts_with("W/"));
+    tag.map(Validator::EntityTag).or_else(|| text("Last-Modified").map(Validator::LastModified))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Version;
+    use super::*;
+
+    const DATE: &str = "Tue, 24 Jun 1997 00:00:00 GMT";
+
+    fn of_hundred(method: Method, fields: &[(&str, &str)]) -> Wanted {
+        let mut request =
+            RequestHead { method, target: "/".to_owned(), version: Version::Http11, fields: Fields::new() };
+        fields.iter().for_each(|(name, value)| request.fields.push(name, value).unwrap());
+        wanted(&request, Some("\"t\""), DATE, 100)
+    }
+
+    #[test]
+    fn a_range_is_a_part_or_the_whole_or_nowhere() {
+        let part = |first, last| Wanted::Part { first, last };
+        for (range, expected) in [
+            ("bytes=0-0", part(0, 0)),
+            ("bytes=0-99", part(0, 99)),
+            ("BYTES=10-19", part(10, 19)),
+            ("bytes=90-", part(90, 99)),
+            ("bytes=90-1000", part(90, 99)),
+            ("bytes=-1", part(99, 99)),
+            ("bytes=-1000", part(0, 99)),
+            ("bytes=0-99999999999999999999999", part(0, 99)),
+            ("bytes=100-", Wanted::Nowhere),
+            ("bytes=100-200", Wanted::Nowhere),
+            ("bytes=-0", Wanted::Nowhere),
+            ("bytes=0-1,3-4", Wanted::Whole),
+            ("bytes=1-0", Wanted::Whole),
+            ("bytes=-", Wanted::Whole),
+            ("bytes=+1-2", Wanted::Whole),
+            ("bytes 0-1", Wanted::Whole),
+            ("lines=0-1", Wanted::Whole),
+            ("", Wanted::Whole),
+        ] {
+            assert_eq!(of_hundred(Method::Get, &[("Range", range)]), expected, "{range}");
+        }
+        assert_eq!(of_hundred(Method::Head, &[("Range", "bytes=0-0")]), Wanted::Whole);
+        assert_eq!(of_hundred(Method::Get, &[("Range", "bytes=0-0"), ("Range", "bytes=1-1")]), Wanted::Whole);
+        assert_eq!(parse(b"bytes=-5", 0), Some(Wanted::Nowhere));
+    }
+
+    #[test]
+    fn a_part_of_something_else_is_not_sent() {
+        for (condition, is_same) in
+            [("\"t\"", true), (DATE, true), ("\"u\"", false), ("W/\"t\"", false), ("", false)]
+        {
+            let wanted = of_hundred(Method::Get, &[("Range", "bytes=1-"), ("If-Range", condition)]);
+            assert_eq!(wanted != Wanted::Whole, is_same, "{condition}");
+        }
+    }
+
+    #[test]
+    fn an_answer_says_which_part_it_has() {
+        let of = |value: &str| {
+            let mut fields = Fields::new();
+            fields.push("Content-Range", value).unwrap();
+            Part::of(&fields)
+        };
+        assert_eq!(of("bytes 0-99/1234"), Some(Part { first: 0, length: 100, of: Some(1_234) }));
+        assert_eq!(of("bytes 5-5/*"), Some(Part { first: 5, length: 1, of: None }));
+        for wrong in
+            ["bytes */9", "bytes 5-4/9", "bytes 0-9/9", "bytes=0-1/9", "bytes 0-18446744073709551615/*", "x"]
+        {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The page's first object, looked into while it arrives: bytes of its body in, paths of what it embeds out.
+//!
+//! Not the objects that it names: what becomes of those is decided in [`super::Robot`].
+
+use std::collections::BTreeSet;
+
+use crate::content::{Coding, DecodeFault, Decoder};
+use crate::html::Discovery;
+use crate::http::Limits;
+
+use super::plan::{Embedded, Plan};
+
+/// A document that arrives.
+#[derive(Debug)]
+pub(super) struct Document {
+    host: String,
+    path: String,
+    limits: Limits,
+    decoder: Result<Decoder, DecodeFault>,
+    discovery: Discovery,
+    /// The paths that are fetched already, or will be.
+    known: BTreeSet<String>,
+    most: usize,
+}
+
+impl Document {
+    /// The plan's document, if anybody wants to know what it names.
+    pub(super) fn of(plan: &Plan) -> Option<Self> {
+        let most = match plan.embedded {
+            Embedded::Planned => return None,
+            Embedded::Discovered { most } => most,
+        };
+        let path = plan.objects.get(plan.begins_at)?.path.clone();
+        Some(Self {
+            decoder: Ok(Decoder::new(Coding::Identity, &plan.limits)),
+            discovery: Discovery::new(&plan.host, &path),
+            known: plan.objects.iter().map(|object| object.path.clone()).collect(),
+            host: plan.host.clone(),
+            path,
+            limits: plan.limits,
+            most,
+        })
+    }
+
+    /// Its body begins, in this coding. An answer that is not the document names nothing.
+    pub(super) fn begin(&mut self, coding: Result<Coding, DecodeFault>) {
+        self.decoder = coding.map(|coding| Decoder::new(coding, &self.limits));
+        self.discovery = Discovery::new(&self.host, &self.path);
+    }
+
+    /// Paths that these bytes name for the first time, in order.
+    pub(super) fn take(&mut self, part: &[u8]) -> Vec<String> {
+        let Self { host: _, path: _, limits: _, decoder, discovery, known, most } = self;
+        let mut fresh = Vec::new();
+        let Ok(machine) = decoder else { return fresh };
+        let read = machine.take(part, |html| {
+            discovery.take(html, |path| {
+                // One more than are fetched, to know that there are more, and then no more.
+                if known.len() <= *most && known.insert(path.clone()) {
+                    fresh.push(path);
+                }
+            });
+        });
+        if let Err(fault) = read {
+            *decoder = Err(fault);
+        }
+        fresh
+    }
+
+    /// Its body has ended: what is wrong with it.
+    pub(super) fn end(&mut self) -> Option<DecodeFault> {
+        match &mut self.decoder {
+            Ok(decoder) => decoder.end().err(),
+            Err(fault) => Some(*fault),
+        }
+    }
+
+    /// How many objects are fetched at most.
+    pub(super) const fn most(&self) -> usize {
+        self.most
+    }
+}
