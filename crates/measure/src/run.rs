@@ -11,7 +11,7 @@ use proto::robot::{Pipelining, Plan, PlannedObject, Shape};
 use proto::server::{Patience, ServerConfig};
 use proto::site::Site;
 use scenario::{Client, Connection, Page, Programs, Protocol, Scenario, Visit};
-use wire::{Bytes, Duration, Seed};
+use wire::{Bytes, Duration, Seed, Time};
 
 use crate::driver::client::{Fetched, fetch};
 use crate::driver::server::{Served, Server, Service};
@@ -43,6 +43,19 @@ pub struct Run {
     pub reactions: Reactions,
     /// How late the emulator was.
     pub lateness: Lateness,
+    /// What became of each object; `None` where the client was not ours.
+    pub visit: Option<Visited>,
+}
+
+/// What our client knows of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Visited {
+    /// When it began, by the emulator's clock.
+    pub began: Time,
+    /// When each connection was asked for, in their order.
+    pub opened: Vec<Time>,
+    /// What the robot told.
+    pub reports: Vec<proto::robot::Report>,
 }
 
 /// A run and what was around it.
@@ -295,7 +308,8 @@ fn account(
     served: Served,
     report: Report,
 ) -> Result<(Run, Option<Capture>), Error> {
-    let Fetched { began, ended, connections, failures } = fetched;
+    let Fetched { began, ended, connections, opened, reports, failures } = fetched;
+    let visit = began.filter(|_| !reports.is_empty()).map(|began| Visited { began, opened, reports });
     let Served { connections: _, faults } = served;
     let failed = |what: String| Error::Run { number, what };
     if let Some(first) = failures.into_iter().chain(faults).next() {
@@ -329,6 +343,7 @@ fn account(
         lost: lost(&up) + lost(&down),
         reactions,
         lateness,
+        visit,
     };
     Ok((run, capture))
 }

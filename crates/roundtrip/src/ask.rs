@@ -3,9 +3,10 @@
 //! The words are `scenario`'s; here they get the flag that they were given to, and files are read.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufReader, Read};
 use std::path::Path;
 
+use scenario::har::{self, Recorded};
 use scenario::names::Listing;
 use scenario::spec::{Defaults, Key, Plan};
 use scenario::{Page, Spec};
@@ -27,6 +28,10 @@ pub fn plan(flags: &ScenarioFlags, more: &[(Key, &str)], defaults: &Defaults) ->
 }
 
 fn set(spec: &mut Spec, key: Key, text: &str) -> Result<(), Failure> {
+    if key == Key::Page && is_har(text) {
+        spec.pages.push(recorded(Path::new(text))?);
+        return Ok(());
+    }
     if key == Key::Page && is_folder(text) {
         spec.pages.push(folder::page(Path::new(text))?);
         return Ok(());
@@ -38,6 +43,28 @@ fn set(spec: &mut Spec, key: Key, text: &str) -> Result<(), Failure> {
 fn is_folder(text: &str) -> bool {
     Page::listings().all(|Listing { name, .. }| name != text) && Path::new(text).is_dir()
 }
+
+/// Nothing else that a page can be ends so.
+fn is_har(text: &str) -> bool {
+    Path::new(text).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("har"))
+}
+
+/// The page of a browser's visit; what of it is left out is told.
+fn recorded(path: &Path) -> Result<Page, Failure> {
+    let unreadable = |error| Failure::Read { path: path.to_owned(), error };
+    let file = File::open(path).map_err(unreadable)?;
+    let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    let read = har::read(&name.replace(char::is_control, "?"), BufReader::new(file.take(LARGEST_HAR)));
+    let Recorded { page, notes } =
+        read.map_err(|error| Failure::Value(format!("--page: {}: {error}", shown(path))))?;
+    for note in notes {
+        eprintln!("roundtrip: {}: {note}", shown(path));
+    }
+    Ok(page)
+}
+
+/// Bodies and all; what is cut off there is no HAR any more.
+const LARGEST_HAR: u64 = 1 << 30;
 
 fn read(path: &Path) -> Result<Spec, Failure> {
     let unreadable = |error| Failure::Read { path: path.to_owned(), error };

@@ -114,6 +114,9 @@ pub struct Simulate {
     /// Write how the connections were, at every change of each scenario's first run: windows, round trip, timers
     #[arg(long, value_name = "FILE.csv", value_hint = clap::ValueHint::FilePath)]
     pub probe: Option<PathBuf>,
+    /// Write what was fetched in each scenario's first run, for browsers' network tools
+    #[arg(long, value_name = "FILE.har", value_hint = clap::ValueHint::FilePath)]
+    pub har: Option<PathBuf>,
     /// Keep the packets of both ends of each scenario's first run in one file
     #[arg(long, value_name = "FILE.pcapng", value_hint = clap::ValueHint::FilePath)]
     pub pcap: Option<PathBuf>,
@@ -135,6 +138,9 @@ pub struct Measure {
     /// Who asks: ours, curl, wget or chromium
     #[arg(long, value_name = "NAME", default_value = "ours", hide_default_value = true)]
     pub client: String,
+    /// Write what was fetched in the first run of each scenario, for browsers' network tools
+    #[arg(long, value_name = "FILE.har", value_hint = clap::ValueHint::FilePath)]
+    pub har: Option<PathBuf>,
     /// Keep the packets of both ends of the first run; of several scenarios, a section each
     #[arg(long, value_name = "FILE.pcapng")]
     pub pcap: Option<std::path::PathBuf>,

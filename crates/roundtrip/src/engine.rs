@@ -5,6 +5,7 @@
 pub mod measure;
 pub mod model;
 pub mod simulate;
+pub mod visits;
 
 use scenario::{Protocol, Scenario};
 use trace::Row;

@@ -179,3 +179,28 @@ fn a_plot_that_cannot_be_is_refused_in_a_sentence() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.starts_with("roundtrip: --plot run.svg: more than 20 runs are too many"), "{text}");
 }
+
+#[test]
+fn a_run_that_is_written_as_a_har_is_read_back_as_the_same_page() {
+    let folder = Folder::new("har");
+    let written = ["--protocol", "http11", "--page", "6651+3883+1866", "--runs", "1", "--har", "run.har"];
+    assert!(folder.simulate(&written).status.success());
+    let json = ["--page", "run.har", "--protocol", "http11", "--runs", "1", "--format", "json"];
+    let read = folder.simulate(&json);
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+    let again = folder.simulate(&[
+        "--page",
+        "6651+3883+1866",
+        "--protocol",
+        "http11",
+        "--runs",
+        "1",
+        "--format",
+        "json",
+    ]);
+    let row = |output: &[u8]| {
+        let rows: serde_json::Value = serde_json::from_slice(output).unwrap();
+        ["elapsed_ms", "payload_bytes", "packets_down"].map(|field| rows[0][field].clone())
+    };
+    assert_eq!(row(&read.stdout), row(&again.stdout));
+}

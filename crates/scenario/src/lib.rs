@@ -17,6 +17,7 @@
 //! | [`value`] | the values of flags and TOML keys, exactly |
 //! | [`spec`] | what a user asked for, and the scenarios that come of it |
 //! | [`mod@file`] | the same as TOML |
+//! | [`har`] | a page from a browser's HTTP archive |
 //! | [`access_log`] | logs of servers, made into requests |
 //! | [`site`] | sites made of bytes: Microscape |
 //!
@@ -27,6 +28,7 @@ pub mod access_log;
 pub mod client;
 pub mod engine;
 pub mod file;
+pub mod har;
 pub mod names;
 pub mod network;
 pub mod page;

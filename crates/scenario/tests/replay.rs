@@ -6,6 +6,8 @@ use std::path::Path;
 
 #[path = "../../../fuzz/checks/access_log.rs"]
 mod access_log;
+#[path = "../../../fuzz/checks/har.rs"]
+mod har;
 #[path = "../../../fuzz/checks/scenario_flags.rs"]
 mod scenario_flags;
 #[path = "../../../fuzz/checks/scenario_toml.rs"]
@@ -14,6 +16,11 @@ mod scenario_toml;
 #[test]
 fn every_stored_file_holds() {
     replay("scenario_toml", scenario_toml::check);
+}
+
+#[test]
+fn every_stored_har_holds() {
+    replay("har", har::check);
 }
 
 #[test]

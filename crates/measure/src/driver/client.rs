@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use nix::poll::{PollFd, PollFlags};
-use proto::robot::{Break, ConnectionId, Input, Output, Plan, Robot, What};
+use proto::robot::{Break, ConnectionId, Input, Output, Plan, Report, Robot, What};
 use wire::Time;
 
 use super::wait::{Until, Waiting};
@@ -30,6 +30,10 @@ pub struct Fetched {
     pub ended: Option<Time>,
     /// Connections opened.
     pub connections: u64,
+    /// When each connection was asked for, in their order.
+    pub opened: Vec<Time>,
+    /// What the robot told.
+    pub reports: Vec<Report>,
     /// For each object that did not come, a sentence that says why; a fault of the server's counts as one.
     pub failures: Vec<String>,
 }
@@ -86,6 +90,7 @@ impl Client<'_> {
                 Output::Open(id) => {
                     self.fetched.began.get_or_insert(now);
                     self.fetched.connections += 1;
+                    self.fetched.opened.push(now);
                     match Connection::open(self.server, self.profile) {
                         Ok(connection) => {
                             self.connections.insert(id, connection);
@@ -108,7 +113,10 @@ impl Client<'_> {
                         connection.abort().map_err(Error::io("reset a connection"))?;
                     }
                 }
-                Output::Report(report) => self.note(report.at, &report.what),
+                Output::Report(report) => {
+                    self.note(report.at, &report.what);
+                    self.fetched.reports.push(report);
+                }
                 Output::Timeout(wakes) => match self.lost.pop() {
                     Some((id, reason)) => self.robot.handle(now, Input::Broken(id, reason)),
                     None => return Ok(wakes),

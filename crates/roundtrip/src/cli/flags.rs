@@ -24,7 +24,7 @@ pub struct ScenarioFlags {
           value_parser = NameOf(|| scenario::Network::listings().collect()))]
     pub networks: Vec<String>,
 
-    /// A page by name, or all, or sizes such as 6651+3883+1866, or a folder; repeat it for more
+    /// A page by name, or all, or sizes such as 6651+3883+1866, a folder, or a browser's FILE.har; repeat it for more
     #[arg(long = "page", value_name = "PAGE", value_delimiter = ',', hide_possible_values = true,
           value_parser = NameOf(|| scenario::Page::listings().collect()))]
     pub pages: Vec<String>,

@@ -2,12 +2,15 @@
 
 use ::measure::emulator::Capture;
 use ::measure::profile::Setting;
+use ::measure::run::Visited;
 use ::measure::{Error, Measured, Options, Peers};
 use scenario::Scenario;
 use scenario::spec::Plan;
 use trace::Row;
-use wire::{Bytes, Duration};
+use trace::har::Visit;
+use wire::{Bytes, Duration, Time};
 
+use super::visits::exchanges;
 use super::{overhead, refused};
 use crate::failure::Failure;
 use crate::output::{Outcome, table};
@@ -19,6 +22,8 @@ use crate::provenance::{Fact, Known, Provenance};
 pub struct Measurements {
     /// A row for each scenario; one that could not be measured says why.
     pub outcomes: Vec<Outcome>,
+    /// The first run of each that our own client fetched.
+    pub visits: Vec<Visit>,
     /// How the figures came about.
     pub provenance: Provenance,
     /// The first thing that went wrong, apart from scenarios that no kernel can do.
@@ -50,6 +55,7 @@ pub fn outcomes(plan: &Plan, peers: Peers, mut keep: Option<&mut Keep<'_>>) -> M
         progress.over(run_ms * f64::from(scenario.runs));
         if let Ok(measured) = &mut measured {
             known.push(circumstances(measured));
+            measurements.visits.extend(visit(scenario, measured));
             if let (Some(keep), Some(capture)) = (&mut keep, measured.capture.take())
                 && let Err(failure) = keep(scenario, &capture)
             {
@@ -60,6 +66,19 @@ pub fn outcomes(plan: &Plan, peers: Peers, mut keep: Option<&mut Keep<'_>>) -> M
     }
     measurements.provenance = Provenance::of(&known, "What the kernel was pinned to");
     measurements
+}
+
+/// The first run, where our own client tells of it.
+fn visit(scenario: &Scenario, measured: &Measured) -> Option<Visit> {
+    let run = measured.runs.first()?;
+    let Visited { began, opened, reports } = run.visit.as_ref()?;
+    Some(Visit {
+        title: title(scenario),
+        began: measured.began + began.since(Time::ZERO),
+        elapsed: Some(run.elapsed),
+        exchanges: exchanges(scenario, reports, opened, *began),
+        row: measured.row(),
+    })
 }
 
 /// Measures one scenario, with progress on the terminal.

@@ -2,6 +2,7 @@
 
 pub mod probes;
 pub mod sequence;
+pub mod visits;
 
 use ::simulate::{Error, Experiment, Fetched, Hosts};
 use scenario::Scenario;

@@ -74,7 +74,7 @@ fn ask_engines(plan: &Plan) -> Result<Heard, Failure> {
 
 impl Heard {
     fn measure(&mut self, plan: &Plan) {
-        let measure::Measurements { outcomes, provenance, failure } =
+        let measure::Measurements { outcomes, visits: _, provenance, failure } =
             measure::outcomes(plan, Peers::default(), None);
         self.add(outcomes, provenance);
         self.failure = failure;

@@ -5,6 +5,7 @@ use ::measure::peers::{ClientProgram, Peers, ServerProgram};
 use scenario::Scenario;
 use scenario::names::Unknown;
 use scenario::spec::{Defaults, Key};
+use trace::har;
 
 use crate::ask;
 use crate::cli::Measure;
@@ -17,7 +18,7 @@ use crate::show::Results;
 
 /// Prints a row for each scenario.
 pub fn run(arguments: &Measure) -> Result<(), Failure> {
-    let Measure { scenario, runs, server, client, pcap, output } = arguments;
+    let Measure { scenario, runs, server, client, har, pcap, output } = arguments;
     let unknown = |flag: &str, unknown: Unknown| Failure::Value(format!("--{flag}: {unknown}"));
     let peers = Peers {
         server: ServerProgram::named(server).map_err(|error| unknown("server", error))?,
@@ -25,7 +26,7 @@ pub fn run(arguments: &Measure) -> Result<(), Failure> {
     };
     let runs: Vec<(Key, &str)> = runs.iter().map(|runs| (Key::Runs, runs.as_str())).collect();
     let plan = ask::plan(scenario, &runs, &Defaults::laboratory())?;
-    for path in output.report.iter().chain(pcap) {
+    for path in output.report.iter().chain(pcap).chain(har) {
         file::check(path)?;
     }
     measure::available()?;
@@ -33,11 +34,14 @@ pub fn run(arguments: &Measure) -> Result<(), Failure> {
     let mut kept = Vec::new();
     let mut keep = |scenario: &Scenario, capture: &Capture| keep(&mut kept, scenario, capture);
     let keep = pcap.is_some().then_some(&mut keep as &mut Keep<'_>);
-    let Measurements { outcomes, provenance, failure } = measure::outcomes(&plan, peers, keep);
+    let Measurements { outcomes, visits, provenance, failure } = measure::outcomes(&plan, peers, keep);
     if let Some(reason) = engine::nothing(&outcomes) {
         return Err(Failure::Laboratory(reason));
     }
     let saved = pcap.as_ref().map_or(Ok(()), |pcap| file::write(pcap, &kept));
+    if let Some(path) = har {
+        file::write(path, har::file(&visits).as_bytes())?;
+    }
     Results { outcomes, layout: Layout::Rows, provenance }.show(output)?;
     failure.map_or(saved, Err)
 }

@@ -8,7 +8,7 @@ use scenario::spec::{Defaults, Key, Plan};
 
 use crate::ask;
 use crate::cli::Simulate;
-use crate::engine::simulate::{probes, sequence};
+use crate::engine::simulate::{probes, sequence, visits};
 use crate::engine::{self, simulate};
 use crate::failure::{Failure, shown};
 use crate::file;
@@ -21,10 +21,10 @@ use crate::show::Results;
 
 /// Prints a row for each scenario.
 pub fn run(arguments: &Simulate) -> Result<(), Failure> {
-    let Simulate { scenario, runs, plot, probe, pcap, output } = arguments;
+    let Simulate { scenario, runs, plot, probe, har, pcap, output } = arguments;
     let runs: Vec<(Key, &str)> = runs.iter().map(|runs| (Key::Runs, runs.as_str())).collect();
     let plan = ask::plan(scenario, &runs, &Defaults::laboratory())?;
-    for path in output.report.iter().chain(pcap).chain(plot).chain(probe) {
+    for path in output.report.iter().chain(pcap).chain(plot).chain(probe).chain(har) {
         file::check(path)?;
     }
     let outcomes = simulate::outcomes(&plan);
@@ -36,6 +36,9 @@ pub fn run(arguments: &Simulate) -> Result<(), Failure> {
     }
     if let Some(path) = probe {
         file::write_with(path, |out| probes::write(&plan, out))?;
+    }
+    if let Some(path) = har {
+        file::write(path, visits::file(&plan, &outcomes).as_bytes())?;
     }
     if let Some(path) = plot {
         file::write(path, plot_of(&plan, path)?.as_bytes())?;

@@ -1,0 +1,313 @@
+//! What was fetched, as HTTP Archive 1.2: for browsers' network tools and whatever else reads such files.
+//!
+//! Not packets: those are [`crate::pcapng`]'s. Facts of ours stand in fields that begin with an underscore, as the format
+//! asks.
+
+use serde::Serialize;
+use wire::{Bytes, Duration};
+
+use crate::calendar;
+use crate::row::{Row, Stall};
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct Visit {
+    /// For people.
+    pub title: String,
+    /// When the page was asked for, counted from 1 January 1970, UTC.
+    pub began: Duration,
+    /// Until the last of it had arrived; `None` if it never did.
+    pub elapsed: Option<Duration>,
+    /// In the order in which they were asked for.
+    pub exchanges: Vec<Exchange>,
+    /// The row of its scenario.
+    pub row: Row,
+}
+
+/// A request and its answer. Times count from when the page was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// Of the object, on the server.
+    pub path: String,
+    /// `HTTP/1.0` or `HTTP/1.1`.
+    pub version: &'static str,
+    /// The request, head and all.
+    pub request: Bytes,
+    /// 200 and the like.
+    pub status: u16,
+    /// The body of the answer.
+    pub body: Bytes,
+    /// `text/html` and the like.
+    pub mime: &'static str,
+    /// Which connection, from 0.
+    pub connection: u32,
+    /// When the connection was asked for, for the first request on it.
+    pub connects: Option<Duration>,
+    /// When the request was sent.
+    pub sent: Duration,
+    /// When the head of the answer was there.
+    pub answered: Duration,
+    /// When all of it was.
+    pub complete: Duration,
+}
+
+/// A file with these runs, a page each.
+pub fn file(visits: &[Visit]) -> String {
+    let pages = visits.iter().enumerate().map(|(number, visit)| visit.page(number)).collect();
+    let entries = visits.iter().enumerate().flat_map(|(number, visit)| {
+        visit.exchanges.iter().map(move |exchange| exchange.entry(number, visit.began))
+    });
+    let creator = Named { name: "roundtrip", version: env!("CARGO_PKG_VERSION") };
+    let log = Log { version: "1.2", creator, pages, entries: entries.collect() };
+    let text = serde_json::to_string_pretty(&File { log });
+    text.expect("every part of it is a number, a text or a list") + "\n"
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    log: Log<'a>,
+}
+
+#[derive(Serialize)]
+struct Log<'a> {
+    version: &'static str,
+    creator: Named,
+    pages: Vec<Page<'a>>,
+    entries: Vec<Entry>,
+}
+
+#[derive(Serialize)]
+struct Named {
+    name: &'static str,
+    version: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Page<'a> {
+    started_date_time: String,
+    id: String,
+    title: &'a str,
+    page_timings: PageTimings,
+    #[serde(rename = "_roundtrip")]
+    facts: Facts<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PageTimings {
+    on_load: Option<f64>,
+}
+
+/// What no browser knows.
+#[derive(Serialize)]
+struct Facts<'a> {
+    network: &'a str,
+    protocol: &'a str,
+    engine: &'a str,
+    stack: &'a str,
+    packets_up: Option<f64>,
+    packets_down: Option<f64>,
+    connections: Option<f64>,
+    stalls: &'a [Stall],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    pageref: String,
+    started_date_time: String,
+    time: f64,
+    request: Request,
+    response: Response,
+    cache: Nothing,
+    timings: Timings,
+    connection: String,
+}
+
+#[derive(Serialize)]
+struct Nothing {}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Request {
+    method: &'static str,
+    url: String,
+    http_version: &'static str,
+    cookies: [Nothing; 0],
+    headers: [Nothing; 0],
+    query_string: [Nothing; 0],
+    headers_size: u64,
+    body_size: u64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Response {
+    status: u16,
+    status_text: &'static str,
+    http_version: &'static str,
+    cookies: [Nothing; 0],
+    headers: [Nothing; 0],
+    content: Content,
+    #[serde(rename = "redirectURL")]
+    redirect_url: &'static str,
+    headers_size: i64,
+    body_size: u64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Content {
+    size: u64,
+    mime_type: &'static str,
+}
+
+#[derive(Serialize)]
+struct Timings {
+    blocked: f64,
+    dns: f64,
+    connect: f64,
+    send: f64,
+    wait: f64,
+    receive: f64,
+    ssl: f64,
+}
+
+/// What the format writes for a time that there is not.
+const NONE: f64 = -1.0;
+
+impl Visit {
+    fn page(&self, number: usize) -> Page<'_> {
+        let Row { network, protocol, engine, stack, packets_up, packets_down, connections, stalls, .. } =
+            &self.row;
+        Page {
+            started_date_time: written(self.began),
+            id: id(number),
+            title: &self.title,
+            page_timings: PageTimings { on_load: self.elapsed.map(Duration::as_millis_f64) },
+            facts: Facts {
+                network,
+                protocol,
+                engine,
+                stack,
+                packets_up: *packets_up,
+                packets_down: *packets_down,
+                connections: *connections,
+                stalls,
+            },
+        }
+    }
+}
+
+impl Exchange {
+    fn entry(&self, number: usize, began: Duration) -> Entry {
+        let Self {
+            path,
+            version,
+            request,
+            status,
+            body,
+            mime,
+            connection,
+            connects,
+            sent,
+            answered,
+            complete,
+        } = self;
+        let starts = connects.unwrap_or(*sent);
+        let between = |from: Duration, to: Duration| to.saturating_sub(from).as_millis_f64();
+        Entry {
+            pageref: id(number),
+            started_date_time: written(began + starts),
+            time: between(starts, *complete),
+            request: Request {
+                method: "GET",
+                url: format!("http://server{path}"),
+                http_version: version,
+                cookies: [],
+                headers: [],
+                query_string: [],
+                headers_size: request.get(),
+                body_size: 0,
+            },
+            response: Response {
+                status: *status,
+                status_text: "",
+                http_version: version,
+                cookies: [],
+                headers: [],
+                content: Content { size: body.get(), mime_type: mime },
+                redirect_url: "",
+                headers_size: -1,
+                body_size: body.get(),
+            },
+            cache: Nothing {},
+            timings: Timings {
+                blocked: NONE,
+                dns: NONE,
+                connect: connects.map_or(NONE, |connects| between(connects, *sent)),
+                send: 0.0,
+                wait: between(*sent, *answered),
+                receive: between(*answered, *complete),
+                ssl: NONE,
+            },
+            connection: connection.to_string(),
+        }
+    }
+}
+
+fn id(number: usize) -> String {
+    format!("page_{}", number + 1)
+}
+
+/// To the millisecond.
+fn written(since_1970: Duration) -> String {
+    let second = calendar::iso_8601(since_1970);
+    format!("{}.{:03}Z", second.trim_end_matches('Z'), since_1970.as_nanos() / 1_000_000 % 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_times_of_an_exchange_are_those_that_the_format_names() {
+        let ms = Duration::from_millis;
+        let exchange = Exchange {
+            path: "/0".to_owned(),
+            version: "HTTP/1.1",
+            request: Bytes::new(256),
+            status: 200,
+            body: Bytes::new(6_651),
+            mime: "text/html",
+            connection: 0,
+            connects: Some(ms(0)),
+            sent: ms(90),
+            answered: ms(190),
+            complete: ms(350),
+        };
+        let row: Row = serde_json::from_str(ROW).unwrap();
+        let visit = Visit {
+            title: "t".to_owned(),
+            began: ms(867_110_400_005),
+            elapsed: Some(ms(350)),
+            exchanges: vec![exchange],
+            row,
+        };
+        let file: serde_json::Value = serde_json::from_str(&file(&[visit])).unwrap();
+        let entry = &file["log"]["entries"][0];
+        assert_eq!(entry["startedDateTime"], "1997-06-24T00:00:00.005Z");
+        let timings = &entry["timings"];
+        assert_eq!(
+            [&timings["connect"], &timings["wait"], &timings["receive"]].map(|ms| ms.as_f64().unwrap()),
+            [90.0, 100.0, 160.0]
+        );
+        assert_eq!((&entry["time"], &entry["response"]["bodySize"]), (&350.0.into(), &6_651.into()));
+        assert_eq!(file["log"]["pages"][0]["_roundtrip"]["network"], "n");
+    }
+
+    const ROW: &str = r#"{"network":"n","page":"p","visit":"first","protocol":"http11","engine":"simulate","stack":"linux",
+        "elapsed_ms":1,"overhead":null,"round_trips":null,"packets_up":null,"packets_down":null,"payload_bytes":null,
+        "overhead_percent":null,"connections":null,"runs":1,"elapsed_ms_stddev":null,"stalls":[],"notes":[]}"#;
+}
