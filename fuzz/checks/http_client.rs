@@ -2,10 +2,12 @@
 //! the robot ends with every object told of once. Not a generator: the bytes are what a server sends.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU32;
 
 use proto::http::{Event, Limits, Method, PeerFault, ResponseReader};
 use proto::robot::{
-    Break, ConnectionId, Embedded, Input, Output, Pipelining, Plan, PlannedObject, Robot, Shape, What,
+    Asking, Break, ConnectionId, Embedded, FirstBytes, Input, Output, Pipelining, Plan, PlannedObject, Robot,
+    Shape, What,
 };
 use wire::Time;
 
@@ -52,7 +54,14 @@ fn read(data: &[u8], cut: usize, answers: &Method) -> (Vec<String>, Result<bool,
 fn fetch(data: &[u8], cut: usize, shape: Shape, then: Option<Option<Break>>) {
     let object = |index: usize| PlannedObject::get(&format!("/{index}"), None);
     let embedded = Embedded::Discovered { most: 6 };
-    let plan = Plan { limits: limits(), embedded, ..Plan::new("h", (0..3).map(object).collect(), shape) };
+    let first = FirstBytes { bytes: NonZeroU32::MIN, asking: Asking::First };
+    let first_bytes = cut.is_multiple_of(2).then_some(first);
+    let plan = Plan {
+        limits: limits(),
+        embedded,
+        first_bytes,
+        ..Plan::new("h", (0..3).map(object).collect(), shape)
+    };
     let mut now = Time::ZERO;
     let mut robot = Robot::new(now, plan).expect("a plan that can be carried out");
     let mut open: BTreeMap<ConnectionId, Arriving<'_>> = BTreeMap::new();
@@ -78,6 +87,7 @@ fn fetch(data: &[u8], cut: usize, shape: Shape, then: Option<Option<Break>>) {
                 What::RequestSent { .. }
                 | What::HeadReceived { .. }
                 | What::TooManyObjects { .. }
+                | What::FirstBytesReceived { .. }
                 | What::Fault { .. } => {}
             },
             Output::Timeout(wake) => {

@@ -7,8 +7,10 @@
 //! Connected, Received, EndOfStream, Broken -> handle -> poll -> Open, Send, Close, Abort, Report, Timeout
 //! ```
 
+mod arrivals;
 mod connection;
 mod document;
+mod parts;
 mod pipelining;
 mod plan;
 mod report;
@@ -18,8 +20,10 @@ use std::collections::{BTreeMap, VecDeque};
 use wire::{Bytes, Time};
 
 use crate::http::Method;
-use connection::{Arrival, Connection, Orphan};
+use connection::{Connection, Orphan};
 use document::Document;
+use parts::Parts;
+pub use parts::{Asking, FirstBytes};
 pub use pipelining::{Flush, Pipelining};
 pub use plan::{Embedded, Plan, PlanError, PlannedObject, Release, Shape};
 pub use report::{Break, Failure, Report, What};
@@ -70,6 +74,9 @@ pub struct Robot {
     tries: Vec<u8>,
     /// Objects to ask for, in order.
     waiting: VecDeque<usize>,
+    /// Objects of which the rest is to be asked for, when the first bytes of all others have been.
+    rests: VecDeque<usize>,
+    parts: Parts,
     /// Whether each object has arrived or failed.
     resolved: Vec<bool>,
     /// Objects that have neither arrived nor failed.
@@ -97,12 +104,15 @@ impl Robot {
     /// # Errors
     /// If the plan cannot be carried out.
     pub fn new(now: Time, plan: Plan) -> Result<Self, PlanError> {
-        let requests = plan.requests()?;
+        let parts = Parts::new(plan.first_bytes, plan.begins_at, plan.objects.len());
+        let requests = plan.requests(&parts)?;
         let count = requests.len();
         let mut robot = Self {
             requests,
             tries: vec![plan.tries.get(); count],
             waiting: (0..count).collect(),
+            rests: VecDeque::new(),
+            parts,
             resolved: vec![false; count],
             unresolved: count,
             unresolved_before: plan.begins_at.min(count),
@@ -214,73 +224,6 @@ impl Robot {
         self.tries[object] > 0 && self.plan.objects[object].method.is_safe()
     }
 
-    fn arrive(&mut self, now: Time, arrivals: Vec<Arrival<'_>>) {
-        for arrival in arrivals {
-            match arrival {
-                Arrival::Head { object, status, coding } => {
-                    self.report(now, What::HeadReceived { object, status });
-                    if object == self.plan.begins_at {
-                        self.named = Bytes::ZERO;
-                        self.is_document = (200..300).contains(&status);
-                        self.document.iter_mut().for_each(|document| document.begin(coding));
-                    }
-                }
-                Arrival::Body { object, part } => {
-                    if object == self.plan.begins_at && self.is_document {
-                        self.named += Bytes::new(part.len() as u64);
-                        self.discover(now, part);
-                    }
-                }
-                Arrival::Complete { object, status, body } => match self.shortcoming(object, status, body) {
-                    Some(failure) => self.fail(now, object, failure),
-                    None => self.resolve(now, object, What::ObjectComplete { object, status, body }),
-                },
-            }
-        }
-    }
-
-    /// Why an answer that is all there is not the object that was asked for.
-    fn shortcoming(&mut self, object: usize, status: u16, received: Bytes) -> Option<Failure> {
-        let is_document = object == self.plan.begins_at;
-        let PlannedObject { method: _, path: _, expected, validator, named_at: _ } =
-            &self.plan.objects[object];
-        if status == 304 && validator.is_some() {
-            return None;
-        }
-        if status >= 300 {
-            return Some(Failure::Status(status));
-        }
-        let document = self.document.as_mut().filter(|_| is_document);
-        if let Some(fault) = document.and_then(Document::end) {
-            return Some(Failure::Content(fault));
-        }
-        let expected = expected.filter(|expected| *expected != received)?;
-        Some(Failure::Size { expected, received })
-    }
-
-    /// Adds to the plan what the next bytes of the document name.
-    fn discover(&mut self, now: Time, part: &[u8]) {
-        let Some(document) = &mut self.document else { return };
-        let (paths, most) = (document.take(part), document.most());
-        for path in paths {
-            let object = self.plan.objects.len();
-            if object >= most {
-                return self.report(now, What::TooManyObjects { most });
-            }
-            let named_at = Some(self.named);
-            let planned = PlannedObject { named_at, ..PlannedObject::get(&path, None) };
-            // Discovery gives only paths that can stand in a request.
-            let Ok(request) = self.plan.later_request(&planned) else { continue };
-            self.plan.objects.push(planned);
-            self.requests.push(request);
-            self.tries.push(self.plan.tries.get());
-            self.resolved.push(false);
-            self.waiting.push_back(object);
-            self.unresolved += 1;
-            self.report(now, What::ObjectFound { object, path });
-        }
-    }
-
     fn fail(&mut self, now: Time, object: usize, failure: Failure) {
         self.failed += 1;
         self.resolve(now, object, What::ObjectFailed { object, failure });
@@ -316,18 +259,25 @@ impl Robot {
     /// Gives objects that wait to connections that have room, or to new ones.
     fn assign(&mut self, now: Time) {
         let flush = self.flush_policy();
-        while let Some(object) = self.waiting.front().copied().filter(|object| self.may_release(*object)) {
+        while let Some(object) = self.next_waiting().filter(|object| self.may_release(*object)) {
             let method = &self.plan.objects[object].method;
             let Some(id) = self.connection_with_room_for(method).or_else(|| self.open()) else { break };
             let is_first = object == self.first_of_page(object);
             let Some(connection) = self.connections.get_mut(&id) else { break };
-            self.waiting.pop_front();
+            let queue = if self.waiting.is_empty() { &mut self.rests } else { &mut self.waiting };
+            queue.pop_front();
             self.tries[object] -= 1;
             connection.request(now, object, &self.plan.objects[object].method, &self.requests[object]);
             if flush == Some(Flush::First) && is_first {
                 connection.flush();
             }
         }
+    }
+
+    /// What is to be asked for next. A rest is, when nothing is known of that may tell more of the page.
+    fn next_waiting(&self) -> Option<usize> {
+        let rest = || self.rests.front().filter(|_| self.resolved[self.plan.begins_at]);
+        self.waiting.front().or_else(rest).copied()
     }
 
     fn flush_policy(&self) -> Option<Flush> {
@@ -429,6 +379,7 @@ impl Robot {
     /// The page took too long: what has not arrived has failed.
     fn give_up(&mut self, now: Time) {
         let mut objects = Vec::from(std::mem::take(&mut self.waiting));
+        objects.extend(std::mem::take(&mut self.rests));
         for (id, connection) in std::mem::take(&mut self.connections) {
             self.outputs.push_back(Output::Abort(id));
             objects.extend(connection.into_orphans().iter().map(|orphan| orphan.object));

@@ -121,6 +121,7 @@ fn failures(runs: &[Fetched]) -> Option<String> {
                 | What::HeadReceived { .. }
                 | What::ObjectFound { .. }
                 | What::TooManyObjects { .. }
+                | What::FirstBytesReceived { .. }
                 | What::ObjectComplete { .. }
                 | What::Fault { .. }
                 | What::Finished { .. } => None,

@@ -128,7 +128,9 @@ impl Client<'_> {
     fn note(&mut self, at: Time, what: &What) {
         match what {
             What::RequestSent { object: _, connection: _ } | What::HeadReceived { object: _, status: _ } => {}
-            What::ObjectFound { object: _, path: _ } | What::TooManyObjects { most: _ } => {}
+            What::ObjectFound { object: _, path: _ }
+            | What::TooManyObjects { most: _ }
+            | What::FirstBytesReceived { object: _ } => {}
             What::ObjectComplete { object: _, status: _, body: _ } => {}
             What::ObjectFailed { object, failure } => {
                 self.fetched.failures.push(format!("object {object} did not come: {failure}"));

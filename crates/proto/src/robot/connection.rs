@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 
 use wire::{Bytes, Duration, Time};
 
-use crate::content::{Coding, DecodeFault};
 use crate::http::write::WriteBuffer;
 use crate::http::{Event, Method, PeerFault, ResponseHead, ResponseReader, WritePolicy, persists};
 
@@ -66,9 +65,9 @@ struct Exchange {
 }
 
 /// What came in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Arrival<'a> {
-    Head { object: usize, status: u16, coding: Result<Coding, DecodeFault> },
+    Head { object: usize, head: ResponseHead },
     Body { object: usize, part: &'a [u8] },
     Complete { object: usize, status: u16, body: Bytes },
 }
@@ -220,7 +219,7 @@ impl Connection {
                 Some(Event::Head(head, _)) => {
                     exchange.interim = head.is_interim();
                     if !exchange.interim {
-                        arrivals.push(exchange.answered_by(&head));
+                        arrivals.push(exchange.answered_by(head));
                     } else if exchange.interims == self.interim_allowed {
                         return Err(PeerFault::TooManyInterim);
                     } else {
@@ -288,9 +287,9 @@ impl Connection {
 }
 
 impl Exchange {
-    fn answered_by(&mut self, head: &ResponseHead) -> Arrival<'static> {
+    fn answered_by(&mut self, head: ResponseHead) -> Arrival<'static> {
         self.status = Some(head.status);
         self.persists = persists(head.version, &head.fields);
-        Arrival::Head { object: self.object, status: head.status, coding: Coding::of(&head.fields) }
+        Arrival::Head { object: self.object, head }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::content::{Coding, DecodeFault, Decoder};
 use crate::html::Discovery;
-use crate::http::Limits;
+use crate::http::{Limits, ResponseHead};
 
 use super::plan::{Embedded, Plan};
 
@@ -42,9 +42,9 @@ impl Document {
         })
     }
 
-    /// Its body begins, in this coding. An answer that is not the document names nothing.
-    pub(super) fn begin(&mut self, coding: Result<Coding, DecodeFault>) {
-        self.decoder = coding.map(|coding| Decoder::new(coding, &self.limits));
+    /// Its body begins.
+    pub(super) fn begin(&mut self, head: &ResponseHead) {
+        self.decoder = Coding::of(&head.fields).map(|coding| Decoder::new(coding, &self.limits));
         self.discovery = Discovery::new(&self.host, &self.path);
     }
 

@@ -8,6 +8,7 @@ use std::num::{NonZeroU8, NonZeroU16};
 
 use wire::{Bytes, Duration};
 
+use super::parts::{FirstBytes, Parts, Portion};
 use super::pipelining::Pipelining;
 use crate::content::Coding;
 use crate::http::field::is_token;
@@ -44,6 +45,8 @@ pub struct Plan {
     pub accepted: Vec<Coding>,
     /// What becomes of objects that the page's first object names.
     pub embedded: Embedded,
+    /// The first bytes of each object, if somebody wants to know when they come, or wants them before the rest.
+    pub first_bytes: Option<FirstBytes>,
 }
 
 /// What becomes of objects that the page's first object names.
@@ -135,23 +138,29 @@ impl Plan {
             limits: Limits::default(),
             accepted: Vec::new(),
             embedded: Embedded::default(),
+            first_bytes: None,
         }
     }
 
-    /// The request for an object that was not planned: as long as the others, or longer if it must be.
-    pub(super) fn later_request(&self, object: &PlannedObject) -> Result<Vec<u8>, PlanError> {
-        self.request(object).or_else(|_| self.encode(object, 0))
+    /// The request for this much of an object, once the plan is being carried out: as long as the others, or longer
+    /// if it must be.
+    pub(super) fn later_request(&self, object: &PlannedObject, portion: &Portion) -> Vec<u8> {
+        let request = self.request(object, portion).or_else(|_| self.encode(object, portion, 0));
+        request.expect(
+            "the host stands in other requests, and so do a planned validator and a path that was found",
+        )
     }
 
     /// The bytes of each object's request, in order.
-    pub(super) fn requests(&self) -> Result<Vec<Vec<u8>>, PlanError> {
+    pub(super) fn requests(&self, parts: &Parts) -> Result<Vec<Vec<u8>>, PlanError> {
         if self.objects.is_empty() {
             return Err(PlanError::NoObjects);
         }
-        self.objects.iter().map(|object| self.request(object)).collect()
+        let request = |(index, object)| self.request(object, &parts.portion(index));
+        self.objects.iter().enumerate().map(request).collect()
     }
 
-    fn request(&self, object: &PlannedObject) -> Result<Vec<u8>, PlanError> {
+    fn request(&self, object: &PlannedObject, portion: &Portion) -> Result<Vec<u8>, PlanError> {
         let path = &object.path;
         if !is_token(object.method.name().as_bytes()) {
             return Err(PlanError::Method(object.method.name().to_owned()));
@@ -159,25 +168,34 @@ impl Plan {
         if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(PlanError::Path(path.clone()));
         }
-        let least = self.encode(object, 0)?;
+        let least = self.encode(object, portion, 0)?;
         let Some(asked) = self.request_size else { return Ok(least) };
         match usize::try_from(asked.get()) {
             Ok(size) if size < least.len() => {
                 Err(PlanError::RequestTooSmall { path: path.clone(), asked, least: least.len() })
             }
-            Ok(size) if size <= LARGEST_REQUEST => self.encode(object, size - least.len()),
+            Ok(size) if size <= LARGEST_REQUEST => self.encode(object, portion, size - least.len()),
             Ok(_) | Err(_) => Err(PlanError::RequestTooLarge { asked }),
         }
     }
 
-    fn encode(&self, object: &PlannedObject, padding: usize) -> Result<Vec<u8>, PlanError> {
+    fn encode(
+        &self,
+        object: &PlannedObject,
+        portion: &Portion,
+        padding: usize,
+    ) -> Result<Vec<u8>, PlanError> {
         let mut fields = Fields::new();
         let host = fields.push("Host", &self.host);
         host.map_err(|_: FieldError| PlanError::Host(self.host.clone()))?;
-        if let Some(validator) = &object.validator {
+        let validator = object.validator.as_ref();
+        // Of the rest nobody asks whether it has changed: it is sent if it has not.
+        let is_rest = matches!(portion, Portion::Rest { from: _, condition: _ });
+        if let Some(validator) = validator.filter(|_| !is_rest) {
             let condition = validator.condition(&mut fields);
             condition.map_err(|_: FieldError| PlanError::Validator(validator.clone()))?;
         }
+        portion.demand(&mut fields);
         if !self.accepted.is_empty() {
             let names: Vec<_> = self.accepted.iter().map(|coding| coding.name()).collect();
             fields.push_checked(b"Accept-Encoding", names.join(", ").as_bytes());
@@ -302,37 +320,42 @@ mod tests {
         Plan::new("h", vec![PlannedObject::get(path, None)], shape)
     }
 
+    fn whole() -> Parts {
+        Parts::new(None, 0, 1)
+    }
+
     #[test]
     fn a_request_is_padded_to_the_byte() {
         for size in [60, 61, 62, 256, 65_536] {
             let plan = Plan { request_size: Some(Bytes::new(size)), ..plan("/0", Shape::Http11) };
-            assert_eq!(plan.requests().unwrap()[0].len() as u64, size);
+            assert_eq!(plan.requests(&whole()).unwrap()[0].len() as u64, size);
         }
         let small = Plan { request_size: Some(Bytes::new(20)), ..plan("/0", Shape::Http11) };
         assert_eq!(
-            small.requests().unwrap_err().to_string(),
+            small.requests(&whole()).unwrap_err().to_string(),
             "a request for /0 takes 51 B and does not fit in 20 B; allow 51 B"
         );
         let large = Plan { request_size: Some(Bytes::new(u64::MAX)), ..plan("/0", Shape::Http11) };
-        assert!(matches!(large.requests(), Err(PlanError::RequestTooLarge { asked: _ })));
+        assert!(matches!(large.requests(&whole()), Err(PlanError::RequestTooLarge { asked: _ })));
     }
 
     #[test]
     fn a_plan_that_would_split_a_request_is_refused() {
         for path in ["", "0", "/a b", "/\r\nX: y", "/\u{e9}"] {
-            assert_eq!(plan(path, Shape::Http11).requests(), Err(PlanError::Path(path.to_owned())));
+            assert_eq!(plan(path, Shape::Http11).requests(&whole()), Err(PlanError::Path(path.to_owned())));
         }
         let mut method = plan("/", Shape::Http11);
         method.objects[0].method = Method::Other("GET /x".to_owned());
-        assert!(matches!(method.requests(), Err(PlanError::Method(_))));
+        assert!(matches!(method.requests(&whole()), Err(PlanError::Method(_))));
         let host = Plan { host: "h\r\nX: y".to_owned(), ..plan("/", Shape::Http11) };
-        assert!(matches!(host.requests(), Err(PlanError::Host(_))));
-        assert_eq!(Plan::new("h", Vec::new(), Shape::Http11).requests(), Err(PlanError::NoObjects));
+        assert!(matches!(host.requests(&whole()), Err(PlanError::Host(_))));
+        assert_eq!(Plan::new("h", Vec::new(), Shape::Http11).requests(&whole()), Err(PlanError::NoObjects));
     }
 
     #[test]
     fn a_shape_is_said_in_the_request() {
-        let text = |shape| String::from_utf8(plan("/0", shape).requests().unwrap().remove(0)).unwrap();
+        let text =
+            |shape| String::from_utf8(plan("/0", shape).requests(&whole()).unwrap().remove(0)).unwrap();
         let parallel = const { NonZeroU16::new(4).unwrap() };
         assert_eq!(
             text(Shape::Http10 { parallel }),

@@ -49,6 +49,12 @@ pub enum What {
         /// So many are followed.
         most: usize,
     },
+    /// The first bytes of it are there, which tell what it is and how large ([`super::FirstBytes`]); or all of it is, or
+    /// the client has had it all the time. Told once, and only if the plan says how many bytes those are.
+    FirstBytesReceived {
+        /// Of which.
+        object: usize,
+    },
     /// All of it is there, with a status below 300 and the size that was expected; or the server says (304) that what
     /// the client has is still the same.
     ObjectComplete {
@@ -98,6 +104,8 @@ pub enum Failure {
         /// As it came.
         received: Bytes,
     },
+    /// The server sent a part that was not asked for, or parts that do not fit together.
+    Part,
     /// The document's coding cannot be undone; what it named before that is fetched.
     Content(DecodeFault),
     /// The page took too long.
@@ -127,6 +135,7 @@ impl fmt::Display for Failure {
             Self::Size { expected, received } => {
                 write!(f, "the server sent {received} where {expected} were expected")
             }
+            Self::Part => f.write_str("the server sent another part of the object than was asked for"),
             Self::Content(fault) => fault.fmt(f),
             Self::Deadline => f.write_str("it had not arrived at the page's deadline"),
         }

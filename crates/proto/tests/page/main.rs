@@ -4,5 +4,6 @@
 mod accidents;
 mod back_to_back;
 mod discovery;
+mod parts;
 mod pipelining;
 mod shapes;

@@ -124,6 +124,7 @@ impl Browser {
             | What::HeadReceived { .. }
             | What::ObjectFound { .. }
             | What::TooManyObjects { .. }
+            | What::FirstBytesReceived { .. }
             | What::ObjectComplete { .. }
             | What::ObjectFailed { .. }
             | What::Fault { .. } => None,

@@ -1,0 +1,111 @@
+//! What came in, and what it means for the page: an object, a part of one, news of others, or a failure.
+//!
+//! Not how answers are read ([`super::connection`]), nor what is asked for next.
+
+use wire::{Bytes, Time};
+
+use super::connection::Arrival;
+use super::document::Document;
+use super::parts::Outcome;
+use super::{Failure, PlannedObject, Robot, What};
+
+impl Robot {
+    pub(super) fn arrive(&mut self, now: Time, arrivals: Vec<Arrival<'_>>) {
+        for arrival in arrivals {
+            match arrival {
+                Arrival::Head { object, head } => {
+                    let status = head.status;
+                    self.report(now, What::HeadReceived { object, status });
+                    self.parts.head(object, &head);
+                    if object == self.plan.begins_at {
+                        self.named = Bytes::ZERO;
+                        self.is_document = (200..300).contains(&status);
+                        self.document.iter_mut().for_each(|document| document.begin(&head));
+                    }
+                }
+                Arrival::Body { object, part } => {
+                    if object == self.plan.begins_at && self.is_document {
+                        self.named += Bytes::new(part.len() as u64);
+                        self.discover(now, part);
+                    }
+                    if self.parts.body(object, part.len()) {
+                        self.report(now, What::FirstBytesReceived { object });
+                    }
+                }
+                Arrival::Complete { object, status, body } => self.complete(now, object, status, body),
+            }
+        }
+    }
+
+    /// An answer is all there: the object, or a part of it, or something else.
+    fn complete(&mut self, now: Time, object: usize, status: u16, body: Bytes) {
+        let outcome = self.parts.complete(object, status, body);
+        let failure = match &outcome {
+            Outcome::Whole(body) => self.shortcoming(object, status, *body),
+            Outcome::Rest => None,
+            Outcome::Failed(failure) => Some(*failure),
+        };
+        if let Some(failure) = failure {
+            return self.fail(now, object, failure);
+        }
+        if self.parts.known(object) {
+            self.report(now, What::FirstBytesReceived { object });
+        }
+        match outcome {
+            Outcome::Whole(body) => self.resolve(now, object, What::ObjectComplete { object, status, body }),
+            Outcome::Rest => self.ask_for_rest(object),
+            Outcome::Failed(_) => {}
+        }
+    }
+
+    fn ask_for_rest(&mut self, object: usize) {
+        let planned = &self.plan.objects[object];
+        self.requests[object] = self.plan.later_request(planned, &self.parts.portion(object));
+        self.tries[object] = self.plan.tries.get();
+        self.rests.push_back(object);
+    }
+
+    /// Why an answer that is all there is not the object that was asked for.
+    fn shortcoming(&mut self, object: usize, status: u16, received: Bytes) -> Option<Failure> {
+        let is_document = object == self.plan.begins_at;
+        let PlannedObject { method: _, path: _, expected, validator, named_at: _ } =
+            &self.plan.objects[object];
+        if status == 304 && validator.is_some() {
+            return None;
+        }
+        // 416 says that an object of which the first bytes were asked for has none.
+        if status >= 300 && !(status == 416 && received == Bytes::ZERO && self.parts.is_parted(object)) {
+            return Some(Failure::Status(status));
+        }
+        let document = self.document.as_mut().filter(|_| is_document);
+        if let Some(fault) = document.and_then(Document::end) {
+            return Some(Failure::Content(fault));
+        }
+        let expected = expected.filter(|expected| *expected != received)?;
+        Some(Failure::Size { expected, received })
+    }
+
+    /// Adds to the plan what the next bytes of the document name.
+    fn discover(&mut self, now: Time, part: &[u8]) {
+        let Some(document) = &mut self.document else { return };
+        let (paths, most) = (document.take(part), document.most());
+        for path in paths {
+            let object = self.plan.objects.len();
+            if object >= most {
+                return self.report(now, What::TooManyObjects { most });
+            }
+            let named_at = Some(self.named);
+            let planned = PlannedObject { named_at, ..PlannedObject::get(&path, None) };
+            self.parts.add();
+            let portion = self.parts.portion(object);
+            let request = self.plan.later_request(&planned, &portion);
+            self.plan.objects.push(planned);
+            self.requests.push(request);
+            self.tries.push(self.plan.tries.get());
+            self.resolved.push(false);
+            self.waiting.push_back(object);
+            self.unresolved += 1;
+            self.report(now, What::ObjectFound { object, path });
+        }
+    }
+}
