@@ -41,6 +41,9 @@ pub fn exchanges(scenario: &Scenario, reports: &[Report], connects: &[Time], beg
             | What::ObjectFound { .. }
             | What::TooManyObjects { .. }
             | What::Fault { connection: _, fault: _ }
+            | What::ObjectFound { object: _, path: _ }
+            | What::TooManyObjects { most: _ }
+            | What::FirstBytesReceived { object: _ }
             | What::Finished { failed: _ } => {}
         }
     }
