@@ -38,8 +38,6 @@ pub fn exchanges(scenario: &Scenario, reports: &[Report], connects: &[Time], beg
                 courses.entry(object).or_default().complete = Some((report.at, status, body));
             }
             What::ObjectFailed { object: _, failure: _ }
-            | What::ObjectFound { .. }
-            | What::TooManyObjects { .. }
             | What::Fault { connection: _, fault: _ }
             | What::ObjectFound { object: _, path: _ }
             | What::TooManyObjects { most: _ }
