@@ -1,11 +1,16 @@
-//! How many packets are diagnosed in a second, and how much memory that takes: `cargo bench -p diagnose`.
+//! How many packets are diagnosed in a second, and in how much memory: `cargo bench -p diagnose`.
 //!
-//! A million packets in pcap form, in memory: downloads over kept-alive HTTP, many connections at once. Prints medians;
-//! not an assertion: timings never fail a test. With tshark installed, compare
-//! `tshark -q -z conv,tcp -r /tmp/roundtrip-bench.pcap`: `ROUNDTRIP_BENCH_FILE` names where to write the capture.
+//! A million packets in a file in pcap form: downloads over kept-alive HTTP, few and many connections at once, read as
+//! the command line reads them. Beside it, on the same file in the same run, tshark and tcptrace where they are
+//! installed; each in a process of its own, so that the memory is each one's own. Prints medians; not an assertion:
+//! timings never fail a test. `cargo bench -p diagnose -- 10000` runs one shape.
 
+use std::fs::File;
 use std::hint::black_box;
-use std::time::Instant;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use diagnose::{Diagnosis, Options, Seen};
 use trace::capture::Reader;
@@ -13,28 +18,84 @@ use wire::packet::{Flags, Packet, TcpBuilder, TcpOption};
 
 const PACKETS: u32 = 1_000_000;
 const ROUNDS: usize = 5;
+const SHAPES: [u32; 3] = [1, 100, 10_000];
+/// The word that makes this program the one that is measured.
+const MEASURED: &str = "--measured";
 
 fn main() {
-    for connections in [1, 100, 10_000] {
-        let capture = capture(connections);
-        if let Some(path) = std::env::var_os("ROUNDTRIP_BENCH_FILE") {
-            std::fs::write(path, &capture).expect("the file of the benchmark can be written");
-        }
-        let mut rates: Vec<f64> = (0..ROUNDS).map(|_| rate(&capture)).collect();
-        rates.sort_by(f64::total_cmp);
-        println!("{connections:>6} connections at once: {:>6.2} M packets/s", rates[ROUNDS / 2] / 1e6);
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    if let [word, file] = arguments.as_slice()
+        && word == MEASURED
+    {
+        return diagnose(Path::new(file));
     }
-    println!("most memory used, the capture included: {} MB", peak_kib() / 1_024);
+    let asked: Vec<u32> = arguments.iter().filter_map(|word| word.parse().ok()).collect();
+    for connections in SHAPES.into_iter().filter(|shape| asked.is_empty() || asked.contains(shape)) {
+        let file = std::env::temp_dir().join(format!("roundtrip-bench-{connections}.pcap"));
+        write(connections, &file).expect("the file of the benchmark can be written");
+        println!("{connections} connections at once, {PACKETS} packets");
+        for (name, command) in programs(&file) {
+            let mut runs: Vec<Run> = (0..ROUNDS).map_while(|_| run(&command)).collect();
+            runs.sort_by_key(|run| run.elapsed);
+            let Some(median) = runs.get(runs.len() / 2) else {
+                println!("  {name:<32} is not installed");
+                continue;
+            };
+            let rate = f64::from(PACKETS) / median.elapsed.as_secs_f64() / 1e6;
+            println!("  {name:<32} {rate:>6.3} M packets/s  {:>5} MB", median.peak_kib / 1_024);
+        }
+        let _ = std::fs::remove_file(file);
+    }
 }
 
+/// What is run, and how it is called.
+fn programs(file: &Path) -> Vec<(&'static str, Vec<PathBuf>)> {
+    let own = std::env::current_exe().expect("a program knows its own file");
+    let words = |words: &[&str]| words.iter().map(PathBuf::from).collect::<Vec<_>>();
+    let with = |mut command: Vec<PathBuf>| {
+        command.push(file.to_owned());
+        command
+    };
+    vec![
+        ("roundtrip, full diagnosis", vec![own, MEASURED.into(), file.to_owned()]),
+        ("tcptrace -n -l", with(words(&["tcptrace", "-n", "-l"]))),
+        ("tshark -q -z conv,tcp", with(words(&["tshark", "-q", "-z", "conv,tcp", "-r"]))),
+    ]
+}
+
+struct Run {
+    elapsed: Duration,
+    peak_kib: u64,
+}
+
+/// Runs a program to its end; `None` if it cannot be.
 #[expect(clippy::disallowed_methods, reason = "a benchmark's one place that reads the clock")]
-fn rate(capture: &[u8]) -> f64 {
+fn run(command: &[PathBuf]) -> Option<Run> {
     let started = Instant::now();
-    let mut reader = Reader::new(capture).expect("it was just written");
+    let (program, arguments) = command.split_first()?;
+    let mut child =
+        Command::new(program).args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
+    let mut peak_kib = 0;
+    // The kernel forgets what a process needed when it ends: ask as long as it runs.
+    while child.try_wait().ok()?.is_none() {
+        peak_kib = peak_kib.max(self::peak_kib(child.id()));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Some(Run { elapsed: started.elapsed(), peak_kib })
+}
+
+/// What the kernel says a process needed at most.
+fn peak_kib(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+}
+
+/// What is measured.
+fn diagnose(file: &Path) {
+    let mut reader = Reader::new(File::open(file).expect("it was just written")).expect("it is a capture");
     let mut diagnosis = Diagnosis::new(Options::default());
-    let mut packets = 0;
     while let Some(frame) = reader.read().expect("it is whole") {
-        packets += 1;
         if let Some(Ok(packet)) = frame.ip().map(Packet::read) {
             diagnosis.handle(frame.at, Seen { frame: frame.number, interface: 0 }, &packet);
         }
@@ -46,20 +107,13 @@ fn rate(capture: &[u8]) -> f64 {
     while let Some(report) = diagnosis.poll() {
         black_box(report);
     }
-    f64::from(packets) / started.elapsed().as_secs_f64()
-}
-
-/// What the kernel says this process needed at most.
-fn peak_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
 }
 
 /// Answers of 30 segments, every second one acknowledged, over and over; connections take turns.
-fn capture(connections: u32) -> Vec<u8> {
+fn write(connections: u32, file: &Path) -> std::io::Result<()> {
+    let mut capture = BufWriter::new(File::create(file)?);
     let head = [0xa1b2_3c4d_u32, 0x0002_0004, 0, 0, 0xffff, 101];
-    let mut capture: Vec<u8> = head.iter().flat_map(|word| word.to_be_bytes()).collect();
+    capture.write_all(&head.map(u32::to_be_bytes).concat())?;
     let mut places = vec![(1_u32, 1_u32, 0_u32); connections as usize];
     let request = b"GET /object HTTP/1.1\r\nHost: server\r\n\r\n";
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 43758\r\n\r\n";
@@ -100,8 +154,8 @@ fn capture(connections: u32) -> Vec<u8> {
         *step += 1;
         let (seconds, nanos) = (number / 100_000, number % 100_000 * 10_000);
         let length = u32::try_from(packet.len()).expect("a packet is short");
-        capture.extend([seconds, nanos, length, length].iter().flat_map(|word| word.to_be_bytes()));
-        capture.extend(&packet);
+        capture.write_all(&[seconds, nanos, length, length].map(u32::to_be_bytes).concat())?;
+        capture.write_all(&packet)?;
     }
-    capture
+    capture.flush()
 }

@@ -1,6 +1,7 @@
 //! What was found: a cause, when, what it cost, and the packets that show it.
 //!
-//! A connection keeps the worst findings of each cause, and counts them all: memory does not grow with the packets.
+//! A connection keeps the worst findings of each cause, and counts them all: memory does not grow with the packets. How
+//! many it keeps is said by [`Keep`](crate::keep::Keep).
 
 use wire::{Duration, Time};
 
@@ -98,25 +99,27 @@ pub struct Count {
     pub lost: Duration,
 }
 
-/// More of one cause in one connection say nothing new.
-const KEPT: usize = 64;
-
 impl Findings {
-    pub(crate) fn add(&mut self, finding: Finding) {
-        match self.counts.iter_mut().find(|count| count.cause == finding.cause) {
-            Some(count) => (count.times, count.lost) = (count.times + 1, count.lost + finding.lost),
-            None => self.counts.push(Count { cause: finding.cause, times: 1, lost: finding.lost }),
+    /// Counts a stall, and keeps it if it is among the `most` worst of its cause: only then is it written out.
+    pub(crate) fn add(
+        &mut self,
+        cause: Cause,
+        lost: Duration,
+        most: usize,
+        finding: impl FnOnce() -> Finding,
+    ) {
+        match self.counts.iter_mut().find(|count| count.cause == cause) {
+            Some(count) => (count.times, count.lost) = (count.times + 1, count.lost + lost),
+            None => self.counts.push(Count { cause, times: 1, lost }),
         }
-        let alike = || self.kept.iter().enumerate().filter(|(_, kept)| kept.cause == finding.cause);
-        if alike().count() < KEPT {
-            self.kept.push(finding);
+        let alike = || self.kept.iter().enumerate().filter(|(_, kept)| kept.cause == cause);
+        if alike().count() < most {
+            self.kept.push(finding());
             return;
         }
-        let least = alike().min_by_key(|(_, kept)| kept.lost).map(|(place, kept)| (place, kept.lost));
-        if let Some((place, lost)) = least
-            && lost < finding.lost
-        {
-            self.kept[place] = finding;
+        let least = alike().min_by_key(|(_, kept)| kept.lost);
+        if let Some((place, _)) = least.filter(|(_, kept)| kept.lost < lost) {
+            self.kept[place] = finding();
         }
     }
 
@@ -149,7 +152,10 @@ mod tests {
     #[test]
     fn the_worst_are_kept_and_all_are_counted() {
         let mut findings = Findings::default();
-        (1..=200).for_each(|millis| findings.add(finding(millis)));
+        for millis in 1..=200 {
+            let lost = Duration::from_millis(millis);
+            findings.add(Cause::DelayedAck, lost, 64, || finding(millis));
+        }
         assert_eq!(findings.counts[0].times, 200);
         assert_eq!(findings.counts[0].lost, Duration::from_millis(20_100));
         let kept = findings.into_sorted();

@@ -16,13 +16,14 @@ mod state;
 
 use core::net::SocketAddr;
 
-use wire::packet::Flags;
+use wire::packet::{Flags, Packet};
 use wire::{Bytes, Duration, Time};
 
 use crate::account::{Account, Share};
 use crate::finding::Findings;
 use crate::gap::{Before, End, Mark, Repair};
 use crate::http::Conversation;
+use crate::keep::Keep;
 use crate::path::Path;
 use crate::plot::Plot;
 use crate::report::{ExchangeReport, FlowReport, Oddities};
@@ -57,6 +58,7 @@ pub(crate) struct Flow {
     is_reset: bool,
     /// To be found, if it is set up and used like the one before it.
     follows: Option<Follows>,
+    keep: Keep,
 }
 
 /// A connection right before this one, that carried a single request.
@@ -90,12 +92,19 @@ impl Flow {
             plot: is_plotted.then(|| Plot::new(mark.at)),
             is_reset: false,
             follows: None,
+            keep: Keep::among(1),
         }
     }
 
     /// The client had just closed another connection to the same server.
     pub(crate) fn follows(&mut self, follows: Follows) {
         self.follows = Some(follows);
+    }
+
+    /// Who sent a packet of this connection.
+    pub(crate) fn side_of(&self, packet: &Packet<'_>) -> Side {
+        let is_client = packet.sockets().is_some_and(|(source, _)| source == self.client);
+        if is_client { Side::Client } else { Side::Server }
     }
 
     /// Whether either side has begun to end it.
@@ -114,6 +123,11 @@ impl Flow {
         opens && self.packets > 0 && !is_same_opening && !is_same
     }
 
+    /// Whether it was never more than an opening without an answer.
+    pub(crate) const fn is_half_open(&self) -> bool {
+        self.handshake.answered.is_none() && !self.ends.server.sender.is_seen && self.bytes.get() == 0
+    }
+
     /// Whether nothing more can come but repetitions.
     pub(crate) fn is_over(&self) -> bool {
         self.is_reset || (self.ends.client.has_ended && self.ends.server.has_ended)
@@ -127,7 +141,8 @@ impl Flow {
     }
 
     /// The next segment of the capture.
-    pub(crate) fn segment(&mut self, segment: &Segment<'_>) {
+    pub(crate) fn segment(&mut self, segment: &Segment<'_>, keep: Keep) {
+        self.keep = keep;
         let mut segment = *segment;
         if segment.at < self.last_at {
             self.oddities.backwards += 1;
@@ -398,7 +413,7 @@ impl Flow {
         for exchange in self.conversation.answered.drain(..) {
             self.exchanges.push(ExchangeReport::new(exchange, &self.account));
         }
-        ExchangeReport::keep_the_longest(&mut self.exchanges);
+        ExchangeReport::keep_the_longest(&mut self.exchanges, self.keep.exchanges);
     }
 
     fn reset(&mut self, segment: &Segment<'_>) {

@@ -8,6 +8,7 @@
 //! | [`report`] | what comes out for each |
 //! | [`finding`], [`cause`] | a stall, and its name, with what is known of it |
 //! | [`account`] | all time, divided |
+//! | `flows`, `keep` | the connections that are open, found by their sockets; how much each may keep |
 //! | `flow` | one connection: what each segment is to it |
 //! | `sender`, `path`, `pace` | an end as a sender; where the capture was taken; how fast the path is |
 //! | `http` | messages and exchanges, where they can be read |
@@ -22,9 +23,11 @@ pub mod cause;
 mod causes;
 pub mod finding;
 mod flow;
+mod flows;
 mod gap;
 mod http;
 mod judge;
+mod keep;
 mod pace;
 mod path;
 pub mod plot;

@@ -9,15 +9,15 @@ use wire::{Duration, Time};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     /// How many samples needed less than 2^n / 16 nanoseconds for a byte.
-    samples: [u32; BUCKETS],
-    count: u32,
+    samples: [u16; BUCKETS],
+    count: u16,
     /// The last acknowledgement: when, and what had been sent by then.
     before: Option<(Time, u64)>,
 }
 
 const BUCKETS: usize = 40;
 /// With fewer, nothing is known.
-const ENOUGH: u32 = 3;
+const ENOUGH: u16 = 3;
 
 impl Default for Pace {
     fn default() -> Self {
@@ -36,11 +36,20 @@ impl Pace {
             let needed = at.since(before).as_nanos().saturating_mul(16) / bytes.max(1);
             let bucket = (u64::BITS - needed.leading_zeros()) as usize;
             if let Some(samples) = self.samples.get_mut(bucket) {
-                *samples = samples.saturating_add(1);
-                self.count = self.count.saturating_add(1);
+                *samples += 1;
+                self.count += 1;
+                if self.count == u16::MAX {
+                    self.halve();
+                }
             }
         }
         self.before = Some((at, sent));
+    }
+
+    /// Lets the old count for less, so that there is always room for more.
+    fn halve(&mut self) {
+        self.samples.iter_mut().for_each(|samples| *samples /= 2);
+        self.count = self.samples.iter().sum();
     }
 
     /// What `bytes` need at the usual pace (that of the first third of the samples, fastest first), rounded up to

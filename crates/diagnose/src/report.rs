@@ -33,7 +33,7 @@ pub struct FlowReport {
     pub place: Place,
     /// HTTP requests, as far as they could be read.
     pub requests: u64,
-    /// What was found, in the order of time; of each cause the worst 64.
+    /// What was found, in the order of time; of each cause the worst 64, fewer where many connections are open at once.
     pub findings: Vec<Finding>,
     /// How often each cause was found, and what it cost in all.
     pub counts: Vec<Count>,
@@ -85,11 +85,10 @@ impl ExchangeReport {
     }
 
     /// More of one connection say nothing new.
-    pub(crate) fn keep_the_longest(exchanges: &mut Vec<Self>) {
-        const KEPT: usize = 16;
-        if exchanges.len() > 2 * KEPT {
+    pub(crate) fn keep_the_longest(exchanges: &mut Vec<Self>, most: usize) {
+        if exchanges.len() > 2 * most {
             exchanges.sort_by_key(|exchange| std::cmp::Reverse(exchange.elapsed));
-            exchanges.truncate(KEPT);
+            exchanges.truncate(most);
         }
     }
 }

@@ -63,7 +63,7 @@ impl<'a> Segment<'a> {
 
     /// What two captures of one and the same packet have in common, and a packet sent again has not. `None` where
     /// the sender does not number its packets.
-    pub(crate) fn fingerprint(&self) -> Option<u64> {
+    pub(crate) fn fingerprint(&self) -> Option<u32> {
         if self.identification == 0 {
             return None;
         }
@@ -76,8 +76,9 @@ impl<'a> Segment<'a> {
             payload_length.get(),
         ];
         // FNV's prime spreads each part over the whole word.
-        Some(parts.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, part| {
+        let hash = parts.into_iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, part| {
             (hash ^ part).wrapping_mul(0x0100_0000_01b3).rotate_left(23)
-        }))
+        });
+        u32::try_from((hash ^ (hash >> 31)) >> 32).ok()
     }
 }

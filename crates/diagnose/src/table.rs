@@ -8,6 +8,8 @@ use wire::{Duration, Time};
 
 use crate::causes::connection_per_request::SOON;
 use crate::flow::{Flow, Follows};
+use crate::flows::{Flows, Key, Slot};
+use crate::keep::Keep;
 use crate::report::FlowReport;
 use crate::segment::Segment;
 use crate::side::Side;
@@ -16,10 +18,12 @@ use crate::side::Side;
 /// capture [`Diagnosis::end`], and poll again.
 #[derive(Debug, Default)]
 pub struct Diagnosis {
-    flows: BTreeMap<Key, Box<Flow>>,
+    flows: Flows,
     /// Connections that are over, oldest first: repetitions may still come.
     over: VecDeque<(Time, Key)>,
     finished: VecDeque<FlowReport>,
+    /// At the end of the capture, those that are still open: the first to be told is the last.
+    left: Vec<(Time, u64, Key)>,
     /// How a client's last connection to a server ended.
     habits: BTreeMap<(IpAddr, SocketAddr), Habit>,
     options: Options,
@@ -54,24 +58,6 @@ pub struct Totals {
     pub evicted: u64,
 }
 
-/// The two sockets, smaller first, as numbers: they are compared for every packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    low: (u128, u16),
-    high: (u128, u16),
-}
-
-impl Key {
-    fn of(one: SocketAddr, other: SocketAddr) -> Self {
-        let number = |socket: SocketAddr| match socket.ip() {
-            IpAddr::V4(ip) => (ip.to_ipv6_mapped().to_bits(), socket.port()),
-            IpAddr::V6(ip) => (ip.to_bits(), socket.port()),
-        };
-        let (one, other) = (number(one), number(other));
-        Self { low: one.min(other), high: one.max(other) }
-    }
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Habit {
     ended: Time,
@@ -80,8 +66,8 @@ struct Habit {
     packet: u64,
 }
 
-/// Connections at once; the longest silent are given up for more.
-const MOST_FLOWS: usize = 1 << 15;
+/// Connections at once; those never answered, then the longest silent are given up for more.
+const MOST_FLOWS: usize = 1 << 14;
 const MOST_HABITS: usize = 1 << 14;
 /// For so long may a repetition come after the end.
 const LINGER: Duration = Duration::from_secs(3);
@@ -102,43 +88,58 @@ impl Diagnosis {
         self.totals.segments += 1;
         self.release(now);
         let key = Key::of(source, destination);
-        let is_reused = match self.flows.get(&key) {
-            None => false,
-            Some(flow) => {
-                let from = if source == flow.client { Side::Client } else { Side::Server };
-                tcp.flags.contains(Flags::SYN)
-                    && flow.is_reused_by(&Segment::new(frame, now, from, packet, tcp))
+        let slot = match self.flows.find(&key) {
+            Some(slot) if self.is_reused(slot, now, seen, packet, tcp) => {
+                self.finish(&key);
+                None
             }
+            found => found,
         };
-        if is_reused {
-            self.finish(&key);
-        }
-        self.pass(key, now, seen, packet);
-    }
-
-    /// Gives a packet to its connection, which it may open.
-    fn pass(&mut self, key: Key, now: Time, seen: Seen, packet: &Packet<'_>) {
-        let Seen { frame, interface } = seen;
-        let (Transport::Tcp(tcp), Some((source, destination))) = (packet.transport, packet.sockets()) else {
-            return;
-        };
-        let Some(flow) = self.flows.get_mut(&key) else {
+        let slot = slot.unwrap_or_else(|| {
             if self.flows.len() >= MOST_FLOWS {
                 self.evict();
             }
             let flow = self.open(source, destination, now, frame, packet, tcp);
-            self.flows.insert(key, Box::new(flow));
-            return self.pass(key, now, seen, packet);
-        };
-        let from = if source == flow.client { Side::Client } else { Side::Server };
+            let (slot, given_up) = self.flows.insert(key, flow);
+            self.totals.evicted += u64::from(given_up.is_some());
+            self.finished.extend(given_up.map(|flow| flow.finish()));
+            slot
+        });
+        self.pass(key, slot, now, seen, packet);
+    }
+
+    /// Whether a packet begins another connection between the sockets of one that there is.
+    fn is_reused(
+        &mut self,
+        slot: Slot,
+        now: Time,
+        seen: Seen,
+        packet: &Packet<'_>,
+        tcp: TcpSegment<'_>,
+    ) -> bool {
+        if !tcp.flags.contains(Flags::SYN) {
+            return false;
+        }
+        let Some(flow) = self.flows.at(slot) else { return false };
+        let from = flow.side_of(packet);
+        flow.is_reused_by(&Segment::new(seen.frame, now, from, packet, tcp))
+    }
+
+    /// Gives a packet to its connection.
+    fn pass(&mut self, key: Key, slot: Slot, now: Time, seen: Seen, packet: &Packet<'_>) {
+        let Seen { frame, interface } = seen;
+        let Transport::Tcp(tcp) = packet.transport else { return };
+        let keep = Keep::among(self.flows.len());
+        let Some(flow) = self.flows.at(slot) else { return };
+        let from = flow.side_of(packet);
         if !flow.is_watched_on(from, interface) {
             return;
         }
         let (was_ending, was_over) = (flow.is_ending(), flow.is_over());
-        flow.segment(&Segment::new(frame, now, from, packet, tcp));
+        flow.segment(&Segment::new(frame, now, from, packet, tcp), keep);
         let (is_ending, is_over) = (flow.is_ending(), flow.is_over());
         if is_ending && !was_ending {
-            self.remember(now, &key);
+            self.remember(now, slot);
         }
         if is_over && !was_over {
             self.over.push_back((now, key));
@@ -147,15 +148,17 @@ impl Diagnosis {
 
     /// A finished connection, if there is one.
     pub fn poll(&mut self) -> Option<FlowReport> {
-        self.finished.pop_front()
+        self.finished.pop_front().or_else(|| {
+            let (_, _, key) = self.left.pop()?;
+            self.flows.remove(&key).map(|flow| flow.finish())
+        })
     }
 
-    /// The capture is over: every connection is finished, in the order in which they began.
+    /// The capture is over: every connection is finished, in the order in which they began, as it is polled.
     pub fn end(&mut self) {
-        let mut rest: Vec<FlowReport> =
-            std::mem::take(&mut self.flows).into_values().map(|flow| flow.finish()).collect();
-        rest.sort_by_key(|report| (report.started, report.first_packet));
-        self.finished.extend(rest);
+        self.left =
+            self.flows.iter().map(|(key, flow)| (flow.started.at, flow.started.frame, *key)).collect();
+        self.left.sort_unstable_by(|one, other| other.cmp(one));
     }
 
     /// What was seen as a whole.
@@ -198,8 +201,8 @@ impl Diagnosis {
     }
 
     /// What the end of a connection tells of the next.
-    fn remember(&mut self, now: Time, key: &Key) {
-        let Some(flow) = self.flows.get(key) else { return };
+    fn remember(&mut self, now: Time, slot: Slot) {
+        let Some(flow) = self.flows.at(slot) else { return };
         let habit = Habit { ended: now, requests: flow.requests(), packet: flow.started.frame };
         if self.habits.len() >= MOST_HABITS {
             self.habits.pop_first();
@@ -213,7 +216,9 @@ impl Diagnosis {
                 break;
             }
             self.over.pop_front();
-            if self.flows.get(&key).is_some_and(|flow| flow.is_over() && flow.last_at <= now) {
+            let slot = self.flows.find(&key);
+            let flow = slot.and_then(|slot| self.flows.at(slot));
+            if flow.is_some_and(|flow| flow.is_over() && flow.last_at <= now) {
                 self.finish(&key);
             }
         }
@@ -225,12 +230,12 @@ impl Diagnosis {
         }
     }
 
-    /// Gives up the eighth of the connections that has been silent for longest.
+    /// Gives up an eighth of the connections: those that were never answered, then those silent for longest.
     fn evict(&mut self) {
-        let mut silent: Vec<(Time, Key)> =
-            self.flows.iter().map(|(key, flow)| (flow.last_at, *key)).collect();
+        let silent = self.flows.iter().map(|(key, flow)| (!flow.is_half_open(), flow.last_at, *key));
+        let mut silent: Vec<(bool, Time, Key)> = silent.collect();
         silent.sort_unstable();
-        for (_, key) in silent.into_iter().take(MOST_FLOWS / 8) {
+        for (_, _, key) in silent.into_iter().take(MOST_FLOWS / 8) {
             self.totals.evicted += 1;
             self.finish(&key);
         }

@@ -114,24 +114,7 @@ impl Flow {
         if lost < cause.about().least {
             return;
         }
-        let earlier = ruling.lost_since.map(|mark| mark.frame);
-        let held = gap.awaited().map(|_| gap.flight.frames);
-        let acks = gap.trigger.map(|ack| ack.frame).filter(|_| gap.awaited().is_some());
-        let own = gap.own_ack.map(|ack| ack.frame).filter(|_| !gap.continues());
-        let repaired = match &gap.end {
-            End::Repair(repair) => Some(repair.earlier.frame),
-            End::Data | End::Handshake { again: _ } | End::Fin | End::Reset => None,
-        };
-        let flight = held.into_iter().flat_map(|(first, last)| [first, last]);
-        let mut packets: Vec<u64> = [Some(gap.from.frame), Some(gap.to.frame), earlier, acks, own, repaired]
-            .into_iter()
-            .flatten()
-            .chain(flight)
-            .filter(|frame| *frame > 0)
-            .collect();
-        packets.sort_unstable();
-        packets.dedup();
-        self.add(Finding {
+        self.findings.add(cause, lost, self.keep.findings, || Finding {
             cause,
             severity: Severity::of(cause, lost),
             confidence: ruling.confidence,
@@ -139,13 +122,14 @@ impl Flow {
             at: since,
             lost,
             saving: ruling.saving,
-            packets,
+            packets: shown_by(gap, ruling),
             evidence: evidence(gap),
         });
     }
 
     pub(crate) fn add(&mut self, finding: Finding) {
-        self.findings.add(finding);
+        let Finding { cause, lost, .. } = finding;
+        self.findings.add(cause, lost, self.keep.findings, || finding);
     }
 
     /// The handshake is over.
@@ -327,4 +311,26 @@ impl Flow {
             }
         }
     }
+}
+
+/// The packets that show a stall.
+fn shown_by(gap: &Gap, ruling: &Ruling) -> Vec<u64> {
+    let earlier = ruling.lost_since.map(|mark| mark.frame);
+    let held = gap.awaited().map(|_| gap.flight.frames);
+    let acks = gap.trigger.map(|ack| ack.frame).filter(|_| gap.awaited().is_some());
+    let own = gap.own_ack.map(|ack| ack.frame).filter(|_| !gap.continues());
+    let repaired = match &gap.end {
+        End::Repair(repair) => Some(repair.earlier.frame),
+        End::Data | End::Handshake { again: _ } | End::Fin | End::Reset => None,
+    };
+    let flight = held.into_iter().flat_map(|(first, last)| [first, last]);
+    let mut packets: Vec<u64> = [Some(gap.from.frame), Some(gap.to.frame), earlier, acks, own, repaired]
+        .into_iter()
+        .flatten()
+        .chain(flight)
+        .filter(|frame| *frame > 0)
+        .collect();
+    packets.sort_unstable();
+    packets.dedup();
+    packets
 }

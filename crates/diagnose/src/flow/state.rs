@@ -48,8 +48,8 @@ pub(super) enum ScaleOffer {
 /// Fingerprints of the last packets.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
-    fingerprints: [u64; 16],
-    place: usize,
+    fingerprints: [u32; 16],
+    place: u8,
     identification: Option<u16>,
     /// Different packets in a row with one number, and whether any two had different ones.
     alike: u32,
@@ -77,8 +77,9 @@ impl Recent {
             None => {}
         }
         self.identification = Some(segment.identification);
-        self.fingerprints[self.place % self.fingerprints.len()] = fingerprint;
-        self.place += 1;
+        let place = usize::from(self.place) % self.fingerprints.len();
+        self.fingerprints[place] = fingerprint;
+        self.place = self.place.wrapping_add(1);
         false
     }
 }

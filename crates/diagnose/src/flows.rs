@@ -1,0 +1,234 @@
+//! The connections that are open, found by their two sockets.
+//!
+//! A table with open addressing, at most half full: a packet of one connection among ten thousand touches one line of it,
+//! where an ordered map touches a dozen. Nothing depends on its order. Whoever chooses addresses so that they fall
+//! together finds no more than [`MOST_TOGETHER`] of them kept: more than that never happens by chance.
+
+use core::net::{IpAddr, SocketAddr};
+
+use crate::flow::Flow;
+
+/// The two sockets of a connection, in an order of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    low: SocketAddr,
+    high: SocketAddr,
+}
+
+/// Where a connection is, as long as it is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot(u32);
+
+/// The connections.
+#[derive(Debug)]
+pub(crate) struct Flows {
+    /// [`EMPTY`], or a connection's slot.
+    places: Vec<Place>,
+    slots: Vec<Option<(Key, Box<Flow>)>>,
+    free: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    hash: u32,
+    slot: u32,
+}
+
+const EMPTY: Place = Place { hash: 0, slot: u32::MAX };
+const FEWEST: usize = 64;
+/// Places that are looked at for one connection.
+const MOST_TOGETHER: usize = 64;
+
+impl Key {
+    pub(crate) fn of(one: SocketAddr, other: SocketAddr) -> Self {
+        if one <= other { Self { low: one, high: other } } else { Self { low: other, high: one } }
+    }
+
+    fn hash(&self) -> u32 {
+        let hash = mix(number(self.low), number(self.high));
+        u32::try_from(hash >> 32).unwrap_or_default()
+    }
+}
+
+fn number(socket: SocketAddr) -> u64 {
+    match socket.ip() {
+        IpAddr::V4(ip) => u64::from(ip.to_bits()) << 16 | u64::from(socket.port()),
+        IpAddr::V6(ip) => {
+            let [a, b, c, d, e, f, g, h] = ip.segments().map(u64::from);
+            mix(a << 48 | b << 32 | c << 16 | d, e << 48 | f << 32 | g << 16 | h) ^ u64::from(socket.port())
+        }
+    }
+}
+
+/// Spreads both over all bits: the halves of a product of odd numbers without pattern.
+const fn mix(one: u64, other: u64) -> u64 {
+    const ONE: u64 = 0x9e37_79b9_7f4a_7c15;
+    const OTHER: u64 = 0xd6e8_feb8_6659_fd93;
+    let hash = (one ^ ONE).wrapping_mul(OTHER) ^ other.rotate_left(32).wrapping_mul(ONE);
+    let hash = (hash ^ (hash >> 32)).wrapping_mul(OTHER);
+    hash ^ (hash >> 29)
+}
+
+impl Default for Flows {
+    fn default() -> Self {
+        Self { places: vec![EMPTY; FEWEST], slots: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl Flows {
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    pub(crate) fn find(&self, key: &Key) -> Option<Slot> {
+        self.place(key).map(|place| Slot(self.places[place].slot))
+    }
+
+    pub(crate) fn at(&mut self, slot: Slot) -> Option<&mut Flow> {
+        self.slots.get_mut(slot.0 as usize)?.as_mut().map(|(_, flow)| &mut **flow)
+    }
+
+    /// Adds a connection that is not there yet; gives up one whose sockets fall together with too many others.
+    pub(crate) fn insert(&mut self, key: Key, flow: Flow) -> (Slot, Option<Box<Flow>>) {
+        if (self.len() + 1) * 2 > self.places.len() {
+            self.grow();
+        }
+        let home = self.home(key.hash());
+        let is_crowded = (0..MOST_TOGETHER).all(|step| !self.is_empty(home + step));
+        let given_up = is_crowded.then(|| self.places[home].slot);
+        let given_up = given_up.and_then(|slot| self.slots.get(slot as usize)?.as_ref().map(|(key, _)| *key));
+        let given_up = given_up.and_then(|key| self.remove(&key));
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            u32::try_from(self.slots.len() - 1).expect("a table has fewer connections than 2^32")
+        });
+        self.slots[slot as usize] = Some((key, Box::new(flow)));
+        self.settle(Place { hash: key.hash(), slot });
+        (Slot(slot), given_up)
+    }
+
+    pub(crate) fn remove(&mut self, key: &Key) -> Option<Box<Flow>> {
+        let mut gap = self.place(key)?;
+        let slot = self.places[gap].slot;
+        let mask = self.places.len() - 1;
+        // What stands behind moves up, unless that would be before its home.
+        let mut next = gap;
+        loop {
+            next = (next + 1) & mask;
+            if self.is_empty(next) {
+                break;
+            }
+            let home = self.home(self.places[next].hash);
+            if (next.wrapping_sub(home) & mask) >= (next.wrapping_sub(gap) & mask) {
+                self.places[gap] = self.places[next];
+                gap = next;
+            }
+        }
+        self.places[gap] = EMPTY;
+        self.free.push(slot);
+        self.slots[slot as usize].take().map(|(_, flow)| flow)
+    }
+
+    /// All of them, in no order that means anything.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Flow)> {
+        self.slots.iter().flatten().map(|(key, flow)| (key, &**flow))
+    }
+
+    fn place(&self, key: &Key) -> Option<usize> {
+        let hash = key.hash();
+        let mask = self.places.len() - 1;
+        let mut place = self.home(hash);
+        while !self.is_empty(place) {
+            let Place { hash: there, slot } = self.places[place];
+            let is_it = || matches!(&self.slots[slot as usize], Some((other, _)) if other == key);
+            if there == hash && is_it() {
+                return Some(place);
+            }
+            place = (place + 1) & mask;
+        }
+        None
+    }
+
+    fn home(&self, hash: u32) -> usize {
+        hash as usize & (self.places.len() - 1)
+    }
+
+    fn is_empty(&self, place: usize) -> bool {
+        self.places[place & (self.places.len() - 1)].slot == EMPTY.slot
+    }
+
+    fn settle(&mut self, new: Place) {
+        let mask = self.places.len() - 1;
+        let mut place = self.home(new.hash);
+        while !self.is_empty(place) {
+            place = (place + 1) & mask;
+        }
+        self.places[place] = new;
+    }
+
+    fn grow(&mut self) {
+        let places = vec![EMPTY; self.places.len() * 2];
+        let old = std::mem::replace(&mut self.places, places);
+        for place in old.into_iter().filter(|place| place.slot != EMPTY.slot) {
+            self.settle(place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use wire::Time;
+    use wire::packet::{Flags, Packet, TcpBuilder, Transport};
+
+    use super::*;
+    use crate::segment::Segment;
+    use crate::side::Side;
+
+    fn key(number: u32) -> (Key, Flow) {
+        let [a, b, c, d] = number.to_be_bytes();
+        let sockets = (([10, a, b, c], 1_024 + u16::from(d)).into(), ([192, 168, 0, 1], 80).into());
+        let (source, destination) = sockets;
+        let mut bytes = Vec::new();
+        TcpBuilder { source, destination, seq: 0, ack: 0, flags: Flags::SYN, window: 0, options: &[] }
+            .write(&[], &mut bytes)
+            .unwrap();
+        let packet = Packet::read(&bytes).unwrap();
+        let Transport::Tcp(tcp) = packet.transport else { panic!("{packet:?}") };
+        let first = Segment::new(1, Time::ZERO, Side::Client, &packet, tcp);
+        (Key::of(source, destination), Flow::new(source, destination, &first, false))
+    }
+
+    #[test]
+    fn what_is_added_is_found_until_it_is_removed() {
+        let mut flows = Flows::default();
+        let mut there = BTreeSet::new();
+        for number in 0..5_000 {
+            let (key, flow) = key(number);
+            assert!(flows.find(&key).is_none());
+            assert!(flows.insert(key, flow).1.is_none(), "nothing is crowded here");
+            there.insert(number);
+            if number % 3 == 0 {
+                let gone = number / 2;
+                assert_eq!(flows.remove(&self::key(gone).0).is_some(), there.remove(&gone), "{gone}");
+            }
+        }
+        assert_eq!(flows.len(), there.len());
+        for number in 0..5_000 {
+            assert_eq!(flows.find(&key(number).0).is_some(), there.contains(&number), "{number}");
+        }
+    }
+
+    #[test]
+    fn sockets_that_fall_together_are_not_kept_without_end() {
+        let mut flows = Flows::default();
+        let mut together = (0..).map(key).filter(|(key, _)| key.hash() & 0xfff == 7);
+        let given_up = (0..200).filter(|_| {
+            let (key, flow) = together.next().unwrap();
+            flows.insert(key, flow).1.is_some()
+        });
+        assert!(given_up.count() > 0);
+        assert!(flows.len() < 200);
+    }
+}
