@@ -68,7 +68,7 @@ macro_rules! study {
 }
 
 /// In the order of the papers, tables before figures; then our own studies.
-pub static ENTRIES: [Entry; 32] = [
+pub static ENTRIES: [Entry; 33] = [
     table!("heidemann-model/table-2", heidemann::table_2),
     table!("heidemann-model/table-3", heidemann::table_3),
     table!("heidemann-model/table-4", heidemann::table_4),
@@ -92,6 +92,7 @@ pub static ENTRIES: [Entry; 32] = [
     table!("p-http/figure-2", p_http::figure_2),
     figure!("p-http/figure-3", p_http::figure_3, drawn::p_http_figure_3),
     table!("p-http/figure-4", p_http::figure_4),
+    table!("w3c/table-3", w3c::initial::table_3),
     table!("w3c/table-4", w3c::table_4),
     table!("w3c/table-5", w3c::table_5),
     table!("w3c/table-6", w3c::table_6),

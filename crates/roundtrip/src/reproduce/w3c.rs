@@ -4,11 +4,13 @@
 //! | --- | --- |
 //! | [`hosts`] | the machines, and what was fitted of them |
 //! | [`microscape`] | the page |
+//! | [`initial`] | Table 3: before it was all tuned |
 //!
 //! Each cell is a mean of five runs, as the note's are, that differ in where the clocks of the delayed acknowledgements
 //! stand. Nothing is tuned for a cell but the times that [`hosts`] names.
 
 pub mod hosts;
+pub mod initial;
 pub mod microscape;
 
 use std::collections::BTreeMap;
