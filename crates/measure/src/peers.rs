@@ -21,6 +21,8 @@ use scenario::names::{self, Unknown};
 
 use crate::Error;
 
+pub(crate) use process::Folder;
+
 /// Who serves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ServerProgram {

@@ -1,28 +1,31 @@
 //! One run: a laboratory is built, a page fetched, and everything that was seen is written down.
 //!
-//! Not a result: one run says little, and a void one nothing ([`crate::series`]).
+//! Not a result: one run says little, and a void one nothing ([`crate::series`]). What the programs are to do is in `plan`.
 
-use std::num::NonZeroU16;
+mod plan;
+
 use std::sync::Arc;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use proto::http::WritePolicy;
-use proto::robot::{Pipelining, Plan, PlannedObject, Shape};
-use proto::server::{Patience, ServerConfig};
+use proto::robot::{Pipelining, Plan, Shape};
+use proto::server::Patience;
 use proto::site::Site;
-use scenario::{Client, Connection, Page, Programs, Protocol, Scenario, Visit};
-use wire::{Bytes, Duration, Seed, Time};
+use scenario::network::Direction;
+use scenario::{Network, Protocol, Scenario, Visit};
+use wire::{Bytes, Duration, Rate, Seed, Time};
 
-use crate::driver::client::{Fetched, fetch};
+use crate::clock::Clock;
+use crate::driver::client::Fetched;
 use crate::driver::server::{Served, Server, Service};
 use crate::emulator::{Capture, Report, Scheduling};
 use crate::laboratory::{Laboratory, SERVER};
 use crate::lateness::Lateness;
-use crate::peers::server::Serving;
-use crate::peers::{self, ClientProgram, Found, ServerProgram};
+use crate::peers::server::{Serving, Told};
+use crate::peers::{self, ClientProgram, Folder, Found, ServerProgram};
 use crate::profile::{Profile, Setting};
 use crate::reactions::Reactions;
-use crate::{Error, Peers};
+use crate::{Error, Namespace, Peers, driver};
+use plan::{config, deadline, honoured, plan};
 
 /// What was seen in one run.
 #[derive(Debug)]
@@ -158,67 +161,24 @@ impl Experiment {
 
     /// Runs it once; `number` makes its randomness its own.
     pub(crate) fn run(&self, number: u32, capture: Option<Bytes>) -> Result<Outcome, Error> {
-        let Self { scenario, profile, site, plan, server: serves, client: asks, notes: _ } = self;
+        let Self { scenario, profile, site: _, plan, server: serves, client: asks, notes: _ } = self;
         // What others took, only their packets tell.
         let capture = capture.or(asks.1.as_ref().map(|_| WATCHED));
         let seed = Seed::new(scenario.seed.stream("run", u64::from(number)).next_u64());
+        let kept = Arc::new(Folder::new()?);
+        if scenario.visit == Visit::Revalidate && asks.1.is_some() {
+            self.visit_before(seed, &kept)?;
+        }
         let laboratory = Laboratory::build(&scenario.network, profile, seed, capture)?;
         let Laboratory { client, server, link, settings } = laboratory;
         let clock = link.clock();
-        let patience = Patience { idle: plan.deadline, request: plan.deadline, linger: plan.deadline };
-        let service = Service {
-            address: SERVER,
-            site: site.clone(),
-            processing: scenario.server.processing,
-            config: config(&scenario.programs, plan.shape, patience),
-            profile: profile.clone(),
-        };
-        let page = peers::client::Page {
-            server: SERVER,
-            served_by: serves.0,
-            objects: plan.objects.len(),
-            protocol: scenario.protocol,
-            parallel: scenario.client.parallel,
-            deadline: plan.deadline,
-        };
-        let asking = {
-            let (plan, profile, (program, found)) = (plan.clone(), profile.clone(), asks.clone());
-            move || match found {
-                None => fetch(plan, SERVER, &profile, clock).map(Some),
-                Some(found) => peers::client::fetch(program, &found, &page, clock).map(|()| None),
-            }
-        };
         // The last FIN and its ACK are still on their way, and belong to the run.
         let settling = scenario.network.rtt + SETTLING;
-        let (fetched, served) = match serves {
-            (_, None) => {
-                let open = server.run(move || Server::open(service, clock))?;
-                let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
-                let stop = EventFd::from_value_and_flags(0, flags)
-                    .map_err(Error::kernel("make an event descriptor"))?;
-                let stop = Arc::new(stop);
-                let told = Arc::clone(&stop);
-                let mut serving = server.start(move || open.serve(&told));
-                let fetched = client.run(asking);
-                serving.give(settling);
-                stop.write(1).map_err(Error::kernel("stop the server"))?;
-                (fetched, serving.wait()??)
-            }
-            (program, Some(found)) => {
-                let (program, found, objects) =
-                    (*program, found.clone(), site.objects().cloned().collect::<Vec<_>>());
-                let programs = scenario.programs;
-                let serving = server
-                    .run(move || Serving::start(program, &found, SERVER, &objects, &programs, clock))?;
-                let fetched = client.run(asking);
-                server.run(move || serving.stop(settling, clock))?;
-                (fetched, Served::default())
-            }
-        };
+        let (fetched, served) = self.fetch(&client, &server, clock, settling, &kept)?;
         let mut report = link.stop()?;
         let watched = || report.capture.as_ref().map(peers::client::fetched).unwrap_or_default();
-        let fetched = fetched?.unwrap_or_else(watched);
-        match (self.plan.shape, fetched.ended) {
+        let fetched = fetched.unwrap_or_else(watched);
+        match (plan.shape, fetched.ended) {
             (Shape::Http11Pipelined(_), _) => report.reactions.keep_first(),
             (Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11, Some(ended)) => {
                 report.reactions.conclude(ended);
@@ -236,7 +196,97 @@ impl Experiment {
         let (run, capture) = account(number, fetched, served, report)?;
         Ok(Outcome { void, run, settings, scheduling, capture, began })
     }
+
+    /// Lets a client of others fetch the page over a link that is not in its way, so that it has something to ask about.
+    fn visit_before(&self, seed: Seed, kept: &Arc<Folder>) -> Result<(), Error> {
+        let network = Network {
+            name: "quick".to_owned(),
+            rtt: QUICK_RTT,
+            rate: QUICK_RATE,
+            rate_up: None,
+            delay_up: None,
+            mss: self.scenario.network.mss,
+            mtu: None,
+            modem: None,
+            up: Direction::default(),
+            down: Direction::default(),
+        };
+        let Laboratory { client, server, link, settings: _ } =
+            Laboratory::build(&network, &self.profile, seed, None)?;
+        self.fetch(&client, &server, link.clock(), QUICK_RTT, kept)?;
+        link.stop()?;
+        Ok(())
+    }
+
+    /// Lets the two programs talk; what a client of others took is not known here. Its files stay in `kept`.
+    fn fetch(
+        &self,
+        client: &Namespace,
+        server: &Namespace,
+        clock: Clock,
+        settling: Duration,
+        kept: &Arc<Folder>,
+    ) -> Result<(Option<Fetched>, Served), Error> {
+        let Self { scenario, profile, site, plan, server: serves, client: asks, notes: _ } = self;
+        let page = peers::client::Page {
+            server: SERVER,
+            served_by: serves.0,
+            objects: plan.objects.len(),
+            protocol: scenario.protocol,
+            parallel: scenario.client.parallel,
+            deadline: plan.deadline,
+        };
+        let (plan, kept, (program, found)) = (plan.clone(), Arc::clone(kept), asks.clone());
+        let (patient, pinned) = (plan.deadline, profile.clone());
+        let asking = move || match found {
+            None => driver::client::fetch(plan, SERVER, &pinned, clock).map(Some),
+            Some(found) => peers::client::fetch(program, &found, &page, &kept, clock).map(|()| None),
+        };
+        match serves {
+            (_, None) => {
+                let patience = Patience { idle: patient, request: patient, linger: patient };
+                let service = Service {
+                    address: SERVER,
+                    site: site.clone(),
+                    processing: scenario.server.processing,
+                    config: config(&scenario.programs, self.plan.shape, patience),
+                    profile: profile.clone(),
+                };
+                let open = server.run(move || Server::open(service, clock))?;
+                let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
+                let stop = EventFd::from_value_and_flags(0, flags)
+                    .map_err(Error::kernel("make an event descriptor"))?;
+                let stop = Arc::new(stop);
+                let told = Arc::clone(&stop);
+                let mut serving = server.start(move || open.serve(&told));
+                let fetched = client.run(asking);
+                serving.give(settling);
+                stop.write(1).map_err(Error::kernel("stop the server"))?;
+                let served = serving.wait()??;
+                Ok((fetched?, served))
+            }
+            (program, Some(found)) => {
+                let (program, found, objects) =
+                    (*program, found.clone(), site.objects().cloned().collect::<Vec<_>>());
+                let told = Told { programs: scenario.programs, is_asked_about: self.is_asked_about() };
+                let serving =
+                    server.run(move || Serving::start(program, &found, SERVER, &objects, told, clock))?;
+                let fetched = client.run(asking);
+                server.run(move || serving.stop(settling, clock))?;
+                Ok((fetched?, Served::default()))
+            }
+        }
+    }
+
+    /// Whether a browser comes again, which must be told not to take what it has for fresh.
+    fn is_asked_about(&self) -> bool {
+        self.scenario.visit == Visit::Revalidate && self.client.1.is_some()
+    }
 }
+
+/// A link that is in nobody's way.
+const QUICK_RTT: Duration = Duration::from_millis(1);
+const QUICK_RATE: Rate = Rate::from_bits_per_second(100_000_000).expect("above zero");
 
 /// The programs that others wrote, if any were asked for.
 fn found(scenario: &Scenario, peers: Peers) -> Result<(Option<Found>, Option<Found>), Error> {
@@ -245,6 +295,12 @@ fn found(scenario: &Scenario, peers: Peers) -> Result<(Option<Found>, Option<Fou
         return Err(unsuited(
             &format!("a deflated document with {server}"),
             "use http11-pipelined, or let our own server serve",
+        ));
+    }
+    if client != ClientProgram::Ours && scenario.visit == Visit::Revalidate && !server.tells_to_ask() {
+        return Err(unsuited(
+            &format!("a page that {client} has seen before with {server}, whose files it takes for fresh"),
+            "let nginx, apache or our own server serve",
         ));
     }
     let server = (server != ServerProgram::Ours)
@@ -346,107 +402,6 @@ fn account(
         visit,
     };
     Ok((run, capture))
-}
-
-/// What the robot is to do, and what of the scenario it does otherwise.
-fn plan(
-    protocol: Protocol,
-    page: &Page,
-    client: &Client,
-    pipelining: Pipelining,
-) -> Result<(Plan, Vec<String>), Error> {
-    let Client { request, requests, parallel, connection } = client;
-    match connection {
-        Connection::Cold => {}
-        Connection::Warm => {
-            return Err(unsuited(
-                "a connection that is open already",
-                "use --connection cold, or another engine",
-            ));
-        }
-    }
-    let parallel = NonZeroU16::new(*parallel).ok_or_else(|| unsuited("0 connections", "use --parallel 1"))?;
-    let shape = match protocol {
-        Protocol::Http10 => Shape::Http10 { parallel },
-        Protocol::Http10KeepAlive => Shape::Http10KeepAlive,
-        Protocol::Http11 => Shape::Http11,
-        Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => Shape::Http11Pipelined(pipelining),
-        Protocol::Minimum => {
-            return Err(unsuited("the minimum, which no protocol reaches", "use --engine model"));
-        }
-        Protocol::Ttcp | Protocol::Ardp | Protocol::Dhttp => {
-            let part = format!("{} on a Linux kernel", protocol.name());
-            let remedy = "use http10, http10-keepalive, http11 or http11-pipelined, or --engine model";
-            return Err(unsuited(&part, remedy));
-        }
-    };
-    let (release, note) = requests.release(shape);
-    let objects = page
-        .objects
-        .iter()
-        .enumerate()
-        .map(|(index, object)| PlannedObject::get(&Site::path(index), Some(object.size)));
-    let plan =
-        Plan { request_size: Some(*request), release, ..Plan::new("server", objects.collect(), shape) };
-    Ok((plan, note.into_iter().map(str::to_owned).collect()))
-}
-
-/// Refuses what real programs cannot be told: they take the time they take.
-fn honoured(programs: &Programs) -> Result<(), Error> {
-    let Programs {
-        client_setup,
-        client_think,
-        client_reading,
-        client_buffer: _,
-        client_flush: _,
-        server_setup,
-        server_write,
-        server_head: _,
-        server_buffer: _,
-        server_requests: _,
-        server_close: _,
-        nagle: _,
-        send_buffer: _,
-    } = programs;
-    let times = [client_setup, client_think, client_reading, server_setup, server_write];
-    if times.iter().any(|time| time.is_some_and(|time| time > Duration::ZERO)) {
-        let said = programs.described().unwrap_or_default();
-        return Err(unsuited(
-            &format!("a time that its programs are to take ({said})"),
-            "use --processing, which it honours, or --engine simulate",
-        ));
-    }
-    Ok(())
-}
-
-fn config(programs: &Programs, shape: Shape, patience: Patience) -> ServerConfig {
-    let ServerConfig { limits, writes: _, requests, closing, patience: _ } = ServerConfig::default();
-    ServerConfig {
-        limits,
-        writes: programs.writes(writes(shape)),
-        requests: programs.server_requests.or(requests),
-        closing: programs.server_close.unwrap_or(closing),
-        patience,
-    }
-}
-
-/// How the server cuts its answers into writes.
-fn writes(shape: Shape) -> WritePolicy {
-    match shape {
-        Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11 => WritePolicy::default(),
-        Shape::Http11Pipelined(_) => WritePolicy::gathering(),
-    }
-}
-
-/// Long enough for any run that gets anywhere, losses included; short enough for somebody to wait for.
-fn deadline(scenario: &Scenario) -> Duration {
-    let (network, page, processing) = (&scenario.network, &scenario.page, scenario.server.processing);
-    let objects = page.objects.len() as u64;
-    let requests = Bytes::new(scenario.client.request.get().saturating_mul(objects));
-    let slowest = network.rate_up.map_or(network.rate, |up| up.min(network.rate));
-    let sending = slowest.time_for(page.size() + requests);
-    let each = network.rtt * 20 + processing;
-    Duration::from_secs(30) + sending * 4 + each * objects
 }
 
 fn unsuited(part: &str, remedy: &str) -> Error {

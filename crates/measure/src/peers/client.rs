@@ -36,7 +36,7 @@ impl ClientProgram {
         if !speaks {
             return Err(unsuited(protocol.name().to_owned()));
         }
-        if visit == Visit::Revalidate {
+        if visit == Visit::Revalidate && self != Self::Chromium {
             return Err(unsuited("a page seen before".to_owned()));
         }
         if *parallel > 1 && self != Self::Curl {
@@ -49,11 +49,16 @@ impl ClientProgram {
     }
 }
 
-/// Lets it fetch the page, in the calling thread's network.
-pub(crate) fn fetch(program: ClientProgram, found: &Found, page: &Page, clock: Clock) -> Result<(), Error> {
-    let folder = Folder::new()?;
-    let command = command(program, found, page, &folder)?;
-    let mut process = Process::start(program.name(), command, &folder)?;
+/// Lets it fetch the page, in the calling thread's network; what it keeps of it, it keeps in `folder`.
+pub(crate) fn fetch(
+    program: ClientProgram,
+    found: &Found,
+    page: &Page,
+    folder: &Folder,
+    clock: Clock,
+) -> Result<(), Error> {
+    let command = command(program, found, page, folder)?;
+    let mut process = Process::start(program.name(), command, folder)?;
     process.wait_until(page.deadline, clock, |process| Ok(process.ended()?.is_some()))?;
     let failed = |what: String| Err(Error::Run { number: 1, what });
     match process.ended()? {
@@ -162,7 +167,8 @@ pub(crate) fn fetched(capture: &Capture) -> Fetched {
 /// A document of this size that names all the others; `None` if it is too small for that.
 pub(crate) fn document(size: usize, objects: usize) -> Option<Vec<u8>> {
     let images: String = (1..objects).map(|index| format!("<img src={}>", Site::path(index))).collect();
-    let (head, tail) = ("<!doctype html><title>page</title>", "<!---->");
+    // No picture for the address line, which a browser would ask for.
+    let (head, tail) = ("<!doctype html><link rel=icon href=data:,><title>page</title>", "<!---->");
     let padding = size.checked_sub(head.len() + images.len() + tail.len())?;
     Some(format!("{head}{images}<!--{}-->", ".".repeat(padding)).into_bytes())
 }

@@ -15,12 +15,12 @@ use wire::Duration;
 use crate::Error;
 use crate::clock::Clock;
 
-/// A folder of one run, removed with everything in it.
+/// A folder of one run, for a server's files or for what a client keeps; removed with everything in it.
 #[derive(Debug)]
-pub(super) struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    pub(super) fn new() -> Result<Self, Error> {
+    pub(crate) fn new() -> Result<Self, Error> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("roundtrip-{}-{number}", std::process::id()));
@@ -28,7 +28,7 @@ impl Folder {
         DirBuilder::new()
             .mode(0o755)
             .create(&path)
-            .map_err(Error::io("make a folder for a server's files"))?;
+            .map_err(Error::io("make a folder for a program's files"))?;
         Ok(Self(path))
     }
 

@@ -27,6 +27,15 @@ const WRITTEN_TEXT: &str = "Tue, 24 Jun 1997 00:00:00 GMT";
 /// Longer than any server takes to listen.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// What a server is told apart from its files.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    /// By the scenario.
+    pub(crate) programs: Programs,
+    /// Whether it must say that its files are to be asked about each time: browsers take those of 1997 for fresh.
+    pub(crate) is_asked_about: bool,
+}
+
 /// A server that listens.
 #[derive(Debug)]
 pub(crate) struct Serving {
@@ -67,6 +76,14 @@ impl ServerProgram {
         }
     }
 
+    /// Whether it can be told to say that a file must be asked about each time.
+    pub(crate) const fn tells_to_ask(self) -> bool {
+        match self {
+            Self::Ours | Self::Nginx | Self::Apache => true,
+            Self::Caddy | Self::Python => false,
+        }
+    }
+
     /// What a client keeps of every file.
     pub(crate) fn validator() -> Validator {
         Validator::LastModified(WRITTEN_TEXT.to_owned())
@@ -80,12 +97,12 @@ impl Serving {
         found: &Found,
         address: SocketAddr,
         objects: &[Arc<[u8]>],
-        programs: &Programs,
+        told: Told,
         clock: Clock,
     ) -> Result<Self, Error> {
         let folder = Folder::new()?;
         write_page(&folder, objects)?;
-        let command = command(program, found, address, &folder, programs)?;
+        let command = command(program, found, address, &folder, told)?;
         let mut process = Process::start(program.name(), command, &folder)?;
         let listens = process.wait_until(PATIENCE, clock, |process| {
             Ok(process.ended()?.is_some() || listens(address.port()))
@@ -136,18 +153,18 @@ fn command(
     found: &Found,
     address: SocketAddr,
     folder: &Folder,
-    programs: &Programs,
+    told: Told,
 ) -> Result<Command, Error> {
     let root = folder.path().join("page");
     let mut command = Command::new(&found.path);
     match program {
         ServerProgram::Ours => {}
         ServerProgram::Nginx => {
-            let file = folder.write("nginx.conf", nginx(folder.path(), address, programs).as_bytes())?;
+            let file = folder.write("nginx.conf", nginx(folder.path(), address, told).as_bytes())?;
             command.arg("-p").arg(folder.path()).arg("-c").arg(file);
         }
         ServerProgram::Apache => {
-            let file = folder.write("apache.conf", apache(folder.path(), address, programs).as_bytes())?;
+            let file = folder.write("apache.conf", apache(folder.path(), address, told).as_bytes())?;
             command.arg("-X").arg("-f").arg(file);
         }
         ServerProgram::Caddy => {
@@ -172,7 +189,8 @@ fn command(
 }
 
 /// As it comes, but for what a laboratory must know: one process, no log, and Nagle's algorithm as the scenario says.
-fn nginx(folder: &Path, address: SocketAddr, programs: &Programs) -> String {
+fn nginx(folder: &Path, address: SocketAddr, told: Told) -> String {
+    let Told { programs, is_asked_about } = told;
     let folder = folder.display();
     let nodelay = if programs.nagle == Some(true) { "off" } else { "on" };
     let requests = programs.server_requests.map_or(1_000_000, |requests| requests.get());
@@ -185,16 +203,23 @@ fn nginx(folder: &Path, address: SocketAddr, programs: &Programs) -> String {
     for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
         writeln!(text, "  {name}_temp_path {folder}/{name};").expect("a String takes anything");
     }
+    let fresh = if is_asked_about { "add_header Cache-Control no-cache; " } else { "" };
     text + &format!(
-        "  server {{ listen {address}; root {folder}/page; location = /0 {{ default_type text/html; }} }}\n}}\n"
+        "  server {{ listen {address}; root {folder}/page; {fresh}location = /0 {{ default_type text/html; }} }}\n}}\n"
     )
 }
 
-fn apache(folder: &Path, address: SocketAddr, programs: &Programs) -> String {
+fn apache(folder: &Path, address: SocketAddr, told: Told) -> String {
+    let Told { programs, is_asked_about } = told;
     let folder = folder.display();
     let requests = programs.server_requests.map_or(0, |requests| requests.get());
     let modules = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules"];
     let modules = modules.into_iter().find(|path| Path::new(path).is_dir()).unwrap_or("modules");
+    let fresh = if is_asked_about {
+        format!("LoadModule headers_module {modules}/mod_headers.so\nHeader set Cache-Control no-cache\n")
+    } else {
+        String::new()
+    };
     format!(
         "ServerRoot {folder}\nServerName server\nListen {address}\nPidFile {folder}/pid\nErrorLog {folder}/said\n\
          LoadModule mpm_event_module {modules}/mod_mpm_event.so\n\
@@ -203,7 +228,7 @@ fn apache(folder: &Path, address: SocketAddr, programs: &Programs) -> String {
          <IfModule unixd_module>\nUser nobody\nGroup nogroup\n</IfModule>\n\
          DocumentRoot {folder}/page\n<Directory {folder}/page>\nRequire all granted\nForceType image/gif\n\
          <Files \"0\">\nForceType text/html\n</Files>\n<Files \"*.html\">\nForceType text/html\n</Files>\n</Directory>\n\
-         KeepAlive On\nKeepAliveTimeout 600\nMaxKeepAliveRequests {requests}\n"
+         KeepAlive On\nKeepAliveTimeout 600\nMaxKeepAliveRequests {requests}\n{fresh}"
     )
 }
 
