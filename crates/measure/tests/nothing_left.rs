@@ -16,10 +16,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use measure::{Options, measure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid};
-use scenario::{
-    Client, Connection, Network, Object, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
-};
-use wire::{Bytes, Duration, Rate, Seed};
+use scenario::{Network, Object, Page, Protocol, Scenario, Stack};
+use wire::{Bytes, Duration, Rate};
 
 fn main() {
     if std::env::args().nth(1).as_deref() == Some("page") {
@@ -41,24 +39,16 @@ fn main() {
 fn page(runs: u32) {
     let rate = Rate::from_bits_per_second(10_000_000).expect("above zero");
     let scenario = Scenario {
-        network: Network::new("custom".to_owned(), Duration::from_millis(40), rate, Bytes::new(512)),
-        page: Page {
-            name: "custom".to_owned(),
-            objects: vec![Object { size: Bytes::new(1_000), deflated: None }],
-        },
-        visit: Visit::First,
-        protocol: Protocol::Http10,
-        stack: Stack::named("period").expect("a stack's name"),
-        client: Client {
-            request: Bytes::new(256),
-            requests: Requests::Dependent,
-            parallel: 1,
-            connection: Connection::Cold,
-        },
-        server: Server::default(),
-        programs: Programs::default(),
         runs,
-        seed: Seed::default(),
+        ..Scenario::new(
+            Network::new("custom".to_owned(), Duration::from_millis(40), rate, Bytes::new(512)),
+            Page {
+                name: "custom".to_owned(),
+                objects: vec![Object { size: Bytes::new(1_000), deflated: None }],
+            },
+            Protocol::Http10,
+            Stack::named("period").expect("a stack's name"),
+        )
     };
     let done = measure::prepare().and_then(|()| measure::available()).and_then(|()| {
         let mut over = 0;

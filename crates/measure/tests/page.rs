@@ -7,9 +7,7 @@ use std::collections::BTreeSet;
 
 use measure::emulator::{Seen, Way};
 use measure::{Error, Measured, Options, measure};
-use scenario::{
-    Client, Connection, Network, Object, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
-};
+use scenario::{Client, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
 use wire::link::Loss;
 use wire::packet::Packet;
 use wire::{Bytes, Duration, Rate, Seed, Time};
@@ -21,21 +19,14 @@ fn scenario(protocol: Protocol, stack: &str) -> Scenario {
     let objects = OBJECTS.map(|size| Object { size: Bytes::new(size), deflated: None });
     let rate = Rate::from_bits_per_second(10_000_000).unwrap();
     Scenario {
-        network: Network::new("custom".to_owned(), RTT, rate, Bytes::new(512)),
-        page: Page { name: "custom".to_owned(), objects: objects.to_vec() },
-        visit: Visit::First,
-        protocol,
-        stack: Stack::named(stack).unwrap(),
-        client: Client {
-            request: Bytes::new(256),
-            requests: Requests::Dependent,
-            parallel: 1,
-            connection: Connection::Cold,
-        },
         server: Server { processing: Duration::from_millis(1) },
-        programs: Programs::default(),
         runs: 2,
-        seed: Seed::default(),
+        ..Scenario::new(
+            Network::new("custom".to_owned(), RTT, rate, Bytes::new(512)),
+            Page { name: "custom".to_owned(), objects: objects.to_vec() },
+            protocol,
+            Stack::named(stack).unwrap(),
+        )
     }
 }
 

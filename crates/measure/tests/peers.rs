@@ -7,10 +7,8 @@ mod rights;
 
 use measure::peers::{ClientProgram, Peers, ServerProgram};
 use measure::{Error, Measured, Options, measure};
-use scenario::{
-    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
-};
-use wire::{Bytes, Duration, Seed};
+use scenario::{Network, Page, Protocol, Scenario, Stack, Visit};
+use wire::{Bytes, Duration};
 
 fn main() {
     if !rights::granted() {
@@ -58,23 +56,9 @@ fn a_browser_asks_about_what_it_has() {
 }
 
 fn scenario(protocol: Protocol) -> Scenario {
-    Scenario {
-        network: Network { rtt: Duration::from_millis(20), ..Network::named("ethernet").unwrap() },
-        page: Page::from_sizes("test", [6_651, 3_883, 1_866].map(Bytes::new)).unwrap(),
-        visit: Visit::First,
-        protocol,
-        stack: Stack::named("linux").unwrap(),
-        client: Client {
-            request: Bytes::new(256),
-            requests: Requests::Dependent,
-            parallel: 1,
-            connection: Connection::Cold,
-        },
-        server: Server { processing: Duration::ZERO },
-        programs: Programs::default(),
-        runs: 1,
-        seed: Seed::default(),
-    }
+    let network = Network { rtt: Duration::from_millis(20), ..Network::named("ethernet").unwrap() };
+    let page = Page::from_sizes("test", [6_651, 3_883, 1_866].map(Bytes::new)).unwrap();
+    Scenario::new(network, page, protocol, Stack::named("linux").unwrap())
 }
 
 /// `None`, and said so, where a program is not installed.

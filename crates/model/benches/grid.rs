@@ -6,10 +6,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use model::{Assumptions, predict};
-use scenario::{
-    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
-};
-use wire::{Bytes, Duration, Seed};
+use scenario::{Client, Network, Page, Protocol, Requests, Scenario, Stack};
 
 const PASSES: usize = 101;
 
@@ -28,21 +25,13 @@ fn grid() -> Vec<Scenario> {
         for page in Page::six() {
             for protocol in Protocol::ALL {
                 scenarios.push(Scenario {
-                    network: network.clone(),
-                    page: page.clone(),
-                    visit: Visit::First,
-                    protocol,
-                    stack: Stack::named("period").expect("a profile of that name"),
-                    client: Client {
-                        request: Bytes::new(256),
-                        requests: Requests::Independent,
-                        parallel: 1,
-                        connection: Connection::Cold,
-                    },
-                    server: Server { processing: Duration::ZERO },
-                    programs: Programs::default(),
-                    runs: 1,
-                    seed: Seed::default(),
+                    client: Client { requests: Requests::Independent, ..Client::default() },
+                    ..Scenario::new(
+                        network.clone(),
+                        page.clone(),
+                        protocol,
+                        Stack::named("period").expect("a profile of that name"),
+                    )
                 });
             }
         }

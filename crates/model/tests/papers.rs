@@ -7,11 +7,9 @@
 use model::slow_start::Policy;
 use model::{Assumptions, Exchange, Path, Series, SlowStart, ardp, caching, minimum, predict, simple, tcp};
 use scenario::stack::{Acks, Growth};
-use scenario::{
-    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
-};
+use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack};
 use serde::Deserialize;
-use wire::{Bytes, Duration, Rate, Seed};
+use wire::{Bytes, Duration, Rate};
 
 /// One published table, as much of it as is needed here.
 #[derive(Deserialize)]
@@ -140,21 +138,8 @@ fn paper_table_6_every_overhead_comes_out_as_printed() {
 /// As the papers' Perl client asks and SunOS acknowledges.
 fn period(network: Network, page: &str, protocol: Protocol) -> Scenario {
     Scenario {
-        network,
-        page: Page::named(page).unwrap(),
-        visit: Visit::First,
-        protocol,
-        stack: Stack::named("period").unwrap(),
-        client: Client {
-            request: Bytes::new(256),
-            requests: Requests::Independent,
-            parallel: 1,
-            connection: Connection::Cold,
-        },
-        server: Server { processing: Duration::ZERO },
-        programs: Programs::default(),
-        runs: 1,
-        seed: Seed::default(),
+        client: Client { requests: Requests::Independent, ..Client::default() },
+        ..Scenario::new(network, Page::named(page).unwrap(), protocol, Stack::named("period").unwrap())
     }
 }
 

@@ -5,29 +5,19 @@
 use model::{Assumptions, Note, Path, Prediction, Refusal, predict};
 use proptest::prelude::*;
 use scenario::stack::Acks;
-use scenario::{
-    Client, Connection, Network, Object, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
-};
+use scenario::{Client, Connection, Network, Object, Page, Protocol, Requests, Scenario, Stack, Visit};
 use wire::link::Loss;
-use wire::{Bytes, Duration, Rate, Seed};
+use wire::{Bytes, Duration, Rate};
 
 fn scenario(protocol: Protocol) -> Scenario {
     Scenario {
-        network: Network::named("fast-internet").unwrap(),
-        page: Page::named("small-cluster").unwrap(),
-        visit: Visit::First,
-        protocol,
-        stack: Stack::named("period").unwrap(),
-        client: Client {
-            request: Bytes::new(256),
-            requests: Requests::Independent,
-            parallel: 1,
-            connection: Connection::Cold,
-        },
-        server: Server { processing: Duration::ZERO },
-        programs: Programs::default(),
-        runs: 1,
-        seed: Seed::default(),
+        client: Client { requests: Requests::Independent, ..Client::default() },
+        ..Scenario::new(
+            Network::named("fast-internet").unwrap(),
+            Page::named("small-cluster").unwrap(),
+            protocol,
+            Stack::named("period").unwrap(),
+        )
     }
 }
 

@@ -20,11 +20,6 @@ pub mod reasons;
 pub mod restart;
 pub mod spent;
 
-use scenario::{
-    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
-};
-use wire::{Bytes, Duration, Seed};
-
 use crate::reproduce::published::{Cell, Table};
 use crate::reproduce::verdict::{Judgement, Verdict};
 
@@ -53,28 +48,5 @@ impl Study {
             judgements.push(Judgement { ours: Some(ours), verdict, expected: table.expected, note });
         }
         Ok(Self { table, judgements, says: None })
-    }
-}
-
-/// One request after the other over a connection that is not open yet, to a server that takes no time.
-fn scenario(network: Network, page: Page, protocol: Protocol, stack: Stack) -> Scenario {
-    let client = Client {
-        // papers/heidemann-model#workloads
-        request: Bytes::new(256),
-        requests: Requests::Dependent,
-        parallel: 1,
-        connection: Connection::Cold,
-    };
-    Scenario {
-        network,
-        page,
-        visit: Visit::First,
-        protocol,
-        stack,
-        client,
-        server: Server { processing: Duration::ZERO },
-        programs: Programs::default(),
-        runs: 1,
-        seed: Seed::default(),
     }
 }

@@ -7,14 +7,11 @@
 use std::collections::BTreeMap;
 
 use diagnose::{Diagnosis, Options, Seen};
-use scenario::{
-    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
-};
+use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::{Experiment, Hosts};
 use trace::Stall;
 use trace::capture::Reader;
 use wire::packet::Packet;
-use wire::{Bytes, Duration, Seed};
 
 const NETWORKS: [&str; 5] = ["ethernet", "fast-internet", "modem", "adsl", "direcpc"];
 const PAGES: [&str; 3] = ["small-cluster", "medium-cluster", "large-page"];
@@ -89,23 +86,7 @@ fn scenarios() -> impl Iterator<Item = Scenario> {
 }
 
 fn scenario(network: &str, page: &str, protocol: Protocol, stack: Stack) -> Scenario {
-    Scenario {
-        network: Network::named(network).unwrap(),
-        page: Page::named(page).unwrap(),
-        visit: Visit::First,
-        protocol,
-        stack,
-        client: Client {
-            request: Bytes::new(256),
-            requests: Requests::Dependent,
-            parallel: 1,
-            connection: Connection::Cold,
-        },
-        server: Server { processing: Duration::ZERO },
-        programs: Programs::default(),
-        runs: 1,
-        seed: Seed::default(),
-    }
+    Scenario::new(Network::named(network).unwrap(), Page::named(page).unwrap(), protocol, stack)
 }
 
 /// Each stall worth a name: what the endpoints say, and what is found at its time.

@@ -20,6 +20,18 @@ pub struct Client {
     pub connection: Connection,
 }
 
+impl Default for Client {
+    /// Requests of 256 bytes, one after the other, over one connection that is not open yet.
+    fn default() -> Self {
+        Self {
+            request: Bytes::new(256),
+            requests: Requests::Dependent,
+            parallel: 1,
+            connection: Connection::Cold,
+        }
+    }
+}
+
 /// Whether the client has seen the page before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Visit {

@@ -77,6 +77,25 @@ pub struct Scenario {
     pub seed: Seed,
 }
 
+impl Scenario {
+    /// The plainest one: a first visit, requests of 256 bytes (`papers/heidemann-model#workloads`), one after the other over
+    /// one connection that is not open yet, to a server that takes no time; once.
+    pub fn new(network: Network, page: Page, protocol: Protocol, stack: Stack) -> Self {
+        Self {
+            network,
+            page,
+            visit: Visit::First,
+            protocol,
+            stack,
+            client: Client::default(),
+            server: Server::default(),
+            programs: Programs::default(),
+            runs: 1,
+            seed: Seed::default(),
+        }
+    }
+}
+
 /// What the server does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Server {

@@ -8,9 +8,7 @@
 
 use std::time::Duration as Elapsed;
 
-use scenario::{
-    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
-};
+use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::profile::{self, Clocks};
 use simulate::tcp::Payload;
 use simulate::world::{Action, Address, Application, Bounds, HostConfig, HostId, Input, SocketId, World};
@@ -133,23 +131,12 @@ fn grid() {
 }
 
 fn page(stack: &str, network: &str, page: &str, protocol: Protocol) -> Scenario {
-    Scenario {
-        network: Network::named(network).expect("a network of the catalogue"),
-        page: Page::named(page).expect("a page of the catalogue"),
-        visit: Visit::First,
+    Scenario::new(
+        Network::named(network).expect("a network of the catalogue"),
+        Page::named(page).expect("a page of the catalogue"),
         protocol,
-        stack: Stack::named(stack).expect("a stack of the catalogue"),
-        client: Client {
-            request: Bytes::new(256),
-            requests: Requests::Dependent,
-            parallel: 1,
-            connection: Connection::Cold,
-        },
-        server: Server { processing: Duration::ZERO },
-        programs: Programs::default(),
-        runs: 1,
-        seed: Seed::default(),
-    }
+        Stack::named(stack).expect("a stack of the catalogue"),
+    )
 }
 
 /// A source that writes 64 KiB whenever it may, and a sink.

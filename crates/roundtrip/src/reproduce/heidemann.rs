@@ -6,11 +6,9 @@
 use model::slow_start::Policy;
 use model::{Assumptions, Path, Prediction, SlowStart, predict, simple};
 use scenario::stack::Growth;
-use scenario::{
-    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
-};
+use scenario::{Client, Network, Page, Protocol, Requests, Scenario, Server, Stack};
 use trace::statistics::interval95;
-use wire::{Bytes, Duration, Rate, Seed};
+use wire::{Bytes, Duration, Rate};
 
 use super::measured::{Found, Measured};
 use super::published::Cell;
@@ -183,24 +181,9 @@ fn on_the_map(network: &Network) -> Network {
 
 /// As the paper's basic model: requests of 256 bytes, all at once, no processing; its machines' stack.
 pub fn basic(network: Network, page: Page, protocol: Protocol) -> Scenario {
-    let client = Client {
-        request: Bytes::new(256),
-        requests: Requests::Independent,
-        parallel: 1,
-        connection: Connection::Cold,
-    };
-    Scenario {
-        network,
-        page,
-        visit: Visit::First,
-        protocol,
-        stack: Stack::named("period").expect("the papers' own stack is in the catalogue"),
-        client,
-        server: Server { processing: Duration::ZERO },
-        programs: Programs::default(),
-        runs: 1,
-        seed: Seed::default(),
-    }
+    let stack = Stack::named("period").expect("the papers' own stack is in the catalogue");
+    let client = Client { requests: Requests::Independent, ..Client::default() };
+    Scenario { client, ..Scenario::new(network, page, protocol, stack) }
 }
 
 /// A network of the catalogue.

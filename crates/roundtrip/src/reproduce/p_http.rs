@@ -8,16 +8,14 @@ use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 
 use proto::http::WritePolicy;
-use scenario::{
-    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
-};
+use scenario::{Client, Network, Page, Protocol, Scenario, Stack};
 use simulate::page::SERVER as SERVER_HOST;
 use simulate::profile::Clocks;
 use simulate::tcp::Segment;
 use simulate::web::{BrowserTimes, HeadSizes, ServerTimes};
 use simulate::{Experiment, Fetched, Hosts};
 use trace::{Stall, Summary};
-use wire::{Bytes, Duration, Seed};
+use wire::{Bytes, Duration};
 
 use super::catalogue::table;
 use super::measured::Measured;
@@ -201,21 +199,13 @@ fn retrieve(setting: Setting, sizes: [u64; 3], [client, server]: [Duration; 2]) 
     let mut network = Network::named("ethernet").expect("a network of the catalogue");
     network.rtt = RTT;
     let scenario = Scenario {
-        network,
-        page: Page::from_sizes("yahoo", sizes.map(Bytes::new)).expect("three sizes"),
-        visit: Visit::First,
-        protocol,
-        stack,
-        client: Client {
-            request: REQUEST,
-            requests: Requests::Dependent,
-            parallel: 1,
-            connection: Connection::Cold,
-        },
-        server: Server { processing: Duration::ZERO },
-        programs: Programs::default(),
-        runs: 1,
-        seed: Seed::default(),
+        client: Client { request: REQUEST, ..Client::default() },
+        ..Scenario::new(
+            network,
+            Page::from_sizes("yahoo", sizes.map(Bytes::new)).expect("three sizes"),
+            protocol,
+            stack,
+        )
     };
     let clocks = |heartbeat| Clocks { heartbeat, slow: Duration::from_millis(333) };
     let hosts = Hosts {

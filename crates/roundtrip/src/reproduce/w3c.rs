@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 
-use scenario::{Client, Connection, Programs, Protocol, Requests, Scenario, Server, Visit};
+use scenario::{Client, Programs, Protocol, Requests, Scenario, Visit};
 use simulate::page::Validation;
 use simulate::{Experiment, Hosts};
-use wire::{Duration, Seed, modem};
+use wire::{Duration, modem};
 
 use super::measured::Measured;
 use super::published::Cell;
@@ -198,22 +198,15 @@ fn tuned(
         ..Hosts::default()
     };
     let scenario = Scenario {
-        network: place.network(),
-        page: real.page.clone(),
         visit,
-        protocol,
-        stack: server,
         client: Client {
             request: hosts::REQUEST,
             requests: if is_http10 { Requests::Independent } else { Requests::Dependent },
-            // "We set the maximum number of simultaneous connections to 4."
             parallel: if is_http10 { 4 } else { 1 },
-            connection: Connection::Cold,
+            ..Client::default()
         },
-        server: Server { processing: Duration::ZERO },
-        programs: Programs::default(),
         runs: RUNS,
-        seed: Seed::default(),
+        ..Scenario::new(place.network(), real.page.clone(), protocol, server)
     };
     (scenario, hosts)
 }

@@ -12,8 +12,8 @@ use simulate::{Experiment, Hosts};
 use wire::Probability;
 use wire::link::Loss;
 
+use super::Study;
 use super::spent::{Means, explain};
-use super::{Study, scenario};
 use crate::plot::bars::{Bar, Bars, Panel};
 use crate::plot::palette;
 use crate::plot::scale::Scale;
@@ -120,7 +120,7 @@ fn fetch(mut network: Network, protocol: Protocol, stack: &str, per_mille: u32) 
     }
     let stack = Stack::named(stack).map_err(|unknown| unknown.to_string())?;
     let page = Page::named("small-cluster").map_err(|unknown| unknown.to_string())?;
-    let scenario: Scenario = scenario(network, page, protocol, stack);
+    let scenario = Scenario::new(network, page, protocol, stack);
     let experiment = Experiment::new(&scenario, Hosts::default()).map_err(|error| error.to_string())?;
     Means::of(&experiment, RUNS)
 }

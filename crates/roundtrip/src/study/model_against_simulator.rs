@@ -3,10 +3,10 @@
 //! Not a test of either alone: where they are more than 5% apart, the reasons are computed ([`super::reasons`]) and
 //! must account for all but 2%.
 
-use scenario::{Network, Page, Protocol, Stack};
+use scenario::{Network, Page, Protocol, Scenario, Stack};
 
+use super::Study;
 use super::reasons::Reasons;
-use super::{Study, scenario};
 use crate::reproduce::published::{Cell, Column, Table};
 use crate::reproduce::verdict::Verdict;
 
@@ -51,7 +51,7 @@ fn protocol(column: &Column) -> Result<Protocol, String> {
 
 fn compare(network: &Network, page: &Page, protocol: Protocol) -> Result<Reasons, String> {
     let period = Stack::named("period").map_err(|unknown| unknown.to_string())?;
-    Reasons::of(&scenario(network.clone(), page.clone(), protocol, period))
+    Reasons::of(&Scenario::new(network.clone(), page.clone(), protocol, period))
 }
 
 fn judge(reasons: &Reasons) -> (Verdict, Option<String>) {

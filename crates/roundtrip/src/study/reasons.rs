@@ -206,7 +206,7 @@ mod tests {
         let network = Network::named(network).unwrap();
         let page = Page::named(page).unwrap();
         let period = Stack::named("period").unwrap();
-        Reasons::of(&super::super::scenario(network, page, Protocol::Http10KeepAlive, period)).unwrap()
+        Reasons::of(&scenario::Scenario::new(network, page, Protocol::Http10KeepAlive, period)).unwrap()
     }
 
     #[test]

@@ -13,7 +13,7 @@ use simulate::{Experiment, Fetched, Hosts};
 use wire::Duration;
 use wire::link::QueueLimit;
 
-use super::{Study, scenario};
+use super::Study;
 use crate::plot::bars::{Bar, Bars, Panel};
 use crate::plot::palette;
 use crate::plot::scale::Scale;
@@ -153,7 +153,7 @@ fn second_page(network: Network, idle: Idle, restart: Restart) -> Result<Fetched
     stack.idle = idle;
     stack.packets.restart = restart;
     let page = Page::named("medium-page").map_err(|unknown| unknown.to_string())?;
-    let mut scenario: Scenario = scenario(network, page, Protocol::Http11, stack);
+    let mut scenario = Scenario::new(network, page, Protocol::Http11, stack);
     scenario.client.connection = Connection::Warm;
     let hosts = Hosts { think: THINK, ..Hosts::default() };
     let experiment = Experiment::new(&scenario, hosts).map_err(|error| error.to_string())?;

@@ -9,12 +9,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 
-use scenario::{
-    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
-};
+use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::{Experiment, Fetched, Hosts};
+use wire::Probability;
 use wire::link::Loss;
-use wire::{Bytes, Duration, Probability, Seed};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -180,23 +178,7 @@ impl Case {
             network.up.loss = Loss::Independent(probability);
             network.down.loss = Loss::Independent(probability);
         }
-        Scenario {
-            network,
-            page,
-            visit: Visit::First,
-            protocol,
-            stack,
-            client: Client {
-                request: Bytes::new(256),
-                requests: Requests::Dependent,
-                parallel: 1,
-                connection: Connection::Cold,
-            },
-            server: Server { processing: Duration::ZERO },
-            programs: Programs::default(),
-            runs: RUNS,
-            seed: Seed::default(),
-        }
+        Scenario { runs: RUNS, ..Scenario::new(network, page, protocol, stack) }
     }
 }
 

@@ -1,29 +1,20 @@
 //! Where the time of a run went: nothing is counted twice, and nothing is named that cannot be.
 
-use scenario::{
-    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
-};
+use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack};
 use simulate::{Experiment, Hosts};
 use wire::link::Loss;
 use wire::{Bytes, Duration, Probability, Seed};
 
 fn scenario(network: &str, page: &str, protocol: Protocol, stack: &str) -> Scenario {
     Scenario {
-        network: Network::named(network).unwrap(),
-        page: Page::named(page).unwrap(),
-        visit: Visit::First,
-        protocol,
-        stack: Stack::named(stack).unwrap(),
-        client: Client {
-            request: Bytes::new(256),
-            requests: Requests::Dependent,
-            parallel: 1,
-            connection: Connection::Cold,
-        },
         server: Server { processing: Duration::from_millis(3) },
-        programs: Programs::default(),
-        runs: 1,
         seed: Seed::new(3),
+        ..Scenario::new(
+            Network::named(network).unwrap(),
+            Page::named(page).unwrap(),
+            protocol,
+            Stack::named(stack).unwrap(),
+        )
     }
 }
 

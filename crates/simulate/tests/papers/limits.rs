@@ -1,30 +1,12 @@
 //! What nobody should ask for, and gets an honest answer to.
 
-use scenario::{
-    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
-};
+use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::{Experiment, Hosts, simulate};
 use wire::link::Loss;
-use wire::{Bytes, Duration, Probability, Seed};
+use wire::{Bytes, Probability};
 
 fn scenario(network: Network, page: Page, protocol: Protocol) -> Scenario {
-    Scenario {
-        network,
-        page,
-        visit: Visit::First,
-        protocol,
-        stack: Stack::named("linux").unwrap(),
-        client: Client {
-            request: Bytes::new(256),
-            requests: Requests::Dependent,
-            parallel: 1,
-            connection: Connection::Cold,
-        },
-        server: Server { processing: Duration::ZERO },
-        programs: Programs::default(),
-        runs: 2,
-        seed: Seed::default(),
-    }
+    Scenario { runs: 2, ..Scenario::new(network, page, protocol, Stack::named("linux").unwrap()) }
 }
 
 #[test]

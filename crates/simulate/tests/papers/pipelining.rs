@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use proto::robot::{Flush, Pipelining, What};
 use proto::server::Closing;
-use scenario::{
-    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
-};
+use scenario::{Client, Network, Page, Protocol, Scenario, Stack, Visit};
 use simulate::page::{Contents, Validation};
 use simulate::{Experiment, Fetched, Hosts};
 use wire::{Bytes, Duration, Seed};
@@ -20,21 +18,14 @@ fn fetch(protocol: Protocol, hosts: Hosts) -> Fetched {
 
 fn visit(visit: Visit, protocol: Protocol, hosts: Hosts) -> Fetched {
     let scenario = Scenario {
-        network: Network::named("n-fast-internet").unwrap(),
-        page: Page::named("w3c-page").unwrap(),
         visit,
-        protocol,
-        stack: Stack::named("period").unwrap(),
-        client: Client {
-            request: Bytes::new(190),
-            requests: Requests::Dependent,
-            parallel: 1,
-            connection: Connection::Cold,
-        },
-        server: Server { processing: Duration::ZERO },
-        programs: Programs::default(),
-        runs: 1,
-        seed: Seed::default(),
+        client: Client { request: Bytes::new(190), ..Client::default() },
+        ..Scenario::new(
+            Network::named("n-fast-internet").unwrap(),
+            Page::named("w3c-page").unwrap(),
+            protocol,
+            Stack::named("period").unwrap(),
+        )
     };
     Experiment::new(&scenario, hosts).unwrap().run(0, false).unwrap()
 }
@@ -163,21 +154,8 @@ fn paper_a_modem_that_compresses_leaves_something_for_deflate() {
         let page = Page::from_sizes("text", [Bytes::new(body.len() as u64)]).unwrap();
         let contents = Some(Contents { objects: vec![body.into()], named_at: Vec::new() });
         let scenario = Scenario {
-            network,
-            page,
-            visit: Visit::First,
-            protocol: Protocol::Http11,
-            stack: Stack::named("nt-4.0").unwrap(),
-            client: Client {
-                request: Bytes::new(190),
-                requests: Requests::Dependent,
-                parallel: 1,
-                connection: Connection::Cold,
-            },
-            server: Server { processing: Duration::ZERO },
-            programs: Programs::default(),
-            runs: 1,
-            seed: Seed::default(),
+            client: Client { request: Bytes::new(190), ..Client::default() },
+            ..Scenario::new(network, page, Protocol::Http11, Stack::named("nt-4.0").unwrap())
         };
         let hosts = Hosts { contents, ..Hosts::default() };
         Experiment::new(&scenario, hosts).unwrap().run(0, false).unwrap().elapsed.unwrap()

@@ -2,12 +2,10 @@
 
 use scenario::stack::Idle;
 use scenario::stack::packets::Restart;
-use scenario::{
-    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
-};
+use scenario::{Client, Connection, Network, Page, Protocol, Scenario, Stack};
 use simulate::world::{HostId, Seen};
 use simulate::{Experiment, Fetched, Hosts};
-use wire::{Bytes, Duration, Seed};
+use wire::Duration;
 
 /// A page of 25 kB after one like it and ten seconds of looking at that.
 fn second_page(idle: Idle, restart: Restart) -> Fetched {
@@ -15,21 +13,13 @@ fn second_page(idle: Idle, restart: Restart) -> Fetched {
     stack.idle = idle;
     stack.packets.restart = restart;
     let scenario = Scenario {
-        network: Network::named("adsl").unwrap(),
-        page: Page::named("medium-page").unwrap(),
-        visit: Visit::First,
-        protocol: Protocol::Http11,
-        stack,
-        client: Client {
-            request: Bytes::new(256),
-            requests: Requests::Dependent,
-            parallel: 1,
-            connection: Connection::Warm,
-        },
-        server: Server { processing: Duration::ZERO },
-        programs: Programs::default(),
-        runs: 1,
-        seed: Seed::default(),
+        client: Client { connection: Connection::Warm, ..Client::default() },
+        ..Scenario::new(
+            Network::named("adsl").unwrap(),
+            Page::named("medium-page").unwrap(),
+            Protocol::Http11,
+            stack,
+        )
     };
     let hosts = Hosts { think: Duration::from_secs(10), ..Hosts::default() };
     Experiment::new(&scenario, hosts).unwrap().run(0, true).unwrap()

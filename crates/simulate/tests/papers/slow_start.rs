@@ -2,12 +2,10 @@
 //! is held by `roundtrip reproduce`.
 
 use scenario::stack::{Acks, Idle};
-use scenario::{
-    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
-};
+use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::page::SERVER;
 use simulate::{Experiment, Hosts};
-use wire::{Bytes, Duration, Rate, Seed};
+use wire::{Bytes, Duration, Rate};
 
 /// Segments of 512 bytes over a path with this round trip, one connection for everything.
 fn scenario(acks: Acks, rtt: Duration, rate: u64, sizes: &[u64]) -> Scenario {
@@ -19,28 +17,12 @@ fn scenario(acks: Acks, rtt: Duration, rate: u64, sizes: &[u64]) -> Scenario {
     stack.window_scaling = true;
     stack.packets.initial_threshold = None;
     stack.packets.send_buffer = Bytes::new(1 << 30);
-    Scenario {
-        network: Network::new(
-            "test".to_owned(),
-            rtt,
-            Rate::from_bits_per_second(rate).unwrap(),
-            Bytes::new(512),
-        ),
-        page: Page::from_sizes("test", sizes.iter().copied().map(Bytes::new)).unwrap(),
-        visit: Visit::First,
-        protocol: Protocol::Http10KeepAlive,
+    Scenario::new(
+        Network::new("test".to_owned(), rtt, Rate::from_bits_per_second(rate).unwrap(), Bytes::new(512)),
+        Page::from_sizes("test", sizes.iter().copied().map(Bytes::new)).unwrap(),
+        Protocol::Http10KeepAlive,
         stack,
-        client: Client {
-            request: Bytes::new(256),
-            requests: Requests::Dependent,
-            parallel: 1,
-            connection: Connection::Cold,
-        },
-        server: Server { processing: Duration::ZERO },
-        programs: Programs::default(),
-        runs: 1,
-        seed: Seed::default(),
-    }
+    )
 }
 
 /// "cwnd(i) = cwnd(i-1) + acks(i-1), cwnd(1) = 2" (appendix), as a probe shows it.

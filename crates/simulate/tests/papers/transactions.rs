@@ -1,31 +1,18 @@
 //! Transactions: what T/TCP, ARDP and shared control blocks save (`papers/heidemann-model`, sections II and IV).
 
 use scenario::stack::packets::Sharing;
-use scenario::{
-    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
-};
+use scenario::{Network, Page, Protocol, Requests, Scenario, Stack};
 use simulate::world::{Record, Seen};
 use simulate::{Experiment, Fetched, Hosts};
-use wire::{Bytes, Duration, Seed};
+use wire::{Bytes, Duration};
 
 fn scenario(protocol: Protocol, network: &str, sizes: &[u64]) -> Scenario {
-    Scenario {
-        network: Network::named(network).unwrap(),
-        page: Page::from_sizes("test", sizes.iter().copied().map(Bytes::new)).unwrap(),
-        visit: Visit::First,
+    Scenario::new(
+        Network::named(network).unwrap(),
+        Page::from_sizes("test", sizes.iter().copied().map(Bytes::new)).unwrap(),
         protocol,
-        stack: Stack::named("period").unwrap(),
-        client: Client {
-            request: Bytes::new(256),
-            requests: Requests::Dependent,
-            parallel: 1,
-            connection: Connection::Cold,
-        },
-        server: Server { processing: Duration::ZERO },
-        programs: Programs::default(),
-        runs: 1,
-        seed: Seed::default(),
-    }
+        Stack::named("period").unwrap(),
+    )
 }
 
 fn fetch(protocol: Protocol, network: &str, sizes: &[u64], hosts: Hosts) -> Fetched {
