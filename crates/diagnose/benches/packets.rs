@@ -34,8 +34,8 @@ fn main() {
         let file = std::env::temp_dir().join(format!("roundtrip-bench-{connections}.pcap"));
         write(connections, &file).expect("the file of the benchmark can be written");
         println!("{connections} connections at once, {PACKETS} packets");
-        for (name, command) in programs(&file) {
-            let mut runs: Vec<Run> = (0..ROUNDS).map_while(|_| run(&command)).collect();
+        for (name, rounds, command) in programs(&file) {
+            let mut runs: Vec<Run> = (0..rounds).map_while(|_| run(&command)).collect();
             runs.sort_by_key(|run| run.elapsed);
             let Some(median) = runs.get(runs.len() / 2) else {
                 println!("  {name:<32} is not installed");
@@ -48,8 +48,8 @@ fn main() {
     }
 }
 
-/// What is run, and how it is called.
-fn programs(file: &Path) -> Vec<(&'static str, Vec<PathBuf>)> {
+/// What is run, how often, and how it is called.
+fn programs(file: &Path) -> Vec<(&'static str, usize, Vec<PathBuf>)> {
     let own = std::env::current_exe().expect("a program knows its own file");
     let words = |words: &[&str]| words.iter().map(PathBuf::from).collect::<Vec<_>>();
     let with = |mut command: Vec<PathBuf>| {
@@ -57,9 +57,10 @@ fn programs(file: &Path) -> Vec<(&'static str, Vec<PathBuf>)> {
         command
     };
     vec![
-        ("roundtrip, full diagnosis", vec![own, MEASURED.into(), file.to_owned()]),
-        ("tcptrace -n -l", with(words(&["tcptrace", "-n", "-l"]))),
-        ("tshark -q -z conv,tcp", with(words(&["tshark", "-q", "-z", "conv,tcp", "-r"]))),
+        ("roundtrip, full diagnosis", ROUNDS, vec![own, MEASURED.into(), file.to_owned()]),
+        ("tcptrace -n -l", ROUNDS, with(words(&["tcptrace", "-n", "-l"]))),
+        // It takes its time.
+        ("tshark -q -z conv,tcp", 1, with(words(&["tshark", "-q", "-z", "conv,tcp", "-r"]))),
     ]
 }
 

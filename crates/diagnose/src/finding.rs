@@ -114,6 +114,7 @@ impl Findings {
         }
         let alike = || self.kept.iter().enumerate().filter(|(_, kept)| kept.cause == cause);
         if alike().count() < most {
+            self.kept.reserve_exact(1);
             self.kept.push(finding());
             return;
         }

@@ -140,6 +140,22 @@ impl Flow {
         is_watched
     }
 
+    /// Looks once at what the next segment will need. Among thousands of connections none of it is in a cache: asked
+    /// for together, it comes together, where one question after the other would wait each time.
+    pub(crate) fn warm(&self) {
+        let Self { ends: Both { client, server }, path, account, conversation, findings, .. } = self;
+        let of = |end: &EndState| {
+            let EndState { sender, recent, burst, own_ack, .. } = end;
+            let [first, last] = recent.edges();
+            let places = sender.next ^ u64::from(sender.is_sacked) ^ sender.pace.known() ^ sender.newest();
+            places ^ first ^ last ^ burst.start ^ own_ack.map_or(0, |mark| mark.frame)
+        };
+        let paths = path.round_trip_at_least() + account.of(Share::RoundTrip) + account.of(Share::Unknown);
+        let counts = findings.counts.last().map_or(0, |count| count.times);
+        let last = self.last_at.as_nanos() ^ self.last.frame ^ self.last_flight ^ conversation.requests;
+        std::hint::black_box(of(client) ^ of(server) ^ paths.as_nanos() ^ counts ^ last);
+    }
+
     /// The next segment of the capture.
     pub(crate) fn segment(&mut self, segment: &Segment<'_>, keep: Keep) {
         self.keep = keep;
@@ -324,7 +340,7 @@ impl Flow {
             .clamp(Duration::from_micros(100), Duration::from_millis(50));
         let end = self.ends.of_mut(from);
         let order = end.sender.send(start, stop, mark, segment.identification, soon);
-        end.sender.forget();
+        end.sender.forget(self.keep.segments);
         let kind = match order {
             Order::New if segment.length() == 0 => End::Fin,
             Order::New => End::Data,
@@ -410,7 +426,9 @@ impl Flow {
     }
 
     fn take_exchanges(&mut self) {
-        for exchange in self.conversation.answered.drain(..) {
+        for exchange in std::mem::take(&mut self.conversation.answered) {
+            // One at a time: most connections have few, and there are many connections.
+            self.exchanges.reserve_exact(1);
             self.exchanges.push(ExchangeReport::new(exchange, &self.account));
         }
         ExchangeReport::keep_the_longest(&mut self.exchanges, self.keep.exchanges);

@@ -16,7 +16,7 @@ pub(crate) struct Key {
 }
 
 /// Where a connection is, as long as it is open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot(u32);
 
 /// The connections.
@@ -24,7 +24,7 @@ pub(crate) struct Slot(u32);
 pub(crate) struct Flows {
     /// [`EMPTY`], or a connection's slot.
     places: Vec<Place>,
-    slots: Vec<Option<(Key, Box<Flow>)>>,
+    slots: Vec<Option<Box<Flow>>>,
     free: Vec<u32>,
 }
 
@@ -42,6 +42,10 @@ const MOST_TOGETHER: usize = 64;
 impl Key {
     pub(crate) fn of(one: SocketAddr, other: SocketAddr) -> Self {
         if one <= other { Self { low: one, high: other } } else { Self { low: other, high: one } }
+    }
+
+    fn of_flow(flow: &Flow) -> Self {
+        Self::of(flow.client, flow.server)
     }
 
     fn hash(&self) -> u32 {
@@ -85,7 +89,7 @@ impl Flows {
     }
 
     pub(crate) fn at(&mut self, slot: Slot) -> Option<&mut Flow> {
-        self.slots.get_mut(slot.0 as usize)?.as_mut().map(|(_, flow)| &mut **flow)
+        self.slots.get_mut(slot.0 as usize)?.as_deref_mut()
     }
 
     /// Adds a connection that is not there yet; gives up one whose sockets fall together with too many others.
@@ -96,13 +100,13 @@ impl Flows {
         let home = self.home(key.hash());
         let is_crowded = (0..MOST_TOGETHER).all(|step| !self.is_empty(home + step));
         let given_up = is_crowded.then(|| self.places[home].slot);
-        let given_up = given_up.and_then(|slot| self.slots.get(slot as usize)?.as_ref().map(|(key, _)| *key));
+        let given_up = given_up.and_then(|slot| self.slots.get(slot as usize)?.as_deref().map(Key::of_flow));
         let given_up = given_up.and_then(|key| self.remove(&key));
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             u32::try_from(self.slots.len() - 1).expect("a table has fewer connections than 2^32")
         });
-        self.slots[slot as usize] = Some((key, Box::new(flow)));
+        self.slots[slot as usize] = Some(Box::new(flow));
         self.settle(Place { hash: key.hash(), slot });
         (Slot(slot), given_up)
     }
@@ -126,12 +130,18 @@ impl Flows {
         }
         self.places[gap] = EMPTY;
         self.free.push(slot);
-        self.slots[slot as usize].take().map(|(_, flow)| flow)
+        self.slots[slot as usize].take()
+    }
+
+    /// The same, where it is known where it is.
+    pub(crate) fn remove_at(&mut self, slot: Slot) -> Option<Box<Flow>> {
+        let key = self.slots.get(slot.0 as usize)?.as_deref().map(Key::of_flow)?;
+        self.remove(&key)
     }
 
     /// All of them, in no order that means anything.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Flow)> {
-        self.slots.iter().flatten().map(|(key, flow)| (key, &**flow))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &Flow)> {
+        (0..).map(Slot).zip(&self.slots).filter_map(|(slot, flow)| Some((slot, flow.as_deref()?)))
     }
 
     fn place(&self, key: &Key) -> Option<usize> {
@@ -140,7 +150,8 @@ impl Flows {
         let mut place = self.home(hash);
         while !self.is_empty(place) {
             let Place { hash: there, slot } = self.places[place];
-            let is_it = || matches!(&self.slots[slot as usize], Some((other, _)) if other == key);
+            let is_it =
+                || self.slots[slot as usize].as_deref().is_some_and(|flow| Key::of_flow(flow) == *key);
             if there == hash && is_it() {
                 return Some(place);
             }

@@ -283,6 +283,9 @@ impl Conversation {
         }
         let told = Told::of(request.headers);
         let shortened = |text: Option<&str>| text.unwrap_or_default().chars().take(LONGEST_TARGET).collect();
+        if self.open.is_empty() {
+            self.open.reserve_exact(1);
+        }
         self.open.push_back(Exchange {
             method: shortened(request.method),
             target: shortened(request.path),
@@ -349,7 +352,11 @@ impl Conversation {
     fn answer_ends(&mut self, mark: Mark) {
         if let Some(mut exchange) = self.open.pop_front() {
             exchange.ended = mark;
+            self.answered.reserve_exact(1);
             self.answered.push(exchange);
+            if self.open.is_empty() {
+                self.open = VecDeque::new();
+            }
         }
     }
 }

@@ -52,6 +52,12 @@ impl Pace {
         self.count = self.samples.iter().sum();
     }
 
+    /// How much is known.
+    pub(crate) fn known(&self) -> u64 {
+        let [first, .., last] = self.samples;
+        u64::from(self.count ^ first ^ last)
+    }
+
     /// What `bytes` need at the usual pace (that of the first third of the samples, fastest first), rounded up to
     /// the next power of two; nothing as long as little is known.
     pub(crate) fn needed(&self, bytes: u64) -> Duration {

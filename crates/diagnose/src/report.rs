@@ -86,7 +86,7 @@ impl ExchangeReport {
 
     /// More of one connection say nothing new.
     pub(crate) fn keep_the_longest(exchanges: &mut Vec<Self>, most: usize) {
-        if exchanges.len() > 2 * most {
+        if exchanges.len() > most + most / 2 {
             exchanges.sort_by_key(|exchange| std::cmp::Reverse(exchange.elapsed));
             exchanges.truncate(most);
         }

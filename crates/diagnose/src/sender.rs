@@ -108,8 +108,6 @@ pub(crate) enum Order {
     Probe,
 }
 
-/// Flights of more segments are remembered by their newest.
-const MOST_SENT: usize = 4_096;
 const MOST_ACKS: usize = 1_024;
 const MOST_HOLES: usize = 64;
 
@@ -152,11 +150,11 @@ impl Sender {
             }
             self.holes.push(Hole { start: self.next, end: start, since: at, frame, identification });
         }
-        if self.sent.len() >= MOST_SENT {
-            self.sent.pop_front();
-        }
         let ahead = self.next.saturating_sub(self.acknowledged);
         let first = start.max(self.next);
+        if self.sent.capacity() == 0 {
+            self.sent.reserve_exact(1);
+        }
         self.sent.push_back(Sent { start: first, end, frame, at, again_at: at, times: 1, ahead });
         self.next = end;
         self.sent_last = Some(at);
@@ -239,6 +237,10 @@ impl Sender {
         if self.acks.len() >= MOST_ACKS {
             self.acks.pop_front();
         }
+        if self.acks.capacity() == 0 {
+            // Most wait alone.
+            self.acks.reserve_exact(1);
+        }
         self.acks.push_back(ack);
         (bytes > 0 || widens).then_some(ack)
     }
@@ -300,14 +302,19 @@ impl Sender {
         flight
     }
 
-    /// Forgets segments that the sender knows to have arrived.
-    pub(crate) fn forget(&mut self) {
-        while self.sent.front().is_some_and(|sent| sent.end <= self.known) {
+    /// Forgets segments that the sender knows to have arrived, and all but the newest `most`.
+    pub(crate) fn forget(&mut self, most: usize) {
+        while self.sent.front().is_some_and(|sent| sent.end <= self.known) || self.sent.len() > most {
             self.sent.pop_front();
         }
         let flight = self.in_flight();
         self.largest_flight = self.largest_flight.max(flight);
         self.largest_since_pause = self.largest_since_pause.max(flight);
+    }
+
+    /// Where its newest segment and acknowledgement begin and end.
+    pub(crate) fn newest(&self) -> u64 {
+        self.sent.back().map_or(0, |sent| sent.start) ^ self.acks.back().map_or(0, |ack| ack.to)
     }
 
     /// Bytes on their way, as far as the sender knew.
@@ -430,7 +437,7 @@ mod tests {
         let learned = sender.learn(at(50), Duration::from_millis(30));
         assert_eq!((learned.known, learned.acks), (START, 1));
         assert_eq!(sender.flight(learned.known).segments, 2);
-        sender.forget();
+        sender.forget(64);
         assert_eq!((sender.in_flight(), sender.edge), (1_000, Some(START + 5_000)));
     }
 

@@ -23,7 +23,7 @@ pub struct Diagnosis {
     over: VecDeque<(Time, Key)>,
     finished: VecDeque<FlowReport>,
     /// At the end of the capture, those that are still open: the first to be told is the last.
-    left: Vec<(Time, u64, Key)>,
+    left: Vec<(Time, u64, Slot)>,
     /// How a client's last connection to a server ended.
     habits: BTreeMap<(IpAddr, SocketAddr), Habit>,
     options: Options,
@@ -131,6 +131,7 @@ impl Diagnosis {
         let Transport::Tcp(tcp) = packet.transport else { return };
         let keep = Keep::among(self.flows.len());
         let Some(flow) = self.flows.at(slot) else { return };
+        flow.warm();
         let from = flow.side_of(packet);
         if !flow.is_watched_on(from, interface) {
             return;
@@ -149,15 +150,15 @@ impl Diagnosis {
     /// A finished connection, if there is one.
     pub fn poll(&mut self) -> Option<FlowReport> {
         self.finished.pop_front().or_else(|| {
-            let (_, _, key) = self.left.pop()?;
-            self.flows.remove(&key).map(|flow| flow.finish())
+            let (_, _, slot) = self.left.pop()?;
+            self.flows.remove_at(slot).map(|flow| flow.finish())
         })
     }
 
     /// The capture is over: every connection is finished, in the order in which they began, as it is polled.
     pub fn end(&mut self) {
         self.left =
-            self.flows.iter().map(|(key, flow)| (flow.started.at, flow.started.frame, *key)).collect();
+            self.flows.iter().map(|(slot, flow)| (flow.started.at, flow.started.frame, slot)).collect();
         self.left.sort_unstable_by(|one, other| other.cmp(one));
     }
 
@@ -232,12 +233,12 @@ impl Diagnosis {
 
     /// Gives up an eighth of the connections: those that were never answered, then those silent for longest.
     fn evict(&mut self) {
-        let silent = self.flows.iter().map(|(key, flow)| (!flow.is_half_open(), flow.last_at, *key));
-        let mut silent: Vec<(bool, Time, Key)> = silent.collect();
+        let silent = self.flows.iter().map(|(slot, flow)| (!flow.is_half_open(), flow.last_at, slot));
+        let mut silent: Vec<(bool, Time, Slot)> = silent.collect();
         silent.sort_unstable();
-        for (_, _, key) in silent.into_iter().take(MOST_FLOWS / 8) {
+        for (_, _, slot) in silent.into_iter().take(MOST_FLOWS / 8) {
             self.totals.evicted += 1;
-            self.finish(&key);
+            self.finished.extend(self.flows.remove_at(slot).map(|flow| flow.finish()));
         }
     }
 }

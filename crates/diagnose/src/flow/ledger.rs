@@ -68,8 +68,10 @@ impl Flow {
             if causes::send_buffer_limited::may_be(gap) {
                 let end = self.ends.of_mut(gap.side);
                 end.burst.rounds.push(gap.flight.bytes);
-                end.held.push(gap.clone());
-                end.held.truncate(4);
+                if end.held.len() < 4 {
+                    end.held.reserve_exact(1);
+                    end.held.push(gap.clone());
+                }
             }
             return;
         };
@@ -123,7 +125,7 @@ impl Flow {
             lost,
             saving: ruling.saving,
             packets: shown_by(gap, ruling),
-            evidence: evidence(gap),
+            evidence: tight(evidence(gap)),
         });
     }
 
@@ -313,6 +315,12 @@ impl Flow {
     }
 }
 
+/// A text without room for more.
+fn tight(mut text: String) -> String {
+    text.shrink_to_fit();
+    text
+}
+
 /// The packets that show a stall.
 fn shown_by(gap: &Gap, ruling: &Ruling) -> Vec<u64> {
     let earlier = ruling.lost_since.map(|mark| mark.frame);
@@ -332,5 +340,6 @@ fn shown_by(gap: &Gap, ruling: &Ruling) -> Vec<u64> {
         .collect();
     packets.sort_unstable();
     packets.dedup();
+    packets.shrink_to_fit();
     packets
 }

@@ -64,6 +64,12 @@ pub(super) struct Handshake {
 }
 
 impl Recent {
+    /// The first and the last of them.
+    pub(super) fn edges(&self) -> [u64; 2] {
+        let [first, .., last] = self.fingerprints;
+        [first, last].map(u64::from)
+    }
+
     /// Whether this very packet was captured before.
     pub(super) fn has(&mut self, segment: &Segment<'_>) -> bool {
         let Some(fingerprint) = segment.fingerprint() else { return false };
