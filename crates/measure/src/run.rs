@@ -107,6 +107,12 @@ impl Experiment {
         } = scenario;
         honoured(programs)?;
         let (server, client) = found(scenario, peers)?;
+        if programs.client_first_bytes.is_some() && peers.client != ClientProgram::Ours {
+            return Err(unsuited(
+                &format!("first bytes that {} asks for", peers.client.name()),
+                "use --client ours",
+            ));
+        }
         let mut profile = Profile::of(&programs.sockets(stack), network.mss)?;
         profile.send_buffer = programs.send_buffer;
         let page = &match protocol {
@@ -130,7 +136,8 @@ impl Experiment {
         let pipelining = programs.pipelining(Pipelining::default());
         let (plan, mut notes) = plan(*protocol, page, asked, pipelining)?;
         notes.extend(programs.described().map(|said| format!("programs: {said}")));
-        let mut plan = Plan { deadline: deadline(scenario), ..plan };
+        let first_bytes = programs.client_first_bytes;
+        let mut plan = Plan { deadline: deadline(scenario), first_bytes, ..plan };
         let sizes: Vec<_> = page.objects.iter().map(|object| object.size).collect();
         let site = (page.size() <= LARGEST_PAGE).then(|| Site::new(&sizes, *seed)).flatten();
         let site = site.ok_or_else(|| {

@@ -5,6 +5,7 @@
 //!
 //! Not a comparison: what the numbers should be is for `model`.
 
+use proto::robot::Course;
 use scenario::Scenario;
 use trace::Row;
 use trace::calendar::iso_8601;
@@ -168,6 +169,9 @@ impl Series {
                 "{given_up} of {of} runs stayed void however often repeated, and are left out"
             ));
         }
+        let visits = runs.iter().filter_map(|run| run.visit.as_ref());
+        let visits: Vec<_> = visits.map(|visit| (visit.began, Course::of(&visit.reports))).collect();
+        notes.extend(scenario::robot::notes(&visits));
         Ok(Measured {
             scenario: scenario.clone(),
             runs,

@@ -9,6 +9,7 @@
 
 mod arrivals;
 mod connection;
+mod course;
 mod document;
 mod parts;
 mod pipelining;
@@ -21,6 +22,7 @@ use wire::{Bytes, Time};
 
 use crate::http::Method;
 use connection::{Connection, Orphan};
+pub use course::Course;
 use document::Document;
 use parts::Parts;
 pub use parts::{Asking, FirstBytes};

@@ -12,7 +12,7 @@
 //! | [`client`] | visits, requests, connections |
 //! | [`programs`] | what the programs at both ends take, how they write and close |
 //! | [`stack`] | how TCP behaves at both ends |
-//! | `robot` | what all that means to the robot of `proto` |
+//! | [`robot`] | what all that means to the robot of `proto`, and what it tells |
 //! | [`engine`] | who is asked |
 //! | [`value`] | the values of flags and TOML keys, exactly |
 //! | [`spec`] | what a user asked for, and the scenarios that come of it |
@@ -34,7 +34,7 @@ pub mod network;
 pub mod page;
 pub mod programs;
 pub mod protocol;
-mod robot;
+pub mod robot;
 pub mod site;
 pub mod spec;
 pub mod stack;

@@ -8,12 +8,13 @@ use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use proto::http::WritePolicy;
-use proto::robot::Pipelining;
+use proto::robot::{FirstBytes, Pipelining};
 use proto::server::Closing;
 use wire::{Bytes, Duration};
 
 use crate::Stack;
 use crate::names;
+use crate::robot;
 use crate::value::{ValueError, quantity};
 
 /// How the programs at both ends work; `None` says nothing.
@@ -29,6 +30,8 @@ pub struct Programs {
     pub client_buffer: Option<NonZeroUsize>,
     /// How long pipelined requests wait for one another.
     pub client_flush: Option<Duration>,
+    /// The first bytes of objects, and whether they are asked for before the rest of any.
+    pub client_first_bytes: Option<FirstBytes>,
     /// What the server takes for each connection, before its first request is read.
     pub server_setup: Option<Duration>,
     /// What it takes for each write but a head that leaves apart: reading the file, copying. A file that is mapped
@@ -61,6 +64,8 @@ pub enum ProgramKey {
     ClientBuffer,
     /// How long they wait for one another.
     ClientFlush,
+    /// The first bytes of objects.
+    ClientFirstBytes,
     /// The server's time for each connection.
     ServerSetup,
     /// Its time for each write.
@@ -113,12 +118,13 @@ const fn switch_name(is_on: bool) -> &'static str {
 
 impl ProgramKey {
     /// Every one, in the order they are listed.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::ClientSetup,
         Self::ClientThink,
         Self::ClientReading,
         Self::ClientBuffer,
         Self::ClientFlush,
+        Self::ClientFirstBytes,
         Self::ServerSetup,
         Self::ServerWrite,
         Self::ServerHead,
@@ -137,6 +143,7 @@ impl ProgramKey {
             Self::ClientReading => "client-reading",
             Self::ClientBuffer => "client-buffer",
             Self::ClientFlush => "client-flush",
+            Self::ClientFirstBytes => "client-first-bytes",
             Self::ServerSetup => "server-setup",
             Self::ServerWrite => "server-write",
             Self::ServerHead => "server-head",
@@ -156,6 +163,7 @@ impl ProgramKey {
             Self::ClientReading => "\"100us\"",
             Self::ClientBuffer => "1024",
             Self::ClientFlush => "\"50ms\"",
+            Self::ClientFirstBytes => "512",
             Self::ServerHead => "\"apart\"",
             Self::ServerBuffer => "4096",
             Self::ServerRequests => "5",
@@ -178,6 +186,7 @@ impl Programs {
             ProgramKey::ClientReading => self.client_reading = Some(quantity::duration(text)?),
             ProgramKey::ClientBuffer => self.client_buffer = Some(quantity::buffer(text)?),
             ProgramKey::ClientFlush => self.client_flush = Some(quantity::duration(text)?),
+            ProgramKey::ClientFirstBytes => self.client_first_bytes = Some(robot::first_bytes(text)?),
             ProgramKey::ServerSetup => self.server_setup = Some(quantity::duration(text)?),
             ProgramKey::ServerWrite => self.server_write = Some(quantity::duration(text)?),
             ProgramKey::ServerHead => {
@@ -205,6 +214,7 @@ impl Programs {
             client_reading: self.client_reading.or(below.client_reading),
             client_buffer: self.client_buffer.or(below.client_buffer),
             client_flush: self.client_flush.or(below.client_flush),
+            client_first_bytes: self.client_first_bytes.or(below.client_first_bytes),
             server_setup: self.server_setup.or(below.server_setup),
             server_write: self.server_write.or(below.server_write),
             server_head: self.server_head.or(below.server_head),
@@ -256,6 +266,7 @@ impl Programs {
             client_reading,
             client_buffer,
             client_flush,
+            client_first_bytes,
             server_setup,
             server_write,
             server_head,
@@ -271,6 +282,7 @@ impl Programs {
             time(client_reading),
             size(client_buffer),
             time(client_flush),
+            client_first_bytes.map(robot::first_bytes_said),
             time(server_setup),
             time(server_write),
             server_head.map(|head| head.name().to_owned()),

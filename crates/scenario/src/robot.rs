@@ -1,10 +1,14 @@
-//! What a scenario's client means to `proto`'s robot: the same for every engine that runs it.
+//! What a scenario's client means to `proto`'s robot, and what it tells back: the same for every engine that runs it.
 //!
 //! Not a plan: which protocols an engine can honour, and with what objects, is for the engine to say.
 
-use proto::robot::{Release, Shape};
+use std::num::NonZeroU32;
+
+use proto::robot::{Asking, Course, FirstBytes, Release, Shape};
+use wire::{Duration, Time};
 
 use crate::Requests;
+use crate::value::{ValueError, quantity};
 
 impl Requests {
     /// When a robot of this shape lets requests go, and a note where that is not what was asked for.
@@ -26,9 +30,74 @@ impl Requests {
     }
 }
 
+/// `512`: so many bytes of every object before the rest of any; `512/together`: only told when they have come.
+///
+/// # Errors
+/// What is neither, or out of 1 byte to 1 MiB.
+pub(crate) fn first_bytes(text: &str) -> Result<FirstBytes, ValueError> {
+    let (size, asking) = match text.strip_suffix(TOGETHER) {
+        Some(size) => (size, Asking::Together),
+        None => (text, Asking::First),
+    };
+    let bytes = u32::try_from(quantity::buffer(size)?.get()).ok().and_then(NonZeroU32::new);
+    Ok(FirstBytes { bytes: bytes.expect("the range is within 1 and 2^20"), asking })
+}
+
+const TOGETHER: &str = "/together";
+
+/// As it is given.
+pub(crate) fn first_bytes_said(first: FirstBytes) -> String {
+    let FirstBytes { bytes, asking } = first;
+    match asking {
+        Asking::Together => format!("{bytes}{TOGETHER}"),
+        Asking::First => bytes.to_string(),
+    }
+}
+
+/// What is worth saying of visits beside their time: each with when it began.
+pub fn notes(visits: &[(Time, Course)]) -> Vec<String> {
+    let mean = |sum: f64| sum / visits.len() as f64;
+    let known: Vec<Duration> =
+        visits.iter().filter_map(|(began, course)| Some(course.first_bytes?.since(*began))).collect();
+    let known_sum: f64 = known.iter().map(|after| after.as_millis_f64()).sum();
+    let asked_again: u64 = visits.iter().map(|(_, course)| course.asked_again).sum();
+    let mut notes = Vec::new();
+    if !known.is_empty() && known.len() == visits.len() {
+        notes.push(format!("first bytes of every object there after {:.1} ms", mean(known_sum)));
+    }
+    if asked_again > 0 {
+        let each = mean(asked_again as f64);
+        notes.push(format!("requests asked for again, their connection having ended unanswered: {each:.1}"));
+    }
+    notes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn first_bytes_are_read_as_they_are_said() {
+        for text in ["512", "512/together"] {
+            assert_eq!(first_bytes_said(first_bytes(text).unwrap()), text);
+        }
+        assert!(
+            ["0", "", "/together", "512/apart", "2mib"].into_iter().all(|text| first_bytes(text).is_err())
+        );
+    }
+
+    #[test]
+    fn notes_are_means_and_say_nothing_of_nothing() {
+        let at = |millis| Time::ZERO + Duration::from_millis(millis);
+        let course = |asked_again, known| Course { asked_again, first_bytes: Some(at(known)) };
+        let visits = [(at(0), course(3, 100)), (at(100), course(0, 300))];
+        let expected = [
+            "first bytes of every object there after 150.0 ms",
+            "requests asked for again, their connection having ended unanswered: 1.5",
+        ];
+        assert_eq!(notes(&visits), expected);
+        assert_eq!(notes(&[(at(0), Course::default())]), Vec::<String>::new());
+    }
 
     #[test]
     fn one_connection_without_pipelining_waits_whatever_was_asked_for() {

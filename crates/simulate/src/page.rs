@@ -7,7 +7,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
 
 use proto::http::{Limits, Method, WritePolicy};
-use proto::robot::{Pipelining, Plan, PlannedObject, Release, Report, Shape};
+use proto::robot::{Course, Pipelining, Plan, PlannedObject, Release, Report, Shape};
 use proto::server::{Closing, Patience, ServerConfig};
 use proto::site::Site;
 use scenario::stack::packets;
@@ -68,6 +68,8 @@ impl Hosts {
             client_reading,
             client_buffer: _,
             client_flush: _,
+            // It is in the plan.
+            client_first_bytes: _,
             server_setup,
             server_write,
             server_head: _,
@@ -147,6 +149,14 @@ pub struct Fetched {
     pub probes: Vec<Probe>,
 }
 
+impl Fetched {
+    /// What the visit was like, without the page before.
+    pub fn course(&self) -> Course {
+        let before = self.reports.partition_point(|report| report.at < self.began);
+        Course::of(self.reports.get(before..).unwrap_or_default())
+    }
+}
+
 /// A scenario that can be run.
 #[derive(Clone, Debug)]
 pub struct Experiment {
@@ -197,6 +207,7 @@ impl Experiment {
         };
         let mut site = site(page, hosts.contents.as_ref(), *seed)?;
         let (mut plan, mut notes) = plan(*protocol, page, client, hosts.pipelining)?;
+        plan.first_bytes = programs.client_first_bytes;
         notes.extend(programs.described().map(|said| format!("programs: {said}")));
         notes.extend(shared(stack.packets.sharing).map(str::to_owned));
         name(&mut plan, hosts.contents.as_ref());

@@ -29,8 +29,11 @@ pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
             Ok((fetched, spent))
         })
         .collect::<Result<_, Error>>()?;
-    let mut notes = experiment.notes().to_vec();
-    notes.extend(failures(&runs));
+    // What went wrong is what matters most.
+    let mut notes = Vec::from_iter(failures(&runs));
+    notes.extend(experiment.notes().to_vec());
+    let visits: Vec<_> = runs.iter().map(|run| (run.began, run.course())).collect();
+    notes.extend(scenario::robot::notes(&visits));
     // What gave up says nothing about how long a page takes, unless nothing else is known.
     let came = runs.iter().any(|run| run.elapsed.is_some());
     let (runs, spent): (Vec<Fetched>, Vec<Spent>) =

@@ -65,6 +65,7 @@ pub(super) fn honoured(programs: &Programs) -> Result<(), Error> {
         client_reading,
         client_buffer: _,
         client_flush: _,
+        client_first_bytes: _,
         server_setup,
         server_write,
         server_head: _,

@@ -224,6 +224,11 @@ pub struct ProgramFlags {
     #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
     pub client_flush: Option<String>,
 
+    /// So many bytes of every object are asked for before the rest of any, by ranges: 512 (512/together: not so, but
+    /// told when they have come)
+    #[arg(long, value_name = "SIZE", help_heading = PROGRAMS)]
+    pub client_first_bytes: Option<String>,
+
     /// What the server takes for each connection before its first request is read: 2ms
     #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
     pub server_setup: Option<String>,
@@ -265,6 +270,7 @@ impl ProgramFlags {
             client_reading,
             client_buffer,
             client_flush,
+            client_first_bytes,
             server_setup,
             server_write,
             server_head,
@@ -280,6 +286,7 @@ impl ProgramFlags {
             (ProgramKey::ClientReading, client_reading),
             (ProgramKey::ClientBuffer, client_buffer),
             (ProgramKey::ClientFlush, client_flush),
+            (ProgramKey::ClientFirstBytes, client_first_bytes),
             (ProgramKey::ServerSetup, server_setup),
             (ProgramKey::ServerWrite, server_write),
             (ProgramKey::ServerHead, server_head),
