@@ -3,15 +3,17 @@
 //! Not an engine of its own: [`crate::world`] runs it, `proto` speaks the HTTP, [`crate::profile`] says what the
 //! stack is.
 
-use std::num::{NonZeroU16, NonZeroU32};
+mod plan;
+
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use proto::http::{Limits, Method, WritePolicy};
-use proto::robot::{Course, Pipelining, Plan, PlannedObject, Release, Report, Shape};
+use proto::http::{Limits, WritePolicy};
+use proto::robot::{Course, Pipelining, Plan, Report, Shape};
 use proto::server::{Closing, Patience, ServerConfig};
 use proto::site::Site;
 use scenario::stack::packets;
-use scenario::{Client, Connection, Network, Page, Programs, Protocol, Scenario, Stack, Visit};
+use scenario::{Network, Programs, Protocol, Scenario, Stack, Visit};
 use wire::{Bytes, Duration, Seed, Time};
 
 use crate::error::Error;
@@ -174,8 +176,6 @@ pub struct Experiment {
 
 /// More than any page takes: a page of 10,000 objects, each of which is lost a few times.
 const EVENTS_MOST: u64 = 100_000_000;
-/// What a page may hold: its bytes are kept in memory.
-const LARGEST_PAGE: Bytes = Bytes::new(1 << 28);
 
 impl Experiment {
     /// Checks that this engine can run the scenario.
@@ -205,17 +205,17 @@ impl Experiment {
             | Protocol::Ardp
             | Protocol::Dhttp => page.clone(),
         };
-        let mut site = site(page, hosts.contents.as_ref(), *seed)?;
-        let (mut plan, mut notes) = plan(*protocol, page, client, hosts.pipelining)?;
+        let mut site = plan::site(page, hosts.contents.as_ref(), *seed)?;
+        let (mut plan, mut notes) = plan::plan(*protocol, page, client, hosts.pipelining)?;
         plan.first_bytes = programs.client_first_bytes;
         notes.extend(programs.described().map(|said| format!("programs: {said}")));
         notes.extend(shared(stack.packets.sharing).map(str::to_owned));
-        name(&mut plan, hosts.contents.as_ref());
+        plan::name(&mut plan, hosts.contents.as_ref());
         match visit {
             Visit::First => {}
             Visit::Revalidate => {
                 site = site.with_validators(*seed);
-                validate(&mut plan, &site, page.objects.len(), hosts.validation);
+                plan::validate(&mut plan, &site, page.objects.len(), hosts.validation);
             }
         }
         let warm_up = WarmUp { objects: plan.begins_at, think: hosts.think };
@@ -414,96 +414,3 @@ fn account(
         probes,
     }
 }
-
-/// What the robot is to do, and what of the scenario it does otherwise.
-fn plan(
-    protocol: Protocol,
-    page: &Page,
-    client: &Client,
-    pipelining: Pipelining,
-) -> Result<(Plan, Vec<String>), Error> {
-    let Client { request, requests, parallel, connection } = client;
-    let parallel =
-        NonZeroU16::new(*parallel).ok_or_else(|| Error::unsuited("0 connections", "use --parallel 1"))?;
-    let shape = match protocol {
-        Protocol::Http10 | Protocol::Ttcp | Protocol::Ardp => Shape::Http10 { parallel },
-        Protocol::Http10KeepAlive => Shape::Http10KeepAlive,
-        Protocol::Http11 => Shape::Http11,
-        Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => Shape::Http11Pipelined(pipelining),
-        Protocol::Minimum => {
-            let what = "the minimum, which no protocol reaches";
-            return Err(Error::unsuited(what, "use --engine model"));
-        }
-        Protocol::Dhttp => {
-            let remedy =
-                "use http10, http10-keepalive, http11, http11-pipelined, ttcp or ardp, or --engine model";
-            return Err(Error::unsuited(protocol.name(), remedy));
-        }
-    };
-    let (release, note) = requests.release(shape);
-    let once = page.objects.iter().enumerate().map(|(index, object)| PlannedObject {
-        method: Method::Get,
-        path: Site::path(index),
-        expected: Some(object.size),
-        validator: None,
-        named_at: None,
-    });
-    // A page that finds everything warm has been fetched just before.
-    let times = match connection {
-        Connection::Cold => 1,
-        Connection::Warm => 2,
-    };
-    let count = page.objects.len() * times;
-    let objects: Vec<PlannedObject> = once.cycle().take(count).collect();
-    let plan = Plan {
-        request_size: Some(*request),
-        release,
-        begins_at: count - page.objects.len(),
-        deadline: PATIENCE,
-        ..Plan::new("server", objects, shape)
-    };
-    Ok((plan, note.into_iter().map(str::to_owned).collect()))
-}
-
-/// What the page is: real, or bytes of no meaning.
-fn site(page: &Page, contents: Option<&Contents>, seed: Seed) -> Result<Site, Error> {
-    let sizes: Vec<Bytes> = page.objects.iter().map(|object| object.size).collect();
-    if let Some(Contents { objects, named_at: _ }) = contents {
-        let is_page = sizes.iter().copied().eq(objects.iter().map(|object| Bytes::new(object.len() as u64)));
-        return is_page.then(|| Site::of(objects.clone())).ok_or_else(|| {
-            Error::unsuited("contents of other sizes than the page's", "give the page the contents' sizes")
-        });
-    }
-    let site = (page.size() <= LARGEST_PAGE).then(|| Site::new(&sizes, seed)).flatten();
-    site.ok_or_else(|| {
-        let what = format!("a page of {}", page.size());
-        Error::unsuited(&what, &format!("use one of at most {LARGEST_PAGE}"))
-    })
-}
-
-/// Objects that a real document names are asked for as it arrives, unless one waits for the other anyway.
-fn name(plan: &mut Plan, contents: Option<&Contents>) {
-    let Some(Contents { objects, named_at }) = contents else { return };
-    for (index, object) in plan.objects.iter_mut().enumerate() {
-        object.named_at = named_at.get(index % objects.len()).copied();
-    }
-    match (plan.release, plan.shape) {
-        (Release::AfterFirst, _) | (_, Shape::Http10 { parallel: _ }) => plan.release = Release::AsNamed,
-        (Release::Independent | Release::AsNamed | Release::Dependent, _) => {}
-    }
-}
-
-/// Makes requests of what the client has.
-fn validate(plan: &mut Plan, site: &Site, objects: usize, validation: Validation) {
-    let version = plan.shape.version();
-    for (index, object) in plan.objects.iter_mut().enumerate() {
-        match (validation, index % objects) {
-            (Validation::Conditional, index) => object.validator = site.validator(index, version),
-            (Validation::Heads, 0) => {}
-            (Validation::Heads, 1..) => (object.method, object.expected) = (Method::Head, None),
-        }
-    }
-}
-
-/// Virtual time costs nothing: anything that gets anywhere gets there in a day.
-const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
