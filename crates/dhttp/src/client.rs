@@ -1,0 +1,216 @@
+//! A client: one thread with its sockets and its machine; whoever asks gets an [`Exchange`] to wait at, blocking or not.
+//!
+//! No connection is made for DHTTP: one UDP port for questions, one TCP port that servers connect to. Servers that are
+//! not known to speak DHTTP are asked over plain HTTP, and so is what DHTTP cannot carry. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `exchange` | what comes of one request |
+//! | `known` | which servers are known to speak DHTTP |
+//! | `driver` | the thread: datagrams, connections of servers, timers |
+//! | `plain` | plain HTTP over a connection of its own |
+//! | `note` | what `-v` shows |
+//!
+//! Not a browser: it follows nothing and keeps no answer.
+
+mod driver;
+mod exchange;
+mod known;
+mod note;
+mod plain;
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::ops::RangeInclusive;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use proto::dhttp::{ClientConfig as Machine, Id};
+use proto::http::{Fields, Method, RequestHead, Version};
+use rustix::event::{EventfdFlags, eventfd};
+use wire::Duration;
+
+use crate::Url;
+use driver::Driver;
+use exchange::Sink;
+
+pub use exchange::{Event, Exchange, Via};
+pub use known::Known;
+pub use note::Note;
+
+/// How a client behaves.
+#[derive(Clone, Debug)]
+pub struct ClientConfig {
+    /// DHTTP.
+    pub dhttp: Machine,
+    /// The ports it may use, of UDP and TCP: what a firewall lets in. `None`: any.
+    pub ports: Option<RangeInclusive<u16>>,
+    /// How long a connection of plain HTTP may take to be there, and to say something.
+    pub patience: Duration,
+}
+
+impl ClientConfig {
+    /// For the Internet of today.
+    pub fn internet() -> Self {
+        Self { dhttp: Machine::internet(), ports: None, patience: Duration::from_secs(30) }
+    }
+
+    /// As in the paper: resends after 5 and 10 seconds, and takes answers from anybody.
+    pub fn paper() -> Self {
+        Self { dhttp: Machine::paper(), ..Self::internet() }
+    }
+}
+
+/// What is told of everything that is sent and received.
+pub type Watch = Arc<dyn Fn(&Note) + Send + Sync>;
+
+/// A client. When it is dropped, so is what it was asked.
+pub struct Client {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread is told, and what others may ask.
+pub(crate) struct Shared {
+    commands: Mutex<VecDeque<Command>>,
+    waker: OwnedFd,
+    known: Mutex<Known>,
+    watch: Option<Watch>,
+    patience: Duration,
+}
+
+enum Command {
+    Ask(Box<Question>),
+    Cancel(Id),
+    Stop,
+}
+
+/// A request that is to be sent.
+#[derive(Clone)]
+struct Question {
+    id: Id,
+    url: Url,
+    server: SocketAddr,
+    /// The same server's port for DHTTP.
+    dhttp: SocketAddr,
+    head: RequestHead,
+    sink: Arc<Sink>,
+}
+
+impl Client {
+    /// Binds its ports. `known` are servers that speak DHTTP; `watch` is told everything.
+    ///
+    /// # Errors
+    /// What the system said to the sockets; all ports of the range may be in use.
+    pub fn start(config: ClientConfig, known: Known, watch: Option<Watch>) -> io::Result<Self> {
+        let ClientConfig { dhttp, ports, patience } = config;
+        let shared = Arc::new(Shared {
+            commands: Mutex::default(),
+            waker: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            known: Mutex::new(known),
+            watch,
+            patience,
+        });
+        let mut driver = Driver::new(dhttp, ports, Arc::clone(&shared))?;
+        let thread = thread::Builder::new().name("dhttp-client".to_owned()).spawn(move || driver.run())?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Asks for something by GET.
+    ///
+    /// # Errors
+    /// If the kernel gives no random bytes or no thread.
+    pub fn get(&self, url: &Url) -> io::Result<Exchange> {
+        self.request(Method::Get, url, &Fields::new())
+    }
+
+    /// Asks for something. `Host` is added; what the fields say more is the caller's.
+    ///
+    /// # Errors
+    /// If the kernel gives no random bytes or no thread.
+    pub fn request(&self, method: Method, url: &Url, fields: &Fields) -> io::Result<Exchange> {
+        let id = Id(u64::from_be_bytes(crate::random::bytes()?));
+        let sink = Arc::new(Sink::default());
+        let exchange = Exchange::new(id, Arc::clone(&sink), Arc::clone(&self.shared));
+        let head = head(method, url, fields);
+        let (shared, url) = (Arc::clone(&self.shared), url.clone());
+        match url.host.parse::<IpAddr>() {
+            Ok(address) => shared.ask(id, &url, SocketAddr::new(address, url.port), head, sink),
+            // Asking for a name's address waits, and nobody else is to wait for that.
+            Err(_) => {
+                thread::Builder::new().spawn(move || match (&*url.host, url.port).to_socket_addrs() {
+                    Ok(mut addresses) => match addresses.next() {
+                        Some(address) => shared.ask(id, &url, address, head, sink),
+                        None => sink.fail(format!("{} has no address", url.host)),
+                    },
+                    Err(error) => sink.fail(format!("{} has no address: {error}", url.host)),
+                })?;
+            }
+        }
+        Ok(exchange)
+    }
+
+    /// The servers that are known to speak DHTTP by now.
+    pub fn known(&self) -> Known {
+        self.shared.known.lock().map(|known| known.clone()).unwrap_or_default()
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.shared.tell(Command::Stop);
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn ask(self: &Arc<Self>, id: Id, url: &Url, server: SocketAddr, head: RequestHead, sink: Arc<Sink>) {
+        let port = self.dhttp_port(url);
+        let dhttp = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
+        let question = Question { id, url: url.clone(), server, dhttp, head, sink };
+        match port {
+            Some(_) => self.tell(Command::Ask(Box::new(question))),
+            None => plain::ask(self, question),
+        }
+    }
+
+    /// The port on which a server speaks DHTTP, if that is known: by the address, by the path, by what it said once.
+    fn dhttp_port(&self, url: &Url) -> Option<u16> {
+        if url.is_dhttp || url.target.starts_with("/_dhttp_/") {
+            return Some(url.port);
+        }
+        self.known.lock().ok().and_then(|known| known.port(&url.authority()))
+    }
+
+    fn tell(&self, command: Command) {
+        if let Ok(mut commands) = self.commands.lock() {
+            commands.push_back(command);
+        }
+        // If it is full, the thread has been woken already.
+        let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
+    }
+
+    fn note(&self, note: &Note) {
+        if let Some(watch) = &self.watch {
+            watch(note);
+        }
+    }
+}
+
+fn head(method: Method, url: &Url, more: &Fields) -> RequestHead {
+    let mut fields = Fields::new();
+    // A host that could not stand in a field is no host of a `Url`.
+    let _ = fields.push("Host", &url.authority());
+    for (name, value) in more.iter() {
+        if let (Ok(name), Ok(value)) = (std::str::from_utf8(name), std::str::from_utf8(value)) {
+            // They were pushed once already.
+            let _ = fields.push(name, value);
+        }
+    }
+    RequestHead { method, target: url.target.clone(), version: Version::Http11, fields }
+}

@@ -1,0 +1,297 @@
+//! The thread of a client: its datagrams, the connections that servers open to it, its timers.
+//!
+//! Not what becomes of requests: the machine says that ([`proto::dhttp::client`]).
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::ops::RangeInclusive;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use proto::dhttp::client::{ConnectionId, Failure, Input, Output, Reason, Source};
+use proto::dhttp::{Client as Machine, ClientConfig, Id};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event as Ready, EventData, EventFlags};
+use wire::Time;
+
+use super::exchange::{Event, Via};
+use super::{Command, Note, Question, Shared, plain};
+use crate::batch::Inbox;
+use crate::clock::Clock;
+use crate::{random, socket};
+
+/// The thread.
+pub(super) struct Driver {
+    clock: Clock,
+    epoll: OwnedFd,
+    /// One of each family that there is.
+    udp: Vec<UdpSocket>,
+    listener: TcpListener,
+    machine: Machine,
+    inbox: Inbox,
+    connections: BTreeMap<ConnectionId, (TcpStream, SocketAddr)>,
+    next: u64,
+    questions: BTreeMap<Id, Question>,
+    shared: Arc<Shared>,
+    room: Vec<u8>,
+}
+
+const WAKER: u64 = 0;
+const LISTENER: u64 = 1;
+/// And the next for the other family.
+const UDP: u64 = 2;
+/// From here on connections.
+const FIRST: u64 = 4;
+
+impl Driver {
+    pub(super) fn new(
+        config: ClientConfig,
+        ports: Option<RangeInclusive<u16>>,
+        shared: Arc<Shared>,
+    ) -> io::Result<Self> {
+        let (listener, udp) = bind(ports)?;
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &shared.waker, EventData::new_u64(WAKER), EventFlags::IN)?;
+        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        for (socket, number) in udp.iter().zip(UDP..) {
+            epoll::add(&epoll, socket, EventData::new_u64(number), EventFlags::IN)?;
+        }
+        let port = listener.local_addr()?.port();
+        Ok(Self {
+            clock: Clock::start(),
+            epoll,
+            udp,
+            listener,
+            machine: Machine::new(config, port, random::bytes()?),
+            inbox: Inbox::new(),
+            connections: BTreeMap::new(),
+            next: FIRST,
+            questions: BTreeMap::new(),
+            shared,
+            room: vec![0; 256 << 10],
+        })
+    }
+
+    pub(super) fn run(&mut self) {
+        let mut events: Vec<Ready> = Vec::with_capacity(64);
+        loop {
+            let next = self.poll();
+            let wait = next.map(|next| {
+                let nanos = next.since(self.clock.now()).as_nanos();
+                Timespec {
+                    tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
+                    tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
+                }
+            });
+            events.clear();
+            // An interrupted wait has no events; any other failure would be a mistake in this file.
+            let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), wait.as_ref());
+            for event in events.drain(..) {
+                match event.data.u64() {
+                    WAKER => {
+                        if !self.commands() {
+                            return self.give_up();
+                        }
+                    }
+                    LISTENER => self.accept(),
+                    number @ UDP..FIRST => self.datagrams(number),
+                    number => self.read(ConnectionId(number)),
+                }
+                self.poll();
+            }
+        }
+    }
+
+    /// Does what the machine says, until it waits.
+    fn poll(&mut self) -> Option<Time> {
+        loop {
+            match self.machine.poll(self.clock.now()) {
+                Output::Send(to, bytes) => {
+                    let is_resend = bytes.get(10).is_some_and(|flags| flags & 1 == 1);
+                    self.shared.note(&Note::Sent(to, bytes.len(), is_resend));
+                    let socket = self.udp.iter().find(|socket| {
+                        socket.local_addr().is_ok_and(|local| local.is_ipv4() == to.is_ipv4())
+                    });
+                    // What is not taken is lost, as on the way; it will be sent again.
+                    let _ = socket.map(|socket| socket.send_to(&bytes, to));
+                }
+                Output::Head(id, source, head) => {
+                    let via = match source {
+                        Source::Datagram(_) => Via::Udp,
+                        Source::Connection(_) => Via::TcpOpened,
+                    };
+                    self.give(id, Event::Head(via, head));
+                }
+                Output::Body(id, bytes) => self.give(id, Event::Body(bytes)),
+                Output::End(id) => {
+                    self.give(id, Event::End);
+                    self.questions.remove(&id);
+                }
+                Output::Fallback(id, reason) => self.fall_back(id, reason),
+                Output::Failed(id, failure) => {
+                    if let Some(question) = self.questions.remove(&id) {
+                        question.sink.fail(failed(question.server, failure));
+                    }
+                }
+                Output::Close(id) => {
+                    if let Some((_, from)) = self.connections.remove(&id) {
+                        self.shared.note(&Note::Ended(from));
+                    }
+                }
+                Output::Discarded(from, why) => self.shared.note(&Note::Discarded(from, why)),
+                Output::Timeout(next) => return next,
+            }
+        }
+    }
+
+    fn give(&mut self, id: Id, event: Event) {
+        if let Some(question) = self.questions.get(&id)
+            && !question.sink.give(event)
+        {
+            self.machine.cancel(id);
+            self.questions.remove(&id);
+        }
+    }
+
+    fn fall_back(&mut self, id: Id, reason: Reason) {
+        let Some(question) = self.questions.remove(&id) else { return };
+        self.shared.note(&Note::Fallback(reason));
+        match reason {
+            Reason::Referred => {}
+            // It was known once, and is wrong now.
+            Reason::Unreachable | Reason::Silence => {
+                if let Ok(mut known) = self.shared.known.lock() {
+                    known.forget(&question.url.authority());
+                }
+            }
+        }
+        plain::ask(&self.shared, question);
+    }
+
+    /// `false`: stop.
+    fn commands(&mut self) -> bool {
+        // It only says that there are commands.
+        let _ = rustix::io::read(&self.shared.waker, &mut [0_u8; 8]);
+        let commands = self.shared.commands.lock().map(|mut all| std::mem::take(&mut *all));
+        for command in commands.unwrap_or_default() {
+            match command {
+                Command::Ask(question) => self.ask(*question),
+                Command::Cancel(id) => {
+                    self.machine.cancel(id);
+                    self.questions.remove(&id);
+                }
+                Command::Stop => return false,
+            }
+        }
+        true
+    }
+
+    fn ask(&mut self, question: Question) {
+        let now = self.clock.now();
+        match self.machine.request(now, question.id, question.dhttp, &question.head) {
+            Ok(()) => {
+                self.questions.insert(question.id, question);
+            }
+            // Every refusal but a full house is a reason for plain HTTP, and that is one as well.
+            Err(_) => plain::ask(&self.shared, question),
+        }
+    }
+
+    fn accept(&mut self) {
+        while let Ok((stream, from)) = self.listener.accept() {
+            let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+            let id = ConnectionId(self.next);
+            self.next += 1;
+            let is_ready = stream.set_nonblocking(true).is_ok();
+            let data = EventData::new_u64(id.0);
+            if is_ready && epoll::add(&self.epoll, &stream, data, EventFlags::IN).is_ok() {
+                self.shared.note(&Note::Connected(from));
+                self.connections.insert(id, (stream, from));
+                self.machine.handle(self.clock.now(), Input::Accepted(id, from));
+                self.poll();
+            }
+        }
+    }
+
+    fn read(&mut self, id: ConnectionId) {
+        let Some((stream, from)) = self.connections.get_mut(&id) else { return };
+        let now = self.clock.now();
+        match stream.read(&mut self.room) {
+            Ok(0) => {
+                self.shared.note(&Note::Ended(*from));
+                self.connections.remove(&id);
+                self.machine.handle(now, Input::Ended(id));
+            }
+            Ok(length) => {
+                let bytes = self.room.get(..length).unwrap_or_default();
+                self.machine.handle(now, Input::Received(id, bytes));
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(_) => {
+                self.connections.remove(&id);
+                self.machine.handle(now, Input::Ended(id));
+            }
+        }
+    }
+
+    fn datagrams(&mut self, number: u64) {
+        let socket = usize::try_from(number - UDP).ok().and_then(|index| self.udp.get(index));
+        let Some(socket) = socket else { return };
+        let mut gone = Vec::new();
+        while let Some(server) = crate::batch::refused(socket) {
+            gone.push(server);
+        }
+        let received = self.inbox.receive(socket).unwrap_or(0);
+        for server in gone {
+            self.machine.handle(self.clock.now(), Input::Unreachable(server));
+            self.poll();
+        }
+        for index in 0..received {
+            if let Some((from, bytes)) = self.inbox.datagram(index) {
+                self.shared.note(&Note::Received(from, bytes.len()));
+                self.machine.handle(self.clock.now(), Input::Datagram(from, bytes));
+                self.poll();
+            }
+        }
+    }
+
+    fn give_up(&mut self) {
+        for question in std::mem::take(&mut self.questions).into_values() {
+            question.sink.fail("the client has been stopped".to_owned());
+        }
+    }
+}
+
+fn failed(server: SocketAddr, failure: Failure) -> String {
+    match failure {
+        Failure::Ended => {
+            format!("{server}: the server's connection ended in the middle of the answer; ask again")
+        }
+        Failure::Stalled => {
+            format!("{server}: the server fell silent in the middle of the answer; ask again")
+        }
+        Failure::Malformed(why) => format!("{server}: {why}"),
+    }
+}
+
+/// A listener, and a UDP socket of each family that this machine has; all on one port if that is chosen.
+fn bind(ports: Option<RangeInclusive<u16>>) -> io::Result<(TcpListener, Vec<UdpSocket>)> {
+    let mut last = io::Error::from(io::ErrorKind::AddrInUse);
+    for port in ports.unwrap_or(0..=0) {
+        match bind_to(port) {
+            Ok(bound) => return Ok(bound),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn bind_to(port: u16) -> io::Result<(TcpListener, Vec<UdpSocket>)> {
+    let four = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+    let six = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
+    let listener = socket::tcp(six, false, true).or_else(|_| socket::tcp(four, false, true))?;
+    let mut sockets = vec![socket::udp_of_client(four)?];
+    sockets.extend(socket::udp_of_client(six));
+    Ok((listener, sockets))
+}

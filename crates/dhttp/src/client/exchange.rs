@@ -1,0 +1,195 @@
+//! What comes of one request: a head, a body in parts, an end.
+//!
+//! To be waited for in a thread ([`Exchange::next`]) or in a task of any runtime ([`Exchange::poll_next`]).
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex};
+use std::task::{Context, Poll, Waker};
+
+use proto::dhttp::Id;
+use proto::http::ResponseHead;
+
+use super::{Command, Shared};
+
+/// What came of a request, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The answer begins, and came this way.
+    Head(Via, ResponseHead),
+    /// A part of its body, at least one byte.
+    Body(Vec<u8>),
+    /// It is complete.
+    End,
+    /// It failed, in a sentence. What came before is not all there is.
+    Failed(String),
+}
+
+/// The way of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// One datagram.
+    Udp,
+    /// A connection that the server opened.
+    TcpOpened,
+    /// A connection that this client opened: plain HTTP.
+    TcpClient,
+}
+
+impl Via {
+    /// In a word, as in a server's log.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Udp => "udp",
+            Self::TcpOpened => "tcp-opened",
+            Self::TcpClient => "tcp-client",
+        }
+    }
+}
+
+/// What comes of one request. When it is dropped, nobody waits for the answer any more.
+pub struct Exchange {
+    id: Id,
+    sink: Arc<Sink>,
+    shared: Arc<Shared>,
+    is_over: bool,
+}
+
+/// Where an answer is put for whoever waits.
+#[derive(Default)]
+pub(super) struct Sink {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    events: VecDeque<Event>,
+    bytes: usize,
+    is_abandoned: bool,
+    waker: Option<Waker>,
+}
+
+/// Whoever gives waits when so much waits to be taken.
+const MOST_WAITING: usize = 8 << 20;
+
+impl Exchange {
+    pub(super) const fn new(id: Id, sink: Arc<Sink>, shared: Arc<Shared>) -> Self {
+        Self { id, sink, shared, is_over: false }
+    }
+
+    /// The next event; waits for it. `None` after the last.
+    #[expect(clippy::should_implement_trait, reason = "it is the blocking twin of `poll_next`")]
+    pub fn next(&mut self) -> Option<Event> {
+        if self.is_over {
+            return None;
+        }
+        let mut state = self.sink.state.lock().ok()?;
+        loop {
+            if let Some(event) = state.take() {
+                self.sink.changed.notify_all();
+                self.is_over = is_last(&event);
+                return Some(event);
+            }
+            state = self.sink.changed.wait(state).ok()?;
+        }
+    }
+
+    /// The next event, if there is one; else the task is woken when there is.
+    pub fn poll_next(&mut self, context: &Context<'_>) -> Poll<Option<Event>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        let Ok(mut state) = self.sink.state.lock() else { return Poll::Ready(None) };
+        let Some(event) = state.take() else {
+            state.waker = Some(context.waker().clone());
+            return Poll::Pending;
+        };
+        self.sink.changed.notify_all();
+        self.is_over = is_last(&event);
+        Poll::Ready(Some(event))
+    }
+
+    /// The next event, in a task.
+    pub async fn wait(&mut self) -> Option<Event> {
+        std::future::poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// The whole answer; waits for it.
+    ///
+    /// # Errors
+    /// Why there is none, in a sentence.
+    pub fn whole(mut self) -> Result<(Via, ResponseHead, Vec<u8>), String> {
+        let (mut head, mut body) = (None, Vec::new());
+        while let Some(event) = self.next() {
+            match event {
+                Event::Head(via, found) => head = Some((via, found)),
+                Event::Body(part) => body.extend_from_slice(&part),
+                Event::End => {}
+                Event::Failed(why) => return Err(why),
+            }
+        }
+        let (via, head) = head.ok_or("the client has been stopped")?;
+        Ok((via, head, body))
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.sink.abandon();
+            self.shared.tell(Command::Cancel(self.id));
+        }
+    }
+}
+
+impl Sink {
+    /// Gives an event; `false` if nobody wants it.
+    pub(super) fn give(&self, event: Event) -> bool {
+        let Ok(mut state) = self.state.lock() else { return false };
+        while state.bytes > MOST_WAITING && !state.is_abandoned {
+            let Ok(again) = self.changed.wait(state) else { return false };
+            state = again;
+        }
+        if let Event::Body(part) = &event {
+            state.bytes += part.len();
+        }
+        state.events.push_back(event);
+        self.changed.notify_all();
+        let waker = state.waker.take();
+        let is_wanted = !state.is_abandoned;
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        is_wanted
+    }
+
+    pub(super) fn fail(&self, why: String) {
+        self.give(Event::Failed(why));
+    }
+
+    fn abandon(&self) {
+        if let Ok(mut state) = self.state.lock() {
+            state.is_abandoned = true;
+            state.events.clear();
+        }
+        self.changed.notify_all();
+    }
+}
+
+impl State {
+    fn take(&mut self) -> Option<Event> {
+        let event = self.events.pop_front()?;
+        if let Event::Body(part) = &event {
+            self.bytes -= part.len();
+        }
+        Some(event)
+    }
+}
+
+const fn is_last(event: &Event) -> bool {
+    match event {
+        Event::Head(..) | Event::Body(_) => false,
+        Event::End | Event::Failed(_) => true,
+    }
+}

@@ -1,0 +1,55 @@
+//! What a client tells of everything it sends and receives: what `-v` shows.
+//!
+//! Not the answers: those are [`super::Event`]s.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use proto::dhttp::client::{Discard, Reason};
+
+/// Something that was sent, received or found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A request by UDP, of so many bytes, to there; a resend if so.
+    Sent(SocketAddr, usize, bool),
+    /// A datagram from there.
+    Received(SocketAddr, usize),
+    /// A server connected from there.
+    Connected(SocketAddr),
+    /// Its connection ended.
+    Ended(SocketAddr),
+    /// What came from there was thrown away.
+    Discarded(SocketAddr, Discard),
+    /// Plain HTTP is asked next, for this reason.
+    Fallback(Reason),
+    /// A connection for plain HTTP goes there.
+    Connecting(SocketAddr),
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sent(to, bytes, false) => write!(f, "> udp {to}: request, {bytes} bytes"),
+            Self::Sent(to, bytes, true) => write!(f, "> udp {to}: the same again, {bytes} bytes"),
+            Self::Received(from, 8) => write!(f, "< udp {from}: eight bytes, ask over plain HTTP"),
+            Self::Received(from, bytes) => write!(f, "< udp {from}: answer, {bytes} bytes"),
+            Self::Connected(from) => write!(f, "< tcp {from}: connected to us"),
+            Self::Ended(from) => write!(f, "< tcp {from}: closed"),
+            Self::Discarded(from, why) => write!(f, "* {from}: thrown away, {}", discarded(*why)),
+            Self::Fallback(Reason::Referred) => f.write_str("* the server asks for plain HTTP"),
+            Self::Fallback(Reason::Unreachable) => f.write_str("* nothing listens there for UDP: plain HTTP"),
+            Self::Fallback(Reason::Silence) => f.write_str("* no answer by UDP: plain HTTP"),
+            Self::Connecting(to) => write!(f, "> tcp {to}: connecting, plain HTTP"),
+        }
+    }
+}
+
+const fn discarded(why: Discard) -> &'static str {
+    match why {
+        Discard::Unknown => "it answers nothing that was asked",
+        Discard::Late => "it was answered before",
+        Discard::Stranger => "from somebody who was not asked",
+        Discard::Malformed(_) => "it is no answer",
+        Discard::Crowded => "too many connections",
+    }
+}

@@ -1,0 +1,93 @@
+//! Plain HTTP/1.1 over a connection of its own: for servers that speak no DHTTP, and for what it cannot carry.
+//!
+//! A thread for each, which waits. Not a pool: whoever asks much asks servers that speak DHTTP.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::thread;
+
+use proto::http::{Event as Part, Limits, RequestHead, ResponseReader};
+
+use super::exchange::{Event, Sink, Via};
+use super::{Note, Question, Shared};
+
+/// Asks in a thread of its own.
+pub(super) fn ask(shared: &Arc<Shared>, question: Question) {
+    let (shared, sink) = (Arc::clone(shared), Arc::clone(&question.sink));
+    let spawned = thread::Builder::new().name("dhttp-plain".to_owned()).spawn(move || {
+        if let Err(why) = exchange(&shared, &question) {
+            question.sink.fail(why);
+        }
+    });
+    if let Err(error) = spawned {
+        sink.fail(format!("no thread for plain HTTP: {error}"));
+    }
+}
+
+fn exchange(shared: &Shared, question: &Question) -> Result<(), String> {
+    let Question { id: _, url, server, dhttp: _, head, sink } = question;
+    let patience = std::time::Duration::from_nanos(shared.patience.as_nanos());
+    let failed = |what: &str, error: &std::io::Error| format!("{what} {server}: {error}");
+    shared.note(&Note::Connecting(*server));
+    let mut stream =
+        TcpStream::connect_timeout(server, patience).map_err(|error| failed("cannot connect to", &error))?;
+    let set = stream.set_read_timeout(Some(patience)).and_then(|()| stream.set_write_timeout(Some(patience)));
+    set.map_err(|error| failed("cannot use the connection to", &error))?;
+    let mut bytes = Vec::new();
+    alone(head).encode(&mut bytes);
+    stream.write_all(&bytes).map_err(|error| failed("cannot write to", &error))?;
+    let heard = read(&mut stream, head, sink).map_err(|why| format!("{server}: {why}"))?;
+    if let (Some(heard), Ok(mut known)) = (heard, shared.known.lock()) {
+        known.hear(&url.authority(), &heard);
+    }
+    sink.give(Event::End);
+    Ok(())
+}
+
+/// Reads the answer, hands it over but for its end, and says what the server told of other ways to ask.
+fn read(stream: &mut TcpStream, asked: &RequestHead, sink: &Sink) -> Result<Option<Vec<u8>>, String> {
+    let mut reader = ResponseReader::new(Limits::default());
+    let mut room = vec![0; 65_536];
+    let (mut is_final, mut heard, mut interim) = (false, None, 0);
+    loop {
+        let length = stream.read(&mut room).map_err(|error| error.to_string())?;
+        let mut input = room.get(..length).unwrap_or_default();
+        if length == 0 {
+            return match reader.end_of_stream().map_err(|fault| fault.to_string())? {
+                true => Ok(heard),
+                false => Err("the server closed the connection without an answer".to_owned()),
+            };
+        }
+        while let Some(part) = reader.read(&mut input, &asked.method).map_err(|fault| fault.to_string())? {
+            let wanted = match part {
+                Part::Head(head, _) if head.is_interim() => {
+                    interim += 1;
+                    if interim > Limits::default().interim_responses {
+                        return Err("the server announces answers without end".to_owned());
+                    }
+                    true
+                }
+                Part::Head(head, _) => {
+                    is_final = true;
+                    heard = head.fields.get("Alt-Svc").map(<[u8]>::to_vec);
+                    sink.give(Event::Head(Via::TcpClient, head))
+                }
+                Part::Body(bytes) => sink.give(Event::Body(bytes.to_vec())),
+                Part::End if is_final => return Ok(heard),
+                Part::End => true,
+            };
+            if !wanted {
+                return Err("nobody waits for the answer any more".to_owned());
+            }
+        }
+    }
+}
+
+/// The only request of its connection.
+fn alone(head: &RequestHead) -> RequestHead {
+    let mut head = head.clone();
+    // Constant, and a valid field.
+    let _ = head.fields.push("Connection", "close");
+    head
+}

@@ -1,0 +1,30 @@
+//! The one place of this crate that reads the clock.
+//!
+//! Time inside is [`wire::Time`] since this program began to count; the calendar is only for fields and logs.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use wire::Time;
+
+/// A clock; copies of it agree.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    zero: Instant,
+}
+
+impl Clock {
+    #[expect(clippy::disallowed_methods, reason = "the driver's one place that reads the clock")]
+    pub(crate) fn start() -> Self {
+        Self { zero: Instant::now() }
+    }
+
+    pub(crate) fn now(self) -> Time {
+        Time::from_nanos(u64::try_from(self.zero.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// Seconds since 1970.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the calendar")]
+pub(crate) fn seconds_of_the_calendar() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

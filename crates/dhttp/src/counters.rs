@@ -1,0 +1,104 @@
+//! What a server counts, and how Prometheus reads it.
+//!
+//! Each thread adds to numbers of its own; they are added up when somebody asks. Not a log: that is [`crate::log`].
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Makes the numbers once: field, name, help.
+macro_rules! counters {
+    ($($(#[$doc:meta])* $field:ident = $name:literal, $help:literal;)*) => {
+        /// What one thread has counted.
+        #[derive(Debug, Default)]
+        pub struct Counters {
+            $($(#[$doc])* pub $field: AtomicU64,)*
+        }
+
+        impl Counters {
+            /// All threads together, in Prometheus' text format (version 0.0.4).
+            pub fn text(threads: &[impl AsRef<Self>]) -> String {
+                let mut text = String::new();
+                $(
+                    let sum: u64 = threads.iter().map(|one| one.as_ref().$field.load(Ordering::Relaxed)).sum();
+                    let name = $name.split('{').next().unwrap_or_default();
+                    if !text.contains(&format!("# TYPE {name} ")) {
+                        let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
+                        // Writing to a String cannot fail.
+                        let _ = write!(text, "# HELP {name} {}\n# TYPE {name} {kind}\n", $help);
+                    }
+                    let _ = writeln!(text, "{} {sum}", $name);
+                )*
+                text
+            }
+        }
+    };
+}
+
+counters! {
+    /// Answers in one datagram.
+    udp = "dhttp_answers_total{channel=\"udp\"}", "Answers, by the channel they took.";
+    /// Answers on connections that the server opened.
+    tcp_opened = "dhttp_answers_total{channel=\"tcp-opened\"}", "";
+    /// Answers on connections that clients opened.
+    tcp_client = "dhttp_answers_total{channel=\"tcp-client\"}", "";
+    /// Answers of eight bytes.
+    referred = "dhttp_answers_total{channel=\"overload\"}", "";
+    /// Datagrams from where no client can be.
+    ignored_source = "dhttp_ignored_total{why=\"source\"}", "Datagrams that got no answer, by reason.";
+    /// Datagrams that are no requests.
+    ignored_malformed = "dhttp_ignored_total{why=\"malformed\"}", "";
+    /// Datagrams of those who have had enough.
+    ignored_limited = "dhttp_ignored_total{why=\"limited\"}", "";
+    /// Late resends.
+    ignored_answered = "dhttp_ignored_total{why=\"answered\"}", "";
+    /// Answers that the socket did not take.
+    unsent = "dhttp_unsent_total", "Answers by UDP that the kernel did not take.";
+    /// Bytes received by UDP.
+    received_bytes = "dhttp_received_bytes_total", "UDP payload received.";
+    /// Bytes sent by UDP.
+    sent_bytes = "dhttp_sent_bytes_total", "UDP payload sent.";
+    /// Connections opened to clients.
+    opened = "dhttp_connections_total{side=\"server\"}", "Connections, by who opened them.";
+    /// Connections that clients opened.
+    accepted = "dhttp_connections_total{side=\"client\"}", "";
+    /// Connections to clients that could not be had or broke.
+    broken = "dhttp_connections_broken_total", "Connections opened by the server that could not be had, or broke.";
+    /// Requests on connections that were no HTTP.
+    faults = "dhttp_faults_total", "Connections of clients that ended in bad HTTP.";
+    /// Connections to clients that are there now.
+    open_now = "dhttp_connections_open{side=\"server\"}", "Connections now, by who opened them.";
+    /// Connections of clients that are there now.
+    accepted_now = "dhttp_connections_open{side=\"client\"}", "";
+}
+
+/// One more.
+pub(crate) fn count(counter: &AtomicU64) {
+    add(counter, 1);
+}
+
+/// So many more. There is one writer, so that this needs no locked instruction.
+pub(crate) fn add(counter: &AtomicU64, number: u64) {
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(number), Ordering::Relaxed);
+}
+
+/// This many.
+pub(crate) fn set(counter: &AtomicU64, number: usize) {
+    counter.store(number as u64, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn threads_are_added_up_and_each_family_has_one_head() {
+        let threads = [Arc::new(Counters::default()), Arc::new(Counters::default())];
+        count(&threads[0].udp);
+        add(&threads[1].udp, 2);
+        let text = Counters::text(&threads);
+        assert!(text.contains("dhttp_answers_total{channel=\"udp\"} 3\n"), "{text}");
+        assert_eq!(text.matches("# TYPE dhttp_answers_total counter").count(), 1);
+        assert_eq!(text.matches("# TYPE dhttp_connections_open gauge").count(), 1);
+    }
+}

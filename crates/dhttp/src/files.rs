@@ -1,0 +1,187 @@
+//! A handler: the files below a folder, and nothing beside it.
+//!
+//! A target is decoded once, and the kernel is told to stay beneath the folder whatever links there are (`openat2`,
+//! `RESOLVE_BENEATH`). Small files are kept as ready answers; larger ones are given as files, for the kernel to send
+//! (`papers/w3c`, which advises mapped files above 8 KB). Not a proxy and not a program: what is there is served.
+
+mod answer;
+mod path;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use proto::content::{Accepted, Coding};
+use proto::http::Fields;
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use wire::{Duration, Time};
+
+use crate::handler::{Answer, Body, Handler, Request};
+use answer::{Found, conditioned};
+
+/// The files below a folder.
+#[derive(Clone, Debug)]
+pub struct Files {
+    root: Arc<OwnedFd>,
+    kept: BTreeMap<Key, Kept>,
+    kept_bytes: u64,
+}
+
+/// A path below the folder, and which codings whoever asked can read.
+type Key = (String, Codings);
+
+#[derive(Clone, Debug)]
+struct Kept {
+    found: Found,
+    checked: Time,
+}
+
+/// What can be read, of the codings that files have beside them.
+type Codings = [bool; 3];
+
+/// The codings of files beside a file, the shortest first, by what is added to its name.
+const BESIDE: [(Coding, &str); 3] = [(Coding::Brotli, ".br"), (Coding::Zstd, ".zst"), (Coding::Gzip, ".gz")];
+
+/// Files up to this size are kept in memory; above it, the kernel sends them from its own.
+const SMALL: u64 = 8_192;
+/// All of those that are kept by one thread together.
+const KEPT_BYTES: u64 = 64 << 20;
+/// What was found so long ago is looked at again.
+const FRESH: Duration = Duration::from_secs(1);
+
+impl Files {
+    /// The files below this folder.
+    ///
+    /// # Errors
+    /// If it is no folder that can be opened.
+    pub fn below(root: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = Arc::new(rustix::fs::open(root, flags, Mode::empty())?);
+        Ok(Self { root, kept: BTreeMap::new(), kept_bytes: 0 })
+    }
+
+    fn find(&mut self, now: Time, path: &str, codings: Codings) -> Result<Found, u16> {
+        let key = (path.to_owned(), codings);
+        if let Some(kept) = self.kept.get(&key).filter(|kept| now.since(kept.checked) < FRESH) {
+            return Ok(kept.found.clone());
+        }
+        let found = self.look(path, codings)?;
+        self.keep(now, key, &found);
+        Ok(found)
+    }
+
+    /// Looks at the file system: the file, or one beside it, or what stands for a folder.
+    fn look(&self, path: &str, codings: Codings) -> Result<Found, u16> {
+        if path.is_empty() || path.ends_with('/') {
+            return self.look(&format!("{path}index.html"), codings);
+        }
+        let file = self.open(path)?;
+        let about = file.metadata().map_err(|error| status(&error))?;
+        if about.is_dir() {
+            return Ok(Found::moved(path));
+        }
+        if !about.is_file() {
+            return Err(403);
+        }
+        let beside = BESIDE.iter().zip(codings).filter(|(_, can)| *can).find_map(|((coding, suffix), _)| {
+            let file = self.open(&format!("{path}{suffix}")).ok()?;
+            let about = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+            Some((Some(*coding), file, about))
+        });
+        let varies = BESIDE.iter().any(|(_, suffix)| self.open(&format!("{path}{suffix}")).is_ok());
+        let (coding, file, about) = beside.unwrap_or((None, file, about));
+        let body = match about.len() {
+            ..=SMALL => Body::Whole(read(&file, about.len()).map_err(|error| status(&error))?),
+            length => Body::File { file: Arc::new(file), offset: 0, length },
+        };
+        let (seconds, nanos) = (about.mtime(), about.mtime_nsec());
+        Ok(Found::file(path, coding, varies, (seconds, nanos), body))
+    }
+
+    fn open(&self, path: &str) -> Result<File, u16> {
+        // Without waiting: a pipe in the folder must not hold a thread.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        match rustix::fs::openat2(&*self.root, path, flags, Mode::empty(), resolve) {
+            Ok(file) => Ok(File::from(file)),
+            Err(error) => Err(status(&error.into())),
+        }
+    }
+
+    fn keep(&mut self, now: Time, key: Key, found: &Found) {
+        let Body::Whole(bytes) = &found.answer.body else { return };
+        let size = bytes.len() as u64 + key.0.len() as u64;
+        if self.kept_bytes + size > KEPT_BYTES {
+            self.kept.clear();
+            self.kept_bytes = 0;
+        }
+        let kept = Kept { found: found.clone(), checked: now };
+        if self.kept.insert(key, kept).is_none() {
+            self.kept_bytes += size;
+        }
+    }
+}
+
+impl Handler for Files {
+    fn answer(&mut self, now: Time, request: &Request<'_>) -> Answer {
+        if !matches!(request.method, "GET" | "HEAD") {
+            return not_allowed();
+        }
+        let path = match path::below_root(request.target) {
+            Ok(path) => path,
+            Err(status) => return refusal(status),
+        };
+        let codings = request.field("Accept-Encoding").map_or([false; 3], readable);
+        match self.find(now, &path, codings) {
+            Ok(found) => conditioned(&found, request),
+            Err(status) => refusal(status),
+        }
+    }
+}
+
+fn readable(value: &[u8]) -> Codings {
+    let mut fields = Fields::new();
+    let added = std::str::from_utf8(value).is_ok_and(|value| fields.push("Accept-Encoding", value).is_ok());
+    let accepted = Accepted::of(&fields);
+    BESIDE.map(|(coding, _)| added && accepted.weight(coding) > 0)
+}
+
+fn read(file: &File, length: u64) -> io::Result<Arc<[u8]>> {
+    use std::os::unix::fs::FileExt;
+    let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(bytes.into())
+}
+
+/// What the system says, as HTTP says it. What lies outside the folder is not there.
+fn status(error: &io::Error) -> u16 {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => 403,
+        _ if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM)) => 503,
+        // The system's kinds are open-ended.
+        _ => 404,
+    }
+}
+
+fn refusal(status: u16) -> Answer {
+    Answer::text(
+        status,
+        match status {
+            400 => "400 Bad Request",
+            403 => "403 Forbidden",
+            503 => "503 Service Unavailable",
+            _ => "404 Not Found",
+        },
+    )
+}
+
+fn not_allowed() -> Answer {
+    let mut answer = Answer::text(405, "405 Method Not Allowed");
+    // Constant, and a valid field.
+    let _ = Arc::make_mut(&mut answer.fields).push("Allow", "GET, HEAD");
+    answer
+}

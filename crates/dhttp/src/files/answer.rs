@@ -1,0 +1,207 @@
+//! A file as an answer: its fields, and what conditions and ranges make of it (RFC 9110, sections 13 and 14).
+//!
+//! Not where the file is: that is [`super::Files`].
+
+use std::sync::Arc;
+
+use proto::content::Coding;
+use proto::http::Fields;
+use proto::http::validator::is_unchanged;
+
+use crate::date;
+use crate::handler::{Answer, Body, Request};
+
+/// A file that was found, ready to be sent.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) answer: Answer,
+    tag: Arc<str>,
+    modified: Arc<str>,
+}
+
+impl Found {
+    /// A file of this name, in this coding, changed at this second and nanosecond.
+    pub(super) fn file(
+        path: &str,
+        coding: Option<Coding>,
+        varies: bool,
+        changed: (i64, i64),
+        body: Body,
+    ) -> Self {
+        let (seconds, nanos) = changed;
+        let suffix = coding.map_or(String::new(), |coding| format!("-{}", coding.name()));
+        let tag = format!("\"{seconds:x}.{nanos:x}-{:x}{suffix}\"", body.len());
+        let modified = date::http(u64::try_from(seconds).unwrap_or(0));
+        let mut list = vec![
+            ("Content-Type", media_type(path)),
+            ("ETag", &*tag),
+            ("Last-Modified", &*modified),
+            ("Accept-Ranges", "bytes"),
+        ];
+        list.extend(coding.map(|coding| ("Content-Encoding", coding.name())));
+        list.extend(varies.then_some(("Vary", "Accept-Encoding")));
+        let mut fields = Fields::new();
+        for (name, value) in list {
+            // Made here, of letters and digits.
+            let _ = fields.push(name, value);
+        }
+        let answer = Answer { status: 200, fields: Arc::new(fields), body };
+        Self { answer, tag: tag.into(), modified: modified.into() }
+    }
+
+    /// A folder that was asked for without its last slash.
+    pub(super) fn moved(path: &str) -> Self {
+        let mut location = String::from("/");
+        for byte in path.bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => {
+                    location.push(char::from(byte));
+                }
+                _ => location += &format!("%{byte:02X}"),
+            }
+        }
+        location.push('/');
+        let mut answer = Answer::text(301, "301 Moved Permanently");
+        // Percent-encoded above: it has no character that a field cannot have.
+        let _ = Arc::make_mut(&mut answer.fields).push("Location", &location);
+        Self { answer, tag: "".into(), modified: "".into() }
+    }
+}
+
+/// What a request's conditions and range leave of a file.
+pub(super) fn conditioned(found: &Found, request: &Request<'_>) -> Answer {
+    let Found { answer, tag, modified } = found;
+    if answer.status != 200 {
+        return answer.clone();
+    }
+    let asks = |name| request.field(name).is_some();
+    if (asks("If-None-Match") || asks("If-Modified-Since"))
+        && is_unchanged(&conditions(request), tag, modified)
+    {
+        return Answer { status: 304, fields: Arc::clone(&answer.fields), body: Body::Whole(Arc::from([])) };
+    }
+    let is_same =
+        request.field("If-Range").is_none_or(|known| known == tag.as_bytes() || known == modified.as_bytes());
+    match request.field("Range").filter(|_| is_same && request.method == "GET") {
+        Some(range) => part(answer, range),
+        None => answer.clone(),
+    }
+}
+
+fn conditions(request: &Request<'_>) -> Fields {
+    let mut fields = Fields::new();
+    for name in ["If-None-Match", "If-Modified-Since"] {
+        request.each_field(|found, value| {
+            if found.eq_ignore_ascii_case(name.as_bytes())
+                && let Ok(value) = std::str::from_utf8(value)
+            {
+                // What a parser let pass and cannot be pushed matches no tag of ours.
+                let _ = fields.push(name, value);
+            }
+        });
+    }
+    fields
+}
+
+/// One range; of several, or of one that cannot be read, everything is the answer, as the standard allows.
+fn part(answer: &Answer, range: &[u8]) -> Answer {
+    let total = answer.body.len();
+    let Some((first, last)) = range
+        .strip_prefix(b"bytes=")
+        .and_then(|range| std::str::from_utf8(range).ok())
+        .and_then(|range| range.split_once('-'))
+    else {
+        return answer.clone();
+    };
+    let number = |text: &str| -> Option<u64> {
+        text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+    };
+    let span = match (number(first), number(last)) {
+        (Some(first), None) if last.is_empty() => (first < total).then_some((first, total)),
+        (Some(first), Some(last)) if first <= last => {
+            (first < total).then_some((first, total.min(last.saturating_add(1))))
+        }
+        (None, Some(count)) if first.is_empty() => {
+            (count > 0 && total > 0).then_some((total.saturating_sub(count), total))
+        }
+        (Some(_) | None, Some(_) | None) => return answer.clone(),
+    };
+    let Some((begin, end)) = span else {
+        let mut unsatisfied = Answer::text(416, "416 Range Not Satisfiable");
+        // Digits only.
+        let _ = Arc::make_mut(&mut unsatisfied.fields).push("Content-Range", &format!("bytes */{total}"));
+        return unsatisfied;
+    };
+    let mut fields = Fields::clone(&answer.fields);
+    // Digits only.
+    let _ = fields.push("Content-Range", &format!("bytes {begin}-{}/{total}", end - 1));
+    let body = match &answer.body {
+        Body::Whole(bytes) => {
+            let (begin, end) = (usize::try_from(begin).unwrap_or(0), usize::try_from(end).unwrap_or(0));
+            Body::Whole(bytes.get(begin..end).unwrap_or_default().into())
+        }
+        Body::File { file, offset, length: _ } => {
+            Body::File { file: Arc::clone(file), offset: offset + begin, length: end - begin }
+        }
+    };
+    Answer { status: 206, fields: Arc::new(fields), body }
+}
+
+fn media_type(path: &str) -> &'static str {
+    let (_, suffix) = path.rsplit_once('.').unwrap_or_default();
+    match suffix.to_ascii_lowercase().as_str() {
+        "html" | "htm" => "text/html; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "js" | "mjs" => "text/javascript; charset=utf-8",
+        "txt" | "md" => "text/plain; charset=utf-8",
+        "json" => "application/json",
+        "xml" => "application/xml",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "avif" => "image/avif",
+        "ico" => "image/x-icon",
+        "woff2" => "font/woff2",
+        "pdf" => "application/pdf",
+        "wasm" => "application/wasm",
+        "mp4" => "video/mp4",
+        "gz" => "application/gzip",
+        "zip" => "application/zip",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranged(range: &str) -> (u16, Vec<u8>) {
+        let ten = Found::file("a.txt", None, false, (1, 2), Body::Whole((*b"0123456789").into())).answer;
+        let answer = part(&ten, range.as_bytes());
+        let Body::Whole(bytes) = answer.body else { panic!("a small file is whole") };
+        (answer.status, bytes.to_vec())
+    }
+
+    #[test]
+    fn ranges_are_cut_as_the_standard_says() {
+        assert_eq!(ranged("bytes=2-4"), (206, b"234".to_vec()));
+        assert_eq!(ranged("bytes=8-"), (206, b"89".to_vec()));
+        assert_eq!(ranged("bytes=-3"), (206, b"789".to_vec()));
+        assert_eq!(ranged("bytes=-30"), (206, b"0123456789".to_vec()));
+        assert_eq!(ranged("bytes=5-99"), (206, b"56789".to_vec()));
+        assert_eq!(ranged("bytes=10-").0, 416);
+        assert_eq!(ranged("bytes=-0").0, 416);
+        for ignored in ["bytes=4-2", "bytes=0-1,3-4", "lines=1-2", "bytes=a-b", "bytes=-", "bytes=+1-2"] {
+            assert_eq!(ranged(ignored), (200, b"0123456789".to_vec()), "{ignored}");
+        }
+    }
+
+    #[test]
+    fn a_folder_moves_to_an_address_that_is_its_own() {
+        let moved = Found::moved("a b\u{e9}").answer;
+        assert_eq!(moved.fields.get("Location"), Some(&b"/a%20b%C3%A9/"[..]));
+        assert_eq!(moved.status, 301);
+    }
+}

@@ -1,0 +1,140 @@
+//! What is asked and what is answered, whatever the channel.
+//!
+//! A handler never learns which channel its answer takes, and need not. Not the head as it is sent: what belongs to a
+//! connection (`Connection`, `Content-Length`, `Date`, tokens) is added behind it.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use proto::http::{FieldLines, Fields, RequestHead, RequestView};
+use wire::Time;
+
+/// What answers requests. Each thread of a server has a clone of its own, so that it may keep what it likes without
+/// a lock. It is called in the thread that serves: what takes long holds up others.
+pub trait Handler: Clone + Send + 'static {
+    /// The answer to a request. `now` counts from when the server was started.
+    fn answer(&mut self, now: Time, request: &Request<'_>) -> Answer;
+}
+
+impl<F> Handler for F
+where
+    F: FnMut(&Request<'_>) -> Answer + Clone + Send + 'static,
+{
+    fn answer(&mut self, _now: Time, request: &Request<'_>) -> Answer {
+        self(request)
+    }
+}
+
+/// A request.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// As it was written: a token.
+    pub method: &'a str,
+    /// Visible ASCII, as it was written.
+    pub target: &'a str,
+    /// Its body; nothing if it came in a datagram.
+    pub body: &'a [u8],
+    fields: Source<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Source<'a> {
+    Lines(FieldLines<'a>),
+    Kept(&'a Fields),
+}
+
+impl<'a> Request<'a> {
+    /// One that came in a datagram.
+    pub const fn of_datagram(head: &RequestView<'a>) -> Self {
+        Self { method: head.method, target: head.target, body: &[], fields: Source::Lines(head.fields) }
+    }
+
+    /// One that came on a connection.
+    pub fn of_connection(head: &'a RequestHead, body: &'a [u8]) -> Self {
+        let (method, target) = (head.method.name(), head.target.as_str());
+        Self { method, target, body, fields: Source::Kept(&head.fields) }
+    }
+
+    /// The value of the first field of this name, whatever its case.
+    pub fn field(&self, name: &str) -> Option<&'a [u8]> {
+        match self.fields {
+            Source::Lines(lines) => lines.get(name),
+            Source::Kept(fields) => fields.get(name),
+        }
+    }
+
+    /// Every field, name and value.
+    pub fn each_field(&self, mut each: impl FnMut(&'a [u8], &'a [u8])) {
+        match self.fields {
+            Source::Lines(lines) => lines.iter().for_each(|(name, value)| each(name, value)),
+            Source::Kept(fields) => fields.iter().for_each(|(name, value)| each(name, value)),
+        }
+    }
+
+    /// Whether the answer has no body, whatever it says.
+    pub fn is_head(&self) -> bool {
+        self.method == "HEAD"
+    }
+}
+
+/// An answer. Cheap to clone: a handler may keep those it gives again.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// 200 to 999.
+    pub status: u16,
+    /// Without `Connection`, `Content-Length`, `Transfer-Encoding` and `Date`.
+    pub fields: Arc<Fields>,
+    /// For an answer to HEAD as for one to GET: it is then described but not sent.
+    pub body: Body,
+}
+
+impl Answer {
+    /// These bytes, of this type. A type that cannot stand in a field is left out.
+    pub fn whole(status: u16, content_type: &str, body: impl Into<Arc<[u8]>>) -> Self {
+        let mut fields = Fields::new();
+        // A handler that writes a line end into the type gets an answer without it, not a split one.
+        let _ = fields.push("Content-Type", content_type);
+        Self { status, fields: Arc::new(fields), body: Body::Whole(body.into()) }
+    }
+
+    /// A status with a line of text.
+    pub fn text(status: u16, text: &str) -> Self {
+        Self::whole(status, "text/plain; charset=utf-8", format!("{text}\n").into_bytes())
+    }
+
+    /// Whether the status alone says that there is no body.
+    pub const fn is_bodiless(&self) -> bool {
+        matches!(self.status, 204 | 304)
+    }
+}
+
+/// Where a body comes from.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// It is all here.
+    Whole(Arc<[u8]>),
+    /// A part of a file, which is read, or handed to the kernel to send, when there is room for it.
+    File {
+        /// The file.
+        file: Arc<File>,
+        /// Where it begins, in bytes.
+        offset: u64,
+        /// How many there are.
+        length: u64,
+    },
+}
+
+impl Body {
+    /// How many bytes.
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Whole(bytes) => bytes.len() as u64,
+            Self::File { file: _, offset: _, length } => *length,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

@@ -1,0 +1,35 @@
+//! DHTTP on the kernel's sockets: a server and a client that people can run and embed (`papers/dhttp#section-v`).
+//!
+//! Requests flow in by UDP and TCP, answers flow out by the channel that `proto`'s machines choose: one datagram, a
+//! connection that the server opened, or plain HTTP/1.1. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`handler`] | what is asked and what is answered, whatever the channel |
+//! | [`files`] | a handler: the files below a folder |
+//! | [`server`] | threads with their sockets around that handler |
+//! | [`client`] | a thread that asks, and hands answers over to whoever waits, blocking or not |
+//! | [`counters`], [`log`] | what a server tells of itself |
+//! | `batch`, `clock`, `random`, `date`, `url` | many datagrams at once, the time, secrets, dates, addresses |
+//!
+//! What it is not: it decides nothing about the protocol. Which channel, how long, how often and how much is for the
+//! machines in [`proto::dhttp`] and [`proto::server`]; here is only how.
+
+mod batch;
+pub mod client;
+mod clock;
+pub mod counters;
+mod date;
+pub mod files;
+pub mod handler;
+pub mod log;
+mod random;
+pub mod server;
+mod socket;
+mod url;
+
+pub use client::{Client, ClientConfig};
+pub use files::Files;
+pub use handler::{Answer, Body, Handler, Request};
+pub use server::{Server, ServerConfig};
+pub use url::{Url, UrlError};

@@ -1,0 +1,100 @@
+//! An access log: the combined format, and behind it the channel of each answer.
+//!
+//! Every reader of that format takes these lines, `roundtrip connections` among them. Not for diagnosis of the server
+//! itself: that is [`crate::counters`].
+
+use std::fmt;
+use std::io::{BufWriter, Write};
+use std::net::IpAddr;
+use std::sync::Mutex;
+
+use crate::date;
+use crate::handler::Request;
+
+/// The way an answer took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    /// One datagram.
+    Udp,
+    /// A connection that the server opened.
+    TcpOpened,
+    /// A connection that the client opened.
+    TcpClient,
+    /// Eight bytes: the client was sent to plain HTTP.
+    Overload,
+}
+
+impl Channel {
+    /// As it stands in the log.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Udp => "udp",
+            Self::TcpOpened => "tcp-opened",
+            Self::TcpClient => "tcp-client",
+            Self::Overload => "overload",
+        }
+    }
+}
+
+/// A log that all threads of a server write to.
+pub struct Log {
+    out: Mutex<BufWriter<Box<dyn Write + Send>>>,
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Log")
+    }
+}
+
+impl Log {
+    /// A log that goes there.
+    pub fn new(out: Box<dyn Write + Send>) -> Self {
+        Self { out: Mutex::new(BufWriter::with_capacity(1 << 16, out)) }
+    }
+
+    /// One line. What cannot be written is lost: a full disk must not stop a server.
+    pub(crate) fn line(
+        &self,
+        seconds: u64,
+        client: IpAddr,
+        request: &Request<'_>,
+        status: u16,
+        bytes: u64,
+        way: Channel,
+    ) {
+        let (method, target, when) = (request.method, Quoted(request.target.as_bytes()), date::log(seconds));
+        let referer = Quoted(request.field("Referer").unwrap_or(b"-"));
+        let agent = Quoted(request.field("User-Agent").unwrap_or(b"-"));
+        let (client, way) = (client.to_canonical(), way.name());
+        if let Ok(mut out) = self.out.lock() {
+            let _ = writeln!(
+                out,
+                "{client} - - [{when}] \"{method} {target} HTTP/1.1\" {status} {bytes} \"{referer}\" \"{agent}\" {way}"
+            );
+        }
+    }
+
+    /// Writes what waits.
+    pub fn flush(&self) {
+        if let Ok(mut out) = self.out.lock() {
+            let _ = out.flush();
+        }
+    }
+}
+
+/// Bytes that end no field and steer no terminal.
+struct Quoted<'a>(&'a [u8]);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for byte in self.0 {
+            match byte {
+                b'"' | b'\\' => write!(f, "\\{}", char::from(*byte))?,
+                b' '..=b'~' => write!(f, "{}", char::from(*byte))?,
+                _ => write!(f, "\\x{byte:02x}")?,
+            }
+        }
+        Ok(())
+    }
+}

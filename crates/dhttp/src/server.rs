@@ -1,0 +1,185 @@
+//! A server: threads, each with its own sockets on the one port, its own machine and its own clone of the handler.
+//!
+//! The kernel spreads datagrams and connections over the threads by their addresses (`SO_REUSEPORT`), so that one
+//! client is one thread's affair and nothing is locked. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `config` | how a server behaves |
+//! | `worker` | one thread: waits, and hands what is ready to the others |
+//! | `datagrams` | requests by UDP, and the way of their answers |
+//! | `opened` | connections to clients |
+//! | `plain` | connections of clients: HTTP/1.1 |
+//! | `queue` | what waits for a connection: bytes and parts of files |
+//! | `head` | the head of an answer, as it is sent |
+//! | `keys` | keys of tokens, the same in every thread |
+//!
+//! Not the choice of a channel: that is [`proto::dhttp::server`].
+
+mod config;
+mod datagrams;
+mod head;
+mod keys;
+mod opened;
+mod plain;
+mod queue;
+mod worker;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::clock::Clock;
+use crate::counters::Counters;
+use crate::handler::Handler;
+use crate::log::Log;
+use crate::socket;
+use keys::Keys;
+use worker::{Sockets, Worker};
+
+pub use config::ServerConfig;
+
+/// A server that runs, until it is told to stop or is dropped.
+#[derive(Debug)]
+pub struct Server<H: Handler> {
+    address: SocketAddr,
+    shared: Arc<Shared<H>>,
+    counters: Vec<Arc<Counters>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What the threads are told.
+#[derive(Debug)]
+struct Shared<H> {
+    stop: AtomicBool,
+    /// One more with every change of what follows.
+    version: AtomicU64,
+    said: Mutex<Said<H>>,
+    wakers: Vec<std::os::fd::OwnedFd>,
+}
+
+#[derive(Clone, Debug)]
+struct Said<H> {
+    handler: H,
+    log: Option<Arc<Log>>,
+}
+
+impl<H: Handler> Server<H> {
+    /// Binds UDP and TCP to one port and begins to serve. With port 0 the system chooses one.
+    ///
+    /// # Errors
+    /// What the system said to the sockets; the address may be in use by another server.
+    pub fn start(
+        address: SocketAddr,
+        config: ServerConfig,
+        handler: H,
+        log: Option<Arc<Log>>,
+    ) -> io::Result<Self> {
+        let count = config.threads.max(1);
+        let mut sockets = vec![Sockets::bind_first(address, &config)?];
+        let address = sockets.first().map_or(Ok(address), |first| first.udp.local_addr())?;
+        for _ in 1..count {
+            sockets.push(Sockets::bind(address, &config)?);
+        }
+        let wakers = (0..count).map(|_| eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK));
+        let shared = Arc::new(Shared {
+            stop: AtomicBool::new(false),
+            version: AtomicU64::new(0),
+            said: Mutex::new(Said { handler, log }),
+            wakers: wakers.collect::<Result<_, _>>()?,
+        });
+        let keys = Keys::draw()?;
+        let clock = Clock::start();
+        let counters: Vec<_> = (0..count).map(|_| Arc::new(Counters::default())).collect();
+        let mut server = Self { address, shared, counters, threads: Vec::new() };
+        for (index, sockets) in sockets.into_iter().enumerate() {
+            let shared = Arc::clone(&server.shared);
+            let counters = Arc::clone(server.counters.get(index).unwrap_or(&Arc::default()));
+            let mut worker = Worker::new(index, clock, sockets, config, keys, shared, counters)?;
+            let thread = thread::Builder::new().name(format!("dhttp-{index}"));
+            server.threads.push(thread.spawn(move || worker.run())?);
+        }
+        Ok(server)
+    }
+
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What it has counted, in Prometheus' text format.
+    pub fn metrics(&self) -> String {
+        Counters::text(&self.counters)
+    }
+
+    /// What its threads have counted, to be read from elsewhere.
+    pub fn counters(&self) -> Vec<Arc<Counters>> {
+        self.counters.clone()
+    }
+
+    /// From now on answers are given by another handler and written to another log. No connection is lost.
+    pub fn reload(&self, handler: H, log: Option<Arc<Log>>) {
+        if let Ok(mut said) = self.shared.said.lock() {
+            *said = Said { handler, log };
+        }
+        self.shared.version.fetch_add(1, Ordering::Release);
+        self.shared.wake();
+    }
+
+    /// Takes no more requests, finishes what was begun (for [`ServerConfig::grace`] at most), and ends.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        self.shared.wake();
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<H: Handler> Drop for Server<H> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl<H> Shared<H> {
+    fn wake(&self) {
+        for waker in &self.wakers {
+            // If it is full, the thread has been woken already.
+            let _ = rustix::io::write(waker, &1_u64.to_ne_bytes());
+        }
+    }
+}
+
+impl Sockets {
+    /// The first pair: if the system chooses the port, UDP and TCP must agree on it.
+    fn bind_first(address: SocketAddr, config: &ServerConfig) -> io::Result<Self> {
+        let mut last = io::Error::from(io::ErrorKind::AddrInUse);
+        for _ in 0..16 {
+            // Not shared yet: another server on this port is a mistake, not a colleague.
+            let probe = socket::udp(address, false)?;
+            let chosen = probe.local_addr()?;
+            drop(probe);
+            match Self::bind(chosen, config) {
+                Ok(sockets) => return Ok(sockets),
+                Err(error) if address.port() != 0 => return Err(error),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    fn bind(address: SocketAddr, config: &ServerConfig) -> io::Result<Self> {
+        let listener = socket::tcp(address, true, false)?;
+        Ok(Self { udp: socket::udp(address, true)?, listener, fast_open: config.fast_open })
+    }
+}

@@ -1,0 +1,58 @@
+//! How a server behaves: the machines' profiles, and what belongs to sockets and threads.
+//!
+//! Not what is answered: that is the handler's.
+
+use proto::dhttp::ServerConfig as Machine;
+use proto::dhttp::address::Reach;
+use proto::server::ServerConfig as Plain;
+use wire::Duration;
+
+/// How a server behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerConfig {
+    /// DHTTP, in each thread: limits that count connections are divided among them.
+    pub dhttp: Machine,
+    /// Plain HTTP on connections of clients.
+    pub http: Plain,
+    /// Threads.
+    pub threads: usize,
+    /// Connections of clients, in all.
+    pub accepted: usize,
+    /// The largest body of a request, in bytes.
+    pub body_bytes: usize,
+    /// A connection that takes no bytes for so long while some wait is reset.
+    pub stall: Duration,
+    /// How long what was begun may take when the server is to stop.
+    pub grace: Duration,
+    /// Whether a connection to a client that has proved its address may carry data in its SYN (RFC 7413), where the
+    /// kernel allows it: a large answer in one round trip.
+    pub fast_open: bool,
+}
+
+impl ServerConfig {
+    /// For the Internet of today: nothing for nothing.
+    pub fn internet() -> Self {
+        Self {
+            dhttp: Machine::internet(),
+            http: Plain::default(),
+            threads: std::thread::available_parallelism().map_or(1, Into::into),
+            accepted: 10_000,
+            body_bytes: 1 << 20,
+            stall: Duration::from_secs(30),
+            grace: Duration::from_secs(5),
+            fast_open: true,
+        }
+    }
+
+    /// As in the paper, for laboratories: it believes every address.
+    pub fn paper() -> Self {
+        Self { dhttp: Machine::paper(), threads: 1, fast_open: false, ..Self::internet() }
+    }
+
+    /// Also connects to addresses that are not of the whole Internet: for an intranet, or one machine.
+    #[must_use]
+    pub fn reaching_anywhere(mut self) -> Self {
+        self.dhttp.reach = Reach::Anywhere;
+        self
+    }
+}

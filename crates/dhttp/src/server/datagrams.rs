@@ -1,0 +1,124 @@
+//! Requests by UDP: each is judged, answered and sent the way that the machine says.
+//!
+//! Nothing is allocated for an answer that goes by UDP, but by a handler that allocates.
+
+use std::os::unix::fs::FileExt;
+
+use proto::dhttp::server::{Channel, Ignored, Input, Tries, Verdict};
+use wire::Time;
+
+use super::head;
+use super::worker::Worker;
+use crate::counters::{add, count};
+use crate::handler::{Body, Handler, Request};
+use crate::log;
+
+/// So many batches, and then it is the connections' turn.
+const TURN_BATCHES: usize = 8;
+
+impl<H: Handler> Worker<H> {
+    /// Takes datagrams and answers them.
+    pub(super) fn datagrams(&mut self) {
+        for _ in 0..TURN_BATCHES {
+            let Ok(received) = self.inbox.receive(&self.sockets.udp) else { return };
+            let now = self.clock.now();
+            self.today.look();
+            for index in 0..received {
+                self.datagram(now, index);
+            }
+            let (bytes, lost) = self.outbox.send(&self.sockets.udp);
+            add(&self.counters.sent_bytes, bytes);
+            add(&self.counters.unsent, lost);
+            if received < crate::batch::BATCH {
+                return;
+            }
+        }
+    }
+
+    fn datagram(&mut self, now: Time, index: usize) {
+        let Some((from, bytes)) = self.inbox.datagram(index) else {
+            return count(&self.counters.ignored_malformed);
+        };
+        add(&self.counters.received_bytes, bytes.len() as u64);
+        let (ticket, request) = match self.machine.receive(now, from, bytes) {
+            Verdict::Serve(ticket, head) => (ticket, head),
+            Verdict::Refer(eight) => {
+                count(&self.counters.referred);
+                self.outbox.slot(from).extend_from_slice(&eight);
+                return;
+            }
+            Verdict::Ignore(why) => {
+                return count(match why {
+                    Ignored::Source => &self.counters.ignored_source,
+                    Ignored::Malformed(_) => &self.counters.ignored_malformed,
+                    Ignored::Limited => &self.counters.ignored_limited,
+                    Ignored::Answered | Ignored::InProgress => &self.counters.ignored_answered,
+                });
+            }
+        };
+        let answer = self.handler.answer(now, &Request::of_datagram(&request));
+        let token = self.machine.token(now, &ticket);
+        self.scratch.clear();
+        self.scratch.extend_from_slice(&ticket.id.to_bytes());
+        head::write(&mut self.scratch, &answer, self.today.text(), token.as_ref());
+        let has_body = request.method != "HEAD" && !answer.is_bodiless();
+        let size = self.scratch.len() as u64 + if has_body { answer.body.len() } else { 0 };
+        let (id, body) = (ticket.id, has_body.then_some(&answer.body));
+        let way = match self.machine.answer(now, ticket, size) {
+            Channel::Datagram => {
+                let slot = self.outbox.slot(from);
+                slot.extend_from_slice(&self.scratch);
+                write_body(slot, body);
+                count(&self.counters.udp);
+                log::Channel::Udp
+            }
+            Channel::Connection(connection) => {
+                let message = (self.scratch.clone(), body);
+                self.opened.send(&self.epoll, now, &mut self.machine, connection, message);
+                count(&self.counters.tcp_opened);
+                log::Channel::TcpOpened
+            }
+            Channel::Open { connection, client, tries } => {
+                let ends = (self.local, client);
+                let how = (tries, self.sockets.fast_open && tries == Tries::Usual);
+                if self.opened.open(&self.epoll, connection, ends, how).is_ok() {
+                    count(&self.counters.opened);
+                    count(&self.counters.tcp_opened);
+                    let message = (self.scratch.clone(), body);
+                    self.opened.send(&self.epoll, now, &mut self.machine, connection, message);
+                    log::Channel::TcpOpened
+                } else {
+                    self.machine.handle(now, Input::Broken(connection));
+                    self.outbox.slot(from).extend_from_slice(&id.to_bytes());
+                    count(&self.counters.broken);
+                    count(&self.counters.referred);
+                    log::Channel::Overload
+                }
+            }
+            Channel::Refer(eight) => {
+                self.outbox.slot(from).extend_from_slice(&eight);
+                count(&self.counters.referred);
+                log::Channel::Overload
+            }
+        };
+        if let Some(log) = &self.log {
+            let bytes = if has_body { answer.body.len() } else { 0 };
+            let request = Request::of_datagram(&request);
+            log.line(self.today.second(), from.ip(), &request, answer.status, bytes, way);
+        }
+    }
+}
+
+fn write_body(slot: &mut Vec<u8>, body: Option<&Body>) {
+    match body {
+        None => {}
+        Some(Body::Whole(bytes)) => slot.extend_from_slice(bytes),
+        Some(Body::File { file, offset, length }) => {
+            let (start, length) = (slot.len(), usize::try_from(*length).unwrap_or(0));
+            slot.resize(start + length, 0);
+            // A file that has become shorter gives a datagram that is shorter than its head says: it is thrown away.
+            let read = slot.get_mut(start..).map_or(Ok(0), |room| file.read_at(room, *offset));
+            slot.truncate(start + read.unwrap_or(0));
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Connections that the server opens to its clients: answers go out, nothing comes in.
+//!
+//! Not which answer goes where: the machine says that, and is told how each connection fares.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+
+use proto::dhttp::Server as Machine;
+use proto::dhttp::server::{ConnectionId, Input, Tries};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use wire::Time;
+
+use super::queue::Queue;
+use crate::handler::Body;
+use crate::socket;
+
+/// All of them, in one thread.
+#[derive(Debug, Default)]
+pub(super) struct OpenedConnections {
+    all: BTreeMap<ConnectionId, Opened>,
+}
+
+#[derive(Debug)]
+struct Opened {
+    stream: TcpStream,
+    queue: Queue,
+    is_there: bool,
+    is_watched: bool,
+}
+
+/// A client that lets so much wait has had its connection: pieces, three for an answer.
+const MOST_WAITING: usize = 3 * 1_024;
+
+impl OpenedConnections {
+    /// Begins to connect.
+    ///
+    /// # Errors
+    /// If the system refuses at once, for want of descriptors or of a way; tell the machine.
+    pub(super) fn open(
+        &mut self,
+        epoll: &OwnedFd,
+        id: ConnectionId,
+        (local, client): (SocketAddr, SocketAddr),
+        (tries, fast_open): (Tries, bool),
+    ) -> io::Result<()> {
+        let stream: TcpStream = socket::connect(local, client, tries, fast_open)?.into();
+        epoll::add(epoll, &stream, data(id), EventFlags::OUT | EventFlags::IN | EventFlags::RDHUP)?;
+        let opened = Opened { stream, queue: Queue::default(), is_there: false, is_watched: true };
+        self.all.insert(id, opened);
+        Ok(())
+    }
+
+    /// An answer goes this way: id and head, and a body. It is written at once where that is possible.
+    pub(super) fn send(
+        &mut self,
+        epoll: &OwnedFd,
+        now: Time,
+        machine: &mut Machine,
+        id: ConnectionId,
+        (head, body): (Vec<u8>, Option<&Body>),
+    ) {
+        let Some(opened) = self.all.get_mut(&id) else { return machine.handle(now, Input::Broken(id)) };
+        opened.queue.push_bytes(head);
+        if let Some(body) = body {
+            opened.queue.push_body(body);
+        }
+        opened.queue.push_end();
+        if opened.queue.len() > MOST_WAITING {
+            self.end(id, true);
+            return machine.handle(now, Input::Broken(id));
+        }
+        if opened.is_there {
+            self.write(epoll, now, machine, id);
+        }
+    }
+
+    /// A connection is ready for something.
+    pub(super) fn ready(
+        &mut self,
+        epoll: &OwnedFd,
+        now: Time,
+        machine: &mut Machine,
+        id: ConnectionId,
+        events: EventFlags,
+    ) {
+        let Some(opened) = self.all.get_mut(&id) else { return };
+        if !opened.is_there {
+            if !matches!(opened.stream.take_error(), Ok(None)) || events.intersects(EventFlags::ERR) {
+                self.end(id, false);
+                return machine.handle(now, Input::Broken(id));
+            }
+            if !events.intersects(EventFlags::OUT) {
+                return;
+            }
+            opened.is_there = true;
+            machine.handle(now, Input::Opened(id));
+        }
+        if events.intersects(EventFlags::ERR | EventFlags::HUP) {
+            self.end(id, false);
+            return machine.handle(now, Input::Broken(id));
+        }
+        if events.intersects(EventFlags::IN | EventFlags::RDHUP) {
+            // A client says nothing here: it has closed, or breaks the protocol.
+            let is_closed = matches!(opened.stream.peek(&mut [0]), Ok(0));
+            let is_done = opened.queue.is_empty();
+            self.end(id, !is_closed);
+            return machine
+                .handle(now, if is_closed && is_done { Input::Closed(id) } else { Input::Broken(id) });
+        }
+        self.write(epoll, now, machine, id);
+    }
+
+    /// Closes a connection that the machine has done with, with a reset if something is missing.
+    pub(super) fn end(&mut self, id: ConnectionId, with_reset: bool) {
+        // Closing takes it off the list of those that are watched.
+        if let Some(opened) = self.all.remove(&id)
+            && with_reset
+        {
+            socket::reset_on_close(&opened.stream);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether nothing waits anywhere.
+    pub(super) fn are_done(&self) -> bool {
+        self.all.values().all(|opened| opened.queue.is_empty())
+    }
+
+    fn write(&mut self, epoll: &OwnedFd, now: Time, machine: &mut Machine, id: ConnectionId) {
+        let Some(opened) = self.all.get_mut(&id) else { return };
+        let Ok(written) = opened.queue.write(&mut opened.stream) else {
+            self.end(id, true);
+            return machine.handle(now, Input::Broken(id));
+        };
+        if written.bytes > 0 {
+            machine.handle(now, Input::Progressed(id));
+        }
+        for _ in 0..written.answers {
+            machine.handle(now, Input::Written(id));
+        }
+        let watch = !opened.queue.is_empty();
+        if watch != opened.is_watched {
+            let out = if watch { EventFlags::OUT } else { EventFlags::empty() };
+            let flags = EventFlags::IN | EventFlags::RDHUP | out;
+            // It is watched already, so that this cannot fail for want of anything.
+            let _ = epoll::modify(epoll, &opened.stream, data(id), flags);
+            opened.is_watched = watch;
+        }
+    }
+}
+
+/// How events of these connections are told from others: by the lowest bit.
+fn data(ConnectionId(id): ConnectionId) -> EventData {
+    EventData::new_u64(id << 1 | 1)
+}

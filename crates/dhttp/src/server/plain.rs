@@ -1,0 +1,232 @@
+//! Connections that clients open: plain HTTP/1.1, by [`proto::server`]'s machine.
+//!
+//! A client that reads slowly is not read from, and one that reads nothing is reset. Not DHTTP: whoever connects is
+//! served as by any other server.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::net::{IpAddr, Shutdown, TcpStream};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use proto::http::{Fields, RequestHead};
+use proto::server::{Input, Output, RequestId, Response, ResponseBody, ServerConnection};
+use wire::Time;
+
+use super::queue::Queue;
+use crate::handler::{Answer, Body, Handler, Request};
+use crate::socket;
+
+/// A connection of a client.
+#[derive(Debug)]
+pub(super) struct Plain {
+    pub(super) stream: TcpStream,
+    pub(super) client: IpAddr,
+    pub(super) is_watched_for: (bool, bool),
+    machine: ServerConnection,
+    queue: Queue,
+    request: Option<(RequestId, RequestHead, Vec<u8>)>,
+    file: Option<Rest>,
+    /// When it last took bytes, or had none to take.
+    progress: Time,
+    end: End,
+}
+
+/// What of a file is still to be given to the machine.
+#[derive(Debug)]
+struct Rest {
+    id: RequestId,
+    file: Arc<File>,
+    at: u64,
+    end: u64,
+}
+
+/// How it ends, once nothing waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Open,
+    HalfClose,
+    Close,
+}
+
+/// What was answered, for the log and the counters.
+pub(super) type Answered<'a> = &'a mut dyn FnMut(&Request<'_>, u16, u64);
+
+/// What a connection needs of its thread.
+pub(super) struct Around<'a, H> {
+    pub(super) now: Time,
+    pub(super) handler: &'a mut H,
+    pub(super) date: &'a str,
+    pub(super) port: u16,
+    pub(super) body_bytes: usize,
+    pub(super) answered: Answered<'a>,
+}
+
+/// Parts of a file that are read at once.
+const PART_BYTES: usize = 64 << 10;
+
+impl Plain {
+    pub(super) fn new(stream: TcpStream, client: IpAddr, machine: ServerConnection, now: Time) -> Self {
+        Self {
+            stream,
+            client,
+            is_watched_for: (true, false),
+            machine,
+            queue: Queue::default(),
+            request: None,
+            file: None,
+            progress: now,
+            end: End::Open,
+        }
+    }
+
+    /// Reads what came in, answers and writes. `false`: it is over, and to be dropped.
+    pub(super) fn ready<H: Handler>(&mut self, around: &mut Around<'_, H>) -> bool {
+        let mut bytes = [0; 16_384];
+        if self.is_reading() {
+            match self.stream.read(&mut bytes) {
+                Ok(0) => self.machine.handle(around.now, Input::EndOfStream),
+                Ok(length) => {
+                    let bytes = bytes.get(..length).unwrap_or_default();
+                    self.machine.handle(around.now, Input::Received(bytes));
+                }
+                Err(error) if is_temporary(&error) => {}
+                Err(_) => self.machine.handle(around.now, Input::Reset),
+            }
+        }
+        self.go_on(around)
+    }
+
+    /// The same without reading: a moment has come, or there is room to write.
+    pub(super) fn go_on<H: Handler>(&mut self, around: &mut Around<'_, H>) -> bool {
+        loop {
+            if !self.poll(around) {
+                return false;
+            }
+            let before = self.queue.is_empty();
+            match self.queue.write(&mut self.stream) {
+                Ok(written) if written.bytes > 0 || before => self.progress = around.now,
+                Ok(_) => {}
+                Err(_) => return false,
+            }
+            if !self.queue.is_empty() {
+                return true;
+            }
+            if !self.give_file(around.now) {
+                break;
+            }
+        }
+        match self.end {
+            End::Open => true,
+            End::HalfClose => {
+                // If it is gone already, reading will say so.
+                let _ = self.stream.shutdown(Shutdown::Write);
+                self.end = End::Open;
+                true
+            }
+            End::Close => false,
+        }
+    }
+
+    /// Whether the client has taken nothing for longer than this, though something waits.
+    pub(super) fn is_stalled(&self, now: Time, patience: wire::Duration) -> bool {
+        !self.queue.is_empty() && now.since(self.progress) > patience
+    }
+
+    pub(super) fn reset(&self) {
+        socket::reset_on_close(&self.stream);
+    }
+
+    /// Whether nothing is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.request.is_none() && self.file.is_none()
+    }
+
+    pub(super) fn is_reading(&self) -> bool {
+        self.machine.is_reading() && self.queue.is_empty() && self.file.is_none()
+    }
+
+    pub(super) fn is_writing(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    fn poll<H: Handler>(&mut self, around: &mut Around<'_, H>) -> bool {
+        loop {
+            match self.machine.poll(around.now) {
+                Output::Request(id, head) => self.request = Some((id, head, Vec::new())),
+                Output::RequestBody(_, part) => {
+                    if let Some((_, _, body)) = &mut self.request
+                        && body.len() <= around.body_bytes
+                    {
+                        body.extend_from_slice(&part);
+                    }
+                }
+                Output::RequestEnd(_) => self.answer(around),
+                Output::RequestAborted(_) => (self.request, self.file) = (None, None),
+                Output::Send(bytes) => self.queue.push_bytes(bytes),
+                Output::HalfClose => self.end = End::HalfClose,
+                Output::Close => self.end = End::Close,
+                Output::Abort => {
+                    self.reset();
+                    return false;
+                }
+                Output::Fault(_) => {}
+                Output::Timeout(_) => return true,
+            }
+        }
+    }
+
+    fn answer<H: Handler>(&mut self, around: &mut Around<'_, H>) {
+        let Some((id, head, body)) = self.request.take() else { return };
+        let request = Request::of_connection(&head, &body);
+        let answer = match body.len() > around.body_bytes {
+            true => Answer::text(413, "413 Content Too Large"),
+            false => around.handler.answer(around.now, &request),
+        };
+        let has_body = !request.is_head() && !answer.is_bodiless();
+        let bytes = if has_body { answer.body.len() } else { 0 };
+        (around.answered)(&request, answer.status, bytes);
+        let mut fields = Fields::clone(&answer.fields);
+        // Made here: a valid field.
+        let _ = fields.push("Date", around.date);
+        // So that the client may ask by UDP next time (RFC 7838). Also made here.
+        let _ = fields.push("Alt-Svc", &format!("dhttp=\":{}\"", around.port));
+        let (body, rest) = match answer.body {
+            Body::Whole(bytes) => (ResponseBody::Whole(bytes), None),
+            Body::File { file, offset, length } => {
+                let rest = Rest { id, file, at: offset, end: offset + length };
+                (ResponseBody::Length(length), has_body.then_some(rest))
+            }
+        };
+        let response = Response { status: answer.status, fields, body };
+        match self.machine.respond(around.now, id, response) {
+            Ok(()) => self.file = rest,
+            // A handler that answers with what cannot be sent.
+            Err(_) => {
+                let _ = self.machine.respond(around.now, id, Response::empty(500));
+            }
+        }
+    }
+
+    /// Gives the machine another part of the file; `false` if there is nothing to give.
+    fn give_file(&mut self, now: Time) -> bool {
+        let Some(rest) = &mut self.file else { return false };
+        let mut part = [0; PART_BYTES];
+        let wanted = usize::try_from(rest.end - rest.at).unwrap_or(PART_BYTES).min(PART_BYTES);
+        let read = part.get_mut(..wanted).map_or(Ok(0), |room| rest.file.read_at(room, rest.at)).unwrap_or(0);
+        rest.at += read as u64;
+        let id = rest.id;
+        // Misuse means that the client has gone, which the machine tells by itself; a file that has become shorter
+        // ends in a reset.
+        let _ = self.machine.send_part(id, part.get(..read).unwrap_or_default());
+        if read == 0 || rest.at >= rest.end {
+            self.file = None;
+            let _ = self.machine.finish(now, id);
+        }
+        true
+    }
+}
+
+fn is_temporary(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}

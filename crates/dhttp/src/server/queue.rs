@@ -1,0 +1,173 @@
+//! What waits for a connection: bytes, and parts of files that the kernel sends by itself.
+//!
+//! Not a connection: whoever has one writes from here when it takes something.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, IoSlice, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use rustix::fs::sendfile;
+
+use crate::handler::Body;
+
+/// What waits, in order.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    pieces: VecDeque<Piece>,
+}
+
+#[derive(Debug)]
+enum Piece {
+    Bytes(Vec<u8>, usize),
+    Shared(Arc<[u8]>, usize),
+    File(Arc<File>, u64, u64),
+    /// An answer ends here.
+    End,
+}
+
+/// What came of writing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Written {
+    /// Bytes that were taken.
+    pub(super) bytes: u64,
+    /// Answers that were taken to their last byte.
+    pub(super) answers: usize,
+}
+
+/// A connection writes so much before it is the next one's turn.
+const TURN_BYTES: u64 = 512 << 10;
+
+impl Queue {
+    pub(super) fn push_bytes(&mut self, bytes: Vec<u8>) {
+        self.pieces.push_back(Piece::Bytes(bytes, 0));
+    }
+
+    pub(super) fn push_body(&mut self, body: &Body) {
+        match body {
+            Body::Whole(bytes) => self.pieces.push_back(Piece::Shared(Arc::clone(bytes), 0)),
+            Body::File { file, offset, length } => {
+                self.pieces.push_back(Piece::File(Arc::clone(file), *offset, offset + length));
+            }
+        }
+    }
+
+    pub(super) fn push_end(&mut self) {
+        self.pieces.push_back(Piece::End);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Pieces that wait, whatever their size.
+    pub(super) fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Writes what the connection takes, or as much as is one's turn.
+    ///
+    /// # Errors
+    /// What the system said; the connection is of no use any more. A file that has become shorter is an error, too:
+    /// nothing can be sent in place of what is missing.
+    pub(super) fn write(&mut self, stream: &mut TcpStream) -> io::Result<Written> {
+        let mut written = Written::default();
+        loop {
+            while let Some(front) = self.pieces.front() {
+                match front {
+                    Piece::End => written.answers += 1,
+                    Piece::Bytes(bytes, at) if *at >= bytes.len() => {}
+                    Piece::Shared(bytes, at) if *at >= bytes.len() => {}
+                    Piece::File(_, at, end) if at >= end => {}
+                    Piece::Bytes(..) | Piece::Shared(..) | Piece::File(..) => break,
+                }
+                self.pieces.pop_front();
+            }
+            if self.pieces.is_empty() || written.bytes >= TURN_BYTES {
+                return Ok(written);
+            }
+            match self.write_front(stream) {
+                Ok(count) => written.bytes += count as u64,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(written),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn write_front(&mut self, stream: &mut TcpStream) -> io::Result<usize> {
+        if let Some(Piece::File(file, at, end)) = self.pieces.front_mut() {
+            let count = usize::try_from(*end - *at).unwrap_or(usize::MAX).min(1 << 18);
+            let sent = sendfile(&*stream, &**file, Some(at), count)?;
+            return if sent == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(sent) };
+        }
+        let mut parts = Vec::with_capacity(8);
+        for piece in &self.pieces {
+            match piece {
+                Piece::Bytes(bytes, at) => parts.push(IoSlice::new(bytes.get(*at..).unwrap_or_default())),
+                Piece::Shared(bytes, at) => parts.push(IoSlice::new(bytes.get(*at..).unwrap_or_default())),
+                Piece::End => {}
+                Piece::File(..) => break,
+            }
+            if parts.len() == parts.capacity() {
+                break;
+            }
+        }
+        let count = stream.write_vectored(&parts)?;
+        if count == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        self.advance(count);
+        Ok(count)
+    }
+
+    fn advance(&mut self, mut count: usize) {
+        for piece in &mut self.pieces {
+            let (length, at) = match piece {
+                Piece::Bytes(bytes, at) => (bytes.len(), at),
+                Piece::Shared(bytes, at) => (bytes.len(), at),
+                Piece::End => continue,
+                Piece::File(..) => return,
+            };
+            let taken = count.min(length - *at);
+            *at += taken;
+            count -= taken;
+            if count == 0 {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::TcpListener;
+
+    #[test]
+    fn bytes_and_files_come_in_order_and_ends_are_counted() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut receiver, _) = listener.accept().unwrap();
+        let path = std::env::temp_dir().join(format!("dhttp-queue-{}", std::process::id()));
+        std::fs::write(&path, "0123456789").unwrap();
+        let file = Arc::new(File::open(&path).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        let mut queue = Queue::default();
+        queue.push_bytes(b"head ".to_vec());
+        queue.push_body(&Body::Whole((*b"body ").into()));
+        queue.push_end();
+        queue.push_bytes(b"file ".to_vec());
+        queue.push_body(&Body::File { file: Arc::clone(&file), offset: 2, length: 5 });
+        queue.push_end();
+        assert_eq!(queue.write(&mut sender).unwrap(), Written { bytes: 20, answers: 2 });
+        queue.push_body(&Body::File { file, offset: 8, length: 5 });
+        assert!(queue.write(&mut sender).is_err(), "the file is shorter than was said");
+        drop(sender);
+        let mut text = String::new();
+        receiver.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "head body file 2345689");
+    }
+}

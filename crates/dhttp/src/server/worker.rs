@@ -1,0 +1,282 @@
+//! One thread of a server: waits for its sockets and its timers, and hands on what is ready.
+//!
+//! What is done with datagrams is in `datagrams`; connections have `opened` and `plain`.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use proto::dhttp::Server as Machine;
+use proto::dhttp::server::{ConnectionId, Output};
+use proto::server::ServerConnection;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use wire::{Duration, Time};
+
+use super::head::Today;
+use super::keys::Keys;
+use super::opened::OpenedConnections;
+use super::plain::{Around, Plain};
+use super::{Said, ServerConfig, Shared};
+use crate::batch::{Inbox, Outbox};
+use crate::clock::Clock;
+use crate::counters::{Counters, count, set};
+use crate::handler::Handler;
+use crate::log::{self, Log};
+
+/// A thread's sockets, all on the server's port.
+#[derive(Debug)]
+pub(super) struct Sockets {
+    pub(super) udp: UdpSocket,
+    pub(super) listener: TcpListener,
+    pub(super) fast_open: bool,
+}
+
+/// One thread of a server.
+pub(super) struct Worker<H> {
+    pub(super) clock: Clock,
+    pub(super) epoll: OwnedFd,
+    pub(super) sockets: Sockets,
+    pub(super) local: SocketAddr,
+    pub(super) handler: H,
+    pub(super) machine: Machine,
+    pub(super) opened: OpenedConnections,
+    pub(super) inbox: Inbox,
+    pub(super) outbox: Outbox,
+    pub(super) scratch: Vec<u8>,
+    pub(super) today: Today,
+    pub(super) counters: Arc<Counters>,
+    pub(super) log: Option<Arc<Log>>,
+    index: usize,
+    config: ServerConfig,
+    keys: Keys,
+    epoch: u64,
+    plain: BTreeMap<u64, Plain>,
+    next_plain: u64,
+    shared: Arc<Shared<H>>,
+    version: u64,
+    /// Given up to take a connection that there is no descriptor for, and close it.
+    spare: Option<File>,
+    swept: Time,
+}
+
+const UDP: u64 = 0;
+const LISTENER: u64 = 2;
+const WAKER: u64 = 4;
+/// Even numbers from here on are connections of clients; odd ones are connections to clients.
+const PLAIN: u64 = 6;
+
+/// How often connections of clients are looked at, whose timers are all in seconds.
+const SWEEP: Duration = Duration::from_millis(500);
+
+impl<H: Handler> Worker<H> {
+    pub(super) fn new(
+        index: usize,
+        clock: Clock,
+        sockets: Sockets,
+        config: ServerConfig,
+        keys: Keys,
+        shared: Arc<Shared<H>>,
+        counters: Arc<Counters>,
+    ) -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &sockets.udp, EventData::new_u64(UDP), EventFlags::IN)?;
+        epoll::add(&epoll, &sockets.listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        if let Some(waker) = shared.wakers.get(index) {
+            epoll::add(&epoll, waker, EventData::new_u64(WAKER), EventFlags::IN)?;
+        }
+        let Said { handler, log } = shared.said.lock().map_err(|_| io::ErrorKind::Other)?.clone();
+        let mut dhttp = config.dhttp;
+        dhttp.connections = (dhttp.connections / config.threads.max(1)).max(1);
+        Ok(Self {
+            clock,
+            epoll,
+            local: sockets.udp.local_addr()?,
+            sockets,
+            handler,
+            machine: Machine::new(dhttp, keys.secrets()?),
+            opened: OpenedConnections::default(),
+            inbox: Inbox::new(),
+            outbox: Outbox::new(),
+            scratch: Vec::with_capacity(2_048),
+            today: Today::default(),
+            counters,
+            log,
+            index,
+            config,
+            keys,
+            epoch: 0,
+            plain: BTreeMap::new(),
+            next_plain: PLAIN,
+            shared,
+            version: 0,
+            spare: File::open("/dev/null").ok(),
+            swept: Time::ZERO,
+        })
+    }
+
+    /// Serves until it is told to stop, and finishes what was begun.
+    pub(super) fn run(&mut self) {
+        let mut events = Vec::with_capacity(256);
+        while !self.shared.stop.load(Ordering::Acquire) {
+            self.turn(&mut events);
+        }
+        // Closing them takes them off the list of those that are watched.
+        let _ = epoll::delete(&self.epoll, &self.sockets.udp);
+        let _ = epoll::delete(&self.epoll, &self.sockets.listener);
+        let end = self.clock.now() + self.config.grace;
+        while self.clock.now() < end && !(self.opened.are_done() && self.plain.values().all(Plain::is_idle)) {
+            self.turn(&mut events);
+        }
+        if let Some(log) = &self.log {
+            log.flush();
+        }
+    }
+
+    fn turn(&mut self, events: &mut Vec<Event>) {
+        let now = self.clock.now();
+        let next = self.timers(now);
+        events.clear();
+        let wait = next.since(now).as_nanos();
+        let wait = Timespec {
+            tv_sec: i64::try_from(wait / 1_000_000_000).unwrap_or(i64::MAX),
+            tv_nsec: i64::try_from(wait % 1_000_000_000).unwrap_or(0),
+        };
+        // An interrupted wait has no events; any other failure would be a mistake in this file.
+        let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&wait));
+        for event in events.drain(..) {
+            match event.data.u64() {
+                UDP => self.datagrams(),
+                LISTENER => self.accept(),
+                WAKER => self.woken(),
+                id if id & 1 == 1 => {
+                    let (now, id) = (self.clock.now(), ConnectionId(id >> 1));
+                    self.opened.ready(&self.epoll, now, &mut self.machine, id, event.flags);
+                }
+                id => self.plain(id, Plain::ready),
+            }
+        }
+        set(&self.counters.open_now, self.opened.len());
+        set(&self.counters.accepted_now, self.plain.len());
+    }
+
+    /// Does what is due, and says when something is due next.
+    fn timers(&mut self, now: Time) -> Time {
+        let epoch = Keys::epoch(&self.config.dhttp, now);
+        if epoch != self.epoch {
+            self.machine.rotate(self.keys.of_epoch(epoch));
+            self.epoch = epoch;
+        }
+        let next = loop {
+            match self.machine.poll(now) {
+                Output::Close(id) => self.opened.end(id, false),
+                Output::Abort(id) => self.opened.end(id, true),
+                Output::Timeout(next) => break next.unwrap_or(Time::MAX),
+            }
+        };
+        if now.since(self.swept) >= SWEEP {
+            self.swept = now;
+            self.sweep(now);
+        }
+        next.min(self.swept + SWEEP)
+    }
+
+    fn sweep(&mut self, now: Time) {
+        let stall = self.config.stall;
+        self.plain.retain(|_, plain| {
+            let is_stalled = plain.is_stalled(now, stall);
+            if is_stalled {
+                plain.reset();
+            }
+            !is_stalled
+        });
+        for id in self.plain.keys().copied().collect::<Vec<_>>() {
+            self.plain(id, Plain::go_on);
+        }
+        if let Some(log) = self.log.as_ref().filter(|_| self.index == 0) {
+            log.flush();
+        }
+    }
+
+    fn woken(&mut self) {
+        if let Some(waker) = self.shared.wakers.get(self.index) {
+            // It only says that something has changed.
+            let _ = rustix::io::read(waker, &mut [0_u8; 8]);
+        }
+        let version = self.shared.version.load(Ordering::Acquire);
+        if version != self.version
+            && let Ok(said) = self.shared.said.lock()
+        {
+            Said { handler: self.handler, log: self.log } = said.clone();
+            self.version = version;
+        }
+    }
+
+    fn accept(&mut self) {
+        for _ in 0..64 {
+            match self.sockets.listener.accept() {
+                Ok((stream, peer)) => {
+                    count(&self.counters.accepted);
+                    let most = (self.config.accepted / self.config.threads.max(1)).max(1);
+                    if self.plain.len() >= most || stream.set_nonblocking(true).is_err() {
+                        continue;
+                    }
+                    // Answers are whole writes already.
+                    let _ = stream.set_nodelay(true);
+                    let now = self.clock.now();
+                    let id = self.next_plain;
+                    self.next_plain += 2;
+                    if epoll::add(&self.epoll, &stream, EventData::new_u64(id), EventFlags::IN).is_ok() {
+                        let machine = ServerConnection::new(now, self.config.http);
+                        self.plain.insert(id, Plain::new(stream, peer.ip(), machine, now));
+                        self.plain(id, Plain::ready);
+                    }
+                }
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+                    // Whoever waits is told so by the end of the connection, and does not wait for ever.
+                    self.spare = None;
+                    drop(self.sockets.listener.accept());
+                    self.spare = File::open("/dev/null").ok();
+                }
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Lets a connection of a client do something, and watches it for what it wants then.
+    fn plain(&mut self, id: u64, step: impl FnOnce(&mut Plain, &mut Around<'_, H>) -> bool) {
+        let Some(plain) = self.plain.get_mut(&id) else { return };
+        self.today.look();
+        let (client, second) = (plain.client, self.today.second());
+        let (counters, log) = (&self.counters, &self.log);
+        let mut around = Around {
+            now: self.clock.now(),
+            handler: &mut self.handler,
+            date: self.today.text(),
+            port: self.local.port(),
+            body_bytes: self.config.body_bytes,
+            answered: &mut |request, status, bytes| {
+                count(&counters.tcp_client);
+                if let Some(log) = log {
+                    log.line(second, client, request, status, bytes, log::Channel::TcpClient);
+                }
+            },
+        };
+        if !step(plain, &mut around) {
+            self.plain.remove(&id);
+            return;
+        }
+        let wanted = (plain.is_reading(), plain.is_writing());
+        if wanted != plain.is_watched_for {
+            let flag = |wanted, flag| if wanted { flag } else { EventFlags::empty() };
+            let flags = flag(wanted.0, EventFlags::IN) | flag(wanted.1, EventFlags::OUT);
+            // It is watched already, so that this cannot fail for want of anything.
+            let _ = epoll::modify(&self.epoll, &plain.stream, EventData::new_u64(id), flags);
+            plain.is_watched_for = wanted;
+        }
+    }
+}

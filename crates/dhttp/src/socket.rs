@@ -1,0 +1,133 @@
+//! Sockets as a server and a client want them: which options, and why.
+//!
+//! Not what is done with them.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd};
+
+use proto::dhttp::server::Tries;
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+/// A UDP socket that never fragments what it sends.
+pub(crate) fn udp(address: SocketAddr, shared: bool) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    prepare(&socket, address, shared)?;
+    never_fragment(&socket, address)?;
+    // Room for a burst; the kernel gives what it may.
+    socket.set_recv_buffer_size(4 << 20)?;
+    socket.set_send_buffer_size(4 << 20)?;
+    Ok(socket.into())
+}
+
+/// The UDP socket of a client: it also hears what ICMP says about those it sent to.
+pub(crate) fn udp_of_client(address: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    socket.set_nonblocking(true)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+        set(&socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 1)?;
+    } else {
+        set(&socket, libc::IPPROTO_IP, libc::IP_RECVERR, 1)?;
+    }
+    socket.bind(&address.into())?;
+    never_fragment(&socket, address)?;
+    Ok(socket.into())
+}
+
+/// A listener on the same port.
+pub(crate) fn tcp(address: SocketAddr, shared: bool, fast_open: bool) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    prepare(&socket, address, shared)?;
+    if fast_open {
+        // Where the kernel does not allow it, there is none.
+        let _ = set(&socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN, 256);
+    }
+    socket.listen(1_024)?;
+    Ok(socket.into())
+}
+
+/// A connection to a client that has only begun, from the service's own port where that can be had.
+pub(crate) fn connect(
+    local: SocketAddr,
+    to: SocketAddr,
+    tries: Tries,
+    fast_open: bool,
+) -> io::Result<Socket> {
+    let to = SocketAddr::new(to.ip().to_canonical(), to.port());
+    // Two connections to one client cannot both come from one port.
+    begin(Some(local), to, tries, fast_open).or_else(|_| begin(None, to, tries, fast_open))
+}
+
+fn begin(local: Option<SocketAddr>, to: SocketAddr, tries: Tries, fast_open: bool) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_nonblocking(true)?;
+    socket.set_tcp_nodelay(true)?;
+    match tries {
+        Tries::Few => set(&socket, libc::IPPROTO_TCP, libc::TCP_SYNCNT, 1)?,
+        Tries::Usual => {}
+    }
+    if fast_open {
+        // Where the kernel does not allow it, there is none.
+        let _ = set(&socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, 1);
+    }
+    if let Some(local) = local {
+        let local = SocketAddr::new(local.ip().to_canonical(), local.port());
+        if local.is_ipv4() != to.is_ipv4() && !local.ip().is_unspecified() {
+            return Err(io::ErrorKind::AddrNotAvailable.into());
+        }
+        let any = match to {
+            SocketAddr::V4(_) => SocketAddr::from(([0; 4], local.port())),
+            SocketAddr::V6(_) => SocketAddr::from(([0_u16; 8], local.port())),
+        };
+        socket.set_reuse_address(true)?;
+        socket.set_reuse_port(true)?;
+        socket.bind(&if local.ip().is_unspecified() { any } else { local }.into())?;
+    }
+    match socket.connect(&to.into()) {
+        Ok(()) => Ok(socket),
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(socket),
+        Err(error) => Err(error),
+    }
+}
+
+/// So that the client knows that something is missing.
+pub(crate) fn reset_on_close(socket: &impl AsFd) {
+    // A socket that is gone already needs no reset.
+    let _ = SockRef::from(socket).set_linger(Some(std::time::Duration::ZERO));
+}
+
+fn prepare(socket: &Socket, address: SocketAddr, shared: bool) -> io::Result<()> {
+    socket.set_nonblocking(true)?;
+    socket.set_reuse_address(true)?;
+    if shared {
+        socket.set_reuse_port(true)?;
+    }
+    if address.is_ipv6() {
+        socket.set_only_v6(!address.ip().is_unspecified())?;
+    }
+    socket.bind(&address.into())
+}
+
+/// Don't-fragment, and no belief in what anybody says about the path: a forged message must not shrink it.
+fn never_fragment(socket: &Socket, address: SocketAddr) -> io::Result<()> {
+    if address.is_ipv6() {
+        set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE)?;
+    }
+    // Also for IPv4 over a socket of both.
+    match set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE) {
+        Err(_) if address.is_ipv6() => Ok(()),
+        result => result,
+    }
+}
+
+/// Of an `i32`.
+const LENGTH: libc::socklen_t = 4;
+
+/// Sets an option that is a number.
+pub(crate) fn set(socket: &impl AsRawFd, level: i32, option: i32, value: i32) -> io::Result<()> {
+    // SAFETY: the value is a number that outlives the call, of the length given.
+    let result =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), LENGTH) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,177 @@
+//! Where something is: `http://HOST:PORT/PATH`, `dhttp://HOST:PORT/PATH`.
+//!
+//! Only what this client can fetch: no users, no encryption. `dhttp` says that the server is known to speak it.
+
+use std::error::Error;
+use std::fmt;
+use std::str::FromStr;
+
+/// An address of something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Url {
+    /// Whether the address itself says that the server speaks DHTTP.
+    pub is_dhttp: bool,
+    /// A name or an address; of IPv6, without brackets.
+    pub host: String,
+    /// The port, of UDP and TCP alike.
+    pub port: u16,
+    /// Path and query.
+    pub target: String,
+}
+
+impl Url {
+    /// The value of the field `Host`.
+    pub fn authority(&self) -> String {
+        let host = match self.host.contains(':') {
+            true => format!("[{}]", self.host),
+            false => self.host.clone(),
+        };
+        if self.port == 80 { host } else { format!("{host}:{}", self.port) }
+    }
+
+    /// The name to save it by: the last part of its path.
+    pub fn file_name(&self) -> &str {
+        let path = self.target.split('?').next().unwrap_or_default();
+        let name = path.rsplit('/').next().unwrap_or_default();
+        if name.is_empty() || name == "." || name == ".." { "index.html" } else { name }
+    }
+
+    /// Where this leads from here: a whole address, or a path.
+    ///
+    /// # Errors
+    /// If it leads nowhere that can be fetched.
+    pub fn join(&self, location: &str) -> Result<Self, UrlError> {
+        if location.contains("://") {
+            return location.parse();
+        }
+        let target = match location.strip_prefix('/') {
+            Some(rest) if !rest.starts_with('/') => location.to_owned(),
+            Some(_) => return Err(UrlError::Scheme(location.to_owned())),
+            None => {
+                let folder = self.target.split('?').next().unwrap_or_default().rsplit_once('/');
+                format!("{}/{location}", folder.map_or("", |(folder, _)| folder))
+            }
+        };
+        Self { target, ..self.clone() }.checked()
+    }
+
+    fn checked(self) -> Result<Self, UrlError> {
+        let target = self.target.split('#').next().unwrap_or_default().to_owned();
+        if !target.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(UrlError::Target(target));
+        }
+        Ok(Self { target, ..self })
+    }
+}
+
+impl FromStr for Url {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<Self, UrlError> {
+        let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
+        let is_dhttp = match scheme.to_ascii_lowercase().as_str() {
+            "http" => false,
+            "dhttp" => true,
+            _ => return Err(UrlError::Scheme(text.to_owned())),
+        };
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, target) = rest.split_at(end);
+        let (host, port) = match authority.strip_prefix('[') {
+            Some(inside) => {
+                let (host, port) =
+                    inside.split_once(']').ok_or_else(|| UrlError::Host(authority.to_owned()))?;
+                (host, port.strip_prefix(':'))
+            }
+            None => match authority.split_once(':') {
+                Some((host, port)) => (host, Some(port)),
+                None => (authority, None),
+            },
+        };
+        let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:%".contains(&byte);
+        if host.is_empty() || !host.bytes().all(is_host) {
+            return Err(UrlError::Host(authority.to_owned()));
+        }
+        let port = match port {
+            None | Some("") => 80,
+            Some(port) => {
+                port.parse().ok().filter(|port| *port > 0).ok_or_else(|| UrlError::Port(port.to_owned()))?
+            }
+        };
+        let target = if target.starts_with('/') { target.to_owned() } else { format!("/{target}") };
+        Self { is_dhttp, host: host.to_owned(), port, target }.checked()
+    }
+}
+
+/// Why an address leads nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UrlError {
+    /// Neither `http` nor `dhttp`.
+    Scheme(String),
+    /// No host, or one that cannot be.
+    Host(String),
+    /// No port.
+    Port(String),
+    /// A character that must be percent-encoded.
+    Target(String),
+}
+
+impl fmt::Display for UrlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Scheme(text) => {
+                write!(f, "{text:?} cannot be fetched; give an address that begins with http:// or dhttp://")
+            }
+            Self::Host(text) => {
+                write!(f, "{text:?} is no host; give a name or an address, of IPv6 in brackets")
+            }
+            Self::Port(text) => write!(f, "{text:?} is no port; give 1 to 65535"),
+            Self::Target(text) => {
+                write!(f, "{text:?} has characters that must be percent-encoded; encode them")
+            }
+        }
+    }
+}
+
+impl Error for UrlError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_taken_apart() {
+        let url: Url = "dhttp://[::1]:8080/a/b?c#d".parse().unwrap();
+        assert_eq!(
+            (url.is_dhttp, url.host.as_str(), url.port, url.target.as_str()),
+            (true, "::1", 8_080, "/a/b?c")
+        );
+        assert_eq!((url.authority(), url.file_name()), ("[::1]:8080".to_owned(), "b"));
+        let url: Url = "example.org".parse().unwrap();
+        assert_eq!((url.authority().as_str(), url.target.as_str()), ("example.org", "/"));
+        assert_eq!("http://h?x".parse::<Url>().unwrap().target, "/?x");
+    }
+
+    #[test]
+    fn what_cannot_be_fetched_is_said() {
+        for text in [
+            "https://h/",
+            "http://",
+            "http://h:0/",
+            "http://h:x/",
+            "http://h/a b",
+            "http://u@h/",
+            "http://[::1/",
+        ] {
+            assert!(text.parse::<Url>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_location_is_followed_from_where_it_was_given() {
+        let url: Url = "http://h:81/a/b".parse().unwrap();
+        assert_eq!(url.join("/c/").unwrap().target, "/c/");
+        assert_eq!(url.join("c").unwrap().target, "/a/c");
+        assert_eq!(url.join("http://i/d").unwrap().host, "i");
+        assert!(url.join("//evil/x").is_err() && url.join("https://h/").is_err());
+    }
+}

@@ -1,0 +1,280 @@
+//! Server and client over the loopback interface: which channel each answer takes, and that it is the right one.
+//!
+//! Not timings, and not attacks: those are in `attacks.rs`.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use dhttp::client::{Event, Known, Via};
+use dhttp::log::Log;
+use dhttp::{Answer, Client, ClientConfig, Files, Request, Server, ServerConfig, Url};
+use proto::http::{Fields, Method};
+
+/// A folder that is gone when the test is over.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("dhttp-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(path.join("sub")).unwrap();
+        std::fs::write(path.join("index.html"), "<p>home</p>").unwrap();
+        std::fs::write(path.join("small.txt"), "a small answer").unwrap();
+        std::fs::write(path.join("middle.txt"), vec![b'm'; 5_000]).unwrap();
+        std::fs::write(path.join("large.bin"), large()).unwrap();
+        std::fs::write(path.join("sub/index.html"), "<p>below</p>").unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn large() -> Vec<u8> {
+    (0..3_000_000_u32).map(|number| (number % 251) as u8).collect()
+}
+
+fn serve(folder: &Folder, threads: usize) -> Server<Files> {
+    let config = ServerConfig { threads, ..ServerConfig::internet().reaching_anywhere() };
+    let files = Files::below(&folder.0).unwrap();
+    Server::start("127.0.0.1:0".parse().unwrap(), config, files, None).unwrap()
+}
+
+fn client() -> Client {
+    Client::start(ClientConfig::internet(), Known::default(), None).unwrap()
+}
+
+fn url(scheme: &str, address: SocketAddr, path: &str) -> Url {
+    format!("{scheme}://{address}{path}").parse().unwrap()
+}
+
+fn fetch(client: &Client, url: &Url) -> (Via, u16, Vec<u8>) {
+    let (via, head, body) = client.get(url).unwrap().whole().unwrap();
+    (via, head.status, body)
+}
+
+#[test]
+fn small_answers_take_one_datagram_and_large_ones_a_connection_of_the_server() {
+    let folder = Folder::new("channels");
+    let server = serve(&folder, 2);
+    let client = client();
+    let fetch = |path| fetch(&client, &url("dhttp", server.address(), path));
+    for _ in 0..3 {
+        assert_eq!(fetch("/small.txt"), (Via::Udp, 200, b"a small answer".to_vec()));
+    }
+    assert_eq!(fetch("/middle.txt"), (Via::TcpOpened, 200, vec![b'm'; 5_000]));
+    assert!(fetch("/large.bin") == (Via::TcpOpened, 200, large()));
+    assert_eq!(fetch("/"), (Via::Udp, 200, b"<p>home</p>".to_vec()));
+    assert_eq!(fetch("/sub").1, 301);
+    assert_eq!(fetch("/sub/"), (Via::Udp, 200, b"<p>below</p>".to_vec()));
+    assert_eq!(fetch("/none").1, 404);
+    let metrics = server.metrics();
+    assert!(metrics.contains("dhttp_answers_total{channel=\"udp\"} 7\n"), "{metrics}");
+    assert!(metrics.contains("dhttp_answers_total{channel=\"tcp-opened\"} 2\n"), "{metrics}");
+    assert!(metrics.contains("dhttp_connections_total{side=\"server\"} 1\n"), "reused: {metrics}");
+    server.stop();
+}
+
+#[test]
+fn a_first_request_may_be_answered_by_a_connection_too() {
+    let folder = Folder::new("first");
+    let server = serve(&folder, 1);
+    assert!(
+        fetch(&client(), &url("dhttp", server.address(), "/large.bin")) == (Via::TcpOpened, 200, large())
+    );
+}
+
+#[test]
+fn many_answers_of_one_client_come_side_by_side() {
+    let folder = Folder::new("many");
+    let server = serve(&folder, 2);
+    let client = client();
+    // Who is known may ask for much at once.
+    fetch(&client, &url("dhttp", server.address(), "/small.txt"));
+    let paths = ["/small.txt", "/middle.txt", "/large.bin"];
+    let asked: Vec<_> = (0..60)
+        .map(|number| client.get(&url("dhttp", server.address(), paths[number % 3])).unwrap())
+        .collect();
+    for (number, exchange) in asked.into_iter().enumerate() {
+        let (via, head, body) = exchange.whole().unwrap();
+        let expected = [b"a small answer".to_vec(), vec![b'm'; 5_000], large()];
+        assert_eq!((head.status, body.len()), (200, expected[number % 3].len()));
+        assert!(body == expected[number % 3]);
+        assert_ne!(via, Via::TcpClient);
+    }
+}
+
+#[test]
+fn a_server_that_is_not_known_is_asked_over_plain_http_and_then_by_udp() {
+    let folder = Folder::new("discovery");
+    let server = serve(&folder, 1);
+    let client = client();
+    let fetch = |path| fetch(&client, &url("http", server.address(), path));
+    assert_eq!(fetch("/small.txt").0, Via::TcpClient);
+    assert_eq!(fetch("/small.txt").0, Via::Udp);
+    assert_eq!(client.known().port(&server.address().to_string()), Some(server.address().port()));
+}
+
+#[test]
+fn a_path_that_says_so_is_asked_for_by_udp_at_once() {
+    let folder = Folder::new("path");
+    let server = serve(&folder, 1);
+    let (via, status, _) = fetch(&client(), &url("http", server.address(), "/_dhttp_/small.txt"));
+    assert_eq!((via, status), (Via::Udp, 200));
+}
+
+#[test]
+fn where_nothing_listens_by_udp_plain_http_is_next_without_a_wait() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let plain = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut room = [0; 4_096];
+        let length = stream.read(&mut room).unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
+        String::from_utf8_lossy(&room[..length]).into_owned()
+    });
+    assert_eq!(fetch(&client(), &url("dhttp", address, "/x")), (Via::TcpClient, 200, b"ok".to_vec()));
+    assert!(plain.join().unwrap().starts_with("GET /x HTTP/1.1\r\n"));
+}
+
+#[test]
+fn plain_clients_are_served_on_the_same_port_with_ranges_and_conditions() {
+    let folder = Folder::new("plain");
+    let server = serve(&folder, 1);
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    let mut ask = |request: &str, length: usize| {
+        write!(stream, "{request}\r\nHost: h\r\n\r\n").unwrap();
+        let (mut bytes, mut room) = (Vec::new(), [0; 65_536]);
+        let end = |bytes: &[u8]| bytes.windows(4).position(|four| four == b"\r\n\r\n").map(|end| end + 4);
+        while end(&bytes).is_none_or(|end| bytes.len() < end + length) {
+            let count = stream.read(&mut room).unwrap();
+            assert!(count > 0, "closed after {}", String::from_utf8_lossy(&bytes));
+            bytes.extend_from_slice(&room[..count]);
+        }
+        let end = end(&bytes).unwrap();
+        assert_eq!(bytes.len(), end + length);
+        (String::from_utf8_lossy(&bytes[..end]).into_owned(), bytes[end..].to_vec())
+    };
+    let (head, body) = ask("GET /large.bin HTTP/1.1", 3_000_000);
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && body == large());
+    assert!(head.contains("Alt-Svc: dhttp=\":"), "{head}");
+    let (head, body) = ask("GET /large.bin HTTP/1.1\r\nRange: bytes=1000000-1000009", 10);
+    assert!(head.starts_with("HTTP/1.1 206 ") && body == large()[1_000_000..1_000_010]);
+    let (head, _) = ask("HEAD /large.bin HTTP/1.1", 0);
+    assert!(head.contains("Content-Length: 3000000\r\n"));
+    let tag = head.split("ETag: ").nth(1).unwrap().split("\r\n").next().unwrap();
+    let (head, _) = ask(&format!("GET /large.bin HTTP/1.1\r\nIf-None-Match: {tag}"), 0);
+    assert!(head.starts_with("HTTP/1.1 304 "), "{head}");
+    let (head, _) = ask("POST /large.bin HTTP/1.1\r\nContent-Length: 0", 23);
+    assert!(head.starts_with("HTTP/1.1 405 ") && head.contains("Allow: GET, HEAD\r\n"), "{head}");
+}
+
+#[test]
+fn a_file_that_changes_is_served_anew_after_a_second() {
+    let folder = Folder::new("fresh");
+    let server = serve(&folder, 1);
+    let client = client();
+    let url = url("dhttp", server.address(), "/small.txt");
+    assert_eq!(fetch(&client, &url).2, b"a small answer");
+    std::fs::write(folder.0.join("small.txt"), "another answer").unwrap();
+    let mut tries = 0;
+    while fetch(&client, &url).2 != b"another answer" {
+        tries += 1;
+        assert!(tries < 100_000, "still the old one");
+    }
+}
+
+#[test]
+fn a_compressed_sibling_is_served_to_whom_can_read_it() {
+    let folder = Folder::new("compressed");
+    std::fs::write(folder.0.join("small.txt.br"), "brotli").unwrap();
+    let server = serve(&folder, 1);
+    let client = client();
+    let mut fields = Fields::new();
+    fields.push("Accept-Encoding", "gzip, br").unwrap();
+    let url = url("dhttp", server.address(), "/small.txt");
+    let (_, head, body) = client.request(Method::Get, &url, &fields).unwrap().whole().unwrap();
+    assert_eq!((head.fields.get("Content-Encoding"), &*body), (Some(&b"br"[..]), &b"brotli"[..]));
+    assert_eq!(head.fields.get("Vary"), Some(&b"Accept-Encoding"[..]));
+    assert_eq!(fetch(&client, &url).2, b"a small answer");
+}
+
+#[test]
+fn links_lead_nowhere_outside_the_folder() {
+    let folder = Folder::new("links");
+    std::os::unix::fs::symlink("/etc/passwd", folder.0.join("passwd")).unwrap();
+    std::os::unix::fs::symlink("../..", folder.0.join("sub/up")).unwrap();
+    std::os::unix::fs::symlink("small.txt", folder.0.join("inside.txt")).unwrap();
+    let server = serve(&folder, 1);
+    let client = client();
+    let fetch = |path| fetch(&client, &url("dhttp", server.address(), path)).1;
+    assert_eq!([fetch("/passwd"), fetch("/sub/up/etc/passwd"), fetch("/inside.txt")], [404, 404, 200]);
+}
+
+#[test]
+fn a_handler_may_be_a_closure_and_another_one_takes_over_without_a_gap() {
+    let config = ServerConfig { threads: 2, ..ServerConfig::internet().reaching_anywhere() };
+    let say = |text: &'static str| {
+        move |request: &Request<'_>| Answer::text(200, &format!("{text} {}", request.target))
+    };
+    let handler: fn(&Request<'_>) -> Answer = |_| Answer::text(200, "first");
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), config, handler, None).unwrap();
+    let client = client();
+    let url = url("dhttp", server.address(), "/x");
+    assert_eq!(fetch(&client, &url).2, b"first\n");
+    server.reload(|_| Answer::text(200, "second"), None);
+    while fetch(&client, &url).2 != b"second\n" {}
+    drop(server);
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), config, say("at"), None).unwrap();
+    let target = format!("dhttp://{}/y?z", server.address()).parse().unwrap();
+    assert_eq!(fetch(&client, &target).2, b"at /y?z\n");
+}
+
+#[test]
+fn the_log_names_the_channel_of_each_answer() {
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let folder = Folder::new("log");
+    let kept = Kept::default();
+    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    let files = Files::below(&folder.0).unwrap();
+    let log = Arc::new(Log::new(Box::new(kept.clone())));
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), config, files, Some(log)).unwrap();
+    let client = client();
+    fetch(&client, &url("http", server.address(), "/small.txt"));
+    fetch(&client, &url("http", server.address(), "/small.txt"));
+    fetch(&client, &url("http", server.address(), "/large.bin"));
+    server.stop();
+    let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+    let ways: Vec<_> = text.lines().map(|line| line.rsplit(' ').next().unwrap()).collect();
+    assert_eq!(ways, ["tcp-client", "udp", "tcp-opened"], "{text}");
+    assert!(text.starts_with("127.0.0.1 - - ["), "{text}");
+    assert!(text.contains("\"GET /small.txt HTTP/1.1\" 200 14 \"-\" \"-\" udp\n"), "{text}");
+}
+
+#[test]
+fn an_exchange_that_is_dropped_disturbs_no_other() {
+    let folder = Folder::new("dropped");
+    let server = serve(&folder, 1);
+    let client = client();
+    let large = url("dhttp", server.address(), "/large.bin");
+    let mut exchange = client.get(&large).unwrap();
+    assert!(matches!(exchange.next(), Some(Event::Head(Via::TcpOpened, _))));
+    drop(exchange);
+    assert_eq!(fetch(&client, &url("dhttp", server.address(), "/small.txt")).1, 200);
+}
