@@ -81,15 +81,15 @@ fn visit(scenario: &Scenario, measured: &Measured) -> Option<Visit> {
     })
 }
 
-/// Measures one scenario, with progress on the terminal.
+/// Measures one scenario by these programs, with progress on the terminal.
 ///
 /// # Errors
 /// Why it cannot be measured, or what went wrong.
-pub fn one(scenario: &Scenario) -> Result<Measured, Error> {
+pub fn one(scenario: &Scenario, peers: Peers) -> Result<Measured, Error> {
     let run_ms = expected_ms(scenario);
     let progress = Progress::new(f64::from(scenario.runs) * run_ms);
     progress.doing(title(scenario), scenario.runs);
-    let options = Options::default();
+    let options = Options { capture: None, peers };
     ::measure::measure(scenario, &options, |so_far| progress.done(run_ms, so_far.done, so_far.of))
 }
 

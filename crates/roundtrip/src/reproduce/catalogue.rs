@@ -68,7 +68,7 @@ macro_rules! study {
 }
 
 /// In the order of the papers, tables before figures; then our own studies.
-pub static ENTRIES: [Entry; 33] = [
+pub static ENTRIES: [Entry; 37] = [
     table!("heidemann-model/table-2", heidemann::table_2),
     table!("heidemann-model/table-3", heidemann::table_3),
     table!("heidemann-model/table-4", heidemann::table_4),
@@ -99,6 +99,10 @@ pub static ENTRIES: [Entry; 33] = [
     table!("w3c/table-7", w3c::table_7),
     table!("w3c/table-8", w3c::table_8),
     table!("w3c/table-9", w3c::table_9),
+    table!("w3c/table-10", w3c::browsers::table_10),
+    table!("w3c/table-11", w3c::browsers::table_11),
+    table!("w3c/compression", w3c::content::compression),
+    table!("w3c/images", w3c::content::images),
     table!("w3c/modem-compression", w3c::modem_compression),
     table!("dhttp/section-vi-a", rabinovich::shares),
     table!("dhttp/figure-6", rabinovich::figure_6),

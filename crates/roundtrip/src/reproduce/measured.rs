@@ -5,13 +5,14 @@
 
 use std::path::PathBuf;
 
+use measure::Peers;
 use scenario::Scenario;
 use simulate::connections::Counts;
 use trace::Row;
 use wire::Duration;
 
-/// Runs a scenario as often as it says, or says in a sentence why it cannot.
-pub type Measure<'a> = dyn FnMut(&Scenario) -> Result<Found, String> + 'a;
+/// Runs a scenario as often as it says, by these programs; `None` if they are not there, and a sentence if it cannot.
+pub type Measure<'a> = dyn FnMut(&Scenario, Peers) -> Result<Option<Found>, String> + 'a;
 
 /// What the kernel did.
 #[derive(Clone, Debug)]
@@ -26,7 +27,7 @@ pub struct Found {
 /// A laboratory, if there is one, and what it has measured.
 pub struct Measured<'a> {
     measure: Option<&'a mut Measure<'a>>,
-    found: Vec<(Scenario, Found)>,
+    found: Vec<(Scenario, Peers, Option<Found>)>,
     logs: Option<PathBuf>,
     counts: Option<Counts>,
 }
@@ -52,17 +53,27 @@ impl<'a> Measured<'a> {
         Ok(self.counts.as_ref())
     }
 
-    /// What was measured for this scenario; `None` without a laboratory.
+    /// What our own programs took for this scenario; `None` without a laboratory.
     ///
     /// # Errors
     /// Why the laboratory could not.
     pub fn found(&mut self, scenario: &Scenario) -> Result<Option<Found>, String> {
-        if let Some((_, found)) = self.found.iter().find(|(measured, _)| measured == scenario) {
-            return Ok(Some(found.clone()));
+        self.found_by(Peers::default(), scenario)
+    }
+
+    /// What these programs took for it; `None` without a laboratory, or where they are not installed.
+    ///
+    /// # Errors
+    /// Why the laboratory could not.
+    pub fn found_by(&mut self, peers: Peers, scenario: &Scenario) -> Result<Option<Found>, String> {
+        let is_it =
+            |(measured, by, _): &&(Scenario, Peers, Option<Found>)| measured == scenario && *by == peers;
+        if let Some((_, _, found)) = self.found.iter().find(is_it) {
+            return Ok(found.clone());
         }
         let Some(measure) = &mut self.measure else { return Ok(None) };
-        let found = measure(scenario)?;
-        self.found.push((scenario.clone(), found.clone()));
-        Ok(Some(found))
+        let found = measure(scenario, peers)?;
+        self.found.push((scenario.clone(), peers, found.clone()));
+        Ok(found)
     }
 }

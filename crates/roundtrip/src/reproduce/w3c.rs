@@ -5,10 +5,14 @@
 //! | [`hosts`] | the machines, and what was fitted of them |
 //! | [`microscape`] | the page |
 //! | [`initial`] | Table 3: before it was all tuned |
+//! | [`browsers`] | Tables 10 and 11, measured |
+//! | [`content`] | what is made of the document and the images |
 //!
 //! Each cell is a mean of five runs, as the note's are, that differ in where the clocks of the delayed acknowledgements
 //! stand. Nothing is tuned for a cell but the times that [`hosts`] names.
 
+pub mod browsers;
+pub mod content;
 pub mod hosts;
 pub mod initial;
 pub mod microscape;
@@ -113,10 +117,14 @@ fn of(software: Software, place: Place, cell: &Cell) -> Ours {
         "packets" => Some(packets),
         "bytes" => Some(bytes),
         "seconds" => Some(seconds),
-        // "The percentage of overhead bytes due to TCP/IP packet headers."
-        "overhead" => Some(100.0 * 40.0 * packets / (bytes + 40.0 * packets)),
+        "overhead" => Some(overhead(packets, bytes)),
         _ => None,
     })
+}
+
+/// "The percentage of overhead bytes due to TCP/IP packet headers."
+fn overhead(packets: f64, bytes: f64) -> f64 {
+    100.0 * 40.0 * packets / (bytes + 40.0 * packets)
 }
 
 /// Each setting is run once, whatever the number of cells it fills.

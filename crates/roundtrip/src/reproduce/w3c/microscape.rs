@@ -75,7 +75,8 @@ fn end_of_tag(document: &[u8], attribute: &str) -> Bytes {
     Bytes::new(end as u64)
 }
 
-fn deflate(plain: &[u8]) -> Vec<u8> {
+/// As zlib comes.
+pub fn deflate(plain: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(plain).and_then(|()| encoder.finish()).expect("memory takes everything")
 }
