@@ -1,7 +1,7 @@
 //! What was found: a cause, when, what it cost, and the packets that show it.
 //!
 //! A connection keeps the worst findings of each cause, and counts them all: memory does not grow with the packets. How
-//! many it keeps is said by [`Keep`](crate::keep::Keep).
+//! many it keeps is said by `keep::Keep`.
 
 use wire::{Duration, Time};
 
