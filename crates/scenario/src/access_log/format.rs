@@ -132,7 +132,7 @@ impl Reader {
     pub fn read(&mut self, block: &[u8], sink: impl FnMut(Record)) -> Tally {
         let Self { format, who, clock } = self;
         match format {
-            Format::Clf => lines(block, sink, |line| clf::read(line, clock, who).map(Some)),
+            Format::Clf => clf_lines(block, sink, clock, who),
             Format::Template(template) => {
                 lines(block, sink, |line| template.read(line, clock, who).map(Some))
             }
@@ -149,6 +149,25 @@ impl Reader {
     }
 }
 
+/// The lines of a block in Common Log Format: the plain ones at once, the others like those of other formats.
+#[inline]
+fn clf_lines(mut block: &[u8], mut sink: impl FnMut(Record), clock: &mut Clock, who: &Who) -> Tally {
+    let mut tally = Tally::default();
+    while !block.is_empty() {
+        if let Some((record, length)) = clf::read_plain(block, clock, who) {
+            tally.lines += 1;
+            tally.record(record.time);
+            sink(record);
+            block = &block[length..];
+            continue;
+        }
+        let end = memchr::memchr(b'\n', block).unwrap_or(block.len());
+        line(&block[..end], &mut tally, &mut sink, &mut |line| clf::read(line, clock, who).map(Some));
+        block = &block[block.len().min(end + 1)..];
+    }
+    tally
+}
+
 /// Gives each line of a block to `read`, counts, and gives what comes of it to `sink`.
 #[inline]
 fn lines(
@@ -161,23 +180,33 @@ fn lines(
     let ends = memchr::memchr_iter(b'\n', block);
     let last = (!block.ends_with(b"\n") && !block.is_empty()).then_some(block.len());
     for end in ends.chain(last) {
-        let line = &block[from..end];
+        line(&block[from..end], &mut tally, &mut sink, &mut read);
         from = end + 1;
-        tally.lines += 1;
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if line.is_empty() {
-            continue;
-        }
-        match read(line).or_else(|reason| again(line, reason, &mut read)) {
-            Ok(Some(record)) => {
-                tally.record(record.time);
-                sink(record);
-            }
-            Ok(None) => {}
-            Err(reason) => tally.reject(reason, line),
-        }
     }
     tally
+}
+
+/// One line, without its end.
+#[inline]
+fn line(
+    line: &[u8],
+    tally: &mut Tally,
+    sink: &mut impl FnMut(Record),
+    read: &mut impl FnMut(&[u8]) -> Result<Option<Record>, Reason>,
+) {
+    tally.lines += 1;
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if line.is_empty() {
+        return;
+    }
+    match read(line).or_else(|reason| again(line, reason, read)) {
+        Ok(Some(record)) => {
+            tally.record(record.time);
+            sink(record);
+        }
+        Ok(None) => {}
+        Err(reason) => tally.reject(reason, line),
+    }
 }
 
 /// A second try for a line that could not be read: some exports wrap each line in quotes and double those within.

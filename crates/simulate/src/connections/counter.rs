@@ -9,7 +9,7 @@ use wire::{Bytes, Duration, Time};
 use super::client_table::ClientTable;
 use super::counts::{Counts, Known};
 use super::gap::Gaps;
-use super::question::Question;
+use super::question::{Question, THRESHOLDS};
 use super::uses::{FLOCK, Now, Uses};
 
 /// Counts requests that come in order of time.
@@ -110,41 +110,50 @@ impl Counter {
     fn flock(&mut self, requests: &[Request], counts: bool) {
         let Some(first) = requests.first() else { return };
         self.make_room(requests.len(), millis(first));
-        let mut reached = [0_usize; FLOCK];
-        let mut places = [0_usize; FLOCK];
-        for ((request, reached), place) in requests.iter().zip(&mut reached).zip(&mut places) {
-            *reached = self.thresholds.iter().map(|threshold| usize::from(request.bytes >= *threshold)).sum();
-            if *reached > 0 {
-                *place = self.place(request.client);
+        let mut times = [0; FLOCK];
+        let mut places = [0; FLOCK];
+        // For each threshold the requests of the flock that reach it, one after the other: no branch depends on a
+        // size, because nobody could guess which way it goes.
+        let mut reaching = [[0_u8; FLOCK]; THRESHOLDS];
+        let mut counted = [0_usize; THRESHOLDS];
+        for (number, request) in (0_u8..).zip(requests) {
+            let mut reached = 0;
+            let lists = reaching.iter_mut().zip(&mut counted).zip(&self.thresholds);
+            for ((reaching, counted), threshold) in lists {
+                let reaches = usize::from(request.bytes >= *threshold);
+                reaching[*counted % FLOCK] = number;
+                *counted += reaches;
+                reached += reaches;
+            }
+            let number = usize::from(number);
+            times[number] = millis(request);
+            if reached > 0 {
+                places[number] = self.place(request.client);
             }
             if counts {
-                let (requests, bytes) = &mut self.reached[*reached];
+                let (requests, bytes) = &mut self.reached[reached];
                 *requests += 1;
                 *bytes += if request.bytes == LARGE { Bytes::ZERO } else { request.bytes };
             }
         }
-        for threshold in 0..self.thresholds.len() {
-            let flock =
-                requests.iter().zip(reached).zip(places).filter(|((_, reached), _)| *reached > threshold);
-            let now = Now { time_ms: millis(first), gaps: &self.gaps, curve: self.curve, counts };
-            let uses = &mut self.uses[threshold];
+        let now = Now { time_ms: millis(first), gaps: &self.gaps, curve: self.curve, counts };
+        for (threshold, uses) in self.uses.iter_mut().enumerate() {
+            let reaching = &reaching[threshold][..counted[threshold]];
+            let from = threshold * self.depth;
             uses.begin(now);
-            let before = &mut self.before;
-            let mut count = 0;
-            for ((request, _), place) in flock {
-                let numbers =
-                    &mut self.clients.at(place)[threshold * self.depth..(threshold + 1) * self.depth];
+            let number = uses.extend(reaching.iter().map(|request| times[usize::from(*request)]));
+            for (place, request) in reaching.iter().enumerate() {
+                let numbers = &mut self.clients.at(places[usize::from(*request)])[from..from + self.depth];
                 // The latest is first: the K-th last is the connection that was used longest ago.
-                for (before, limit) in before.iter_mut().zip(&self.limits) {
-                    before[count] = numbers[limit - 1];
+                for (before, limit) in self.before.iter_mut().zip(&self.limits) {
+                    before[place] = numbers[limit - 1];
                 }
-                for later in (1..numbers.len()).rev() {
-                    numbers[later] = numbers[later - 1];
-                }
-                numbers[0] = uses.push(millis(request));
-                count += 1;
+                // Less than a flock.
+                #[expect(clippy::cast_possible_truncation)]
+                let number = number.wrapping_add(place as u32);
+                put_first(numbers, number);
             }
-            uses.end(count, before, now);
+            uses.end(reaching.len(), &self.before, now);
         }
     }
 
@@ -170,6 +179,20 @@ impl Counter {
         let now = Now { time_ms, gaps: &self.gaps, curve: self.curve, counts: false };
         let (depth, uses) = (self.depth, &self.uses);
         self.clients.rebuild(|numbers| forget(numbers, depth, uses, now));
+    }
+}
+
+/// Puts a number before the others; the last of them is gone.
+#[inline]
+fn put_first(numbers: &mut [u32], number: u32) {
+    match numbers {
+        // As many as the paper has, without a loop.
+        [one] => *one = number,
+        [one, two, three] => (*one, *two, *three) = (number, *one, *two),
+        many => {
+            let mut next = number;
+            many.iter_mut().for_each(|place| next = std::mem::replace(place, next));
+        }
     }
 }
 

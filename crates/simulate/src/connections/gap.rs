@@ -13,8 +13,9 @@ pub struct Gaps {
     shift: u32,
 }
 
-/// Stretches that the longest time-out is cut into, at most: the table stays in the nearest cache.
-const STRETCHES: u64 = 4_096;
+/// Stretches that the longest time-out is cut into, at most: up to 65 s, each is a millisecond, and the table has the
+/// answer. Logs that count in seconds touch a thousandth of it.
+const STRETCHES: u64 = 65_536;
 
 impl Gaps {
     /// For time-outs in order, of which there are at most 200.
@@ -22,9 +23,14 @@ impl Gaps {
         let timeouts_ms: Vec<u64> = timeouts.iter().map(|timeout| timeout.as_nanos() / 1_000_000).collect();
         let longest = timeouts_ms.last().copied().unwrap_or(0);
         let shift = (0..64).find(|shift| longest >> shift < STRETCHES).unwrap_or(63);
-        let place = |gap: u64| timeouts_ms.partition_point(|timeout| *timeout < gap);
+        let mut place = 0;
         let first = (0..=(longest >> shift) + 1)
-            .map(|stretch| u8::try_from(place(stretch << shift)).expect("at most 200 time-outs"))
+            .map(|stretch| {
+                while timeouts_ms.get(place).is_some_and(|timeout| *timeout < stretch << shift) {
+                    place += 1;
+                }
+                u8::try_from(place).expect("at most 200 time-outs")
+            })
             .collect();
         Self { timeouts_ms, first, shift }
     }
@@ -36,7 +42,10 @@ impl Gaps {
         let last = self.first.len() - 1;
         let stretch = usize::try_from(gap_ms >> self.shift).unwrap_or(usize::MAX);
         let mut place = self.first[stretch.min(last)];
-        while self.timeouts_ms.get(usize::from(place)).is_some_and(|timeout| *timeout < gap_ms) {
+        // A stretch of a millisecond needs no looking further.
+        while self.shift > 0
+            && self.timeouts_ms.get(usize::from(place)).is_some_and(|timeout| *timeout < gap_ms)
+        {
             place += 1;
         }
         place

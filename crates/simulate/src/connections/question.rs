@@ -50,8 +50,10 @@ const LONGEST: Duration = Duration::from_secs(7 * 86_400);
 const TIMEOUTS: usize = 200;
 /// The most connections that a client may have.
 const CONNECTIONS: usize = 64;
-/// The most limits and thresholds.
-const FEW: usize = 16;
+/// The most limits.
+const LIMITS: usize = 16;
+/// The most thresholds.
+pub const THRESHOLDS: usize = 16;
 
 impl Question {
     /// All of these at once, in any order, each once or more often. The curve of connections over time is drawn for
@@ -68,8 +70,8 @@ impl Question {
         let (timeouts, limits, thresholds) = (sorted(timeouts), sorted(limits), sorted(thresholds));
         let counts = [
             ("time-out", timeouts.len(), TIMEOUTS),
-            ("limit of connections per client", limits.len(), FEW),
-            ("threshold", thresholds.len(), FEW),
+            ("limit of connections per client", limits.len(), LIMITS),
+            ("threshold", thresholds.len(), THRESHOLDS),
         ];
         for (what, count, most) in counts {
             if count == 0 {

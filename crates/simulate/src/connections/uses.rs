@@ -105,13 +105,13 @@ impl Uses {
         }
     }
 
-    /// A request of the flock. Gives the number of its use.
+    /// Requests of the flock, at these times. Gives the number of the first one's use; the others follow.
     #[inline]
-    pub fn push(&mut self, time_ms: u64) -> u32 {
+    pub fn extend(&mut self, times_ms: impl Iterator<Item = u64>) -> u32 {
         // Numbers wrap around; `forget` keeps old ones from coming true again.
         #[expect(clippy::cast_possible_truncation)]
         let number = self.base.wrapping_add(self.times.len() as u32);
-        self.times.push(time_ms);
+        self.times.extend(times_ms);
         number
     }
 
@@ -122,20 +122,16 @@ impl Uses {
         let from = self.times.len() - count;
         for (open, before) in self.limits.iter_mut().zip(before) {
             open.gaps.resize(self.times.len(), OPEN);
-            for (number, time_ms) in before.iter().zip(&self.times[from..]) {
-                if open.moment != *time_ms {
+            let mut before = &before[..count];
+            // Most often all of a flock is of one moment.
+            for moment in self.times[from..].chunk_by(|one, other| one == other) {
+                if open.moment != moment[0] {
                     open.end_moment(now.gaps, now.curve, &self.times);
-                    open.moment = *time_ms;
+                    open.moment = moment[0];
                 }
-                // What is not there any more was longer ago than every time-out.
-                let place = number.wrapping_sub(self.base) as usize;
-                let is_there = place < self.times.len();
-                let used = self.times[if is_there { place } else { 0 }];
-                let gap = now.gaps.place(if is_there { time_ms - used } else { u64::MAX });
-                if is_there {
-                    open.gaps[place] = gap;
-                }
-                open.request(usize::from(gap), now.counts);
+                let (these, rest) = before.split_at(moment.len());
+                open.requests(these, &self.times, self.base, now);
+                before = rest;
             }
         }
     }
@@ -204,13 +200,27 @@ impl Uses {
 }
 
 impl Open {
-    /// A request after a gap: under every shorter time-out, it opens a connection.
+    /// Requests of this moment, each after a gap since the use of that number: under every shorter time-out, it opens
+    /// a connection.
     #[inline]
-    fn request(&mut self, opens: usize, counts: bool) {
-        self.now[opens] += 1;
-        self.requests += 1;
-        self.touched = self.touched.max(opens);
-        self.counted = counts;
+    fn requests(&mut self, before: &[u32], times: &[u64], base: u32, now: Now<'_>) {
+        let mut touched = self.touched;
+        for number in before {
+            // What is not there any more was longer ago than every time-out.
+            let place = number.wrapping_sub(base) as usize;
+            let gap = match (times.get(place), self.gaps.get_mut(place)) {
+                (Some(used), Some(after)) => {
+                    *after = now.gaps.place(self.moment - used);
+                    usize::from(*after)
+                }
+                (None, _) | (_, None) => now.gaps.timeouts_ms().len(),
+            };
+            self.now[gap] += 1;
+            touched = touched.max(gap);
+        }
+        self.touched = touched;
+        self.requests += u32::try_from(before.len()).expect("a flock is small");
+        self.counted = now.counts;
     }
 
     #[inline]
