@@ -10,15 +10,18 @@ use scenario::access_log::Client;
 /// The table.
 #[derive(Clone, Debug)]
 pub struct ClientTable {
-    /// [`EMPTY`], or a client.
-    keys: Vec<u64>,
-    /// `stride` numbers for each key.
-    uses: Vec<u32>,
-    stride: usize,
+    /// For each place a client, or [`EMPTY`], in two halves, and its uses: side by side, because it is memory that
+    /// counting waits for.
+    rows: Vec<u32>,
+    /// Numbers in a row.
+    row: usize,
+    places: usize,
     filled: usize,
 }
 
 const EMPTY: u64 = 0;
+/// Numbers that a client takes.
+const KEY: usize = 2;
 /// Places of a table that has just begun.
 const FEWEST: usize = 1_024;
 /// Stands in for a client that is numbered as an empty place is.
@@ -27,25 +30,43 @@ const NOT_EMPTY: u64 = 0x9e37_79b9_7f4a_7c15;
 impl ClientTable {
     /// An empty table with so many uses a client.
     pub fn new(stride: usize) -> Self {
-        Self { keys: vec![EMPTY; FEWEST], uses: vec![0; FEWEST * stride], stride, filled: 0 }
+        Self::with_places(KEY + stride, FEWEST)
+    }
+
+    fn with_places(row: usize, places: usize) -> Self {
+        Self { rows: vec![0; places * row], row, places, filled: 0 }
     }
 
     /// Whether so many new clients may come before the table is [rebuilt](Self::rebuild).
     #[inline]
     pub fn has_room(&self, clients: usize) -> bool {
-        (self.filled + clients) * 5 <= self.keys.len() * 4
+        (self.filled + clients) * 5 <= self.places * 4
+    }
+
+    /// Where to begin to look for a client, and who is there. Ask it for several before [`place`](Self::place), so
+    /// that the processor waits for memory once.
+    #[inline]
+    pub fn look(&self, client: Client) -> Look {
+        let key = if client.bits() == EMPTY { NOT_EMPTY } else { client.bits() };
+        let place = self.home(key);
+        Look { key, place, there: self.key(place) }
     }
 
     /// Where a client is, until the table is rebuilt; for a new one, `fresh` makes its uses.
     #[inline]
-    pub fn place(&mut self, client: Client, fresh: impl FnOnce(&mut [u32])) -> usize {
-        let key = if client.bits() == EMPTY { NOT_EMPTY } else { client.bits() };
-        let mut place = self.home(key);
-        while self.keys[place] != key && self.keys[place] != EMPTY {
-            place = if place + 1 == self.keys.len() { 0 } else { place + 1 };
+    pub fn place(&mut self, look: Look, fresh: impl FnOnce(&mut [u32])) -> usize {
+        let Look { key, mut place, there } = look;
+        if there == key {
+            return place;
         }
-        if self.keys[place] == EMPTY {
-            self.keys[place] = key;
+        // Another may have come to where it was empty.
+        let mut there = self.key(place);
+        while there != key && there != EMPTY {
+            place = if place + 1 == self.places { 0 } else { place + 1 };
+            there = self.key(place);
+        }
+        if there == EMPTY {
+            self.rows[place * self.row..][..KEY].copy_from_slice(&halves(key));
             self.filled += 1;
             fresh(self.at(place));
         }
@@ -55,24 +76,18 @@ impl ClientTable {
     /// The uses of the client at a place.
     #[inline]
     pub fn at(&mut self, place: usize) -> &mut [u32] {
-        &mut self.uses[place * self.stride..(place + 1) * self.stride]
+        &mut self.rows[place * self.row..][KEY..self.row]
     }
 
     /// Builds the table anew with the clients that `keep` says still matter, and room for as many again; `keep` may
     /// change their uses.
     pub fn rebuild(&mut self, mut keep: impl FnMut(&mut [u32]) -> bool) {
-        let kept: Vec<usize> = (0..self.keys.len())
-            .filter(|place| self.keys[*place] != EMPTY && keep(self.at(*place)))
-            .collect();
-        let places = (kept.len() * 2).max(FEWEST);
-        let mut table = Self {
-            keys: vec![EMPTY; places],
-            uses: vec![0; places * self.stride],
-            stride: self.stride,
-            filled: 0,
-        };
+        let kept: Vec<usize> =
+            (0..self.places).filter(|place| self.key(*place) != EMPTY && keep(self.at(*place))).collect();
+        let mut table = Self::with_places(self.row, (kept.len() * 2).max(FEWEST));
         for place in kept {
-            let new = table.place(Client::from_bits(self.keys[place]), |_| {});
+            let look = table.look(Client::from_bits(self.key(place)));
+            let new = table.place(look, |_| {});
             table.at(new).copy_from_slice(self.at(place));
         }
         *self = table;
@@ -81,22 +96,49 @@ impl ClientTable {
     /// Where a client is looked for first: its number is spread, then scaled to the table's length.
     #[inline]
     fn home(&self, key: u64) -> usize {
-        let scaled = u128::from(key.wrapping_mul(NOT_EMPTY)) * self.keys.len() as u128;
+        let scaled = u128::from(key.wrapping_mul(NOT_EMPTY)) * self.places as u128;
         // Below the length.
         #[expect(clippy::cast_possible_truncation)]
         let place = (scaled >> 64) as usize;
         place
     }
 
+    #[inline]
+    fn key(&self, place: usize) -> u64 {
+        let row = &self.rows[place * self.row..][..KEY];
+        u64::from(row[0]) | u64::from(row[1]) << 32
+    }
+
     /// Bytes that it takes.
     pub fn bytes(&self) -> usize {
-        self.keys.len() * 8 + self.uses.len() * 4
+        self.rows.len() * 4
     }
+}
+
+/// A client, and who is at the first place where it may be.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Look {
+    key: u64,
+    place: usize,
+    there: u64,
+}
+
+/// The lower first.
+fn halves(key: u64) -> [u32; KEY] {
+    // The two halves.
+    #[expect(clippy::cast_possible_truncation)]
+    let (low, high) = (key as u32, (key >> 32) as u32);
+    [low, high]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn placed(table: &mut ClientTable, number: u32) -> usize {
+        let look = table.look(Client::from_bits(u64::from(number)));
+        table.place(look, |_| {})
+    }
 
     #[test]
     fn clients_are_found_again_after_the_table_has_grown_and_shrunk() {
@@ -105,14 +147,16 @@ mod tests {
             if !table.has_room(1) {
                 table.rebuild(|_| true);
             }
-            let place = table.place(Client::from_bits(u64::from(number)), |_| {});
+            let place = placed(&mut table, number);
             table.at(place).fill(number);
         }
         assert!(table.bytes() <= 50_000 * 32, "{}", table.bytes());
         table.rebuild(|uses| uses[0].is_multiple_of(100));
         assert!(table.bytes() <= FEWEST * 16, "{}", table.bytes());
         for number in (0..50_000_u32).step_by(100) {
-            let place = table.place(Client::from_bits(u64::from(number)), |_| panic!("{number} is lost"));
+            let filled = table.filled;
+            let place = placed(&mut table, number);
+            assert_eq!(filled, table.filled, "{number} is lost");
             assert_eq!(table.at(place), [number, number]);
         }
     }

@@ -2,11 +2,11 @@
 //!
 //! Only for the rule of the least recently used, without durations; [`ByRule`](super::ByRule) is for the others.
 
+use scenario::access_log::Request;
 use scenario::access_log::sizing::LARGE;
-use scenario::access_log::{Client, Request};
 use wire::{Bytes, Duration, Time};
 
-use super::client_table::ClientTable;
+use super::client_table::{ClientTable, Look};
 use super::counts::{Counts, Known};
 use super::gap::Gaps;
 use super::question::{Question, THRESHOLDS};
@@ -116,6 +116,10 @@ impl Counter {
         // size, because nobody could guess which way it goes.
         let mut reaching = [[0_u8; FLOCK]; THRESHOLDS];
         let mut counted = [0_usize; THRESHOLDS];
+        let mut looks = [Look::default(); FLOCK];
+        for (look, request) in looks.iter_mut().zip(requests) {
+            *look = self.clients.look(request.client);
+        }
         for (number, request) in (0_u8..).zip(requests) {
             let mut reached = 0;
             let lists = reaching.iter_mut().zip(&mut counted).zip(&self.thresholds);
@@ -128,7 +132,7 @@ impl Counter {
             let number = usize::from(number);
             times[number] = millis(request);
             if reached > 0 {
-                places[number] = self.place(request.client);
+                places[number] = self.place(looks[number]);
             }
             if counts {
                 let (requests, bytes) = &mut self.reached[reached];
@@ -159,9 +163,9 @@ impl Counter {
 
     /// Where a client is remembered.
     #[inline]
-    fn place(&mut self, client: Client) -> usize {
+    fn place(&mut self, look: Look) -> usize {
         let (depth, uses) = (self.depth, &self.uses);
-        self.clients.place(client, |numbers| {
+        self.clients.place(look, |numbers| {
             for (numbers, uses) in numbers.chunks_exact_mut(depth).zip(uses) {
                 numbers.fill(uses.none());
             }

@@ -25,7 +25,8 @@ pub struct Uses {
 /// One limit of connections per client.
 #[derive(Clone, Debug)]
 struct Open {
-    /// For each use the place of the gap after it; [`OPEN`] while nobody took its connection over.
+    /// For each use the place of the gap after it; [`OPEN`] while nobody took its connection over. One more than there
+    /// are uses.
     gaps: Vec<u8>,
     /// For each time-out the first use whose closing is not counted yet.
     next: Vec<usize>,
@@ -121,7 +122,9 @@ impl Uses {
     pub fn end(&mut self, count: usize, before: &[[u32; FLOCK]], now: Now<'_>) {
         let from = self.times.len() - count;
         for (open, before) in self.limits.iter_mut().zip(before) {
-            open.gaps.resize(self.times.len(), OPEN);
+            // The place beyond the last is for what is not there any more.
+            open.gaps.last_mut().into_iter().for_each(|beyond| *beyond = OPEN);
+            open.gaps.resize(self.times.len() + 1, OPEN);
             let mut before = &before[..count];
             // Most often all of a flock is of one moment.
             for moment in self.times[from..].chunk_by(|one, other| one == other) {
@@ -205,18 +208,17 @@ impl Open {
     #[inline]
     fn requests(&mut self, before: &[u32], times: &[u64], base: u32, now: Now<'_>) {
         let mut touched = self.touched;
+        let last = times.len().saturating_sub(1);
         for number in before {
-            // What is not there any more was longer ago than every time-out.
+            // What is not there any more was longer ago than every time-out. Nobody could guess whether it is: no
+            // branch depends on it.
             let place = number.wrapping_sub(base) as usize;
-            let gap = match (times.get(place), self.gaps.get_mut(place)) {
-                (Some(used), Some(after)) => {
-                    *after = now.gaps.place(self.moment - used);
-                    usize::from(*after)
-                }
-                (None, _) | (_, None) => now.gaps.timeouts_ms().len(),
-            };
-            self.now[gap] += 1;
-            touched = touched.max(gap);
+            let is_there = place <= last;
+            let since = self.moment - times[place.min(last)];
+            let gap = now.gaps.place(if is_there { since } else { u64::MAX });
+            self.gaps[if is_there { place } else { last + 1 }] = gap;
+            self.now[usize::from(gap)] += 1;
+            touched = touched.max(usize::from(gap));
         }
         self.touched = touched;
         self.requests += u32::try_from(before.len()).expect("a flock is small");
