@@ -214,7 +214,7 @@ impl Open {
             // branch depends on it.
             let place = number.wrapping_sub(base) as usize;
             let is_there = place <= last;
-            let since = self.moment - times[place.min(last)];
+            let since = self.moment.saturating_sub(times[place.min(last)]);
             let gap = now.gaps.place(if is_there { since } else { u64::MAX });
             self.gaps[if is_there { place } else { last + 1 }] = gap;
             self.now[usize::from(gap)] += 1;
