@@ -14,6 +14,7 @@
 //! | [`mod@pass`] | threads that read and count |
 //! | [`said`] | what could not be read, for stderr |
 //! | [`row`] | the answer for programs |
+//! | [`parquet_file`] | the same as a Parquet table |
 //! | [`table`], [`sentence`] | for people |
 //! | [`page`], [`chart`] | as a page with the paper's figures |
 
@@ -24,6 +25,7 @@ pub mod input;
 pub mod line_up;
 pub mod order;
 pub mod page;
+pub mod parquet_file;
 pub mod pass;
 pub mod row;
 pub mod said;

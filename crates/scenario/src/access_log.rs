@@ -13,6 +13,7 @@
 //! | [`w3c`] | W3C extended: IIS, CloudFront |
 //! | [`json`] | a JSON object a line: nginx, Caddy, Traefik |
 //! | [`alb`] | AWS load balancers |
+//! | [`field`] | what fields are called, where they have names |
 //! | [`clock`] | times as logs write them |
 //! | [`number`] | sizes and spans as logs write them |
 //! | [`client`] | who asked: addresses, prefixes, names |
@@ -26,6 +27,7 @@ pub mod alb;
 pub mod clf;
 pub mod client;
 pub mod clock;
+pub mod field;
 pub mod format;
 pub mod json;
 pub mod number;

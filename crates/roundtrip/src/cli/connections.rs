@@ -47,6 +47,10 @@ pub struct Connections {
     #[arg(long, value_name = "FORMAT", help_heading = READING)]
     pub log_format: Option<String>,
 
+    /// Columns of a Parquet or Arrow table: client=ip,time=ts,size=n,status=code,taken=s [default: by usual names]
+    #[arg(long, value_name = "ROLE=NAME", value_delimiter = ',', help_heading = READING)]
+    pub columns: Vec<String>,
+
     /// Leading bits of an address that make a client: 24, or 24,64 with those of IPv6
     #[arg(long, value_name = "BITS", help_heading = READING)]
     pub client_prefix: Option<String>,
@@ -62,6 +66,10 @@ pub struct Connections {
     /// How many threads read and count [default: one for each processor]
     #[arg(long, value_name = "N", help_heading = READING)]
     pub threads: Option<String>,
+
+    /// Write the rows as a Parquet table as well
+    #[arg(long, value_name = "FILE.parquet", value_hint = clap::ValueHint::FilePath)]
+    pub out: Option<PathBuf>,
 
     #[command(flatten)]
     pub output: OutputFlags,

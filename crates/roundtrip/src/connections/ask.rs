@@ -2,6 +2,7 @@
 //!
 //! The words are told to be wrong with the flag that they were given to.
 
+use columns::Named;
 use scenario::access_log::{Format, HeaderBytes, MissingSize, Prefix, Sizing, Who};
 use scenario::names::{Quoted, Unknown};
 use scenario::value::quantity;
@@ -22,6 +23,8 @@ pub struct Asked {
     pub who: Who,
     /// The format that was named.
     pub format: Option<Format>,
+    /// The columns that were named.
+    pub named: Named,
     /// The size of a block.
     pub window: usize,
     /// How many threads.
@@ -36,6 +39,7 @@ impl Asked {
             sizing: Sizing::default(),
             who: Who::default(),
             format: None,
+            named: Named::default(),
             window: WINDOW,
             threads: processors(),
         }
@@ -69,6 +73,7 @@ pub fn asked(flags: &Connections) -> Result<Asked, Failure> {
         },
         format: format.map_err(|error| Failure::Value(format!("--log-format: {error}")))?,
         who,
+        named: named(&flags.columns)?,
         window: given(&flags.window, "window", window)?.unwrap_or(WINDOW),
         threads: given(&flags.threads, "threads", threads)?.unwrap_or_else(processors),
     })
@@ -107,6 +112,19 @@ fn values<T>(texts: &[String], flag: &str, read: fn(&str) -> Result<T, String>) 
 
 fn value<T>(text: &str, flag: &str, read: fn(&str) -> Result<T, String>) -> Result<T, Failure> {
     read(text).map_err(|sentence| Failure::Value(format!("--{flag}: {sentence}")))
+}
+
+/// `client=ip,time=ts`.
+fn named(pairs: &[String]) -> Result<Named, Failure> {
+    let mut named = Named::default();
+    for pair in pairs {
+        let wrong = |sentence: String| Failure::Value(format!("--columns: {sentence}"));
+        let (role, column) = pair.split_once('=').ok_or_else(|| {
+            wrong(format!("{} names no column; give a pair such as client=ip", Quoted(pair)))
+        })?;
+        named.name(role, column).map_err(|unknown| wrong(unknown.to_string()))?;
+    }
+    Ok(named)
 }
 
 /// A plain number is seconds.

@@ -5,6 +5,9 @@
 
 use std::io::{self, Read};
 
+use bytes::Bytes;
+use columns::file::Place;
+use columns::{Kind, batches};
 use scenario::access_log::{Format, Reader, recognise};
 use wire::Time;
 
@@ -13,7 +16,7 @@ use crate::failure::Failure;
 use super::ask::Asked;
 use super::blocks::Blocks;
 use super::input::Input;
-use super::pass::Log;
+use super::pass::{Log, OpenTable};
 
 /// Logs ready to be read.
 pub struct LinedUp {
@@ -63,6 +66,9 @@ fn begun(input: &Input, asked: &Asked) -> Result<(Time, Log), Failure> {
     {
         return Err(unreadable(error));
     }
+    if let Some(kind) = Kind::of(&beginning) {
+        return table(input, kind, beginning, bytes, asked);
+    }
     let format = match &asked.format {
         Some(format) => format.clone(),
         None => {
@@ -80,8 +86,41 @@ fn begun(input: &Input, asked: &Asked) -> Result<(Time, Log), Failure> {
         Input::Stdin => Box::new(move || Ok(Box::new(io::Cursor::new(beginning).chain(bytes)))),
         file @ Input::File(_) => Box::new(move || file.open()),
     };
-    Ok((first.unwrap_or_default(), Log { blocks: Blocks::new(open, asked.window), reader }))
+    Ok((first.unwrap_or_default(), Log::Lines(Blocks::new(open, asked.window), reader)))
 }
+
+/// A table, looked into. What is piped in is kept in memory: a table is not read from its beginning.
+fn table(
+    input: &Input,
+    kind: Kind,
+    mut beginning: Vec<u8>,
+    mut rest: Box<dyn Read + Send>,
+    asked: &Asked,
+) -> Result<(Time, Log), Failure> {
+    let name = input.name();
+    let bad = |error: &dyn std::fmt::Display| Failure::Value(format!("{name}: {error}; {}", TABLE_REMEDY));
+    let place = match input {
+        Input::File(path) => Place::File(path.clone()),
+        Input::Stdin => {
+            rest.read_to_end(&mut beginning).map_err(|error| bad(&error))?;
+            Place::Memory(Bytes::from(beginning))
+        }
+    };
+    let mut named = asked.named.clone();
+    named.client = named.client.or_else(|| asked.who.field.clone());
+    let mut opened = batches(kind, place.clone(), &named).map_err(|error| bad(&error))?;
+    let mut first = None;
+    if let Some(Ok(batch)) = opened.batches.next() {
+        let read = opened.columns.read(&batch, &asked.who, |record| {
+            first.get_or_insert(record.time);
+        });
+        read.map_err(|error| bad(&error))?;
+    }
+    let open: OpenTable = Box::new(move || batches(kind, place, &named).map_err(|error| error.to_string()));
+    Ok((first.unwrap_or_default(), Log::Table(open, asked.who.clone())))
+}
+
+const TABLE_REMEDY: &str = "--columns time=NAME,client=NAME,size=NAME says which are which";
 
 fn not_a_log(input: &Input, beginning: &[u8]) -> String {
     match beginning.is_empty() {

@@ -8,20 +8,25 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 
-use scenario::access_log::{Reader, Request, Sizing, Tally};
+use arrow_array::RecordBatch;
+use columns::{Batches, Columns};
+use scenario::access_log::{Reader, Record, Request, Sizing, Tally, Who};
 use simulate::connections::{ByRule, Counter, Counts, Known, Question};
 
 use super::blocks::Blocks;
 use super::order::Order;
 use super::slices::{Slice, Slices};
 
-/// One log and how its lines are read.
-pub struct Log {
-    /// Its lines.
-    pub blocks: Blocks,
-    /// What reads them.
-    pub reader: Reader,
+/// One log and how it is read.
+pub enum Log {
+    /// Lines, and what reads them.
+    Lines(Blocks, Reader),
+    /// A table, which is opened when it is its turn, and what makes a client.
+    Table(OpenTable, Who),
 }
+
+/// How a table is come by.
+pub type OpenTable = Box<dyn FnOnce() -> Result<Batches, String>>;
 
 /// What a pass over logs gives.
 #[derive(Debug)]
@@ -101,8 +106,13 @@ enum Counting {
 struct Block {
     number: u64,
     log: usize,
-    reader: Reader,
-    bytes: Vec<u8>,
+    unread: Unread,
+}
+
+/// What is to be made into requests.
+enum Unread {
+    Lines(Reader, Vec<u8>),
+    Rows(Columns, RecordBatch, Who),
 }
 
 struct Requests {
@@ -172,9 +182,10 @@ impl State {
         self.read.insert(number, requests);
         while let Some(Requests { log, requests, read }) = self.read.remove(&self.next) {
             self.next += 1;
-            let Read { tally, without_size, failed: _ } = read;
+            let Read { tally, without_size, failed } = read;
             self.logs[log].tally.append(tally);
             self.logs[log].without_size += without_size;
+            self.logs[log].failed = self.logs[log].failed.take().or(failed);
             let due = self.order.next(requests);
             let slice = self.slices.next(due);
             self.enqueue(slice);
@@ -197,25 +208,49 @@ impl Shared<'_> {
     /// Cuts logs into blocks, as fast as they are read.
     fn feed(&self, logs: Vec<Log>) {
         let mut number = 0;
-        for (log, Log { mut blocks, reader: mut master }) in logs.into_iter().enumerate() {
-            loop {
-                match blocks.next() {
-                    Ok(Some(bytes)) => {
-                        let reader = master.clone();
-                        master.skim(&bytes);
-                        let full = |state: &mut State| state.to_read.len() >= self.waiting;
-                        let mut state =
-                            self.changed.wait_while(self.lock(), full).expect("no thread has panicked");
-                        state.to_read.push_back(Block { number, log, reader, bytes });
-                        number += 1;
-                        self.changed.notify_all();
-                    }
-                    Ok(None) => break,
-                    Err(error) => self.lock().logs[log].failed = Some(error.to_string()),
-                }
+        for (log, source) in logs.into_iter().enumerate() {
+            let fed = match source {
+                Log::Lines(blocks, reader) => self.feed_lines(log, &mut number, blocks, reader),
+                Log::Table(open, who) => self.feed_rows(log, &mut number, open, &who),
+            };
+            if let Err(error) = fed {
+                self.lock().logs[log].failed = Some(error);
             }
         }
         self.lock().fed = true;
+        self.changed.notify_all();
+    }
+
+    fn feed_lines(
+        &self,
+        log: usize,
+        number: &mut u64,
+        mut blocks: Blocks,
+        mut master: Reader,
+    ) -> Result<(), String> {
+        while let Some(bytes) = blocks.next().map_err(|error| error.to_string())? {
+            let reader = master.clone();
+            master.skim(&bytes);
+            self.feed_block(log, number, Unread::Lines(reader, bytes));
+        }
+        Ok(())
+    }
+
+    fn feed_rows(&self, log: usize, number: &mut u64, open: OpenTable, who: &Who) -> Result<(), String> {
+        let Batches { columns, batches } = open()?;
+        for batch in batches {
+            let batch = batch.map_err(|error| error.to_string())?;
+            self.feed_block(log, number, Unread::Rows(columns, batch, who.clone()));
+        }
+        Ok(())
+    }
+
+    /// Puts a block where a thread finds it, as soon as there is room.
+    fn feed_block(&self, log: usize, number: &mut u64, unread: Unread) {
+        let full = |state: &mut State| state.to_read.len() >= self.waiting;
+        let mut state = self.changed.wait_while(self.lock(), full).expect("no thread has panicked");
+        state.to_read.push_back(Block { number: *number, log, unread });
+        *number += 1;
         self.changed.notify_all();
     }
 
@@ -290,17 +325,27 @@ impl Shared<'_> {
 }
 
 fn read(block: Block, sizing: Sizing) -> Requests {
-    let Block { number: _, log, mut reader, bytes } = block;
-    let mut requests = Vec::with_capacity(bytes.len() / SHORT_LINE);
+    let Block { number: _, log, unread } = block;
+    let mut requests = Vec::with_capacity(match &unread {
+        Unread::Lines(_, bytes) => bytes.len() / SHORT_LINE,
+        Unread::Rows(_, batch, _) => batch.num_rows(),
+    });
     let mut without_size = 0;
-    let tally = reader.read(&bytes, |record| match sizing.request(&record) {
+    let sink = |record: Record| match sizing.request(&record) {
         Some(request) => requests.push(request),
         None => without_size += 1,
-    });
+    };
+    let (tally, failed) = match unread {
+        Unread::Lines(mut reader, bytes) => (reader.read(&bytes, sink), None),
+        Unread::Rows(columns, batch, who) => match columns.read(&batch, &who, sink) {
+            Ok(tally) => (tally, None),
+            Err(error) => (Tally::default(), Some(error.to_string())),
+        },
+    };
     if tally.backwards > 0 {
         requests.sort_by_key(|request| request.time);
     }
-    Requests { log, requests, read: Read { tally, without_size, failed: None } }
+    Requests { log, requests, read: Read { tally, without_size, failed } }
 }
 
 /// No log has many lines that are shorter, in bytes.

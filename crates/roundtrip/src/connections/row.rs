@@ -82,7 +82,8 @@ pub fn lines(rows: &[Row]) -> String {
     std::iter::once(heading).chain(rows.iter().map(cells)).map(csv::line).collect()
 }
 
-const COLUMNS: [&str; 12] = [
+/// What the columns are called.
+pub const COLUMNS: [&str; 12] = [
     "protocol",
     "timeout_s",
     "connections_per_client",

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use crate::cli::connections::Connections;
 use crate::cli::flags::{Format, OutputFlags};
-use crate::connections::{Answer, answer, ask, input, page, row, table};
+use crate::connections::{Answer, answer, ask, input, page, parquet_file, row, table};
 use crate::failure::Failure;
 use crate::provenance::Provenance;
 use crate::terminal::Terminal;
@@ -17,7 +17,7 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
     if flags.logs.is_empty() && std::io::stdin().is_terminal() {
         return Err(Failure::Value("name an access log, or pipe one in".to_owned()));
     }
-    report.iter().try_for_each(|path| file::check(path))?;
+    report.iter().chain(&flags.out).try_for_each(|path| file::check(path))?;
     let Answer { passed, names, said } = answer(input::named(&flags.logs)?, &asked)?;
     for sentence in said {
         eprintln!("roundtrip: {sentence}");
@@ -29,6 +29,10 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
         Format::Csv => row::lines(&row::rows(counts)),
     };
     output::to_stdout(&text)?;
+    if let Some(path) = &flags.out {
+        let bytes = parquet_file::bytes(&row::rows(counts));
+        file::write(path, &bytes.map_err(|error| Failure::Value(format!("--out: {error}")))?)?;
+    }
     let Some(path) = report else { return Ok(()) };
     let provenance = show::program()
         .and(Provenance::fact("logs", names.join(", ")))

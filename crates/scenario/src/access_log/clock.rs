@@ -39,6 +39,30 @@ impl Clock {
         }
         (second <= 60).then(|| Time::from_nanos((self.began + second) * NANOS))
     }
+
+    /// A time in whichever way it is written: since 1970 as a number (seconds, or as many digits more as make it
+    /// milli-, micro- or nanoseconds), as in CLF, or as in ISO 8601.
+    pub fn any(&mut self, text: &[u8]) -> Option<Time> {
+        if let Ok(clf) = text.try_into() {
+            return self.read(clf).or_else(|| iso_8601(text));
+        }
+        match number::digits(text) {
+            Some((_, count)) if text.get(count) == Some(&b'-') => iso_8601(text),
+            Some((whole, count @ 12..=19)) if count == text.len() => since_1970(whole),
+            _ => epoch(text),
+        }
+    }
+}
+
+/// A whole number since 1970: of seconds, or, with more digits, of milli-, micro- or nanoseconds.
+pub fn since_1970(whole: u64) -> Option<Time> {
+    let nanos = match whole {
+        0..100_000_000_000 => NANOS,
+        100_000_000_000..100_000_000_000_000 => 1_000_000,
+        100_000_000_000_000..100_000_000_000_000_000 => 1_000,
+        100_000_000_000_000_000.. => 1,
+    };
+    whole.checked_mul(nanos).map(Time::from_nanos)
 }
 
 const NANOS: u64 = 1_000_000_000;

@@ -3,35 +3,13 @@
 //! Not a JSON library: members of the object and of objects in it are found, by name, and only as much is checked as
 //! that takes. Escapes in strings are not undone; addresses and numbers have none.
 
-use wire::{Duration, Time};
+use wire::Duration;
 
-use super::clock::{self, Clock};
+use super::clock::Clock;
+use super::field::{CLIENTS, SIZES, STATUSES, TIMES};
 use super::format::Who;
 use super::tally::Reason;
-use super::{Covers, Record, alb, number};
-
-/// What a member may stand for, best name first; `.` is between an object's name and its member's.
-const CLIENTS: [&[u8]; 8] = [
-    b"request.client_ip", // Caddy since 2.7
-    b"request.remote_ip", // Caddy since 2.5
-    b"request.remote_addr",
-    b"ClientHost",  // Traefik
-    b"remote_addr", // nginx
-    b"client_ip",
-    b"remote_ip",
-    b"clientip",
-];
-const TIMES: [&[u8]; 8] =
-    [b"StartUTC", b"msec", b"time_iso8601", b"time_local", b"ts", b"@timestamp", b"timestamp", b"time"];
-const STATUSES: [&[u8]; 3] = [b"DownstreamStatus", b"status", b"status_code"];
-const SIZES: [(&[u8], Covers); 6] = [
-    (b"DownstreamContentSize", Covers::Body),
-    (b"body_bytes_sent", Covers::Body),
-    (b"size", Covers::Body),
-    (b"bytes_sent", Covers::Whole),
-    (b"response_size", Covers::Body),
-    (b"bytes", Covers::Body),
-];
+use super::{Record, alb, number};
 
 /// Reads one line, without its end.
 ///
@@ -44,7 +22,7 @@ pub fn read(line: &[u8], clock: &mut Clock, who: &Who) -> Result<Record, Reason>
         .ok_or(Reason::Shape)?;
     let Found { client, time: when, status, size, taken } = found;
     let (_, client) = client.filter(|(_, text)| !text.is_empty()).ok_or(Reason::Client)?;
-    let time = when.and_then(|(_, text)| time(text, clock)).ok_or(Reason::Time)?;
+    let time = when.and_then(|(_, text)| clock.any(text)).ok_or(Reason::Time)?;
     let (place, size) = size.unwrap_or((0, b"-"));
     Ok(Record {
         time,
@@ -96,26 +74,6 @@ fn better<'a>(kept: &mut Option<(usize, &'a [u8])>, place: Option<usize>, value:
         && kept.is_none_or(|(before, _)| place < before)
     {
         *kept = Some((place, value));
-    }
-}
-
-/// A time in whichever way it is written: since 1970 as a number (seconds, or as many digits more as make it milli-,
-/// micro- or nanoseconds), as in CLF, or as in ISO 8601.
-fn time(text: &[u8], clock: &mut Clock) -> Option<Time> {
-    if let Ok(clf) = text.try_into() {
-        return clock.read(clf).or_else(|| clock::iso_8601(text));
-    }
-    match number::digits(text) {
-        Some((_, count)) if text.get(count) == Some(&b'-') => clock::iso_8601(text),
-        Some((whole, 12..=19)) => {
-            let scale = match text.len() {
-                12..=14 => 1_000_000,
-                15..=17 => 1_000,
-                _ => 1,
-            };
-            whole.checked_mul(scale).map(Time::from_nanos)
-        }
-        _ => clock::epoch(text),
     }
 }
 
@@ -228,8 +186,11 @@ fn erased<'a>(
 
 #[cfg(test)]
 mod tests {
+    use wire::Time;
+
     use super::*;
     use crate::access_log::Client;
+    use crate::access_log::Covers;
 
     fn read(line: &str) -> Result<Record, Reason> {
         super::read(line.as_bytes(), &mut Clock::default(), &Who::default())

@@ -92,7 +92,7 @@ pub struct Tally {
 impl Tally {
     /// Counts a record.
     #[inline]
-    pub(super) fn record(&mut self, time: Time) {
+    pub fn record(&mut self, time: Time) {
         self.records += 1;
         let (first, last) = self.ends.unwrap_or((time, time));
         self.backwards += u64::from(time < last);

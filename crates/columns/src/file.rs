@@ -1,0 +1,106 @@
+//! Parquet and Arrow files, batch by batch; known by their first bytes. Of Parquet, only the columns that are needed
+//! are read.
+//!
+//! Not packed once more: Parquet and Arrow compress their columns themselves.
+
+use std::fs::File;
+use std::io::{BufReader, Cursor, Read, Seek};
+use std::path::PathBuf;
+
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::{FileReader, StreamReader};
+use arrow_schema::ArrowError;
+use bytes::Bytes;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::reader::ChunkReader;
+
+use crate::role::{Columns, Named};
+
+/// A table's file format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Parquet.
+    Parquet,
+    /// Arrow's file, also called Feather.
+    Arrow,
+    /// Arrow's stream.
+    ArrowStream,
+}
+
+/// Rows that are read at once: as many as a block of lines has.
+const ROWS: usize = 1 << 14;
+
+impl Kind {
+    /// Which one a file is that begins so; `None` if it is none.
+    pub fn of(beginning: &[u8]) -> Option<Self> {
+        match beginning {
+            [b'P', b'A', b'R', b'1', ..] => Some(Self::Parquet),
+            [b'A', b'R', b'R', b'O', b'W', b'1', ..] => Some(Self::Arrow),
+            [0xff, 0xff, 0xff, 0xff, ..] => Some(Self::ArrowStream),
+            _ => None,
+        }
+    }
+
+    /// For people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Parquet => "Parquet",
+            Self::Arrow | Self::ArrowStream => "Arrow",
+        }
+    }
+}
+
+/// A table's batches, and which columns of them are what.
+pub struct Batches {
+    /// The columns.
+    pub columns: Columns,
+    /// The batches, in the file's order.
+    pub batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>,
+}
+
+/// Where a table's bytes are.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// In a file, which is read here and there.
+    File(PathBuf),
+    /// In memory.
+    Memory(Bytes),
+}
+
+/// Opens a table.
+///
+/// # Errors
+/// What is wrong with the file, or which column it lacks.
+pub fn batches(kind: Kind, place: Place, named: &Named) -> Result<Batches, ArrowError> {
+    match (kind, place) {
+        (Kind::Parquet, Place::File(path)) => parquet(File::open(path)?, named),
+        (Kind::Parquet, Place::Memory(bytes)) => parquet(bytes, named),
+        (Kind::Arrow, Place::File(path)) => arrow_file(BufReader::new(File::open(path)?), named),
+        (Kind::Arrow, Place::Memory(bytes)) => arrow_file(Cursor::new(bytes), named),
+        (Kind::ArrowStream, Place::File(path)) => arrow_stream(BufReader::new(File::open(path)?), named),
+        (Kind::ArrowStream, Place::Memory(bytes)) => arrow_stream(Cursor::new(bytes), named),
+    }
+}
+
+fn parquet(bytes: impl ChunkReader + 'static, named: &Named) -> Result<Batches, ArrowError> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(bytes)?.with_batch_size(ROWS);
+    let columns = find(builder.schema(), named)?;
+    let mask = ProjectionMask::roots(builder.parquet_schema(), columns.places());
+    let reader = builder.with_projection(mask).build()?;
+    Ok(Batches { columns: columns.alone(), batches: Box::new(reader) })
+}
+
+fn arrow_file(bytes: impl Read + Seek + Send + 'static, named: &Named) -> Result<Batches, ArrowError> {
+    let reader = FileReader::try_new(bytes, None)?;
+    Ok(Batches { columns: find(&reader.schema(), named)?, batches: Box::new(reader) })
+}
+
+fn arrow_stream(bytes: impl Read + Send + 'static, named: &Named) -> Result<Batches, ArrowError> {
+    let reader = StreamReader::try_new(bytes, None)?;
+    Ok(Batches { columns: find(&reader.schema(), named)?, batches: Box::new(reader) })
+}
+
+fn find(schema: &arrow_schema::Schema, named: &Named) -> Result<Columns, ArrowError> {
+    Columns::find(schema, named).map_err(|missing| ArrowError::SchemaError(missing.to_string()))
+}

@@ -1,0 +1,60 @@
+//! The answer's rows as a Parquet table, with the columns of JSON and CSV.
+//!
+//! Not the reading of Parquet: that is `columns`' business.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_schema::ArrowError;
+use parquet::arrow::ArrowWriter;
+
+use super::row::Row;
+
+/// The file's bytes: the answer is small, and whole or not there.
+///
+/// # Errors
+/// None that rows of ours can cause.
+pub fn bytes(rows: &[Row]) -> Result<Vec<u8>, ArrowError> {
+    let batch = batch(rows)?;
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None)?;
+    writer.write(&batch)?;
+    Ok(writer.into_inner()?)
+}
+
+fn batch(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
+    let whole = |value: fn(&Row) -> u64| -> ArrayRef {
+        Arc::new(rows.iter().map(|row| Some(value(row))).collect::<UInt64Array>())
+    };
+    let real = |value: fn(&Row) -> Option<f64>| -> ArrayRef {
+        Arc::new(rows.iter().map(value).collect::<Float64Array>())
+    };
+    let protocols: StringArray = rows.iter().map(|row| Some(row.protocol)).collect();
+    let columns: [(&str, ArrayRef, bool); super::row::COLUMNS.len()] = [
+        ("protocol", Arc::new(protocols), false),
+        ("timeout_s", real(|row| Some(row.timeout_s)), false),
+        ("connections_per_client", whole(|row| row.connections_per_client as u64), false),
+        ("threshold_bytes", whole(|row| row.threshold_bytes), false),
+        ("max_simultaneous", whole(|row| row.max_simultaneous), false),
+        ("max_simultaneous_at_s", real(|row| row.max_simultaneous_at_s), true),
+        ("total_connections", whole(|row| row.total_connections), false),
+        ("mean_bytes_per_connection", real(|row| row.mean_bytes_per_connection), true),
+        ("mean_requests_per_connection", real(|row| row.mean_requests_per_connection), true),
+        ("udp_share", real(|row| Some(row.udp_share)), false),
+        ("udp_bytes_share", real(|row| Some(row.udp_bytes_share)), false),
+        ("requests", whole(|row| row.requests), false),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::row::COLUMNS;
+    use super::*;
+
+    #[test]
+    fn the_columns_are_those_of_csv() {
+        let batch = batch(&[]).unwrap();
+        let names: Vec<String> = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
+        assert_eq!(names, COLUMNS);
+    }
+}

@@ -1,0 +1,174 @@
+//! `roundtrip connections` on Parquet and Arrow tables: the same answer as from the lines that were made into a table.
+//!
+//! Not which types columns may have: the tests of `columns` hold that.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+use arrow_array::{
+    Array, ArrayRef, Int64Array, RecordBatch, StringArray, TimestampNanosecondArray, UInt16Array,
+};
+use arrow_ipc::writer::{FileWriter, StreamWriter};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use scenario::access_log::{Format, Reader, Who};
+use serde_json::Value;
+
+/// A folder of a test's own, gone at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, name: &str, contents: &[u8]) -> String {
+        let path = self.0.join(name);
+        fs::write(&path, contents).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn roundtrip(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(arguments).output().unwrap()
+}
+
+fn rows(logs: &[&str], more: &[&str]) -> Vec<Value> {
+    let flags = ["--format", "json", "--timeout", "1,5,15"];
+    let output = roundtrip(&[&["connections"], logs, &flags, more].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// A made-up log as lines and as a table, whose columns are called so.
+fn made_up(names: [&str; 4]) -> (Vec<u8>, RecordBatch) {
+    let log = roundtrip(&["logs", "synthesize", "--requests", "20000", "--clients", "300"]).stdout;
+    let mut records = Vec::new();
+    Reader::new(Format::Clf, Who::default()).read(&log, |record| records.push(record));
+    let hosts = log.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').next());
+    let hosts = hosts.filter(|host| !host.is_empty()).map(|host| String::from_utf8(host.to_vec()).unwrap());
+    let times = records.iter().map(|record| i64::try_from(record.time.as_nanos()).unwrap());
+    let sizes = records.iter().map(|record| record.size.map(|size| i64::try_from(size.get()).unwrap()));
+    let columns: [ArrayRef; 4] = [
+        Arc::new(TimestampNanosecondArray::from_iter_values(times)),
+        Arc::new(StringArray::from_iter_values(hosts)),
+        Arc::new(UInt16Array::from_iter_values(records.iter().map(|record| record.status))),
+        Arc::new(sizes.collect::<Int64Array>()),
+    ];
+    let batch = RecordBatch::try_from_iter(names.into_iter().zip(columns)).unwrap();
+    (log, batch)
+}
+
+fn parquet(batch: &RecordBatch) -> Vec<u8> {
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
+    writer.write(batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
+#[test]
+fn a_table_counts_as_its_lines_do() {
+    let folder = Folder::new("tables");
+    let (log, batch) = made_up(["time", "client", "status", "bytes"]);
+    let expected = rows(&[&folder.write("lines.log", &log)], &[]);
+    let mut file = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    file.write(&batch).unwrap();
+    stream.write(&batch).unwrap();
+    let tables = [
+        folder.write("table.parquet", &parquet(&batch)),
+        folder.write("table.arrow", &file.into_inner().unwrap()),
+        folder.write("stream.arrows", &stream.into_inner().unwrap()),
+    ];
+    for table in &tables {
+        assert_eq!(rows(&[table], &["--threads", "1"]), expected, "{table}");
+        assert_eq!(rows(&[table], &["--threads", "3"]), expected, "{table}");
+        let piped = format!(
+            "cat {table} | {} connections - --format json --timeout 1,5,15",
+            env!("CARGO_BIN_EXE_roundtrip")
+        );
+        let piped = Command::new("sh").args(["-c", &piped]).output().unwrap();
+        assert_eq!(serde_json::from_slice::<Vec<Value>>(&piped.stdout).unwrap(), expected, "{table}");
+    }
+    // The first half as lines, the second as a table.
+    let line = log.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(9_999).unwrap().0 + 1;
+    let halves = [
+        folder.write("b.log", &log[..line]),
+        folder.write("a.parquet", &parquet(&batch.slice(10_000, 10_000))),
+    ];
+    assert_eq!(rows(&[&halves[1], &halves[0]], &[]), expected);
+}
+
+#[test]
+fn columns_of_other_names_are_named_by_a_flag() {
+    let folder = Folder::new("named-columns");
+    let (log, batch) = made_up(["when", "who", "code", "n"]);
+    let expected = rows(&[&folder.write("lines.log", &log)], &[]);
+    let table = folder.write("table.parquet", &parquet(&batch));
+    assert_eq!(rows(&[&table], &["--columns", "time=when,client=who,status=code,size=n"]), expected);
+    let cases = [
+        (None, "no column is known to be the time (there are when, who, code, n)"),
+        (Some("time=wen"), "there is no column `wen`; there are when, who, code, n"),
+        (Some("tme=when"), "did you mean `time`?"),
+        (Some("when"), "`when` names no column; give a pair such as client=ip"),
+        (Some("time=when,client=who"), "--missing-size"),
+    ];
+    for (columns, sentence) in cases {
+        let flags: Vec<&str> = columns.iter().flat_map(|columns| ["--columns", columns]).collect();
+        let output = roundtrip(&[&["connections", table.as_str()], flags.as_slice()].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{columns:?}");
+        assert!(said.contains(sentence), "{columns:?}: {said}");
+    }
+}
+
+#[test]
+fn a_table_that_is_cut_off_is_refused_and_one_that_is_broken_is_counted_as_far_as_it_goes() {
+    let folder = Folder::new("broken-tables");
+    let (_, batch) = made_up(["time", "client", "status", "bytes"]);
+    let whole = parquet(&batch);
+    // What the columns are stands at the end.
+    let output = roundtrip(&["connections", &folder.write("cut.parquet", &whole[..whole.len() / 2])]);
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    stream.write(&batch.slice(0, 10_000)).unwrap();
+    stream.write(&batch.slice(10_000, 10_000)).unwrap();
+    let stream = stream.into_inner().unwrap();
+    let output = roundtrip(&[
+        "connections",
+        "--format",
+        "json",
+        &folder.write("cut.arrows", &stream[..stream.len() - 9_000]),
+    ]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.contains("could not be read to its end"), "{said}");
+    let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(rows[0]["requests"], 10_000);
+}
+
+#[test]
+fn the_answer_may_be_a_parquet_table() {
+    let folder = Folder::new("parquet-out");
+    let (log, _) = made_up(["time", "client", "status", "bytes"]);
+    let out = folder.0.join("answer.parquet").to_str().unwrap().to_owned();
+    let expected = rows(&[&folder.write("lines.log", &log)], &["--out", &out]);
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new(fs::File::open(&out).unwrap()).unwrap().build().unwrap();
+    let batches: Vec<RecordBatch> = reader.map(Result::unwrap).collect();
+    let totals = batches.iter().flat_map(|batch| {
+        let column = batch.column_by_name("total_connections").unwrap().clone();
+        let column = column.as_any().downcast_ref::<arrow_array::UInt64Array>().unwrap().clone();
+        (0..column.len()).map(move |row| column.value(row)).collect::<Vec<u64>>()
+    });
+    let expected: Vec<u64> = expected.iter().map(|row| row["total_connections"].as_u64().unwrap()).collect();
+    assert_eq!(totals.collect::<Vec<u64>>(), expected);
+}
