@@ -4,9 +4,11 @@
 mod rights;
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 
 use measure::emulator::{Seen, Way};
 use measure::{Error, Measured, Options, measure};
+use proto::server::Closing;
 use scenario::{Client, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
 use wire::link::Loss;
 use wire::packet::Packet;
@@ -179,6 +181,47 @@ fn a_lost_packet_is_sent_again_and_counted() {
         assert_eq!((whole.runs[0].lost, mended.runs[0].lost), (0, 1), "{stack}");
         assert!(mended.elapsed_ms.mean > whole.elapsed_ms.mean, "{stack}");
     }
+}
+
+#[test]
+fn a_careful_close_costs_a_client_nothing_but_new_connections() {
+    if !rights::granted() {
+        return;
+    }
+    let scenario = closing(Closing::Careful);
+    let measured = measured_once(&scenario);
+    let row = measured.row();
+    // Two requests a connection: a document, and then eight of which two at a time are answered.
+    assert!(row.connections.is_some_and(|connections| connections >= 4.0), "{row:?}");
+    let again = "requests asked for again, their connection having ended unanswered";
+    assert!(row.notes.iter().any(|note| note.starts_with(again)), "{:?}", row.notes);
+}
+
+#[test]
+fn a_naive_close_destroys_answers_that_were_on_their_way() {
+    if !rights::granted() {
+        return;
+    }
+    let lost = (0..5).filter(|seed| {
+        let scenario = Scenario { seed: Seed::new(*seed), ..closing(Closing::Naive) };
+        match measure(&Scenario { runs: 1, ..scenario }, &Options::default(), |_| ()) {
+            Ok(_) => false,
+            Err(error) => {
+                assert!(error.to_string().contains("the connection was reset"), "{error}");
+                true
+            }
+        }
+    });
+    assert!(lost.count() >= 4, "a reset met answers that the client had not read, and none was lost");
+}
+
+/// Nine objects, pipelined to a server that answers two requests on a connection.
+fn closing(closing: Closing) -> Scenario {
+    let mut scenario = scenario(Protocol::Http11Pipelined, "linux");
+    scenario.page.objects = vec![Object { size: Bytes::new(20_000), deflated: None }; 9];
+    scenario.programs.server_requests = NonZeroU32::new(2);
+    scenario.programs.server_close = Some(closing);
+    scenario
 }
 
 #[test]

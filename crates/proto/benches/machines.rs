@@ -3,10 +3,13 @@
 //!
 //! `cargo bench -p proto`
 
+use std::collections::VecDeque;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use proto::http::{Event, Limits, Method, RequestReader, ResponseReader};
+use proto::html::Discovery;
+use proto::http::{Event, Limits, Method, RequestHead, RequestReader, ResponseReader, WritePolicy};
+use proto::robot::{self, ConnectionId, Pipelining, Plan, PlannedObject, Robot, Shape};
 use proto::server::{Input, Output, ServerConfig, ServerConnection};
 use proto::site::Site;
 use wire::{Bytes, Seed, Time};
@@ -19,6 +22,12 @@ fn main() {
     per_second("heads of requests read", read_requests);
     per_second("1 KB answers, one request at a time", || serve(1));
     per_second("1 KB answers, 16 requests sent ahead", || serve(16));
+    per_second("1 KB objects fetched, one request at a time, robot and server", || fetch(Shape::Http11));
+    let pipelined = Shape::Http11Pipelined(Pipelining::default());
+    per_second("1 KB objects fetched, pipelined, robot and server", || fetch(pipelined));
+    let html = "<p>some words of text <img src=a.gif alt=\"a picture\"></p>\n".repeat(100_000);
+    let seconds = median(|| discover(&html)).as_secs_f64();
+    println!("{:>12.1} Gbit/s of HTML, an image in every 60 bytes", html.len() as f64 * 8e-9 / seconds);
     let body = 1_u64 << 30;
     let seconds = median(|| read_body(body)).as_secs_f64();
     println!("{:>12.1} Gbit/s of a body, in arrivals of 64 KiB", body as f64 * 8e-9 / seconds);
@@ -66,6 +75,63 @@ fn serve(ahead: usize) {
             }
         }
     }
+}
+
+/// A page of so many objects, all of which are the same.
+fn fetch(shape: Shape) {
+    let now = Time::ZERO;
+    let site = Site::new(&[Bytes::new(1_024)], Seed::default()).expect("a kilobyte fits");
+    let objects = vec![PlannedObject::get("/0", Some(Bytes::new(1_024))); REQUESTS];
+    let mut robot =
+        Robot::new(now, Plan::new("server", objects, shape)).expect("a plan that can be carried out");
+    let config = ServerConfig { writes: WritePolicy::gathering(), ..ServerConfig::default() };
+    let mut server = ServerConnection::new(now, config);
+    let (mut asked, mut up) = (None, VecDeque::new());
+    while !robot.is_done() {
+        match robot.poll(now) {
+            robot::Output::Open(id) => connect(&mut robot, now, id),
+            robot::Output::Send(_, write) => up.push_back(write),
+            robot::Output::Report(report) => drop(black_box(report)),
+            robot::Output::Close(_) | robot::Output::Abort(_) => {}
+            robot::Output::Timeout(_) => {
+                let write = up.pop_front().expect("it waits for what is on its way");
+                server.handle(now, Input::Received(&write));
+                answer(&mut server, &site, &mut asked, &mut robot);
+            }
+        }
+    }
+}
+
+fn connect(robot: &mut Robot, now: Time, id: ConnectionId) {
+    while !matches!(robot.poll(now), robot::Output::Timeout(_)) {}
+    robot.handle(now, robot::Input::Connected(id));
+}
+
+/// Hands the robot what the server answers; it takes several writes before it is asked what to do.
+fn answer(server: &mut ServerConnection, site: &Site, asked: &mut Option<RequestHead>, robot: &mut Robot) {
+    let now = Time::ZERO;
+    loop {
+        match server.poll(now) {
+            Output::Request(_, head) => *asked = Some(head),
+            Output::RequestEnd(id) => {
+                let head = asked.take().expect("its head came before");
+                server.respond(now, id, site.respond(&head)).expect("it is awaited");
+            }
+            Output::Send(write) => robot.handle(now, robot::Input::Received(ConnectionId(0), &write)),
+            Output::Timeout(_) => return,
+            other @ (Output::RequestBody(..)
+            | Output::RequestAborted(_)
+            | Output::HalfClose
+            | Output::Close
+            | Output::Abort
+            | Output::Fault(_)) => panic!("{other:?}"),
+        }
+    }
+}
+
+fn discover(html: &str) {
+    let mut discovery = Discovery::new("server", "/");
+    html.as_bytes().chunks(1_460).for_each(|piece| discovery.take(piece, |path| drop(black_box(path))));
 }
 
 fn read_body(length: u64) {

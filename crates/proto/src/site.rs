@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use wire::{Bytes, Seed};
 
-use crate::content::{Accepted, Coding};
+use crate::content::Coding;
 use crate::http::range::{self, Wanted};
 use crate::http::validator::is_unchanged;
 use crate::http::{Fields, Method, RequestHead, Validator, Version};
@@ -110,7 +110,7 @@ impl Site {
 }
 
 fn answer(object: &Object, request: &RequestHead) -> Response {
-    let (coding, body) = object.body_for(&Accepted::of(&request.fields));
+    let (coding, body) = object.body_for(&request.fields);
     let mut fields = Fields::new();
     match object.validator(request.version, coding) {
         Some(Validator::EntityTag(tag)) => fields.push_checked(b"ETag", tag.as_bytes()),

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::content::{Accepted, Coding, encoded};
-use crate::http::{Validator, Version};
+use crate::http::{Fields, Validator, Version};
 
 /// One object of a site of one's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,24 +70,22 @@ impl Object {
         !matches!(self.compression, Compression::None)
     }
 
-    /// The body in what the client likes best, and the coding that is. Who takes nothing that there is, not even the
-    /// body as it is, gets it as it is all the same (RFC 9110, section 12.5.3).
-    pub(super) fn body_for(&self, accepted: &Accepted) -> (Coding, Arc<[u8]>) {
+    /// The body in what the client that sent these fields likes best, and the coding that is. Who takes nothing that
+    /// there is, not even the body as it is, gets it as it is all the same (RFC 9110, section 12.5.3).
+    pub(super) fn body_for(&self, request: &Fields) -> (Coding, Arc<[u8]>) {
         let plain = (Coding::Identity, self.body.clone());
         match self.compression {
             Compression::None => plain,
             Compression::Beforehand => {
+                let accepted = Accepted::of(request);
                 let sizes = self.coded.iter().map(|(coding, body)| (*coding, body.len()));
                 let best = accepted.best([(Coding::Identity, self.body.len())].into_iter().chain(sizes));
                 let found = self.coded.iter().find(|(coding, _)| Some(*coding) == best);
                 found.cloned().unwrap_or(plain)
             }
             Compression::WhileAsked => {
-                // Small ones first, as they come out: nobody compresses four times to choose.
-                const ORDER: [Coding; 5] =
-                    [Coding::Brotli, Coding::Zstd, Coding::Deflate, Coding::Gzip, Coding::Identity];
-                let best =
-                    accepted.best(ORDER.into_iter().enumerate().map(|(place, coding)| (coding, place)));
+                let places = SMALLEST_FIRST.into_iter().enumerate().map(|(place, coding)| (coding, place));
+                let best = Accepted::of(request).best(places);
                 let coding = best.unwrap_or(Coding::Identity);
                 let body: Arc<[u8]> = encoded(coding, &self.body).into();
                 if body.len() < self.body.len() { (coding, body) } else { plain }
@@ -115,6 +113,10 @@ impl Object {
         })
     }
 }
+
+/// As they mostly come out: nobody compresses four times to choose.
+const SMALLEST_FIRST: [Coding; 5] =
+    [Coding::Brotli, Coding::Zstd, Coding::Deflate, Coding::Gzip, Coding::Identity];
 
 fn is_text(content_type: &str) -> bool {
     let kind = content_type.split(';').next().unwrap_or_default().trim();
