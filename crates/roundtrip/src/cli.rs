@@ -58,6 +58,11 @@ pub enum Verb {
     /// Counts the connections that a server would hold and open, for every time-out, limit and threshold at once, in
     /// one pass over its logs.
     Connections(Connections),
+    /// What a page's content would cost in other forms: compressed, as PNG or WebP, with CSS for images
+    ///
+    /// Makes every form of every file, without loss, and fetches the page in each by the simulator. What is larger in
+    /// another form stays as it is.
+    Content(Content),
     /// Access logs that are made up
     Logs(Logs),
     /// Why something was slow, from a capture of its packets
@@ -214,6 +219,18 @@ pub struct Site {
     /// What words and pixels are drawn by; the sizes are always the same
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+}
+
+/// `roundtrip content`
+#[derive(Debug, Args)]
+pub struct Content {
+    /// A folder with the page's files, or microscape
+    #[arg(value_name = "PAGE", value_hint = clap::ValueHint::DirPath)]
+    pub page: String,
+    #[command(flatten)]
+    pub scenario: ScenarioFlags,
+    #[command(flatten)]
+    pub output: OutputFlags,
 }
 
 /// `roundtrip list`

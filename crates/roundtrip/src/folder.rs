@@ -14,6 +14,13 @@ use crate::failure::{Failure, shown};
 
 /// The page that a folder is, named after it.
 pub fn page(folder: &Path) -> Result<Page, Failure> {
+    let sizes = files(folder)?.into_iter().map(|(_, size)| size);
+    Page::from_sizes(&name(folder), sizes)
+        .map_err(|error| Failure::Value(format!("--page: {}: {error}", shown(folder))))
+}
+
+/// Its files with anything in them, at least one, in the order in which they are objects.
+pub fn files(folder: &Path) -> Result<Vec<(PathBuf, Bytes)>, Failure> {
     let mut files = Vec::new();
     collect(folder, &mut files).map_err(|(path, error)| Failure::Read { path, error })?;
     // Empty files have no bytes to send, and a page no place for them.
@@ -21,13 +28,9 @@ pub fn page(folder: &Path) -> Result<Page, Failure> {
     files.sort_by_cached_key(|(path, _)| (path != &folder.join("index.html"), path.clone()));
     if files.is_empty() {
         let folder = shown(folder);
-        return Err(Failure::Value(format!(
-            "--page: {folder} has no file with anything in it; name another folder"
-        )));
+        return Err(Failure::Value(format!("{folder} has no file with anything in it; name another folder")));
     }
-    let sizes = files.into_iter().map(|(_, size)| size);
-    Page::from_sizes(&name(folder), sizes)
-        .map_err(|error| Failure::Value(format!("--page: {}: {error}", shown(folder))))
+    Ok(files)
 }
 
 /// Every regular file below `folder`; symbolic links are not followed, so that there is no way round in a circle.
@@ -49,7 +52,7 @@ fn collect(folder: &Path, files: &mut Vec<(PathBuf, Bytes)>) -> Result<(), (Path
 }
 
 /// The last part of its path. What would steer a terminal is not shown.
-fn name(folder: &Path) -> String {
+pub fn name(folder: &Path) -> String {
     let whole = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let name = whole.file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy());
     name.replace(char::is_control, "?")

@@ -28,6 +28,7 @@
 mod ask;
 mod cli;
 mod connections;
+mod content;
 mod diagnosis;
 mod engine;
 mod failure;
@@ -66,6 +67,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         Verb::Measure(arguments) => verb::measure::run(arguments)?,
         Verb::Compare(arguments) => verb::compare::run(arguments)?,
         Verb::Connections(arguments) => verb::connections::run(arguments)?,
+        Verb::Content(arguments) => verb::content::run(arguments)?,
         Verb::Logs(arguments) => verb::logs::run(arguments)?,
         Verb::Diagnose(arguments) => return verb::diagnose::run(arguments),
         Verb::Reproduce(arguments) => return verb::reproduce::run(arguments),

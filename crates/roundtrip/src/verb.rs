@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod connections;
+pub mod content;
 pub mod diagnose;
 pub mod list;
 pub mod logs;

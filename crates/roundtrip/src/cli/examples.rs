@@ -26,6 +26,7 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
         Some("diagnose") => &DIAGNOSE,
         Some("reproduce") => &REPRODUCE,
         Some("connections") => &CONNECTIONS,
+        Some("content") => &CONTENT,
         Some("logs") => &LOGS,
         Some("site") => &SITE,
         Some("list") => &LIST,
@@ -147,6 +148,12 @@ const DIAGNOSE: [Example; 5] = [
     example("roundtrip diagnose - --format json", "from a pipe, for a program to read"),
     example("roundtrip diagnose slow.pcap --cause nagle-delayed-ack", "one cause only"),
     example("roundtrip diagnose slow.pcap --flow :8080 --svg plots", "some connections, and their plots"),
+];
+
+const CONTENT: [Example; 3] = [
+    example("roundtrip content microscape", "the W3C note's page in every form"),
+    example("roundtrip content www --network adsl", "the files in the folder www"),
+    example("roundtrip content www --protocol http11 --report content.html", "a page to show"),
 ];
 
 const SITE: [Example; 2] = [

@@ -1,0 +1,78 @@
+//! Content codings (RFC 9110, section 8.4.1), each at what a server would use for files it compresses beforehand.
+//!
+//! Not for images: those are compressed already.
+
+use std::io::{self, Write};
+
+use flate2::Compression;
+use flate2::write::{GzEncoder, ZlibEncoder};
+
+/// How a body is coded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coding {
+    /// zlib's format at its default level, as in the note.
+    Deflate,
+    /// The same with gzip's head and trailer, at level 9.
+    Gzip,
+    /// Quality 11, a window of 4 MB.
+    Brotli,
+    /// Level 19.
+    Zstd,
+}
+
+impl Coding {
+    /// `bytes` in this coding, or `None` where that fails.
+    pub fn encode(self, bytes: &[u8]) -> Option<Vec<u8>> {
+        match self {
+            Self::Deflate => {
+                finish(ZlibEncoder::new(Vec::new(), Compression::default()), bytes, ZlibEncoder::finish)
+            }
+            Self::Gzip => finish(GzEncoder::new(Vec::new(), Compression::best()), bytes, GzEncoder::finish),
+            Self::Brotli => {
+                let parameters =
+                    brotli::enc::BrotliEncoderParams { quality: 11, lgwin: 22, ..Default::default() };
+                let mut coded = Vec::new();
+                brotli::BrotliCompress(&mut &bytes[..], &mut coded, &parameters).ok().map(|_| coded)
+            }
+            Self::Zstd => zstd::bulk::compress(bytes, 19).ok(),
+        }
+    }
+}
+
+fn finish<E: Write>(
+    mut encoder: E,
+    bytes: &[u8],
+    end: impl FnOnce(E) -> io::Result<Vec<u8>>,
+) -> Option<Vec<u8>> {
+    encoder.write_all(bytes).and_then(|()| end(encoder)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    #[test]
+    fn what_is_coded_can_be_decoded() {
+        let text = b"<p>The same words, again and again. ".repeat(100);
+        let decoded = |coding: Coding| {
+            let coded = coding.encode(&text).unwrap();
+            assert!(coded.len() < text.len() / 4, "{coding:?}: {}", coded.len());
+            let mut plain = Vec::new();
+            match coding {
+                Coding::Deflate => {
+                    flate2::read::ZlibDecoder::new(&coded[..]).read_to_end(&mut plain).map(drop)
+                }
+                Coding::Gzip => flate2::read::GzDecoder::new(&coded[..]).read_to_end(&mut plain).map(drop),
+                Coding::Brotli => brotli::BrotliDecompress(&mut &coded[..], &mut plain),
+                Coding::Zstd => zstd::stream::copy_decode(&coded[..], &mut plain),
+            }
+            .unwrap();
+            plain
+        };
+        for coding in [Coding::Deflate, Coding::Gzip, Coding::Brotli, Coding::Zstd] {
+            assert_eq!(decoded(coding), text, "{coding:?}");
+        }
+    }
+}

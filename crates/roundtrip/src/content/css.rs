@@ -1,0 +1,208 @@
+//! Images that need none: spacers become boxes, images of text become words (`papers/w3c#content`).
+//!
+//! The document is really rewritten: each such `<img>` becomes a `<span>` and the rules go before the end of its head, so
+//! that what is saved is what is left. What is an image of text is judged by its size, its colours and its alternative text
+//! ([`words`]); what it looks like afterwards is for a person to see.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use super::html::{self, Tag};
+use super::picture::Picture;
+use super::{Content, File, Kind};
+
+/// What of a page is replaced.
+#[derive(Debug, Default)]
+pub struct Replaced {
+    /// Documents by their place among the files, rewritten.
+    pub documents: BTreeMap<usize, Vec<u8>>,
+    /// Images that nothing needs any more, by their place.
+    pub images: BTreeSet<usize>,
+}
+
+/// What an image is replaced by.
+enum Instead {
+    /// A box of one colour, or of none.
+    Box(Option<[u8; 3]>),
+    /// Words: what they are, on which colour, in which.
+    Words { text: String, ground: [u8; 4], ink: [u8; 4] },
+}
+
+impl Replaced {
+    /// Rewrites every document of the page. An image that one of its tags cannot do without stays.
+    pub fn of(content: &Content) -> Self {
+        let places: BTreeMap<&str, usize> =
+            content.files.iter().enumerate().map(|(place, file)| (file.path.as_str(), place)).collect();
+        let mut found: Vec<(usize, Range<usize>, usize, Option<String>)> = Vec::new();
+        let mut needed = BTreeSet::new();
+        for (document, file) in
+            content.files.iter().enumerate().filter(|(_, file)| matches!(file.kind, Kind::Html))
+        {
+            for tag in html::tags(&file.bytes) {
+                let Some(image) = image(file, &tag, &places) else { continue };
+                match rule(&content.files[image], &tag, &file.bytes) {
+                    Some(rule) => found.push((document, tag.whole, image, Some(rule))),
+                    None => drop(needed.insert(image)),
+                }
+            }
+        }
+        found.retain(|(_, _, image, _)| !needed.contains(image));
+        let mut replaced =
+            Self { images: found.iter().map(|(_, _, image, _)| *image).collect(), ..Self::default() };
+        for (place, file) in content.files.iter().enumerate() {
+            let of_it = found.iter().filter(|(document, ..)| *document == place);
+            let tags: Vec<(Range<usize>, String)> =
+                of_it.map(|(_, whole, _, rule)| (whole.clone(), rule.clone().unwrap_or_default())).collect();
+            if !tags.is_empty() {
+                replaced.documents.insert(place, rewritten(&file.bytes, tags));
+            }
+        }
+        replaced
+    }
+}
+
+/// The image of the page that a tag shows.
+fn image(document: &File, tag: &Tag, places: &BTreeMap<&str, usize>) -> Option<usize> {
+    if !tag.is(&document.bytes, "img") {
+        return None;
+    }
+    let source = tag.attribute(&document.bytes, "src")?;
+    let source = source.split(['?', '#']).next().unwrap_or_default();
+    let folder = document.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut parts: Vec<&str> = if source.starts_with('/') { Vec::new() } else { folder.split('/').collect() };
+    for part in source.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            "." | "" => {}
+            part => parts.push(part),
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    places.get(parts.join("/").as_str()).copied()
+}
+
+/// The tag's declarations and its words, separated by a zero byte; `None` if the image has to stay.
+fn rule(file: &File, tag: &Tag, html: &[u8]) -> Option<String> {
+    let Kind::Picture(forms) = &file.kind else { return None };
+    // What can be clicked in parts cannot become words.
+    if tag.attribute(html, "usemap").is_some() {
+        return None;
+    }
+    let picture = &forms.picture;
+    let side = |name: &str, own: u32| {
+        tag.attribute(html, name)
+            .and_then(|length| length.trim().parse().ok())
+            .filter(|length| *length > 0)
+            .unwrap_or(own)
+    };
+    let (width, height) = (side("width", picture.width), side("height", picture.height));
+    let size = format!("display:inline-block;width:{width}px;height:{height}px");
+    Some(match instead(picture, tag.attribute(html, "alt"))? {
+        Instead::Box(None) => format!("{size}\0"),
+        Instead::Box(Some([red, green, blue])) => {
+            format!("{size};background:#{red:02x}{green:02x}{blue:02x}\0")
+        }
+        Instead::Words { text, ground, ink } => {
+            let colour = |[red, green, blue, _]: [u8; 4]| format!("#{red:02x}{green:02x}{blue:02x}");
+            let ground =
+                if ground[3] == 0 { String::new() } else { format!(";background:{}", colour(ground)) };
+            let letters = height * 2 / 3;
+            format!("{size};color:{}{ground};font:{letters}px/{height}px sans-serif\0{text}", colour(ink))
+        }
+    })
+}
+
+fn instead(picture: &Picture, alt: Option<String>) -> Option<Instead> {
+    if picture.is_animation() {
+        return None;
+    }
+    let colours = picture.colours();
+    match colours.keys().collect::<Vec<_>>()[..] {
+        [[_, _, _, 0]] => return Some(Instead::Box(None)),
+        [[red, green, blue, _]] => return Some(Instead::Box(Some([*red, *green, *blue]))),
+        _ => {}
+    }
+    words(picture, &colours, alt?)
+}
+
+/// An image of text: a line of it, on a ground of one colour that is half of it at least, in one ink and what is between
+/// the two, and somebody wrote down what it says.
+fn words(picture: &Picture, colours: &BTreeMap<[u8; 4], usize>, alt: String) -> Option<Instead> {
+    let letters = alt.chars().filter(|letter| letter.is_alphanumeric()).count();
+    let is_line = (8..=LINE_MOST).contains(&picture.height) && picture.width >= picture.height;
+    if letters == 0 || alt.chars().count() > 60 || !is_line || colours.len() > SHADES_MOST {
+        return None;
+    }
+    let pixels = (picture.width * picture.height) as usize;
+    let mut by_count: Vec<_> = colours.iter().map(|(colour, count)| (*count, *colour)).collect();
+    by_count.sort_by_key(|(count, colour)| (std::cmp::Reverse(*count), *colour));
+    let ((ground_count, ground), (_, ink)) = (*by_count.first()?, *by_count.get(1)?);
+    (ground_count * 2 >= pixels).then_some(Instead::Words { text: alt, ground, ink })
+}
+
+/// A line of letters is no higher.
+const LINE_MOST: u32 = 60;
+/// A ground, an ink, and the shades between them that make edges smooth.
+const SHADES_MOST: usize = 16;
+
+/// The document with its tags replaced and the rules in its head: one for each look, however often it is used.
+fn rewritten(html: &[u8], tags: Vec<(Range<usize>, String)>) -> Vec<u8> {
+    let mut names: BTreeMap<String, String> = BTreeMap::new();
+    let mut rules = String::from("<style>");
+    let mut replacements = Vec::new();
+    for (whole, rule) in tags {
+        let (declarations, text) = rule.split_once('\0').unwrap_or((&rule, ""));
+        let next = format!("r{}", names.len());
+        let name = names.entry(declarations.to_owned()).or_insert_with(|| {
+            rules += &format!(".{next}{{{declarations}}}");
+            next
+        });
+        replacements.push((whole, format!("<span class={name}>{text}</span>")));
+    }
+    rules += "</style>";
+    let end_of_head =
+        html::tags(html).into_iter().find(|tag| tag.is(html, "head") && html[tag.whole.start + 1] == b'/');
+    let at = end_of_head.map_or(0, |tag| tag.whole.start);
+    replacements.push((at..at, rules));
+    replacements.sort_by_key(|(place, _)| place.start);
+    html::replaced(html, &replacements)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gif(width: u16, height: u16, colours: &[u8], indices: Vec<u8>) -> Vec<u8> {
+        let mut file = Vec::new();
+        let mut encoder = gif::Encoder::new(&mut file, width, height, colours).unwrap();
+        let frame = gif::Frame { width, height, buffer: indices.into(), ..Default::default() };
+        encoder.write_frame(&frame).unwrap();
+        drop(encoder);
+        file
+    }
+
+    #[test]
+    fn spacers_and_lines_of_text_are_replaced_and_other_images_stay() {
+        let spacer = gif(1, 1, &[255, 0, 0, 0, 0, 0], vec![0]);
+        let line =
+            gif(40, 12, &[255, 204, 0, 255, 255, 255], (0..480).map(|n| u8::from(n % 3 == 0)).collect());
+        let half = gif(40, 12, &[0, 0, 0, 255, 255, 255], (0..480).map(|n| u8::from(n % 3 == 0)).collect());
+        let html = "<html><head></head><img src=a/s.gif width=9><IMG SRC='a/t.gif' ALT=\"solutions\"><img src=a/n.gif>\
+                    <img src=./a/s.gif width=9><img src=a/gone.gif></html>";
+        let content = Content {
+            name: String::new(),
+            files: [("index.html", html.into()), ("a/s.gif", spacer), ("a/t.gif", line), ("a/n.gif", half)]
+                .map(|(path, bytes)| File::of(path.to_owned(), bytes))
+                .into(),
+        };
+        let Replaced { documents, images } = Replaced::of(&content);
+        assert_eq!(images, BTreeSet::from([1, 2]));
+        assert_eq!(
+            std::str::from_utf8(&documents[&0]).unwrap(),
+            "<html><head><style>.r0{display:inline-block;width:9px;height:1px;background:#ff0000}\
+             .r1{display:inline-block;width:40px;height:12px;color:#ffffff;background:#ffcc00;font:8px/12px sans-serif}</style>\
+             </head><span class=r0></span><span class=r1>solutions</span><img src=a/n.gif>\
+             <span class=r0></span><img src=a/gone.gif></html>"
+        );
+    }
+}

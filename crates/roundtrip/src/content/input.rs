@@ -1,0 +1,60 @@
+//! A page's files: of a folder, or of a site that is made.
+//!
+//! Not `folder`, which needs sizes only: here everything is read, up to a limit.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use scenario::Site;
+use wire::Seed;
+
+use super::{Content, File};
+use crate::failure::{Failure, shown};
+use crate::folder;
+
+/// All of a page's files together.
+const LARGEST_PAGE: u64 = 256 << 20;
+
+/// The page that `text` names: a folder, or a site as `roundtrip site` makes it.
+pub fn read(text: &str, seed: Seed) -> Result<Content, Failure> {
+    let path = Path::new(text);
+    if path.is_dir() {
+        return of_folder(path);
+    }
+    let site = Site::named(text).map_err(|unknown| {
+        Failure::Value(format!(
+            "{} is no folder, and {unknown}; name a folder with the page's files",
+            shown(path)
+        ))
+    })?;
+    let files = site.files(seed).into_iter().map(|file| File::of(file.path, file.contents)).collect();
+    Ok(Content { name: site.name().to_owned(), files })
+}
+
+fn of_folder(path: &Path) -> Result<Content, Failure> {
+    let mut files = Vec::new();
+    let mut left = LARGEST_PAGE;
+    for (file, _) in folder::files(path)? {
+        let bytes = whole(&file, left)?;
+        left = left.saturating_sub(bytes.len() as u64);
+        let below = file.strip_prefix(path).unwrap_or(&file);
+        let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
+        files.push(File::of(parts.join("/").replace(char::is_control, "?"), bytes));
+    }
+    Ok(Content { name: folder::name(path), files })
+}
+
+/// A file's bytes, if there are no more than `most`.
+fn whole(path: &PathBuf, most: u64) -> Result<Vec<u8>, Failure> {
+    let unreadable = |error| Failure::Read { path: path.clone(), error };
+    let mut bytes = Vec::new();
+    fs::File::open(path).map_err(unreadable)?.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > most {
+        return Err(Failure::Value(format!(
+            "{} makes the page larger than 256 MiB; name a folder with a single page",
+            shown(path)
+        )));
+    }
+    Ok(bytes)
+}

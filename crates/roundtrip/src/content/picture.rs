@@ -1,0 +1,228 @@
+//! A GIF, decoded: each frame as the viewer sees it, all of the canvas.
+//!
+//! Not every pixel that a file can promise: [`PIXELS_MOST`] in all frames together, so that a bomb of a few bytes is told
+//! and left out.
+
+use std::collections::BTreeMap;
+use std::io::Cursor;
+
+use gif::{ColorOutput, DecodeOptions, DisposalMethod, MemoryLimit, Repeat};
+
+/// Sixteen million pixels: 64 MB decoded.
+pub const PIXELS_MOST: u64 = 1 << 24;
+
+/// What a GIF shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// Of the canvas, at least 1.
+    pub width: u32,
+    /// Of the canvas, at least 1.
+    pub height: u32,
+    /// At least one.
+    pub frames: Vec<Frame>,
+    /// How often an animation is shown; 0 is for ever.
+    pub plays: u32,
+}
+
+/// All of the canvas at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Red, green, blue, alpha, from the top left; what is transparent is four zeros.
+    pub pixels: Vec<[u8; 4]>,
+    /// How long it is shown, in hundredths of a second.
+    pub delay: u16,
+}
+
+/// Pixels as places in a palette of at most 256 colours, the transparent one first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Palette {
+    /// In order.
+    pub colours: Vec<[u8; 4]>,
+}
+
+impl Picture {
+    /// Decodes a file.
+    ///
+    /// # Errors
+    /// What is no GIF, damaged, or too large.
+    pub fn of_gif(bytes: &[u8]) -> Result<Self, String> {
+        let mut options = DecodeOptions::new();
+        options.set_color_output(ColorOutput::RGBA);
+        options.set_memory_limit(MemoryLimit::Bytes((4 * PIXELS_MOST).try_into().expect("it is not zero")));
+        let said =
+            |error: gif::DecodingError| format!("it does not decode: {error}").replace(char::is_control, "?");
+        let mut decoder = options.read_info(Cursor::new(bytes)).map_err(said)?;
+        let (width, height) = (usize::from(decoder.width()), usize::from(decoder.height()));
+        let area = width * height;
+        if area == 0 {
+            return Err("it has no pixels".to_owned());
+        }
+        let plays = match decoder.repeat() {
+            Repeat::Infinite => 0,
+            Repeat::Finite(again) => u32::from(again) + 1,
+        };
+        let mut frames: Vec<Frame> = Vec::new();
+        let mut canvas = Vec::new();
+        loop {
+            if (area * (frames.len() + 1)) as u64 > PIXELS_MOST {
+                return Err(format!("it has more than {PIXELS_MOST} pixels"));
+            }
+            let Some(frame) = decoder.read_next_frame().map_err(said)? else { break };
+            canvas.resize(area, [0; 4]);
+            let before = (frame.dispose == DisposalMethod::Previous).then(|| canvas.clone());
+            let shown = Place {
+                left: frame.left.into(),
+                top: frame.top.into(),
+                width: frame.width.into(),
+                canvas: width,
+            };
+            shown.draw(&mut canvas, frame.buffer.as_chunks().0);
+            frames.push(Frame { pixels: canvas.clone(), delay: frame.delay });
+            match frame.dispose {
+                DisposalMethod::Any | DisposalMethod::Keep => {}
+                DisposalMethod::Previous => canvas = before.unwrap_or_default(),
+                DisposalMethod::Background => shown.clear(&mut canvas, frame.height.into()),
+            }
+        }
+        if frames.is_empty() {
+            return Err("it has no frame".to_owned());
+        }
+        let dimension = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+        Ok(Self { width: dimension(width), height: dimension(height), frames, plays })
+    }
+
+    /// Whether it has more than one frame.
+    pub fn is_animation(&self) -> bool {
+        self.frames.len() > 1
+    }
+
+    /// Whether one sees through it anywhere.
+    pub fn is_transparent(&self) -> bool {
+        self.frames.iter().any(|frame| frame.pixels.iter().any(|pixel| pixel[3] == 0))
+    }
+
+    /// How often each colour of the first frame is there.
+    pub fn colours(&self) -> BTreeMap<[u8; 4], usize> {
+        let mut counts = BTreeMap::new();
+        for pixel in self.frames.iter().take(1).flat_map(|frame| &frame.pixels) {
+            *counts.entry(*pixel).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Its colours, if there are at most 256 in all frames.
+    pub fn palette(&self) -> Option<Palette> {
+        let mut colours = std::collections::BTreeSet::new();
+        for pixel in self.frames.iter().flat_map(|frame| &frame.pixels) {
+            colours.insert(*pixel);
+            if colours.len() > 256 {
+                return None;
+            }
+        }
+        // Only what is transparent has four zeros, and those sort before all else but opaque black, red 0.
+        let mut colours: Vec<_> = colours.into_iter().collect();
+        colours.sort_by_key(|colour| (colour[3], *colour));
+        Some(Palette { colours })
+    }
+
+    /// Where `frame` differs from the one before it: left, top, width, height; all of the canvas for the first.
+    pub fn changed(&self, frame: usize) -> [usize; 4] {
+        let (width, height) = (self.width as usize, self.height as usize);
+        let Some(before) = frame.checked_sub(1).and_then(|before| self.frames.get(before)) else {
+            return [0, 0, width, height];
+        };
+        let now = &self.frames[frame].pixels;
+        let differs = |x: usize, y: usize| now[y * width + x] != before.pixels[y * width + x];
+        let rows: Vec<usize> = (0..height).filter(|y| (0..width).any(|x| differs(x, *y))).collect();
+        let columns: Vec<usize> = (0..width).filter(|x| (0..height).any(|y| differs(*x, y))).collect();
+        match (columns.first(), columns.last(), rows.first(), rows.last()) {
+            (Some(left), Some(right), Some(top), Some(bottom)) => {
+                [*left, *top, right - left + 1, bottom - top + 1]
+            }
+            // Nothing changed; a frame has at least one pixel.
+            (None, ..) | (_, None, ..) | (_, _, None, _) | (_, _, _, None) => [0, 0, 1, 1],
+        }
+    }
+
+    /// The pixels of a part of a frame, row by row.
+    pub fn part(&self, frame: usize, [left, top, width, height]: [usize; 4]) -> Vec<[u8; 4]> {
+        let row = self.width as usize;
+        let pixels = &self.frames[frame].pixels;
+        (top..top + height).flat_map(|y| &pixels[y * row + left..][..width]).copied().collect()
+    }
+}
+
+/// Where a frame lies on the canvas; what lies beside it is not shown.
+struct Place {
+    left: usize,
+    top: usize,
+    width: usize,
+    canvas: usize,
+}
+
+impl Place {
+    fn draw(&self, canvas: &mut [[u8; 4]], pixels: &[[u8; 4]]) {
+        for (number, pixel) in pixels.iter().enumerate() {
+            if let Some(place) = self.at(canvas, number).filter(|_| pixel[3] != 0) {
+                *place = *pixel;
+            }
+        }
+    }
+
+    fn clear(&self, canvas: &mut [[u8; 4]], height: usize) {
+        for number in 0..self.width * height {
+            if let Some(place) = self.at(canvas, number) {
+                *place = [0; 4];
+            }
+        }
+    }
+
+    fn at<'a>(&self, canvas: &'a mut [[u8; 4]], number: usize) -> Option<&'a mut [u8; 4]> {
+        let (x, y) = (self.left + number % self.width, self.top + number / self.width);
+        if x < self.canvas { canvas.get_mut(y * self.canvas + x) } else { None }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Two frames of 4 by 2, a pixel changed in the second; the first column transparent if that is asked for.
+    pub(in crate::content) fn blinking(is_transparent: bool) -> Picture {
+        let first = if is_transparent { [0; 4] } else { [9, 9, 9, 255] };
+        let pixels: Vec<[u8; 4]> =
+            (0..8_u8).map(|n| if n % 4 == 0 { first } else { [n, 0, 200, 255] }).collect();
+        let mut second = pixels.clone();
+        second[6] = [255, 255, 255, 255];
+        let frame = |pixels| Frame { pixels, delay: 10 };
+        Picture { width: 4, height: 2, frames: vec![frame(pixels), frame(second)], plays: 0 }
+    }
+
+    #[test]
+    fn a_bomb_and_damage_are_told() {
+        let bomb = b"GIF89a\xff\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\xff\xff\xff\xff\x00\x02\x00;";
+        assert!(Picture::of_gif(bomb).unwrap_err().contains("more than"));
+        for wrong in [&b""[..], b"GIF89a", b"GIF89a\x01\x00\x01\x00\x00\x00\x00;", b"not a GIF"] {
+            assert!(Picture::of_gif(wrong).is_err());
+        }
+    }
+
+    #[test]
+    fn a_frame_is_drawn_where_it_lies_and_over_what_was_there() {
+        let mut file = Vec::new();
+        let mut encoder = gif::Encoder::new(&mut file, 2, 1, &[1, 2, 3, 4, 5, 6]).unwrap();
+        let frame = |left, width, indices: &'static [u8]| gif::Frame {
+            left,
+            width,
+            height: 1,
+            buffer: indices.into(),
+            ..Default::default()
+        };
+        encoder.write_frame(&frame(0, 2, &[0, 0])).unwrap();
+        encoder.write_frame(&frame(1, 1, &[1])).unwrap();
+        drop(encoder);
+        let picture = Picture::of_gif(&file).unwrap();
+        assert_eq!(picture.frames[1].pixels, [[1, 2, 3, 255], [4, 5, 6, 255]]);
+        assert_eq!(picture.changed(1), [1, 0, 1, 1]);
+    }
+}

@@ -1,0 +1,153 @@
+//! PNG (RFC 2083 and the third edition) and, of animations, APNG: without loss, in as few bits as the colours need.
+//!
+//! Not an optimiser that tries every filter: pictures with a palette have none, others have the filter that libpng's
+//! heuristic picks, and zlib works as hard as it can.
+
+use png::{BitDepth, BlendOp, ColorType, Compression, DisposeOp, Encoder, EncodingError, Filter};
+
+use super::picture::{Palette, Picture};
+
+/// The picture as a PNG; `None` where it cannot be written.
+pub fn encode(picture: &Picture) -> Option<Vec<u8>> {
+    let palette = picture.palette();
+    let mut out = Vec::new();
+    write(picture, palette.as_ref(), &mut out).ok().map(|()| out)
+}
+
+/// A part of one frame as a PNG of its own, with this palette.
+pub fn encode_part(
+    picture: &Picture,
+    frame: usize,
+    part: [usize; 4],
+    palette: Option<&Palette>,
+) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut encoder = encoder(&mut out, [part[2], part[3]], palette).ok()?;
+    encoder.set_compression(Compression::High);
+    let mut writer = encoder.write_header().ok()?;
+    writer.write_image_data(&data(picture, frame, part, palette)).ok()?;
+    writer.finish().ok().map(|()| out)
+}
+
+fn write(picture: &Picture, palette: Option<&Palette>, out: &mut Vec<u8>) -> Result<(), EncodingError> {
+    let mut encoder = encoder(out, [picture.width as usize, picture.height as usize], palette)?;
+    if picture.is_animation() {
+        encoder.set_animated(u32::try_from(picture.frames.len()).unwrap_or(u32::MAX), picture.plays)?;
+        encoder.set_dispose_op(DisposeOp::None)?;
+        encoder.set_blend_op(BlendOp::Source)?;
+    }
+    let mut writer = encoder.write_header()?;
+    for (number, frame) in picture.frames.iter().enumerate() {
+        let part = picture.changed(number);
+        if picture.is_animation() {
+            let [left, top, width, height] = part.map(|length| u32::try_from(length).unwrap_or(u32::MAX));
+            // The first frame has all of the canvas, and says nothing else.
+            if number > 0 {
+                writer.set_frame_dimension(width, height)?;
+                writer.set_frame_position(left, top)?;
+            }
+            writer.set_frame_delay(frame.delay, 100)?;
+        }
+        writer.write_image_data(&data(picture, number, part, palette))?;
+    }
+    writer.finish()
+}
+
+fn encoder<'a>(
+    out: &'a mut Vec<u8>,
+    [width, height]: [usize; 2],
+    palette: Option<&Palette>,
+) -> Result<Encoder<'a, &'a mut Vec<u8>>, EncodingError> {
+    let length = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+    let mut encoder = Encoder::new(out, length(width), length(height));
+    encoder.set_compression(Compression::High);
+    match palette {
+        Some(palette) => {
+            encoder.set_color(ColorType::Indexed);
+            encoder.set_depth(match bits(palette) {
+                1 => BitDepth::One,
+                2 => BitDepth::Two,
+                4 => BitDepth::Four,
+                _ => BitDepth::Eight,
+            });
+            encoder.set_palette(
+                palette.colours.iter().flat_map(|colour| &colour[..3]).copied().collect::<Vec<_>>(),
+            );
+            if palette.colours.first().is_some_and(|colour| colour[3] == 0) {
+                encoder.set_trns(vec![0]);
+            }
+            encoder.set_filter(Filter::NoFilter);
+        }
+        None => {
+            encoder.set_color(ColorType::Rgba);
+            encoder.set_depth(BitDepth::Eight);
+            encoder.set_filter(Filter::Adaptive);
+        }
+    }
+    Ok(encoder)
+}
+
+/// The rows of a part, packed.
+fn data(picture: &Picture, frame: usize, part: [usize; 4], palette: Option<&Palette>) -> Vec<u8> {
+    let pixels = picture.part(frame, part);
+    let Some(palette) = palette else { return pixels.into_flattened() };
+    let bits = bits(palette);
+    let key = |colour: &[u8; 4]| (colour[3], *colour);
+    let index = |pixel: &[u8; 4]| {
+        let place = palette.colours.binary_search_by_key(&key(pixel), key).unwrap_or(0);
+        u8::try_from(place).unwrap_or(0)
+    };
+    let pack = |pixels: &[[u8; 4]]| {
+        let shifts = (1..=8 / bits).map(|place| 8 - bits * place);
+        pixels.iter().zip(shifts).fold(0, |byte, (pixel, shift)| byte | index(pixel) << shift)
+    };
+    pixels.chunks(part[2]).flat_map(|row| row.chunks(8 / bits).map(pack)).collect()
+}
+
+/// Of each pixel.
+fn bits(palette: &Palette) -> usize {
+    match palette.colours.len() {
+        0..=2 => 1,
+        3..=4 => 2,
+        5..=16 => 4,
+        _ => 8,
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::content::picture::tests::blinking;
+
+    /// The frames of a PNG as they are in the file, each as red, green, blue, alpha.
+    pub(in crate::content) fn decoded(file: &[u8]) -> Vec<Vec<[u8; 4]>> {
+        let mut decoder = png::Decoder::new(std::io::Cursor::new(file));
+        decoder.set_transformations(png::Transformations::ALPHA | png::Transformations::EXPAND);
+        let mut reader = decoder.read_info().unwrap();
+        let frames = reader.info().animation_control().map_or(1, |control| control.num_frames);
+        let read = |_| {
+            let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+            let size = reader.next_frame(&mut pixels).unwrap().buffer_size();
+            let pixels = pixels[..size].as_chunks().0;
+            // Whatever colour the transparent one has.
+            pixels.iter().map(|pixel: &[u8; 4]| if pixel[3] == 0 { [0; 4] } else { *pixel }).collect()
+        };
+        (0..frames).map(read).collect()
+    }
+
+    #[test]
+    fn a_still_is_the_same_to_the_pixel() {
+        for is_transparent in [false, true] {
+            let mut picture = blinking(is_transparent);
+            picture.frames.truncate(1);
+            assert_eq!(decoded(&encode(&picture).unwrap()), [picture.frames[0].pixels.clone()]);
+        }
+    }
+
+    #[test]
+    fn an_animation_has_what_changed() {
+        let picture = blinking(true);
+        let frames = decoded(&encode(&picture).unwrap());
+        assert_eq!(frames, [picture.frames[0].pixels.clone(), vec![[255; 4]]]);
+    }
+}

@@ -1,0 +1,160 @@
+//! What people and programs see of a page's content: tables, JSON, CSV, a page.
+//!
+//! Nothing is computed here but sums.
+
+use std::collections::BTreeSet;
+
+use super::row::Row;
+use super::{Content, Kind};
+use crate::output::grid::{Column, Grid};
+use crate::output::number;
+use crate::report::html::escaped;
+use crate::report::table_of;
+use crate::terminal::Terminal;
+
+/// Tables: the steps over each network, then each image in its forms.
+pub fn text(content: &Content, rows: &[Row], terminal: Terminal) -> String {
+    let mut text = String::new();
+    for group in groups(rows) {
+        let title = format!("{} over {}, {}", group[0].page, group[0].network, group[0].protocol);
+        text += &format!("{}\n{}\n", terminal.bold(&title), steps(group).render(terminal));
+    }
+    text += &format!("{}\n{}", terminal.bold("Images, in bytes"), images(content).render(terminal));
+    for said in notes(content, rows) {
+        text += &format!("\n{said}");
+    }
+    text.trim_end().to_owned() + "\n"
+}
+
+/// The steps over one network, in order.
+fn groups(rows: &[Row]) -> impl Iterator<Item = &[Row]> {
+    rows.chunk_by(|one, other| one.network == other.network && one.protocol == other.protocol)
+        .filter(|group| !group.is_empty())
+}
+
+fn steps(rows: &[Row]) -> Grid {
+    let columns = vec![
+        Column::name(["", "form"]),
+        Column::number(["", "objects"], 0),
+        Column::number(["", "bytes"], 0),
+        Column::number(["saved", "%"], 0),
+        Column::number(["", "packets"], 1),
+        Column::number(["elapsed", "ms"], 1),
+        Column::number(["saved", "ms"], 2),
+    ];
+    let cells = |row: &Row| {
+        let known = |value: Option<f64>, print: fn(f64) -> String| value.map(print).unwrap_or_default();
+        vec![
+            row.step.clone(),
+            number::count(row.objects as f64),
+            number::count(row.bytes as f64),
+            number::tenths(row.saved_percent),
+            known(row.packets, number::count),
+            known(row.elapsed_ms, number::significant),
+            known(row.saved_ms, number::significant),
+        ]
+    };
+    Grid { columns, rows: rows.iter().map(cells).collect() }
+}
+
+/// Each image in every form it was given.
+fn images(content: &Content) -> Grid {
+    let columns = vec![
+        Column::name(["", "image"]),
+        Column::number(["", "frames"], 2),
+        Column::number(["", "GIF"], 0),
+        Column::number(["PNG,", "APNG"], 0),
+        Column::number(["", "MNG"], 1),
+        Column::number(["", "WebP"], 0),
+    ];
+    let mut rows = Vec::new();
+    let mut sums = [0; 5];
+    for file in &content.files {
+        let Kind::Picture(forms) = &file.kind else { continue };
+        let length = |form: &Option<Vec<u8>>| form.as_ref().map(Vec::len);
+        let cells = [
+            Some(forms.picture.frames.len()),
+            Some(file.bytes.len()),
+            length(&forms.png),
+            length(&forms.mng),
+            length(&forms.webp),
+        ];
+        sums.iter_mut().zip(cells).for_each(|(sum, cell)| *sum += cell.unwrap_or(0));
+        rows.push(line(&file.path, cells));
+    }
+    if rows.len() > 1 {
+        rows.push(line("all", sums.map(|sum| (sum > 0).then_some(sum))));
+    }
+    Grid { columns, rows }
+}
+
+fn line(name: &str, cells: [Option<usize>; 5]) -> Vec<String> {
+    let cells = cells.map(|cell| cell.map(|value| number::count(value as f64)).unwrap_or_default());
+    std::iter::once(name.to_owned()).chain(cells).collect()
+}
+
+/// What was left out, and why.
+fn notes(content: &Content, rows: &[Row]) -> Vec<String> {
+    let broken = content.files.iter().filter_map(|file| match &file.kind {
+        Kind::Broken(why) => Some(format!("{} stays as it is: {why}\n", file.path)),
+        Kind::Html | Kind::Text | Kind::Picture(_) | Kind::Other => None,
+    });
+    let said: BTreeSet<&String> = rows.iter().flat_map(|row| &row.notes).collect();
+    broken.chain(said.into_iter().map(|note| format!("{note}\n"))).collect()
+}
+
+/// Rows as comma-separated values (RFC 4180).
+pub fn csv(rows: &[Row]) -> String {
+    let mut text =
+        "page,network,protocol,step,objects,bytes,saved_bytes,saved_percent,packets,elapsed_ms,saved_ms\r\n"
+            .to_owned();
+    let known = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    for row in rows {
+        let Row {
+            page,
+            network,
+            protocol,
+            step,
+            objects,
+            bytes,
+            saved_bytes,
+            saved_percent,
+            packets,
+            elapsed_ms,
+            saved_ms,
+            notes: _,
+        } = row;
+        let page = if page.contains([',', '"']) {
+            format!("\"{}\"", page.replace('"', "\"\""))
+        } else {
+            page.clone()
+        };
+        let (packets, elapsed_ms, saved_ms) = (known(*packets), known(*elapsed_ms), known(*saved_ms));
+        text += &format!(
+            "{page},{network},{protocol},{step},{objects},{bytes},{saved_bytes},{saved_percent},{packets},{elapsed_ms},{saved_ms}\r\n"
+        );
+    }
+    text
+}
+
+/// The tables as sections of a page.
+pub fn sections(content: &Content, rows: &[Row]) -> String {
+    let section = |title: String, table: String| {
+        format!(
+            "<section>\n<h2>{}</h2>\n<div class=\"scroll\">\n{table}</div>\n</section>\n",
+            escaped(&title)
+        )
+    };
+    let steps: String = groups(rows)
+        .map(|group| {
+            section(format!("Over {}, {}", group[0].network, group[0].protocol), table_of(&steps(group)))
+        })
+        .collect();
+    steps
+        + &section("Images, in bytes".to_owned(), table_of(&images(content)))
+        + &paragraphs(&notes(content, rows))
+}
+
+fn paragraphs(said: &[String]) -> String {
+    said.iter().map(|said| format!("<p>{}</p>\n", escaped(said.trim()))).collect()
+}

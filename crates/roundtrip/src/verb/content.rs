@@ -1,0 +1,48 @@
+//! `roundtrip content`: what a page's content would cost in other forms.
+
+use scenario::spec::Defaults;
+use scenario::{Network, Protocol};
+
+use crate::ask;
+use crate::cli::Content;
+use crate::cli::flags::{Format, OutputFlags};
+use crate::content::{input, row, show};
+use crate::failure::Failure;
+use crate::file;
+use crate::output;
+use crate::provenance::Provenance;
+use crate::report;
+use crate::show::program;
+use crate::terminal::Terminal;
+
+/// Makes every form of the page, fetches each in the simulator, and prints what is saved.
+pub fn run(arguments: &Content) -> Result<(), Failure> {
+    let Content { page, scenario, output: OutputFlags { format, report } } = arguments;
+    if !scenario.pages.is_empty() {
+        return Err(Failure::Value(
+            "--page: the page is the first argument here; leave the flag out".to_owned(),
+        ));
+    }
+    let named = |name| Network::named(name).map_err(|unknown| Failure::Value(unknown.to_string()));
+    let networks = vec![named("fast-internet")?, named("modem")?];
+    let defaults =
+        Defaults { networks, protocols: vec![Protocol::Http11Pipelined], runs: 1, ..Defaults::laboratory() };
+    let plan = ask::plan(scenario, &[], &defaults)?;
+    if let Some(path) = report {
+        file::check(path)?;
+    }
+    let seed = plan.scenarios.first().map_or(defaults.seed, |scenario| scenario.seed);
+    let content = input::read(page, seed)?;
+    let rows = row::rows(&content, &plan.scenarios)?;
+    output::to_stdout(&match format {
+        Format::Table => show::text(&content, &rows, Terminal::of_stdout()),
+        Format::Json => output::json(&rows),
+        Format::Csv => show::csv(&rows),
+    })?;
+    let Some(path) = report else { return Ok(()) };
+    let title = format!("The content of {}", content.name);
+    let lead = ["Each form was really made, and fetched in the simulator.".to_owned()];
+    let made = Provenance::fact("encoders", "zlib-rs, brotli, zstd, png, libwebp; MNG of our own".to_owned());
+    let page = report::page(&title, &lead, &show::sections(&content, &rows), &program().and(made));
+    file::write(path, page.as_bytes())
+}
