@@ -4,6 +4,7 @@
 //! knows their units and limits.
 
 pub mod connections;
+pub mod dhttp;
 pub mod examples;
 pub mod flags;
 pub mod misuse;
@@ -16,6 +17,7 @@ use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, Va
 use clap_complete::Shell;
 
 use crate::cli::connections::{Connections, Logs};
+use crate::cli::dhttp::{Get, Serve};
 use crate::cli::flags::{OutputFlags, ScenarioFlags};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -76,6 +78,17 @@ pub enum Verb {
     /// With no keys: all of them. The exit status is 1 when a verdict is worse than the one on record. Figures are
     /// written as SVG files.
     Reproduce(Reproduce),
+    /// The files below a folder, over DHTTP and HTTP on one port
+    ///
+    /// Small answers go in one UDP datagram, large ones over TCP connections that the server opens to its clients; plain
+    /// HTTP/1.1 is on the same TCP port. SIGTERM ends it when what was begun is finished; SIGHUP reads the
+    /// configuration and opens the log again.
+    Serve(Serve),
+    /// Fetches something over DHTTP, or over HTTP where that is not spoken
+    ///
+    /// An address dhttp://... says that the server speaks DHTTP; of others it is found out by the first answer, and
+    /// remembered. The exit status is 1 when the answer is an error.
+    Get(Get),
     /// A site in files, to serve or to give as a page
     ///
     /// `microscape` is the page that the W3C note measured: HTML of 42 kB that deflates to 11, 40 images of 103,299 bytes

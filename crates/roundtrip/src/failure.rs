@@ -37,6 +37,8 @@ pub enum Failure {
     Stdout(io::Error),
     /// The laboratory: what it lacks, or what went wrong in it.
     Laboratory(String),
+    /// The network, or a peer in it.
+    Network(String),
 }
 
 impl Failure {
@@ -54,7 +56,8 @@ impl Failure {
             | Self::Read { .. }
             | Self::Write { .. }
             | Self::Stdout(_)
-            | Self::Laboratory(_) => {
+            | Self::Laboratory(_)
+            | Self::Network(_) => {
                 eprintln!("roundtrip: {self}");
                 ExitCode::from(2)
             }
@@ -66,7 +69,9 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flags(refusal) => f.write_str(&cli::misuse::sentence(refusal)),
-            Self::Value(sentence) | Self::Laboratory(sentence) => f.write_str(sentence),
+            Self::Value(sentence) | Self::Laboratory(sentence) | Self::Network(sentence) => {
+                f.write_str(sentence)
+            }
             Self::Read { path, error } => write!(f, "cannot read {}: {}", shown(path), reason(error)),
             Self::Write { path, error } => write!(f, "cannot write {}: {}", shown(path), reason(error)),
             Self::Stdout(error) => write!(f, "cannot write to standard output: {}", reason(error)),

@@ -13,6 +13,7 @@
 //! | [`provenance`] | how results came about |
 //! | [`mod@connections`] | access logs, counted |
 //! | [`logs`] | access logs, made up |
+//! | [`serve`] | a server's settings and what it tells of itself |
 //! | [`unpack`] | compressed files, told by their first bytes |
 //! | [`show`] | results in the format that was asked for |
 //! | [`output`] | tables, JSON, CSV |
@@ -41,6 +42,7 @@ mod progress;
 mod provenance;
 mod report;
 mod reproduce;
+mod serve;
 mod show;
 mod study;
 mod terminal;
@@ -71,6 +73,8 @@ fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         Verb::Logs(arguments) => verb::logs::run(arguments)?,
         Verb::Diagnose(arguments) => return verb::diagnose::run(arguments),
         Verb::Reproduce(arguments) => return verb::reproduce::run(arguments),
+        Verb::Serve(arguments) => verb::serve::run(arguments)?,
+        Verb::Get(arguments) => return verb::get::run(arguments),
         Verb::Site(arguments) => verb::site::run(arguments)?,
         Verb::List(arguments) => verb::list::run(arguments)?,
         Verb::Completions { shell } => verb::manual::completions(*shell)?,

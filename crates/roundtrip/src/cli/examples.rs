@@ -28,6 +28,8 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
         Some("connections") => &CONNECTIONS,
         Some("content") => &CONTENT,
         Some("logs") => &LOGS,
+        Some("serve") => &SERVE,
+        Some("get") => &GET,
         Some("site") => &SITE,
         Some("list") => &LIST,
         Some("completions") => &COMPLETIONS,
@@ -154,6 +156,24 @@ const CONTENT: [Example; 3] = [
     example("roundtrip content microscape", "the W3C note's page in every form"),
     example("roundtrip content www --network adsl", "the files in the folder www"),
     example("roundtrip content www --protocol http11 --report content.html", "a page to show"),
+];
+
+const SERVE: [Example; 5] = [
+    example("roundtrip serve www", "the folder www at 127.0.0.1:8080"),
+    example("roundtrip serve www --access-log -", "and a line for each answer, with its channel"),
+    example("roundtrip serve www --listen 192.0.2.1:80", "for others"),
+    example("roundtrip serve --config server.toml --check", "whether a configuration can be served"),
+    example("roundtrip serve www --profile paper", "as in the paper, on this machine only"),
+];
+
+const GET: [Example; 4] = [
+    example("roundtrip get dhttp://127.0.0.1:8080/", "one datagram each way"),
+    example("roundtrip get -v dhttp://127.0.0.1:8080/", "and every datagram and connection"),
+    example("roundtrip get -o page.html http://example.org/", "plain HTTP where DHTTP is not spoken"),
+    example(
+        "roundtrip get --ports 40000-40009 dhttp://127.0.0.1:8080/",
+        "through a firewall that lets these in",
+    ),
 ];
 
 const SITE: [Example; 2] = [

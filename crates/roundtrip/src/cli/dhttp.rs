@@ -1,0 +1,84 @@
+//! Flags of `roundtrip serve` and `roundtrip get`.
+//!
+//! Values stay text, as elsewhere: what reads them says what is wrong with them.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// `roundtrip serve`
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// The folder whose files are served
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub folder: Option<PathBuf>,
+
+    /// Where to listen, by UDP and TCP [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub listen: Option<String>,
+
+    /// How to treat clients [default: internet]
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<Profile>,
+
+    /// A file in TOML with what else these flags say; flags win over it. It is read again on SIGHUP
+    #[arg(long, value_name = "FILE.toml", value_hint = clap::ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+
+    /// Only say whether it could be served so
+    #[arg(long)]
+    pub check: bool,
+
+    /// Where to tell Prometheus how it goes
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub metrics: Option<String>,
+
+    /// Write a line for each answer, with its channel; - for standard output
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub access_log: Option<PathBuf>,
+
+    /// How many threads [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<String>,
+
+    /// Also open connections to clients at private addresses [default: if it listens at one]
+    #[arg(long)]
+    pub reach_private: bool,
+
+    /// The paper's profile at an address that others can reach: it lets itself be used against others
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// How to treat clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Profile {
+    /// Nothing for nothing: tokens, budgets, limits
+    Internet,
+    /// As in the paper: every address is believed
+    Paper,
+}
+
+/// `roundtrip get`
+#[derive(Debug, Args)]
+pub struct Get {
+    /// What to fetch: http://..., or dhttp://... of servers that speak DHTTP
+    #[arg(value_name = "URL", required = true, value_hint = clap::ValueHint::Url)]
+    pub urls: Vec<String>,
+
+    /// Write it here instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Show every datagram and every connection
+    #[arg(short, long)]
+    pub verbose: bool,
+
+    /// The ports to listen at, of UDP and TCP, such as 40000-40009
+    #[arg(long, value_name = "A-B")]
+    pub ports: Option<String>,
+
+    /// When to ask again, and whose answers to take
+    #[arg(long, value_name = "NAME", default_value = "internet")]
+    pub profile: Profile,
+}

@@ -1,0 +1,44 @@
+//! The server's counters, for Prometheus to fetch: every request gets them, whatever it asks for.
+//!
+//! One client at a time, who may take five seconds. Not a server for others: bind it where only the monitoring comes.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use dhttp::counters::Counters;
+
+use crate::failure::Failure;
+
+/// Answers in a thread of its own, as long as the program runs.
+pub fn serve(address: SocketAddr, counters: Vec<Arc<Counters>>) -> Result<(), Failure> {
+    let listener = TcpListener::bind(address).map_err(|error| {
+        Failure::Network(format!(
+            "cannot listen at {address}: {error}; choose another address with --metrics"
+        ))
+    })?;
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // Whoever does not wait for the answer does not get it.
+            let _ = answer(stream, &Counters::text(&counters));
+        }
+    });
+    Ok(())
+}
+
+fn answer(mut stream: TcpStream, text: &str) -> std::io::Result<()> {
+    let patience = Some(Duration::from_secs(5));
+    stream.set_read_timeout(patience)?;
+    stream.set_write_timeout(patience)?;
+    let length = stream.read(&mut [0; 4_096])?;
+    if length == 0 {
+        return Ok(());
+    }
+    write!(
+        stream,
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}",
+        text.len()
+    )
+}

@@ -1,0 +1,168 @@
+//! How `roundtrip serve` is to serve: flags, and a file in TOML below them.
+//!
+//! ```toml
+//! folder = "/srv/www"
+//! listen = "192.0.2.1:80"
+//! profile = "internet"
+//! metrics = "127.0.0.1:9100"
+//! access-log = "/var/log/roundtrip.log"
+//! threads = 4
+//! reach-private = false
+//! ```
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use dhttp::log::Log;
+use dhttp::{Files, ServerConfig};
+use scenario::names::Quoted;
+use serde::Deserialize;
+
+use crate::cli::dhttp::{Profile, Serve};
+use crate::failure::{Failure, shown};
+
+/// How to serve.
+#[derive(Debug)]
+pub struct Settings {
+    folder: PathBuf,
+    /// Where.
+    pub listen: SocketAddr,
+    profile: Profile,
+    /// Where to tell how it goes.
+    pub metrics: Option<SocketAddr>,
+    access_log: Option<PathBuf>,
+    threads: Option<usize>,
+    reach_private: bool,
+    force: bool,
+}
+
+/// The file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Written {
+    folder: Option<PathBuf>,
+    listen: Option<String>,
+    profile: Option<String>,
+    metrics: Option<String>,
+    access_log: Option<PathBuf>,
+    threads: Option<usize>,
+    reach_private: Option<bool>,
+}
+
+impl Settings {
+    /// From flags, and from the file that they name.
+    pub fn read(flags: &Serve) -> Result<Self, Failure> {
+        let written = flags.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
+        let Written { folder, listen, profile, metrics, access_log, threads, reach_private } = written;
+        let folder = flags.folder.clone().or(folder).ok_or_else(|| {
+            Failure::Value("there is no folder to serve; name one, as in: roundtrip serve www".to_owned())
+        })?;
+        let profile = match (flags.profile, profile) {
+            (Some(profile), _) => profile,
+            (None, Some(name)) => Profile::from_str(&name, false).map_err(|_| {
+                Failure::Value(format!("profile: {} is none; choose internet or paper", Quoted(&name)))
+            })?,
+            (None, None) => Profile::Internet,
+        };
+        let metrics = flags.metrics.as_ref().or(metrics.as_ref());
+        let flag_threads = flags.threads.as_deref().map(thread_count).transpose()?;
+        Ok(Self {
+            folder,
+            listen: address("listen", flags.listen.as_ref().or(listen.as_ref()).map_or(USUAL, |text| text))?,
+            profile,
+            metrics: metrics.map(|text| address("metrics", text)).transpose()?,
+            access_log: flags.access_log.clone().or(access_log),
+            threads: flag_threads.or(threads),
+            reach_private: flags.reach_private || reach_private.unwrap_or(false),
+            force: flags.force,
+        })
+    }
+
+    /// The server's own.
+    pub fn config(&self) -> Result<ServerConfig, Failure> {
+        let config = match self.profile {
+            Profile::Internet => ServerConfig::internet(),
+            Profile::Paper if self.force || is_private(self.listen.ip()) => ServerConfig::paper(),
+            Profile::Paper => {
+                return Err(Failure::Value(format!(
+                    "--profile paper believes every address, and {} can be reached by others, who can use that \
+                     against anybody; listen at a loopback or private address, or add --force",
+                    self.listen
+                )));
+            }
+        };
+        let threads = self.threads.unwrap_or(config.threads);
+        let config = ServerConfig { threads, ..config };
+        let reaches = self.reach_private || is_private(self.listen.ip());
+        Ok(if reaches { config.reaching_anywhere() } else { config })
+    }
+
+    /// What is served.
+    pub fn files(&self) -> Result<Files, Failure> {
+        Files::below(&self.folder).map_err(|error| Failure::Read { path: self.folder.clone(), error })
+    }
+
+    /// Where answers are written down.
+    pub fn log(&self) -> Result<Option<Arc<Log>>, Failure> {
+        let Some(path) = &self.access_log else { return Ok(None) };
+        if path == Path::new("-") {
+            return Ok(Some(Arc::new(Log::new(Box::new(io::stdout())))));
+        }
+        let file = OpenOptions::new().append(true).create(true).open(path);
+        let file = file.map_err(|error| Failure::Write { path: path.clone(), error })?;
+        Ok(Some(Arc::new(Log::new(Box::new(file)))))
+    }
+
+    /// What is done when it listens there, for people.
+    pub fn sentence(&self, listen: SocketAddr) -> String {
+        let profile = match self.profile {
+            Profile::Internet => "internet",
+            Profile::Paper => "paper",
+        };
+        let folder = shown(&self.folder);
+        format!("serving {folder} at http://{listen}/ and dhttp://{listen}/ with the {profile} profile")
+    }
+}
+
+const USUAL: &str = "127.0.0.1:8080";
+
+fn read_file(path: &Path) -> Result<Written, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| Failure::Read { path: path.to_owned(), error })?;
+    toml::from_str(&text).map_err(|error| {
+        let line = error
+            .span()
+            .and_then(|span| text.get(..span.start))
+            .map_or(1, |before| before.matches('\n').count() + 1);
+        Failure::Value(format!("{} line {line}: {}", shown(path), error.message()))
+    })
+}
+
+fn address(what: &str, text: &str) -> Result<SocketAddr, Failure> {
+    text.parse().map_err(|_| {
+        Failure::Value(format!(
+            "{what}: {} is no address with a port; give one such as {USUAL}",
+            Quoted(text)
+        ))
+    })
+}
+
+fn thread_count(text: &str) -> Result<usize, Failure> {
+    text.parse()
+        .ok()
+        .filter(|count| (1..=1_024).contains(count))
+        .ok_or_else(|| Failure::Value(format!("--threads: {} is out of range; give 1 to 1024", Quoted(text))))
+}
+
+/// Whether only this machine, or this site, can send there.
+fn is_private(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.is_loopback() || address.is_private() || address.is_link_local(),
+        IpAddr::V6(address) => {
+            address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local()
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! `roundtrip get`: fetches over DHTTP where a server speaks it, and over plain HTTP where not.
+//!
+//! Servers that said once that they speak it are remembered in a file of the user's cache.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use dhttp::client::{Event, Known, Note, Watch};
+use dhttp::{Client, ClientConfig, Url};
+use indicatif::{ProgressBar, ProgressStyle};
+use scenario::names::Quoted;
+
+use crate::cli::dhttp::{Get, Profile};
+use crate::failure::Failure;
+
+/// Fetches each; 1 if an answer says that it is none (400 and above).
+pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
+    let Get { urls, output, verbose, ports, profile } = flags;
+    if output.is_some() && urls.len() > 1 {
+        return Err(Failure::Value(
+            "--output: one file cannot take several answers; give one URL".to_owned(),
+        ));
+    }
+    let urls: Vec<Url> = urls
+        .iter()
+        .map(|url| url.parse())
+        .collect::<Result<_, dhttp::UrlError>>()
+        .map_err(|error| Failure::Value(error.to_string()))?;
+    let config = match profile {
+        Profile::Internet => ClientConfig::internet(),
+        Profile::Paper => ClientConfig::paper(),
+    };
+    let config = ClientConfig { ports: ports.as_deref().map(port_range).transpose()?, ..config };
+    let watch: Option<Watch> = verbose.then(|| Arc::new(|note: &Note| eprintln!("{note}")) as Watch);
+    let cache = cache();
+    let known = cache.as_deref().and_then(|path| fs::read_to_string(path).ok());
+    let known = Known::from_text(&known.unwrap_or_default());
+    let client = Client::start(config, known.clone(), watch).map_err(|error| {
+        Failure::Network(format!("cannot listen for servers: {error}; try other --ports"))
+    })?;
+    let mut is_fine = true;
+    for url in &urls {
+        is_fine &= fetch(&client, url, output.as_deref(), *verbose)?;
+    }
+    if let Some(path) = cache.filter(|_| client.known() != known) {
+        // A cache that cannot be written is a cache less, and no failure.
+        let _ = path.parent().map(fs::create_dir_all);
+        let _ = fs::write(path, client.known().text());
+    }
+    Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// So many redirections are followed.
+const MOST_REDIRECTIONS: usize = 10;
+
+fn fetch(client: &Client, url: &Url, output: Option<&Path>, verbose: bool) -> Result<bool, Failure> {
+    let network = |why: String| Failure::Network(format!("{}: {why}", shown(url)));
+    let mut url = url.clone();
+    for _ in 0..=MOST_REDIRECTIONS {
+        let mut exchange = client.get(&url).map_err(|error| network(error.to_string()))?;
+        let (via, head) = match exchange.next() {
+            Some(Event::Head(via, head)) => (via, head),
+            Some(Event::Failed(why)) => return Err(network(why)),
+            Some(Event::Body(_) | Event::End) | None => {
+                return Err(network("there was no answer".to_owned()));
+            }
+        };
+        if verbose {
+            eprintln!("* {} by {}", head.status, via.name());
+        }
+        let location = head.fields.get("Location").and_then(|value| std::str::from_utf8(value).ok());
+        if let (301 | 302 | 307 | 308, Some(location)) = (head.status, location) {
+            let next = url.join(location).map_err(|error| network(error.to_string()))?;
+            // Whoever was asked by DHTTP is asked so again.
+            let same = next.authority() == url.authority();
+            url = Url { is_dhttp: next.is_dhttp || (same && url.is_dhttp), ..next };
+            continue;
+        }
+        let length = head.fields.get("Content-Length").and_then(|value| std::str::from_utf8(value).ok());
+        let length = length.and_then(|length| length.parse().ok());
+        save(&mut exchange, output, length, &network)?;
+        return Ok(head.status < 400);
+    }
+    Err(network(format!("it leads elsewhere more than {MOST_REDIRECTIONS} times")))
+}
+
+/// Writes a body as it comes.
+fn save(
+    exchange: &mut dhttp::client::Exchange,
+    output: Option<&Path>,
+    length: Option<u64>,
+    network: &dyn Fn(String) -> Failure,
+) -> Result<(), Failure> {
+    let failed = |error| match output {
+        Some(path) => Failure::Write { path: path.to_owned(), error },
+        None => Failure::Stdout(error),
+    };
+    let mut out: Box<dyn Write> = match output {
+        Some(path) => Box::new(File::create(path).map_err(failed)?),
+        None => Box::new(io::stdout().lock()),
+    };
+    let bar = match output {
+        Some(_) => bar(length),
+        None => ProgressBar::hidden(),
+    };
+    while let Some(event) = exchange.next() {
+        match event {
+            Event::Body(part) => {
+                out.write_all(&part).map_err(failed)?;
+                bar.inc(part.len() as u64);
+            }
+            Event::Failed(why) => return Err(network(why)),
+            Event::Head(..) | Event::End => {}
+        }
+    }
+    bar.finish_and_clear();
+    out.flush().map_err(failed)
+}
+
+fn bar(length: Option<u64>) -> ProgressBar {
+    let bar = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
+    let style = "{bar:20} {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left";
+    bar.with_style(ProgressStyle::with_template(style).expect("the template is fixed"))
+}
+
+fn shown(url: &Url) -> String {
+    format!("{}{}", url.authority(), url.target)
+}
+
+fn port_range(text: &str) -> Result<RangeInclusive<u16>, Failure> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port >= 1_024);
+    match (port(first), port(last)) {
+        (Some(first), Some(last)) if first <= last => Ok(first..=last),
+        (_, _) => Err(Failure::Value(format!(
+            "--ports: {} is no range of ports that servers connect to; give two from 1024 to 65535, such as 40000-40009",
+            Quoted(text)
+        ))),
+    }
+}
+
+fn cache() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+    Some(folder.join("roundtrip").join("dhttp-servers"))
+}

@@ -1,0 +1,169 @@
+//! `roundtrip serve` and `roundtrip get` as people run them, over the loopback interface.
+//!
+//! What the crate does beneath is tested there; here are flags, signals, files and exit statuses.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
+
+/// A server that is gone when the test is over, and the folder it serves.
+struct Served {
+    child: Child,
+    address: String,
+    folder: PathBuf,
+    rest: BufReader<std::process::ChildStderr>,
+}
+
+impl Served {
+    fn start(name: &str, flags: &[&str]) -> Self {
+        let folder = std::env::temp_dir().join(format!("roundtrip-serve-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("index.html"), "<p>small</p>").unwrap();
+        std::fs::write(folder.join("large.bin"), vec![7; 100_000]).unwrap();
+        let mut child = Command::new(PROGRAM)
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .arg(&folder)
+            .args(flags)
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut rest = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        rest.read_line(&mut line).unwrap();
+        let address = line.split("dhttp://").nth(1).unwrap_or_else(|| panic!("{line}"));
+        let address = address.split('/').next().unwrap().to_owned();
+        Self { child, address, folder, rest }
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+    }
+
+    fn get(&self, arguments: &[&str]) -> Output {
+        let arguments = arguments.iter().map(|text| text.replace("HERE", &self.address));
+        Command::new(PROGRAM)
+            .arg("get")
+            .args(arguments)
+            .env("XDG_CACHE_HOME", self.folder.with_extension("cache"))
+            .output()
+            .unwrap()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+        let _ = std::fs::remove_dir_all(self.folder.with_extension("cache"));
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_folder_is_served_and_got_and_the_channels_are_shown() {
+    let served = Served::start("channels", &[]);
+    let small = served.get(&["-v", "dhttp://HERE/"]);
+    assert_eq!((small.status.code(), &*small.stdout), (Some(0), &b"<p>small</p>"[..]));
+    let shown = stderr(&small);
+    assert!(
+        shown.contains("> udp ") && shown.contains("< udp ") && shown.contains("* 200 by udp"),
+        "{shown}"
+    );
+    let file = served.folder.join("got");
+    let large = served.get(&["-v", "-o", file.to_str().unwrap(), "dhttp://HERE/large.bin"]);
+    assert!(stderr(&large).contains("connected to us"), "{}", stderr(&large));
+    assert!(stderr(&large).contains("* 200 by tcp-opened"), "{}", stderr(&large));
+    assert_eq!(std::fs::read(file).unwrap(), vec![7; 100_000]);
+    let missing = served.get(&["dhttp://HERE/missing"]);
+    assert_eq!((missing.status.code(), &*missing.stdout), (Some(1), &b"404 Not Found\n"[..]));
+}
+
+#[test]
+fn what_a_server_said_of_itself_is_remembered_by_the_next_command() {
+    let served = Served::start("remembered", &[]);
+    assert!(stderr(&served.get(&["-v", "http://HERE/"])).contains("* 200 by tcp-client"));
+    assert!(stderr(&served.get(&["-v", "http://HERE/"])).contains("* 200 by udp"));
+}
+
+#[test]
+fn a_range_of_ports_is_kept_to() {
+    let served = Served::start("ports", &[]);
+    let large = served.get(&["-v", "--ports", "41300-41349", "dhttp://HERE/large.bin"]);
+    assert_eq!((large.status.code(), large.stdout.len()), (Some(0), 100_000), "{}", stderr(&large));
+    let refused = served.get(&["--ports", "80-90", "dhttp://HERE/"]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
+fn a_signal_ends_it_and_another_opens_the_log_again() {
+    let folder = std::env::temp_dir().join(format!("roundtrip-logs-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let log = folder.join("access.log");
+    let mut served = Served::start("signals", &["--access-log", log.to_str().unwrap()]);
+    served.get(&["dhttp://HERE/"]);
+    std::fs::rename(&log, folder.join("access.log.1")).unwrap();
+    served.signal("HUP");
+    let mut line = String::new();
+    served.rest.read_line(&mut line).unwrap();
+    assert!(line.contains("read the configuration again"), "{line}");
+    served.get(&["dhttp://HERE/large.bin"]);
+    served.signal("TERM");
+    assert!(served.child.wait().unwrap().success());
+    let read = |name| std::fs::read_to_string(folder.join(name)).unwrap();
+    assert!(read("access.log.1").ends_with(" udp\n"), "{}", read("access.log.1"));
+    assert!(read("access.log").ends_with(" tcp-opened\n"), "{}", read("access.log"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn prometheus_is_told_how_it_goes() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let served = Served::start("metrics", &["--metrics", &port]);
+    served.get(&["dhttp://HERE/"]);
+    let mut stream = TcpStream::connect(&port).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert!(text.contains("\ndhttp_answers_total{channel=\"udp\"} 1\n"), "{text}");
+}
+
+#[test]
+fn a_configuration_is_checked_without_serving() {
+    let folder = std::env::temp_dir().join(format!("roundtrip-check-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("server.toml");
+    let check = |text: String, flags: &[&str]| {
+        std::fs::write(&file, text).unwrap();
+        let output = Command::new(PROGRAM)
+            .args(["serve", "--check", "--config"])
+            .arg(&file)
+            .args(flags)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output);
+        (output.status.code(), text)
+    };
+    let shown = folder.display();
+    let (status, text) = check(format!("folder = \"{shown}\"\nprofile = \"paper\"\n"), &[]);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("127.0.0.1:8080/ with the paper profile"), "{text}");
+    let (status, text) =
+        check(format!("folder = \"{shown}\"\n"), &["--profile", "paper", "--listen", "0.0.0.0:80"]);
+    assert!(status == Some(2) && text.contains("--force"), "{text}");
+    let (status, text) = check(format!("folder = \"{shown}\"\nlisten = \"here\"\n"), &[]);
+    assert!(status == Some(2) && text.contains("listen"), "{text}");
+    let (status, text) = check("folder = \"/nowhere\"\n".to_owned(), &[]);
+    assert!(status == Some(2) && text.contains("/nowhere"), "{text}");
+    let (status, text) = check("\nfolders = \"x\"\n".to_owned(), &[]);
+    assert!(status == Some(2) && text.contains("line 2"), "{text}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
