@@ -22,9 +22,7 @@ pub fn encode_part(
     palette: Option<&Palette>,
 ) -> Option<Vec<u8>> {
     let mut out = Vec::new();
-    let mut encoder = encoder(&mut out, [part[2], part[3]], palette).ok()?;
-    encoder.set_compression(Compression::High);
-    let mut writer = encoder.write_header().ok()?;
+    let mut writer = encoder(&mut out, [part[2], part[3]], palette).ok()?.write_header().ok()?;
     writer.write_image_data(&data(picture, frame, part, palette)).ok()?;
     writer.finish().ok().map(|()| out)
 }
@@ -60,6 +58,7 @@ fn encoder<'a>(
 ) -> Result<Encoder<'a, &'a mut Vec<u8>>, EncodingError> {
     let length = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
     let mut encoder = Encoder::new(out, length(width), length(height));
+    // This also sets a filter: ours comes after it.
     encoder.set_compression(Compression::High);
     match palette {
         Some(palette) => {
@@ -142,6 +141,14 @@ pub(super) mod tests {
             picture.frames.truncate(1);
             assert_eq!(decoded(&encode(&picture).unwrap()), [picture.frames[0].pixels.clone()]);
         }
+    }
+
+    #[test]
+    fn regress_a_part_is_filtered_as_the_whole_is() {
+        let mut picture = blinking(false);
+        picture.frames.truncate(1);
+        let palette = picture.palette();
+        assert_eq!(encode_part(&picture, 0, [0, 0, 4, 2], palette.as_ref()), encode(&picture));
     }
 
     #[test]
