@@ -24,6 +24,7 @@ use crate::http::Method;
 use connection::{Connection, Orphan};
 pub use course::Course;
 use document::Document;
+pub use document::named_at;
 use parts::Parts;
 pub use parts::{Asking, FirstBytes};
 pub use pipelining::{Flush, Pipelining};

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use wire::Bytes;
+
 use crate::content::{Coding, DecodeFault, Decoder};
 use crate::html::Discovery;
 use crate::http::{Limits, ResponseHead};
@@ -21,6 +23,32 @@ pub(super) struct Document {
     /// The paths that are fetched already, or will be.
     known: BTreeSet<String>,
     most: usize,
+}
+
+/// What a document on `host` names, and how much of its body must have come for that: what a robot would find, for who
+/// plans a page beforehand. Paths are in the order in which they are named.
+///
+/// # Errors
+/// If the body cannot be decoded.
+pub fn named_at(
+    host: &str,
+    path: &str,
+    coding: Coding,
+    body: &[u8],
+) -> Result<Vec<(String, Bytes)>, DecodeFault> {
+    let mut decoder = Decoder::new(coding, &Limits::default());
+    let mut discovery = Discovery::new(host, path);
+    let (mut known, mut named) = (BTreeSet::new(), Vec::new());
+    for (come, byte) in (1_u64..).zip(body) {
+        decoder.take(std::slice::from_ref(byte), |html| {
+            discovery.take(html, |path| {
+                if known.insert(path.clone()) {
+                    named.push((path, Bytes::new(come)));
+                }
+            });
+        })?;
+    }
+    decoder.end().map(|()| named)
 }
 
 impl Document {

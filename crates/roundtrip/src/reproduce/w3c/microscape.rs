@@ -6,8 +6,10 @@
 use std::io::Write;
 use std::sync::{Arc, LazyLock};
 
+use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use flate2::{Compression, Decompress, FlushDecompress};
+use proto::content::Coding;
+use proto::robot::named_at;
 use scenario::{Object, Page, Site};
 use simulate::page::Contents;
 use wire::{Bytes, Seed};
@@ -27,10 +29,7 @@ pub fn plain() -> &'static Real {
         let files = Site::Microscape.files(Seed::default());
         let document: Arc<[u8]> = files.first().map(|file| file.contents.clone()).unwrap_or_default().into();
         let mut named_at = vec![Bytes::ZERO];
-        // A client knows of an image at the end of the tag that names it.
-        named_at.extend(
-            files.iter().skip(1).map(|file| end_of_tag(&document, &format!("src=\"{}\"", file.path))),
-        );
+        named_at.extend(named(Coding::Identity, &document));
         Real::of(files.into_iter().map(|file| file.contents.into()).collect(), named_at)
     });
     &PLAIN
@@ -39,11 +38,11 @@ pub fn plain() -> &'static Real {
 /// The same with a document that was deflated beforehand, by zlib as it comes (`papers/w3c`, on changing content).
 pub fn deflated() -> &'static Real {
     static DEFLATED: LazyLock<Real> = LazyLock::new(|| {
-        let Real { page: _, contents: Contents { mut objects, named_at } } = plain().clone();
-        let mut named_at = named_at;
+        let Real { page: _, contents: Contents { mut objects, mut named_at } } = plain().clone();
         if let Some(document) = objects.first_mut() {
             let compressed = deflate(document);
-            named_at = inflated_at(&compressed, &named_at);
+            named_at.truncate(1);
+            named_at.extend(named(Coding::Deflate, &compressed));
             *document = compressed.into();
         }
         Real::of(objects, named_at)
@@ -68,11 +67,11 @@ impl Real {
     }
 }
 
-fn end_of_tag(document: &[u8], attribute: &str) -> Bytes {
-    let at = memchr::memmem::find(document, attribute.as_bytes()).unwrap_or(document.len());
-    let rest = document.get(at..).unwrap_or_default();
-    let end = rest.iter().position(|byte| *byte == b'>').map_or(document.len(), |end| at + end + 1);
-    Bytes::new(end as u64)
+/// How much of the document has come when a client knows of each image: the robot's own answer, image by image.
+fn named(coding: Coding, document: &[u8]) -> impl Iterator<Item = Bytes> {
+    let named =
+        named_at("server", "/index.html", coding, document).expect("it was deflated here, or not at all");
+    named.into_iter().map(|(_, at)| at)
 }
 
 /// As zlib comes.
@@ -81,23 +80,18 @@ pub fn deflate(plain: &[u8]) -> Vec<u8> {
     encoder.write_all(plain).and_then(|()| encoder.finish()).expect("memory takes everything")
 }
 
-/// How much of a deflated document a client needs before it has so much of it.
-fn inflated_at(compressed: &[u8], plain: &[Bytes]) -> Vec<Bytes> {
-    let (mut inflater, mut out) = (Decompress::new(true), vec![0; 32_768]);
-    let mut reached = Vec::new();
-    for (read, byte) in (1_u64..).zip(compressed) {
-        // A window of output at a time: nothing but its length is looked at.
-        let _ = inflater.decompress(std::slice::from_ref(byte), &mut out, FlushDecompress::None);
-        while plain.get(reached.len()).is_some_and(|wanted| wanted.get() <= inflater.total_out()) {
-            reached.push(Bytes::new(read));
-        }
-    }
-    reached
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_document_names_every_image_in_the_order_of_the_files() {
+        let document = &plain().contents.objects[0];
+        let named = named_at("server", "/index.html", Coding::Identity, document).unwrap();
+        let files = Site::Microscape.files(Seed::default());
+        let expected: Vec<String> = files.iter().skip(1).map(|file| format!("/{}", file.path)).collect();
+        assert_eq!(named.into_iter().map(|(path, _)| path).collect::<Vec<_>>(), expected);
+    }
 
     #[test]
     fn deflate_lets_a_client_know_of_images_three_times_as_early() {
