@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use proto::robot::{Pipelining, Plan, Shape};
-use proto::server::Patience;
+use proto::server::{Closing, Patience};
 use proto::site::Site;
 use scenario::network::Direction;
 use scenario::{Network, Protocol, Scenario, Visit};
@@ -48,6 +48,8 @@ pub struct Run {
     pub lateness: Lateness,
     /// What became of each object; `None` where the client was not ours.
     pub visit: Option<Visited>,
+    /// Answers that a naive close destroyed, in sentences; anything else that does not come is an error.
+    pub destroyed: Vec<String>,
 }
 
 /// What our client knows of a page.
@@ -200,7 +202,8 @@ impl Experiment {
             report.void().map(|void| void.to_string())
         };
         let (scheduling, began) = (report.scheduling, clock.zero_since_1970());
-        let (run, capture) = account(number, fetched, served, report)?;
+        let may_lose = scenario.programs.server_close == Some(Closing::Naive);
+        let (run, capture) = account(number, fetched, served, report, may_lose)?;
         Ok(Outcome { void, run, settings, scheduling, capture, began })
     }
 
@@ -370,11 +373,13 @@ fn account(
     fetched: Fetched,
     served: Served,
     report: Report,
+    may_lose: bool,
 ) -> Result<(Run, Option<Capture>), Error> {
     let Fetched { began, ended, connections, opened, reports, failures } = fetched;
     let visit = began.filter(|_| !reports.is_empty()).map(|began| Visited { began, opened, reports });
     let Served { connections: _, faults } = served;
     let failed = |what: String| Error::Run { number, what };
+    let (destroyed, failures) = if may_lose { (failures, Vec::new()) } else { (Vec::new(), failures) };
     if let Some(first) = failures.into_iter().chain(faults).next() {
         return Err(failed(first));
     }
@@ -407,6 +412,7 @@ fn account(
         reactions,
         lateness,
         visit,
+        destroyed,
     };
     Ok((run, capture))
 }

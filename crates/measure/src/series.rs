@@ -169,6 +169,7 @@ impl Series {
                 "{given_up} of {of} runs stayed void however often repeated, and are left out"
             ));
         }
+        notes.extend(destroyed(&runs));
         let visits = runs.iter().filter_map(|run| run.visit.as_ref());
         let visits: Vec<_> = visits.map(|visit| (visit.began, Course::of(&visit.reports))).collect();
         notes.extend(scenario::robot::notes(&visits));
@@ -186,6 +187,14 @@ impl Series {
             notes,
         })
     }
+}
+
+/// What naive closes cost beside requests that had to be made again, if there were any.
+fn destroyed(runs: &[Run]) -> Option<String> {
+    let first = runs.iter().find_map(|run| run.destroyed.first())?;
+    let lost: usize = runs.iter().map(|run| run.destroyed.len()).sum();
+    let each = lost as f64 / runs.len() as f64;
+    Some(format!("naive closes destroyed {each:.1} answers a run that had begun to arrive ({first})"))
 }
 
 impl Measured {

@@ -115,3 +115,25 @@ fn without_a_laboratory_a_comparison_gives_the_model_and_says_what_is_missing() 
     assert_eq!((text(&measure.stderr).as_str(), measure.status.code()), (missing, Some(2)));
     assert_eq!(text(&measure.stdout), "");
 }
+
+#[test]
+fn what_a_naive_close_destroyed_is_found_in_its_packets_and_nothing_of_the_kind_after_a_careful_one() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let pcap = folder.join(format!("close-{}.pcapng", std::process::id()));
+    let pcap = pcap.to_str().unwrap();
+    for (close, is_destructive) in [("naive", true), ("careful", false)] {
+        let scenario =
+            ["measure", "--profile", "linux", "--network", "n-fast-internet", "--page", "microscape"];
+        let programs = ["--protocol", "http11-pipelined", "--server-requests", "5", "--server-close", close];
+        let output = ["--runs", "1", "--pcap", pcap, "--format", "json"];
+        if measured(&[&scenario[..], &programs, &output].concat()).is_none() {
+            return;
+        }
+        let diagnosis = Command::new(PROGRAM).args(["diagnose", pcap]).output().unwrap();
+        // 1 says that something was found.
+        assert_eq!(diagnosis.status.code(), Some(i32::from(is_destructive)), "{}", text(&diagnosis.stderr));
+        let said = text(&diagnosis.stdout);
+        assert_eq!(said.contains("reset-lost-data"), is_destructive, "{close}: {said}");
+    }
+    std::fs::remove_file(pcap).unwrap();
+}
