@@ -237,7 +237,7 @@ pub struct Site {
 /// `roundtrip content`
 #[derive(Debug, Args)]
 pub struct Content {
-    /// A folder with the page's files, or microscape
+    /// A folder with the page's files, a browser's FILE.har with bodies, or microscape
     #[arg(value_name = "PAGE", value_hint = clap::ValueHint::DirPath)]
     pub page: String,
     #[command(flatten)]

@@ -5,7 +5,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | (here) | [`Content`]: a page's files, and what each was made into |
-//! | [`input`] | a folder or a named site |
+//! | [`input`], [`recording`] | a folder, a named site, a browser's recording |
 //! | [`html`] | tags: in lower case, and images found and replaced |
 //! | [`coding`] | deflate, gzip, brotli, zstd |
 //! | [`picture`] | GIF, decoded within limits |
@@ -23,6 +23,7 @@ pub mod input;
 pub mod mng;
 pub mod picture;
 pub mod png;
+pub mod recording;
 pub mod row;
 pub mod show;
 pub mod step;
@@ -37,6 +38,8 @@ pub struct Content {
     pub name: String,
     /// Everything that has bytes.
     pub files: Vec<File>,
+    /// What is not among them, in sentences.
+    pub left_out: Vec<String>,
 }
 
 /// One file.
@@ -81,14 +84,21 @@ pub struct Forms {
 impl File {
     /// Looks into a file and makes all its forms.
     pub fn of(path: String, bytes: Vec<u8>) -> Self {
-        let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
-        let kind = match ending.as_str() {
+        let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending).to_owned();
+        Self::called(path, &ending, bytes)
+    }
+
+    /// The same, as if its path had this ending.
+    pub fn called(path: String, ending: &str, bytes: Vec<u8>) -> Self {
+        let kind = match ending.to_ascii_lowercase().as_str() {
             "html" | "htm" | "xhtml" => Kind::Html,
             "css" | "js" | "mjs" | "json" | "map" | "svg" | "txt" | "xml" => Kind::Text,
-            _ if bytes.starts_with(b"GIF8") || ending == "gif" => match Picture::of_gif(&bytes) {
-                Ok(picture) => Kind::Picture(Box::new(Forms::of(picture))),
-                Err(why) => Kind::Broken(why),
-            },
+            _ if bytes.starts_with(b"GIF8") || ending.eq_ignore_ascii_case("gif") => {
+                match Picture::of_gif(&bytes) {
+                    Ok(picture) => Kind::Picture(Box::new(Forms::of(picture))),
+                    Err(why) => Kind::Broken(why),
+                }
+            }
             _ => Kind::Other,
         };
         Self { path, bytes, kind }

@@ -191,6 +191,7 @@ mod tests {
                     <img src=./a/s.gif width=9><img src=a/gone.gif></html>";
         let content = Content {
             name: String::new(),
+            left_out: Vec::new(),
             files: [("index.html", html.into()), ("a/s.gif", spacer), ("a/t.gif", line), ("a/n.gif", half)]
                 .map(|(path, bytes)| File::of(path.to_owned(), bytes))
                 .into(),

@@ -1,4 +1,4 @@
-//! A page's files: of a folder, or of a site that is made.
+//! A page's files: of a folder, of a recording, or of a site that is made.
 //!
 //! Not `folder`, which needs sizes only: here everything is read, up to a limit.
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use scenario::Site;
 use wire::Seed;
 
-use super::{Content, File};
+use super::{Content, File, recording};
 use crate::failure::{Failure, shown};
 use crate::folder;
 
@@ -22,14 +22,17 @@ pub fn read(text: &str, seed: Seed) -> Result<Content, Failure> {
     if path.is_dir() {
         return of_folder(path);
     }
+    if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("har")) {
+        return of_recording(path);
+    }
     let site = Site::named(text).map_err(|unknown| {
         Failure::Value(format!(
-            "{} is no folder, and {unknown}; name a folder with the page's files",
+            "{} is no folder, and {unknown}; name a folder with the page's files, or a .har",
             shown(path)
         ))
     })?;
     let files = site.files(seed).into_iter().map(|file| File::of(file.path, file.contents)).collect();
-    Ok(Content { name: site.name().to_owned(), files })
+    Ok(Content { name: site.name().to_owned(), files, left_out: Vec::new() })
 }
 
 fn of_folder(path: &Path) -> Result<Content, Failure> {
@@ -42,7 +45,15 @@ fn of_folder(path: &Path) -> Result<Content, Failure> {
         let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
         files.push(File::of(parts.join("/").replace(char::is_control, "?"), bytes));
     }
-    Ok(Content { name: folder::name(path), files })
+    Ok(Content { name: folder::name(path), files, left_out: Vec::new() })
+}
+
+fn of_recording(path: &Path) -> Result<Content, Failure> {
+    let bytes = whole(&path.to_path_buf(), LARGEST_PAGE)?;
+    let (files, left_out) = recording::read(bytes.as_slice())
+        .map_err(|reason| Failure::Value(format!("{}: {reason}", shown(path))))?;
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().replace(char::is_control, "?");
+    Ok(Content { name, files, left_out })
 }
 
 /// A file's bytes, if there are no more than `most`.

@@ -100,7 +100,8 @@ fn notes(content: &Content, rows: &[Row]) -> Vec<String> {
         Kind::Html | Kind::Text | Kind::Picture(_) | Kind::Other => None,
     });
     let said: BTreeSet<&String> = rows.iter().flat_map(|row| &row.notes).collect();
-    broken.chain(said.into_iter().map(|note| format!("{note}\n"))).collect()
+    let left_out = content.left_out.iter().map(|said| format!("{said}\n"));
+    broken.chain(left_out).chain(said.into_iter().map(|note| format!("{note}\n"))).collect()
 }
 
 /// Rows as comma-separated values (RFC 4180).
