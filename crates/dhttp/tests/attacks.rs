@@ -1,0 +1,302 @@
+//! What an attacker would do to a server and to a client, tried over the loopback interface.
+//!
+//! What needs other addresses than one's own (spoofing) is tried on the machines, in `proto`; here are the sockets.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::Duration;
+
+use dhttp::client::{Known, Via};
+use dhttp::{Answer, Client, ClientConfig, Request, Server, ServerConfig};
+
+type Handler = fn(&Request<'_>) -> Answer;
+
+/// Answers of as many bytes as the path says.
+fn server() -> Server<Handler> {
+    let handler: Handler = |request| {
+        let length = request.target.trim_start_matches('/').parse().unwrap_or(10);
+        Answer::whole(200, "text/plain", vec![b'x'; length])
+    };
+    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    Server::start("127.0.0.1:0".parse().unwrap(), config, handler, None).unwrap()
+}
+
+fn socket(server: SocketAddr) -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    socket.connect(server).unwrap();
+    socket
+}
+
+fn request(id: u64, port: u16, http: &str) -> Vec<u8> {
+    let mut bytes = id.to_be_bytes().to_vec();
+    bytes.extend(port.to_be_bytes());
+    bytes.push(0);
+    bytes.extend(http.as_bytes());
+    bytes
+}
+
+fn received(socket: &UdpSocket) -> Option<Vec<u8>> {
+    let mut room = [0; 2_048];
+    let length = socket.recv(&mut room).ok()?;
+    Some(room[..length].to_vec())
+}
+
+#[test]
+fn a_client_that_proved_nothing_gets_at_most_three_bytes_for_one() {
+    let server = server();
+    let socket = socket(server.address());
+    for length in [1, 50, 100, 200, 400, 1_000, 10_000] {
+        let asked = request(length, 0, &format!("GET /{length} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        socket.send(&asked).unwrap();
+        let answer = received(&socket).expect("an answer, if only of eight bytes");
+        assert!(answer.len() <= 3 * asked.len(), "{} for {}", answer.len(), asked.len());
+    }
+}
+
+#[test]
+fn what_is_no_request_is_never_answered() {
+    let server = server();
+    let socket = socket(server.address());
+    let head = "GET / HTTP/1.1\r\nHost: h\r\n";
+    let mut flags = request(1, 0, &format!("{head}\r\n"));
+    flags[10] = 0x80;
+    let silent = [
+        Vec::new(),
+        vec![0; 8],
+        vec![0; 11],
+        flags,
+        request(2, 0, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+        request(3, 0, "GET / HTTP/1.1\r\n\r\n"),
+        request(4, 0, "GET / HTTP/1.0\r\nHost: h\r\n\r\n"),
+        request(5, 0, &format!("{head}Host: i\r\n\r\n")),
+        request(6, 0, &format!("{head}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")),
+        request(7, 0, &format!("{head}\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n")),
+        request(8, 0, &format!("{head}Content-Length: 1\r\n\r\n")),
+        request(9, 0, &format!("{head} folded: x\r\n\r\n")),
+        request(10, 0, &format!("{head}A : b\r\n\r\n")),
+        request(11, 0, &format!("{head}A: b\rc\r\n\r\n")),
+        request(12, 0, &format!("{head}A: {}\r\n\r\n", "a".repeat(5_000))),
+    ];
+    for datagram in &silent {
+        socket.send(datagram).unwrap();
+    }
+    socket.send(&request(99, 0, &format!("{head}\r\n"))).unwrap();
+    let answer = received(&socket).unwrap();
+    assert_eq!(answer[..8], 99_u64.to_be_bytes(), "only the last is a request");
+    assert_eq!(received(&socket), None);
+}
+
+#[test]
+fn what_does_not_belong_into_a_datagram_is_sent_to_plain_http() {
+    let server = server();
+    let socket = socket(server.address());
+    for line in [
+        "POST / HTTP/1.1",
+        "GET / HTTP/1.1\r\nCookie: a=b",
+        "GET / HTTP/1.1\r\nAuthorization: x",
+        "GET / HTTP/1.1\r\nExpect: y",
+    ] {
+        socket.send(&request(7, 0, &format!("{line}\r\nHost: h\r\n\r\n"))).unwrap();
+        assert_eq!(received(&socket), Some(7_u64.to_be_bytes().to_vec()), "{line}");
+    }
+}
+
+#[test]
+fn no_connection_goes_to_a_port_of_other_services() {
+    let server = server();
+    let socket = socket(server.address());
+    for port in [0, 22, 25, 80, 1_023] {
+        let fill = "x".repeat(300);
+        let asked = request(
+            u64::from(port),
+            port,
+            &format!("GET /50000 HTTP/1.1\r\nHost: h\r\nDHTTP-Fill: {fill}\r\n\r\n"),
+        );
+        socket.send(&asked).unwrap();
+        assert_eq!(received(&socket), Some(u64::from(port).to_be_bytes().to_vec()));
+    }
+    assert!(server.metrics().contains("dhttp_connections_total{side=\"server\"} 0\n"));
+}
+
+#[test]
+fn a_flood_without_tokens_is_cut_to_its_share() {
+    let server = server();
+    let socket = socket(server.address());
+    let (mut sent, mut got, mut full) = (0, 0, 0);
+    for id in 0..3_000_u64 {
+        let asked = request(
+            id,
+            0,
+            "GET /10 HTTP/1.1\r\nHost: h\r\nDHTTP-Fill: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\n\r\n",
+        );
+        sent += asked.len();
+        socket.send(&asked).unwrap();
+    }
+    while let Some(answer) = received(&socket) {
+        got += answer.len();
+        full += usize::from(answer.len() > 8);
+    }
+    assert!(full <= 300, "{full} full answers for one address");
+    assert!(got < sent, "{got} bytes for {sent}");
+    assert!(full > 0, "an honest client has its share");
+}
+
+#[test]
+fn mutated_datagrams_are_answered_within_the_budget_and_leave_the_server_alive() {
+    let server = server();
+    let socket = socket(server.address());
+    socket.set_nonblocking(true).unwrap();
+    let seed =
+        request(0x0102_0304_0506_0708, 40_000, "GET /100 HTTP/1.1\r\nHost: h\r\nDHTTP-Token: 00\r\n\r\n");
+    let (mut sent, mut got, mut state) = (0, 0, 0x9e37_79b9_7f4a_7c15_u64);
+    let mut draw = move || {
+        // xorshift64: any sequence will do, as long as it is the same each time.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state >> 33).unwrap()
+    };
+    let mut room = [0; 2_048];
+    for _ in 0..50_000 {
+        let mut datagram = seed.clone();
+        for _ in 0..1 + draw() % 3 {
+            let place = draw() % datagram.len();
+            match draw() % 4 {
+                0 => datagram[place] ^= 1 << (draw() % 8),
+                1 => datagram.truncate(place.max(1)),
+                2 => datagram.insert(place, u8::try_from(draw() % 256).unwrap()),
+                _ => datagram[place] = b"\r\n: \0/"[draw() % 6],
+            }
+        }
+        sent += datagram.len();
+        let _ = socket.send(&datagram);
+        while let Ok(length) = socket.recv(&mut room) {
+            got += length;
+        }
+    }
+    assert!(got <= 3 * sent, "{got} bytes for {sent}");
+    let client = Client::start(ClientConfig::internet(), Known::default(), None).unwrap();
+    let url = format!("http://{}/", server.address()).parse().unwrap();
+    assert_eq!(client.get(&url).unwrap().whole().unwrap().1.status, 200, "it still serves");
+}
+
+#[test]
+fn two_servers_aimed_at_each_other_fall_silent() {
+    let (left, right) = (server(), server());
+    let socket = socket(left.address());
+    let fill = "x".repeat(200);
+    let asked = format!("GET /10 HTTP/1.1\r\nHost: h\r\nDHTTP-Fill: {fill}\r\n\r\n");
+    socket.send(&request(1, 0, &asked)).unwrap();
+    let answer = received(&socket).unwrap();
+    // The answer of one server, sent on to the other as if it had been aimed there.
+    let other = self::socket(right.address());
+    other.send(&answer).unwrap();
+    other.send(&answer[..8]).unwrap();
+    assert_eq!(received(&other), None);
+}
+
+#[test]
+fn smuggled_requests_end_the_connection() {
+    let server = server();
+    for request in [
+        "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: +5\r\n\r\nhello",
+        "GET / HTTP/1.1\r\nHost : h\r\n\r\n",
+        "GET / HTTP/1.1\nHost: h\n\n",
+        "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5 \rX\r\nhello\r\n0\r\n\r\n",
+    ] {
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream.write_all(b"GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let _ = stream.read_to_string(&mut text);
+        assert!(!text.contains("200 OK"), "{request:?} gave {text}");
+    }
+}
+
+/// A server that does to its client whatever it likes: gets the request's id and where the client listens.
+fn hostile(act: impl FnOnce(&UdpSocket, SocketAddr, u64, SocketAddr) + Send + 'static) -> SocketAddr {
+    // Nothing listens by TCP, so that whoever falls back finds nobody.
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut room = [0; 2_048];
+        let (_, from) = socket.recv_from(&mut room).unwrap();
+        let id = u64::from_be_bytes(room[..8].try_into().unwrap());
+        let port = u16::from_be_bytes([room[8], room[9]]);
+        act(&socket, from, id, SocketAddr::new(from.ip(), port));
+        let _keep = socket.recv_from(&mut room);
+    });
+    address
+}
+
+fn asked(address: SocketAddr) -> Result<(Via, u16, usize), String> {
+    let client = Client::start(ClientConfig::internet(), Known::default(), None).unwrap();
+    let url = format!("dhttp://{address}/").parse().unwrap();
+    client.get(&url).unwrap().whole().map(|(via, head, body)| (via, head.status, body.len()))
+}
+
+fn message(id: u64, http: &str) -> Vec<u8> {
+    let mut bytes = id.to_be_bytes().to_vec();
+    bytes.extend(http.as_bytes());
+    bytes
+}
+
+#[test]
+fn a_client_takes_no_answer_with_another_id_or_from_another_address() {
+    let address = hostile(|socket, client, id, _| {
+        socket.send_to(&message(id ^ 1, "HTTP/1.1 200 OK\r\n\r\nforged"), client).unwrap();
+        let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+        stranger.send_to(&message(id, "HTTP/1.1 200 OK\r\n\r\nforged"), client).unwrap();
+        socket.send_to(&message(id, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nlies"), client).unwrap();
+        socket.send_to(&message(id, "HTTP/1.1 200 OK\r\n\r\ntrue"), client).unwrap();
+    });
+    assert_eq!(asked(address), Ok((Via::Udp, 200, 4)));
+}
+
+#[test]
+fn connections_that_lie_or_say_nothing_do_not_keep_the_true_answer_away() {
+    let address = hostile(|socket, client, id, listens| {
+        let silent: Vec<_> = (0..80).filter_map(|_| TcpStream::connect(listens).ok()).collect();
+        if let Ok(mut unknown) = TcpStream::connect(listens) {
+            let _ = unknown.write_all(&message(id ^ 1, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+        }
+        socket.send_to(&message(id, "HTTP/1.1 200 OK\r\n\r\ntrue"), client).unwrap();
+        drop(silent);
+    });
+    assert_eq!(asked(address), Ok((Via::Udp, 200, 4)));
+}
+
+#[test]
+fn a_head_without_end_is_cut_off_and_said() {
+    let address = hostile(|_, _, id, listens| {
+        let mut stream = TcpStream::connect(listens).unwrap();
+        let mut bytes = message(id, "HTTP/1.1 200 OK\r\n");
+        bytes.extend(b"A: b\r\n".repeat(100_000));
+        let _ = stream.write_all(&bytes);
+    });
+    // The client asks again, and hears nothing: then plain HTTP, where nobody listens.
+    let started = std::thread::spawn(move || asked(address));
+    assert!(started.join().unwrap().is_err());
+}
+
+#[test]
+fn a_server_that_breaks_off_is_told_of() {
+    let address = hostile(|_, _, id, listens| {
+        let mut stream = TcpStream::connect(listens).unwrap();
+        stream.write_all(&message(id, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")).unwrap();
+    });
+    assert!(asked(address).unwrap_err().contains("ask again"));
+}
+
+#[test]
+fn a_client_with_many_idle_connections_does_not_stop_others() {
+    let server = server();
+    let idle: Vec<_> = (0..200).map(|_| TcpStream::connect(server.address()).unwrap()).collect();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    assert_eq!(asked(server.address()).map(|(via, ..)| via), Ok(Via::Udp));
+    drop((idle, listener));
+}
