@@ -347,7 +347,8 @@ impl Connection {
         let options = Options {
             timestamps: self.agreed.timestamps.then(|| self.timestamps(now)),
             sack: if self.agreed.sack && self.receiver.has_gap() {
-                self.receiver.sack()
+                // Timestamps leave room for three (RFC 2018, section 3).
+                self.receiver.sack(if self.agreed.timestamps { 3 } else { 4 })
             } else {
                 SackBlocks::default()
             },

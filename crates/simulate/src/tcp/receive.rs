@@ -162,10 +162,10 @@ impl Receiver {
         self.unread_bytes = 0;
     }
 
-    /// What is there beyond the gap, most recent first.
-    pub(super) fn sack(&self) -> SackBlocks {
+    /// What is there beyond the gap, most recent first, in `most` ranges: an option for each kind must have room.
+    pub(super) fn sack(&self, most: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        for number in &self.recent {
+        for number in self.recent.iter().take(most) {
             if let Some((start, end)) = self.early_ranges.around(*number) {
                 blocks.push(self.next, start, end);
             }
@@ -257,7 +257,7 @@ mod tests {
         let mut receiver = receiver(100);
         assert_eq!(receiver.take(4, &bytes("def")), Arrival::OutOfOrder);
         assert_eq!(receiver.take(9, &bytes("ij")), Arrival::OutOfOrder);
-        assert_eq!(receiver.sack().ranges(1).collect::<Vec<_>>(), [(9, 11), (4, 7)]);
+        assert_eq!(receiver.sack(4).ranges(1).collect::<Vec<_>>(), [(9, 11), (4, 7)]);
         assert_eq!(receiver.take(3, &bytes("cde")), Arrival::OutOfOrder);
         assert_eq!(receiver.take(1, &bytes("abc")), Arrival::FilledGap);
         assert_eq!(receiver.next(), 7);
