@@ -19,19 +19,17 @@ const PROTOCOLS: [Protocol; 4] =
     [Protocol::Http10, Protocol::Http10KeepAlive, Protocol::Http11, Protocol::Http11Pipelined];
 
 /// What may differ: what the endpoints say, what is found, and why the packets say no more.
-const KNOWN: [(&str, &str, &str); 7] = [
+const KNOWN: [(&str, &str, &str); 5] = [
     (
         "delayed-ack",
         "slow-start",
         "over a modem a segment takes as long as an acknowledgement is delayed: it could as well have been on its way",
     ),
-    ("short-initial-segment", "slow-start", "the same"),
     (
         "delayed-ack",
         "congestion-window",
         "after a loss the same: the delay is within what the path varies by",
     ),
-    ("short-initial-segment", "delayed-ack", "the short segment was not the first of its answer"),
     (
         "delayed-ack",
         "nagle-delayed-ack",

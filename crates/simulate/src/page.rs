@@ -306,8 +306,10 @@ impl Experiment {
     /// How the time of a run was spent, if it kept its packets.
     pub fn spent(&self, fetched: &Fetched) -> Spent {
         let network = &self.network;
-        let known =
-            Known { up: network.rate_up.unwrap_or(network.rate), down: network.rate, mss: network.mss };
+        // Of a full segment's payload timestamps take 12 bytes (RFC 7323).
+        let is_stamped = self.stacks().iter().all(|stack| stack.timestamps);
+        let mss = Bytes::new(network.mss.get().saturating_sub(12 * u64::from(is_stamped)));
+        let known = Known { up: network.rate_up.unwrap_or(network.rate), down: network.rate, mss };
         // What is still sent when all has arrived costs nobody anything.
         let end = fetched.elapsed.map_or(Time::MAX, |elapsed| fetched.began + elapsed);
         let until = fetched.records.partition_point(|record| record.at <= end);

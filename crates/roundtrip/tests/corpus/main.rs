@@ -1,0 +1,255 @@
+//! What `diagnose` finds in captures whose causes are known: the simulator asks its endpoints what kept them from
+//! sending (`simulate::stalls`), and never the rules that are judged here.
+//!
+//! As a test it judges a sample. `cargo test --release -p roundtrip --test corpus -- all FILE.csv` judges every capture
+//! and writes the table that `studies/diagnosis` keeps; `-- pairs` shows what is taken for what in the first half, the
+//! only one that rules may be mended by, and `-- case N` one of the cases. The second half is what is reported. Not a measure of real machines: TCP, path
+//! and programs are the simulator's.
+
+mod cases;
+mod vantage;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use std::thread;
+
+use simulate::{Experiment, Hosts};
+use trace::Stall;
+
+use cases::Case;
+use vantage::{How, Vantage};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let cases = cases::all();
+    match words.as_slice() {
+        ["all", file] => {
+            let text = table(&judge(&cases));
+            print!("{text}");
+            if let Err(error) = std::fs::write(file, text) {
+                eprintln!("corpus: cannot write {file}: {error}");
+                return ExitCode::FAILURE;
+            }
+            ExitCode::SUCCESS
+        }
+        ["case", number] => show(number, &cases),
+        ["pairs"] => {
+            print!("{}", pairs(&judge(&cases)));
+            ExitCode::SUCCESS
+        }
+        // What the test harness would be told (filters, `--nocapture`) means nothing here.
+        _ => the_sample_is_good_enough(cases),
+    }
+}
+
+/// What is known of one case and what is found at either end, in order.
+fn show(number: &str, cases: &[Case]) -> ExitCode {
+    let Some(case) = number.parse().ok().and_then(|number: usize| cases.get(number)) else {
+        eprintln!("corpus: there are {} cases, from 0", cases.len());
+        return ExitCode::FAILURE;
+    };
+    let experiment = Experiment::new(&case.scenario, Hosts::default()).expect("it can be run");
+    let fetched = experiment.run(0, true).expect("it can be run");
+    let mut all: Vec<(Stall, &str)> =
+        experiment.spent(&fetched).stalls.into_iter().map(|stall| (stall, "known")).collect();
+    for vantage in Vantage::ALL {
+        let how = How { vantage, is_cut: false, is_offloaded: false };
+        let found = vantage::found(&fetched.records, how, fetched.began);
+        all.extend(found.into_iter().map(|stall| (stall, vantage.name())));
+    }
+    all.sort_by(|(one, _), (other, _)| one.at_ms.total_cmp(&other.at_ms));
+    println!("{}", case.name);
+    for (Stall { cause, at_ms, lost_ms }, who) in all {
+        println!("{who:>8} {at_ms:>10.3} {lost_ms:>10.3}  {cause}");
+    }
+    ExitCode::SUCCESS
+}
+
+/// The sample of the test: every so many; and what of its stalls must be named right at the ends, in a hundred.
+const EVERY: usize = 37;
+const ENOUGH: usize = 85;
+
+fn the_sample_is_good_enough(cases: Vec<Case>) -> ExitCode {
+    let sample: Vec<Case> = cases.into_iter().step_by(EVERY).collect();
+    let at_ends: Vec<(Where, Tally)> =
+        judge(&sample).into_iter().filter(|(place, _)| place.vantage != Vantage::Middle).collect();
+    let known: usize = at_ends.iter().map(|(_, tally)| tally.known()).sum();
+    let right: usize = at_ends.iter().map(|(place, tally)| tally.right(&place.cause)).sum();
+    println!("{right} of {known} stalls are named as the endpoints name them");
+    if known > 100 && right * 100 >= known * ENOUGH { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What is counted together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Where {
+    /// What the endpoints say.
+    cause: String,
+    vantage: Vantage,
+    /// Of the first half, that rules may be mended by.
+    is_first: bool,
+}
+
+/// Stalls of one cause.
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    /// What they are found as.
+    found: BTreeMap<String, usize>,
+    /// Found without being there, and what is there.
+    false_alarms: BTreeMap<String, usize>,
+    /// Captures with such a stall.
+    captures: usize,
+}
+
+impl Tally {
+    fn known(&self) -> usize {
+        self.found.values().sum()
+    }
+
+    fn right(&self, cause: &str) -> usize {
+        self.found.get(cause).copied().unwrap_or_default()
+    }
+
+    fn add(&mut self, other: Self) {
+        let Self { found, false_alarms, captures } = other;
+        found.into_iter().for_each(|(name, count)| *self.found.entry(name).or_default() += count);
+        for (name, count) in false_alarms {
+            *self.false_alarms.entry(name).or_default() += count;
+        }
+        self.captures += captures;
+    }
+}
+
+type Tallies = BTreeMap<Where, Tally>;
+
+fn judge(cases: &[Case]) -> Tallies {
+    let numbered: Vec<(usize, &Case)> = cases.iter().enumerate().collect();
+    let most = thread::available_parallelism().map_or(1, usize::from);
+    let all = thread::scope(|scope| {
+        let parts = numbered.chunks(numbered.len().div_ceil(most).max(1));
+        let work = |part: &[(usize, &Case)]| {
+            let mut tallies = Tallies::new();
+            part.iter().for_each(|(number, case)| judge_one(*number, case, &mut tallies));
+            tallies
+        };
+        let threads: Vec<_> = parts.map(|part| scope.spawn(move || work(part))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a case can be run")).collect::<Vec<_>>()
+    });
+    let mut tallies = Tallies::new();
+    for (place, tally) in all.into_iter().flatten() {
+        tallies.entry(place).or_default().add(tally);
+    }
+    tallies
+}
+
+fn judge_one(number: usize, case: &Case, tallies: &mut Tallies) {
+    let Case { name, scenario } = case;
+    let experiment =
+        Experiment::new(scenario, Hosts::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let fetched = experiment.run(0, true).unwrap_or_else(|error| panic!("{name}: {error}"));
+    if fetched.elapsed.is_none() {
+        return;
+    }
+    // Of less nobody needs the cause.
+    let least = (scenario.network.rtt.as_millis_f64() / 4.0).max(5.0);
+    let known: Vec<Stall> =
+        experiment.spent(&fetched).stalls.into_iter().filter(|stall| stall.lost_ms >= least).collect();
+    let way = scenario.network.rtt.as_millis_f64() / 2.0;
+    // Either half has every value of every axis.
+    let is_first = (number / 2 + number / 8 + number / 32).is_multiple_of(2);
+    for (place, vantage) in Vantage::ALL.into_iter().enumerate() {
+        let variant = number / 4 + number + place;
+        let how = How { vantage, is_cut: variant % 4 == 1, is_offloaded: variant % 3 == 1 };
+        let found = vantage::found(&fetched.records, how, fetched.began);
+        let known: Vec<Stall> = known.iter().map(|stall| as_seen(stall, vantage, way)).collect();
+        let mut add = |cause: &str, tally: Tally| {
+            let place = Where { cause: cause.to_owned(), vantage, is_first };
+            tallies.entry(place).or_default().add(tally);
+        };
+        let mut there: Vec<&str> = known.iter().map(|stall| stall.cause.as_str()).collect();
+        there.sort_unstable();
+        there.dedup();
+        there.into_iter().for_each(|cause| add(cause, Tally { captures: 1, ..Tally::default() }));
+        for stall in &known {
+            let name = name_at(&found, stall);
+            add(&stall.cause, Tally { found: BTreeMap::from([(name, 1)]), ..Tally::default() });
+        }
+        for stall in found.iter().filter(|stall| stall.lost_ms >= least) {
+            let truth = name_at(&known, stall);
+            if truth != stall.cause {
+                add(&stall.cause, Tally { false_alarms: BTreeMap::from([(truth, 1)]), ..Tally::default() });
+            }
+        }
+    }
+}
+
+/// What the other end does is seen half a round trip later, or half of that.
+fn as_seen(stall: &Stall, vantage: Vantage, way_ms: f64) -> Stall {
+    let is_clients = matches!(stall.cause.as_str(), "connection-setup" | "client-think");
+    let later_ms = match (vantage, is_clients) {
+        (Vantage::Client, true) | (Vantage::Server, false) => 0.0,
+        (Vantage::Client, false) | (Vantage::Server, true) => way_ms,
+        (Vantage::Middle, _) => way_ms / 2.0,
+    };
+    Stall { at_ms: stall.at_ms + later_ms, ..stall.clone() }
+}
+
+/// What covers most of a stall, if it covers a third of it; of two that do, the one of its name.
+fn name_at(others: &[Stall], stall: &Stall) -> String {
+    let overlap = |other: &Stall| {
+        let end = (stall.at_ms + stall.lost_ms).min(other.at_ms + other.lost_ms);
+        end - stall.at_ms.max(other.at_ms)
+    };
+    let name = |other: &Stall| match (other.cause.as_str(), stall.cause.as_str()) {
+        // Two names of one wait: the endpoints tell only that there was a handshake, and only that a timer ran out.
+        ("connection-per-request", "connection-setup") | ("connection-setup", "connection-per-request") => {
+            stall.cause.clone()
+        }
+        ("tail-loss-probe", "retransmission-timeout") | ("retransmission-timeout", "tail-loss-probe") => {
+            stall.cause.clone()
+        }
+        (cause, _) => cause.to_owned(),
+    };
+    let rank = |other: &Stall| (overlap(other), name(other) == stall.cause);
+    let best = others.iter().filter(|other| overlap(other) > 0.3 * stall.lost_ms).max_by(|one, other| {
+        let ((one, is_one), (other, is_other)) = (rank(one), rank(other));
+        one.total_cmp(&other).then(is_one.cmp(&is_other))
+    });
+    best.map_or_else(|| "nothing".to_owned(), name)
+}
+
+const HEADING: &str =
+    "cause,vantage,half,captures,stalls,found,found_otherwise,false_alarms,recall,precision\n";
+
+fn table(tallies: &Tallies) -> String {
+    let mut text = HEADING.to_owned();
+    for (Where { cause, vantage, is_first }, tally) in tallies {
+        let (known, right) = (tally.known(), tally.right(cause));
+        let wrong: usize = tally.false_alarms.values().sum();
+        let share = |part: usize, all: usize| {
+            if all == 0 { String::new() } else { format!("{:.3}", part as f64 / all as f64) }
+        };
+        let half = if *is_first { "first" } else { "second" };
+        let _ = writeln!(
+            text,
+            "{cause},{},{half},{},{known},{right},{},{wrong},{},{}",
+            vantage.name(),
+            tally.captures,
+            known - right,
+            share(right, known),
+            share(right, right + wrong),
+        );
+    }
+    text
+}
+
+fn pairs(tallies: &Tallies) -> String {
+    let mut text = String::new();
+    for (Where { cause, vantage, is_first: _ }, tally) in tallies.iter().filter(|(place, _)| place.is_first) {
+        let Tally { found, false_alarms, captures: _ } = tally;
+        let _ =
+            writeln!(text, "{cause} at {}: found as {found:?}; falsely for {false_alarms:?}", vantage.name());
+    }
+    text
+}
