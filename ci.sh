@@ -65,13 +65,25 @@ job_smoke() {
   cargo run --release -- reproduce
 }
 
+# The Python package, installed as a user would, held to the program, also on Spark. Needs Python 3.10 or later and Java,
+# and takes its packages from PyPI; not part of the whole run. What it installs stands outside the checkout.
+job_python() {
+  local place="${ROUNDTRIP_VENV:-${TMPDIR:-/tmp}/roundtrip-python}"
+  [ -x "$place/bin/python" ] || python3 -m venv "$place"
+  cargo build --release
+  "$place/bin/pip" install --quiet "./python[test]"
+  ROUNDTRIP="$PWD/${CARGO_TARGET_DIR:-target}/release/roundtrip"
+  case "${CARGO_TARGET_DIR:-}" in /*) ROUNDTRIP="$CARGO_TARGET_DIR/release/roundtrip" ;; esac
+  (cd python/tests && ROUNDTRIP="$ROUNDTRIP" "$place/bin/python" -m pytest -q -p no:cacheprovider .)
+}
+
 # Licences, duplicate versions, sources (deny.toml). Needs cargo-deny; not part of the whole run, see CONTRIBUTING.md.
 job_deny() { cargo deny check bans licenses sources; }
 
 if [ $# -eq 0 ]; then set -- $ALL; fi
 for job in "$@"; do
   if ! declare -F "job_$job" >/dev/null; then
-    echo "ci.sh: unknown job '$job'; there are: $ALL deny" >&2
+    echo "ci.sh: unknown job '$job'; there are: $ALL python deny" >&2
     exit 2
   fi
 done

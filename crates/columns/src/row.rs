@@ -170,7 +170,11 @@ impl Numbers {
     }
 }
 
-fn texts(column: &ArrayRef) -> Result<StringArray, ArrowError> {
+/// A column as texts, whichever of the types for texts it has; what cannot be one is null.
+///
+/// # Errors
+/// A type that has no text.
+pub fn texts(column: &ArrayRef) -> Result<StringArray, ArrowError> {
     Ok(cast(column, &DataType::Utf8)?.as_string::<i32>().clone())
 }
 

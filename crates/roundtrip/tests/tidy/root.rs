@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::tree;
 
-const ENTRIES: [&str; 21] = [
+const ENTRIES: [&str; 22] = [
     ".ci",
     ".git",
     ".gitignore",
@@ -23,6 +23,7 @@ const ENTRIES: [&str; 21] = [
     "docs",
     "fuzz",
     "papers",
+    "python",
     "rustfmt.toml",
     "scenarios",
     "studies",

@@ -1,0 +1,53 @@
+"""A made-up log, as lines and as a table, and what the program counts of it.
+
+The program is found by ROUNDTRIP, or is the checkout's last build.
+"""
+
+import json
+import os
+import re
+import subprocess
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+REQUESTS = 60_000
+LINE = re.compile(r'(\S+) - - \[(.*?)\] ".*?" (\d+) (\S+)')
+
+
+def _program() -> str:
+    checkout = Path(__file__).resolve().parents[2]
+    builds = [checkout / "target" / kind / "roundtrip" for kind in ("release", "debug")]
+    named = os.environ.get("ROUNDTRIP")
+    found = [named] if named else [str(build) for build in builds if build.exists()]
+    if not found:
+        pytest.fail("no program to hold the package to: `cargo build` makes it, or ROUNDTRIP names it")
+    return found[0]
+
+
+@pytest.fixture(scope="session")
+def log(tmp_path_factory):
+    path = tmp_path_factory.mktemp("log") / "access.log"
+    wanted = ["--requests", str(REQUESTS), "--clients", "2000", "-o", str(path)]
+    subprocess.run([_program(), "logs", "synthesize", *wanted], check=True)
+    return path
+
+
+@pytest.fixture(scope="session")
+def program(log):
+    run = subprocess.run([_program(), "connections", "--format", "json", log], check=True, capture_output=True)
+    return json.loads(run.stdout)
+
+
+@pytest.fixture(scope="session")
+def table(log):
+    found = [LINE.match(line).groups() for line in log.read_text().splitlines()]
+    times = [datetime.strptime(time, "%d/%b/%Y:%H:%M:%S %z").astimezone(timezone.utc) for _, time, _, _ in found]
+    return pa.table({
+        "time": pa.array(times, pa.timestamp("ms", "UTC")),
+        "client": [client for client, _, _, _ in found],
+        "status": pa.array([int(status) for _, _, status, _ in found], pa.int32()),
+        "bytes": pa.array([None if size == "-" else int(size) for _, _, _, size in found], pa.int64()),
+    })
