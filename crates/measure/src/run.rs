@@ -174,16 +174,16 @@ impl Experiment {
         // What others took, only their packets tell.
         let capture = capture.or(asks.1.as_ref().map(|_| WATCHED));
         let seed = Seed::new(scenario.seed.stream("run", u64::from(number)).next_u64());
-        let kept = Arc::new(Folder::new()?);
-        if scenario.visit == Visit::Revalidate && asks.1.is_some() {
-            self.visit_before(seed, &kept)?;
+        let kept = asks.1.as_ref().map(|_| Folder::new().map(Arc::new)).transpose()?;
+        if self.is_asked_about() {
+            self.visit_before(seed, kept.as_ref())?;
         }
         let laboratory = Laboratory::build(&scenario.network, profile, seed, capture)?;
         let Laboratory { client, server, link, settings } = laboratory;
         let clock = link.clock();
         // The last FIN and its ACK are still on their way, and belong to the run.
         let settling = scenario.network.rtt + SETTLING;
-        let (fetched, served) = self.fetch(&client, &server, clock, settling, &kept)?;
+        let (fetched, served) = self.fetch(&client, &server, clock, settling, kept.as_ref())?;
         let mut report = link.stop()?;
         let watched = || report.capture.as_ref().map(peers::client::fetched).unwrap_or_default();
         let fetched = fetched.unwrap_or_else(watched);
@@ -208,7 +208,7 @@ impl Experiment {
     }
 
     /// Lets a client of others fetch the page over a link that is not in its way, so that it has something to ask about.
-    fn visit_before(&self, seed: Seed, kept: &Arc<Folder>) -> Result<(), Error> {
+    fn visit_before(&self, seed: Seed, kept: Option<&Arc<Folder>>) -> Result<(), Error> {
         let network = Network {
             name: "quick".to_owned(),
             rtt: QUICK_RTT,
@@ -235,7 +235,7 @@ impl Experiment {
         server: &Namespace,
         clock: Clock,
         settling: Duration,
-        kept: &Arc<Folder>,
+        kept: Option<&Arc<Folder>>,
     ) -> Result<(Option<Fetched>, Served), Error> {
         let Self { scenario, profile, site, plan, server: serves, client: asks, notes: _ } = self;
         let page = peers::client::Page {
@@ -246,11 +246,11 @@ impl Experiment {
             parallel: scenario.client.parallel,
             deadline: plan.deadline,
         };
-        let (plan, kept, (program, found)) = (plan.clone(), Arc::clone(kept), asks.clone());
+        let (plan, kept, (program, found)) = (plan.clone(), kept.cloned(), asks.clone());
         let (patient, pinned) = (plan.deadline, profile.clone());
-        let asking = move || match found {
+        let asking = move || match found.zip(kept) {
             None => driver::client::fetch(plan, SERVER, &pinned, clock).map(Some),
-            Some(found) => peers::client::fetch(program, &found, &page, &kept, clock).map(|()| None),
+            Some((found, kept)) => peers::client::fetch(program, &found, &page, &kept, clock).map(|()| None),
         };
         match serves {
             (_, None) => {
