@@ -1,10 +1,8 @@
-//! `roundtrip connections` on Parquet and Arrow tables: the same answer as from the lines that were made into a table.
+//! Parquet and Arrow tables: the same answer as from the lines that were made into a table.
 //!
 //! Not which types columns may have: the tests of `columns` hold that.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 use std::sync::Arc;
 
 use arrow_array::{
@@ -16,38 +14,10 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use scenario::access_log::{Format, Reader, Who};
 use serde_json::Value;
 
-/// A folder of a test's own, gone at its end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn write(&self, name: &str, contents: &[u8]) -> String {
-        let path = self.0.join(name);
-        fs::write(&path, contents).unwrap();
-        path.to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn roundtrip(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(arguments).output().unwrap()
-}
+use super::program::{Folder, json, piped, roundtrip, rows as answered};
 
 fn rows(logs: &[&str], more: &[&str]) -> Vec<Value> {
-    let flags = ["--format", "json", "--timeout", "1,5,15"];
-    let output = roundtrip(&[&["connections"], logs, &flags, more].concat());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    answered(&roundtrip(&json(logs, more)))
 }
 
 /// A made-up log as lines and as a table, whose columns are called so.
@@ -92,12 +62,8 @@ fn a_table_counts_as_its_lines_do() {
     for table in &tables {
         assert_eq!(rows(&[table], &["--threads", "1"]), expected, "{table}");
         assert_eq!(rows(&[table], &["--threads", "3"]), expected, "{table}");
-        let piped = format!(
-            "cat {table} | {} connections - --format json --timeout 1,5,15",
-            env!("CARGO_BIN_EXE_roundtrip")
-        );
-        let piped = Command::new("sh").args(["-c", &piped]).output().unwrap();
-        assert_eq!(serde_json::from_slice::<Vec<Value>>(&piped.stdout).unwrap(), expected, "{table}");
+        let bytes = fs::read(table).unwrap();
+        assert_eq!(answered(&piped(&json(&["-"], &[]), &bytes)), expected, "{table}");
     }
     // The first half as lines, the second as a table.
     let line = log.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(9_999).unwrap().0 + 1;

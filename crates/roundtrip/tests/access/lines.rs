@@ -1,0 +1,96 @@
+//! Logs as they come: packed, cut, rotated, piped; and the answer in every form.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::program::{Folder, gzipped, json, made_up, piped, roundtrip, rows, text};
+
+#[test]
+fn the_answer_is_the_same_however_the_log_comes_and_however_many_threads_read_it() {
+    let folder = Folder::new("comes");
+    let log = made_up(20_000);
+    let plain = folder.write("whole.log", &log);
+    let expected = rows(&roundtrip(&json(&[&plain], &["--threads", "1"])));
+    assert_eq!(expected.len(), 3 * 2 * 3);
+    let packed = [
+        folder.write("packed.gz", &gzipped(&log)),
+        folder.write("packed.zst", &zstd::encode_all(log.as_slice(), 1).unwrap()),
+    ];
+    // Two members in one file, cut in the middle of a line, and two files, the later one first by name.
+    let (first, second) = log.split_at(log.len() / 3);
+    let members = folder.write("members.gz", &[gzipped(first), gzipped(second)].concat());
+    let line = log.len() / 3 + second.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    folder.write("rotated/access.log", &log[line..]);
+    folder.write("rotated/access.log.1.gz", &gzipped(&log[..line]));
+    let rotated = folder.0.join("rotated").to_str().unwrap().to_owned();
+    let pattern = format!("{rotated}/access.log*");
+    let ways = [&plain, &packed[0], &packed[1], &members, &rotated, &pattern];
+    for way in ways {
+        for more in [&["--threads", "4"][..], &["--threads", "3", "--window", "64kib"]] {
+            assert_eq!(rows(&roundtrip(&json(&[way], more))), expected, "{way} {more:?}");
+        }
+    }
+    assert_eq!(rows(&piped(&json(&[], &[]), &gzipped(&log))), expected);
+    assert_eq!(rows(&piped(&json(&["-"], &[]), &log)), expected);
+}
+
+#[test]
+fn every_row_has_the_promised_fields_and_csv_the_same_columns() {
+    let log = made_up(2_000);
+    let row = rows(&piped(&json(&[], &[]), &log)).swap_remove(0);
+    for name in [
+        "timeout_s",
+        "connections_per_client",
+        "threshold_bytes",
+        "max_simultaneous",
+        "total_connections",
+        "mean_bytes_per_connection",
+        "udp_share",
+        "requests",
+    ] {
+        assert!(row[name].is_number(), "{name} is {}", row[name]);
+    }
+    assert_eq!(row["protocol"], "http");
+    let csv = text(&piped(&["connections", "--format", "csv", "--timeout", "5"], &log).stdout);
+    let mut lines = csv.split_terminator("\r\n");
+    let mut columns: Vec<&str> = lines.next().unwrap().split(',').collect();
+    columns.sort_unstable();
+    let mut names: Vec<&String> = row.as_object().unwrap().keys().collect();
+    names.sort_unstable();
+    assert_eq!((columns.len(), lines.count()), (names.len(), 6));
+    assert!(columns.iter().zip(names).all(|(column, name)| column == name));
+}
+
+#[test]
+fn lines_out_of_order_are_put_right_and_counted() {
+    let log = text(&made_up(5_000));
+    let mut lines: Vec<&str> = log.lines().collect();
+    let expected = rows(&piped(&json(&[], &[]), log.as_bytes()));
+    lines.chunks_mut(7).for_each(<[&str]>::reverse);
+    let output = piped(&json(&[], &[]), lines.join("\n").as_bytes());
+    assert_eq!(rows(&output), expected);
+    assert!(text(&output.stderr).contains("lines were earlier than the line before, and were put in order"));
+}
+
+#[test]
+fn other_rules_answer_too_and_the_page_has_the_paper_s_figures() {
+    let folder = Folder::new("page");
+    let log = folder.write("made-up.log", &made_up(3_000));
+    let page = folder.0.join("page.html");
+    let with_page = ["--report", page.to_str().unwrap(), "--rule", "first-created"];
+    let first_created = rows(&roundtrip(&json(&[&log], &with_page)));
+    let usual = rows(&roundtrip(&json(&[&log], &[])));
+    let total = |rows: &[Value], limit| -> Vec<Value> {
+        let of_limit = rows.iter().filter(|row| row["connections_per_client"] == limit);
+        of_limit.map(|row| row["total_connections"].clone()).collect()
+    };
+    // With one connection there is only one to take over.
+    assert_eq!(total(&first_created, 1), total(&usual, 1));
+    let page = fs::read_to_string(page).unwrap();
+    for figure in
+        ["Figure 6a", "Figure 6b", "Figure 7", "Figure 8a", "Figure 8b", "Figure 9", "Connections over time"]
+    {
+        assert!(page.contains(figure), "{figure} is missing");
+    }
+}

@@ -1,0 +1,16 @@
+//! `roundtrip connections` and `roundtrip logs` as programs and people use them: any way a log can come, and any way it
+//! can be wrong.
+//!
+//! Not what is counted: `simulate`'s tests hold that to brute force. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`lines`] | logs of lines, however they come |
+//! | [`tables`] | Parquet and Arrow |
+//! | [`wrong`] | bad logs, bad flags, full disks |
+//! | [`program`] | the program, and logs to give it |
+
+mod lines;
+mod program;
+mod tables;
+mod wrong;

@@ -1,0 +1,140 @@
+//! Logs and flags that are wrong, in every way: what was read is said, what was lost is counted, nothing panics.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use super::program::{Folder, gzipped, json, made_up, piped, roundtrip, rows, text};
+
+#[test]
+fn times_that_run_backwards_for_days_are_counted_and_not_silent() {
+    let line = |day: u32, number: u32| {
+        format!("h{} - - [{day:02}/Aug/1995:02:00:00 -0400] \"GET / HTTP/1.0\" 200 9\n", number % 9)
+    };
+    let log: String = (1..=5).rev().flat_map(|day| (0..4_000).map(move |number| line(day, number))).collect();
+    let output = piped(&json(&[], &["--window", "64kib"]), log.as_bytes());
+    let counted = rows(&output)[0]["requests"].as_u64().unwrap();
+    assert!((4_000..20_000).contains(&counted), "{counted}");
+    assert!(text(&output.stderr).contains("came too late to be put in order"), "{}", text(&output.stderr));
+    // A window that holds them all puts them right.
+    let output = piped(&json(&[], &[]), log.as_bytes());
+    assert_eq!(rows(&output)[0]["requests"], 20_000);
+}
+
+#[test]
+fn what_is_no_log_is_refused_in_a_sentence() {
+    let folder = Folder::new("refused");
+    let nothing = folder.write("empty.log", b"");
+    let diary = folder.write("diary.txt", b"dear diary,\n");
+    let cases = [
+        (vec![nothing.as_str()], "there is nothing in it; name another log"),
+        (vec![&diary], "not an access log that is known here; give its format with --log-format"),
+        (vec![&nothing, &diary], "nothing there is a log"),
+        (vec!["no-such-file.log"], "there is no such file or folder"),
+        (vec!["no-such-*.log"], "no file is there; name a log"),
+    ];
+    for (logs, sentence) in cases {
+        let output = roundtrip(&json(&logs, &[]));
+        assert_eq!(output.status.code(), Some(2), "{logs:?}");
+        assert!(text(&output.stderr).contains(sentence), "{logs:?}: {}", text(&output.stderr));
+        assert_eq!(text(&output.stderr).lines().count(), 1);
+    }
+}
+
+#[test]
+fn a_log_without_sizes_is_refused_with_the_flag_that_helps() {
+    let log = "h - - [01/Aug/1995:02:00:00 -0400] \"GET / HTTP/1.0\" 200 -\n".repeat(3);
+    let output = piped(&json(&[], &[]), log.as_bytes());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--missing-size zero"), "{}", text(&output.stderr));
+    let by_udp = |policy| {
+        rows(&piped(&json(&[], &["--missing-size", policy]), log.as_bytes()))[1]["udp_share"].clone()
+    };
+    assert_eq!([by_udp("zero"), by_udp("large")], [1.0, 0.0]);
+}
+
+#[test]
+fn binary_and_a_line_of_a_hundred_megabytes_cost_no_more_than_themselves() {
+    let log = made_up(1_000);
+    let cut = log.len() / 2 + log[log.len() / 2..].iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let mut spoilt = log[..cut].to_vec();
+    spoilt.extend((0..=255_u8).chain([b'\n']));
+    spoilt.extend(std::iter::repeat_n(b'x', 100 << 20));
+    spoilt.push(b'\n');
+    spoilt.extend(&log[cut..]);
+    let output = piped(&json(&[], &[]), &spoilt);
+    assert_eq!(rows(&output), rows(&piped(&json(&[], &[]), &log)));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("3 of 1,003 lines could not be read") && said.contains("1 longer than 1 MiB"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_truncated_archive_is_counted_as_far_as_it_goes() {
+    let folder = Folder::new("truncated");
+    let packed = gzipped(&made_up(20_000));
+    let log = folder.write("cut.gz", &packed[..packed.len() / 2]);
+    let output = roundtrip(&json(&[&log], &[]));
+    let counted = rows(&output)[0]["requests"].as_u64().unwrap();
+    assert!((5_000..15_000).contains(&counted), "{counted}");
+    assert!(text(&output.stderr).contains("could not be read to its end"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn an_archive_of_which_nothing_can_be_unpacked_is_refused() {
+    let folder = Folder::new("beyond-help");
+    let log = folder.write("cut.gz", &gzipped(&made_up(100))[..12]);
+    let output = roundtrip(&json(&[&log], &[]));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("cut.gz"), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr).lines().count(), 1);
+}
+
+/// The program with its standard output on a disk that is full.
+fn onto_a_full_disk(arguments: &[&str]) -> Output {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(arguments).stdout(full).output().unwrap()
+}
+
+#[test]
+fn a_disk_that_is_full_is_said_in_a_sentence() {
+    let folder = Folder::new("full");
+    let log = folder.write("made-up.log", &made_up(100));
+    for arguments in [&["logs", "synthesize"][..], &["connections", &log]] {
+        let output = onto_a_full_disk(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains("the disk is full"), "{}", text(&output.stderr));
+    }
+    for arguments in [
+        &["logs", "synthesize", "-o", "/dev/full"][..],
+        &["connections", &log, "--report", "/dev/full"],
+        &["connections", &log, "--out", "/dev/full"],
+    ] {
+        let output = roundtrip(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains("cannot write /dev/full"), "{}", text(&output.stderr));
+    }
+    assert!(Path::new("/dev/full").exists());
+}
+
+#[test]
+fn wrong_flags_name_themselves_and_the_remedy() {
+    let cases = [
+        (vec!["--timeout", "soon"], "--timeout:"),
+        (vec!["--per-client", "0"], "0 connections per client cannot be counted; give 1 to 64"),
+        (vec!["--threshold", "-1"], "--threshold:"),
+        (vec!["--rule", "least-recently"], "did you mean `least-recently-used`?"),
+        (vec!["--log-format", "clff"], "did you mean `clf`?"),
+        (vec!["--client-prefix", "33"], "--client-prefix: `33` is not a prefix"),
+        (vec!["--missing-size", "none"], "--missing-size: unknown policy `none`"),
+        (vec!["--client-field", "x"], "has no names for its fields"),
+    ];
+    let log = made_up(10);
+    for (flags, sentence) in cases {
+        let output = piped(&[&["connections"], flags.as_slice()].concat(), &log);
+        assert_eq!(output.status.code(), Some(2), "{flags:?}");
+        assert!(text(&output.stderr).contains(sentence), "{flags:?}: {}", text(&output.stderr));
+    }
+}
