@@ -1,20 +1,45 @@
 //! What must hold when any bytes are read as a capture and diagnosed: reading ends, whatever is found lies within its
-//! connection, and all time is accounted for. Not a generator: the bytes are a file.
+//! connection, and all time is accounted for, from the beginning or from any moment on. Not a generator: the bytes are
+//! a file.
 
-use diagnose::{Diagnosis, Options, Seen};
+use diagnose::{Diagnosis, FlowReport, Options, Seen};
 use trace::capture::Reader;
 use wire::packet::Packet;
+use wire::{Duration, Time};
 
 /// Panics if something does not hold for these bytes.
 pub(crate) fn check(bytes: &[u8]) {
-    let mut reader = match Reader::new(bytes) {
-        Ok(reader) => reader,
+    match Reader::new(bytes) {
+        Ok(_) => {}
         Err(reason) => {
             assert!(!reason.to_string().is_empty());
             return;
         }
-    };
-    let mut diagnosis = Diagnosis::new(Options { is_plotted: true });
+    }
+    let (frames, flows) = diagnosed(bytes, Time::ZERO);
+    for flow in &flows {
+        assert_eq!(flow.account.total(), flow.elapsed);
+        assert!(flow.packets <= frames && flow.packets > 0);
+        for finding in &flow.findings {
+            assert!(finding.lost <= flow.elapsed && finding.at >= flow.started);
+            assert!(!finding.evidence.is_empty());
+            assert!(finding.packets.iter().all(|packet| (1..=frames).contains(packet)));
+        }
+        assert!(flow.plot.as_ref().is_some_and(|plot| plot.points.len() as u64 <= flow.packets));
+    }
+    let Some(first) = flows.first() else { return };
+    let since = first.started + Duration::from_nanos(first.elapsed.as_nanos() / 2);
+    for flow in diagnosed(bytes, since).1 {
+        let end = flow.started + flow.elapsed;
+        assert_eq!(flow.account.total(), flow.elapsed.min(end.since(since)));
+        assert!(flow.findings.iter().all(|finding| finding.at + finding.lost > since));
+    }
+}
+
+/// The connections, as far as they are later than `since`, and the number of packets.
+fn diagnosed(bytes: &[u8], since: Time) -> (u64, Vec<FlowReport>) {
+    let mut reader = Reader::new(bytes).expect("it was read before");
+    let mut diagnosis = Diagnosis::new(Options { is_plotted: true, since });
     let mut frames = 0;
     while let Ok(Some(frame)) = reader.read() {
         frames += 1;
@@ -28,14 +53,5 @@ pub(crate) fn check(bytes: &[u8]) {
     }
     assert!(matches!(reader.read(), Ok(None)), "after the end, or an error, there is nothing");
     diagnosis.end();
-    while let Some(flow) = diagnosis.poll() {
-        assert_eq!(flow.account.total(), flow.elapsed);
-        assert!(flow.packets <= frames && flow.packets > 0);
-        for finding in &flow.findings {
-            assert!(finding.lost <= flow.elapsed && finding.at >= flow.started);
-            assert!(!finding.evidence.is_empty());
-            assert!(finding.packets.iter().all(|packet| (1..=frames).contains(packet)));
-        }
-        assert!(flow.plot.is_some_and(|plot| plot.points.len() as u64 <= flow.packets));
-    }
+    (frames, std::iter::from_fn(|| diagnosis.poll()).collect())
 }

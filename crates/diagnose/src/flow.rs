@@ -30,6 +30,7 @@ use crate::report::{ExchangeReport, FlowReport, Oddities};
 use crate::segment::Segment;
 use crate::sender::Order;
 use crate::side::{Both, Side};
+use crate::table::Options;
 
 use state::{EndState, Handshake, ScaleOffer};
 
@@ -51,6 +52,9 @@ pub(crate) struct Flow {
     before: Before,
     last_flight: u64,
     account: Account,
+    /// How far the account reaches, and from when on anything counts.
+    spent: Time,
+    since: Time,
     findings: Findings,
     oddities: Oddities,
     exchanges: Vec<ExchangeReport>,
@@ -69,7 +73,7 @@ pub(crate) struct Follows {
 }
 
 impl Flow {
-    pub(crate) fn new(client: SocketAddr, server: SocketAddr, first: &Segment<'_>, is_plotted: bool) -> Self {
+    pub(crate) fn new(client: SocketAddr, server: SocketAddr, first: &Segment<'_>, options: Options) -> Self {
         let mark = Mark { at: first.at, frame: first.frame };
         Self {
             client,
@@ -86,10 +90,12 @@ impl Flow {
             before: Before::Nothing,
             last_flight: 0,
             account: Account::default(),
+            spent: first.at,
+            since: options.since,
             findings: Findings::default(),
             oddities: Oddities::default(),
             exchanges: Vec::new(),
-            plot: is_plotted.then(|| Plot::new(mark.at)),
+            plot: options.is_plotted.then(|| Plot::new(mark.at)),
             is_reset: false,
             follows: None,
             keep: Keep::among(1),
@@ -426,7 +432,8 @@ impl Flow {
     }
 
     fn take_exchanges(&mut self) {
-        for exchange in std::mem::take(&mut self.conversation.answered) {
+        let answered = std::mem::take(&mut self.conversation.answered);
+        for exchange in answered.into_iter().filter(|exchange| exchange.ended.at > self.since) {
             // One at a time: most connections have few, and there are many connections.
             self.exchanges.reserve_exact(1);
             self.exchanges.push(ExchangeReport::new(exchange, &self.account));
@@ -477,8 +484,10 @@ impl Flow {
         self.conversation.requests
     }
 
-    /// Puts time under a share; the only way into the account.
+    /// Puts time under a share, as far as it counts; the only way into the account.
     fn spend(&mut self, share: Share, time: Duration) {
-        self.account.add(share, time);
+        let before = self.since.since(self.spent).min(time);
+        self.spent += time;
+        self.account.add(share, time - before);
     }
 }

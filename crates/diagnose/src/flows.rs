@@ -196,6 +196,7 @@ mod tests {
     use super::*;
     use crate::segment::Segment;
     use crate::side::Side;
+    use crate::table::Options;
 
     fn key(number: u32) -> (Key, Flow) {
         let [a, b, c, d] = number.to_be_bytes();
@@ -208,7 +209,7 @@ mod tests {
         let packet = Packet::read(&bytes).unwrap();
         let Transport::Tcp(tcp) = packet.transport else { panic!("{packet:?}") };
         let first = Segment::new(1, Time::ZERO, Side::Client, &packet, tcp);
-        (Key::of(source, destination), Flow::new(source, destination, &first, false))
+        (Key::of(source, destination), Flow::new(source, destination, &first, Options::default()))
     }
 
     #[test]

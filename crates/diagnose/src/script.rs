@@ -52,7 +52,7 @@ struct Line {
 impl Script<'_> {
     /// What a capture at `place` makes of it.
     pub(crate) fn diagnose(&self, place: Place) -> FlowReport {
-        let mut diagnosis = Diagnosis::new(Options { is_plotted: true });
+        let mut diagnosis = Diagnosis::new(Options { is_plotted: true, since: Time::ZERO });
         for (frame, (at, bytes)) in (1..).zip(self.capture(place)) {
             diagnosis.handle(at, Seen { frame, interface: 0 }, &Packet::read(&bytes).unwrap());
         }

@@ -35,6 +35,9 @@ pub struct Diagnosis {
 pub struct Options {
     /// Keep every connection's packets as points of a plot. Memory then grows with the connections.
     pub is_plotted: bool,
+    /// Count only what happened, or ended, later: findings, exchanges and accounts. All of a connection is followed all
+    /// the same, for what is later rests on what was earlier.
+    pub since: Time,
 }
 
 /// Where a packet stands in its capture.
@@ -185,7 +188,7 @@ impl Diagnosis {
         let (client, server) = if source_is_client { (source, destination) } else { (destination, source) };
         let from = if source_is_client { Side::Client } else { Side::Server };
         let first = Segment::new(frame, now, from, packet, tcp);
-        let mut flow = Flow::new(client, server, &first, self.options.is_plotted);
+        let mut flow = Flow::new(client, server, &first, self.options);
         if opens && !answers {
             self.notice_habit(&mut flow, now);
         }

@@ -193,6 +193,9 @@ pub struct Diagnose {
     /// Only findings of this cause, such as nagle-delayed-ack; repeat it for more
     #[arg(long = "cause", value_name = "NAME", value_delimiter = ',')]
     pub causes: Vec<String>,
+    /// Only what happened later than this after the first packet, such as 2.5s; accounts begin there, too
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
     /// Write a time-sequence plot of each connection with findings here
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub svg: Option<PathBuf>,

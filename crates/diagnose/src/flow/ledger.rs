@@ -113,7 +113,7 @@ impl Flow {
     fn find_as(&mut self, gap: &Gap, cause: Cause, ruling: &Ruling, evidence: impl Fn(&Gap) -> String) {
         let since = ruling.lost_since.map_or(ruling.since, |mark| mark.at);
         let lost = gap.to.at.since(since);
-        if lost < cause.about().least {
+        if lost < cause.about().least || gap.to.at <= self.since {
             return;
         }
         self.findings.add(cause, lost, self.keep.findings, || Finding {
@@ -130,7 +130,10 @@ impl Flow {
     }
 
     pub(crate) fn add(&mut self, finding: Finding) {
-        let Finding { cause, lost, .. } = finding;
+        let Finding { cause, at, lost, .. } = finding;
+        if at + lost <= self.since {
+            return;
+        }
         self.findings.add(cause, lost, self.keep.findings, || finding);
     }
 

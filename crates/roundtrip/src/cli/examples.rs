@@ -144,12 +144,13 @@ const LOGS: [Example; 2] = [
     ),
 ];
 
-const DIAGNOSE: [Example; 5] = [
+const DIAGNOSE: [Example; 6] = [
     example("roundtrip diagnose slow.pcapng", "every stall, its cause, and what to change"),
     example("roundtrip diagnose slow.pcap.gz --report slow.html", "and a page with time-sequence plots"),
     example("roundtrip diagnose - --format json", "from a pipe, for a program to read"),
     example("roundtrip diagnose slow.pcap --cause nagle-delayed-ack", "one cause only"),
     example("roundtrip diagnose slow.pcap --flow :8080 --svg plots", "some connections, and their plots"),
+    example("roundtrip diagnose slow.pcap --since 90s", "what came later than that"),
 ];
 
 const CONTENT: [Example; 3] = [

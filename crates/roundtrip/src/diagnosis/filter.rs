@@ -1,6 +1,8 @@
-//! What is asked for of a capture: some connections, some causes.
+//! What is asked for of a capture: some connections, some causes, what came later.
 
 use ::diagnose::{Cause, FlowReport};
+use scenario::value::quantity;
+use wire::{Duration, Time};
 
 use crate::failure::Failure;
 
@@ -11,11 +13,13 @@ pub struct Filter {
     pub flows: Vec<String>,
     /// Any of them.
     pub causes: Vec<Cause>,
+    /// Only what happened later than this after the first packet.
+    pub since: Option<Duration>,
 }
 
 impl Filter {
     /// From what was typed.
-    pub fn new(flows: &[String], causes: &[String]) -> Result<Self, Failure> {
+    pub fn new(flows: &[String], causes: &[String], since: Option<&str>) -> Result<Self, Failure> {
         let known = |name: &String| {
             Cause::by_name(name).ok_or_else(|| {
                 let known: Vec<&str> = Cause::ALL.iter().map(|cause| cause.name()).collect();
@@ -27,14 +31,23 @@ impl Filter {
             })
         };
         let causes = causes.iter().map(known).collect::<Result<_, _>>()?;
-        Ok(Self { flows: flows.to_vec(), causes })
+        let since = since.map(quantity::duration).transpose();
+        let since = since.map_err(|error| Failure::Value(format!("--since: {error}")))?;
+        Ok(Self { flows: flows.to_vec(), causes, since })
     }
 
-    /// Whether a connection is asked for.
-    pub fn wants(&self, flow: &FlowReport) -> bool {
+    /// From when on anything is asked for, in a capture that began at `started`.
+    pub fn from(&self, started: Time) -> Time {
+        self.since.map_or(Time::ZERO, |since| started + since)
+    }
+
+    /// Whether a connection of a capture that began at `started` is asked for.
+    pub fn wants(&self, flow: &FlowReport, started: Time) -> bool {
         let name = format!("{} {}", flow.client, flow.server);
         let has_cause = flow.counts.iter().any(|count| self.causes.contains(&count.cause));
-        (self.flows.is_empty() || self.flows.iter().any(|part| name.contains(part.as_str())))
+        let is_late = flow.started + flow.elapsed >= self.from(started);
+        is_late
+            && (self.flows.is_empty() || self.flows.iter().any(|part| name.contains(part.as_str())))
             && (self.causes.is_empty() || has_cause)
     }
 

@@ -18,18 +18,8 @@ pub fn text(captures: &[Capture]) -> String {
 }
 
 fn capture(capture: &Capture) -> Value {
-    let Capture {
-        name,
-        packets,
-        unreadable,
-        started,
-        flows,
-        connections,
-        damage,
-        warnings,
-        left_out: _,
-        quiet: _,
-    } = capture;
+    let Capture { name, packets, unreadable, started, flows, connections, damage, warnings, left_out: _ } =
+        capture;
     json!({
         "capture": name,
         "packets": packets,

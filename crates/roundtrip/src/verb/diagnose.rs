@@ -2,8 +2,6 @@
 
 use std::process::ExitCode;
 
-use ::diagnose::Options;
-
 use crate::cli::Diagnose;
 use crate::cli::flags::Format;
 use crate::diagnosis::filter::Filter;
@@ -14,12 +12,12 @@ use crate::{file, output};
 
 /// 1 if something worth fixing was found, 0 if not.
 pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
-    let Diagnose { files, flows, causes, svg, xpl, output: flags } = arguments;
-    let filter = Filter::new(flows, causes)?;
+    let Diagnose { files, flows, causes, since, svg, xpl, output: flags } = arguments;
+    let filter = Filter::new(flows, causes, since.as_deref())?;
     let is_plotted = svg.is_some() || xpl.is_some() || flags.report.is_some();
     let mut captures = Vec::new();
     for path in files {
-        let capture = Capture::read(path, &filter, Options { is_plotted })?;
+        let capture = Capture::read(path, &filter, is_plotted)?;
         for note in capture.warnings.iter().chain(&capture.damage) {
             eprintln!("roundtrip: {}: {note}", capture.name);
         }

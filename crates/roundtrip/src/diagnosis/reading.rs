@@ -1,0 +1,132 @@
+//! A capture on its way in, packet by packet: whoever has packets hands them over, and in the end has a [`Capture`].
+//!
+//! Not a reader of files or interfaces: those are `trace::capture` and `measure::sniffer`. Finished connections are
+//! taken out of the diagnosis as they come, and of many connections less of each is kept: memory does not grow with the
+//! packets.
+
+use ::diagnose::{Account, Cause, Diagnosis, FlowReport, Options, Seen};
+use trace::capture::Frame;
+use wire::Time;
+use wire::packet::Packet;
+
+use super::Capture;
+use super::filter::Filter;
+
+/// What was read so far.
+pub struct Reading<'a> {
+    capture: Capture,
+    diagnosis: Diagnosis,
+    filter: &'a Filter,
+    is_plotted: bool,
+    quiet: u64,
+}
+
+/// In captures of more connections, fewer findings of each are listed ...
+const MANY_FLOWS: usize = 1_000;
+/// ... namely so many of each cause.
+const WORST: usize = 4;
+/// Connections in which nothing was found are listed up to this many.
+const MOST_QUIET: u64 = 20_000;
+
+impl<'a> Reading<'a> {
+    /// Of nothing yet.
+    pub fn new(name: String, filter: &'a Filter, is_plotted: bool) -> Self {
+        let capture = Capture {
+            name,
+            packets: 0,
+            unreadable: 0,
+            started: Time::ZERO,
+            flows: Vec::new(),
+            connections: 0,
+            left_out: Account::default(),
+            damage: None,
+            warnings: Vec::new(),
+        };
+        Self { capture, diagnosis: Diagnosis::default(), filter, is_plotted, quiet: 0 }
+    }
+
+    /// The next packet.
+    pub fn handle(&mut self, frame: &Frame<'_>) {
+        if self.is_empty() {
+            self.capture.started = frame.at;
+            let since = self.filter.from(frame.at);
+            self.diagnosis = Diagnosis::new(Options { is_plotted: self.is_plotted, since });
+        }
+        self.capture.packets += 1;
+        match frame.ip().map(Packet::read) {
+            Some(Ok(packet)) => {
+                let seen = Seen { frame: frame.number, interface: frame.interface };
+                self.diagnosis.handle(frame.at, seen, &packet);
+            }
+            Some(Err(_)) => self.capture.unreadable += 1,
+            None => {}
+        }
+        self.take();
+    }
+
+    /// Whether there was no packet yet.
+    pub const fn is_empty(&self) -> bool {
+        self.capture.packets == 0
+    }
+
+    /// There are no more.
+    pub fn finish(mut self) -> Capture {
+        self.diagnosis.end();
+        self.take();
+        let Self { mut capture, diagnosis, quiet, .. } = self;
+        capture.flows.sort_by_key(|flow| (flow.started, flow.first_packet));
+        let evicted = diagnosis.totals().evicted;
+        let unlisted = quiet.saturating_sub(MOST_QUIET);
+        let warnings = [
+            (
+                unlisted,
+                "connections without findings are not listed: there are too many; their time is counted",
+            ),
+            (
+                evicted,
+                "silent connections were diagnosed before their end: more were open at once than are kept",
+            ),
+            (capture.unreadable, "packets have headers that cannot be read; they are left out"),
+        ];
+        let said = warnings.into_iter().filter(|(count, _)| *count > 0);
+        capture.warnings.extend(said.map(|(count, what)| format!("{count} {what}")));
+        capture
+    }
+
+    fn take(&mut self) {
+        while let Some(mut flow) = self.diagnosis.poll() {
+            let capture = &mut self.capture;
+            capture.connections += 1;
+            if !self.filter.wants(&flow, capture.started) {
+                continue;
+            }
+            self.filter.narrow(&mut flow);
+            if capture.flows.len() >= MANY_FLOWS {
+                keep_the_worst(&mut flow);
+            }
+            self.quiet += u64::from(flow.findings.is_empty());
+            if flow.findings.is_empty() && self.quiet > MOST_QUIET {
+                capture.left_out.merge(&flow.account);
+            } else {
+                capture.flows.push(flow);
+            }
+        }
+    }
+}
+
+fn keep_the_worst(flow: &mut FlowReport) {
+    flow.findings.sort_by_key(|finding| (finding.cause, std::cmp::Reverse(finding.lost)));
+    let mut kept: Vec<(Cause, usize)> = Vec::new();
+    flow.findings.retain(|finding| match kept.last_mut() {
+        Some((cause, count)) if *cause == finding.cause => {
+            *count += 1;
+            *count <= WORST
+        }
+        Some(_) | None => {
+            kept.push((finding.cause, 1));
+            true
+        }
+    });
+    flow.findings.sort_by_key(|finding| (finding.at, finding.cause));
+    flow.findings.shrink_to_fit();
+}
