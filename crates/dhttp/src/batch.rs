@@ -1,117 +1,219 @@
-//! Many datagrams with one system call: `recvmmsg` and `sendmmsg`.
+//! Many datagrams with one system call, and many datagrams of one peer with one passage through the kernel.
 //!
-//! The buffers are made once and never cleared. Not a protocol: bytes in, bytes out, and who they are from or for.
+//! `recvmmsg` and `sendmmsg` (their manual pages), and segmentation offload both ways: what a peer sent in one go comes
+//! in as one piece and is taken apart here (`UDP_GRO`), and datagrams that go to the same peer leave as one piece, for
+//! the kernel or the network card to take apart (`UDP_SEGMENT`; udp(7)). The buffers are made once and never cleared.
+//! Not a protocol: bytes in, bytes out, and who they are from or for.
+
+mod control;
+mod errors;
+mod name;
 
 use std::io;
-use std::mem::{size_of, zeroed};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
+use std::mem::MaybeUninit;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 
-/// Datagrams in one call.
-pub(crate) const BATCH: usize = COUNT as usize;
+use crate::socket;
+use control::{Control, Told};
+
+pub(crate) use errors::refused;
+
+/// Messages in one call; each may be several datagrams.
+pub const BATCH: usize = COUNT as usize;
 const COUNT: u32 = 64;
-/// No request is longer; what is, is cut off and thrown away.
-const RECEIVED_BYTES: usize = 2_048;
+/// No request is longer; what is, is thrown away.
+const LONGEST: usize = 2_048;
+/// The kernel puts together no more than this.
+const ROOM: usize = 65_536;
+/// udp(7): `UDP_MAX_SEGMENTS`.
+const MOST_SEGMENTS: usize = 64;
+/// What fits one piece, whatever the headers.
+const MOST_BYTES: usize = 65_000;
+
+/// Who is at the other end, and which address of this end is meant: an answer from another than was asked is thrown
+/// away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// The other end.
+    pub peer: SocketAddr,
+    /// This end, where the socket has several addresses.
+    pub local: Option<IpAddr>,
+}
+
+/// Asks the kernel to put together what one peer sent in one go, and to say which address was asked if the socket is
+/// bound to all of them. Where the kernel does neither, datagrams come one by one and leave as routes would have it.
+pub fn prepare(socket: &UdpSocket) {
+    let _ = socket::set(socket, libc::SOL_UDP, libc::UDP_GRO, 1);
+    let _ = match socket.local_addr() {
+        Ok(SocketAddr::V4(address)) if address.ip().is_unspecified() => {
+            socket::set(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)
+        }
+        Ok(SocketAddr::V6(address)) if address.ip().is_unspecified() => {
+            socket::set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1)
+        }
+        Ok(_) | Err(_) => Ok(()),
+    };
+}
 
 /// Datagrams that came in.
-pub(crate) struct Inbox {
-    buffers: Box<[[u8; RECEIVED_BYTES]]>,
+pub struct Inbox {
+    /// [`ROOM`] for each message; memory that no message has reached is not there yet.
+    buffer: Vec<u8>,
     names: Box<[libc::sockaddr_storage]>,
-    lengths: [Option<usize>; BATCH],
+    controls: Box<[Control]>,
+    /// Of each message; `None` if it is from nowhere.
+    ends: Vec<Option<Ends>>,
+    /// Of each datagram: its message, and where it lies.
+    found: Vec<(usize, Range<usize>)>,
+}
+
+impl Default for Inbox {
+    fn default() -> Self {
+        // SAFETY: a `sockaddr_storage` is plain numbers, for which zero is a value.
+        let name: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+        Self {
+            buffer: vec![0; ROOM * BATCH],
+            names: vec![name; BATCH].into(),
+            controls: vec![Control::EMPTY; BATCH].into(),
+            ends: Vec::with_capacity(BATCH),
+            found: Vec::with_capacity(BATCH),
+        }
+    }
 }
 
 impl Inbox {
-    pub(crate) fn new() -> Self {
-        // SAFETY: a `sockaddr_storage` is plain numbers, for which zero is a value.
-        let name: libc::sockaddr_storage = unsafe { zeroed() };
-        Self {
-            buffers: vec![[0; RECEIVED_BYTES]; BATCH].into(),
-            names: vec![name; BATCH].into(),
-            lengths: [None; BATCH],
-        }
-    }
-
-    /// Takes what waits at a socket: how many datagrams.
-    pub(crate) fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
-        // SAFETY: both are plain numbers and pointers, for which zero is a value.
-        let (mut parts, mut headers): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
-            unsafe { (zeroed(), zeroed()) };
-        for (((part, header), buffer), name) in
-            parts.iter_mut().zip(&mut headers).zip(&mut self.buffers).zip(&mut self.names)
+    /// Takes what waits at a socket: how many messages, of [`BATCH`] at most. They may be more datagrams.
+    ///
+    /// # Errors
+    /// What the system said, `WouldBlock` if nothing waits.
+    pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
+        let mut parts = [const { MaybeUninit::<libc::iovec>::uninit() }; BATCH];
+        let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
+        for ((((part, header), room), name), control) in parts
+            .iter_mut()
+            .zip(&mut headers)
+            .zip(self.buffer.chunks_exact_mut(ROOM))
+            .zip(&mut self.names)
+            .zip(&mut self.controls)
         {
-            *part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-            header.msg_hdr.msg_name = (&raw mut *name).cast();
-            header.msg_hdr.msg_namelen = NAME_BYTES;
-            header.msg_hdr.msg_iov = part;
-            header.msg_hdr.msg_iovlen = 1;
+            let part = part.write(libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: ROOM });
+            let header = header.write(message(name, part, 1));
+            header.msg_hdr.msg_namelen = name::NAME_BYTES;
+            control.offer(&mut header.msg_hdr);
         }
-        // SAFETY: every header points at a name and a part, and each part at a buffer, of the length given; all of
-        // them outlive the call, and nothing else refers to them.
+        self.ends.clear();
+        self.found.clear();
+        // SAFETY: every header points at a name, control bytes and a part, and each part at a buffer, of the length
+        // given; all of them outlive the call, and nothing else refers to them.
         let result = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
-                headers.as_mut_ptr(),
+                headers.as_mut_ptr().cast(),
                 COUNT,
                 libc::MSG_DONTWAIT,
                 std::ptr::null_mut(),
             )
         };
         let count = usize::try_from(result).map_err(|_| io::Error::last_os_error())?;
-        for (length, header) in self.lengths.iter_mut().zip(&headers).take(count) {
-            let is_whole = header.msg_hdr.msg_flags & libc::MSG_TRUNC == 0;
-            *length = is_whole.then_some(header.msg_len as usize);
+        for (index, header) in headers.iter().take(count).enumerate() {
+            // SAFETY: all headers were written above; the kernel has filled in this one and its control bytes.
+            let (header, told) = unsafe {
+                let header = header.assume_init_ref();
+                (header, control::read(&header.msg_hdr))
+            };
+            self.take_apart(index, header.msg_len as usize, told);
         }
         Ok(count)
     }
 
-    /// One of those that came in last, and whom it is from; `None` if it was cut off.
-    pub(crate) fn datagram(&self, index: usize) -> Option<(SocketAddr, &[u8])> {
-        let length = (*self.lengths.get(index)?)?;
-        Some((address(self.names.get(index)?)?, self.buffers.get(index)?.get(..length)?))
+    fn take_apart(&mut self, index: usize, length: usize, Told { local, segment }: Told) {
+        let peer = self.names.get(index).and_then(name::read);
+        self.ends.push(peer.map(|peer| Ends { peer, local }));
+        let (start, size) = (index * ROOM, segment.unwrap_or(ROOM));
+        // An empty datagram is one, too.
+        for first in (0..length.max(1)).step_by(size) {
+            self.found.push((index, start + first..start + length.min(first + size)));
+        }
+    }
+
+    /// How many datagrams came in last.
+    pub fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Whether there was none.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// One of those that came in last, and whom it is from; `None` if it is longer than any request.
+    pub fn datagram(&self, index: usize) -> Option<(Ends, &[u8])> {
+        let (message, place) = self.found.get(index)?;
+        let ends = (*self.ends.get(*message)?)?;
+        Some((ends, self.buffer.get(place.clone()).filter(|bytes| bytes.len() <= LONGEST)?))
     }
 }
 
 /// Datagrams that are to go out.
-pub(crate) struct Outbox {
-    slots: Vec<(Vec<u8>, SocketAddr)>,
+pub struct Outbox {
+    slots: Vec<(Vec<u8>, Ends)>,
     used: usize,
 }
 
-impl Outbox {
-    pub(crate) fn new() -> Self {
+impl Default for Outbox {
+    fn default() -> Self {
         let nobody = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
-        Self { slots: (0..BATCH).map(|_| (Vec::with_capacity(RECEIVED_BYTES), nobody)).collect(), used: 0 }
+        let nobody = Ends { peer: nobody, local: None };
+        Self { slots: (0..BATCH).map(|_| (Vec::with_capacity(LONGEST), nobody)).collect(), used: 0 }
     }
+}
 
-    /// An empty datagram to somebody. There is room for as many as one batch brings in.
-    pub(crate) fn slot(&mut self, to: SocketAddr) -> &mut Vec<u8> {
+impl Outbox {
+    /// An empty datagram to somebody.
+    pub fn slot(&mut self, ends: Ends) -> &mut Vec<u8> {
         if self.used == self.slots.len() {
-            self.slots.push((Vec::new(), to));
+            self.slots.push((Vec::with_capacity(LONGEST), ends));
         }
         let (bytes, whom) = &mut self.slots[self.used];
         self.used += 1;
         bytes.clear();
-        *whom = to;
+        *whom = ends;
         bytes
+    }
+
+    /// How many wait.
+    pub const fn len(&self) -> usize {
+        self.used
+    }
+
+    /// Whether none waits.
+    pub const fn is_empty(&self) -> bool {
+        self.used == 0
     }
 
     /// Sends all: how many bytes went, and how many datagrams the socket did not take. Those are lost, as on a full
     /// link; whoever asked will ask again.
-    pub(crate) fn send(&mut self, socket: &UdpSocket) -> (u64, u64) {
+    pub fn send(&mut self, socket: &UdpSocket) -> (u64, u64) {
         let (mut sent_bytes, mut lost) = (0, 0);
-        let mut first = 0;
-        while first < self.used {
-            let waiting = self.slots.get(first..self.used.min(first + BATCH)).unwrap_or_default();
-            match send_some(socket, waiting) {
+        // Those up to `alone` leave one by one.
+        let (mut first, mut alone) = (0, 0);
+        while let Some(waiting) = self.slots.get(first..self.used).filter(|waiting| !waiting.is_empty()) {
+            match send_some(socket, waiting, first >= alone) {
                 Ok(count) => {
-                    sent_bytes +=
-                        waiting.iter().take(count).map(|(bytes, _)| bytes.len() as u64).sum::<u64>();
+                    let sent = waiting.iter().take(count);
+                    sent_bytes += sent.map(|(bytes, _)| bytes.len() as u64).sum::<u64>();
                     first += count.max(1);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    lost += (self.used - first) as u64;
+                    lost += waiting.len() as u64;
                     first = self.used;
+                }
+                // A kernel, or a network card, that does not take these as one.
+                Err(error) if first >= alone && is_about_grouping(&error) => {
+                    alone = first + group(waiting, true);
                 }
                 // One that cannot go, because of where to; the others may.
                 Err(_) => {
@@ -125,157 +227,135 @@ impl Outbox {
     }
 }
 
-fn send_some(socket: &UdpSocket, waiting: &[(Vec<u8>, SocketAddr)]) -> io::Result<usize> {
-    // SAFETY: all three are plain numbers and pointers, for which zero is a value.
-    let (mut names, mut parts, mut headers): (
-        [libc::sockaddr_storage; BATCH],
-        [libc::iovec; BATCH],
-        [libc::mmsghdr; BATCH],
-    ) = unsafe { (zeroed(), zeroed(), zeroed()) };
-    for ((((bytes, to), name), part), header) in
-        waiting.iter().zip(&mut names).zip(&mut parts).zip(&mut headers)
+fn is_about_grouping(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE))
+}
+
+/// How many of the first may leave as one piece: those to the same peer that are as long as the first, and one
+/// shorter.
+fn group(waiting: &[(Vec<u8>, Ends)], is_grouping: bool) -> usize {
+    let Some((first, ends)) = waiting.first().filter(|_| is_grouping) else { return 1 };
+    let most = MOST_SEGMENTS.min(MOST_BYTES / first.len().max(1)).max(1);
+    let whole = waiting.iter().take(most);
+    let equal = whole.take_while(|(bytes, to)| to == ends && bytes.len() == first.len()).count();
+    let is_shorter =
+        |(bytes, to): &(Vec<u8>, Ends)| to == ends && !bytes.is_empty() && bytes.len() < first.len();
+    equal + usize::from(equal < most && waiting.get(equal).is_some_and(is_shorter))
+}
+
+/// Datagrams in one call, whatever pieces they make.
+const PARTS: usize = 4 * BATCH;
+
+fn send_some(socket: &UdpSocket, waiting: &[(Vec<u8>, Ends)], is_grouping: bool) -> io::Result<usize> {
+    let mut names = [const { MaybeUninit::<libc::sockaddr_storage>::uninit() }; BATCH];
+    let mut parts = [const { MaybeUninit::<libc::iovec>::uninit() }; PARTS];
+    let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
+    let mut controls = [const { MaybeUninit::<Control>::uninit() }; BATCH];
+    let mut sizes = [0; BATCH];
+    let waiting = waiting.get(..PARTS).unwrap_or(waiting);
+    for ((bytes, _), part) in waiting.iter().zip(&mut parts) {
+        part.write(libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() });
+    }
+    let (mut count, mut rest, mut rest_parts) = (0, waiting, &mut parts[..]);
+    for (((name, header), control), size) in
+        names.iter_mut().zip(&mut headers).zip(&mut controls).zip(&mut sizes)
     {
-        *part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-        header.msg_hdr.msg_namelen = write_address(*to, name);
-        header.msg_hdr.msg_name = (&raw mut *name).cast();
-        header.msg_hdr.msg_iov = part;
-        header.msg_hdr.msg_iovlen = 1;
+        let Some((bytes, ends)) = rest.first() else { break };
+        *size = group(rest, is_grouping);
+        let (these, others) = std::mem::take(&mut rest_parts).split_at_mut(*size);
+        // SAFETY: plain numbers, for which zero is a value.
+        let name = name.write(unsafe { std::mem::zeroed() });
+        let header = header.write(message(name, these.as_mut_ptr().cast(), *size));
+        header.msg_hdr.msg_namelen = name::write(ends.peer, name);
+        let segment = u16::try_from(bytes.len()).ok().filter(|_| *size > 1);
+        control.write(Control::EMPTY).write(&mut header.msg_hdr, ends.local, segment);
+        (rest, rest_parts) = (rest.get(*size..).unwrap_or_default(), others);
+        count += 1;
     }
-    let count = u32::try_from(waiting.len().min(BATCH)).unwrap_or(0);
-    // SAFETY: `count` headers point at names, parts and, by those, bytes that outlive the call; the kernel only reads
-    // what the parts point at.
+    // SAFETY: `count` headers point at names, control bytes, parts and, by those, bytes that outlive the call; the
+    // kernel only reads what they point at.
     let result =
-        unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count, libc::MSG_DONTWAIT) };
-    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+        unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr().cast(), count, libc::MSG_DONTWAIT) };
+    let count = usize::try_from(result).map_err(|_| io::Error::last_os_error())?;
+    Ok(sizes.iter().take(count).sum())
 }
 
-/// Whom ICMP says not to listen, of those that this socket has sent to; `None` when there is no more of such news.
-/// Other errors are passed over: a way that is broken now may not be in a moment.
-pub(crate) fn refused(socket: &UdpSocket) -> Option<SocketAddr> {
-    loop {
-        let (name, error) = next_error(socket)?;
-        if error == libc::ECONNREFUSED {
-            return address(&name);
-        }
-    }
-}
-
-/// The next of a socket's errors: the address that was sent to, and which it is.
-fn next_error(socket: &UdpSocket) -> Option<(libc::sockaddr_storage, i32)> {
-    // SAFETY: both are plain numbers and pointers, for which zero is a value.
-    let (mut name, mut header): (libc::sockaddr_storage, libc::msghdr) = unsafe { (zeroed(), zeroed()) };
-    // Of words, so that it is aligned as control messages are.
-    let mut control = [0_u64; 64];
-    header.msg_name = (&raw mut name).cast();
-    header.msg_namelen = NAME_BYTES;
-    header.msg_control = control.as_mut_ptr().cast();
-    header.msg_controllen = size_of_val(&control);
-    // SAFETY: the header points at a name and at control bytes of the lengths given, which outlive the call; no part
-    // is given for the datagram itself, whose bytes are cut off.
-    let result = unsafe {
-        libc::recvmsg(socket.as_raw_fd(), &raw mut header, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT)
-    };
-    if result < 0 {
-        return None;
-    }
-    // SAFETY: the kernel has filled in the header and its control bytes, which are still there.
-    let mut message = unsafe { libc::CMSG_FIRSTHDR(&raw const header) };
-    // SAFETY: not null, so it points at a whole control message.
-    while let Some(about) = unsafe { message.as_ref() } {
-        let kind = (about.cmsg_level, about.cmsg_type);
-        if kind == (libc::SOL_IP, libc::IP_RECVERR) || kind == (libc::SOL_IPV6, libc::IPV6_RECVERR) {
-            // SAFETY: a message of this kind holds this structure, at any alignment.
-            let error =
-                unsafe { libc::CMSG_DATA(message).cast::<libc::sock_extended_err>().read_unaligned() };
-            return Some((name, i32::try_from(error.ee_errno).unwrap_or(0)));
-        }
-        // SAFETY: the header and the message are those of above.
-        message = unsafe { libc::CMSG_NXTHDR(&raw const header, message) };
-    }
-    Some((name, 0))
-}
-
-const NAME_BYTES: libc::socklen_t = length_of::<libc::sockaddr_storage>();
-
-#[expect(clippy::cast_possible_truncation, reason = "names are at most 128 bytes")]
-const fn length_of<Name>() -> libc::socklen_t {
-    size_of::<Name>() as libc::socklen_t
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "families are small numbers")]
-const fn family(family: i32) -> libc::sa_family_t {
-    family as libc::sa_family_t
-}
-
-fn address(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
-    let pointer = &raw const *name;
-    match i32::from(name.ss_family) {
-        libc::AF_INET => {
-            // SAFETY: the kernel says that this is an IPv4 name; the storage is large enough and aligned for it.
-            let name: libc::sockaddr_in = unsafe { pointer.cast::<libc::sockaddr_in>().read() };
-            let address = Ipv4Addr::from(u32::from_be(name.sin_addr.s_addr));
-            Some(SocketAddrV4::new(address, u16::from_be(name.sin_port)).into())
-        }
-        libc::AF_INET6 => {
-            // SAFETY: the same for IPv6.
-            let name: libc::sockaddr_in6 = unsafe { pointer.cast::<libc::sockaddr_in6>().read() };
-            let address = Ipv6Addr::from(name.sin6_addr.s6_addr);
-            Some(SocketAddrV6::new(address, u16::from_be(name.sin6_port), 0, name.sin6_scope_id).into())
-        }
-        _ => None,
-    }
-}
-
-fn write_address(address: SocketAddr, name: &mut libc::sockaddr_storage) -> libc::socklen_t {
-    let pointer = &raw mut *name;
-    match address {
-        SocketAddr::V4(address) => {
-            let value = libc::sockaddr_in {
-                sin_family: family(libc::AF_INET),
-                sin_port: address.port().to_be(),
-                sin_addr: libc::in_addr { s_addr: u32::from(*address.ip()).to_be() },
-                sin_zero: [0; 8],
-            };
-            // SAFETY: the storage is large enough and aligned for any name.
-            unsafe { pointer.cast::<libc::sockaddr_in>().write(value) };
-            length_of::<libc::sockaddr_in>()
-        }
-        SocketAddr::V6(address) => {
-            let value = libc::sockaddr_in6 {
-                sin6_family: family(libc::AF_INET6),
-                sin6_port: address.port().to_be(),
-                sin6_flowinfo: 0,
-                sin6_addr: libc::in6_addr { s6_addr: address.ip().octets() },
-                sin6_scope_id: address.scope_id(),
-            };
-            // SAFETY: the same.
-            unsafe { pointer.cast::<libc::sockaddr_in6>().write(value) };
-            length_of::<libc::sockaddr_in6>()
-        }
-    }
+/// A header with a name and parts; lengths of name and control bytes are still to be given.
+fn message(name: *mut libc::sockaddr_storage, parts: *mut libc::iovec, count: usize) -> libc::mmsghdr {
+    // SAFETY: plain numbers and pointers, for which zero is a value.
+    let mut header: libc::mmsghdr = unsafe { std::mem::zeroed() };
+    header.msg_hdr.msg_name = name.cast();
+    header.msg_hdr.msg_iov = parts;
+    header.msg_hdr.msg_iovlen = count;
+    header
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn to(peer: SocketAddr) -> Ends {
+        Ends { peer, local: None }
+    }
+
     #[test]
     fn a_batch_arrives_as_it_was_sent_over_either_family() {
         for loopback in ["127.0.0.1:0", "[::1]:0"] {
             let Ok(receiver) = UdpSocket::bind(loopback) else { continue };
+            prepare(&receiver);
             let sender = UdpSocket::bind(loopback).unwrap();
-            let mut outbox = Outbox::new();
+            let ends = to(receiver.local_addr().unwrap());
+            let mut outbox = Outbox::default();
             for number in 0..3_u8 {
-                outbox.slot(receiver.local_addr().unwrap()).extend([number; 5]);
+                outbox.slot(ends).extend([number; 5]);
             }
-            outbox.slot(receiver.local_addr().unwrap()).extend([9; 3_000]);
-            assert_eq!(outbox.send(&sender), (3_015, 0));
-            let mut inbox = Inbox::new();
-            assert_eq!(inbox.receive(&receiver).unwrap(), 4);
-            let from = sender.local_addr().unwrap();
+            outbox.slot(ends).extend([8; 2]);
+            outbox.slot(ends).extend([9; 3_000]);
+            assert_eq!(outbox.send(&sender), (3_017, 0));
+            let mut inbox = Inbox::default();
+            assert!(inbox.receive(&receiver).unwrap() >= 2);
+            assert_eq!(inbox.len(), 5);
+            let from = to(sender.local_addr().unwrap());
             assert_eq!(inbox.datagram(1), Some((from, &[1; 5][..])));
-            assert_eq!(inbox.datagram(3), None, "longer than any request");
+            assert_eq!(inbox.datagram(3), Some((from, &[8; 2][..])));
+            assert_eq!(inbox.datagram(4), None, "longer than any request");
             assert_eq!(inbox.receive(&receiver).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+            assert!(inbox.is_empty());
         }
+    }
+
+    #[test]
+    fn whoever_was_asked_at_one_of_several_addresses_answers_from_it() {
+        for all in ["0.0.0.0:0", "[::]:0"] {
+            let Ok(server) = UdpSocket::bind(all) else { continue };
+            prepare(&server);
+            let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let asked = SocketAddr::from(([127, 0, 0, 7], server.local_addr().unwrap().port()));
+            client.send_to(b"?", asked).unwrap();
+            let mut inbox = Inbox::default();
+            inbox.receive(&server).unwrap();
+            let (ends, _) = inbox.datagram(0).unwrap();
+            assert_eq!(ends.local.map(|local| local.to_canonical()), Some(asked.ip()));
+            let mut outbox = Outbox::default();
+            outbox.slot(ends).extend(b"!");
+            outbox.send(&server);
+            client.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+            assert_eq!(client.recv_from(&mut [0; 9]).unwrap(), (1, asked));
+        }
+    }
+
+    #[test]
+    fn only_datagrams_of_one_length_to_one_peer_leave_together() {
+        let (here, there) = (to(([127, 0, 0, 1], 9).into()), to(([127, 0, 0, 1], 10).into()));
+        let slots = |sizes: &[(usize, Ends)]| -> Vec<_> {
+            sizes.iter().map(|(size, ends)| (vec![0; *size], *ends)).collect()
+        };
+        assert_eq!(group(&slots(&[(5, here), (5, here), (4, here), (4, here)]), true), 3);
+        assert_eq!(group(&slots(&[(5, here), (6, here)]), true), 1);
+        assert_eq!(group(&slots(&[(5, here), (5, there)]), true), 1);
+        assert_eq!(group(&slots(&[(5, here), (0, here)]), true), 1, "nothing is no segment");
+        assert_eq!(group(&slots(&[(1_200, here); 80]), true), 54);
+        assert_eq!(group(&slots(&[(8, here); 80]), true), 64);
+        assert_eq!(group(&slots(&[(8, here); 80]), false), 1);
     }
 }

@@ -10,12 +10,13 @@
 //! | [`server`] | threads with their sockets around that handler |
 //! | [`client`] | a thread that asks, and hands answers over to whoever waits, blocking or not |
 //! | [`counters`], [`log`] | what a server tells of itself |
-//! | `batch`, `clock`, `random`, `date`, `url` | many datagrams at once, the time, secrets, dates, addresses |
+//! | [`batch`] | many datagrams at once, for whoever serves them or loads a server with them |
+//! | `clock`, `random`, `date`, `url` | the time, secrets, dates, addresses |
 //!
 //! What it is not: it decides nothing about the protocol. Which channel, how long, how often and how much is for the
 //! machines in [`proto::dhttp`] and [`proto::server`]; here is only how.
 
-mod batch;
+pub mod batch;
 pub mod client;
 mod clock;
 pub mod counters;

@@ -33,6 +33,7 @@ use std::thread::{self, JoinHandle};
 
 use rustix::event::{EventfdFlags, eventfd};
 
+use crate::batch;
 use crate::clock::Clock;
 use crate::counters::Counters;
 use crate::handler::Handler;
@@ -180,6 +181,8 @@ impl Sockets {
 
     fn bind(address: SocketAddr, config: &ServerConfig) -> io::Result<Self> {
         let listener = socket::tcp(address, true, false)?;
-        Ok(Self { udp: socket::udp(address, true)?, listener, fast_open: config.fast_open })
+        let udp = socket::udp(address, true)?;
+        batch::prepare(&udp);
+        Ok(Self { udp, listener, fast_open: config.fast_open })
     }
 }

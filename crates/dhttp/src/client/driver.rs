@@ -17,7 +17,7 @@ use wire::Time;
 
 use super::exchange::{Event, Via};
 use super::{Command, Note, Question, Shared, plain};
-use crate::batch::Inbox;
+use crate::batch::{Ends, Inbox};
 use crate::clock::Clock;
 use crate::{random, socket};
 
@@ -64,7 +64,7 @@ impl Driver {
             udp,
             listener,
             machine: Machine::new(config, port, random::bytes()?),
-            inbox: Inbox::new(),
+            inbox: Inbox::default(),
             connections: BTreeMap::new(),
             next: FIRST,
             questions: BTreeMap::new(),
@@ -242,13 +242,14 @@ impl Driver {
         while let Some(server) = crate::batch::refused(socket) {
             gone.push(server);
         }
-        let received = self.inbox.receive(socket).unwrap_or(0);
+        // Whatever is wrong with the socket now, the machine asks again.
+        let _ = self.inbox.receive(socket);
         for server in gone {
             self.machine.handle(self.clock.now(), Input::Unreachable(server));
             self.poll();
         }
-        for index in 0..received {
-            if let Some((from, bytes)) = self.inbox.datagram(index) {
+        for index in 0..self.inbox.len() {
+            if let Some((Ends { peer: from, local: _ }, bytes)) = self.inbox.datagram(index) {
                 self.shared.note(&Note::Received(from, bytes.len()));
                 self.machine.handle(self.clock.now(), Input::Datagram(from, bytes));
                 self.poll();

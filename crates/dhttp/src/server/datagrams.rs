@@ -2,6 +2,7 @@
 //!
 //! Nothing is allocated for an answer that goes by UDP, but by a handler that allocates.
 
+use std::net::SocketAddr;
 use std::os::unix::fs::FileExt;
 
 use proto::dhttp::server::{Channel, Ignored, Input, Tries, Verdict};
@@ -9,42 +10,53 @@ use wire::Time;
 
 use super::head;
 use super::worker::Worker;
+use crate::batch::BATCH;
 use crate::counters::{add, count};
 use crate::handler::{Body, Handler, Request};
 use crate::log;
 
 /// So many batches, and then it is the connections' turn.
 const TURN_BATCHES: usize = 8;
+/// Answers that wait to be sent with one call.
+const MOST_WAITING: usize = 4 * BATCH;
 
 impl<H: Handler> Worker<H> {
     /// Takes datagrams and answers them.
     pub(super) fn datagrams(&mut self) {
         for _ in 0..TURN_BATCHES {
-            let Ok(received) = self.inbox.receive(&self.sockets.udp) else { return };
+            let Ok(messages) = self.inbox.receive(&self.sockets.udp) else { return };
             let now = self.clock.now();
             self.today.look();
-            for index in 0..received {
+            for index in 0..self.inbox.len() {
                 self.datagram(now, index);
+                if self.outbox.len() >= MOST_WAITING {
+                    self.send();
+                }
             }
-            let (bytes, lost) = self.outbox.send(&self.sockets.udp);
-            add(&self.counters.sent_bytes, bytes);
-            add(&self.counters.unsent, lost);
-            if received < crate::batch::BATCH {
+            self.send();
+            if messages < BATCH {
                 return;
             }
         }
     }
 
+    fn send(&mut self) {
+        let (bytes, lost) = self.outbox.send(&self.sockets.udp);
+        add(&self.counters.sent_bytes, bytes);
+        add(&self.counters.unsent, lost);
+    }
+
     fn datagram(&mut self, now: Time, index: usize) {
-        let Some((from, bytes)) = self.inbox.datagram(index) else {
+        let Some((ends, bytes)) = self.inbox.datagram(index) else {
             return count(&self.counters.ignored_malformed);
         };
+        let from = ends.peer;
         add(&self.counters.received_bytes, bytes.len() as u64);
         let (ticket, request) = match self.machine.receive(now, from, bytes) {
             Verdict::Serve(ticket, head) => (ticket, head),
             Verdict::Refer(eight) => {
                 count(&self.counters.referred);
-                self.outbox.slot(from).extend_from_slice(&eight);
+                self.outbox.slot(ends).extend_from_slice(&eight);
                 return;
             }
             Verdict::Ignore(why) => {
@@ -66,7 +78,7 @@ impl<H: Handler> Worker<H> {
         let (id, body) = (ticket.id, has_body.then_some(&answer.body));
         let way = match self.machine.answer(now, ticket, size) {
             Channel::Datagram => {
-                let slot = self.outbox.slot(from);
+                let slot = self.outbox.slot(ends);
                 slot.extend_from_slice(&self.scratch);
                 write_body(slot, body);
                 count(&self.counters.udp);
@@ -79,9 +91,11 @@ impl<H: Handler> Worker<H> {
                 log::Channel::TcpOpened
             }
             Channel::Open { connection, client, tries } => {
-                let ends = (self.local, client);
+                // From where it was asked, as datagrams are.
+                let local = ends.local.unwrap_or(self.local.ip());
+                let way = (SocketAddr::new(local, self.local.port()), client);
                 let how = (tries, self.sockets.fast_open && tries == Tries::Usual);
-                if self.opened.open(&self.epoll, connection, ends, how).is_ok() {
+                if self.opened.open(&self.epoll, connection, way, how).is_ok() {
                     count(&self.counters.opened);
                     count(&self.counters.tcp_opened);
                     let message = (self.scratch.clone(), body);
@@ -89,14 +103,14 @@ impl<H: Handler> Worker<H> {
                     log::Channel::TcpOpened
                 } else {
                     self.machine.handle(now, Input::Broken(connection));
-                    self.outbox.slot(from).extend_from_slice(&id.to_bytes());
+                    self.outbox.slot(ends).extend_from_slice(&id.to_bytes());
                     count(&self.counters.broken);
                     count(&self.counters.referred);
                     log::Channel::Overload
                 }
             }
             Channel::Refer(eight) => {
-                self.outbox.slot(from).extend_from_slice(&eight);
+                self.outbox.slot(ends).extend_from_slice(&eight);
                 count(&self.counters.referred);
                 log::Channel::Overload
             }

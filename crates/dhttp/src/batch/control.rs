@@ -1,0 +1,113 @@
+//! What goes beside a datagram: which address of ours it is for or from, and how many datagrams it really is.
+//!
+//! `IP_PKTINFO` (ip(7)), `IPV6_PKTINFO` (RFC 3542, section 6), `UDP_SEGMENT` and `UDP_GRO` (udp(7)). Not the bytes.
+
+use std::mem::{size_of, zeroed};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Room for what is written and read here, aligned as control messages are.
+#[derive(Clone, Copy)]
+pub(super) struct Control([u64; 16]);
+
+/// What the kernel told about a datagram.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    /// Where it was sent to.
+    pub(super) local: Option<IpAddr>,
+    /// It is several, each but the last of so many bytes.
+    pub(super) segment: Option<usize>,
+}
+
+impl Control {
+    pub(super) const EMPTY: Self = Self([0; 16]);
+
+    /// For a header that the kernel is to fill.
+    pub(super) const fn offer(&mut self, header: &mut libc::msghdr) {
+        header.msg_control = self.0.as_mut_ptr().cast();
+        header.msg_controllen = size_of::<Self>();
+    }
+
+    /// For a header of datagrams that go from this address, and are of so many bytes each.
+    pub(super) fn write(&mut self, header: &mut libc::msghdr, local: Option<IpAddr>, segment: Option<u16>) {
+        self.offer(header);
+        let mut used = 0;
+        match local {
+            None => {}
+            Some(IpAddr::V4(address)) => {
+                let address = libc::in_addr { s_addr: u32::from(address).to_be() };
+                let none = libc::in_addr { s_addr: 0 };
+                let info = libc::in_pktinfo { ipi_ifindex: 0, ipi_spec_dst: address, ipi_addr: none };
+                used += put(header, used, (libc::IPPROTO_IP, libc::IP_PKTINFO), info);
+            }
+            Some(IpAddr::V6(address)) => {
+                let address = libc::in6_addr { s6_addr: address.octets() };
+                let info = libc::in6_pktinfo { ipi6_addr: address, ipi6_ifindex: 0 };
+                used += put(header, used, (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO), info);
+            }
+        }
+        if let Some(bytes) = segment {
+            used += put(header, used, (libc::SOL_UDP, libc::UDP_SEGMENT), bytes);
+        }
+        header.msg_controllen = used;
+        if used == 0 {
+            header.msg_control = std::ptr::null_mut();
+        }
+    }
+}
+
+/// Reads what the kernel put beside a datagram.
+///
+/// # Safety
+/// The header's control bytes must be there, as the kernel left them.
+pub(super) unsafe fn read(header: &libc::msghdr) -> Told {
+    let mut told = Told::default();
+    // SAFETY: the caller's promise.
+    let mut message = unsafe { libc::CMSG_FIRSTHDR(header) };
+    // SAFETY: not null, so it points at a whole control message.
+    while let Some(about) = unsafe { message.as_ref() } {
+        // SAFETY: it is one that the kernel has written.
+        let data = unsafe { libc::CMSG_DATA(message) };
+        match (about.cmsg_level, about.cmsg_type) {
+            (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+                // SAFETY: a message of this kind holds this structure, at any alignment.
+                let info = unsafe { data.cast::<libc::in_pktinfo>().read_unaligned() };
+                told.local = Some(Ipv4Addr::from(u32::from_be(info.ipi_spec_dst.s_addr)).into());
+            }
+            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+                // SAFETY: the same.
+                let info = unsafe { data.cast::<libc::in6_pktinfo>().read_unaligned() };
+                told.local = Some(Ipv6Addr::from(info.ipi6_addr.s6_addr).into());
+            }
+            (libc::SOL_UDP, libc::UDP_GRO) => {
+                // SAFETY: a message of this kind holds a number.
+                let bytes = unsafe { data.cast::<i32>().read_unaligned() };
+                told.segment = usize::try_from(bytes).ok().filter(|bytes| *bytes > 0);
+            }
+            // The kernel may know more than we asked for.
+            (_, _) => {}
+        }
+        // SAFETY: the header and the message are those of above.
+        message = unsafe { libc::CMSG_NXTHDR(header, message) };
+    }
+    told
+}
+
+/// Adds a message behind the first `used` bytes; how many more are used then.
+fn put<T>(header: &libc::msghdr, used: usize, (level, kind): (i32, i32), value: T) -> usize {
+    let length = u32::try_from(size_of::<T>()).unwrap_or(0);
+    // SAFETY: this only counts.
+    let (space, length) = unsafe { (libc::CMSG_SPACE(length) as usize, libc::CMSG_LEN(length) as usize) };
+    assert!(used + space <= size_of::<Control>(), "there is room for one address and one length");
+    // SAFETY: the header's control bytes are a `Control`'s, in which there is room for this, as was just looked at;
+    // the places are aligned for control messages because every space is a multiple of their alignment.
+    unsafe {
+        let message = header.msg_control.cast::<u8>().add(used).cast::<libc::cmsghdr>();
+        let mut about: libc::cmsghdr = zeroed();
+        about.cmsg_len = length;
+        about.cmsg_level = level;
+        about.cmsg_type = kind;
+        message.write(about);
+        libc::CMSG_DATA(message).cast::<T>().write_unaligned(value);
+    }
+    space
+}
