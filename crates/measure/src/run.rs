@@ -7,7 +7,7 @@ mod plan;
 use std::sync::Arc;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use proto::robot::{Pipelining, Plan, Shape};
+use proto::robot::{Flush, Pipelining, Plan, Shape};
 use proto::server::{Closing, Patience};
 use proto::site::Site;
 use scenario::network::Direction;
@@ -25,7 +25,7 @@ use crate::peers::{self, ClientProgram, Folder, Found, ServerProgram};
 use crate::profile::{Profile, Setting};
 use crate::reactions::Reactions;
 use crate::{Error, Namespace, Peers, driver};
-use plan::{config, deadline, honoured, plan};
+use plan::{config, deadline, honoured, only_ours, plan, validate};
 
 /// What was seen in one run.
 #[derive(Debug)]
@@ -109,12 +109,7 @@ impl Experiment {
         } = scenario;
         honoured(programs)?;
         let (server, client) = found(scenario, peers)?;
-        if programs.client_first_bytes.is_some() && peers.client != ClientProgram::Ours {
-            return Err(unsuited(
-                &format!("first bytes that {} asks for", peers.client.name()),
-                "use --client ours",
-            ));
-        }
+        only_ours(programs, peers.client)?;
         let mut profile = Profile::of(&programs.sockets(stack), network.mss)?;
         profile.send_buffer = programs.send_buffer;
         let page = &match protocol {
@@ -153,14 +148,7 @@ impl Experiment {
             Visit::First => site,
             Visit::Revalidate => site.with_validators(*seed),
         };
-        for (index, object) in plan.objects.iter_mut().enumerate() {
-            object.validator = match (visit, peers.server) {
-                (Visit::First, _) | (Visit::Revalidate, ServerProgram::Ours) => {
-                    site.validator(index, plan.shape.version())
-                }
-                (Visit::Revalidate, _) => Some(ServerProgram::validator()),
-            };
-        }
+        validate(&mut plan, &site, *visit, programs.client_validation, peers.server)?;
         for (program, found) in [(peers.server.name(), &server), (peers.client.name(), &client)] {
             notes.extend(found.as_ref().map(|found| format!("{program}: {}", found.version)));
         }
@@ -197,7 +185,7 @@ impl Experiment {
         let are_ours = serves.1.is_none() && asks.1.is_none();
         // How fast others react is what is to be found out.
         let void = if are_ours {
-            void(&report, scenario.server.processing)
+            void(&report, scenario.server.processing, waits(plan.shape))
         } else {
             report.void().map(|void| void.to_string())
         };
@@ -349,12 +337,12 @@ const WATCHED: Bytes = Bytes::new(64 << 20);
 const SETTLING: Duration = Duration::from_millis(20);
 
 /// Why a run says nothing about the network: the emulator was late, or a host was.
-fn void(report: &Report, processing: Duration) -> Option<String> {
+fn void(report: &Report, processing: Duration, waits: Duration) -> Option<String> {
     let limit = report.late_limit;
     let slowest =
         |times: &[Duration], due: Duration| times.iter().map(|time| *time - due).max().unwrap_or_default();
     let (server, client) =
-        (slowest(&report.reactions.answers, processing), slowest(&report.reactions.thoughts, Duration::ZERO));
+        (slowest(&report.reactions.answers, processing), slowest(&report.reactions.thoughts, waits));
     let late = |host: &str, late: Duration| {
         (late > limit).then(|| {
             format!("the {host} reacted {late} late and {limit} is allowed; leave the machine to itself")
@@ -365,6 +353,21 @@ fn void(report: &Report, processing: Duration) -> Option<String> {
         .map(|void| void.to_string())
         .or_else(|| late("server", server))
         .or_else(|| late("client", client))
+}
+
+/// What the first request waits for others that may follow.
+const fn waits(shape: Shape) -> Duration {
+    match shape {
+        Shape::Http11Pipelined(Pipelining { buffer: _, flush_after, flush: Flush::Never }) => flush_after,
+        Shape::Http11Pipelined(Pipelining {
+            buffer: _,
+            flush_after: _,
+            flush: Flush::First | Flush::Idle,
+        })
+        | Shape::Http10 { parallel: _ }
+        | Shape::Http10KeepAlive
+        | Shape::Http11 => Duration::ZERO,
+    }
 }
 
 /// What was seen, or why the run failed.

@@ -8,7 +8,9 @@ use std::num::NonZeroU32;
 
 use measure::emulator::{Seen, Way};
 use measure::{Error, Measured, Options, measure};
+use proto::robot::{Flush, Report, What};
 use proto::server::Closing;
+use scenario::programs::Validation;
 use scenario::{Client, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
 use wire::link::Loss;
 use wire::packet::Packet;
@@ -101,6 +103,47 @@ fn a_second_visit_fetches_answers_without_bodies() {
             );
         }
     }
+}
+
+#[test]
+fn paper_a_robot_of_http10_asks_by_heads_and_fetches_the_document_again() {
+    if !rights::granted() {
+        return;
+    }
+    let answers = |validation| {
+        let mut again = Scenario { visit: Visit::Revalidate, ..scenario(Protocol::Http10, "linux") };
+        again.programs.client_validation = Some(validation);
+        let run = measured_once(&again).runs.remove(0);
+        let statuses: Vec<u16> = run.visit.unwrap().reports.iter().filter_map(status).collect();
+        (statuses, run.payload)
+    };
+    let (heads, heads_bytes) = answers(Validation::Heads);
+    let (dates, dates_bytes) = answers(Validation::Dates);
+    assert_eq!((heads, dates), (vec![200; 3], vec![304; 3]));
+    assert_eq!(answers(Validation::EntityTags).0, [304; 3]);
+    assert!(
+        heads_bytes > dates_bytes + Bytes::new(OBJECTS[0]) && heads_bytes < Bytes::new(OBJECTS.iter().sum())
+    );
+}
+
+fn status(report: &Report) -> Option<u16> {
+    if let What::ObjectComplete { object: _, status, body: _ } = report.what { Some(status) } else { None }
+}
+
+#[test]
+fn requests_wait_for_their_flush_unless_the_client_says_when_they_leave() {
+    if !rights::granted() {
+        return;
+    }
+    let elapsed = |flush| {
+        let mut slow = scenario(Protocol::Http11Pipelined, "linux");
+        slow.programs.client_flush = Some(Duration::from_millis(200));
+        slow.programs.client_flush_explicit = Some(flush);
+        measured_once(&slow).runs[0].elapsed
+    };
+    let [never, first, idle] = [Flush::Never, Flush::First, Flush::Idle].map(elapsed);
+    assert!(never >= Duration::from_millis(400) && first >= Duration::from_millis(200), "{never} {first}");
+    assert!(first < Duration::from_millis(400) && idle < Duration::from_millis(200), "{first} {idle}");
 }
 
 #[test]

@@ -4,18 +4,21 @@
 //! Not TCP, which is the stack, and not what is fetched. What is not said is the engine's to choose: a program then
 //! takes no time, writes a message in one call, and leaves its sockets as the stack makes them.
 
+mod ways;
+
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use proto::http::WritePolicy;
-use proto::robot::{FirstBytes, Pipelining};
+use proto::robot::{FirstBytes, Flush, Pipelining};
 use proto::server::Closing;
 use wire::{Bytes, Duration};
 
 use crate::Stack;
-use crate::names;
 use crate::robot;
 use crate::value::{ValueError, quantity};
+pub use ways::{HeadWrite, Validation};
+use ways::{Switch, Way, named};
 
 /// How the programs at both ends work; `None` says nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,8 +33,13 @@ pub struct Programs {
     pub client_buffer: Option<NonZeroUsize>,
     /// How long pipelined requests wait for one another.
     pub client_flush: Option<Duration>,
+    /// When the client itself says that they are to leave.
+    pub client_flush_explicit: Option<Flush>,
     /// The first bytes of objects, and whether they are asked for before the rest of any.
     pub client_first_bytes: Option<FirstBytes>,
+    /// How a client that has everything asks whether it is still the same; nothing said: by entity tags in HTTP/1.1, and
+    /// by dates in HTTP/1.0, which has no tags.
+    pub client_validation: Option<Validation>,
     /// What the server takes for each connection, before its first request is read.
     pub server_setup: Option<Duration>,
     /// What it takes for each write but a head that leaves apart: reading the file, copying. A file that is mapped
@@ -64,8 +72,12 @@ pub enum ProgramKey {
     ClientBuffer,
     /// How long they wait for one another.
     ClientFlush,
+    /// When the client says that they are to leave.
+    ClientFlushExplicit,
     /// The first bytes of objects.
     ClientFirstBytes,
+    /// How it asks whether what it has is still the same.
+    ClientValidation,
     /// The server's time for each connection.
     ServerSetup,
     /// Its time for each write.
@@ -84,47 +96,17 @@ pub enum ProgramKey {
     SendBuffer,
 }
 
-/// When the head of an answer leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeadWrite {
-    /// With the first of its body.
-    Together,
-    /// By itself, as Apache's did in 1996 (`papers/p-http#section-2-2`).
-    Apart,
-}
-
-impl HeadWrite {
-    const ALL: [Self; 2] = [Self::Together, Self::Apart];
-
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Together => "together",
-            Self::Apart => "apart",
-        }
-    }
-}
-
-const fn close_name(closing: Closing) -> &'static str {
-    match closing {
-        Closing::Careful => "careful",
-        Closing::Naive => "naive",
-    }
-}
-
-const fn switch_name(is_on: bool) -> &'static str {
-    if is_on { "on" } else { "off" }
-}
-
 impl ProgramKey {
     /// Every one, in the order they are listed.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::ClientSetup,
         Self::ClientThink,
         Self::ClientReading,
         Self::ClientBuffer,
         Self::ClientFlush,
+        Self::ClientFlushExplicit,
         Self::ClientFirstBytes,
+        Self::ClientValidation,
         Self::ServerSetup,
         Self::ServerWrite,
         Self::ServerHead,
@@ -143,7 +125,9 @@ impl ProgramKey {
             Self::ClientReading => "client-reading",
             Self::ClientBuffer => "client-buffer",
             Self::ClientFlush => "client-flush",
+            Self::ClientFlushExplicit => "client-flush-explicit",
             Self::ClientFirstBytes => "client-first-bytes",
+            Self::ClientValidation => "client-validation",
             Self::ServerSetup => "server-setup",
             Self::ServerWrite => "server-write",
             Self::ServerHead => "server-head",
@@ -163,7 +147,9 @@ impl ProgramKey {
             Self::ClientReading => "\"100us\"",
             Self::ClientBuffer => "1024",
             Self::ClientFlush => "\"50ms\"",
+            Self::ClientFlushExplicit => "\"first\"",
             Self::ClientFirstBytes => "512",
+            Self::ClientValidation => "\"heads\"",
             Self::ServerHead => "\"apart\"",
             Self::ServerBuffer => "4096",
             Self::ServerRequests => "5",
@@ -186,20 +172,16 @@ impl Programs {
             ProgramKey::ClientReading => self.client_reading = Some(quantity::duration(text)?),
             ProgramKey::ClientBuffer => self.client_buffer = Some(quantity::buffer(text)?),
             ProgramKey::ClientFlush => self.client_flush = Some(quantity::duration(text)?),
+            ProgramKey::ClientFlushExplicit => self.client_flush_explicit = Some(named(text)?),
             ProgramKey::ClientFirstBytes => self.client_first_bytes = Some(robot::first_bytes(text)?),
+            ProgramKey::ClientValidation => self.client_validation = Some(named(text)?),
             ProgramKey::ServerSetup => self.server_setup = Some(quantity::duration(text)?),
             ProgramKey::ServerWrite => self.server_write = Some(quantity::duration(text)?),
-            ProgramKey::ServerHead => {
-                self.server_head =
-                    Some(names::find("way to write a head", text, &HeadWrite::ALL, HeadWrite::name)?);
-            }
+            ProgramKey::ServerHead => self.server_head = Some(named(text)?),
             ProgramKey::ServerBuffer => self.server_buffer = Some(quantity::buffer(text)?),
             ProgramKey::ServerRequests => self.server_requests = Some(quantity::requests(text)?),
-            ProgramKey::ServerClose => {
-                let ways = [Closing::Careful, Closing::Naive];
-                self.server_close = Some(names::find("way to close", text, &ways, close_name)?);
-            }
-            ProgramKey::Nagle => self.nagle = Some(names::find("switch", text, &[true, false], switch_name)?),
+            ProgramKey::ServerClose => self.server_close = Some(named(text)?),
+            ProgramKey::Nagle => self.nagle = Some(named::<Switch>(text)?.is_on()),
             ProgramKey::SendBuffer => self.send_buffer = Some(quantity::send_buffer(text)?),
         }
         Ok(())
@@ -214,7 +196,9 @@ impl Programs {
             client_reading: self.client_reading.or(below.client_reading),
             client_buffer: self.client_buffer.or(below.client_buffer),
             client_flush: self.client_flush.or(below.client_flush),
+            client_flush_explicit: self.client_flush_explicit.or(below.client_flush_explicit),
             client_first_bytes: self.client_first_bytes.or(below.client_first_bytes),
+            client_validation: self.client_validation.or(below.client_validation),
             server_setup: self.server_setup.or(below.server_setup),
             server_write: self.server_write.or(below.server_write),
             server_head: self.server_head.or(below.server_head),
@@ -231,7 +215,7 @@ impl Programs {
         Pipelining {
             buffer: self.client_buffer.unwrap_or(base.buffer),
             flush_after: self.client_flush.unwrap_or(base.flush_after),
-            flush: base.flush,
+            flush: self.client_flush_explicit.unwrap_or(base.flush),
         }
     }
 
@@ -260,13 +244,16 @@ impl Programs {
     pub fn said(&self) -> impl Iterator<Item = (ProgramKey, String)> {
         let time = |time: Option<Duration>| time.map(|time| time.to_string());
         let size = |size: Option<NonZeroUsize>| size.map(|size| size.to_string());
+        let name = |name: Option<&str>| name.map(str::to_owned);
         let Self {
             client_setup,
             client_think,
             client_reading,
             client_buffer,
             client_flush,
+            client_flush_explicit,
             client_first_bytes,
+            client_validation,
             server_setup,
             server_write,
             server_head,
@@ -282,14 +269,16 @@ impl Programs {
             time(client_reading),
             size(client_buffer),
             time(client_flush),
+            name(client_flush_explicit.map(Way::name)),
             client_first_bytes.map(robot::first_bytes_said),
+            name(client_validation.map(Way::name)),
             time(server_setup),
             time(server_write),
-            server_head.map(|head| head.name().to_owned()),
+            name(server_head.map(Way::name)),
             size(server_buffer),
             server_requests.map(|requests| requests.to_string()),
-            server_close.map(|closing| close_name(closing).to_owned()),
-            nagle.map(|is_on| switch_name(is_on).to_owned()),
+            name(server_close.map(Way::name)),
+            name(nagle.map(|is_on| Switch::of(is_on).name())),
             send_buffer.map(|size| size.get().to_string()),
         ];
         ProgramKey::ALL.into_iter().zip(values).filter_map(|(key, value)| Some((key, value?)))
@@ -319,6 +308,8 @@ mod tests {
             (ProgramKey::ServerHead, "apart"),
             (ProgramKey::ServerBuffer, "4kib"),
             (ProgramKey::ClientFlush, "1s"),
+            (ProgramKey::ClientFlushExplicit, "first"),
+            (ProgramKey::ClientValidation, "heads"),
             (ProgramKey::ServerClose, "naive"),
             (ProgramKey::Nagle, "off"),
         ] {
@@ -329,9 +320,8 @@ mod tests {
         assert!(writes.head_apart && writes.gather == WritePolicy::gathering().gather);
         let pipelining = said.pipelining(Pipelining::default());
         assert_eq!(pipelining.flush_after, Duration::from_secs(1));
-        assert_eq!(pipelining.buffer, Pipelining::default().buffer);
-        let described =
-            "client-flush 1s, server-head apart, server-buffer 4096, server-close naive, nagle off";
+        assert_eq!((pipelining.buffer, pipelining.flush), (Pipelining::default().buffer, Flush::First));
+        let described = "client-flush 1s, client-flush-explicit first, client-validation heads, server-head apart, server-buffer 4096, server-close naive, nagle off";
         assert_eq!(said.described().as_deref(), Some(described));
         assert_eq!(Programs::default().described(), None);
     }

@@ -62,6 +62,8 @@ fn right_value(key: Key) -> BoxedStrategy<String> {
                 (1..=1_048_576_u64).prop_map(|size| size.to_string()).boxed()
             }
             ProgramKey::ClientFirstBytes => "[1-9][0-9]{0,5}(/together)?".boxed(),
+            ProgramKey::ClientFlushExplicit => one_of(vec!["never", "first", "idle"]),
+            ProgramKey::ClientValidation => one_of(vec!["entity-tags", "dates", "heads"]),
             ProgramKey::ServerHead => one_of(vec!["together", "apart"]),
             ProgramKey::ServerRequests => (1..=1_000_000_u64).prop_map(|count| count.to_string()).boxed(),
             ProgramKey::ServerClose => one_of(vec!["careful", "naive"]),

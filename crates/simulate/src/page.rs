@@ -12,6 +12,7 @@ use proto::http::{Limits, WritePolicy};
 use proto::robot::{Course, Pipelining, Plan, Report, Shape};
 use proto::server::{Closing, Patience, ServerConfig};
 use proto::site::Site;
+use scenario::programs::Validation;
 use scenario::stack::packets;
 use scenario::{Network, Programs, Protocol, Scenario, Stack, Visit};
 use wire::{Bytes, Duration, Seed, Time};
@@ -49,8 +50,8 @@ pub struct Hosts {
     pub heads: HeadSizes,
     /// What the objects of the page really are; `None`: bytes of no meaning.
     pub contents: Option<Contents>,
-    /// How a client that has everything asks whether it is still the same.
-    pub validation: Validation,
+    /// How a client that has everything asks whether it is still the same; `None`: as its protocol has it.
+    pub validation: Option<Validation>,
     /// The client's stack, where it is not the server's.
     pub client_stack: Option<Stack>,
     /// Where the hosts' clocks stand; `None`: anywhere, by the seed.
@@ -70,8 +71,10 @@ impl Hosts {
             client_reading,
             client_buffer: _,
             client_flush: _,
+            client_flush_explicit: _,
             // It is in the plan.
             client_first_bytes: _,
+            client_validation,
             server_setup,
             server_write,
             server_head: _,
@@ -101,6 +104,7 @@ impl Hosts {
             pipelining: programs.pipelining(self.pipelining),
             requests: server_requests.or(self.requests),
             closing: server_close.unwrap_or(self.closing),
+            validation: client_validation.or(self.validation),
             ..self
         }
     }
@@ -113,16 +117,6 @@ pub struct Contents {
     pub objects: Vec<Arc<[u8]>>,
     /// How much of the first has arrived when the client knows of each; where this ends, all of it.
     pub named_at: Vec<Bytes>,
-}
-
-/// How a client asks whether what it has is still the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Validation {
-    /// Each is asked for on the condition that it has changed.
-    #[default]
-    Conditional,
-    /// The document is fetched, the others are asked for with HEAD: the robot of `papers/w3c` in HTTP/1.0.
-    Heads,
 }
 
 /// What came of one run.

@@ -4,15 +4,17 @@
 
 use std::num::NonZeroU16;
 
-use proto::http::WritePolicy;
+use proto::http::{Method, Version, WritePolicy};
 use proto::robot::{Pipelining, Plan, PlannedObject, Shape};
 use proto::server::{Patience, ServerConfig};
 use proto::site::Site;
-use scenario::{Client, Connection, Page, Programs, Protocol, Scenario};
+use scenario::programs::Validation;
+use scenario::{Client, Connection, Page, Programs, Protocol, Scenario, Visit};
 use wire::{Bytes, Duration};
 
 use super::unsuited;
 use crate::Error;
+use crate::peers::{ClientProgram, ServerProgram};
 
 /// What the robot is to do, and what of the scenario it does otherwise.
 pub(super) fn plan(
@@ -65,7 +67,9 @@ pub(super) fn honoured(programs: &Programs) -> Result<(), Error> {
         client_reading,
         client_buffer: _,
         client_flush: _,
+        client_flush_explicit: _,
         client_first_bytes: _,
+        client_validation: _,
         server_setup,
         server_write,
         server_head: _,
@@ -82,6 +86,55 @@ pub(super) fn honoured(programs: &Programs) -> Result<(), Error> {
             &format!("a time that its programs are to take ({said})"),
             "use --processing, which it honours, or --engine simulate",
         ));
+    }
+    Ok(())
+}
+
+/// Refuses what only our own client can be told.
+pub(super) fn only_ours(programs: &Programs, client: ClientProgram) -> Result<(), Error> {
+    let told = [
+        ("first bytes", programs.client_first_bytes.is_some()),
+        ("a way to ask for what has changed", programs.client_validation.is_some()),
+    ];
+    match told.iter().find(|(_, is_said)| *is_said) {
+        Some((what, _)) if client != ClientProgram::Ours => {
+            Err(unsuited(&format!("{what} that {} is told", client.name()), "use --client ours"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Makes requests of what the client has, if it has anything.
+pub(super) fn validate(
+    plan: &mut Plan,
+    site: &Site,
+    visit: Visit,
+    validation: Option<Validation>,
+    server: ServerProgram,
+) -> Result<(), Error> {
+    let version = match (visit, validation) {
+        (Visit::First, _) => return Ok(()),
+        (Visit::Revalidate, None) => plan.shape.version(),
+        (Visit::Revalidate, Some(Validation::EntityTags)) => Version::Http11,
+        (Visit::Revalidate, Some(Validation::Dates)) => Version::Http10,
+        (Visit::Revalidate, Some(Validation::Heads)) => {
+            for object in plan.objects.iter_mut().skip(1) {
+                (object.method, object.expected) = (Method::Head, None);
+            }
+            return Ok(());
+        }
+    };
+    if server != ServerProgram::Ours && validation == Some(Validation::EntityTags) {
+        let part = format!("entity tags of {server}, which are its own");
+        return Err(unsuited(&part, "use dates or heads, or let our own server serve"));
+    }
+    for (index, object) in plan.objects.iter_mut().enumerate() {
+        object.validator = match server {
+            ServerProgram::Ours => site.validator(index, version),
+            ServerProgram::Nginx | ServerProgram::Apache | ServerProgram::Caddy | ServerProgram::Python => {
+                Some(ServerProgram::validator())
+            }
+        };
     }
     Ok(())
 }

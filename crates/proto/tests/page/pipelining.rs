@@ -3,7 +3,8 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use proptest::prelude::*;
-use proto::http::{Method, WritePolicy};
+use proto::content::Coding;
+use proto::http::{Method, Validator, WritePolicy};
 use proto::robot::{
     ConnectionId, Flush, Input, Output, Pipelining, Plan, PlannedObject, Release, Report, Robot, Shape, What,
 };
@@ -27,6 +28,40 @@ fn shape(flush: Flush) -> Shape {
 /// Requests of 190 bytes, libwww's mean (`papers/w3c#pipelining`).
 fn page(flush: Flush, release: Release) -> Plan {
     Plan { release, request_size: Some(Bytes::new(190)), ..plan(&PAGE, shape(flush)) }
+}
+
+/// "The result is an average request size of around 190 bytes."
+#[test]
+fn paper_a_request_has_190_bytes_whatever_it_asks() {
+    let mut plan = page(Flush::Idle, Release::AfterFirst);
+    plan.accepted = vec![Coding::Deflate];
+    let validators = [
+        Validator::EntityTag("\"0123456789abcdef-deflate\"".to_owned()),
+        Validator::LastModified("Tue, 24 Jun 1997 00:00:00 GMT".to_owned()),
+    ];
+    for (object, validator) in plan.objects.iter_mut().zip(validators) {
+        object.path = "/images/13-picture.gif".to_owned();
+        object.validator = Some(validator);
+    }
+    let count = plan.objects.len();
+    let mut robot = Robot::new(Time::ZERO, Plan { release: Release::Independent, ..plan }).unwrap();
+    let mut sent = Vec::new();
+    robot_opens(&mut robot);
+    loop {
+        match robot.poll(Time::ZERO) {
+            Output::Send(_, write) => sent.extend(write),
+            Output::Timeout(_) => break,
+            Output::Open(_) | Output::Close(_) | Output::Abort(_) | Output::Report(_) => {}
+        }
+    }
+    let requests: Vec<_> =
+        String::from_utf8(sent).unwrap().split_inclusive("\r\n\r\n").map(str::len).collect();
+    assert_eq!(requests, vec![190; count]);
+}
+
+fn robot_opens(robot: &mut Robot) {
+    while !matches!(robot.poll(Time::ZERO), Output::Timeout(_)) {}
+    robot.handle(Time::ZERO, Input::Connected(ConnectionId(0)));
 }
 
 fn gathering(bytes: usize) -> Listener {

@@ -224,10 +224,20 @@ pub struct ProgramFlags {
     #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
     pub client_flush: Option<String>,
 
+    /// When the client itself says that pipelined requests are to leave: never, first (behind the page's first), or idle
+    /// (whenever none can follow before something has arrived; default)
+    #[arg(long, value_name = "WHEN", help_heading = PROGRAMS)]
+    pub client_flush_explicit: Option<String>,
+
     /// So many bytes of every object are asked for before the rest of any, by ranges: 512 (512/together: not so, but
     /// told when they have come)
     #[arg(long, value_name = "SIZE", help_heading = PROGRAMS)]
     pub client_first_bytes: Option<String>,
+
+    /// How it asks whether a page that it has seen is still the same: by entity-tags, dates, or heads (default: entity
+    /// tags, in HTTP/1.0 dates)
+    #[arg(long, value_name = "HOW", help_heading = PROGRAMS)]
+    pub client_validation: Option<String>,
 
     /// What the server takes for each connection before its first request is read: 2ms
     #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
@@ -270,7 +280,9 @@ impl ProgramFlags {
             client_reading,
             client_buffer,
             client_flush,
+            client_flush_explicit,
             client_first_bytes,
+            client_validation,
             server_setup,
             server_write,
             server_head,
@@ -286,7 +298,9 @@ impl ProgramFlags {
             (ProgramKey::ClientReading, client_reading),
             (ProgramKey::ClientBuffer, client_buffer),
             (ProgramKey::ClientFlush, client_flush),
+            (ProgramKey::ClientFlushExplicit, client_flush_explicit),
             (ProgramKey::ClientFirstBytes, client_first_bytes),
+            (ProgramKey::ClientValidation, client_validation),
             (ProgramKey::ServerSetup, server_setup),
             (ProgramKey::ServerWrite, server_write),
             (ProgramKey::ServerHead, server_head),

@@ -21,8 +21,8 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 
+use scenario::programs::Validation;
 use scenario::{Client, Programs, Protocol, Requests, Scenario, Visit};
-use simulate::page::Validation;
 use simulate::{Experiment, Hosts};
 use wire::{Duration, modem};
 
@@ -201,7 +201,7 @@ fn tuned(
         pipelining: hosts::tuned(),
         heads: software.heads(is_http10),
         contents: Some(real.contents.clone()),
-        validation: if is_http10 { Validation::Heads } else { Validation::Conditional },
+        validation: is_http10.then_some(Validation::Heads),
         client_stack: Some(client),
         ..Hosts::default()
     };

@@ -4,13 +4,14 @@
 
 use std::num::NonZeroU16;
 
-use proto::http::Method;
+use proto::http::{Method, Version};
 use proto::robot::{Pipelining, Plan, PlannedObject, Release, Shape};
 use proto::site::Site;
+use scenario::programs::Validation;
 use scenario::{Client, Connection, Page, Protocol};
 use wire::{Bytes, Duration, Seed};
 
-use super::{Contents, Validation};
+use super::Contents;
 use crate::error::Error;
 
 /// What a page may hold: its bytes are kept in memory.
@@ -95,13 +96,17 @@ pub(super) fn name(plan: &mut Plan, contents: Option<&Contents>) {
 }
 
 /// Makes requests of what the client has.
-pub(super) fn validate(plan: &mut Plan, site: &Site, objects: usize, validation: Validation) {
+pub(super) fn validate(plan: &mut Plan, site: &Site, objects: usize, validation: Option<Validation>) {
     let version = plan.shape.version();
     for (index, object) in plan.objects.iter_mut().enumerate() {
         match (validation, index % objects) {
-            (Validation::Conditional, index) => object.validator = site.validator(index, version),
-            (Validation::Heads, 0) => {}
-            (Validation::Heads, 1..) => (object.method, object.expected) = (Method::Head, None),
+            (None, index) => object.validator = site.validator(index, version),
+            (Some(Validation::EntityTags), index) => {
+                object.validator = site.validator(index, Version::Http11);
+            }
+            (Some(Validation::Dates), index) => object.validator = site.validator(index, Version::Http10),
+            (Some(Validation::Heads), 0) => {}
+            (Some(Validation::Heads), 1..) => (object.method, object.expected) = (Method::Head, None),
         }
     }
 }

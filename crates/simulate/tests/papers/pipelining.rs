@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use proto::robot::{Flush, Pipelining, What};
 use proto::server::Closing;
+use scenario::programs::Validation;
 use scenario::{Client, Network, Page, Protocol, Scenario, Stack, Visit};
-use simulate::page::{Contents, Validation};
+use simulate::page::Contents;
 use simulate::{Experiment, Fetched, Hosts};
 use wire::{Bytes, Duration, Seed};
 
@@ -113,7 +114,7 @@ fn the_robot_of_http10_asks_again_for_the_document_and_for_the_heads_of_the_othe
     let heads = visit(
         Visit::Revalidate,
         Protocol::Http10,
-        Hosts { validation: Validation::Heads, ..Hosts::default() },
+        Hosts { validation: Some(Validation::Heads), ..Hosts::default() },
     );
     assert_eq!(counts(&heads), [42, 42, 0], "{:?}", heads.reports);
     let document = 42 * 1024;

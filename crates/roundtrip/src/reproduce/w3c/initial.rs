@@ -8,9 +8,10 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use proto::robot::{Flush, Pipelining};
+use scenario::programs::Validation;
 use scenario::{Programs, Protocol, Visit};
 use simulate::Experiment;
-use simulate::page::{SERVER, Validation};
+use simulate::page::SERVER;
 use simulate::world::Record;
 use wire::Duration;
 
@@ -61,7 +62,7 @@ fn experiment(protocol: Protocol) -> Result<Experiment, String> {
     let real = microscape::plain();
     let (mut scenario, mut hosts) = tuned(Software::Jigsaw, Place::Lan, protocol, Visit::Revalidate, real);
     // "In the initial tests": conditional requests came with the final ones.
-    hosts.validation = Validation::Heads;
+    hosts.validation = Some(Validation::Heads);
     // "Initially we used a 1 second delay"; the explicit flush is what was learnt from this table.
     hosts.pipelining =
         Pipelining { flush: Flush::Never, flush_after: Duration::from_secs(1), ..Pipelining::default() };

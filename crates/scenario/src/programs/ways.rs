@@ -1,0 +1,144 @@
+//! What is done in one of several ways, each with a name: the values of keys that are words.
+//!
+//! Not the keys, and not what is done: that is for the machines of `proto`.
+
+use proto::robot::Flush;
+use proto::server::Closing;
+
+use crate::names;
+use crate::value::ValueError;
+
+/// Something with a few values that have names.
+pub(super) trait Way: Copy + 'static {
+    /// What it is, for who is told that there is no such one.
+    const WHAT: &'static str;
+    /// Every one.
+    const ALL: &'static [Self];
+
+    /// As a file has it.
+    fn name(self) -> &'static str;
+}
+
+/// The way of that name.
+pub(super) fn named<W: Way>(text: &str) -> Result<W, ValueError> {
+    Ok(names::find(W::WHAT, text, W::ALL, W::name)?)
+}
+
+/// When the head of an answer leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadWrite {
+    /// With the first of its body.
+    Together,
+    /// By itself, as Apache's did in 1996 (`papers/p-http#section-2-2`).
+    Apart,
+}
+
+impl Way for HeadWrite {
+    const WHAT: &'static str = "way to write a head";
+    const ALL: &'static [Self] = &[Self::Together, Self::Apart];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Together => "together",
+            Self::Apart => "apart",
+        }
+    }
+}
+
+/// How a client that has everything asks whether it is still the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Validation {
+    /// For each object on the condition that its entity tag is another (`If-None-Match`).
+    EntityTags,
+    /// On the condition that it was changed since (`If-Modified-Since`).
+    Dates,
+    /// The document is fetched, the others are asked for with HEAD: the robot of `papers/w3c` in HTTP/1.0.
+    Heads,
+}
+
+impl Way for Validation {
+    const WHAT: &'static str = "way to ask for what has changed";
+    const ALL: &'static [Self] = &[Self::EntityTags, Self::Dates, Self::Heads];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::EntityTags => "entity-tags",
+            Self::Dates => "dates",
+            Self::Heads => "heads",
+        }
+    }
+}
+
+impl Way for Closing {
+    const WHAT: &'static str = "way to close";
+    const ALL: &'static [Self] = &[Self::Careful, Self::Naive];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Careful => "careful",
+            Self::Naive => "naive",
+        }
+    }
+}
+
+impl Way for Flush {
+    const WHAT: &'static str = "explicit flush";
+    const ALL: &'static [Self] = &[Self::Never, Self::First, Self::Idle];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::First => "first",
+            Self::Idle => "idle",
+        }
+    }
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Switch {
+    On,
+    Off,
+}
+
+impl Switch {
+    pub(super) const fn of(is_on: bool) -> Self {
+        if is_on { Self::On } else { Self::Off }
+    }
+
+    pub(super) fn is_on(self) -> bool {
+        self == Self::On
+    }
+}
+
+impl Way for Switch {
+    const WHAT: &'static str = "switch";
+    const ALL: &'static [Self] = &[Self::On, Self::Off];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Off => "off",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<W: Way + PartialEq + std::fmt::Debug>() {
+        assert!(W::ALL.iter().all(|way| named::<W>(way.name()).as_ref() == Ok(way)));
+        let error = named::<W>("no-such-way").unwrap_err().to_string();
+        assert!(error.contains(W::WHAT), "{error}");
+    }
+
+    #[test]
+    fn every_way_is_found_by_its_name() {
+        check::<HeadWrite>();
+        check::<Validation>();
+        check::<Closing>();
+        check::<Flush>();
+        check::<Switch>();
+    }
+}
