@@ -1,14 +1,26 @@
-//! What must hold for any bytes as a browser's HAR: they are a possible page, or refused in a sentence. Not a generator.
+//! What must hold for any bytes as a browser's HAR: they are a possible page, or refused in a sentence, and with bodies
+//! the same page. Not a generator.
 
-use scenario::har;
+use scenario::har::{self, HarError};
 
 /// Panics if something does not hold for these bytes.
 pub(crate) fn check(data: &[u8]) {
+    let files = har::files(data);
     match har::read("any", data) {
         Ok(recorded) => {
             assert!(recorded.page.check().is_ok());
             assert!(recorded.notes.iter().all(|note| !note.contains(char::is_control)));
+            // A body that is no text loses its entry, and only where bodies are wanted.
+            if let Ok((files, left_out)) = files {
+                assert!(files.len() <= recorded.page.objects.len());
+                assert!(files.iter().all(|file| !file.path.contains(char::is_control)));
+                assert!(left_out.iter().all(|note| !note.contains(char::is_control)));
+            }
         }
-        Err(error) => assert!(!error.to_string().is_empty()),
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            // With all of their bodies, there can be too many objects or too large ones; that is a matter of sizes.
+            assert!(files.is_err() || matches!(error, HarError::Page(_)));
+        }
     }
 }

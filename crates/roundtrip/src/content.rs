@@ -47,8 +47,10 @@ pub struct Content {
 pub struct File {
     /// Below the page's folder, with slashes.
     pub path: String,
-    /// As it is.
+    /// As it is, decoded.
     pub bytes: Vec<u8>,
+    /// How many bytes it had on the wire, where it was recorded: fewer, if it came compressed.
+    pub sent: Option<u64>,
     /// What is in it.
     pub kind: Kind,
 }
@@ -101,7 +103,7 @@ impl File {
             }
             _ => Kind::Other,
         };
-        Self { path, bytes, kind }
+        Self { path, bytes, sent: None, kind }
     }
 
     /// Whether a content coding is worth trying.

@@ -1,19 +1,33 @@
-//! A page from a browser's HAR (HTTP Archive 1.2): what one visit fetched, and how large each body was on the wire.
+//! A browser's HAR (HTTP Archive 1.2): what one visit fetched, how large each body was on the wire, and the bodies, if
+//! they are wanted.
 //!
-//! In flow bytes, out flows a page and what was left out of it. Only sizes and addresses are read; bodies, cookies and
-//! timings pass by. Memory grows with the entries, of which there are a bounded number, and not with the file.
+//! In flow bytes, out flows a page ([`read`]) or its files ([`files`]), and what was left out of either and why. Both see
+//! the same answers; cookies, heads and timings pass by. Read in this order:
 //!
-//! Not a replay of the visit: heads, redirects and hosts are told in notes, and the page is fetched from one server.
+//! | module | what it holds |
+//! | --- | --- |
+//! | (here) | which answers are the page |
+//! | [`left_out`] | which are not, counted by why |
+//! | `entry` | one entry as browsers write it |
+//! | `archive` | the file around them, read one entry at a time |
+//!
+//! Without bodies, memory grows with the entries, of which there are a bounded number, and with the largest of them, not
+//! with the file. Not a replay of the visit: one host's answers are the page, fetched from one server.
 
-use std::collections::BTreeSet;
+mod archive;
+mod entry;
+pub mod left_out;
+
 use std::fmt;
 use std::io;
 
-use serde::de::{IgnoredAny, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
 use wire::Bytes;
 
 use crate::page::{Object, Page, PageError};
+
+use archive::{Archive, Bodies};
+use entry::{Entry, address};
+use left_out::LeftOut;
 
 /// A page as it was recorded.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +36,19 @@ pub struct Recorded {
     pub page: Page,
     /// What was left out and what to know, in sentences.
     pub notes: Vec<String>,
+}
+
+/// One answer, with its body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Below the host, without the first slash and without a query; a folder's ends with `index.html`.
+    pub path: String,
+    /// The media type, without parameters, in lower case; empty where the browser knew none.
+    pub mime: String,
+    /// The body as it was transferred, in whatever coding.
+    pub sent: Bytes,
+    /// The body decoded; `None` where the recording has none.
+    pub body: Option<Vec<u8>>,
 }
 
 /// Why a file is no page.
@@ -34,8 +61,8 @@ pub enum HarError {
         /// Entries, at most.
         most: usize,
     },
-    /// Nothing of it came over the network.
-    Empty,
+    /// Nothing of it came over the network from the document's host; what is in it instead.
+    Empty(Vec<String>),
     /// What is left is no page.
     Page(PageError),
 }
@@ -43,199 +70,93 @@ pub enum HarError {
 /// More than any visit has; of each some hundred bytes are kept while the file is read.
 pub const ENTRIES_MOST: usize = 200_000;
 
-/// Reads the first page of a HAR.
+/// Reads the sizes of the first page in a HAR.
 ///
 /// # Errors
 /// [`HarError`]: no HAR, nothing in it, or too much.
 pub fn read(name: &str, from: impl io::Read) -> Result<Recorded, HarError> {
-    let file: File = serde_json::from_reader(from).map_err(|error| {
-        let error = error.to_string();
-        if error.contains(TOO_MANY) {
-            HarError::TooMany { most: ENTRIES_MOST }
-        } else {
-            HarError::Malformed(error)
-        }
-    })?;
-    let Log { pages, entries: Entries(entries) } = file.log;
-    let first = pages.first().and_then(|page| page.id.as_deref());
-    let is_of_page =
-        |entry: &&Entry| first.is_none() || entry.pageref.is_none() || entry.pageref.as_deref() == first;
-    let of_page: Vec<&Entry> = entries.iter().filter(is_of_page).collect();
-    let mut left_out = LeftOut { pages: entries.len() - of_page.len(), ..LeftOut::default() };
-
-    let host = of_page.iter().find_map(|entry| host(&entry.request.url)).unwrap_or_default();
-    let (mut objects, mut hosts, mut requests) = (Vec::new(), BTreeSet::new(), Vec::new());
-    for entry in of_page {
-        let Some(of) = self::host(&entry.request.url) else {
-            left_out.inline += 1;
-            continue;
-        };
-        match entry.on_wire() {
-            _ if of != host => {
-                hosts.insert(of);
-                left_out.elsewhere += 1;
-            }
-            OnWire::Cached => left_out.cached += 1,
-            OnWire::Bytes(0) => left_out.empty += 1,
-            OnWire::Bytes(size) => {
-                objects.push(Object::sized(Bytes::new(size)));
-                requests.extend(entry.request.headers_size.filter(|size| *size > 0));
-            }
-        }
-    }
-    if objects.is_empty() {
-        return Err(HarError::Empty);
-    }
-    let notes = left_out.notes(hosts.len(), &requests);
+    let Visit { answers, left_out } = visit(from, Bodies::PassedOver)?;
+    let objects = answers.iter().map(|(_, _, sent)| Object::sized(Bytes::new(*sent))).collect();
     let page = Page::new(name, objects).map_err(HarError::Page)?;
+    let mut notes = left_out.sentences();
+    notes.extend(coded(&answers));
+    notes.extend(requests(&answers));
     Ok(Recorded { page, notes })
 }
 
-/// Entries that are no objects of the page, by why.
-#[derive(Default)]
-struct LeftOut {
-    pages: usize,
-    inline: usize,
-    elsewhere: usize,
-    cached: usize,
-    empty: usize,
+/// Reads the files of the first page in a HAR, and says what of it is not among them.
+///
+/// # Errors
+/// As [`read`].
+pub fn files(from: impl io::Read) -> Result<(Vec<File>, Vec<String>), HarError> {
+    let Visit { answers, left_out } = visit(from, Bodies::Kept)?;
+    let file = |(entry, path, sent): (Entry, String, u64)| File {
+        path: path.replace(char::is_control, "?"),
+        mime: entry.mime(),
+        sent: Bytes::new(sent),
+        body: entry.body,
+    };
+    Ok((answers.into_iter().map(file).collect(), left_out.sentences()))
 }
 
-impl LeftOut {
-    fn notes(&self, hosts: usize, requests: &[i64]) -> Vec<String> {
-        let Self { pages, inline, elsewhere, cached, empty } = *self;
-        let counted = [
-            (pages, "of later pages".to_owned()),
-            (elsewhere, format!("from {hosts} other hosts")),
-            (cached, "from the browser's cache".to_owned()),
-            (inline, "that are no http (data:, blob:)".to_owned()),
-            (empty, "without a body".to_owned()),
-        ];
-        let some = counted.into_iter().filter(|(count, _)| *count > 0);
-        let mut notes: Vec<String> =
-            some.map(|(count, what)| format!("left out {count} entries {what}")).collect();
-        if !requests.is_empty() {
-            let mean = requests.iter().fold(0_i64, |sum, size| sum.saturating_add(*size))
-                / i64::try_from(requests.len()).unwrap_or(i64::MAX);
-            notes
-                .push(format!("its requests had {mean} bytes in the mean; --request-size {mean} sends such"));
+/// The answers that are the page, each with its path and its size on the wire, and the others by why they are not.
+struct Visit {
+    answers: Vec<(Entry, String, u64)>,
+    left_out: LeftOut,
+}
+
+fn visit(from: impl io::Read, bodies: Bodies) -> Result<Visit, HarError> {
+    let Archive { first_page, entries, odd } = archive::read(from, bodies)?;
+    let mut left_out = LeftOut { odd, ..LeftOut::default() };
+    let mut answers = Vec::new();
+    let mut host = None;
+    for entry in entries {
+        if first_page.is_some() && entry.page.is_some() && entry.page != first_page {
+            left_out.pages += 1;
+            continue;
         }
-        notes
+        let Some((of, path)) = entry.url.as_deref().and_then(address) else {
+            left_out.inline += 1;
+            continue;
+        };
+        if let Some(count) = left_out.by_status(&entry) {
+            *count += 1;
+            continue;
+        }
+        if *host.get_or_insert_with(|| of.to_owned()) != of {
+            *left_out.hosts.entry(of.to_owned()).or_default() += 1;
+            continue;
+        }
+        match entry.on_wire() {
+            0 => left_out.empty += 1,
+            sent => answers.push((entry, path, sent)),
+        }
+    }
+    match answers.is_empty() {
+        true => Err(HarError::Empty(left_out.sentences())),
+        false => Ok(Visit { answers, left_out }),
     }
 }
 
-/// What of an entry came over the network.
-enum OnWire {
-    Cached,
-    Bytes(u64),
+/// What content codings saved during the visit.
+fn coded(answers: &[(Entry, String, u64)]) -> Option<String> {
+    let decoded =
+        |(entry, _, sent): &(Entry, String, u64)| entry.size.filter(|size| size > sent).zip(Some(*sent));
+    let coded: Vec<(u64, u64)> = answers.iter().filter_map(decoded).collect();
+    let (decoded, sent) = coded.iter().fold((0_u64, 0_u64), |(decoded, sent), (one, other)| {
+        (decoded.saturating_add(*one), sent.saturating_add(*other))
+    });
+    (!coded.is_empty()).then(|| {
+        format!("{} bodies came compressed, {sent} bytes for {decoded}; they are fetched so", coded.len())
+    })
 }
 
-#[derive(Deserialize)]
-struct File {
-    log: Log,
-}
-
-#[derive(Deserialize)]
-struct Log {
-    #[serde(default)]
-    pages: Vec<PageId>,
-    entries: Entries,
-}
-
-#[derive(Deserialize)]
-struct PageId {
-    id: Option<String>,
-}
-
-struct Entries(Vec<Entry>);
-
-#[derive(Deserialize)]
-struct Entry {
-    pageref: Option<String>,
-    request: Request,
-    response: Response,
-    /// Chromium's: where it was cached.
-    #[serde(rename = "_fromCache")]
-    from_cache: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct Request {
-    url: String,
-    #[serde(rename = "headersSize")]
-    headers_size: Option<i64>,
-}
-
-#[derive(Deserialize)]
-struct Response {
-    #[serde(default)]
-    status: i64,
-    #[serde(rename = "headersSize")]
-    headers_size: Option<i64>,
-    /// As transferred; -1 where the browser does not know.
-    #[serde(rename = "bodySize")]
-    body_size: Option<i64>,
-    #[serde(default)]
-    content: Content,
-    /// Chromium's: head and body as transferred.
-    #[serde(rename = "_transferSize")]
-    transfer_size: Option<i64>,
-}
-
-#[derive(Default, Deserialize)]
-struct Content {
-    /// After decoding.
-    size: Option<i64>,
-    /// What decoding added.
-    compression: Option<i64>,
-}
-
-impl Entry {
-    /// The body as it was transferred: as the browser says, or head and body without the head, or what was decoded
-    /// without what decoding added.
-    fn on_wire(&self) -> OnWire {
-        let Response { status, headers_size, body_size, content, transfer_size } = &self.response;
-        let known = |size: &Option<i64>| size.filter(|size| *size >= 0);
-        if self.from_cache.is_some() || *status == 0 {
-            return OnWire::Cached;
-        }
-        let transferred =
-            known(transfer_size).zip(known(headers_size)).map(|(all, head)| all.saturating_sub(head));
-        let decoded = known(&content.size).map(|size| size.saturating_sub(content.compression.unwrap_or(0)));
-        let size = known(body_size).filter(|size| *size > 0).or(transferred).or(decoded).unwrap_or(0);
-        OnWire::Bytes(u64::try_from(size).unwrap_or(0))
-    }
-}
-
-/// The host and port of a URL of http or https.
-fn host(url: &str) -> Option<&str> {
-    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
-    rest.split(['/', '?', '#']).next()
-}
-
-const TOO_MANY: &str = "too many entries";
-
-impl<'de> Deserialize<'de> for Entries {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Bounded;
-        impl<'de> Visitor<'de> for Bounded {
-            type Value = Entries;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of entries")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Entries, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = list.next_element()? {
-                    if entries.len() >= ENTRIES_MOST {
-                        return Err(serde::de::Error::custom(TOO_MANY));
-                    }
-                    entries.push(entry);
-                }
-                Ok(Entries(entries))
-            }
-        }
-        deserializer.deserialize_seq(Bounded)
-    }
+fn requests(answers: &[(Entry, String, u64)]) -> Option<String> {
+    let sizes: Vec<u64> =
+        answers.iter().filter_map(|(entry, ..)| entry.request).filter(|size| *size > 0).collect();
+    let sum = sizes.iter().fold(0_u64, |sum, size| sum.saturating_add(*size));
+    let mean = sum.checked_div(sizes.len() as u64)?;
+    Some(format!("its requests had {mean} bytes in the mean; --request-size {mean} sends such"))
 }
 
 impl fmt::Display for HarError {
@@ -245,8 +166,9 @@ impl fmt::Display for HarError {
                 write!(f, "this is no HAR: {what}; save one from a browser's network tools")
             }
             Self::TooMany { most } => write!(f, "it has more than {most} entries; save a shorter visit"),
-            Self::Empty => {
-                f.write_str("nothing in it came over the network; save a visit with the cache off")
+            Self::Empty(instead) => {
+                f.write_str("nothing in it came over the network; save a visit with the cache off")?;
+                if instead.is_empty() { Ok(()) } else { write!(f, " ({})", instead.join("; ")) }
             }
             Self::Page(error) => error.fmt(f),
         }
@@ -263,8 +185,16 @@ mod tests {
         format!(r#"{{"request":{{"url":"{url}","headersSize":400}},"response":{{"status":200,{response}}}}}"#)
     }
 
+    fn archive(entries: &[String]) -> String {
+        format!(r#"{{"log":{{"entries":[{}]}}}}"#, entries.join(","))
+    }
+
     fn recorded(entries: &[String]) -> Result<Recorded, HarError> {
-        read("visit", format!(r#"{{"log":{{"entries":[{}]}}}}"#, entries.join(",")).as_bytes())
+        read("visit", archive(entries).as_bytes())
+    }
+
+    fn sizes(recorded: &Recorded) -> Vec<u64> {
+        recorded.page.objects.iter().map(|object| object.size.get()).collect()
     }
 
     #[test]
@@ -273,35 +203,103 @@ mod tests {
             entry("https://h/", r#""bodySize":1000,"content":{"size":5000,"text":"..."}"#),
             entry("https://h/a", r#""bodySize":-1,"headersSize":200,"_transferSize":700"#),
             entry("https://h/b", r#""bodySize":-1,"content":{"size":900,"compression":600}"#),
+            entry(
+                "https://h/c",
+                r#""bodySize":-1,"headersSize":-1,"_transferSize":450,"content":{"size":2000}"#,
+            ),
+            entry(
+                "https://h/d",
+                r#""bodySize":-1,"headersSize":-1,"_transferSize":450,"content":{"size":400}"#,
+            ),
         ])
         .unwrap();
-        let sizes: Vec<u64> = page.page.objects.iter().map(|object| object.size.get()).collect();
-        assert_eq!(sizes, [1_000, 500, 300]);
-        assert_eq!(page.notes, ["its requests had 400 bytes in the mean; --request-size 400 sends such"]);
+        assert_eq!(sizes(&page), [1_000, 500, 300, 450, 400]);
+        assert_eq!(
+            page.notes,
+            [
+                "3 bodies came compressed, 1750 bytes for 7900; they are fetched so",
+                "its requests had 400 bytes in the mean; --request-size 400 sends such"
+            ]
+        );
     }
 
     #[test]
-    fn what_is_no_object_of_the_page_is_counted() {
-        let cached = entry("http://h/c", r#""bodySize":10"#)
-            .replace("\"request\"", "\"_fromCache\":\"disk\",\"request\"");
+    fn what_is_no_object_of_the_page_is_counted_by_why() {
+        let ten = r#""bodySize":10"#;
+        let status = |status: u16| entry("http://h/s", ten).replace("200", &status.to_string());
         let found = recorded(&[
-            entry("http://h/", r#""bodySize":10"#),
-            entry("http://other/x", r#""bodySize":10"#),
-            entry("data:image/gif;base64,AA", r#""bodySize":10"#),
+            entry("http://www/", ten).replace("200", "301"),
+            entry("http://h/", ten),
+            entry("http://other/x", ten),
+            entry("data:image/gif;base64,AA", ten),
             entry("http://h/empty", r#""bodySize":0"#),
-            cached,
+            entry("http://h/c", ten).replace("\"request\"", "\"_fromCache\":\"disk\",\"request\""),
+            status(404),
+            status(404),
+            status(503),
+            status(304),
+            status(0),
+            "17".to_owned(),
         ])
         .unwrap();
-        assert_eq!(found.page.objects.len(), 1);
+        assert_eq!(sizes(&found), [10]);
         assert_eq!(
-            found.notes[..4],
+            found.notes[..9],
             [
-                "left out 1 entries from 1 other hosts",
-                "left out 1 entries from the browser's cache",
-                "left out 1 entries that are no http (data:, blob:)",
-                "left out 1 entries without a body"
+                "left out 1 entry from another host",
+                "left out 1 entry from the browser's cache",
+                "left out 1 entry that the browser had already (304)",
+                "left out 1 entry that only led elsewhere (a redirect: a round trip before what it leads to)",
+                "left out 3 entries that were errors (404 twice, 503)",
+                "left out 1 entry that failed or was blocked (no status)",
+                "left out 1 entry without http (data:, blob:, wss:)",
+                "left out 1 entry without a body",
+                "left out 1 entry that cannot be read (number 12: invalid type: integer `17`, expected an entry at line 1 column 2)",
             ]
         );
+    }
+
+    #[test]
+    fn a_byte_order_mark_and_an_odd_entry_cost_nothing_else() {
+        let odd = [
+            r#"{"request":"GET","response":{}}"#.to_owned(),
+            entry("http://h/", r#""bodySize":"many""#),
+            entry("http://h/", r#""bodySize":7.0,"content":{"size":null,"text":["no text"]}"#),
+            "17".to_owned(),
+            entry("http://h/", r#""bodySize":3"#),
+        ];
+        let file = format!("\u{feff}{}", archive(&odd));
+        assert_eq!(sizes(&read("x", file.as_bytes()).unwrap()), [7, 3]);
+    }
+
+    #[test]
+    fn bodies_are_as_they_were_shown_and_missing_ones_are_known() {
+        let (files, notes) = files(
+            archive(&[
+                entry("https://a", r#""bodySize":2,"content":{"size":3,"mimeType":"Text/HTML; charset=utf-8","text":"<P>"}"#),
+                entry("https://a/f/?y", r#""bodySize":6,"content":{"mimeType":"image/gif","text":"R0lGODlh","encoding":"base64"}"#),
+                entry("https://a/x", r#""bodySize":6,"content":{"text":"\ud800?"}"#),
+                entry("https://a/big.js", r#""bodySize":9"#),
+                entry("https://b/z", r#""bodySize":9"#),
+                entry("https://c/z", r#""bodySize":9"#),
+            ])
+            .as_bytes(),
+        )
+        .unwrap();
+        let found: Vec<_> =
+            files.iter().map(|file| (file.path.as_str(), file.mime.as_str(), file.body.as_deref())).collect();
+        assert_eq!(
+            found[..2],
+            [("index.html", "text/html", Some(&b"<P>"[..])), ("f/index.html", "image/gif", Some(b"GIF89a")),]
+        );
+        assert_eq!(
+            found[2].2.map(<[u8]>::len),
+            Some("\u{fffd}\u{fffd}\u{fffd}?".len()),
+            "half a pair is not lost"
+        );
+        assert_eq!(found[3], ("big.js", "", None));
+        assert_eq!(files[0].sent, Bytes::new(2));
+        assert_eq!(notes, ["left out 2 entries from 2 other hosts"]);
     }
 
     #[test]
@@ -310,5 +308,6 @@ mod tests {
         assert!(sentence("{").starts_with("this is no HAR: EOF"));
         assert!(sentence(r#"{"log":{"entries":[]}}"#).starts_with("nothing in it came"));
         assert!(sentence(r#"{"log":{"entries":[{"request":{}}]}}"#).contains("missing field `url`"));
+        assert!(sentence(r#"{"log":{"entries":{}}}"#).contains("expected a list of entries"));
     }
 }

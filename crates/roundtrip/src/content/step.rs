@@ -98,15 +98,22 @@ impl Step {
             if is_lower && matches!(file.kind, Kind::Html) {
                 bytes = html::in_lower_case(&bytes);
             }
+            // What came compressed and was rewritten is compressed again, where nothing else is said.
+            let coding = coding.or((styled.is_some() && file.came_compressed()).then_some(Coding::Gzip));
             let coded = coding.filter(|_| file.is_text()).and_then(|coding| coding.encode(&bytes));
+            let sent = file.sent.filter(|_| styled.is_none()).unwrap_or(u64::MAX);
             let smallest = coded.map_or(bytes.len(), |coded| coded.len().min(bytes.len()));
-            smallest.min(file.length_as(format)).max(1) as u64
+            (smallest.min(file.length_as(format)) as u64).min(sent).max(1)
         };
         left.map(size).collect()
     }
 }
 
 impl File {
+    fn came_compressed(&self) -> bool {
+        self.sent.is_some_and(|sent| sent < self.bytes.len() as u64)
+    }
+
     /// In a format of images, or as it is if that is no smaller or there is no such form.
     fn length_as(&self, format: Format) -> usize {
         let Kind::Picture(forms) = &self.kind else { return usize::MAX };

@@ -1,0 +1,173 @@
+//! The file around the entries: read from front to back, one entry in memory at a time.
+//!
+//! An entry that is JSON, but not what the format says, is counted and passed over; what is no JSON ends the reading.
+
+use std::fmt;
+use std::io::{self, BufReader, Cursor, Read};
+
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::entry::Entry;
+use super::left_out::Odd;
+use super::{ENTRIES_MOST, HarError};
+
+/// Whether bodies are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bodies {
+    Kept,
+    PassedOver,
+}
+
+/// What is needed of a file.
+#[derive(Debug, Default)]
+pub(super) struct Archive {
+    /// Its id.
+    pub(super) first_page: Option<String>,
+    pub(super) entries: Vec<Entry>,
+    pub(super) odd: Odd,
+}
+
+pub(super) fn read(from: impl Read, bodies: Bodies) -> Result<Archive, HarError> {
+    let malformed = |error: String| HarError::Malformed(error.replace(char::is_control, "?"));
+    let from = without_mark(from).map_err(|error| malformed(error.to_string()))?;
+    let mut json = serde_json::Deserializer::from_reader(BufReader::new(from));
+    let found = Named { name: "log", inner: Log(bodies) }.deserialize(&mut json);
+    found.and_then(|archive| json.end().map(|()| archive)).map_err(|error| {
+        let error = error.to_string();
+        if error.contains(TOO_MANY) { HarError::TooMany { most: ENTRIES_MOST } } else { malformed(error) }
+    })
+}
+
+/// Passes over a byte order mark, which some tools put before UTF-8.
+fn without_mark(mut from: impl Read) -> io::Result<impl Read> {
+    let mut first = Vec::new();
+    from.by_ref().take(MARK.len() as u64).read_to_end(&mut first)?;
+    if first == MARK {
+        first.clear();
+    }
+    Ok(Cursor::new(first).chain(from))
+}
+
+const MARK: &[u8] = "\u{feff}".as_bytes();
+const TOO_MANY: &str = "too many entries";
+
+/// The value of one name in an object; of several, the last.
+struct Named<S> {
+    name: &'static str,
+    inner: S,
+}
+
+impl<'de, S: DeserializeSeed<'de> + Copy> DeserializeSeed<'de> for Named<S> {
+    type Value = S::Value;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de> + Copy> Visitor<'de> for Named<S> {
+    type Value = S::Value;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an object with a {}", self.name)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<S::Value, A::Error> {
+        let mut found = None;
+        while let Some(name) = map.next_key::<String>()? {
+            if name == self.name {
+                found = Some(map.next_value_seed(self.inner)?);
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        found.ok_or_else(|| serde::de::Error::missing_field(self.name))
+    }
+}
+
+/// What is below `log`.
+#[derive(Clone, Copy)]
+struct Log(Bodies);
+
+impl<'de> DeserializeSeed<'de> for Log {
+    type Value = Archive;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Archive, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Log {
+    type Value = Archive;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with entries")
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Archive, A::Error> {
+        let (mut archive, mut first_page) = (None, None);
+        while let Some(name) = map.next_key::<String>()? {
+            match name.as_str() {
+                "entries" => archive = Some(map.next_value_seed(Entries(self.0))?),
+                "pages" => first_page = map.next_value::<FirstPage>()?.0,
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        let archive = archive.ok_or_else(|| serde::de::Error::missing_field("entries"))?;
+        Ok(Archive { first_page, ..archive })
+    }
+}
+
+struct Entries(Bodies);
+
+impl<'de> DeserializeSeed<'de> for Entries {
+    type Value = Archive;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Archive, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Entries {
+    type Value = Archive;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of entries")
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Archive, A::Error> {
+        let mut archive = Archive::default();
+        while let Some(json) = list.next_element::<Box<RawValue>>()? {
+            let number = archive.entries.len() + archive.odd.count + 1;
+            if number > ENTRIES_MOST {
+                return Err(serde::de::Error::custom(TOO_MANY));
+            }
+            let entry = match self.0 {
+                Bodies::Kept => Entry::with_body(json.get()),
+                Bodies::PassedOver => Entry::of_sizes(json.get()),
+            };
+            match entry {
+                Ok(entry) => archive.entries.push(entry),
+                Err(error) => archive.odd.add(number, &error),
+            }
+        }
+        Ok(archive)
+    }
+}
+
+impl Odd {
+    fn add(&mut self, number: usize, error: &serde_json::Error) {
+        self.count += 1;
+        if self.count == 1 {
+            self.first = format!("number {number}: {error}").replace(char::is_control, "?");
+        }
+    }
+}
+
+/// The id of the first page; whatever else is in its place is no page.
+struct FirstPage(Option<String>);
+
+impl<'de> Deserialize<'de> for FirstPage {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Page {
+            id: String,
+        }
+        let pages = Vec::<Box<RawValue>>::deserialize(deserializer)?;
+        let first = pages.first().and_then(|page| serde_json::from_str::<Page>(page.get()).ok());
+        Ok(Self(first.map(|page| page.id)))
+    }
+}

@@ -1,0 +1,221 @@
+//! One entry of a HAR: a request and its answer, as Chromium, Firefox and Safari write them.
+//!
+//! Numbers may have a point, sizes may be -1 or missing, and bodies may be in base64. Not a check of the format: what is
+//! not needed is not looked at.
+
+use std::fmt;
+
+use serde::de::{IgnoredAny, Visitor};
+use serde::{Deserialize, Deserializer};
+
+/// What is needed of an entry.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Entry {
+    /// The id of its page.
+    pub(super) page: Option<String>,
+    /// `None` for what is not fetched by http: those can be as long as a body.
+    pub(super) url: Option<String>,
+    /// The request's head, where it is known.
+    pub(super) request: Option<u64>,
+    pub(super) status: i64,
+    pub(super) is_cached: bool,
+    /// The body, decoded, where it is known.
+    pub(super) size: Option<u64>,
+    /// The body, if it is wanted and there is one.
+    pub(super) body: Option<Vec<u8>>,
+    transferred: Option<u64>,
+    mime: String,
+}
+
+impl Entry {
+    /// Reads an entry without its body.
+    pub(super) fn of_sizes(json: &str) -> serde_json::Result<Self> {
+        serde_json::from_str::<Raw<IgnoredAny>>(json).map(|raw| Self::of(raw, |_, _| None))
+    }
+
+    /// Reads an entry.
+    pub(super) fn with_body(json: &str) -> serde_json::Result<Self> {
+        let body = |Text(text): Text, encoding: Option<&str>| match encoding {
+            Some("base64") => base64(&text),
+            Some(_) | None => Some(text),
+        };
+        serde_json::from_str::<Raw<Text>>(json).map(|raw| Self::of(raw, body))
+    }
+
+    fn of<T>(raw: Raw<T>, body: impl FnOnce(T, Option<&str>) -> Option<Vec<u8>>) -> Self {
+        let Raw { pageref, request, response, from_cache } = raw;
+        let Response { status, headers_size, body_size, content, transfer_size } = response;
+        let Content { size, compression, mime_type, encoding, text } = content;
+        let decoded = Number::known(size);
+        let head = Number::known(headers_size).unwrap_or(0);
+        let with_head =
+            Number::known(transfer_size).filter(|all| *all > 0).map(|all| all.saturating_sub(head));
+        // Where the head's size is not known (HTTP/2), head and body together are the most that the body can be.
+        let from_transfer =
+            with_head.map(|body| decoded.filter(|_| head == 0).map_or(body, |size| body.min(size)));
+        let from_compression =
+            decoded.map(|size| size.saturating_sub(Number::known(compression).unwrap_or(0)));
+        Self {
+            page: pageref,
+            url: Some(request.url).filter(|url| address(url).is_some()),
+            request: Number::known(request.headers_size),
+            status: status.map_or(0, |Number(status)| status),
+            is_cached: from_cache.is_some(),
+            size: decoded,
+            body: text.and_then(|text| body(text, encoding.as_deref())),
+            transferred: Number::known(body_size)
+                .filter(|size| *size > 0)
+                .or(from_transfer)
+                .or(from_compression),
+            mime: mime_type.unwrap_or_default(),
+        }
+    }
+
+    /// The body as it was transferred: as the browser says, or head and body without the head, or what was decoded without
+    /// what decoding added.
+    pub(super) fn on_wire(&self) -> u64 {
+        self.transferred.unwrap_or(0)
+    }
+
+    /// The media type without its parameters.
+    pub(super) fn mime(&self) -> String {
+        self.mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    }
+}
+
+/// Host and path of a URL of http or https; the path without its first slash, a folder's with `index.html`.
+pub(super) fn address(url: &str) -> Option<(&str, String)> {
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let is_folder = path.is_empty() || path.ends_with('/');
+    Some((host, format!("{path}{}", if is_folder { "index.html" } else { "" })))
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"), expecting = "an entry")]
+struct Raw<T> {
+    pageref: Option<String>,
+    request: Request,
+    response: Response<T>,
+    /// Chromium's: where it was cached.
+    #[serde(rename = "_fromCache")]
+    from_cache: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "a request")]
+struct Request {
+    url: String,
+    #[serde(rename = "headersSize")]
+    headers_size: Option<Number>,
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"), expecting = "a response")]
+struct Response<T> {
+    status: Option<Number>,
+    #[serde(rename = "headersSize")]
+    headers_size: Option<Number>,
+    /// As transferred; -1 where the browser does not know.
+    #[serde(rename = "bodySize")]
+    body_size: Option<Number>,
+    #[serde(default)]
+    content: Content<T>,
+    /// Chromium's: head and body as transferred.
+    #[serde(rename = "_transferSize")]
+    transfer_size: Option<Number>,
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"), expecting = "a content")]
+struct Content<T> {
+    /// After decoding.
+    size: Option<Number>,
+    /// What decoding added.
+    compression: Option<Number>,
+    #[serde(rename = "mimeType")]
+    mime_type: Option<String>,
+    encoding: Option<String>,
+    text: Option<T>,
+}
+
+impl<T> Default for Content<T> {
+    fn default() -> Self {
+        Self { size: None, compression: None, mime_type: None, encoding: None, text: None }
+    }
+}
+
+/// A whole number, which some write with a point.
+struct Number(i64);
+
+impl Number {
+    /// -1 is a browser's word for not knowing.
+    fn known(number: Option<Self>) -> Option<u64> {
+        number.and_then(|Self(number)| u64::try_from(number).ok())
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl Visitor<'_> for Any {
+            type Value = Number;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number")
+            }
+            fn visit_i64<E>(self, number: i64) -> Result<Number, E> {
+                Ok(Number(number))
+            }
+            fn visit_u64<E>(self, number: u64) -> Result<Number, E> {
+                Ok(Number(i64::try_from(number).unwrap_or(i64::MAX)))
+            }
+            #[expect(clippy::cast_possible_truncation, reason = "the cast saturates, as the others here do")]
+            fn visit_f64<E>(self, number: f64) -> Result<Number, E> {
+                Ok(Number(number as i64))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// A string that may hold halves of surrogate pairs, as scripts can and JSON's own reader refuses; they are replaced.
+struct Text(Vec<u8>);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl Visitor<'_> for Any {
+            type Value = Text;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text")
+            }
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Text, E> {
+                Ok(Text(String::from_utf8_lossy(bytes).into_owned().into_bytes()))
+            }
+        }
+        deserializer.deserialize_bytes(Any)
+    }
+}
+
+/// RFC 4648, section 4; blanks and line ends are passed over.
+fn base64(text: &[u8]) -> Option<Vec<u8>> {
+    let (mut bytes, mut bits, mut count) = (Vec::with_capacity(text.len() / 4 * 3), 0_u32, 0);
+    for letter in text.iter().filter(|letter| !letter.is_ascii_whitespace() && **letter != b'=') {
+        let value = match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(value);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count).to_le_bytes()[0]);
+        }
+    }
+    Some(bytes)
+}

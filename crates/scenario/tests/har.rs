@@ -1,0 +1,67 @@
+//! HARs as large as they come, made while they are read, and HARs cut short at any place. Not what is in them: the
+//! module's own tests look at that.
+
+use std::io::{self, Read};
+
+use proptest::prelude::*;
+use scenario::har::{self, HarError};
+
+/// A HAR with this many entries, each with a body so long; the bodies are made only where they are read.
+struct Generated {
+    left: usize,
+    body: usize,
+    now: io::Cursor<Vec<u8>>,
+    ends: bool,
+}
+
+impl Generated {
+    fn new(entries: usize, body: usize) -> Self {
+        let head = br#"{"log":{"version":"1.2","entries":["#.to_vec();
+        Self { left: entries, body, now: io::Cursor::new(head), ends: true }
+    }
+
+    fn next(&self) -> Vec<u8> {
+        let comma = if self.left > 1 { "," } else { "" };
+        let (size, text) = (self.body, "x".repeat(self.body));
+        format!(
+            r#"{{"request":{{"url":"http://h/"}},"response":{{"status":200,"bodySize":{size},"content":{{"text":"{text}"}}}}}}{comma}"#
+        )
+        .into_bytes()
+    }
+}
+
+impl Read for Generated {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.now.position() == self.now.get_ref().len() as u64 {
+            if self.left > 0 {
+                self.now = io::Cursor::new(self.next());
+                self.left -= 1;
+            } else if std::mem::take(&mut self.ends) {
+                self.now = io::Cursor::new(b"]}}".to_vec());
+            }
+        }
+        self.now.read(into)
+    }
+}
+
+#[test]
+fn a_har_of_200_megabytes_is_read_an_entry_at_a_time() {
+    let recorded = har::read("large", Generated::new(200, 1_000_000)).unwrap();
+    assert_eq!((recorded.page.objects.len(), recorded.page.size().get()), (200, 200_000_000));
+}
+
+#[test]
+fn more_entries_than_any_visit_has_are_too_many() {
+    let read = har::read("long", Generated::new(har::ENTRIES_MOST + 1, 1));
+    assert!(matches!(read, Err(HarError::TooMany { most: har::ENTRIES_MOST })), "{read:?}");
+}
+
+proptest! {
+    #[test]
+    fn a_har_cut_short_is_told_with_its_place(cut in 0_usize..400) {
+        let mut whole = Vec::new();
+        Generated::new(3, 50).read_to_end(&mut whole).unwrap();
+        let said = har::read("cut", &whole[..cut.min(whole.len() - 1)]).unwrap_err().to_string();
+        prop_assert!(said.starts_with("this is no HAR: EOF while parsing") && said.contains("column"), "{}", said);
+    }
+}
