@@ -1,0 +1,191 @@
+//! Loads servers with datagrams, from many addresses of the loopback network. Not with connections.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use dhttp::batch::{Ends, Inbox, Outbox};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use super::{LOADED, now, processor};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Load {
+    /// Clients that have been here before and show a token, a request at a time each.
+    Known,
+    /// Each request from another address.
+    New,
+    /// All from one address, many at a time.
+    One,
+    /// `GET /` of CoAP, from many addresses.
+    Coap,
+}
+
+const THREADS: u16 = 2;
+/// Requests that each thread has on their way.
+const WINDOW: usize = 128;
+const WINDOW_OF_ONE: usize = 1_024;
+/// Addresses that each thread sends from.
+const CLIENTS: u16 = 256;
+
+/// How many answers there were.
+pub(crate) fn run(load: Load, server: SocketAddr) -> u64 {
+    static RUNS: AtomicU64 = AtomicU64::new(0);
+    let answers = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            let run = RUNS.fetch_add(1, Ordering::Relaxed);
+            let answers = &answers;
+            scope.spawn(move || {
+                processor::load_here();
+                let mut loader = Loader::new(load, server, run);
+                answers.fetch_add(loader.run(), Ordering::Relaxed);
+            });
+        }
+    });
+    answers.into_inner()
+}
+
+/// One thread's.
+struct Loader {
+    load: Load,
+    server: SocketAddr,
+    socket: UdpSocket,
+    inbox: Inbox,
+    outbox: Outbox,
+    /// Who asks what, in turns.
+    requests: Vec<(IpAddr, Vec<u8>)>,
+    asked: u64,
+    /// Different in each thread of each run.
+    seed: u64,
+}
+
+impl Loader {
+    fn new(load: Load, server: SocketAddr, run: u64) -> Self {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("a free port");
+        socket.set_nonblocking(true).expect("it is a socket");
+        dhttp::batch::prepare(&socket);
+        let (inbox, outbox) = (Inbox::default(), Outbox::default());
+        let mut loader =
+            Self { load, server, socket, inbox, outbox, requests: Vec::new(), asked: 0, seed: run << 32 };
+        let [.., high, low] = run.to_be_bytes();
+        let address =
+            |client: u16| IpAddr::from([127, 1 + (high << 4 | low >> 4), low << 4, client.to_be_bytes()[1]]);
+        loader.requests = match load {
+            Load::Known => (0..CLIENTS).map(|client| loader.known(address(client))).collect(),
+            Load::One => vec![loader.known(address(1))],
+            Load::New => vec![(address(1), request(b"small.txt", &padding()))],
+            Load::Coap => (0..CLIENTS).map(|client| (address(client), coap())).collect(),
+        };
+        loader
+    }
+
+    /// What a client asks that has a token, which it fetches.
+    fn known(&mut self, client: IpAddr) -> (IpAddr, Vec<u8>) {
+        let first = request(b"small.txt", &padding());
+        for _ in 0..100 {
+            self.outbox.slot(Ends { peer: self.server, local: Some(client) }).extend_from_slice(&first);
+            self.outbox.send(&self.socket);
+            self.wait();
+            if let Some(token) = self.inbox.datagram(0).and_then(|(_, answer)| token(answer)) {
+                return (client, request(b"small.txt", &token));
+            }
+            if self.inbox.datagram(0).is_some_and(|(_, answer)| answer.starts_with(b"rrrr")) {
+                return (client, first);
+            }
+        }
+        panic!("{} gives no token", self.server);
+    }
+
+    fn run(&mut self) -> u64 {
+        let window = if self.load == Load::One { WINDOW_OF_ONE } else { WINDOW };
+        let end = now() + LOADED;
+        let (mut answers, mut waiting) = (0, 0);
+        while now() < end {
+            while waiting < window {
+                self.ask();
+                waiting += 1;
+            }
+            self.outbox.send(&self.socket);
+            if !self.wait() {
+                // What is not here by now does not come.
+                waiting = 0;
+            }
+            waiting = waiting.saturating_sub(self.inbox.len());
+            let is_answer = |index| self.inbox.datagram(index).is_some_and(|(_, bytes)| bytes.len() > 50);
+            answers += (0..self.inbox.len()).filter(|index| is_answer(*index)).count() as u64;
+        }
+        answers
+    }
+
+    fn ask(&mut self) {
+        self.asked += 1;
+        let id = self.seed + self.asked;
+        let turn = usize::try_from(self.asked).unwrap_or(0) % self.requests.len();
+        let (client, request) = &self.requests[turn];
+        let client = match self.load {
+            Load::Known | Load::One | Load::Coap => *client,
+            // Another every time, and all networks in turns, which have a share each. 2^24 has no factor in common
+            // with the multiplier.
+            Load::New => {
+                let [.., low, middle, high] = (id.wrapping_mul(0x9e37_79b1) ^ self.seed >> 32).to_be_bytes();
+                IpAddr::from([127, low, middle, high.clamp(1, 254)])
+            }
+        };
+        let slot = self.outbox.slot(Ends { peer: self.server, local: Some(client) });
+        slot.extend_from_slice(request);
+        match self.load {
+            Load::Known | Load::One | Load::New => {
+                if let Some(place) = slot.get_mut(..8) {
+                    place.copy_from_slice(&id.to_be_bytes());
+                }
+            }
+            Load::Coap => {
+                if let Some(place) = slot.get_mut(2..4) {
+                    place.copy_from_slice(&self.asked.to_be_bytes()[6..]);
+                }
+            }
+        }
+    }
+
+    /// Waits for datagrams and takes them; `false` if none came.
+    fn wait(&mut self) -> bool {
+        arrive(&self.socket);
+        self.inbox.receive(&self.socket).is_ok()
+    }
+}
+
+/// Waits until something comes, but not for ever.
+pub(crate) fn arrive(socket: &UdpSocket) {
+    let mut waits = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
+    let _ = poll(&mut waits, PollTimeout::from(20_u8));
+}
+
+/// A request with its number, and 50,000 for the client's port.
+pub(crate) fn request(page: &[u8], fields: &str) -> Vec<u8> {
+    let mut request = b"\0\0\0\0\0\0\0\0\xc3\x50\0GET /".to_vec();
+    request.extend_from_slice(page);
+    request.extend_from_slice(b" HTTP/1.1\r\nHost: 127.0.0.1\r\n");
+    request.extend_from_slice(fields.as_bytes());
+    request.extend_from_slice(b"\r\n");
+    request
+}
+
+/// What a first request is filled with, so that its answer is within three times its size.
+pub(crate) fn padding() -> String {
+    format!("DHTTP-Fill: {}\r\n", "0".repeat(400))
+}
+
+/// The field with the token in an answer.
+pub(crate) fn token(answer: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(answer);
+    let line = text.lines().find(|line| line.starts_with("DHTTP-Token: "))?;
+    Some(format!("{line}\r\n"))
+}
+
+/// RFC 7252, section 3: version 1, non-confirmable, GET, a message number; no options, so it is the root that is asked
+/// for.
+fn coap() -> Vec<u8> {
+    vec![0x50, 1, 0, 0]
+}

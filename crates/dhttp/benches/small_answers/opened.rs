@@ -1,0 +1,196 @@
+//! Asks by datagrams for what is too large for one, and takes it on the connections that the server opens.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::thread;
+
+use dhttp::batch::{Ends, Inbox, Outbox};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+
+use super::datagrams::{arrive, padding, request, token};
+use super::server::LARGE_BYTES;
+use super::{LOADED, now, processor};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Load {
+    /// Each client keeps the server's connection.
+    Reused,
+    /// Each client closes it after every answer.
+    New,
+}
+
+const THREADS: u8 = 2;
+/// Clients of each thread, with one request on its way each.
+const CLIENTS: u8 = 16;
+
+/// How many answers there were.
+pub(crate) fn run(load: Load, server: SocketAddr) -> u64 {
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                scope.spawn(move || {
+                    processor::load_here();
+                    Loader::new(load, server, thread).run()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("it has not panicked")).sum()
+    })
+}
+
+struct Loader {
+    load: Load,
+    server: SocketAddr,
+    socket: UdpSocket,
+    listener: TcpListener,
+    inbox: Inbox,
+    outbox: Outbox,
+    requests: BTreeMap<IpAddr, Vec<u8>>,
+    connections: BTreeMap<u64, Connection>,
+    accepted: u64,
+    asked: u64,
+}
+
+struct Connection {
+    stream: TcpStream,
+    client: IpAddr,
+    /// Bytes of the answer that is coming in.
+    taken: usize,
+    /// Bytes of an answer, once its head is here.
+    whole: Option<usize>,
+}
+
+const LISTENER: u64 = 0;
+
+impl Loader {
+    fn new(load: Load, server: SocketAddr, thread: u8) -> Self {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("a free port");
+        socket.set_nonblocking(true).expect("it is a socket");
+        dhttp::batch::prepare(&socket);
+        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("a free port");
+        listener.set_nonblocking(true).expect("it is a socket");
+        let mut loader = Self {
+            load,
+            server,
+            socket,
+            listener,
+            inbox: Inbox::default(),
+            outbox: Outbox::default(),
+            requests: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            accepted: LISTENER,
+            asked: u64::from(thread) << 32,
+        };
+        for client in 1..=CLIENTS {
+            loader.prepare(IpAddr::from([127, 200, thread + if load == Load::New { 10 } else { 0 }, client]));
+        }
+        loader
+    }
+
+    /// Fetches a client's token, and makes its request.
+    fn prepare(&mut self, client: IpAddr) {
+        let first = request(b"small.txt", &padding());
+        for _ in 0..100 {
+            self.outbox.slot(Ends { peer: self.server, local: Some(client) }).extend_from_slice(&first);
+            self.outbox.send(&self.socket);
+            arrive(&self.socket);
+            let is_here = self.inbox.receive(&self.socket).is_ok();
+            if let Some(token) =
+                self.inbox.datagram(0).filter(|_| is_here).and_then(|(_, answer)| token(answer))
+            {
+                let mut request = request(b"large.txt", &token);
+                let port = self.listener.local_addr().expect("it is bound").port();
+                request[8..10].copy_from_slice(&port.to_be_bytes());
+                self.requests.insert(client, request);
+                return;
+            }
+        }
+        panic!("{} gives no token", self.server);
+    }
+
+    fn run(mut self) -> u64 {
+        let epoll = epoll::create(CreateFlags::CLOEXEC).expect("room for a descriptor");
+        epoll::add(&epoll, &self.listener, EventData::new_u64(LISTENER), EventFlags::IN).expect("it is new");
+        let clients: Vec<IpAddr> = self.requests.keys().copied().collect();
+        let end = now() + LOADED;
+        let (mut answers, mut room, mut events) = (0, vec![0; 65_536], Vec::with_capacity(64));
+        let mut due = clients.clone();
+        while now() < end {
+            for client in due.drain(..) {
+                self.ask(client);
+            }
+            self.outbox.send(&self.socket);
+            events.clear();
+            let wait = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+            let count = epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut events), Some(&wait));
+            if count.unwrap_or(0) == 0 {
+                // What is not here by now does not come.
+                due.clone_from(&clients);
+            }
+            for event in &events {
+                match event.data.u64() {
+                    LISTENER => self.accept(&epoll),
+                    number => {
+                        if let Some(client) = self.take(number, &mut room) {
+                            answers += 1;
+                            due.push(client);
+                        }
+                    }
+                }
+            }
+        }
+        answers
+    }
+
+    fn ask(&mut self, client: IpAddr) {
+        self.asked += 1;
+        let Some(request) = self.requests.get(&client) else { return };
+        let slot = self.outbox.slot(Ends { peer: self.server, local: Some(client) });
+        slot.extend_from_slice(&self.asked.to_be_bytes());
+        slot.extend_from_slice(&request[8..]);
+    }
+
+    fn accept(&mut self, epoll: &std::os::fd::OwnedFd) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            self.accepted += 1;
+            let client = stream.local_addr().expect("it is connected").ip();
+            stream.set_nonblocking(true).expect("it is a socket");
+            epoll::add(epoll, &stream, EventData::new_u64(self.accepted), EventFlags::IN).expect("it is new");
+            self.connections.insert(self.accepted, Connection { stream, client, taken: 0, whole: None });
+        }
+    }
+
+    /// Reads what came; whose answer is complete.
+    fn take(&mut self, number: u64, room: &mut [u8]) -> Option<IpAddr> {
+        let connection = self.connections.get_mut(&number)?;
+        match connection.stream.read(room) {
+            Ok(0) => {
+                self.connections.remove(&number);
+                return None;
+            }
+            Ok(count) => {
+                if connection.whole.is_none() {
+                    let head = room[..count].windows(4).position(|four| four == b"\r\n\r\n")?;
+                    connection.whole = Some(head + 4 + LARGE_BYTES);
+                }
+                connection.taken += count;
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
+            Err(_) => {
+                self.connections.remove(&number);
+                return None;
+            }
+        }
+        if connection.whole != Some(connection.taken) {
+            return None;
+        }
+        connection.taken = 0;
+        let client = connection.client;
+        if self.load == Load::New {
+            self.connections.remove(&number);
+        }
+        Some(client)
+    }
+}
