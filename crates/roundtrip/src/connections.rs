@@ -9,7 +9,10 @@
 //! | [`input`] | files, folders, patterns, standard input; unpacked |
 //! | [`line_up`] | logs recognised, and put in order of their beginnings |
 //! | [`blocks`] | bytes cut into blocks of whole lines |
-//! | [`order`] | requests put in order of time, within bounds |
+//! | [`source`] | a log that is being read, lines or rows |
+//! | [`order`] | a log's requests put in order of time, within bounds |
+//! | [`merge`] | those of several logs made into one stream |
+//! | [`intake`] | both, for blocks that come back in any order |
 //! | [`slices`] | requests cut into stretches that are counted apart |
 //! | [`mod@pass`] | threads that read and count |
 //! | [`said`] | what could not be read, for stderr |
@@ -22,7 +25,9 @@ pub mod ask;
 pub mod blocks;
 pub mod chart;
 pub mod input;
+pub mod intake;
 pub mod line_up;
+pub mod merge;
 pub mod order;
 pub mod page;
 pub mod parquet_file;
@@ -31,6 +36,7 @@ pub mod row;
 pub mod said;
 pub mod sentence;
 pub mod slices;
+pub mod source;
 pub mod table;
 
 use crate::failure::Failure;

@@ -21,7 +21,7 @@ pub struct Blocks {
 }
 
 /// How a log's bytes are come by.
-pub type Open = Box<dyn FnOnce() -> io::Result<Box<dyn Read + Send>>>;
+pub type Open = Box<dyn FnOnce() -> io::Result<Box<dyn Read + Send>> + Send>;
 
 enum Bytes {
     Closed(Option<Open>),

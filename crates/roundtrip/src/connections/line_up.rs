@@ -1,7 +1,7 @@
 //! Logs recognised by their beginnings, and put in the order of their first requests: rotated logs are named newest
 //! first.
 //!
-//! Not a merge: logs that overlap in time are read one after the other, and what comes too late is counted as such.
+//! Not the merge of those that overlap in time: that is made as they are read.
 
 use std::io::{self, Read};
 
@@ -14,14 +14,14 @@ use wire::Time;
 use crate::failure::Failure;
 
 use super::ask::Asked;
-use super::blocks::Blocks;
+use super::blocks::{Blocks, Open};
 use super::input::Input;
-use super::pass::{Log, OpenTable};
+use super::source::{Log, OpenTable, Table};
 
 /// Logs ready to be read.
 pub struct LinedUp {
-    /// In order of their first requests.
-    pub logs: Vec<Log>,
+    /// In order of their first requests, beside the time of the earliest that was seen.
+    pub logs: Vec<(Time, Log)>,
     /// Their names.
     pub names: Vec<String>,
     /// What was passed over, and why.
@@ -47,8 +47,12 @@ pub fn line_up(inputs: Vec<Input>, asked: &Asked) -> Result<LinedUp, Failure> {
         let first = said.first().cloned().unwrap_or_default();
         return Err(Failure::Value(format!("nothing there is a log: {first}")));
     }
+    // What shows no time at its beginning is read from the start.
+    for (first, _, _) in &mut found {
+        *first = Some(*first).filter(|first| *first < Time::MAX).unwrap_or_default();
+    }
     found.sort_by_key(|(first, _, _)| *first);
-    let (logs, names) = found.into_iter().map(|(_, name, log)| (log, name)).unzip();
+    let (logs, names) = found.into_iter().map(|(first, name, log)| ((first, log), name)).unzip();
     Ok(LinedUp { logs, names, said })
 }
 
@@ -77,16 +81,14 @@ fn begun(input: &Input, asked: &Asked) -> Result<(Time, Log), Failure> {
     };
     no_names(&format, asked)?;
     let reader = Reader::new(format, asked.who.clone());
-    let mut first = None;
-    reader.clone().read(&beginning, |record| {
-        first.get_or_insert(record.time);
-    });
+    let mut first = Time::MAX;
+    reader.clone().read(&beginning, |record| first = first.min(record.time));
     // Files are opened again when it is their turn: there may be more of them than a process may hold open.
-    let open: Box<dyn FnOnce() -> io::Result<Box<dyn Read + Send>>> = match input.clone() {
+    let open: Open = match input.clone() {
         Input::Stdin => Box::new(move || Ok(Box::new(io::Cursor::new(beginning).chain(bytes)))),
         file @ Input::File(_) => Box::new(move || file.open()),
     };
-    Ok((first.unwrap_or_default(), Log::Lines(Blocks::new(open, asked.window), reader)))
+    Ok((first, Log::Lines(Blocks::new(open, asked.window), reader)))
 }
 
 /// A table, looked into. What is piped in is kept in memory: a table is not read from its beginning.
@@ -109,15 +111,13 @@ fn table(
     let mut named = asked.named.clone();
     named.client = named.client.or_else(|| asked.who.field.clone());
     let mut opened = batches(kind, place.clone(), &named).map_err(|error| bad(&error))?;
-    let mut first = None;
+    let mut first = Time::MAX;
     if let Some(Ok(batch)) = opened.batches.next() {
-        let read = opened.columns.read(&batch, &asked.who, |record| {
-            first.get_or_insert(record.time);
-        });
+        let read = opened.columns.read(&batch, &asked.who, |record| first = first.min(record.time));
         read.map_err(|error| bad(&error))?;
     }
     let open: OpenTable = Box::new(move || batches(kind, place, &named).map_err(|error| error.to_string()));
-    Ok((first.unwrap_or_default(), Log::Table(open, asked.who.clone())))
+    Ok((first, Log::Table(Table::Closed(Some(open)), asked.who.clone())))
 }
 
 const TABLE_REMEDY: &str = "--columns time=NAME,client=NAME,size=NAME says which are which";

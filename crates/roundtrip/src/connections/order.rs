@@ -1,4 +1,4 @@
-//! Requests put in order of time, within bounds: each block is merged with the one before it.
+//! Requests of one log put in order of time, within bounds: each block is merged with the one before it.
 //!
 //! What is earlier than all that was already given away comes too late, is left out and counted. Where blocks are in
 //! order, as most are, nothing is copied. Blocks have a fixed size, so that the outcome does not depend on how many
@@ -39,8 +39,8 @@ impl Order {
     }
 
     /// What is left, and how many came too late.
-    pub fn finish(self) -> (Vec<Request>, u64) {
-        (self.held, self.late)
+    pub fn finish(&mut self) -> (Vec<Request>, u64) {
+        (std::mem::take(&mut self.held), std::mem::take(&mut self.late))
     }
 }
 

@@ -1,4 +1,4 @@
-//! One pass over logs: blocks are read by one thread, made into requests and counted by the others.
+//! One pass over logs: whichever thread has time cuts a block off a log, makes one into requests, or counts.
 //!
 //! Not how lines are read (`scenario::access_log`) nor how connections are counted (`simulate::connections`). The
 //! outcome is the same for every number of threads: blocks are cut by their size, put in order by their numbers, and
@@ -8,25 +8,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 
-use arrow_array::RecordBatch;
-use columns::{Batches, Columns};
-use scenario::access_log::{Reader, Record, Request, Sizing, Tally, Who};
+use scenario::access_log::{Record, Request, Sizing, Tally};
 use simulate::connections::{ByRule, Counter, Counts, Known, Question};
+use wire::Time;
 
-use super::blocks::Blocks;
-use super::order::Order;
+use super::intake::{Intake, Read};
 use super::slices::{Slice, Slices};
-
-/// One log and how it is read.
-pub enum Log {
-    /// Lines, and what reads them.
-    Lines(Blocks, Reader),
-    /// A table, which is opened when it is its turn, and what makes a client.
-    Table(OpenTable, Who),
-}
-
-/// How a table is come by.
-pub type OpenTable = Box<dyn FnOnce() -> Result<Batches, String>>;
+use super::source::{Log, Unread};
 
 /// What a pass over logs gives.
 #[derive(Debug)]
@@ -39,31 +27,18 @@ pub struct Passed {
     pub late: u64,
 }
 
-/// What was read of one log.
-#[derive(Clone, Debug, Default)]
-pub struct Read {
-    /// Its lines.
-    pub tally: Tally,
-    /// Records without a size, which were left out.
-    pub without_size: u64,
-    /// Why it could not be read to its end.
-    pub failed: Option<String>,
-}
-
-/// Reads logs, which follow one another in time, and counts.
-pub fn pass(logs: Vec<Log>, sizing: Sizing, question: &Question, threads: usize) -> Passed {
+/// Reads logs, which begin about at the times beside them, in order, and counts.
+pub fn pass(logs: Vec<(Time, Log)>, sizing: Sizing, question: &Question, threads: usize) -> Passed {
     let shared = Shared {
-        state: Mutex::new(State::new(logs.len(), question)),
+        state: Mutex::new(State::new(logs, question, threads)),
         changed: Condvar::new(),
         sizing,
         question,
-        waiting: threads * 2,
     };
     thread::scope(|scope| {
         for _ in 0..threads.max(1) {
             scope.spawn(|| shared.work());
         }
-        shared.feed(logs);
     });
     shared.finish()
 }
@@ -74,17 +49,15 @@ struct Shared<'a> {
     changed: Condvar,
     sizing: Sizing,
     question: &'a Question,
-    /// Blocks that may wait to be read: more would only take memory.
-    waiting: usize,
 }
 
 struct State {
+    /// Taken out by the thread that cuts the next block.
+    logs: Vec<Option<Log>>,
     to_read: VecDeque<Block>,
-    /// Blocks that were read, by number, until all before them were.
-    read: BTreeMap<u64, Requests>,
-    next: u64,
-    fed: bool,
-    order: Order,
+    /// Blocks that may wait to be read, so that the next is always being cut.
+    ahead: usize,
+    intake: Intake,
     slices: Slices,
     to_count: VecDeque<(u64, Slice)>,
     /// Slices that were cut.
@@ -92,7 +65,6 @@ struct State {
     /// How many threads are at work: there may be more to do when they are done.
     busy: usize,
     counting: Counting,
-    logs: Vec<Read>,
 }
 
 /// What counts slices.
@@ -104,28 +76,19 @@ enum Counting {
 }
 
 struct Block {
+    log: usize,
     number: u64,
-    log: usize,
     unread: Unread,
-}
-
-/// What is to be made into requests.
-enum Unread {
-    Lines(Reader, Vec<u8>),
-    Rows(Columns, RecordBatch, Who),
-}
-
-struct Requests {
-    log: usize,
-    requests: Vec<Request>,
-    read: Read,
 }
 
 /// Slices that may wait to be counted in turn.
 const WAITING_SLICES: usize = 4;
+/// For each thread, blocks that may be on their way or wait for other logs.
+const BLOCKS: usize = 4;
 
 /// What a thread does next.
 enum Job {
+    Cut(usize, Log),
     Read(Block),
     Count(u64, Slice, Known),
     CountInTurn(Slice, Box<ByRule>),
@@ -133,23 +96,23 @@ enum Job {
 }
 
 impl State {
-    fn new(logs: usize, question: &Question) -> Self {
+    fn new(logs: Vec<(Time, Log)>, question: &Question, threads: usize) -> Self {
         let counting = match question.one_pass() {
             true => Counting::Apart(BTreeMap::new(), Known::default()),
             false => Counting::InTurn(Some(Box::new(ByRule::new(question)))),
         };
+        let (begin, logs): (Vec<Time>, Vec<Option<Log>>) =
+            logs.into_iter().map(|(begin, log)| (begin, Some(log))).unzip();
         Self {
+            intake: Intake::new(&begin, threads * BLOCKS),
+            logs,
             to_read: VecDeque::new(),
-            read: BTreeMap::new(),
-            next: 0,
-            fed: false,
-            order: Order::default(),
+            ahead: threads,
             slices: Slices::new(question.longest()),
             to_count: VecDeque::new(),
             cut: 0,
             busy: 0,
             counting,
-            logs: vec![Read::default(); logs],
         }
     }
 
@@ -169,33 +132,42 @@ impl State {
             }
         }
         // What was read waits in memory: no more of it than can be counted soon.
-        if self.to_count.len() < WAITING_SLICES
-            && let Some(block) = self.to_read.pop_front()
-        {
-            return Some(Job::Read(block));
+        if self.to_count.len() < WAITING_SLICES {
+            if self.to_read.len() < self.ahead
+                && let Some(log) = self.intake.want()
+            {
+                let taken = self.logs[log].take().expect("a log that is wanted is nobody else's");
+                return Some(Job::Cut(log, taken));
+            }
+            if let Some(block) = self.to_read.pop_front() {
+                return Some(Job::Read(block));
+            }
         }
-        (self.fed && self.busy == 0 && self.to_count.is_empty()).then_some(Job::Done)
+        let done =
+            self.busy == 0 && self.intake.is_done() && self.to_read.is_empty() && self.to_count.is_empty();
+        done.then_some(Job::Done)
     }
 
-    /// Takes a block that was read; whatever follows without a gap is put in order and cut into slices.
-    fn put(&mut self, number: u64, requests: Requests) {
-        self.read.insert(number, requests);
-        while let Some(Requests { log, requests, read }) = self.read.remove(&self.next) {
-            self.next += 1;
-            let Read { tally, without_size, failed } = read;
-            self.logs[log].tally.append(tally);
-            self.logs[log].without_size += without_size;
-            self.logs[log].failed = self.logs[log].failed.take().or(failed);
-            let due = self.order.next(requests);
-            let slice = self.slices.next(due);
-            self.enqueue(slice);
+    /// A log is given back, and what was cut from it.
+    fn cut(&mut self, log: usize, taken: Log, next: Result<Option<Unread>, String>) {
+        self.logs[log] = Some(taken);
+        match next {
+            Ok(unread) => {
+                let number = self.intake.cut(log, unread.is_some());
+                self.to_read.extend(unread.map(|unread| Block { log, number, unread }));
+            }
+            Err(reason) => self.intake.fail(log, reason),
         }
+        self.slice();
     }
 
-    fn enqueue(&mut self, slice: Option<Slice>) {
-        if let Some(slice) = slice {
-            self.to_count.push_back((self.cut, slice));
-            self.cut += 1;
+    /// Whatever follows without a gap is cut into slices.
+    fn slice(&mut self) {
+        while let Some(due) = self.intake.next() {
+            if let Some(slice) = self.slices.next(due) {
+                self.to_count.push_back((self.cut, slice));
+                self.cut += 1;
+            }
         }
     }
 }
@@ -203,55 +175,6 @@ impl State {
 impl Shared<'_> {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("a thread that panicked has ended the program")
-    }
-
-    /// Cuts logs into blocks, as fast as they are read.
-    fn feed(&self, logs: Vec<Log>) {
-        let mut number = 0;
-        for (log, source) in logs.into_iter().enumerate() {
-            let fed = match source {
-                Log::Lines(blocks, reader) => self.feed_lines(log, &mut number, blocks, reader),
-                Log::Table(open, who) => self.feed_rows(log, &mut number, open, &who),
-            };
-            if let Err(error) = fed {
-                self.lock().logs[log].failed = Some(error);
-            }
-        }
-        self.lock().fed = true;
-        self.changed.notify_all();
-    }
-
-    fn feed_lines(
-        &self,
-        log: usize,
-        number: &mut u64,
-        mut blocks: Blocks,
-        mut master: Reader,
-    ) -> Result<(), String> {
-        while let Some(bytes) = blocks.next().map_err(|error| error.to_string())? {
-            let reader = master.clone();
-            master.skim(&bytes);
-            self.feed_block(log, number, Unread::Lines(reader, bytes));
-        }
-        Ok(())
-    }
-
-    fn feed_rows(&self, log: usize, number: &mut u64, open: OpenTable, who: &Who) -> Result<(), String> {
-        let Batches { columns, batches } = open()?;
-        for batch in batches {
-            let batch = batch.map_err(|error| error.to_string())?;
-            self.feed_block(log, number, Unread::Rows(columns, batch, who.clone()));
-        }
-        Ok(())
-    }
-
-    /// Puts a block where a thread finds it, as soon as there is room.
-    fn feed_block(&self, log: usize, number: &mut u64, unread: Unread) {
-        let full = |state: &mut State| state.to_read.len() >= self.waiting;
-        let mut state = self.changed.wait_while(self.lock(), full).expect("no thread has panicked");
-        state.to_read.push_back(Block { number: *number, log, unread });
-        *number += 1;
-        self.changed.notify_all();
     }
 
     /// Does whatever there is to do, until there is no more.
@@ -271,11 +194,17 @@ impl Shared<'_> {
             // There is room for another block.
             self.changed.notify_all();
             state = match job {
-                Job::Read(block) => {
-                    let number = block.number;
-                    let requests = read(block, self.sizing);
+                Job::Cut(log, mut taken) => {
+                    let next = taken.next();
                     let mut state = self.lock();
-                    state.put(number, requests);
+                    state.cut(log, taken, next);
+                    state
+                }
+                Job::Read(Block { log, number, unread }) => {
+                    let (requests, read) = read(unread, self.sizing);
+                    let mut state = self.lock();
+                    state.intake.put(log, number, requests, read);
+                    state.slice();
                     state
                 }
                 Job::Count(number, slice, known) => {
@@ -303,29 +232,29 @@ impl Shared<'_> {
     /// Counts what is left, and adds everything up.
     fn finish(self) -> Passed {
         let state = self.state.into_inner().expect("no thread has panicked");
-        let State { order, mut slices, counting, cut, logs, .. } = state;
-        let (held, late) = order.finish();
-        let rest = [slices.next(held), slices.finish()];
-        let rest = rest.into_iter().flatten();
+        let State { intake, slices, counting, cut, .. } = state;
+        let rest = slices.finish();
         let counts = match counting {
             Counting::Apart(mut counted, known) => {
-                counted.extend((cut..).zip(rest.map(|slice| count(&slice, self.question, &known))));
+                counted.extend(rest.map(|slice| (cut, count(&slice, self.question, &known))));
                 let mut counts = Counts::new(self.question);
                 counted.values().for_each(|next| counts.append(next));
                 counts
             }
             Counting::InTurn(counter) => {
                 let mut counter = counter.expect("every thread gave it back");
-                rest.flat_map(|slice| slice.requests).for_each(|requests| counter.count(&requests));
+                rest.into_iter()
+                    .flat_map(|slice| slice.requests)
+                    .for_each(|requests| counter.count(&requests));
                 counter.finish()
             }
         };
-        Passed { counts, read: logs, late }
+        let (read, late) = intake.finish();
+        Passed { counts, read, late }
     }
 }
 
-fn read(block: Block, sizing: Sizing) -> Requests {
-    let Block { number: _, log, unread } = block;
+fn read(unread: Unread, sizing: Sizing) -> (Vec<Request>, Read) {
     let mut requests = Vec::with_capacity(match &unread {
         Unread::Lines(_, bytes) => bytes.len() / SHORT_LINE,
         Unread::Rows(_, batch, _) => batch.num_rows(),
@@ -345,7 +274,7 @@ fn read(block: Block, sizing: Sizing) -> Requests {
     if tally.backwards > 0 {
         requests.sort_by_key(|request| request.time);
     }
-    Requests { log, requests, read: Read { tally, without_size, failed } }
+    (requests, Read { tally, without_size, failed })
 }
 
 /// No log has many lines that are shorter, in bytes.

@@ -8,7 +8,8 @@ use simulate::connections::{Question, Rule};
 
 use crate::output::number;
 
-use super::pass::{Passed, Read};
+use super::intake::Read;
+use super::pass::Passed;
 
 /// The sentences, most urgent first.
 pub fn sentences(names: &[String], passed: &Passed, question: &Question) -> Vec<String> {

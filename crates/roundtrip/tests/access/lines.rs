@@ -36,6 +36,32 @@ fn the_answer_is_the_same_however_the_log_comes_and_however_many_threads_read_it
 }
 
 #[test]
+fn logs_that_overlap_in_time_count_as_all_their_lines_sorted() {
+    let folder = Folder::new("overlap");
+    let log = made_up(20_000);
+    let lines: Vec<&[u8]> = log.split_inclusive(|byte| *byte == b'\n').collect();
+    let expected = rows(&roundtrip(&json(&[&folder.write("sorted.log", &log)], &[])));
+    // Three servers; the third has two logs, of which the later is packed, and its name is first.
+    let server = |number: usize| -> Vec<&[u8]> { lines.iter().skip(number).step_by(3).copied().collect() };
+    let third = server(2);
+    let (first_half, second_half) = third.split_at(third.len() / 2);
+    folder.write("servers/a.log", &server(0).concat());
+    folder.write("servers/b.log", &server(1).concat());
+    folder.write("servers/c.1.gz", &gzipped(&second_half.concat()));
+    folder.write("servers/c.2.log", &first_half.concat());
+    let servers = folder.0.join("servers").to_str().unwrap().to_owned();
+    for more in [&["--threads", "1"][..], &["--threads", "4"], &["--threads", "2", "--window", "64kib"]] {
+        let output = roundtrip(&json(&[&servers], more));
+        assert_eq!(rows(&output), expected, "{more:?}");
+        assert_eq!(text(&output.stderr), "", "{more:?}");
+    }
+    let by_threads = ["1", "4"].map(|threads| {
+        rows(&roundtrip(&json(&[&servers], &["--rule", "first-created", "--threads", threads])))
+    });
+    assert_eq!(by_threads[0], by_threads[1]);
+}
+
+#[test]
 fn every_row_has_the_promised_fields_and_csv_the_same_columns() {
     let log = made_up(2_000);
     let row = rows(&piped(&json(&[], &[]), &log)).swap_remove(0);
