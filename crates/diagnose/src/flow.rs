@@ -464,6 +464,7 @@ impl Flow {
             server,
             started: started.at,
             first_packet: started.frame,
+            is_whole: self.handshake.opened.is_some(),
             elapsed: last_at.since(started.at),
             packets,
             bytes,

@@ -21,6 +21,8 @@ pub struct FlowReport {
     pub started: Time,
     /// That packet's number.
     pub first_packet: u64,
+    /// Whether it was captured from its opening on.
+    pub is_whole: bool,
     /// From the first packet to the last.
     pub elapsed: Duration,
     /// How many there were.

@@ -19,6 +19,13 @@ pub enum Error {
         /// What the user can do about it.
         remedy: String,
     },
+    /// The system does not let this process see packets.
+    Uncaptured {
+        /// What is missing.
+        missing: String,
+        /// What the user can do about it.
+        remedy: String,
+    },
     /// The kernel refused one step of building the laboratory.
     Kernel {
         /// What was being done, as in "could not ...".
@@ -83,6 +90,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Forbidden { missing, remedy } => write!(f, "cannot measure here: {missing}; {remedy}"),
+            Self::Uncaptured { missing, remedy } => write!(f, "cannot capture here: {missing}; {remedy}"),
             Self::Kernel { doing, errno } => {
                 write!(
                     f,

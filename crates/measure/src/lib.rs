@@ -19,6 +19,7 @@
 //! | [`tun`], [`clock`] | network interfaces whose other end is a descriptor; the one place that reads the clock |
 //! | [`probe`] | what a journey takes beyond what the link is configured to take |
 //! | [`lateness`] | many times in a histogram |
+//! | [`sniffer`] | packets as they pass this machine's own interfaces |
 //! | [`privilege`], [`error`] | what the system lets this process do; what can go wrong, and the remedy |
 //!
 //! What it is not: it predicts nothing, and a measurement is never repeatable to the byte. Only this crate and
@@ -42,6 +43,7 @@ pub mod profile;
 pub mod reactions;
 pub mod run;
 pub mod series;
+pub mod sniffer;
 mod socket;
 pub mod tun;
 

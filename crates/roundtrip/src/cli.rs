@@ -185,8 +185,24 @@ pub struct Compare {
 #[derive(Debug, Args)]
 pub struct Diagnose {
     /// Captures; - for standard input
-    #[arg(value_name = "FILE", required = true, value_hint = clap::ValueHint::FilePath)]
+    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    #[arg(required_unless_present_any = ["run", "port", "span"], conflicts_with_all = ["run", "port", "span", "write"])]
     pub files: Vec<PathBuf>,
+    /// Run the command that follows `--`, capture meanwhile, and diagnose the connections that were opened then
+    #[arg(long, requires = "command")]
+    pub run: bool,
+    /// What to run; its output goes to stderr
+    #[arg(value_name = "COMMAND", last = true, requires = "run", value_hint = clap::ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+    /// Capture live, only packets from or to this port; until Ctrl-C, or see --for
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
+    /// Capture live for so long, such as 30s
+    #[arg(long = "for", id = "span", value_name = "TIME")]
+    pub span: Option<String>,
+    /// Keep what was captured live
+    #[arg(long, value_name = "FILE.pcapng", value_hint = clap::ValueHint::FilePath)]
+    pub write: Option<PathBuf>,
     /// Only connections whose ADDRESS:PORT pairs contain this; repeat it for more
     #[arg(long = "flow", value_name = "TEXT")]
     pub flows: Vec<String>,

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | (here) | [`Capture`]: one file, read and diagnosed |
 //! | [`reading`] | packets in, from wherever they come |
+//! | [`live`] | packets as they pass, while a command runs |
 //! | [`open`] | files, pipes, compressed or not |
 //! | [`filter`] | what is asked for of it |
 //! | [`advice`] | fixes, by who can make them |
@@ -19,6 +20,7 @@ pub mod advice;
 pub mod csv;
 pub mod filter;
 pub mod json;
+pub mod live;
 pub mod open;
 pub mod page;
 pub mod reading;
@@ -35,6 +37,7 @@ use wire::Time;
 use crate::failure::Failure;
 
 use filter::Filter;
+use live::Ended;
 use reading::Reading;
 
 /// One capture, diagnosed.
@@ -54,6 +57,8 @@ pub struct Capture {
     pub connections: u64,
     /// Where the time went of those without findings that are too many to be kept.
     left_out: Account,
+    /// How the command ended that was run meanwhile.
+    pub command: Option<Ended>,
     /// What is wrong with the file, from some packet on.
     pub damage: Option<String>,
     /// What there was too much of to be kept.

@@ -1,6 +1,6 @@
 //! Captures out, as pcapng: what Wireshark, tshark and tcptrace read.
 //!
-//! Little-endian, nanosecond timestamps, IPv4 packets, one section; comments on packets. It writes blocks in the
+//! Little-endian, nanosecond timestamps, IPv4 packets or what Linux's interfaces give, one section; comments on packets. It writes blocks in the
 //! order it is told to and sorts nothing. Not a reader. The format is
 //! <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>, sections 4.1 to 4.3.
 
@@ -28,7 +28,7 @@ pub struct Packet<'a> {
     pub interface: Interface,
     /// When, since 1 January 1970, UTC.
     pub at: Duration,
-    /// The packet, beginning with its IPv4 header: all of it, or its beginning.
+    /// The packet, beginning as its interface says: all of it, or its beginning.
     pub bytes: &'a [u8],
     /// How long it was on the wire.
     pub original_length: usize,
@@ -62,10 +62,23 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Those of `out`.
     pub fn interface(&mut self, name: &str) -> io::Result<Interface> {
+        self.declare(name, LINK_TYPE_IPV4)
+    }
+
+    /// The same for packets of any protocol, each behind a header of LINKTYPE_LINUX_SLL2. All interfaces of a capture must
+    /// be of one kind, or tcpdump refuses it.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn cooked_interface(&mut self, name: &str) -> io::Result<Interface> {
+        self.declare(name, LINK_TYPE_LINUX_COOKED_2)
+    }
+
+    fn declare(&mut self, name: &str, link_type: u16) -> io::Result<Interface> {
         const WHOLE_PACKETS: u32 = 0;
         const NANOSECONDS: [u8; 1] = [9];
         self.begin(INTERFACE_DESCRIPTION);
-        self.halves(LINK_TYPE_IPV4, 0);
+        self.halves(link_type, 0);
         self.word(WHOLE_PACKETS);
         self.option(OPTION_INTERFACE_NAME, name.as_bytes());
         self.option(OPTION_INTERFACE_RESOLUTION, &NANOSECONDS);
@@ -150,6 +163,8 @@ const ENHANCED_PACKET: u32 = 6;
 /// LINKTYPE_IPV4: the packet begins with an IPv4 header. With LINKTYPE_RAW libpcap, and so tcpdump, refuses a second
 /// interface, because it compares the number in the file (101) with its own (12).
 const LINK_TYPE_IPV4: u16 = 228;
+/// LINKTYPE_LINUX_SLL2.
+const LINK_TYPE_LINUX_COOKED_2: u16 = 276;
 const OPTION_END: u16 = 0;
 const OPTION_COMMENT: u16 = 1;
 const OPTION_SECTION_APPLICATION: u16 = 4;

@@ -15,6 +15,8 @@ pub struct Filter {
     pub causes: Vec<Cause>,
     /// Only what happened later than this after the first packet.
     pub since: Option<Duration>,
+    /// Only connections that were captured from their opening on.
+    pub is_whole: bool,
 }
 
 impl Filter {
@@ -33,7 +35,7 @@ impl Filter {
         let causes = causes.iter().map(known).collect::<Result<_, _>>()?;
         let since = since.map(quantity::duration).transpose();
         let since = since.map_err(|error| Failure::Value(format!("--since: {error}")))?;
-        Ok(Self { flows: flows.to_vec(), causes, since })
+        Ok(Self { flows: flows.to_vec(), causes, since, is_whole: false })
     }
 
     /// From when on anything is asked for, in a capture that began at `started`.
@@ -47,6 +49,7 @@ impl Filter {
         let has_cause = flow.counts.iter().any(|count| self.causes.contains(&count.cause));
         let is_late = flow.started + flow.elapsed >= self.from(started);
         is_late
+            && (flow.is_whole || !self.is_whole)
             && (self.flows.is_empty() || self.flows.iter().any(|part| name.contains(part.as_str())))
             && (self.causes.is_empty() || has_cause)
     }

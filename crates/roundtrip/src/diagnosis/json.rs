@@ -4,6 +4,7 @@ use ::diagnose::report::{ExchangeReport, Oddities, Place};
 use ::diagnose::{Account, Finding, FlowReport};
 use serde_json::{Value, json};
 
+use super::live::Ended;
 use super::{Capture, advice};
 
 /// The text.
@@ -18,14 +19,25 @@ pub fn text(captures: &[Capture]) -> String {
 }
 
 fn capture(capture: &Capture) -> Value {
-    let Capture { name, packets, unreadable, started, flows, connections, damage, warnings, left_out: _ } =
-        capture;
+    let Capture {
+        name,
+        packets,
+        unreadable,
+        started,
+        flows,
+        connections,
+        command,
+        damage,
+        warnings,
+        left_out: _,
+    } = capture;
     json!({
         "capture": name,
         "packets": packets,
         "unreadable_packets": unreadable,
         "started_unix_ms": started.as_millis_f64(),
         "connections": connections,
+        "command_status": command.and_then(Ended::status),
         "damage": damage,
         "warnings": warnings,
         "account_ms": account(&capture.account()),
@@ -38,6 +50,7 @@ fn flow(capture: &Capture, flow: &FlowReport) -> Value {
         client,
         server,
         started,
+        is_whole,
         first_packet,
         elapsed,
         packets,
@@ -61,6 +74,7 @@ fn flow(capture: &Capture, flow: &FlowReport) -> Value {
         "rtt_ms": round_trip.map(|span| span.as_millis_f64()),
         "at_ms": capture.millis(*started),
         "elapsed_ms": elapsed.as_millis_f64(),
+        "opening_captured": is_whole,
         "first_packet": first_packet,
         "captured_at": place_name(*place),
         "requests": requests,

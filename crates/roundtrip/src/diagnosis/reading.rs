@@ -39,6 +39,7 @@ impl<'a> Reading<'a> {
             flows: Vec::new(),
             connections: 0,
             left_out: Account::default(),
+            command: None,
             damage: None,
             warnings: Vec::new(),
         };

@@ -50,6 +50,7 @@ fn heading(capture: &Capture) -> String {
         facts.extend(one.round_trip.map(|span| format!("round trip {}", shown(span))));
     }
     facts.extend(place(flows));
+    facts.extend(capture.command.map(|ended| format!("the command {ended}")));
     format!("{name}: {}", facts.join(", "))
 }
 

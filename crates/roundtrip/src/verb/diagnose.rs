@@ -2,9 +2,12 @@
 
 use std::process::ExitCode;
 
+use scenario::value::quantity;
+
 use crate::cli::Diagnose;
 use crate::cli::flags::Format;
 use crate::diagnosis::filter::Filter;
+use crate::diagnosis::live::{self, Live};
 use crate::diagnosis::{Capture, csv, json, page, sequence, text, xpl};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -12,16 +15,23 @@ use crate::{file, output};
 
 /// 1 if something worth fixing was found, 0 if not.
 pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
-    let Diagnose { files, flows, causes, since, svg, xpl, output: flags } = arguments;
-    let filter = Filter::new(flows, causes, since.as_deref())?;
+    let Diagnose { files, flows, causes, since, svg, xpl, output: flags, .. } = arguments;
+    let mut filter = Filter::new(flows, causes, since.as_deref())?;
     let is_plotted = svg.is_some() || xpl.is_some() || flags.report.is_some();
-    let mut captures = Vec::new();
-    for path in files {
-        let capture = Capture::read(path, &filter, is_plotted)?;
+    let captures = match live(arguments)? {
+        Some(ask) => {
+            filter.is_whole = !ask.command.is_empty();
+            vec![live::capture(&ask, &filter, is_plotted)?]
+        }
+        None => files
+            .iter()
+            .map(|path| Capture::read(path, &filter, is_plotted))
+            .collect::<Result<Vec<_>, _>>()?,
+    };
+    for capture in &captures {
         for note in capture.warnings.iter().chain(&capture.damage) {
             eprintln!("roundtrip: {}: {note}", capture.name);
         }
-        captures.push(capture);
     }
     let shown = match flags.format {
         Format::Table => text::render(&captures, Terminal::of_stdout()),
@@ -40,4 +50,15 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     }
     let found = captures.iter().any(Capture::is_worth_fixing);
     Ok(if found { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+/// What is to be captured now, if files are not what is asked for.
+fn live(arguments: &Diagnose) -> Result<Option<Live>, Failure> {
+    let Diagnose { run, command, port, span, write, .. } = arguments;
+    if !run && port.is_none() && span.is_none() {
+        return Ok(None);
+    }
+    let span = span.as_deref().map(quantity::duration).transpose();
+    let span = span.map_err(|error| Failure::Value(format!("--for: {error}")))?;
+    Ok(Some(Live { port: *port, span, command: command.clone(), write: write.clone() }))
 }

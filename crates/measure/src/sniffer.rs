@@ -1,0 +1,194 @@
+//! Packets as they pass this machine's interfaces: TCP over IPv4 and IPv6, each with the kernel's time.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | (here) | [`Sniffer`]: a packet socket, filled by the kernel and emptied by whoever waits on it |
+//! | `filter` | what the kernel is asked to pass over |
+//! | `ring` | the memory that is shared with the kernel |
+//!
+//! Not a tap in our own link (that is `emulator`): these are the interfaces that the machine has, in the network namespace
+//! of the caller. Nothing is sent, and nothing is set to promiscuous: only what is this machine's own is seen. From
+//! packet(7) and the kernel's Documentation/networking/packet_mmap.rst.
+
+mod filter;
+mod ring;
+
+use std::mem::offset_of;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use libc::{sockaddr_ll, tpacket3_hdr};
+use nix::errno::Errno;
+use nix::net::if_::if_indextoname;
+use socket2::{Domain, Socket, Type};
+use wire::{Duration, Time};
+
+use crate::Error;
+use ring::Ring;
+
+/// Sees every packet of this machine's network until it is dropped.
+#[derive(Debug)]
+pub struct Sniffer {
+    ring: Ring,
+    lost: u64,
+}
+
+/// One packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sniffed<'a> {
+    /// When the kernel saw it, since 1 January 1970, UTC.
+    pub at: Time,
+    /// The interface, by the number that the kernel gave it.
+    pub interface: u32,
+    /// What libpcap puts before the packets of all interfaces (LINKTYPE_LINUX_SLL2).
+    pub cooked: [u8; COOKED],
+    /// From the IP header on.
+    pub ip: &'a [u8],
+    /// How long it was, from there on.
+    pub original_length: usize,
+}
+
+/// The length of a header of LINKTYPE_LINUX_SLL2 (<https://www.tcpdump.org/linktypes/LINKTYPE_LINUX_SLL2.html>).
+pub const COOKED: usize = 20;
+
+impl Sniffer {
+    /// Begins to look, at all interfaces; if `port` is given, only at packets from or to it.
+    ///
+    /// # Errors
+    /// What right is missing, and how to get it.
+    pub fn open(port: Option<u16>) -> Result<Self, Error> {
+        // Protocol 0: nothing comes before the filter and the ring are there.
+        let socket = Socket::new(Domain::PACKET, Type::DGRAM, None).map_err(|error| refused(&error))?;
+        socket.attach_filter(&filter::program(port)).map_err(Error::io("filter the packets of a capture"))?;
+        let ring = Ring::new(socket)?;
+        ring.listen()?;
+        Ok(Self { ring, lost: 0 })
+    }
+
+    /// Hands over every packet that the kernel has ready, in order. It is ready when its block of the ring is full, or
+    /// 20 ms old: until then the descriptor of this is not readable.
+    pub fn read(&mut self, mut each: impl FnMut(Sniffed<'_>)) {
+        while let Some(block) = self.ring.block() {
+            packets(block).for_each(&mut each);
+            self.ring.release();
+        }
+    }
+
+    /// How many packets came and were lost, because they were not read soon enough.
+    ///
+    /// # Errors
+    /// The kernel's refusal to say.
+    pub fn lost(&mut self) -> Result<u64, Error> {
+        self.lost += self.ring.lost_since_asked()?;
+        Ok(self.lost)
+    }
+}
+
+impl AsFd for Sniffer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.ring.as_fd()
+    }
+}
+
+/// The name of an interface; its number where it is gone already.
+pub fn interface_name(interface: u32) -> String {
+    let name = if_indextoname(interface).ok().and_then(|name| name.into_string().ok());
+    name.unwrap_or_else(|| format!("interface {interface}"))
+}
+
+fn refused(error: &std::io::Error) -> Error {
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EPERM | Errno::EACCES) => Error::Uncaptured {
+            missing: "this process may not look at packets (CAP_NET_RAW)".to_owned(),
+            remedy: "run as root, give the program the right with `setcap cap_net_raw+ep FILE`, or have somebody run \
+                     `tcpdump -w FILE` and diagnose that"
+                .to_owned(),
+        },
+        Some(Errno::EAFNOSUPPORT) => Error::Uncaptured {
+            missing: "this kernel has no packet sockets (CONFIG_PACKET)".to_owned(),
+            remedy: "load them with `modprobe af_packet`".to_owned(),
+        },
+        _another_reason => Error::Uncaptured {
+            missing: format!("a packet socket was refused: {error}"),
+            remedy: "run outside the sandbox that forbids it".to_owned(),
+        },
+    }
+}
+
+/// The packets of a block (`struct tpacket_block_desc`), as many as its head says and its bytes hold.
+fn packets(block: &[u8]) -> impl Iterator<Item = Sniffed<'_>> {
+    const HEAD: usize = offset_of!(libc::tpacket_block_desc, hdr);
+    let count = word(block, HEAD + offset_of!(libc::tpacket_hdr_v1, num_pkts)).unwrap_or(0);
+    let first = word(block, HEAD + offset_of!(libc::tpacket_hdr_v1, offset_to_first_pkt)).unwrap_or(0);
+    let mut rest = block.get(first as usize..);
+    (0..count).map_while(move |_| {
+        let here = rest?;
+        let next = word(here, offset_of!(tpacket3_hdr, tp_next_offset))?;
+        rest = here.get(next as usize..).filter(|_| next > 0);
+        packet(here)
+    })
+}
+
+/// The packet whose header (`struct tpacket3_hdr`, then `struct sockaddr_ll`) stands first.
+fn packet(bytes: &[u8]) -> Option<Sniffed<'_>> {
+    const ADDRESS: usize = size_of::<tpacket3_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
+    let seconds = u64::from(word(bytes, offset_of!(tpacket3_hdr, tp_sec))?);
+    let nanoseconds = u64::from(word(bytes, offset_of!(tpacket3_hdr, tp_nsec))?);
+    let kept = word(bytes, offset_of!(tpacket3_hdr, tp_snaplen))? as usize;
+    let original_length = word(bytes, offset_of!(tpacket3_hdr, tp_len))? as usize;
+    let start = usize::from(half(bytes, offset_of!(tpacket3_hdr, tp_mac))?);
+    let address = bytes.get(ADDRESS..ADDRESS + size_of::<sockaddr_ll>())?;
+    let interface = word(address, offset_of!(sockaddr_ll, sll_ifindex))?;
+    Some(Sniffed {
+        at: Time::ZERO + Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds),
+        interface,
+        cooked: cooked(address, interface)?,
+        ip: bytes.get(start..start + kept)?,
+        original_length,
+    })
+}
+
+/// The fields of a `struct sockaddr_ll` in the order and byte order of a file.
+fn cooked(address: &[u8], interface: u32) -> Option<[u8; COOKED]> {
+    const RESERVED: [u8; 2] = [0; 2];
+    let protocol = address.get(offset_of!(sockaddr_ll, sll_protocol)..)?.get(..2)?;
+    let hardware = half(address, offset_of!(sockaddr_ll, sll_hatype))?;
+    let kind_and_length = address.get(offset_of!(sockaddr_ll, sll_pkttype)..)?.get(..2)?;
+    let sender = address.get(offset_of!(sockaddr_ll, sll_addr)..)?.get(..8)?;
+    let fields =
+        [protocol, &RESERVED, &interface.to_be_bytes(), &hardware.to_be_bytes(), kind_and_length, sender];
+    fields.concat().try_into().ok()
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|word| u32::from_ne_bytes(*word))
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..)?.first_chunk().map(|half| u16::from_ne_bytes(*half))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_that_contradicts_itself_gives_what_lies_within_it() {
+        let mut block = vec![0; 4_096];
+        let mut put = |at: usize, word: u32| block[at..at + 4].copy_from_slice(&word.to_ne_bytes());
+        put(8 + 4, 1_000);
+        put(8 + 8, 48);
+        put(48 + 12, 40);
+        put(48, 96);
+        put(48 + 96 + 12, 1 << 31);
+        assert_eq!(packets(&block).count(), 1);
+        for length in 0..block.len() {
+            assert!(packets(&block[..length]).count() <= 1);
+        }
+    }
+
+    #[test]
+    fn a_missing_right_is_told_with_its_remedy() {
+        let told = refused(&std::io::Error::from_raw_os_error(libc::EPERM)).to_string();
+        assert!(told.starts_with("cannot capture here: ") && told.contains("run as root"), "{told}");
+    }
+}

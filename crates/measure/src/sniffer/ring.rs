@@ -1,0 +1,176 @@
+//! The memory that the kernel fills with packets while this process reads: a row of blocks, each of which belongs to one
+//! of the two at a time (TPACKET_V3).
+//!
+//! Not what is in the blocks. The only place of the sniffer with `unsafe`: options that no crate knows, the mapping, and
+//! the word in each block that says whose it is.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use libc::{c_int, c_void, sockaddr_ll, tpacket_req3, tpacket_stats_v3};
+use nix::errno::Errno;
+use socket2::Socket;
+
+use crate::Error;
+
+/// A packet of the loopback has up to 64 KiB, and must lie in one block.
+const BLOCK: usize = 1 << 18;
+/// 32 MiB together: a third of a second at 100 MB/s.
+const BLOCKS: usize = 128;
+
+/// The mapping, and the socket it belongs to.
+#[derive(Debug)]
+pub(super) struct Ring {
+    socket: Socket,
+    memory: NonNull<u8>,
+    /// The block that the kernel fills next.
+    next: usize,
+}
+
+impl Ring {
+    /// A ring for `socket`, which must not yet be bound.
+    pub(super) fn new(socket: Socket) -> Result<Self, Error> {
+        /// Blocks that are not full are handed over, too.
+        const HANDED_OVER_AFTER_MS: u32 = 20;
+        /// Only a divisor of the block's size: in this version frames are as long as their packets.
+        const FRAME: u32 = 2_048;
+        let unmade = Error::kernel("share memory for packets with the kernel");
+        let version = libc::tpacket_versions::TPACKET_V3 as c_int;
+        let request = tpacket_req3 {
+            tp_block_size: small(BLOCK),
+            tp_block_nr: small(BLOCKS),
+            tp_frame_size: FRAME,
+            tp_frame_nr: small(BLOCKS * BLOCK) / FRAME,
+            tp_retire_blk_tov: HANDED_OVER_AFTER_MS,
+            tp_sizeof_priv: 0,
+            tp_feature_req_word: 0,
+        };
+        let made = set(&socket, libc::PACKET_VERSION, &version)
+            .and_then(|()| set(&socket, libc::PACKET_RX_RING, &request))
+            .and_then(|()| map(&socket));
+        Ok(Self { socket, memory: made.map_err(unmade)?, next: 0 })
+    }
+
+    /// Begins to fill, from all interfaces.
+    pub(super) fn listen(&self) -> Result<(), Error> {
+        let every = u16::try_from(libc::ETH_P_ALL).expect("the kernel's numbers of protocols have 16 bits");
+        let address = sockaddr_ll {
+            sll_family: u16::try_from(libc::AF_PACKET).expect("the kernel's families have 16 bits"),
+            sll_protocol: every.to_be(),
+            sll_ifindex: 0,
+            sll_hatype: 0,
+            sll_pkttype: 0,
+            sll_halen: 0,
+            sll_addr: [0; 8],
+        };
+        // SAFETY: the descriptor is open, and the address is a whole `struct sockaddr_ll` of the length that is told;
+        // the kernel only reads it.
+        let result = unsafe {
+            let length = libc::socklen_t::try_from(size_of::<sockaddr_ll>()).unwrap_or_default();
+            libc::bind(self.socket.as_raw_fd(), (&raw const address).cast(), length)
+        };
+        Errno::result(result).map(drop).map_err(Error::kernel("begin to capture packets"))
+    }
+
+    /// The next block, if the kernel has handed it over.
+    pub(super) fn block(&self) -> Option<&[u8]> {
+        if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+            return None;
+        }
+        // SAFETY: the block lies within the mapping, which lives as long as `self`; its status says that the kernel has
+        // handed it over, and the kernel does not write to it again before `release`, which needs `&mut self`.
+        Some(unsafe { slice::from_raw_parts(self.start().as_ptr(), BLOCK) })
+    }
+
+    /// Gives the block back.
+    pub(super) fn release(&mut self) {
+        self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        self.next = (self.next + 1) % BLOCKS;
+    }
+
+    /// Packets for which there was no room, since this was last asked.
+    pub(super) fn lost_since_asked(&self) -> Result<u64, Error> {
+        let mut said = tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
+        let mut length = libc::socklen_t::try_from(size_of::<tpacket_stats_v3>()).unwrap_or_default();
+        // SAFETY: the descriptor is open; the kernel writes at most `length` bytes, which is the size of `said`.
+        let result = unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut said).cast(),
+                &raw mut length,
+            )
+        };
+        Errno::result(result).map_err(Error::kernel("ask how many packets were lost"))?;
+        Ok(u64::from(said.tp_drops))
+    }
+
+    fn start(&self) -> NonNull<u8> {
+        // SAFETY: `next` is below `BLOCKS`, so that the block lies within the mapping.
+        unsafe { self.memory.add(self.next * BLOCK) }
+    }
+
+    /// Whose the block is.
+    fn status(&self) -> &AtomicU32 {
+        const STATUS: usize = std::mem::offset_of!(libc::tpacket_block_desc, hdr)
+            + std::mem::offset_of!(libc::tpacket_hdr_v1, block_status);
+        const _: () = assert!(STATUS.is_multiple_of(align_of::<AtomicU32>()));
+        // SAFETY: the word lies within the mapping and is aligned, because blocks are; the kernel and this process both
+        // write it, and only as a whole, which is what an atomic is for.
+        unsafe { AtomicU32::from_ptr(self.start().add(STATUS).cast().as_ptr()) }
+    }
+}
+
+impl AsFd for Ring {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping has this length, and nothing borrows from it any more. It cannot fail then.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), BLOCKS * BLOCK) };
+    }
+}
+
+fn set<T>(socket: &Socket, option: c_int, value: &T) -> Result<(), Errno> {
+    let length = libc::socklen_t::try_from(size_of::<T>()).unwrap_or_default();
+    // SAFETY: the descriptor is open, and the value is as long as is told; the kernel only reads it.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            option,
+            ptr::from_ref(value).cast::<c_void>(),
+            length,
+        )
+    };
+    Errno::result(result).map(drop)
+}
+
+fn map(socket: &Socket) -> Result<NonNull<u8>, Errno> {
+    // SAFETY: the kernel chooses where; the descriptor is open and has a ring of this length.
+    let memory = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            BLOCKS * BLOCK,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED,
+            socket.as_raw_fd(),
+            0,
+        )
+    };
+    if memory == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error().raw_os_error().map_or(Errno::EIO, Errno::from_raw));
+    }
+    NonNull::new(memory.cast()).ok_or(Errno::EFAULT)
+}
+
+fn small(number: usize) -> u32 {
+    u32::try_from(number).expect("the ring is far smaller than 4 GiB")
+}

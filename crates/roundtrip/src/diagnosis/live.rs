@@ -1,0 +1,293 @@
+//! A capture of now: this machine's packets, while a command runs, for some time, or until Ctrl-C.
+//!
+//! Packets are diagnosed as they come and, if asked for, written to a file as well. Not the capturing itself: that is
+//! `measure::sniffer`. Which process a packet belongs to cannot be known; while a command runs, the connections that are
+//! opened meanwhile are taken for its own.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use measure::clock::Clock;
+use measure::sniffer::{Sniffed, Sniffer, interface_name};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::Pid;
+use trace::capture::{Frame, LinkType};
+use trace::pcapng::{self, Interface, Packet};
+use wire::{Duration, Time};
+
+use super::Capture;
+use super::filter::Filter;
+use super::reading::Reading;
+use crate::failure::Failure;
+use crate::file;
+
+/// What to capture.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// Only packets from or to it.
+    pub port: Option<u16>,
+    /// For so long at the most.
+    pub span: Option<Duration>,
+    /// What to run meanwhile; nothing if empty.
+    pub command: Vec<OsString>,
+    /// Where to keep the packets.
+    pub write: Option<PathBuf>,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself.
+    Exited(i32),
+    /// By a signal.
+    Killed(i32),
+    /// Not yet.
+    Running,
+}
+
+impl Ended {
+    /// Its exit status, if it has one.
+    pub const fn status(self) -> Option<i32> {
+        match self {
+            Self::Exited(status) => Some(status),
+            Self::Killed(_) | Self::Running => None,
+        }
+    }
+
+    fn of(status: Option<ExitStatus>) -> Self {
+        let Some(status) = status else { return Self::Running };
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Exited(code),
+            (None, signal) => Self::Killed(signal.unwrap_or_default()),
+        }
+    }
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(status) => write!(f, "ended with status {status}"),
+            Self::Killed(signal) => write!(f, "was ended by signal {signal}"),
+            Self::Running => f.write_str("was still running when the capture ended"),
+        }
+    }
+}
+
+/// How often the command is looked at.
+const GLANCE_MS: u16 = 10;
+
+/// Captures and diagnoses.
+///
+/// # Errors
+/// What right is missing; a command that cannot be run; a file that cannot be written.
+pub fn capture(ask: &Live, filter: &Filter, is_plotted: bool) -> Result<Capture, Failure> {
+    let Some(path) = &ask.write else { return watch(ask, filter, is_plotted, None) };
+    let mut capture = None;
+    file::write_with(path, |out| {
+        let mut kept = Kept::begin(out)?;
+        capture = Some(watch(ask, filter, is_plotted, Some(&mut kept)));
+        kept.finish()
+    })?;
+    capture.unwrap_or_else(|| Err(Failure::Laboratory("nothing was captured".to_owned())))
+}
+
+fn watch(
+    ask: &Live,
+    filter: &Filter,
+    is_plotted: bool,
+    mut kept: Option<&mut Kept<'_>>,
+) -> Result<Capture, Failure> {
+    let mut sniffer = Sniffer::open(ask.port)?;
+    let clock = Clock::start();
+    let mut process = Process::start(&ask.command)?;
+    let signals = interrupts()?;
+    let mut reading = Reading::new(name(ask), filter, is_plotted);
+    let mut number = 0;
+    let mut ending =
+        Ending { until: ask.span.map(|span| clock.now() + span), was_asked: false, has_ended: false };
+    while !ending.is_over(clock.now(), &mut process, signals.read_signal().is_ok_and(|one| one.is_some())) {
+        wait(&sniffer, &signals)?;
+        sniffer.read(|packet| {
+            number += 1;
+            let Sniffed { at, interface, cooked: _, ip, original_length: _ } = packet;
+            reading.handle(&Frame { number, at, interface, link: LinkType::Raw, bytes: ip });
+            if let Some(kept) = kept.as_deref_mut() {
+                kept.add(&packet);
+            }
+        });
+    }
+    let mut capture = reading.finish();
+    capture.command = process.ended();
+    let lost = sniffer.lost()?;
+    if lost > 0 {
+        capture.warnings.push(format!(
+            "{lost} packets came faster than they could be read and are missing; give --port to capture fewer"
+        ));
+    }
+    Ok(capture)
+}
+
+fn name(ask: &Live) -> String {
+    let words: Vec<_> = ask.command.iter().map(|word| word.to_string_lossy()).collect();
+    match (words.is_empty(), ask.port) {
+        (true, Some(port)) => format!("port {port}, live"),
+        (true, None) => "live".to_owned(),
+        (false, _) => words.join(" ").replace(char::is_control, "?"),
+    }
+}
+
+/// When the capture ends: some time after the command has; or when the time is up or a signal came, and the command, asked
+/// to, has ended, too, or does not.
+struct Ending {
+    until: Option<Time>,
+    was_asked: bool,
+    has_ended: bool,
+}
+
+/// After a command's end its connections say good-bye, and the kernel's ring hands over what it still holds.
+const AFTERWARDS: Duration = Duration::from_millis(200);
+/// For so long a command is waited for that was asked to end.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Ending {
+    fn is_over(&mut self, now: Time, process: &mut Process, has_signal: bool) -> bool {
+        if process.has_ended() && !self.has_ended {
+            self.has_ended = true;
+            self.until = Some(now + AFTERWARDS);
+        }
+        let is_up = self.until.is_some_and(|until| now >= until);
+        if is_up && (self.was_asked || self.has_ended) {
+            return true;
+        }
+        if is_up || has_signal {
+            // Whoever asks twice does not want to wait.
+            let is_impatient = self.was_asked;
+            self.was_asked = true;
+            let patience = if process.interrupt() { PATIENCE } else { AFTERWARDS };
+            self.until = Some(now + patience);
+            return is_impatient;
+        }
+        false
+    }
+}
+
+/// Ctrl-C, and its kin, from now on as something to be read.
+fn interrupts() -> Result<SignalFd, Failure> {
+    let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
+    let failed = |error: Errno| Failure::Laboratory(format!("cannot wait for signals: {error}"));
+    signals.thread_block().map_err(failed)?;
+    SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC).map_err(failed)
+}
+
+/// Until there are packets, or a signal, or a glance at the command is due.
+fn wait(sniffer: &Sniffer, signals: &SignalFd) -> Result<(), Failure> {
+    let mut waiting =
+        [sniffer.as_fd(), signals.as_fd()].map(|descriptor| PollFd::new(descriptor, PollFlags::POLLIN));
+    match poll(&mut waiting, PollTimeout::from(GLANCE_MS)) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(error) => Err(Failure::Laboratory(format!("cannot wait for packets: {error}"))),
+    }
+}
+
+/// The command, if there is one.
+struct Process {
+    child: Option<Child>,
+}
+
+impl Process {
+    /// It is started before signals are blocked, because it would inherit that.
+    fn start(words: &[OsString]) -> Result<Self, Failure> {
+        let Some((program, arguments)) = words.split_first() else { return Ok(Self { child: None }) };
+        let shown = program.to_string_lossy().replace(char::is_control, "?");
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => Failure::Value(format!(
+                "--run: there is no program `{shown}`; give one that is in PATH, or its path"
+            )),
+            // The system's kinds are open-ended.
+            _ => Failure::Value(format!("--run: cannot run `{shown}`: {error}")),
+        };
+        // Standard output is the diagnosis's.
+        let output = io::stderr().as_fd().try_clone_to_owned().map_err(failed)?;
+        let child =
+            Command::new(program).args(arguments).stdout(Stdio::from(output)).spawn().map_err(failed)?;
+        Ok(Self { child: Some(child) })
+    }
+
+    /// Whether there was one, and it is over.
+    fn has_ended(&mut self) -> bool {
+        self.child.as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// Asks it to end, and says whether it has yet to.
+    fn interrupt(&mut self) -> bool {
+        let Some(child) = self.child.as_mut() else { return false };
+        let (Ok(None), Ok(id)) = (child.try_wait(), i32::try_from(child.id())) else { return false };
+        kill(Pid::from_raw(id), Signal::SIGTERM).is_ok()
+    }
+
+    fn ended(&mut self) -> Option<Ended> {
+        let child = self.child.as_mut()?;
+        Some(Ended::of(child.try_wait().ok().flatten()))
+    }
+}
+
+/// The file that the packets are kept in.
+struct Kept<'a> {
+    writer: pcapng::Writer<&'a mut dyn Write>,
+    interfaces: BTreeMap<u32, Interface>,
+    /// Behind its header, as it is written.
+    packet: Vec<u8>,
+    /// What went wrong, first.
+    failed: Option<io::Error>,
+}
+
+impl<'a> Kept<'a> {
+    fn begin(out: &'a mut dyn Write) -> io::Result<Self> {
+        let application = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
+        let writer = pcapng::Writer::new(out, application, None)?;
+        Ok(Self { writer, interfaces: BTreeMap::new(), packet: Vec::new(), failed: None })
+    }
+
+    fn add(&mut self, packet: &Sniffed<'_>) {
+        if self.failed.is_none() {
+            self.failed = self.try_add(packet).err();
+        }
+    }
+
+    fn try_add(&mut self, packet: &Sniffed<'_>) -> io::Result<()> {
+        let Sniffed { at, interface, cooked, ip, original_length } = packet;
+        let interface = match self.interfaces.get(interface) {
+            Some(known) => *known,
+            None => {
+                let new = self.writer.cooked_interface(&interface_name(*interface))?;
+                *self.interfaces.entry(*interface).or_insert(new)
+            }
+        };
+        self.packet.clear();
+        self.packet.extend_from_slice(cooked);
+        self.packet.extend_from_slice(ip);
+        self.writer.packet(&Packet {
+            interface,
+            at: at.since(Time::ZERO),
+            bytes: &self.packet,
+            original_length: cooked.len() + original_length,
+            comment: None,
+        })
+    }
+
+    fn finish(self) -> io::Result<()> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => self.writer.finish().map(drop),
+        }
+    }
+}

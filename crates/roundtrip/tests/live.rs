@@ -1,0 +1,143 @@
+//! Live captures on this machine's own interfaces: a server with a fault, and the fault found while a client runs.
+//!
+//! Not how large the fault is: that is the kernel's and its clock's. Where packets may not be seen, or Python is not
+//! installed, the tests say that they were skipped; with `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, the former is a failure.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
+
+/// Five requests over one connection to the port that is given.
+const CLIENT: &str = "
+import http.client, sys
+connection = http.client.HTTPConnection('127.0.0.1', int(sys.argv[1]))
+for _ in range(5):
+    connection.request('GET', '/small.txt')
+    print(len(connection.getresponse().read()), 'bytes')
+sys.exit(7)
+";
+
+#[test]
+fn pythons_server_is_caught_holding_back_what_it_answers_on_a_connection_that_is_kept_alive() {
+    let Some(server) = Server::start() else { return };
+    let kept = server.folder.join("kept.pcapng");
+    let port = server.port.to_string();
+    let kept_at = kept.to_str().unwrap();
+    let ask = ["diagnose", "--format", "json", "--write", kept_at, "--port", &port, "--run", "--"];
+    let client = ["python3", "-c", CLIENT, &port];
+    let Some(output) = captured(&[ask.as_slice(), &client].concat()) else { return };
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let live: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&live["connections"], &live["command_status"]), (&1.into(), &7.into()), "{live}");
+    let flow = &live["flows"][0];
+    assert_eq!((&flow["opening_captured"], &flow["captured_twice"]), (&true.into(), &0.into()), "{flow}");
+    assert_eq!(flow["requests"], 5);
+    let found = flow["findings"].as_array().unwrap();
+    let stalls = found.iter().filter(|finding| finding["cause"] == "nagle-delayed-ack");
+    assert!(stalls.clone().count() >= 2, "{flow}");
+    assert!(stalls.clone().all(|stall| stall["side"] == "server"), "{flow}");
+    // What the client printed does not disturb what was diagnosed.
+    assert_eq!(text(&output.stderr).matches("5 bytes").count(), 5, "{}", text(&output.stderr));
+
+    let again = Command::new(PROGRAM).args(["diagnose", "--format", "json", kept_at]).output().unwrap();
+    let again: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(again["flows"], live["flows"], "the file says something else than the live capture");
+}
+
+#[test]
+fn connections_that_were_there_before_the_command_are_none_of_its() {
+    let Some(server) = Server::start() else { return };
+    let _before = std::net::TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    let port = server.port.to_string();
+    let shown = ["diagnose", "--format", "json", "--port", &port, "--run", "--"];
+    // Its end is seen, its opening was not.
+    let Some(output) = captured(&[shown.as_slice(), &["kill", &server.process.id().to_string()]].concat())
+    else {
+        return;
+    };
+    let live: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(live["flows"].as_array().map(Vec::len), Some(0), "{live}");
+}
+
+#[test]
+fn without_the_right_to_see_packets_it_is_said_what_to_do() {
+    let without = ["--bounding-set=-net_raw", "--inh-caps=-net_raw", PROGRAM, "diagnose", "--port", "80"];
+    let Ok(output) = Command::new("setpriv").args(without).output() else {
+        eprintln!("SKIPPED: there is no setpriv here to take a right away");
+        return;
+    };
+    let told = text(&output.stderr);
+    if told.contains("setpriv:") {
+        eprintln!("SKIPPED: {told}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("CAP_NET_RAW") && told.contains("run as root"), "{told}");
+    assert_eq!(told.lines().count(), 1);
+}
+
+/// A live capture's output; `None`, loudly, where nothing may be captured.
+fn captured(arguments: &[&str]) -> Option<Output> {
+    let output = Command::new(PROGRAM).args(arguments).output().unwrap();
+    let told = text(&output.stderr);
+    if told.contains("cannot capture here") {
+        assert!(std::env::var_os("ROUNDTRIP_REQUIRE_KERNEL").is_none(), "{told}");
+        eprintln!("SKIPPED: {told}");
+        return None;
+    }
+    Some(output)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Python's own, in a folder of its own with a file of five bytes.
+struct Server {
+    process: Child,
+    port: u16,
+    folder: PathBuf,
+}
+
+impl Server {
+    fn start() -> Option<Self> {
+        static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+        let folder = folder.join(format!("live-{}-{number}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("small.txt"), "small").unwrap();
+        let words = ["-u", "-m", "http.server", "--protocol", "HTTP/1.1", "--bind", "127.0.0.1", "0"];
+        let spawned = Command::new("python3")
+            .args(words)
+            .current_dir(&folder)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(mut process) = spawned else {
+            eprintln!("SKIPPED: python3 is not installed");
+            return None;
+        };
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        // Serving HTTP on 127.0.0.1 port 40001 ...
+        let port = line.split_whitespace().skip_while(|word| *word != "port").nth(1);
+        let port = port.and_then(|port| port.parse().ok());
+        let mut server = Self { process, port: 0, folder };
+        server.port = port.unwrap_or_else(|| panic!("python3 -m http.server says: {line}"));
+        Some(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
