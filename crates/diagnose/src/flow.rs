@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | (here) | [`Flow`]: what each segment is to the connection |
 //! | `facts` | what is known of a gap when it ends |
+//! | `repairs` | what is known of data that came late or twice |
 //! | `ledger` | judged gaps, in the account and as findings |
 //! | `state` | what is kept of each side |
 //!
@@ -12,6 +13,7 @@
 
 mod facts;
 mod ledger;
+mod repairs;
 mod state;
 
 use core::net::SocketAddr;
@@ -21,7 +23,7 @@ use wire::{Bytes, Duration, Time};
 
 use crate::account::{Account, Share};
 use crate::finding::Findings;
-use crate::gap::{Before, End, Mark, Repair};
+use crate::gap::{Before, End, Mark};
 use crate::http::Conversation;
 use crate::keep::Keep;
 use crate::path::Path;
@@ -32,7 +34,7 @@ use crate::sender::Order;
 use crate::side::{Both, Side};
 use crate::table::Options;
 
-use state::{EndState, Handshake, ScaleOffer};
+use state::{EndState, Handshake, ScaleOffer, scale_by_windows};
 
 /// A connection, as far as it has been seen.
 #[derive(Debug)]
@@ -215,7 +217,7 @@ impl Flow {
             (None, false) => ScaleOffer::No,
             (None, true) => ScaleOffer::Unknown,
         };
-        (end.has_sent_syn, end.scale_offer) = (true, offer);
+        (end.has_sent_syn, end.scale_offer, end.first_window) = (true, offer, Some(segment.tcp.window));
         let Both { client, server } = &mut self.ends;
         // Windows are scaled only if both offered it (RFC 7323).
         (client.scale, server.scale) = match (client.scale_offer, server.scale_offer) {
@@ -225,8 +227,22 @@ impl Flow {
         };
     }
 
+    /// The first window after a SYN tells by how much windows are shifted, if the SYN was cut short.
+    fn scales_as_it_did(&mut self, segment: &Segment<'_>) {
+        if segment.has(Flags::SYN) {
+            return;
+        }
+        let peer = &self.ends.of(segment.from.other()).sender;
+        let heard = peer.place(segment.tcp.ack).saturating_sub(peer.acknowledged);
+        let end = self.ends.of_mut(segment.from);
+        if let (Some(first), None) = (end.first_window.take(), end.scale) {
+            end.scale = scale_by_windows(first, segment.tcp.window, heard);
+        }
+    }
+
     fn acknowledges(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
+        self.scales_as_it_did(segment);
         let scale = self.ends.of(from).scale;
         let window = match (u64::from(segment.tcp.window), scale) {
             (window, _) if segment.has(Flags::SYN) => Some(window),
@@ -254,12 +270,13 @@ impl Flow {
         let peer = self.ends.of_mut(from.other());
         let had = (peer.sender.acknowledged, peer.sender.window);
         let Some(ack) = peer.sender.acknowledge(to, window, frame, at) else {
-            let is_repeated =
-                !segment.carries() && to == had.0 && (window == had.1 || segment.options.sack.is_some());
+            let is_repeated = !segment.carries()
+                && to == had.0
+                && (window == had.1 || segment.options.sack.is_some() || segment.options.is_sack_cut);
             if is_repeated && peer.sender.next > to {
-                peer.sender.duplicates += 1;
                 let behind = segment.options.sack.map(|(_, end)| peer.sender.place(end));
-                peer.sender.is_sacked |= behind.is_some_and(|end| end > to);
+                let is_sacked = segment.options.is_sack_cut || behind.is_some_and(|end| end > to);
+                peer.sender.acknowledge_again(is_sacked, frame, at);
             }
             return;
         };
@@ -366,7 +383,7 @@ impl Flow {
                     return;
                 }
                 let earlier = Mark { at: before.at, frame: before.frame };
-                End::Repair(self.repair(from, stop, earlier, at.since(before.again_at), before.times))
+                End::Repair(self.repair(from, stop, earlier, mark, at.since(before.again_at), before.times))
             }
             Order::Filled(hole) => {
                 let missed = at.since(hole.since);
@@ -375,7 +392,7 @@ impl Flow {
                     End::Data
                 } else {
                     let earlier = Mark { at: hole.since, frame: hole.frame };
-                    End::Repair(self.repair(from, stop, earlier, missed, 0))
+                    End::Repair(self.repair(from, stop, earlier, mark, missed, 0))
                 }
             }
         };
@@ -392,37 +409,6 @@ impl Flow {
                 self.before = Before::Ending;
             }
         }
-    }
-
-    fn repair(&self, from: Side, stop: u64, earlier: Mark, since: Duration, times: u32) -> Repair {
-        let EndState { sender, recovery, .. } = self.ends.of(from);
-        Repair {
-            earlier,
-            since,
-            times,
-            was_seen: times > 0,
-            duplicates: sender.duplicates,
-            is_sacked: sender.is_sacked,
-            is_last: stop >= sender.next,
-            in_recovery: recovery.filter(|(_, until)| sender.acknowledged < *until).map(|(cause, _)| cause),
-            timeout: self.path.retransmission_timeout(),
-        }
-    }
-
-    /// Whether data that fills a hole was sent in order and overtaken on its way: it comes sooner than the sender
-    /// could have heard that it was missing, or its number says so.
-    fn was_overtaken(
-        &self,
-        from: Side,
-        missed: Duration,
-        segment: &Segment<'_>,
-        hole: &crate::sender::Hole,
-    ) -> bool {
-        const SOON: Duration = Duration::from_millis(3);
-        let is_numbered = segment.identification != 0 && segment.identification != hole.identification;
-        let is_earlier = hole.identification.wrapping_sub(segment.identification) < 1 << 10;
-        let is_soon = missed < SOON.max(self.path.to(from).unwrap_or_default() * 4 / 5);
-        is_soon || (is_numbered && is_earlier && missed < self.path.retransmission_timeout())
     }
 
     fn converse(&mut self, segment: &Segment<'_>, start: u64, mark: Mark) {

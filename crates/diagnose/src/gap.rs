@@ -108,6 +108,8 @@ pub(crate) struct Repair {
     pub(crate) earlier: Mark,
     /// Since it was last sent, or since it was missed.
     pub(crate) since: Duration,
+    /// For how long the sender's timer had run: since then, or since the sender last heard something new.
+    pub(crate) silence: Duration,
     /// How often it was sent before, as far as was seen.
     pub(crate) times: u32,
     /// Whether the data was captured before.

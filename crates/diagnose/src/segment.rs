@@ -28,6 +28,8 @@ pub(crate) struct Options {
     pub(crate) is_cut: bool,
     /// The first selectively acknowledged block.
     pub(crate) sack: Option<(u32, u32)>,
+    /// Whether a selective acknowledgement was cut off: nothing else follows timestamps but in a SYN.
+    pub(crate) is_sack_cut: bool,
 }
 
 impl<'a> Segment<'a> {
@@ -42,6 +44,7 @@ impl<'a> Segment<'a> {
                 TcpOption::SackPermitted | TcpOption::Other { kind: _, data: _ } => {}
             }
         }
+        options.is_sack_cut = options.is_cut && options.has_timestamps && !tcp.flags.contains(Flags::SYN);
         let Packet { source: _, destination: _, ip_length: _, identification, hops_left, transport: _ } =
             *packet;
         Self { frame, at, from, tcp, options, identification, hops_left }

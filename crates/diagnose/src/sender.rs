@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use wire::{Duration, Time};
 
 use crate::gap::Mark;
+use crate::mss::Mss;
 use crate::pace::Pace;
 
 /// A sender, by what was captured of it and of its peer's acknowledgements.
@@ -43,6 +44,8 @@ pub(crate) struct Sender {
     holes: Vec<Hole>,
     /// Up to where it had sent when it last repaired a loss.
     repaired: u64,
+    /// When an acknowledgement of something new passed last.
+    pub(crate) progressed_at: Option<Time>,
     /// Acknowledgements in a row that say the same.
     pub(crate) duplicates: u32,
     /// Whether one of them told of data behind a gap.
@@ -64,7 +67,7 @@ pub(crate) struct Sent {
     pub(crate) ahead: u64,
 }
 
-/// An acknowledgement of something new, or a wider window.
+/// An acknowledgement of something new, or a wider window, or one that repeats what was said.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ack {
     pub(crate) frame: u64,
@@ -79,6 +82,8 @@ pub(crate) struct Ack {
     pub(crate) not_covered: Option<Duration>,
     /// Bytes that it newly acknowledges.
     pub(crate) bytes: u64,
+    /// Whether it only repeats the one before.
+    pub(crate) is_duplicate: bool,
     /// Bytes that were on their way before its newest segment.
     pub(crate) ahead: u64,
 }
@@ -226,14 +231,39 @@ impl Sender {
             after: fresh.map(|sent| at.since(sent.at)),
             not_covered: self.sent.get(covered).map(|sent| at.since(sent.again_at)),
             bytes,
+            is_duplicate: false,
             ahead: fresh.map_or(0, |sent| sent.ahead),
         };
         if bytes > 0 {
             self.duplicates = 0;
             self.is_sacked = false;
+            self.progressed_at = Some(at);
             self.acknowledged = to;
             self.holes.retain(|hole| hole.end > to);
         }
+        self.will_hear(ack);
+        (bytes > 0 || widens).then_some(ack)
+    }
+
+    /// Its peer said again what it had said, and told of data behind a gap if `is_sacked`.
+    pub(crate) fn acknowledge_again(&mut self, is_sacked: bool, frame: u64, at: Time) {
+        self.duplicates += 1;
+        self.is_sacked |= is_sacked;
+        self.will_hear(Ack {
+            frame,
+            at,
+            to: self.acknowledged,
+            edge: self.acknowledged_edge(),
+            widens: false,
+            after: None,
+            not_covered: None,
+            bytes: 0,
+            is_duplicate: true,
+            ahead: 0,
+        });
+    }
+
+    fn will_hear(&mut self, ack: Ack) {
         if self.acks.len() >= MOST_ACKS {
             self.acks.pop_front();
         }
@@ -242,7 +272,6 @@ impl Sender {
             self.acks.reserve_exact(1);
         }
         self.acks.push_back(ack);
-        (bytes > 0 || widens).then_some(ack)
     }
 
     /// The furthest edge that has passed.
@@ -262,11 +291,20 @@ impl Sender {
     pub(crate) fn learn(&mut self, now: Time, away: Duration) -> Learned {
         // The least ever seen is not what each needs; a tenth less forgives the clock.
         let away = away * 9 / 10;
-        let mut learned =
-            Learned { known: self.known, edge: self.edge, acks: 0, last: None, freed_early: false };
+        let mut learned = Learned {
+            known: self.known,
+            edge: self.edge,
+            acks: 0,
+            last: None,
+            again: None,
+            freed_early: false,
+        };
         while let Some(ack) = self.acks.front().copied().filter(|ack| ack.at + away <= now) {
             self.acks.pop_front();
             self.edge = ack.edge;
+            if ack.is_duplicate {
+                learned.again = Some(ack);
+            }
             if ack.bytes == 0 && !ack.widens {
                 continue;
             }
@@ -331,6 +369,8 @@ pub(crate) struct Learned {
     pub(crate) edge: Option<u64>,
     pub(crate) acks: u32,
     pub(crate) last: Option<Ack>,
+    /// The last that only repeated what had been said.
+    pub(crate) again: Option<Ack>,
     /// Whether an acknowledgement before the last one made room.
     pub(crate) freed_early: bool,
 }
@@ -350,49 +390,6 @@ pub(crate) struct Flight {
     pub(crate) frames: (u64, u64),
     /// When the first was sent.
     pub(crate) since: Option<Time>,
-}
-
-/// The largest segment of one direction: as agreed, or else as seen.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Mss {
-    /// What the peer will take, and what this end will.
-    pub(crate) offered: Option<u16>,
-    pub(crate) accepted: Option<u16>,
-    pub(crate) has_timestamps: bool,
-    largest: u64,
-    largest_twice: u64,
-}
-
-impl Mss {
-    /// A segment of `length` payload bytes.
-    pub(crate) fn saw(&mut self, length: u64) {
-        if length >= self.largest {
-            if length == self.largest {
-                self.largest_twice = length;
-            }
-            self.largest = length;
-        }
-    }
-
-    /// In payload bytes; at least 1.
-    pub(crate) fn get(&self) -> u64 {
-        const TIMESTAMPS: u64 = 12;
-        /// Ethernet's, and RFC 9293's default.
-        const USUAL: u64 = 1_460;
-        const LEAST: u64 = 536;
-        let options = if self.has_timestamps { TIMESTAMPS } else { 0 };
-        let agreed = match (self.offered, self.accepted) {
-            (Some(offered), Some(accepted)) => Some(offered.min(accepted)),
-            (one, other) => one.or(other),
-        };
-        let full = match agreed {
-            Some(agreed) => u64::from(agreed).saturating_sub(options),
-            // More than an Ethernet carries was merged by a network card.
-            None if self.largest > USUAL => USUAL - options,
-            None => self.largest_twice.max(LEAST),
-        };
-        full.max(1)
-    }
 }
 
 #[cfg(test)]
@@ -476,17 +473,5 @@ mod tests {
             let probe = send(&mut sender, START + 1_999, START + 1_999 + length, 4, 300);
             assert!(matches!(probe, Order::Probe));
         }
-    }
-
-    #[test]
-    fn the_largest_segment_is_what_was_agreed_or_what_was_seen() {
-        let agreed =
-            Mss { offered: Some(1_460), accepted: Some(1_380), has_timestamps: true, ..Mss::default() };
-        assert_eq!(agreed.get(), 1_368);
-        let mut seen = Mss::default();
-        [100, 1_024, 1_024, 200].into_iter().for_each(|length| seen.saw(length));
-        assert_eq!(seen.get(), 1_024);
-        seen.saw(7_000);
-        assert_eq!(seen.get(), 1_460);
     }
 }

@@ -83,7 +83,7 @@ fn round_trips(scenario: &Scenario, runs: &[Fetched], spent: &[Spent]) -> Option
 /// up to what the stalls of a run cost in the mean.
 fn stalls(spent: &[Spent]) -> Vec<Stall> {
     let mut sums: BTreeMap<(&str, usize), (f64, f64, f64)> = BTreeMap::new();
-    for Spent { working: _, stalls } in spent {
+    for Spent { working: _, stalls, repairs: _ } in spent {
         let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
         for Stall { cause, at_ms, lost_ms } in stalls {
             let number = seen.entry(cause).or_default();

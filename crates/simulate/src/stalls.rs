@@ -30,6 +30,9 @@ pub struct Spent {
     pub working: Duration,
     /// Pauses that need not have been, in order. A request's or an answer's way through the path is none.
     pub stalls: Vec<Stall>,
+    /// What the server sent again: from when it first sent that until it did so again, whatever the path carried
+    /// meanwhile.
+    pub repairs: Vec<Stall>,
 }
 
 /// How the time since `began` was spent between a client and a server on one path.
@@ -66,6 +69,9 @@ struct Watch {
 #[derive(Debug, Default)]
 struct Line {
     syn_sent: Option<Time>,
+    /// Whether a SYN or its answer was lost, and when the client sent its SYN again for that.
+    was_syn_lost: bool,
+    syn_again: Option<Time>,
     opened: Option<Time>,
     /// The number after the last that the client has sent; 0 before its first request.
     asked: u64,
@@ -88,7 +94,15 @@ struct Line {
     /// When the server last received anything.
     heard: Time,
     last_ack: Option<Ack>,
+    /// Whether a repair has made the window small.
     was_lost: bool,
+    /// When the server's timer runs out, and whether the client has told of a loss since it last acknowledged something.
+    retransmits_at: Option<Time>,
+    is_told: bool,
+    /// What the server repairs, and up to which number.
+    repairing: Option<(&'static str, u64)>,
+    /// When data that is not acknowledged was first sent, by its number.
+    first_sent: BTreeMap<u64, Time>,
 }
 
 /// An acknowledgement that moved the server's window.
@@ -139,7 +153,8 @@ impl Watch {
             (Seen::Sent, false) => self.server_sends(record),
             (Seen::Received, true) => self.server_receives(record),
             (Seen::Received, false) => self.client_receives(record),
-            (Seen::Lost, _) => self.line(record).was_lost = true,
+            // Nobody knows of it yet; a SYN that is sent again for it is needed.
+            (Seen::Lost, _) => self.line(record).was_syn_lost |= record.segment.flags.syn,
         }
     }
 
@@ -152,6 +167,7 @@ impl Watch {
         if !is_client {
             line.window = vitals.cwnd;
             line.largest_window = line.largest_window.max(vitals.cwnd);
+            line.retransmits_at = vitals.retransmits_at;
         }
     }
 
@@ -184,6 +200,9 @@ impl Watch {
         let segment = &record.segment;
         let line = self.line(record);
         if segment.flags.syn {
+            if line.was_syn_lost && line.syn_sent.is_some() && line.opened.is_none() {
+                line.syn_again = Some(record.at);
+            }
             line.syn_sent.get_or_insert(record.at);
         } else if segment.flags.ack {
             let delay = record.at.since(line.data_received);
@@ -193,6 +212,7 @@ impl Watch {
             return;
         }
         let handshake = line.syn_sent.zip(line.opened).filter(|_| line.asked == 0);
+        let syn_again = line.syn_again;
         let is_again = segment.sequence < line.asked;
         let [held, _] = line.limits;
         line.asked = line.asked.max(segment.end());
@@ -205,7 +225,9 @@ impl Watch {
         match handshake {
             Some((syn, opened)) => {
                 self.stall(&pause, "client-think", received, syn);
-                self.stall(&pause, "connection-setup", syn, opened);
+                let answered = syn_again.unwrap_or(syn);
+                self.stall(&pause, "retransmission-timeout", syn, answered);
+                self.stall(&pause, "connection-setup", answered, opened);
                 self.stall(&pause, "client-think", opened, pause.sent);
             }
             None => match held {
@@ -235,7 +257,12 @@ impl Watch {
             line.last_ack = Some(Ack { received: record.at, delay, had_short: line.has_short });
             line.acknowledged = segment.acknowledgement;
             line.has_short = false;
+            line.is_told = false;
+            line.first_sent = line.first_sent.split_off(&segment.acknowledgement);
+        } else if segment.payload.is_empty() && segment.acknowledgement < line.next {
+            line.is_told = true;
         }
+        line.is_told |= !segment.options.sack.is_empty();
     }
 
     fn server_sends(&mut self, record: &Record) {
@@ -251,10 +278,13 @@ impl Watch {
             // All before it, on a connection that was open, has arrived.
             (line.next, line.acknowledged) = (segment.sequence, segment.sequence);
         }
-        let named = pause.map(|pause| (line.cause(record), pause));
+        let repair = line.repair(record);
+        let named = pause
+            .map(|pause| (repair.map_or_else(|| line.cause(record), |(name, _)| Cause::Named(name)), pause));
         line.has_short |= bytes < known.mss.get();
         // Needless or not, a repair has made the window small.
-        line.was_lost |= segment.sequence < line.next;
+        line.was_lost |= repair.is_some();
+        line.first_sent.entry(segment.sequence).or_insert(record.at);
         line.next = line.next.max(segment.end());
         line.sent = Some(record.at);
         match named {
@@ -266,6 +296,11 @@ impl Watch {
                 self.stall(&pause, cause, pause.from, pause.until);
             }
             Some((Cause::Named(_), _)) | None => {}
+        }
+        if let Some((cause, since)) = repair {
+            let (at_ms, lost_ms) =
+                (since.since(self.began).as_millis_f64(), record.at.since(since).as_millis_f64());
+            self.spent.repairs.push(Stall { cause: cause.to_owned(), at_ms, lost_ms });
         }
     }
 
@@ -300,12 +335,29 @@ enum Cause {
 }
 
 impl Line {
+    /// How it was noticed that data was lost, if this is sent again, and when it was first sent.
+    fn repair(&mut self, record: &Record) -> Option<(&'static str, Time)> {
+        let start = record.segment.sequence;
+        if start >= self.next {
+            return None;
+        }
+        let was_timer = self.retransmits_at.is_some_and(|due| due <= record.at);
+        let same = self.repairing.filter(|(_, until)| self.acknowledged < *until);
+        let cause = match same {
+            _ if was_timer => "retransmission-timeout",
+            Some((cause, _)) => cause,
+            None if self.heard == record.at || self.is_told => "fast-retransmit",
+            None => "tail-loss-probe",
+        };
+        if cause != "tail-loss-probe" {
+            self.repairing = Some((cause, self.next));
+        }
+        let first = self.first_sent.range(..=start).next_back();
+        Some((cause, first.map_or(record.at, |(_, at)| *at)))
+    }
+
     /// Why data that leaves now did not leave before.
     fn cause(&self, record: &Record) -> Cause {
-        if record.segment.sequence < self.next {
-            let was_told = self.heard == record.at;
-            return Cause::Named(if was_told { "fast-retransmit" } else { "retransmission-timeout" });
-        }
         let [_, limit] = self.limits;
         let has_answered = self.sent.is_some_and(|sent| sent >= self.request_received);
         let ack = self.last_ack.filter(|ack| ack.received == record.at);

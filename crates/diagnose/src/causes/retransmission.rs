@@ -13,7 +13,7 @@ use wire::Duration;
 use crate::account::Share;
 use crate::cause::{About, Cause, Fix, Who};
 use crate::gap::{End, Gap, Repair, millis};
-use crate::judge::Ruling;
+use crate::judge::{Confidence, Ruling};
 
 const LOSSES: Fix = Fix {
     who: Who::Network,
@@ -85,17 +85,39 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 /// New data while a loss is being repaired: acknowledgements that repeat themselves let it go, not the program.
 pub(crate) fn recovering(gap: &Gap) -> Option<Ruling> {
     let cause = gap.recovering.filter(|_| matches!(gap.end, End::Data) && gap.continues())?;
-    Some(Ruling::plain(gap, Share::Stall(cause)))
+    if gap.is_flowing() {
+        return Some(Ruling::plain(gap, Share::Stall(cause)));
+    }
+    Some(Ruling {
+        confidence: Confidence::Medium,
+        saving: None,
+        ..Ruling::all(gap, Cause::CongestionWindow, of_recovery)
+    })
 }
 
 /// How the sender noticed; `None` if that does not show.
 pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
-    let Repair { since, duplicates, is_sacked, is_last, in_recovery, timeout, times, was_seen, earlier: _ } =
-        *repair;
-    let timer_ran = since + TICK >= timeout;
+    let Repair {
+        since,
+        silence,
+        duplicates,
+        is_sacked,
+        is_last,
+        in_recovery,
+        timeout,
+        times,
+        was_seen,
+        earlier: _,
+    } = *repair;
+    let timer_ran = silence + TICK >= timeout;
     let was_told = duplicates >= DUPLICATES || is_sacked;
+    // What leaves on an acknowledgement leaves because of it.
+    let is_on_time = gap.trigger.is_some();
     let round_trip = gap.path.round_trip;
-    if was_told && times <= 1 && (!timer_ran || !was_seen) {
+    if is_on_time && in_recovery.is_some() {
+        return in_recovery;
+    }
+    if was_told && times <= 1 && (is_on_time || !timer_ran || !was_seen) {
         return Some(Cause::FastRetransmit);
     }
     if timer_ran {
@@ -158,6 +180,17 @@ fn of_tail(gap: &Gap) -> String {
         repair.earlier.frame,
         gap.to.frame,
         millis(repair.since)
+    )
+}
+
+fn of_recovery(gap: &Gap) -> String {
+    format!(
+        "while a loss was being repaired the {} had {} bytes on their way and sent no more for {} (packets {} and {})",
+        gap.side,
+        gap.flight.bytes,
+        millis(gap.duration()),
+        gap.from.frame,
+        gap.to.frame,
     )
 }
 

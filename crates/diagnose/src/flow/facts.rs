@@ -37,7 +37,8 @@ impl Flow {
         let burst = self.burst(from, at);
         let sender = &self.ends.of(from).sender;
         let flight = if is_looked_at { sender.flight(learned.known) } else { Flight::default() };
-        let trigger = learned.last.filter(|ack| at.since(ack.at) <= away + patience);
+        let is_soon = |ack: &Ack| at.since(ack.at) <= away + patience;
+        let trigger = learned.last.filter(is_soon).or(learned.again.filter(is_soon));
         Facts {
             flight,
             in_flight: sender.in_flight(),

@@ -22,6 +22,8 @@ pub(super) struct EndState {
     /// By how many bits the windows that this side offers are shifted.
     pub(super) scale: Option<u8>,
     pub(super) scale_offer: ScaleOffer,
+    /// The window in its SYN, which is never shifted.
+    pub(super) first_window: Option<u16>,
     pub(super) has_sent_syn: bool,
     pub(super) has_ended: bool,
     /// The last packets, so that a second capture of one is known.
@@ -61,6 +63,19 @@ pub(super) struct Handshake {
     pub(super) opened: Option<Mark>,
     pub(super) answered: Option<Mark>,
     pub(super) is_done: bool,
+}
+
+/// By how many bits a side shifts its windows, of which its SYN does not say it (a capture of 68 bytes cuts that off): the
+/// first window that is shifted is as wide as that in the SYN, but for the `heard` bytes it may have been used up by.
+pub(super) fn scale_by_windows(first: u16, next: u16, heard: u64) -> Option<u8> {
+    /// The largest shift (RFC 7323).
+    const MOST: u8 = 14;
+    let first = u64::from(first);
+    let mut fits = (0..=MOST).filter(|bits| {
+        let (window, unit) = (u64::from(next) << bits, 1_u64 << bits);
+        window < first + unit && window + unit + heard > first
+    });
+    fits.next().filter(|_| fits.next().is_none())
 }
 
 impl Recent {

@@ -7,6 +7,7 @@
 //! and programs are the simulator's.
 
 mod cases;
+mod show;
 mod vantage;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::thread;
 
+use simulate::stalls::Spent;
 use simulate::{Experiment, Hosts};
 use trace::Stall;
 
@@ -34,37 +36,19 @@ fn main() -> ExitCode {
             }
             ExitCode::SUCCESS
         }
-        ["case", number] => show(number, &cases),
+        ["case", number] => show::show(number, None, &cases),
+        ["case", number, vantage] => show::show(number, Some(vantage), &cases),
         ["pairs"] => {
             print!("{}", pairs(&judge(&cases)));
+            ExitCode::SUCCESS
+        }
+        ["mistakes"] => {
+            print!("{}", mistakes(&judge(&cases)));
             ExitCode::SUCCESS
         }
         // What the test harness would be told (filters, `--nocapture`) means nothing here.
         _ => the_sample_is_good_enough(cases),
     }
-}
-
-/// What is known of one case and what is found at either end, in order.
-fn show(number: &str, cases: &[Case]) -> ExitCode {
-    let Some(case) = number.parse().ok().and_then(|number: usize| cases.get(number)) else {
-        eprintln!("corpus: there are {} cases, from 0", cases.len());
-        return ExitCode::FAILURE;
-    };
-    let experiment = Experiment::new(&case.scenario, Hosts::default()).expect("it can be run");
-    let fetched = experiment.run(0, true).expect("it can be run");
-    let mut all: Vec<(Stall, &str)> =
-        experiment.spent(&fetched).stalls.into_iter().map(|stall| (stall, "known")).collect();
-    for vantage in Vantage::ALL {
-        let how = How { vantage, is_cut: false, is_offloaded: false };
-        let found = vantage::found(&fetched.records, how, fetched.began);
-        all.extend(found.into_iter().map(|stall| (stall, vantage.name())));
-    }
-    all.sort_by(|(one, _), (other, _)| one.at_ms.total_cmp(&other.at_ms));
-    println!("{}", case.name);
-    for (Stall { cause, at_ms, lost_ms }, who) in all {
-        println!("{who:>8} {at_ms:>10.3} {lost_ms:>10.3}  {cause}");
-    }
-    ExitCode::SUCCESS
 }
 
 /// The sample of the test: every so many; and what of its stalls must be named right at the ends, in a hundred.
@@ -100,6 +84,8 @@ struct Tally {
     false_alarms: BTreeMap<String, usize>,
     /// Captures with such a stall.
     captures: usize,
+    /// What was named wrongly, a line for each.
+    mistakes: Vec<String>,
 }
 
 impl Tally {
@@ -112,12 +98,13 @@ impl Tally {
     }
 
     fn add(&mut self, other: Self) {
-        let Self { found, false_alarms, captures } = other;
+        let Self { found, false_alarms, captures, mistakes } = other;
         found.into_iter().for_each(|(name, count)| *self.found.entry(name).or_default() += count);
         for (name, count) in false_alarms {
             *self.false_alarms.entry(name).or_default() += count;
         }
         self.captures += captures;
+        self.mistakes.extend(mistakes);
     }
 }
 
@@ -153,19 +140,36 @@ fn judge_one(number: usize, case: &Case, tallies: &mut Tallies) {
     }
     // Of less nobody needs the cause.
     let least = (scenario.network.rtt.as_millis_f64() / 4.0).max(5.0);
-    let known: Vec<Stall> =
-        experiment.spent(&fetched).stalls.into_iter().filter(|stall| stall.lost_ms >= least).collect();
+    let Spent { working: _, stalls, repairs } = experiment.spent(&fetched);
+    let known: Vec<Stall> = stalls.into_iter().filter(|stall| stall.lost_ms >= least).collect();
     let way = scenario.network.rtt.as_millis_f64() / 2.0;
     // Either half has every value of every axis.
     let is_first = (number / 2 + number / 8 + number / 32).is_multiple_of(2);
     for (place, vantage) in Vantage::ALL.into_iter().enumerate() {
         let variant = number / 4 + number + place;
-        let how = How { vantage, is_cut: variant % 4 == 1, is_offloaded: variant % 3 == 1 };
+        let how = How {
+            vantage,
+            way: scenario.network.rtt / 2,
+            is_cut: variant % 4 == 1,
+            is_offloaded: variant % 3 == 1,
+        };
         let found = vantage::found(&fetched.records, how, fetched.began);
-        let known: Vec<Stall> = known.iter().map(|stall| as_seen(stall, vantage, way)).collect();
+        let seen = |stalls: &[Stall]| -> Vec<Stall> {
+            stalls.iter().map(|stall| as_seen(stall, vantage, way)).collect()
+        };
+        let (known, repairs) = (seen(&known), seen(&repairs));
         let mut add = |cause: &str, tally: Tally| {
             let place = Where { cause: cause.to_owned(), vantage, is_first };
             tallies.entry(place).or_default().add(tally);
+        };
+        let mistake = |kind: &str, stall: &Stall, instead: &str| {
+            let Stall { cause, at_ms, lost_ms } = stall;
+            let cut = if how.is_cut { " cut" } else { "" };
+            let merged = if how.is_offloaded { " merged" } else { "" };
+            format!(
+                "{kind} {cause}, {instead} instead: {number} ({name}) at {}{cut}{merged}, {at_ms:.3} +{lost_ms:.3} ms",
+                vantage.name()
+            )
         };
         let mut there: Vec<&str> = known.iter().map(|stall| stall.cause.as_str()).collect();
         there.sort_unstable();
@@ -173,12 +177,17 @@ fn judge_one(number: usize, case: &Case, tallies: &mut Tallies) {
         there.into_iter().for_each(|cause| add(cause, Tally { captures: 1, ..Tally::default() }));
         for stall in &known {
             let name = name_at(&found, stall);
-            add(&stall.cause, Tally { found: BTreeMap::from([(name, 1)]), ..Tally::default() });
+            let name = if is_repair(&repairs, stall, &name) { stall.cause.clone() } else { name };
+            let mistakes =
+                if name == stall.cause { Vec::new() } else { vec![mistake("missed", stall, &name)] };
+            add(&stall.cause, Tally { found: BTreeMap::from([(name, 1)]), mistakes, ..Tally::default() });
         }
         for stall in found.iter().filter(|stall| stall.lost_ms >= least) {
             let truth = name_at(&known, stall);
-            if truth != stall.cause {
-                add(&stall.cause, Tally { false_alarms: BTreeMap::from([(truth, 1)]), ..Tally::default() });
+            if truth != stall.cause && !is_repair(&repairs, stall, &stall.cause) {
+                let mistakes = vec![mistake("false", stall, &truth)];
+                let false_alarms = BTreeMap::from([(truth, 1)]);
+                add(&stall.cause, Tally { false_alarms, mistakes, ..Tally::default() });
             }
         }
     }
@@ -193,6 +202,12 @@ fn as_seen(stall: &Stall, vantage: Vantage, way_ms: f64) -> Stall {
         (Vantage::Middle, _) => way_ms / 2.0,
     };
     Stall { at_ms: stall.at_ms + later_ms, ..stall.clone() }
+}
+
+/// Whether a repair of that name was under way during a stall: a wait for a window and for what was lost have two names.
+fn is_repair(repairs: &[Stall], stall: &Stall, name: &str) -> bool {
+    let alike: Vec<Stall> = repairs.iter().filter(|repair| repair.cause == name).cloned().collect();
+    name_at(&alike, &Stall { cause: name.to_owned(), ..stall.clone() }) == name
 }
 
 /// What covers most of a stall, if it covers a third of it; of two that do, the one of its name.
@@ -244,10 +259,15 @@ fn table(tallies: &Tallies) -> String {
     text
 }
 
+fn mistakes(tallies: &Tallies) -> String {
+    let first = tallies.iter().filter(|(place, _)| place.is_first);
+    first.flat_map(|(_, tally)| &tally.mistakes).map(|line| format!("{line}\n")).collect()
+}
+
 fn pairs(tallies: &Tallies) -> String {
     let mut text = String::new();
     for (Where { cause, vantage, is_first: _ }, tally) in tallies.iter().filter(|(place, _)| place.is_first) {
-        let Tally { found, false_alarms, captures: _ } = tally;
+        let Tally { found, false_alarms, captures: _, mistakes: _ } = tally;
         let _ =
             writeln!(text, "{cause} at {}: found as {found:?}; falsely for {false_alarms:?}", vantage.name());
     }

@@ -6,8 +6,8 @@ use simulate::page::CLIENT;
 use simulate::world::{Record, Seen as SeenAt};
 use trace::Stall;
 use trace::capture::Reader;
-use wire::Time;
 use wire::packet::Packet;
+use wire::{Duration, Time};
 
 /// Where a capture is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +39,8 @@ impl Vantage {
 pub(crate) struct How {
     /// Where.
     pub(crate) vantage: Vantage,
+    /// From one end to the other.
+    pub(crate) way: Duration,
     /// Only the first 68 bytes of each packet, its Ethernet header among them.
     pub(crate) is_cut: bool,
     /// Segments that leave together are one.
@@ -47,18 +49,23 @@ pub(crate) struct How {
 
 /// What is found in such a capture, in milliseconds since `began`.
 pub(crate) fn found(records: &[Record], how: How, began: Time) -> Vec<Stall> {
-    let How { vantage, is_cut, is_offloaded } = how;
+    let mut capture = Vec::new();
+    simulate::capture::write(&captured(records, how), &mut capture, "").expect("a run can be written");
+    diagnosed(&capture, how.is_cut, began)
+}
+
+/// The packets of such a capture.
+pub(crate) fn captured(records: &[Record], how: How) -> Vec<Record> {
+    let How { vantage, way, is_cut: _, is_offloaded } = how;
     let mut seen = match vantage {
         Vantage::Client => at_end(records, true),
         Vantage::Server => at_end(records, false),
-        Vantage::Middle => half_way(records),
+        Vantage::Middle => half_way(records, way),
     };
     if is_offloaded && vantage != Vantage::Middle {
         seen = merged(seen, vantage == Vantage::Client);
     }
-    let mut capture = Vec::new();
-    simulate::capture::write(&seen, &mut capture, "").expect("a run can be written");
-    diagnosed(&capture, is_cut, began)
+    seen
 }
 
 fn at_end(records: &[Record], is_client: bool) -> Vec<Record> {
@@ -70,26 +77,32 @@ fn at_end(records: &[Record], is_client: bool) -> Vec<Record> {
     records.iter().filter(is_here).cloned().collect()
 }
 
-/// Each packet in the middle of its way; of those that are lost every second one before.
-fn half_way(records: &[Record]) -> Vec<Record> {
+/// Each packet in the middle of its way, behind the queues; of those that are lost every second one before.
+fn half_way(records: &[Record], way: Duration) -> Vec<Record> {
     let mut lost = 0_u32;
     let mut passed = Vec::new();
+    // When what was sent before would have arrived: up, down.
+    let mut arrived = [Time::ZERO; 2];
     for (place, sent) in records.iter().enumerate().filter(|(_, record)| record.seen == SeenAt::Sent) {
         let mut after = records.iter().skip(place + 1);
         let end = after.find(|record| {
             record.seen != SeenAt::Sent && record.from == sent.from && record.segment == sent.segment
         });
         let Some(end) = end else { continue };
-        let mut at = sent.at + end.at.since(sent.at) / 2;
+        let is_clients = sent.from.host == CLIENT;
+        let before = &mut arrived[usize::from(is_clients)];
         if end.seen == SeenAt::Lost {
             lost += 1;
             if lost.is_multiple_of(2) {
                 continue;
             }
-            at = sent.at + end.at.since(sent.at);
+            *before = (*before).max(sent.at + way);
+        } else {
+            *before = end.at;
         }
+        let at = Time::ZERO + before.since(Time::ZERO).saturating_sub(way / 2);
         // All on one interface.
-        let seen = if sent.from.host == CLIENT { SeenAt::Sent } else { SeenAt::Received };
+        let seen = if is_clients { SeenAt::Sent } else { SeenAt::Received };
         passed.push(Record { at, seen, ..sent.clone() });
     }
     passed.sort_by_key(|record| record.at);

@@ -1,0 +1,57 @@
+//! What is known of data that came late or twice: whether it was sent again at all, and what told its sender to.
+
+use wire::Duration;
+
+use crate::gap::{Mark, Repair};
+use crate::segment::Segment;
+use crate::sender::Hole;
+use crate::side::Side;
+
+use super::Flow;
+use super::state::EndState;
+
+impl Flow {
+    /// `now` data up to `stop` came that was there or missing at `earlier`, `since` it was last sent or first missed.
+    pub(super) fn repair(
+        &self,
+        from: Side,
+        stop: u64,
+        earlier: Mark,
+        now: Mark,
+        since: Duration,
+        times: u32,
+    ) -> Repair {
+        let EndState { sender, recovery, .. } = self.ends.of(from);
+        let away = self.path.to(from).unwrap_or_default();
+        // An acknowledgement of something new winds the timer up again (RFC 6298).
+        let heard = sender.progressed_at.map(|progressed| now.at.since(progressed).saturating_sub(away));
+        Repair {
+            earlier,
+            since,
+            silence: heard.unwrap_or(since).min(since),
+            times,
+            was_seen: times > 0,
+            duplicates: sender.duplicates,
+            is_sacked: sender.is_sacked,
+            is_last: stop >= sender.next,
+            in_recovery: recovery.filter(|(_, until)| sender.acknowledged < *until).map(|(cause, _)| cause),
+            timeout: self.path.retransmission_timeout(),
+        }
+    }
+
+    /// Whether data that fills a hole was sent in order and overtaken on its way: it comes sooner than the sender
+    /// could have heard that it was missing, or its number says so.
+    pub(super) fn was_overtaken(
+        &self,
+        from: Side,
+        missed: Duration,
+        segment: &Segment<'_>,
+        hole: &Hole,
+    ) -> bool {
+        const SOON: Duration = Duration::from_millis(3);
+        let is_numbered = segment.identification != 0 && segment.identification != hole.identification;
+        let is_earlier = hole.identification.wrapping_sub(segment.identification) < 1 << 10;
+        let is_soon = missed < SOON.max(self.path.to(from).unwrap_or_default() * 4 / 5);
+        is_soon || (is_numbered && is_earlier && missed < self.path.retransmission_timeout())
+    }
+}

@@ -1,0 +1,61 @@
+//! The largest segment that a sender may send, as far as a capture shows it.
+
+/// The largest segment of one direction: as agreed, or else as seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mss {
+    /// What the peer will take, and what this end will.
+    pub(crate) offered: Option<u16>,
+    pub(crate) accepted: Option<u16>,
+    pub(crate) has_timestamps: bool,
+    largest: u64,
+    largest_twice: u64,
+}
+
+impl Mss {
+    /// A segment of `length` payload bytes.
+    pub(crate) fn saw(&mut self, length: u64) {
+        if length >= self.largest {
+            if length == self.largest {
+                self.largest_twice = length;
+            }
+            self.largest = length;
+        }
+    }
+
+    /// In payload bytes; at least 1.
+    pub(crate) fn get(&self) -> u64 {
+        const TIMESTAMPS: u64 = 12;
+        /// Ethernet's, and RFC 9293's default.
+        const USUAL: u64 = 1_460;
+        const LEAST: u64 = 536;
+        let options = if self.has_timestamps { TIMESTAMPS } else { 0 };
+        let agreed = match (self.offered, self.accepted) {
+            (Some(offered), Some(accepted)) => Some(offered.min(accepted)),
+            (one, other) => one.or(other),
+        };
+        let full = match agreed {
+            Some(agreed) => u64::from(agreed).saturating_sub(options),
+            // More than an Ethernet carries was merged by a network card.
+            None if self.largest > USUAL => USUAL - options,
+            None => self.largest_twice.max(LEAST),
+        };
+        full.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_segment_is_what_was_agreed_or_what_was_seen() {
+        let agreed =
+            Mss { offered: Some(1_460), accepted: Some(1_380), has_timestamps: true, ..Mss::default() };
+        assert_eq!(agreed.get(), 1_368);
+        let mut seen = Mss::default();
+        [100, 1_024, 1_024, 200].into_iter().for_each(|length| seen.saw(length));
+        assert_eq!(seen.get(), 1_024);
+        seen.saw(7_000);
+        assert_eq!(seen.get(), 1_460);
+    }
+}

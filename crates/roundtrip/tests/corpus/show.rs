@@ -1,0 +1,66 @@
+//! One case of the corpus for people: what is known of it and what is found in it, in order, with the packets.
+
+use std::process::ExitCode;
+
+use simulate::page::CLIENT;
+use simulate::tcp::Segment;
+use simulate::world::Record;
+use simulate::{Experiment, Hosts};
+use trace::Stall;
+use wire::Time;
+
+use crate::as_seen;
+use crate::cases::Case;
+use crate::vantage::{self, How, Vantage};
+
+/// What is known of one case and what is found at either end, in order; or at one place, with its packets.
+pub(crate) fn show(number: &str, at: Option<&str>, cases: &[Case]) -> ExitCode {
+    let Some(case) = number.parse().ok().and_then(|number: usize| cases.get(number)) else {
+        eprintln!("corpus: there are {} cases, from 0", cases.len());
+        return ExitCode::FAILURE;
+    };
+    let experiment = Experiment::new(&case.scenario, Hosts::default()).expect("it can be run");
+    let fetched = experiment.run(0, true).expect("it can be run");
+    let known = experiment.spent(&fetched).stalls;
+    let way = case.scenario.network.rtt.as_millis_f64() / 2.0;
+    let mut lines: Vec<(f64, String)> = Vec::new();
+    let line = |who: &str, stall: &Stall| {
+        let Stall { cause, at_ms, lost_ms } = stall;
+        (*at_ms, format!("{at_ms:>10.3} {who:>8} {cause} +{lost_ms:.3}"))
+    };
+    if at.is_none() {
+        lines.extend(known.iter().map(|stall| line("known", stall)));
+    }
+    for vantage in Vantage::ALL.into_iter().filter(|vantage| at.is_none_or(|at| at == vantage.name())) {
+        let how = How { vantage, way: case.scenario.network.rtt / 2, is_cut: false, is_offloaded: false };
+        if at.is_some() {
+            lines.extend(known.iter().map(|stall| line("known", &as_seen(stall, vantage, way))));
+        }
+        let found = vantage::found(&fetched.records, how, fetched.began);
+        lines.extend(found.iter().map(|stall| line(vantage.name(), stall)));
+        if at.is_some() {
+            let packets = vantage::captured(&fetched.records, how);
+            lines.extend(packets.iter().zip(1..).map(|(record, frame)| packet(frame, record, fetched.began)));
+        }
+    }
+    lines.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    println!("{}", case.name);
+    lines.iter().for_each(|(_, line)| println!("{line}"));
+    ExitCode::SUCCESS
+}
+
+fn packet(frame: u64, record: &Record, began: Time) -> (f64, String) {
+    let at_ms = record.at.since(Time::ZERO).as_millis_f64() - began.since(Time::ZERO).as_millis_f64();
+    let Segment { sequence, acknowledgement, window, payload, options, flags, framing: _ } = &record.segment;
+    let is_clients = record.from.host == CLIENT;
+    let (arrow, port) = if is_clients { ('>', record.from.port) } else { ('<', record.to.port) };
+    let marks = [(flags.syn, 'S'), (flags.fin, 'F'), (flags.rst, 'R')];
+    let marks: String = marks.into_iter().filter(|(is_set, _)| *is_set).map(|(_, mark)| mark).collect();
+    let sack: String =
+        options.sack.ranges(*acknowledgement).map(|(start, end)| format!(" {start}-{end}")).collect();
+    let length = payload.len();
+    let text = format!(
+        "{at_ms:>10.3} {frame:>8} {arrow} {marks}{sequence}+{length} ack {acknowledgement} win {window}{sack} ({port})"
+    );
+    (at_ms, text)
+}
