@@ -176,7 +176,7 @@ impl Experiment {
         let watched = || report.capture.as_ref().map(peers::client::fetched).unwrap_or_default();
         let fetched = fetched.unwrap_or_else(watched);
         match (plan.shape, fetched.ended) {
-            (Shape::Http11Pipelined(_), _) => report.reactions.keep_first(),
+            (Shape::Http11Pipelined(_) | Shape::Dhttp, _) => report.reactions.keep_first(),
             (Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11, Some(ended)) => {
                 report.reactions.conclude(ended);
             }
@@ -366,7 +366,8 @@ const fn waits(shape: Shape) -> Duration {
         })
         | Shape::Http10 { parallel: _ }
         | Shape::Http10KeepAlive
-        | Shape::Http11 => Duration::ZERO,
+        | Shape::Http11
+        | Shape::Dhttp => Duration::ZERO,
     }
 }
 

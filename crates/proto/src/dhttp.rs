@@ -7,6 +7,7 @@
 //! | [`message`] | what is on the wire: requests, answers, the answer of eight bytes |
 //! | [`client`] | asks, asks again, matches answers on any channel in any order, gives up in time |
 //! | [`server`] | judges requests, chooses a channel for each answer, keeps connections to clients |
+//! | [`visitor`] | a page fetched in this way: [`crate::robot`] over these channels |
 //! | [`token`] | that a client can receive at its address, without remembering that it did |
 //! | [`address`] | who must not be answered, and where no connection may go |
 //! | [`limiter`] | how many answers go to a prefix that has proved nothing |
@@ -22,11 +23,13 @@ pub mod message;
 mod secret;
 pub mod server;
 pub mod token;
+pub mod visitor;
 
 pub use client::{Client, ClientConfig};
 pub use message::{Id, Malformed};
 pub use server::{Server, ServerConfig};
 pub use token::{Key, Tokens};
+pub use visitor::Visitor;
 
 /// A table of states as `docs/dhttp.md` shows it: a row for each state, a column for each event, and where it leads.
 #[cfg(test)]

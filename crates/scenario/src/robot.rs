@@ -15,11 +15,11 @@ impl Requests {
     pub fn release(self, shape: Shape) -> (Release, Option<&'static str>) {
         match (self, shape) {
             // Who does not wait for answers waits once: the first object names the others.
-            (Self::Dependent, Shape::Http11Pipelined(_)) => (Release::AfterFirst, None),
+            (Self::Dependent, Shape::Http11Pipelined(_) | Shape::Dhttp) => (Release::AfterFirst, None),
             (Self::Dependent, Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11) => {
                 (Release::Dependent, None)
             }
-            (Self::Independent, Shape::Http10 { parallel: _ } | Shape::Http11Pipelined(_)) => {
+            (Self::Independent, Shape::Http10 { parallel: _ } | Shape::Http11Pipelined(_) | Shape::Dhttp) => {
                 (Release::Independent, None)
             }
             (Self::Independent, Shape::Http10KeepAlive | Shape::Http11) => (

@@ -47,9 +47,13 @@ const LOST: &str = "never arrives: lost on the link, or its queue was full";
 /// Appends a segment as an IP packet.
 pub(crate) fn packet(from: Address, to: Address, segment: &Segment, into: &mut Vec<u8>) -> io::Result<()> {
     let Segment { sequence, acknowledgement, window, flags, options, framing, payload } = segment;
-    if *framing == Framing::Ardp {
-        let builder = UdpBuilder { source: socket(from), destination: socket(to) };
-        return builder.write(&datagram(from, to, segment), into).map_err(io::Error::other);
+    let udp = UdpBuilder { source: socket(from), destination: socket(to) };
+    match framing {
+        Framing::Tcp => {}
+        Framing::Ardp => {
+            return udp.write(&ardp(from, to, segment), into).map_err(io::Error::other);
+        }
+        Framing::Datagram => return udp.write(payload, into).map_err(io::Error::other),
     }
     let rare = options.syn.as_deref().map(Rare::of).unwrap_or_default();
     let builder = TcpBuilder {
@@ -65,7 +69,7 @@ pub(crate) fn packet(from: Address, to: Address, segment: &Segment, into: &mut V
 }
 
 /// ARDP's header and the data. The client's port is its connection identifier, too: it is as random as that need be here.
-fn datagram(from: Address, to: Address, segment: &Segment) -> Vec<u8> {
+fn ardp(from: Address, to: Address, segment: &Segment) -> Vec<u8> {
     let Segment { sequence, acknowledgement, window, flags, options, framing: _, payload } = segment;
     let client = if from.host == CLIENT { from } else { to };
     let segment::Flags { syn, ack, fin, rst, psh } = *flags;
@@ -145,7 +149,8 @@ impl From<segment::Flags> for Flags {
     }
 }
 
-fn socket(Address { host, port }: Address) -> SocketAddr {
+/// The address that a host's port has in captures, and for programs on simulated hosts.
+pub(crate) fn socket(Address { host, port }: Address) -> SocketAddr {
     let [high, low] = host.0.saturating_add(1).to_be_bytes();
     SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(10, 0, high, low), port))
 }
@@ -223,7 +228,7 @@ mod tests {
         sack.push(9, 20, 30);
         let options = Options { timestamps: None, sack, syn: None };
         let segment = Segment { framing: Framing::Ardp, ..segment(options) };
-        assert_eq!(datagram(BOTH[0], BOTH[1], &segment)[..3], [0b11_1000, 4, 1]);
+        assert_eq!(ardp(BOTH[0], BOTH[1], &segment)[..3], [0b11_1000, 4, 1]);
         let mut bytes = Vec::new();
         packet(BOTH[0], BOTH[1], &segment, &mut bytes).unwrap();
         assert_eq!(bytes.len() as u64, segment.ip_bytes());
@@ -233,6 +238,18 @@ mod tests {
         assert_eq!((read.source_port, read.destination_port), (1025, 80));
         assert!(read.payload.ends_with(b"odd"));
         assert_eq!(read.payload[3..11], [0, 0, 0, 7, 0, 0, 0, 9]);
+    }
+
+    #[test]
+    fn a_datagram_is_what_was_sent_and_no_more() {
+        let segment = Segment::datagram(Payload::from(&b"odd"[..]));
+        let mut bytes = Vec::new();
+        packet(BOTH[0], BOTH[1], &segment, &mut bytes).unwrap();
+        assert_eq!(bytes.len() as u64, segment.ip_bytes());
+        let wire::packet::Transport::Udp(read) = wire::packet::Packet::read(&bytes).unwrap().transport else {
+            panic!("{bytes:?}")
+        };
+        assert_eq!((read.source_port, read.destination_port, read.payload), (1025, 80, &b"odd"[..]));
     }
 
     #[test]

@@ -3,11 +3,14 @@
 //! Not an engine of its own: [`crate::world`] runs it, `proto` speaks the HTTP, [`crate::profile`] says what the
 //! stack is.
 
+mod dhttp;
+mod flow;
 mod plan;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use proto::dhttp::visitor::Counts;
 use proto::http::{Limits, WritePolicy};
 use proto::robot::{Course, Pipelining, Plan, Report, Shape};
 use proto::server::{Closing, Patience, ServerConfig};
@@ -22,8 +25,14 @@ use crate::profile::{self, Clocks};
 use crate::stalls::{self, Known, Spent};
 use crate::tcp::config::{Sharing, Shortcut};
 use crate::web::server::PORT;
-use crate::web::{Browser, BrowserConfig, BrowserTimes, HeadSizes, ServerTimes, WarmUp, Web, WebServer};
+use crate::web::{
+    Browser, BrowserConfig, BrowserTimes, DhttpClient, DhttpServer, HeadSizes, ServerTimes, WarmUp, Web,
+    WebServer,
+};
 use crate::world::{Address, Bounds, Counters, Ended, HostConfig, HostId, Probe, Record, World};
+pub use dhttp::Dhttp;
+pub(crate) use dhttp::said;
+pub use flow::Flow;
 
 /// The host that asks.
 pub const CLIENT: HostId = HostId(0);
@@ -60,6 +69,8 @@ pub struct Hosts {
     pub think: Duration,
     /// Whether connections use TCP Fast Open, where the protocol has no shortcut of its own.
     pub fast_open: bool,
+    /// How client and server behave under DHTTP; `None`: as in the paper.
+    pub dhttp: Option<Dhttp>,
 }
 
 impl Hosts {
@@ -139,6 +150,8 @@ pub struct Fetched {
     pub events: u64,
     /// What the robot told.
     pub reports: Vec<Report>,
+    /// How requests and answers travelled, if by DHTTP; what a page before took is in it.
+    pub channels: Option<Counts>,
     /// Every packet, if they were to be kept.
     pub records: Vec<Record>,
     /// How the connections were at either end, each change in order of time, if packets were to be kept.
@@ -163,6 +176,7 @@ pub struct Experiment {
     hosts: Hosts,
     shortcut: Shortcut,
     warm_up: WarmUp,
+    dhttp: Option<Dhttp>,
     seed: Seed,
     /// What the scenario asks for and this engine does otherwise.
     notes: Vec<String>,
@@ -217,6 +231,17 @@ impl Experiment {
             hosts.writes.gather = hosts.writes.gather.or(WritePolicy::gathering().gather);
         }
         hosts.server.request += server.processing;
+        let dhttp = match plan.shape {
+            Shape::Dhttp => {
+                let (dhttp, note) = hosts.dhttp.unwrap_or_else(Dhttp::paper).on(network);
+                notes.extend(note);
+                Some(dhttp)
+            }
+            Shape::Http10 { parallel: _ }
+            | Shape::Http10KeepAlive
+            | Shape::Http11
+            | Shape::Http11Pipelined(_) => None,
+        };
         hosts.client_stack = hosts.client_stack.map(|stack| programs.sockets(&stack));
         let experiment = Self {
             network: network.clone(),
@@ -226,6 +251,7 @@ impl Experiment {
             shortcut: shortcut(*protocol, hosts.fast_open),
             hosts,
             warm_up,
+            dhttp,
             seed: *seed,
             notes,
         };
@@ -256,7 +282,9 @@ impl Experiment {
             Shortcut::None | Shortcut::FastOpen => false,
             Shortcut::Ttcp | Shortcut::Ardp => true,
         };
-        let config = BrowserConfig { times: self.hosts.client, is_transaction, warm_up: self.warm_up };
+        let (times, warm_up) = (self.hosts.client, self.warm_up);
+        let dhttp = self.dhttp.map(|Dhttp { client, server: _ }| DhttpClient { config: client, seed });
+        let config = BrowserConfig { times, is_transaction, warm_up, dhttp };
         let browser = Browser::new(Time::ZERO, self.plan.clone(), address, config).map_err(Error::Plan)?;
         let patience =
             Patience { idle: self.plan.deadline, request: self.plan.deadline, linger: self.plan.deadline };
@@ -264,6 +292,10 @@ impl Experiment {
         let config = ServerConfig { limits: Limits::default(), writes, requests, closing, patience };
         let server =
             WebServer::new(self.site.clone(), config, self.hosts.server, self.hosts.heads, is_transaction);
+        let server = match self.dhttp {
+            Some(Dhttp { client: _, server: config }) => server.with_dhttp(DhttpServer { config, seed }),
+            None => server,
+        };
 
         let mut world = World::new(seed);
         let client = world
@@ -386,13 +418,13 @@ fn account(
     ended: Ended,
     lost: u64,
 ) -> Fetched {
-    let (reports, began, elapsed) = match world.application(client) {
+    let (reports, began, elapsed, channels) = match world.application(client) {
         Web::Browser(browser) => {
             let began = browser.began();
             let elapsed = browser.finished().map(|finished| finished.since(began));
-            (browser.reports().to_vec(), began, elapsed)
+            (browser.reports().to_vec(), began, elapsed, browser.counts())
         }
-        Web::Server(_) => (Vec::new(), Time::ZERO, None),
+        Web::Server(_) => (Vec::new(), Time::ZERO, None, None),
     };
     let since = |host, before| world.counters(host).since(before);
     let mut probes = [world.probes(client), world.probes(server)].concat();
@@ -406,6 +438,7 @@ fn account(
         ended,
         events: world.events(),
         reports,
+        channels,
         records: world.records().to_vec(),
         probes,
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use trace::Stall;
 use wire::{Bytes, Duration, Rate, Time};
 
-use crate::page::CLIENT;
+use crate::page::{CLIENT, Flow};
 use crate::tcp::Limit;
 use crate::world::{Probe, Record, Seen};
 
@@ -56,13 +56,15 @@ struct Watch {
     began: Time,
     known: Known,
     spent: Spent,
-    lines: BTreeMap<u16, Line>,
+    lines: BTreeMap<Flow, Line>,
     /// Until when each direction has something to send: up, down.
     busy: [Time; 2],
     /// The end of what was useful so far.
     useful_until: Time,
     /// When the client last received data.
     received: Time,
+    /// When the server last received a request in a datagram.
+    asked: Time,
 }
 
 /// What is known of a connection.
@@ -130,6 +132,9 @@ impl Pause {
     }
 }
 
+/// The place of the flags in a request of DHTTP: behind its id and a port.
+const FLAGS: usize = 8 + 2;
+
 /// IPv4's and TCP's, without options.
 const HEADERS: u64 = 40;
 
@@ -143,11 +148,15 @@ impl Watch {
             busy: [Time::ZERO; 2],
             useful_until: began,
             received: began,
+            asked: began,
         }
     }
 
     fn see(&mut self, record: &Record) {
         let is_client = record.from.host == CLIENT;
+        if Flow::of(record).is_datagrams() {
+            return self.see_datagram(record, is_client);
+        }
         match (record.seen, is_client) {
             (Seen::Sent, true) => self.client_sends(record),
             (Seen::Sent, false) => self.server_sends(record),
@@ -159,10 +168,9 @@ impl Watch {
     }
 
     fn look(&mut self, probe: &Probe) {
-        let Probe { at: _, local, peer, vitals } = probe;
+        let Probe { at: _, local, peer: _, vitals } = probe;
         let is_client = local.host == CLIENT;
-        let client = if is_client { local } else { peer };
-        let line = self.lines.entry(client.port).or_default();
+        let line = self.lines.entry(Flow::of_probe(probe)).or_default();
         line.limits[usize::from(!is_client)] = vitals.limit;
         if !is_client {
             line.window = vitals.cwnd;
@@ -171,10 +179,32 @@ impl Watch {
         }
     }
 
-    /// The connection, by the client's port.
     fn line(&mut self, record: &Record) -> &mut Line {
-        let client = if record.from.host == CLIENT { record.from } else { record.to };
-        self.lines.entry(client.port).or_default()
+        self.lines.entry(Flow::of(record)).or_default()
+    }
+
+    /// A request or an answer of DHTTP. Nothing but the client's patience knows of one that was lost.
+    fn see_datagram(&mut self, record: &Record, is_client: bool) {
+        match (record.seen, is_client) {
+            (Seen::Sent, true) => {
+                let received = self.received;
+                let Some(pause) = self.transmit(record, 0, self.known.up) else { return };
+                let is_resend = record.segment.payload.get(FLAGS).is_some_and(|flags| *flags != 0);
+                match is_resend {
+                    true => self.stall(&pause, "datagram-resend", pause.from, pause.until),
+                    false => self.stall(&pause, "client-think", received, pause.sent),
+                }
+            }
+            (Seen::Sent, false) => {
+                let asked = self.asked;
+                if let Some(pause) = self.transmit(record, 1, self.known.down) {
+                    self.stall(&pause, "server-think", asked, pause.sent);
+                }
+            }
+            (Seen::Received, true) => self.asked = record.at,
+            (Seen::Received, false) => self.received = record.at,
+            (Seen::Lost, _) => {}
+        }
     }
 
     /// Puts a packet on its link; a pause, if it is data and nothing useful was going on before.
@@ -246,8 +276,12 @@ impl Watch {
 
     fn server_receives(&mut self, record: &Record) {
         let segment = &record.segment;
+        let is_answer = Flow::of(record).is_opened_by_server() && segment.flags.syn;
         let line = self.line(record);
         line.heard = record.at;
+        if is_answer {
+            line.opened.get_or_insert(record.at);
+        }
         if !segment.payload.is_empty() {
             line.request_received = record.at;
         }
@@ -267,12 +301,20 @@ impl Watch {
 
     fn server_sends(&mut self, record: &Record) {
         let pause = self.transmit(record, 1, self.known.down);
-        let known = self.known;
+        let (known, asked) = (self.known, self.asked);
         let segment = &record.segment;
+        let is_ours = Flow::of(record).is_opened_by_server();
         let line = self.line(record);
+        if is_ours {
+            line.request_received = asked;
+            if segment.flags.syn {
+                line.syn_sent.get_or_insert(record.at);
+            }
+        }
         if segment.payload.is_empty() {
             return;
         }
+        let handshake = line.syn_sent.zip(line.opened).filter(|_| is_ours && line.sent.is_none());
         let bytes = segment.payload.len() as u64;
         if line.sent.is_none() {
             // All before it, on a connection that was open, has arrived.
@@ -287,6 +329,12 @@ impl Watch {
         line.first_sent.entry(segment.sequence).or_insert(record.at);
         line.next = line.next.max(segment.end());
         line.sent = Some(record.at);
+        if let Some(((syn, opened), (_, pause))) = handshake.zip(named.as_ref()) {
+            self.stall(pause, "server-think", asked, syn);
+            self.stall(pause, "connection-setup", syn, opened);
+            self.stall(pause, "server-think", opened, pause.sent);
+            return;
+        }
         match named {
             Some((Cause::Request(received), pause)) => {
                 self.stall(&pause, "server-think", received, pause.sent);
@@ -305,8 +353,9 @@ impl Watch {
     }
 
     fn client_receives(&mut self, record: &Record) {
+        let is_ours = Flow::of(record).is_opened_by_server();
         let line = self.line(record);
-        if record.segment.flags.syn {
+        if record.segment.flags.syn && !is_ours {
             line.opened.get_or_insert(record.at);
         }
         if !record.segment.payload.is_empty() {

@@ -3,16 +3,22 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`browser`] | a client that fetches a page |
+//! | [`fetcher`] | the machine in it: HTTP over its own connections, or DHTTP |
 //! | [`server`] | a server that has it |
+//! | [`desk`] | the part of the server that speaks DHTTP |
 //!
 //! Not HTTP: the machines of `proto` speak it, the very same that run over the kernel's sockets.
 
 pub mod browser;
+pub mod desk;
+pub mod fetcher;
 pub mod server;
 
 use wire::Time;
 
 pub use browser::{Browser, BrowserConfig, BrowserTimes, WarmUp};
+pub use desk::{DhttpCounts, DhttpServer};
+pub use fetcher::DhttpClient;
 pub use server::{HeadSizes, ServerTimes, WebServer};
 
 use crate::world::{Action, Application, Input, SocketId};

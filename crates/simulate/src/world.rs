@@ -5,7 +5,7 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`application`] | what runs on a host, and how it speaks to TCP |
+//! | [`application`] | what runs on a host, and how it speaks to TCP and UDP |
 //! | [`host`] | connections, ports, one processor |
 //! | `ensemble` | connections that have one congestion window together |
 //! | `schedule` | the queue of what happens next |
@@ -30,7 +30,7 @@ use wire::{Bytes, Seed, Time};
 use crate::capture;
 use crate::tcp::Segment;
 use crate::tcp::config::ConfigError;
-pub use application::{Action, Application, Input, SocketId};
+pub use application::{Action, Application, Datagram, Input, SocketId};
 pub use host::{Address, Counters, HostConfig};
 use host::{Host, Step};
 pub use recorder::{Probe, Record, Recorder, Seen};

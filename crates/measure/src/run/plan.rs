@@ -153,7 +153,9 @@ pub(super) fn config(programs: &Programs, shape: Shape, patience: Patience) -> S
 /// How the server cuts its answers into writes.
 fn writes(shape: Shape) -> WritePolicy {
     match shape {
-        Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11 => WritePolicy::default(),
+        Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11 | Shape::Dhttp => {
+            WritePolicy::default()
+        }
         Shape::Http11Pipelined(_) => WritePolicy::gathering(),
     }
 }

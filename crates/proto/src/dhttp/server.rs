@@ -74,6 +74,13 @@ pub struct Ticket {
     lane: Option<ConnectionId>,
 }
 
+impl Ticket {
+    /// Whether the request says that it was sent before.
+    pub const fn is_resend(&self) -> bool {
+        self.is_resend
+    }
+}
+
 /// The way of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {

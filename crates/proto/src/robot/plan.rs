@@ -98,6 +98,9 @@ pub enum Shape {
     Http11,
     /// HTTP/1.1: one connection, and requests that do not wait for answers (RFC 9112, section 9.3.2).
     Http11Pipelined(Pipelining),
+    /// HTTP/1.1, carried by DHTTP: what this robot takes for a connection is one exchange
+    /// ([`crate::dhttp::visitor`]), and none waits for another.
+    Dhttp,
 }
 
 /// When a request may leave (`papers/heidemann-model#section-iii-b`).
@@ -204,7 +207,7 @@ impl Plan {
         fields.push_checked(b"User-Agent", format!("roundtrip{}", ".".repeat(padding)).as_bytes());
         match self.shape {
             Shape::Http10KeepAlive => fields.push_checked(b"Connection", b"Keep-Alive"),
-            Shape::Http10 { parallel: _ } | Shape::Http11 | Shape::Http11Pipelined(_) => {}
+            Shape::Http10 { parallel: _ } | Shape::Http11 | Shape::Http11Pipelined(_) | Shape::Dhttp => {}
         }
         let version = self.shape.version();
         let (method, target) = (object.method.clone(), object.path.clone());
@@ -214,6 +217,9 @@ impl Plan {
     }
 }
 
+/// Exchanges that DHTTP may have under way at once: as many as [`crate::dhttp::ClientConfig`] allows.
+const EXCHANGES: usize = 1_024;
+
 /// Nothing needs larger ones, and few servers would take them.
 const LARGEST_REQUEST: usize = 65_536;
 
@@ -222,7 +228,7 @@ impl Shape {
     pub const fn version(self) -> Version {
         match self {
             Self::Http10 { parallel: _ } | Self::Http10KeepAlive => Version::Http10,
-            Self::Http11 | Self::Http11Pipelined(_) => Version::Http11,
+            Self::Http11 | Self::Http11Pipelined(_) | Self::Dhttp => Version::Http11,
         }
     }
 
@@ -231,13 +237,14 @@ impl Shape {
         match self {
             Self::Http10 { parallel } => usize::from(parallel.get()),
             Self::Http10KeepAlive | Self::Http11 | Self::Http11Pipelined(_) => 1,
+            Self::Dhttp => EXCHANGES,
         }
     }
 
     /// Requests a connection may carry in its life.
     pub(super) const fn requests(self) -> usize {
         match self {
-            Self::Http10 { parallel: _ } => 1,
+            Self::Http10 { parallel: _ } | Self::Dhttp => 1,
             Self::Http10KeepAlive | Self::Http11 | Self::Http11Pipelined(_) => usize::MAX,
         }
     }
@@ -245,7 +252,7 @@ impl Shape {
     /// Requests a connection may have sent without an answer.
     pub(super) const fn outstanding(self) -> usize {
         match self {
-            Self::Http10 { parallel: _ } | Self::Http10KeepAlive | Self::Http11 => 1,
+            Self::Http10 { parallel: _ } | Self::Http10KeepAlive | Self::Http11 | Self::Dhttp => 1,
             Self::Http11Pipelined(_) => usize::MAX,
         }
     }
@@ -253,7 +260,7 @@ impl Shape {
     /// How requests share writes, if they do.
     pub(super) const fn pipelining(self) -> Option<Pipelining> {
         match self {
-            Self::Http10 { parallel: _ } | Self::Http10KeepAlive | Self::Http11 => None,
+            Self::Http10 { parallel: _ } | Self::Http10KeepAlive | Self::Http11 | Self::Dhttp => None,
             Self::Http11Pipelined(pipelining) => Some(pipelining),
         }
     }

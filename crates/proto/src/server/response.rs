@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::RequestId;
-use crate::http::{FieldError, Fields, ResponseHead, Version};
+use crate::http::{FieldError, Fields, Method, ResponseHead, Version};
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +47,22 @@ impl Response {
     /// A response with nothing but a status.
     pub fn empty(status: u16) -> Self {
         Self { status, fields: Fields::new(), body: ResponseBody::Whole(Arc::from([])) }
+    }
+
+    /// Appends the whole of it, as HTTP/1.1 on a connection that stays: what stands behind an id in DHTTP.
+    ///
+    /// # Errors
+    /// What cannot be sent; nothing is appended.
+    pub fn encode(self, answers: &Method, out: &mut Vec<u8>) -> Result<(), Misuse> {
+        self.check()?;
+        let has_body = !self.is_bodiless() && *answers != Method::Head;
+        let (head, body) = self.into_head(Version::Http11, true);
+        let ResponseBody::Whole(body) = body else { return Err(Misuse::Partial) };
+        head.encode(out);
+        if has_body {
+            out.extend_from_slice(&body);
+        }
+        Ok(())
     }
 
     /// Whether what it says cannot be sent.
@@ -107,6 +123,8 @@ pub enum Misuse {
     TooLong(RequestId),
     /// Less body than the length that was given; the connection is aborted, so that the client knows.
     TooShort(RequestId),
+    /// A body in parts where the whole is asked for.
+    Partial,
 }
 
 impl fmt::Display for Misuse {
@@ -128,6 +146,7 @@ impl fmt::Display for Misuse {
             Self::TooShort(RequestId(id)) => {
                 write!(f, "the body for request {id} is shorter than the length given; give the right length")
             }
+            Self::Partial => f.write_str("one message holds the whole body; give it whole, not in parts"),
         }
     }
 }

@@ -36,11 +36,7 @@ pub(super) fn plan(
             let what = "the minimum, which no protocol reaches";
             return Err(Error::unsuited(what, "use --engine model"));
         }
-        Protocol::Dhttp => {
-            let remedy =
-                "use http10, http10-keepalive, http11, http11-pipelined, ttcp or ardp, or --engine model";
-            return Err(Error::unsuited(protocol.name(), remedy));
-        }
+        Protocol::Dhttp => Shape::Dhttp,
     };
     let (release, note) = requests.release(shape);
     let once = page.objects.iter().enumerate().map(|(index, object)| PlannedObject {

@@ -1,5 +1,5 @@
-//! What one endpoint sends to the other: a TCP segment with its options (RFC 9293, section 3.1), or ARDP's datagram
-//! that says the same.
+//! What one endpoint sends to the other: a TCP segment with its options (RFC 9293, section 3.1), ARDP's datagram that says
+//! the same, or a datagram that has nothing to do with either.
 //!
 //! Not bytes on a wire, and no addresses: who it goes to is the engine's business. Sequence numbers start at 0
 //! (the SYN) and are 64 bits wide, so the first byte of data is number 1 and numbers never wrap; a writer of
@@ -38,10 +38,14 @@ pub enum Framing {
     /// congestion-avoidance, and retransmission algorithms", `papers/heidemann-model`, section II-C) prints no
     /// format: this is ours.
     Ardp,
+    /// No part of any connection: a UDP datagram, which has neither numbers nor flags.
+    Datagram,
 }
 
+/// UDP's header (RFC 768).
+const UDP_HEADER: u64 = 8;
 /// UDP's header and ARDP's.
-pub const ARDP_HEADERS: u64 = 8 + 13;
+pub const ARDP_HEADERS: u64 = UDP_HEADER + 13;
 
 /// The control bits that this simulator uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -163,6 +167,19 @@ impl SackBlocks {
 }
 
 impl Segment {
+    /// A UDP datagram.
+    pub fn datagram(payload: Payload) -> Self {
+        Self {
+            sequence: 0,
+            acknowledgement: 0,
+            window: 0,
+            flags: Flags::default(),
+            options: Options::default(),
+            framing: Framing::Datagram,
+            payload,
+        }
+    }
+
     /// The sequence numbers it takes: its bytes, and one each for SYN and FIN.
     pub fn length(&self) -> u64 {
         self.payload.len() as u64 + u64::from(self.flags.syn) + u64::from(self.flags.fin)
@@ -183,6 +200,7 @@ impl Segment {
         let transport = match self.framing {
             Framing::Tcp => 20 + self.options.bytes(),
             Framing::Ardp => ARDP_HEADERS + 8 * self.options.sack.len() as u64,
+            Framing::Datagram => UDP_HEADER,
         };
         20 + transport + self.payload.len() as u64
     }
@@ -221,9 +239,10 @@ impl SynOptions {
     }
 }
 
-/// What answers a segment for which there is no connection; nothing answers a reset (RFC 9293, section 3.10.7.1).
+/// What answers a segment for which there is no connection; nothing answers a reset (RFC 9293, section 3.10.7.1), and
+/// nothing of TCP's a datagram.
 pub fn reset_for(segment: &Segment) -> Option<Segment> {
-    if segment.flags.rst {
+    if segment.flags.rst || segment.framing == Framing::Datagram {
         return None;
     }
     let sequence = if segment.flags.ack { segment.acknowledgement } else { 0 };
@@ -258,6 +277,12 @@ mod tests {
         assert_eq!(segment.end(), 5);
         assert_eq!(segment.ip_bytes(), 43);
         assert_eq!(Segment { framing: Framing::Ardp, ..segment }.ip_bytes(), 20 + 8 + 13 + 3);
+    }
+
+    #[test]
+    fn a_datagram_is_its_payload_behind_two_headers_and_nothing_resets_it() {
+        let datagram = Segment::datagram(Payload::from(&b"abc"[..]));
+        assert_eq!((datagram.ip_bytes(), reset_for(&datagram)), (20 + 8 + 3, None));
     }
 
     #[test]

@@ -2,13 +2,17 @@
 //!
 //! Not HTTP, and not the page: the robot has both.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use proto::robot::{self, Break, ConnectionId, Plan, PlanError, Report, Robot, What};
+use proto::dhttp::client as dhttp;
+use proto::dhttp::visitor::{self, Counts, Output};
+use proto::robot::{self, Break, ConnectionId, Plan, PlanError, Report, What};
 use wire::{Duration, Time};
 
+use super::fetcher::{CLIENT_PORT, DhttpClient, Fetcher};
+use crate::capture;
 use crate::tcp::{Failure, Payload};
-use crate::world::{Action, Address, Input, SocketId};
+use crate::world::{Action, Address, Datagram, Input, SocketId};
 
 /// What a client's work takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,11 +50,13 @@ pub struct BrowserConfig {
     pub is_transaction: bool,
     /// The page before.
     pub warm_up: WarmUp,
+    /// Whether it speaks DHTTP, and how.
+    pub dhttp: Option<DhttpClient>,
 }
 
 /// A client that fetches a page.
 pub struct Browser {
-    robot: Robot,
+    fetcher: Fetcher,
     server: Address,
     config: BrowserConfig,
     completed: usize,
@@ -59,6 +65,8 @@ pub struct Browser {
     steps: VecDeque<Step>,
     sockets: BTreeMap<ConnectionId, SocketId>,
     connections: BTreeMap<SocketId, Line>,
+    /// Connections that the server opened.
+    accepted: BTreeSet<SocketId>,
     reports: Vec<Report>,
     /// The connection whose turn it is to be opened.
     opening: Option<ConnectionId>,
@@ -81,6 +89,9 @@ enum Step {
     Write(SocketId),
     Close(SocketId),
     Abort(SocketId),
+    Bind,
+    Listen,
+    Send(Datagram),
     /// The page before is over.
     Begin,
 }
@@ -91,15 +102,17 @@ impl Browser {
     /// # Errors
     /// What is wrong with the plan.
     pub fn new(start: Time, plan: Plan, server: Address, config: BrowserConfig) -> Result<Self, PlanError> {
+        let steps = if config.dhttp.is_some() { vec![Step::Bind, Step::Listen] } else { Vec::new() };
         Ok(Self {
-            robot: Robot::new(start, plan)?,
+            fetcher: Fetcher::new(start, plan, server, config.dhttp)?,
             server,
             config,
             completed: 0,
             began: start,
-            steps: VecDeque::new(),
+            steps: steps.into(),
             sockets: BTreeMap::new(),
             connections: BTreeMap::new(),
+            accepted: BTreeSet::new(),
             reports: Vec::new(),
             opening: None,
         })
@@ -108,6 +121,11 @@ impl Browser {
     /// What the robot has told so far.
     pub fn reports(&self) -> &[Report] {
         &self.reports
+    }
+
+    /// How requests and answers have travelled, if by DHTTP.
+    pub fn counts(&self) -> Option<Counts> {
+        self.fetcher.counts()
     }
 
     /// When the page itself began: after the page before, where there was one.
@@ -132,37 +150,66 @@ impl Browser {
     }
 
     pub(super) fn handle(&mut self, now: Time, input: Input) {
-        let (Input::Accepted(socket, _)
-        | Input::Connected(socket)
-        | Input::Data(socket, _)
-        | Input::Finished(socket)
-        | Input::Written(socket)
-        | Input::Closed(socket)
-        | Input::Failed(socket, _)) = &input;
-        let socket = *socket;
-        let Some(line) = self.connections.get_mut(&socket) else { return };
-        let id = line.id;
         match input {
-            Input::Accepted(..) | Input::Closed(_) => {}
-            Input::Connected(_) => self.robot.handle(now, robot::Input::Connected(id)),
-            Input::Data(_, bytes) => {
-                self.robot.handle(now, robot::Input::Received(id, &bytes));
+            Input::Accepted(socket, _) => {
+                self.accepted.insert(socket);
+                let server = capture::socket(self.server);
+                self.told(now, dhttp::Input::Accepted(opened(socket), server));
+            }
+            Input::Datagram(Datagram { peer, port: _, payload }) => {
+                self.told(now, dhttp::Input::Datagram(capture::socket(peer), &payload));
+                self.steps.push_front(Step::Work(self.config.times.reading(payload.len())));
+            }
+            Input::Data(socket, bytes) => {
+                if self.accepted.contains(&socket) {
+                    self.told(now, dhttp::Input::Received(opened(socket), &bytes));
+                } else {
+                    self.tell(now, socket, |id| robot::Input::Received(id, &bytes));
+                }
                 self.steps.push_front(Step::Work(self.config.times.reading(bytes.len())));
             }
-            Input::Finished(_) => self.robot.handle(now, robot::Input::EndOfStream(id)),
-            Input::Written(_) => {
-                line.is_writing = false;
-                self.write_next(socket);
+            Input::Connected(socket) => self.tell(now, socket, robot::Input::Connected),
+            Input::Finished(socket) | Input::Closed(socket) if self.accepted.remove(&socket) => {
+                self.told(now, dhttp::Input::Ended(opened(socket)));
+                self.steps.push_back(Step::Close(socket));
             }
-            Input::Failed(_, failure) => {
+            Input::Finished(socket) => self.tell(now, socket, robot::Input::EndOfStream),
+            Input::Written(socket) => {
+                if let Some(line) = self.connections.get_mut(&socket) {
+                    line.is_writing = false;
+                    self.write_next(socket);
+                }
+            }
+            Input::Failed(socket, _) if self.accepted.remove(&socket) => {
+                self.told(now, dhttp::Input::Ended(opened(socket)));
+            }
+            Input::Failed(socket, failure) => {
                 let why = match failure {
                     Failure::Refused => Break::Refused,
                     Failure::Reset => Break::Reset,
                     Failure::TimedOut => Break::Unreachable,
                 };
-                self.robot.handle(now, robot::Input::Broken(id, why));
+                self.tell(now, socket, |id| robot::Input::Broken(id, why));
             }
+            Input::Closed(_) => {}
         }
+    }
+
+    /// Something happened on one of our own connections.
+    fn tell<'a>(
+        &mut self,
+        now: Time,
+        socket: SocketId,
+        input: impl FnOnce(ConnectionId) -> robot::Input<'a>,
+    ) {
+        if let Some(line) = self.connections.get(&socket) {
+            self.fetcher.handle(now, visitor::Input::Plain(input(line.id)));
+        }
+    }
+
+    /// Something happened on the channels of DHTTP.
+    fn told(&mut self, now: Time, input: dhttp::Input<'_>) {
+        self.fetcher.handle(now, visitor::Input::Dhttp(input));
     }
 
     pub(super) fn poll(&mut self, now: Time, fresh: SocketId) -> Action {
@@ -183,12 +230,15 @@ impl Browser {
                 }
                 Some(Step::Close(socket)) => return Action::Close(socket),
                 Some(Step::Abort(socket)) => return Action::Abort(socket),
+                Some(Step::Bind) => return Action::Bind(CLIENT_PORT),
+                Some(Step::Listen) => return Action::Listen(CLIENT_PORT),
+                Some(Step::Send(datagram)) => return Action::Send(datagram),
                 Some(Step::Begin) => {
                     self.began = now;
                     return Action::Finish;
                 }
                 None => {
-                    if let Some(until) = self.ask_robot(now) {
+                    if let Some(until) = self.ask_fetcher(now) {
                         return Action::Wait(until);
                     }
                 }
@@ -196,9 +246,24 @@ impl Browser {
         }
     }
 
-    /// What the robot wants next, as steps; or until when it waits.
-    fn ask_robot(&mut self, now: Time) -> Option<Option<Time>> {
-        match self.robot.poll(now) {
+    /// What is wanted next, as steps; or until when nothing is.
+    fn ask_fetcher(&mut self, now: Time) -> Option<Option<Time>> {
+        let output = match self.fetcher.poll(now) {
+            Output::Robot(output) => output,
+            Output::Send(_, bytes) => {
+                let (peer, payload) = (self.server, Payload::from(bytes));
+                let datagram = Datagram { peer, port: CLIENT_PORT, payload };
+                self.steps.extend([Step::Work(self.config.times.request), Step::Send(datagram)]);
+                return None;
+            }
+            Output::Dismiss(connection) => {
+                let socket = SocketId(u32::try_from(connection.0).unwrap_or(u32::MAX));
+                self.accepted.remove(&socket);
+                self.steps.push_back(Step::Close(socket));
+                return None;
+            }
+        };
+        match output {
             robot::Output::Open(id) => {
                 self.steps.extend([Step::Work(self.config.times.connection), Step::Open(id)]);
             }
@@ -246,4 +311,9 @@ impl Browser {
             Action::Write(socket, payload)
         })
     }
+}
+
+/// DHTTP's name for a connection that the server opened: the host's own.
+fn opened(socket: SocketId) -> dhttp::ConnectionId {
+    dhttp::ConnectionId(u64::from(socket.0))
 }

@@ -9,6 +9,7 @@ use proto::server::{self, RequestId, Response, ServerConfig, ServerConnection};
 use proto::site::Site;
 use wire::{Duration, Time};
 
+use super::desk::{self, Desk, DhttpCounts, DhttpServer};
 use crate::tcp::Payload;
 use crate::world::{Action, Input, SocketId};
 
@@ -31,6 +32,7 @@ pub struct WebServer {
     heads: HeadSizes,
     /// Each connection carries one answer, whose last write says so (T/TCP's `MSG_EOF`).
     is_transaction: bool,
+    desk: Option<Desk>,
     steps: VecDeque<Step>,
     connections: BTreeMap<SocketId, Line>,
     faults: u64,
@@ -59,6 +61,8 @@ struct Line {
 /// What is to be done, in order.
 enum Step {
     Listen,
+    Bind,
+    Desk(desk::Step),
     Work(Duration),
     Respond(SocketId, RequestId, Box<RequestHead>),
     Proceed(SocketId),
@@ -78,7 +82,20 @@ impl WebServer {
         is_transaction: bool,
     ) -> Self {
         let (steps, connections) = ([Step::Listen].into(), BTreeMap::new());
-        Self { site, config, times, heads, is_transaction, steps, connections, faults: 0 }
+        Self { site, config, times, heads, is_transaction, desk: None, steps, connections, faults: 0 }
+    }
+
+    /// The same server, which speaks DHTTP, too.
+    #[must_use]
+    pub fn with_dhttp(mut self, dhttp: DhttpServer) -> Self {
+        self.desk = Some(Desk::new(dhttp));
+        self.steps.push_back(Step::Bind);
+        self
+    }
+
+    /// What became of requests by DHTTP, if it speaks that.
+    pub fn dhttp_counts(&self) -> Option<DhttpCounts> {
+        self.desk.as_ref().map(Desk::counts)
     }
 
     /// Clients' mistakes.
@@ -88,6 +105,23 @@ impl WebServer {
 
     pub(super) fn handle(&mut self, now: Time, input: Input) {
         match input {
+            Input::Datagram(datagram) => {
+                let step = self.desk.as_mut().and_then(|desk| desk.receive(now, datagram));
+                if let Some(step) = step {
+                    self.steps.extend([Step::Work(self.times.request), Step::Desk(step)]);
+                }
+            }
+            Input::Connected(socket)
+            | Input::Data(socket, _)
+            | Input::Finished(socket)
+            | Input::Written(socket)
+            | Input::Closed(socket)
+            | Input::Failed(socket, _)
+                if self.desk.as_ref().is_some_and(|desk| desk.owns(socket)) =>
+            {
+                let step = self.desk.as_mut().and_then(|desk| desk.handle(now, &input));
+                self.steps.extend(step.map(Step::Desk));
+            }
             Input::Accepted(socket, _) => {
                 let line = Line {
                     connection: ServerConnection::new(now, self.config),
@@ -116,10 +150,16 @@ impl WebServer {
         }
     }
 
-    pub(super) fn poll(&mut self, now: Time, _fresh: SocketId) -> Action {
+    pub(super) fn poll(&mut self, now: Time, fresh: SocketId) -> Action {
         loop {
             match self.steps.pop_front() {
                 Some(Step::Listen) => return Action::Listen(PORT),
+                Some(Step::Bind) => return Action::Bind(PORT),
+                Some(Step::Desk(step)) => {
+                    if let Some(action) = self.serve(now, step, fresh) {
+                        return action;
+                    }
+                }
                 Some(Step::Work(Duration::ZERO)) => {}
                 Some(Step::Work(time)) => return Action::Work(time),
                 Some(Step::Respond(socket, id, head)) => self.respond(now, socket, id, &head),
@@ -130,12 +170,36 @@ impl WebServer {
                 }
                 None => {
                     let late = self.connections.iter().find(|(_, line)| line.is_late(now));
-                    match late.map(|(socket, _)| *socket) {
-                        Some(socket) => self.drain(now, socket),
-                        None => return Action::Wait(self.deadline()),
+                    if let Some(socket) = late.map(|(socket, _)| *socket) {
+                        self.drain(now, socket);
+                        continue;
+                    }
+                    match self.desk.as_mut().map_or(Err(None), |desk| desk.expire(now)) {
+                        Ok(step) => self.steps.push_back(Step::Desk(step)),
+                        Err(until) => {
+                            return Action::Wait([until, self.deadline()].into_iter().flatten().min());
+                        }
                     }
                 }
             }
+        }
+    }
+
+    /// What is to be done at the desk; what follows from an answer comes next.
+    fn serve(&mut self, now: Time, step: desk::Step, fresh: SocketId) -> Option<Action> {
+        match step {
+            desk::Step::Answer(asked) => {
+                let mut response = self.site.respond(&asked.head);
+                self.pad(&asked.head, &mut response);
+                let step = self.desk.as_mut()?.answer(now, *asked, response)?;
+                self.steps.push_front(Step::Desk(step));
+                None
+            }
+            step @ (desk::Step::Send(_)
+            | desk::Step::Open(_)
+            | desk::Step::Proceed(_)
+            | desk::Step::Close(_)
+            | desk::Step::Abort(_)) => self.desk.as_mut()?.act(step, fresh),
         }
     }
 

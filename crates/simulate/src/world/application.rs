@@ -1,4 +1,4 @@
-//! What runs on a host, and how it speaks to TCP: the calls of a socket, as values.
+//! What runs on a host, and how it speaks to TCP and UDP: the calls of a socket, as values.
 //!
 //! The contract of every machine: `handle(now, input)`, then `poll(now)` until it returns a timeout; only then
 //! `handle` again. A host has one application, however many connections that has; it is its one processor, too:
@@ -39,6 +39,19 @@ pub enum Input {
     Closed(SocketId),
     /// It is gone otherwise.
     Failed(SocketId, Failure),
+    /// A datagram for this port.
+    Datagram(Datagram),
+}
+
+/// A UDP datagram as an application sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// The other end: where it comes from, or goes.
+    pub peer: Address,
+    /// The port at this end.
+    pub port: u16,
+    /// What it holds.
+    pub payload: Payload,
 }
 
 /// What to do next.
@@ -46,6 +59,10 @@ pub enum Input {
 pub enum Action {
     /// Wait for connections on this port.
     Listen(u16),
+    /// Take datagrams for this port.
+    Bind(u16),
+    /// Send a datagram.
+    Send(Datagram),
     /// Open a connection; it has the name that was offered.
     Connect(Address),
     /// Write, in one call. The next write should wait for [`Input::Written`].

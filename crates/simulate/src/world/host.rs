@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use wire::Time;
 
-use crate::tcp::{self, Config, Connection, Event, Introduction, Memory, Segment, Vitals, segment};
+use crate::tcp::segment::{self, Framing};
+use crate::tcp::{self, Config, Connection, Event, Introduction, Memory, Segment, Vitals};
 use crate::world::schedule::Wake;
-use crate::world::{Action, Application, HostId, Input, Probe, SocketId};
+use crate::world::{Action, Application, Datagram, HostId, Input, Probe, SocketId};
 
 /// How a host behaves.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +68,10 @@ pub(super) struct Host<A> {
     pub(super) sockets: Vec<Option<Box<Socket>>>,
     by_address: BTreeMap<(u16, Address), SocketId>,
     listening: Vec<u16>,
+    /// Ports that take datagrams.
+    bound: Vec<u16>,
+    /// Datagrams to be sent.
+    datagrams: VecDeque<(Address, Address, Segment)>,
     next_port: u16,
     /// What is remembered of other hosts.
     memories: BTreeMap<HostId, Memory>,
@@ -119,6 +124,8 @@ impl<A: Application> Host<A> {
             sockets: Vec::new(),
             by_address: BTreeMap::new(),
             listening: Vec::new(),
+            bound: Vec::new(),
+            datagrams: VecDeque::new(),
             next_port: FIRST_EPHEMERAL,
             memories: BTreeMap::new(),
             count: 0,
@@ -156,6 +163,10 @@ impl<A: Application> Host<A> {
 
     /// A segment has arrived for this host.
     pub(super) fn receive(&mut self, now: Time, from: Address, to: Address, segment: Segment) {
+        match segment.framing {
+            Framing::Tcp | Framing::Ardp => {}
+            Framing::Datagram => return self.take_datagram(from, to, segment),
+        }
         let known = self.by_address.get(&(to.port, from)).copied();
         let Some(id) = known.or_else(|| self.accept(from, to, &segment)) else {
             self.strays.push_back((from, to, segment));
@@ -164,6 +175,14 @@ impl<A: Application> Host<A> {
         if let Some(socket) = self.socket(id) {
             socket.connection.handle(now, tcp::Input::Segment(&segment));
             self.restless.push_back(id);
+        }
+    }
+
+    /// A datagram for a port that nobody has bound is nobody's; ICMP's word for that is not simulated.
+    fn take_datagram(&mut self, peer: Address, to: Address, segment: Segment) {
+        if self.bound.contains(&to.port) {
+            let datagram = Datagram { peer, port: to.port, payload: segment.payload };
+            self.inbox.push_back(Notice::Other(Input::Datagram(datagram)));
         }
     }
 
@@ -193,6 +212,9 @@ impl<A: Application> Host<A> {
                     return self.transmit(to, from, segment);
                 }
                 continue;
+            }
+            if let Some((from, to, segment)) = self.datagrams.pop_front() {
+                return self.transmit(from, to, segment);
             }
             if let Some(id) = self.restless.front().copied() {
                 match self.poll_socket(now, id) {
@@ -304,6 +326,11 @@ impl<A: Application> Host<A> {
             Action::Work(time) => self.busy_until = now + time,
             Action::Finish => self.is_finished = true,
             Action::Listen(port) => self.listening.push(port),
+            Action::Bind(port) => self.bound.push(port),
+            Action::Send(Datagram { peer, port, payload }) => {
+                let local = Address { host: self.id, port };
+                self.datagrams.push_back((local, peer, Segment::datagram(payload)));
+            }
             Action::Connect(peer) => self.connect(now, peer),
             Action::Write(id, payload) => self.tell(now, id, tcp::Input::Write(payload)),
             Action::WriteLast(id, payload) => self.tell(now, id, tcp::Input::WriteLast(payload)),
@@ -342,7 +369,8 @@ impl<A: Application> Host<A> {
                         | Input::Connected(_)
                         | Input::Data(..)
                         | Input::Finished(_)
-                        | Input::Written(_) => {}
+                        | Input::Written(_)
+                        | Input::Datagram(_) => {}
                     }
                     return Some(input);
                 }

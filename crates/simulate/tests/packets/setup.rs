@@ -53,14 +53,14 @@ impl Application for Peer {
                 Input::Connected(socket) | Input::Written(socket) => source.write(socket),
                 Input::Closed(_) => source.end = Some(Ok(())),
                 Input::Failed(_, failure) => source.end = Some(Err(failure)),
-                Input::Accepted(..) | Input::Data(..) | Input::Finished(_) => {}
+                Input::Accepted(..) | Input::Data(..) | Input::Finished(_) | Input::Datagram(_) => {}
             },
             Self::Sink(sink) => match input {
                 Input::Data(_, payload) => sink.received.extend_from_slice(&payload),
                 Input::Finished(socket) => sink.next.push(Action::Close(socket)),
                 Input::Closed(_) => sink.end = Some(Ok(())),
                 Input::Failed(_, failure) => sink.end = Some(Err(failure)),
-                Input::Accepted(..) | Input::Connected(_) | Input::Written(_) => {}
+                Input::Accepted(..) | Input::Connected(_) | Input::Written(_) | Input::Datagram(_) => {}
             },
         }
     }

@@ -24,7 +24,11 @@ impl Application for Bulk {
                 self.next = Some(Action::Write(socket, Payload::from(vec![0; 65_536])));
             }
             Input::Data(_, payload) => self.received += payload.len() as u64,
-            Input::Accepted(..) | Input::Finished(_) | Input::Closed(_) | Input::Failed(..) => {}
+            Input::Accepted(..)
+            | Input::Finished(_)
+            | Input::Closed(_)
+            | Input::Failed(..)
+            | Input::Datagram(_) => {}
         }
     }
 

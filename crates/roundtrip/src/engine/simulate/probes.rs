@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use ::simulate::page::CLIENT;
+use ::simulate::page::{CLIENT, Flow};
 use ::simulate::tcp::Vitals;
 use ::simulate::world::Probe;
 use scenario::Scenario;
@@ -28,10 +28,10 @@ pub fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
 const HEADING: &str = "network,page,protocol,stack,at_ms,end,connection,state,limit,cwnd,ssthresh,in_flight,peer_window,\
                        srtt_ms,rto_ms,retransmits_at_ms,acknowledges_at_ms";
 
-/// Windows are bytes; times count from the first packet of the page; a connection is named by its client's port. What is
-/// not known, or not running, is empty.
+/// Windows are bytes; times count from the first packet of the page; a connection is named by the port of the end that
+/// opened it. What is not known, or not running, is empty.
 fn line(out: &mut dyn Write, scenario: &Scenario, began: Time, probe: &Probe) -> io::Result<()> {
-    let Probe { at, local, peer, vitals } = probe;
+    let Probe { at, local, peer: _, vitals } = probe;
     let Vitals {
         state,
         limit,
@@ -44,7 +44,8 @@ fn line(out: &mut dyn Write, scenario: &Scenario, began: Time, probe: &Probe) ->
         retransmits_at,
         acknowledges_at,
     } = vitals;
-    let (end, connection) = if local.host == CLIENT { ("client", local.port) } else { ("server", peer.port) };
+    let end = if local.host == CLIENT { "client" } else { "server" };
+    let connection = Flow::of_probe(probe).port();
     let millis = |duration: Duration| duration.as_millis_f64().to_string();
     let some = |duration: Option<Duration>| duration.map(millis).unwrap_or_default();
     let until = |at: Option<Time>| some(at.map(|at| at.since(began)));

@@ -1,6 +1,7 @@
 //! A simulated run as a time-sequence plot.
 
-use ::simulate::page::{CLIENT, SERVER};
+use ::simulate::page::{CLIENT, Flow, SERVER};
+use ::simulate::tcp::Payload;
 use ::simulate::world::{Probe, Record, Seen as SeenAt};
 use ::simulate::{Experiment, Fetched};
 use std::collections::BTreeMap;
@@ -12,8 +13,13 @@ use crate::plot::time_sequence::{CongestionWindow, End, Packet, Panel, Seen, Sta
 
 /// The panel of one run that kept its packets.
 pub fn panel(title: String, experiment: &Experiment, fetched: &Fetched) -> Panel {
-    let mut scales: BTreeMap<u16, Scales> = BTreeMap::new();
-    let packets = fetched.records.iter().map(|record| packet(record, fetched.began, &mut scales)).collect();
+    let mut scales: BTreeMap<Flow, Scales> = BTreeMap::new();
+    let mut datagrams = Datagrams::default();
+    let packet = |record: &Record| match Flow::of(record).is_datagrams() {
+        true => datagrams.packet(record, fetched.began),
+        false => packet(record, fetched.began, &mut scales),
+    };
+    let packets = fetched.records.iter().map(packet).collect();
     let stalls = experiment.spent(fetched).stalls.iter().map(stall).collect();
     let windows = fetched.probes.iter().filter(|probe| probe.local.host == SERVER);
     let windows = windows.map(|probe| window_of(probe, fetched.began)).collect();
@@ -21,32 +27,77 @@ pub fn panel(title: String, experiment: &Experiment, fetched: &Fetched) -> Panel
 }
 
 fn window_of(probe: &Probe, began: Time) -> CongestionWindow {
-    let Probe { at, local: _, peer, vitals } = probe;
-    let connection = u64::from(peer.port);
+    let Probe { at, local: _, peer: _, vitals } = probe;
+    let connection = Flow::of_probe(probe).number();
     CongestionWindow { at: Time::ZERO + at.since(began), connection, bytes: vitals.cwnd }
 }
 
 /// What the SYNs of a connection have said of shifting windows: client, server.
 type Scales = [Option<Option<u8>>; 2];
 
-fn packet(record: &Record, began: Time, scales: &mut BTreeMap<u16, Scales>) -> Packet {
-    let Record { at, seen, from, to, segment } = record;
+/// Datagrams on their way. They have no numbers: here each end's lie one behind the other.
+#[derive(Default)]
+struct Datagrams {
+    /// Of the client's and the server's, with the number of its first byte.
+    sent: [Vec<(Payload, u64)>; 2],
+    /// The number of the next.
+    next: [u64; 2],
+}
+
+impl Datagrams {
+    fn packet(&mut self, record: &Record, began: Time) -> Packet {
+        let Record { at, seen, from, to: _, segment } = record;
+        let is_client = from.host == CLIENT;
+        let end = usize::from(!is_client);
+        let bytes = segment.payload.len() as u64;
+        let sequence = match seen {
+            SeenAt::Sent => {
+                let sequence = self.next[end];
+                self.next[end] += bytes;
+                self.sent[end].push((segment.payload.clone(), sequence));
+                sequence
+            }
+            // What was sent twice is told apart by nobody.
+            SeenAt::Received | SeenAt::Lost => {
+                let place = self.sent[end].iter().position(|(payload, _)| *payload == segment.payload);
+                place.map_or(self.next[end], |place| self.sent[end].remove(place).1)
+            }
+        };
+        Packet {
+            at: Time::ZERO + at.since(began),
+            connection: Flow::of(record).number(),
+            sender: if is_client { End::Client } else { End::Server },
+            seen: sighting(*seen),
+            sequence,
+            bytes,
+            acknowledged: None,
+            window: None,
+            flags: Flags::default(),
+        }
+    }
+}
+
+const fn sighting(seen: SeenAt) -> Seen {
+    match seen {
+        SeenAt::Sent => Seen::Sent,
+        SeenAt::Received => Seen::Received,
+        SeenAt::Lost => Seen::Lost,
+    }
+}
+
+fn packet(record: &Record, began: Time, scales: &mut BTreeMap<Flow, Scales>) -> Packet {
+    let Record { at, seen, from, to: _, segment } = record;
     let is_client = from.host == CLIENT;
-    let client = if is_client { from } else { to };
-    let scales = scales.entry(client.port).or_default();
+    let scales = scales.entry(Flow::of(record)).or_default();
     if segment.flags.syn {
         let scale = segment.options.syn.as_ref().and_then(|syn| syn.window_scale);
         scales[usize::from(!is_client)] = Some(scale);
     }
     Packet {
         at: Time::ZERO + at.since(began),
-        connection: u64::from(client.port),
+        connection: Flow::of(record).number(),
         sender: if is_client { End::Client } else { End::Server },
-        seen: match seen {
-            SeenAt::Sent => Seen::Sent,
-            SeenAt::Received => Seen::Received,
-            SeenAt::Lost => Seen::Lost,
-        },
+        seen: sighting(*seen),
         sequence: segment.sequence,
         bytes: segment.payload.len() as u64,
         acknowledged: segment.flags.ack.then_some(segment.acknowledgement),

@@ -6,6 +6,7 @@ use ::simulate::Fetched;
 use ::simulate::page::CLIENT;
 use ::simulate::world::Seen;
 use scenario::spec::Plan;
+use scenario::{Protocol, Scenario};
 use trace::har::{self, Visit};
 use wire::{Duration, Time};
 
@@ -21,7 +22,7 @@ pub fn file(plan: &Plan, outcomes: &[Outcome]) -> String {
             title: format!("{}, {}", scenario.protocol.name(), table::title(scenario)),
             began: DAY,
             elapsed: fetched.elapsed,
-            exchanges: exchanges(scenario, &fetched.reports, &connects(&fetched), fetched.began),
+            exchanges: exchanges(scenario, &fetched.reports, &connects(scenario, &fetched), fetched.began),
             row: outcome.row.clone(),
         })
     });
@@ -31,8 +32,12 @@ pub fn file(plan: &Plan, outcomes: &[Outcome]) -> String {
 /// 24 June 1997.
 const DAY: Duration = Duration::from_secs(867_110_400);
 
-/// When each connection was asked for: the first packet from each of the client's ports.
-fn connects(fetched: &Fetched) -> Vec<Time> {
+/// When each connection was asked for: the first packet from each of the client's ports. Under DHTTP nothing waits for
+/// one before it is asked for.
+fn connects(scenario: &Scenario, fetched: &Fetched) -> Vec<Time> {
+    if scenario.protocol == Protocol::Dhttp {
+        return Vec::new();
+    }
     let mut seen = Vec::new();
     let mut times = Vec::new();
     for record in &fetched.records {

@@ -1,0 +1,94 @@
+//! What DHTTP is on a network, and what is worth saying of how answers came.
+//!
+//! Not the machines: those are `proto`'s.
+
+use proto::dhttp::address::Reach;
+use proto::dhttp::visitor::Counts;
+use proto::dhttp::{ClientConfig, ServerConfig};
+use scenario::Network;
+
+/// How client and server behave under DHTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dhttp {
+    /// The client.
+    pub client: ClientConfig,
+    /// The server.
+    pub server: ServerConfig,
+}
+
+impl Dhttp {
+    /// As in the paper (`papers/dhttp#section-iii`).
+    pub fn paper() -> Self {
+        Self { client: ClientConfig::paper(), server: ServerConfig::paper() }
+    }
+
+    /// As on the Internet of today, but that simulated addresses count as addresses.
+    pub fn internet() -> Self {
+        let server = ServerConfig { reach: Reach::Anywhere, ..ServerConfig::internet() };
+        Self { client: ClientConfig::internet(), server }
+    }
+
+    /// The same on a network, which carries no larger datagrams whole, and a note if that changes anything.
+    pub(super) fn on(mut self, network: &Network) -> (Self, Option<String>) {
+        let most = network.mtu().get().saturating_sub(HEADERS);
+        let is_narrow = most < self.server.threshold;
+        self.server.threshold = self.server.threshold.min(most);
+        self.client.request_bytes =
+            self.client.request_bytes.min(usize::try_from(most).unwrap_or(usize::MAX));
+        let note = || format!("datagrams of at most {most} bytes: the network carries no larger ones whole");
+        (self, is_narrow.then(note))
+    }
+}
+
+/// IPv4's and UDP's.
+const HEADERS: u64 = 20 + 8;
+
+/// How the answers came, in the mean of runs.
+pub(crate) fn said(runs: &[Counts]) -> Option<String> {
+    let mean = |part: fn(&Counts) -> u64| {
+        let sum: u64 = runs.iter().map(part).sum();
+        sum as f64 / runs.len().max(1) as f64
+    };
+    let named = [
+        (mean(|counts| counts.by_datagram), "in a datagram"),
+        (mean(|counts| counts.by_connection), "on a connection of the server's"),
+        (mean(|counts| counts.by_plain_http), "over plain HTTP"),
+    ];
+    let ways =
+        named.iter().filter(|(mean, _)| *mean > 0.0).map(|(mean, way)| format!("{} {way}", figure(*mean)));
+    let mut said = Vec::from_iter(ways).join(", ");
+    let resends = mean(|counts| counts.resends);
+    if resends > 0.0 {
+        said += &format!("; {} requests sent again", figure(resends));
+    }
+    (!said.is_empty()).then(|| format!("answers: {said}"))
+}
+
+/// Whole numbers as such, others to a tenth.
+fn figure(mean: f64) -> String {
+    if mean.fract() == 0.0 { format!("{mean:.0}") } else { format!("{mean:.1}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_datagram_is_never_larger_than_the_network_carries_whole() {
+        let narrow = Network::named("modem").unwrap();
+        let (dhttp, note) = Dhttp::paper().on(&narrow);
+        assert_eq!(dhttp.server.threshold, narrow.mtu().get() - 28);
+        assert!(note.is_some_and(|note| note.contains("524 bytes")));
+        let wide = Network::named("ethernet").unwrap();
+        assert_eq!(Dhttp::paper().on(&wide), (Dhttp::paper(), None));
+    }
+
+    #[test]
+    fn what_is_said_of_answers_is_a_mean() {
+        let counts = |by_datagram, resends| Counts { by_datagram, resends, ..Counts::default() };
+        assert_eq!(said(&[counts(3, 0), counts(3, 0)]).unwrap(), "answers: 3 in a datagram");
+        let sometimes = said(&[counts(3, 1), counts(2, 0)]).unwrap();
+        assert_eq!(sometimes, "answers: 2.5 in a datagram; 0.5 requests sent again");
+        assert_eq!(said(&[]), None);
+    }
+}

@@ -1,0 +1,181 @@
+//! DHTTP on simulated hosts: round trips, channels, what is lost, and that it is all the same again.
+//!
+//! The machines are `proto`'s and have their own tests; here they are on a network.
+
+use std::collections::BTreeSet;
+
+use proto::dhttp::visitor::Counts;
+use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Stack, Visit};
+use simulate::page::{CLIENT, Dhttp, Flow};
+use simulate::world::Seen;
+use simulate::{Experiment, Fetched, Hosts, capture};
+use wire::link::{Loss, Reordering};
+use wire::{Bytes, Duration, Probability, Rate, Seed};
+
+/// 50 ms there and back, at a rate at which nothing takes time.
+fn path() -> Network {
+    let rate = Rate::from_bits_per_second(1_000_000_000).unwrap();
+    Network::new("path".to_owned(), Duration::from_millis(50), rate, Bytes::new(1_460))
+}
+
+fn scenario(network: Network, sizes: &[u64]) -> Scenario {
+    let page = Page::from_sizes("test", sizes.iter().copied().map(Bytes::new)).unwrap();
+    let mut scenario = Scenario::new(network, page, Protocol::Dhttp, Stack::named("linux").unwrap());
+    scenario.client.requests = Requests::Independent;
+    scenario
+}
+
+fn run(scenario: &Scenario, hosts: Hosts) -> Fetched {
+    let experiment = Experiment::new(scenario, hosts).unwrap();
+    let fetched = experiment.run(0, true).unwrap();
+    assert!(fetched.elapsed.is_some(), "{:?}", fetched.reports);
+    fetched
+}
+
+fn round_trips(fetched: &Fetched) -> f64 {
+    fetched.elapsed.unwrap().as_secs_f64() / 0.05
+}
+
+fn counts(fetched: &Fetched) -> [u64; 4] {
+    let Counts { by_datagram, by_connection, by_plain_http, resends } = fetched.channels.unwrap();
+    [by_datagram, by_connection, by_plain_http, resends]
+}
+
+fn is_about(ours: f64, expected: f64) -> bool {
+    (ours - expected).abs() < 0.02
+}
+
+#[test]
+fn paper_figure_1_a_small_answer_takes_a_round_trip_and_two_packets() {
+    let fetched = run(&scenario(path(), &[1_000]), Hosts::default());
+    assert!(is_about(round_trips(&fetched), 1.0), "{}", round_trips(&fetched));
+    assert_eq!((fetched.up.packets, fetched.down.packets, fetched.up.connections), (1, 1, 0));
+    assert_eq!(counts(&fetched), [1, 0, 0, 0]);
+}
+
+#[test]
+fn paper_figure_1_a_large_answer_takes_two_and_one_when_a_connection_is_open() {
+    let mut large = scenario(path(), &[10_000]);
+    let cold = run(&large, Hosts::default());
+    assert!(is_about(round_trips(&cold), 2.0), "{}", round_trips(&cold));
+    assert_eq!(counts(&cold), [0, 1, 0, 0]);
+    large.client.connection = Connection::Warm;
+    let warm = run(&large, Hosts::default());
+    assert!(is_about(round_trips(&warm), 1.0), "{}", round_trips(&warm));
+}
+
+#[test]
+fn a_server_that_knows_the_client_sends_the_first_segment_with_its_syn() {
+    // Fifteen seconds are a server's patience with a connection that is idle.
+    let think = Duration::from_secs(20);
+    let whole = |size, fast_open| {
+        let mut known = scenario(path(), &[size]);
+        known.client.connection = Connection::Warm;
+        let fetched =
+            run(&known, Hosts { think, fast_open, dhttp: Some(Dhttp::internet()), ..Hosts::default() });
+        assert_eq!(counts(&fetched)[1], 2, "both times on a connection");
+        round_trips(&fetched)
+    };
+    // Too large for a datagram of today, small enough for a SYN.
+    assert!(is_about(whole(1_200, false), 2.0) && is_about(whole(1_200, true), 1.0));
+    assert!(is_about(whole(10_000, true), 2.0), "the rest waits until the client has answered");
+}
+
+#[test]
+fn what_does_not_fit_a_datagram_is_asked_for_over_plain_http() {
+    let mut large = scenario(path(), &[1_000]);
+    large.client.request = Bytes::new(1_450);
+    let fetched = run(&large, Hosts::default());
+    assert_eq!((counts(&fetched), fetched.down.connections), ([0, 0, 1, 0], 1));
+    assert!(is_about(round_trips(&fetched), 2.0), "{}", round_trips(&fetched));
+}
+
+#[test]
+fn paper_section_iii_a_lost_request_is_sent_again_after_five_seconds_and_answered_by_tcp() {
+    let mut lossy = path();
+    lossy.up.loss = Loss::Exactly([1].into());
+    let scenario = scenario(lossy, &[1_000]);
+    let experiment = Experiment::new(&scenario, Hosts::default()).unwrap();
+    let fetched = experiment.run(0, true).unwrap();
+    assert_eq!(counts(&fetched), [0, 1, 0, 1]);
+    let elapsed = fetched.elapsed.unwrap().as_millis_f64();
+    assert!((elapsed - 5_100.0).abs() < 1.0, "{elapsed}");
+    let stalls = experiment.spent(&fetched).stalls;
+    let named: Vec<_> = stalls.iter().map(|stall| (stall.cause.as_str(), stall.lost_ms.round())).collect();
+    assert_eq!(named, [("datagram-resend", 5_000.0), ("connection-setup", 50.0)]);
+}
+
+#[test]
+fn a_client_of_today_asks_again_in_a_second_and_proves_its_address_first() {
+    let mut lossy = path();
+    lossy.down.loss = Loss::Exactly([1].into());
+    let scenario = scenario(lossy, &[1_000, 30_000]);
+    let hosts = Hosts { dhttp: Some(Dhttp::internet()), ..Hosts::default() };
+    let fetched = run(&scenario, hosts);
+    let elapsed = fetched.elapsed.unwrap().as_millis_f64();
+    assert!((1_000.0..1_400.0).contains(&elapsed), "{elapsed}");
+    assert_eq!(counts(&fetched)[3], 1);
+}
+
+#[test]
+fn a_page_asked_about_is_answered_in_datagrams() {
+    let mut page = scenario(path(), &[10_000, 20_000, 30_000]);
+    page.visit = Visit::Revalidate;
+    let fetched = run(&page, Hosts::default());
+    assert_eq!((counts(&fetched), fetched.down.packets), ([3, 0, 0, 0], 3));
+    assert!(is_about(round_trips(&fetched), 1.0), "{}", round_trips(&fetched));
+}
+
+#[test]
+fn every_network_and_stack_carries_it_and_stalls_follow_one_another() {
+    for network in Network::listings().map(|listing| listing.name) {
+        for stack in ["period", "solaris-2.5", "linux"] {
+            let page = Page::named("medium-page").unwrap();
+            let network = Network::named(network).unwrap();
+            let scenario = Scenario::new(network, page, Protocol::Dhttp, Stack::named(stack).unwrap());
+            let experiment = Experiment::new(&scenario, Hosts::default()).unwrap();
+            let fetched = experiment.run(0, true).unwrap();
+            let elapsed = fetched.elapsed.expect("all arrives").as_millis_f64();
+            let spent = experiment.spent(&fetched);
+            let mut until = 0.0;
+            for stall in &spent.stalls {
+                assert!(stall.lost_ms > 0.0 && stall.at_ms >= until - 1e-6, "{stall:?} before {until}");
+                until = stall.at_ms + stall.lost_ms;
+            }
+            let lost: f64 = spent.stalls.iter().map(|stall| stall.lost_ms).sum();
+            assert!(lost + spent.working.as_millis_f64() <= elapsed + 1e-6, "{scenario:?}");
+        }
+    }
+}
+
+#[test]
+fn regress_the_same_seed_gives_the_same_bytes() {
+    let mut bad = path();
+    let chance = |probability| Probability::new(probability).unwrap();
+    bad.up.loss = Loss::Independent(chance(0.1));
+    bad.down.loss = Loss::Independent(chance(0.1));
+    bad.down.duplication = chance(0.1);
+    bad.down.reordering = Some(Reordering { probability: chance(0.1), by: Duration::from_millis(30) });
+    let file = |seed| {
+        let scenario =
+            Scenario { seed: Seed::new(seed), ..scenario(bad.clone(), &[300, 9_000, 900, 40_000]) };
+        let mut file = Vec::new();
+        capture::write(&run(&scenario, Hosts::default()).records, &mut file, "a run").unwrap();
+        file
+    };
+    assert_eq!(file(1), file(1));
+    assert_ne!(file(1), file(2));
+}
+
+#[test]
+fn each_connection_is_a_flow_and_datagrams_are_one() {
+    let client = Client { requests: Requests::Independent, ..Client::default() };
+    let scenario = Scenario { client, ..scenario(path(), &[300, 9_000, 9_000]) };
+    let fetched = run(&scenario, Hosts::default());
+    let sent = || fetched.records.iter().filter(|record| record.seen == Seen::Sent);
+    let flows: BTreeSet<Flow> = sent().map(Flow::of).collect();
+    let connections = flows.iter().filter(|flow| flow.is_opened_by_server()).count() as u64;
+    assert_eq!((connections, flows.len() as u64), (fetched.down.connections, connections + 1));
+    let requests = sent().filter(|record| record.from.host == CLIENT && Flow::of(record).is_datagrams());
+    assert_eq!(requests.count(), 3);
+}
