@@ -7,6 +7,7 @@
 //! | [`live`] | packets as they pass, while a command runs |
 //! | [`open`] | files, pipes, compressed or not |
 //! | [`filter`] | what is asked for of it |
+//! | [`oddity`] | what is odd about the capture itself |
 //! | [`advice`] | fixes, by who can make them |
 //! | [`text`] | for a person, at night |
 //! | [`json`], [`csv`] | for programs |
@@ -21,6 +22,7 @@ pub mod csv;
 pub mod filter;
 pub mod json;
 pub mod live;
+pub mod oddity;
 pub mod open;
 pub mod page;
 pub mod reading;

@@ -158,7 +158,9 @@ impl From<io::Error> for Unreadable {
 impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("it is empty, not a capture: give a pcap or pcapng file"),
+            Self::Empty => {
+                f.write_str("it is empty, or too short to be a capture: give a pcap or pcapng file")
+            }
             Self::NotACapture { magic: [a, b, c, d] } => write!(
                 f,
                 "it is no capture (it begins with {a:02x} {b:02x} {c:02x} {d:02x}): give a pcap or pcapng file, as \
@@ -173,7 +175,9 @@ impl fmt::Display for Unreadable {
             Self::Damaged { frame, what } => {
                 write!(f, "{what} at packet {frame}: the capture is damaged there, what came before is used")
             }
-            Self::Io(error) => write!(f, "{error}"),
+            Self::Io(error) => {
+                write!(f, "it cannot be read to its end ({error}): what came before that is used")
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use ::diagnose::{Account, Finding, FlowReport, Share};
 use wire::Duration;
 
 use super::text::shown;
-use super::{Capture, advice, json, sequence};
+use super::{Capture, advice, json, oddity, sequence};
 use crate::report::html::escaped;
 
 /// Plots of more connections are a heavy page: `--svg` writes them all.
@@ -50,8 +50,8 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 fn section(capture: &Capture) -> String {
-    let notes = capture.warnings.iter().chain(&capture.damage);
-    let notes: String = notes.map(|note| format!("<p class=\"note\">{}</p>\n", escaped(note))).collect();
+    let notes = capture.warnings.iter().chain(&capture.damage).cloned().chain(oddity::sentences(capture));
+    let notes: String = notes.map(|note| format!("<p class=\"note\">{}</p>\n", escaped(&note))).collect();
     let mut worst: Vec<&FlowReport> = capture.flows.iter().filter(|flow| !flow.findings.is_empty()).collect();
     worst.sort_by_key(|flow| std::cmp::Reverse(lost(flow)));
     let left = worst.len().saturating_sub(MOST_PLOTS);

@@ -1,11 +1,14 @@
 //! What a tired person can read: what costs most, on which packets that rests, what to change, and where the rest of
 //! the time went.
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
 use ::diagnose::report::Place;
 use ::diagnose::{Cause, Finding, FlowReport, Share};
 use wire::Duration;
 
-use super::{Capture, advice};
+use super::{Capture, advice, oddity};
 use crate::terminal::Terminal;
 
 /// The text.
@@ -33,7 +36,7 @@ fn capture(capture: &Capture, terminal: Terminal) -> String {
             text += &wrapped(&format!("{}: {}", group.name(), seen(capture, group)), "  ", width);
         }
     }
-    text + &account(capture, terminal)
+    text + &account(capture, terminal) + &remarks(capture, width)
 }
 
 const WIDTH: usize = 100;
@@ -127,6 +130,9 @@ fn example(capture: &Capture, group: &Group<'_>, width: usize) -> String {
     };
     let at = capture.millis(finding.at);
     text += &wrapped(&format!("{worst} {at:.0} ms{connection}, {}.", finding.evidence), "   ", width);
+    if let Some(server) = worst_server(capture, group.cause).filter(|_| group.connections > 1) {
+        text += &wrapped(&server, "   ", width);
+    }
     if let Some(saving) = finding.saving.filter(|saving| *saving > Duration::ZERO) {
         let each = if group.times > 1 { " there" } else { "" };
         let sure = finding.confidence.name();
@@ -140,6 +146,28 @@ fn example(capture: &Capture, group: &Group<'_>, width: usize) -> String {
         text += &wrapped(&format!("- {}: {}", advice::who(finding, fix.who), fix.change), "   ", width);
     }
     text
+}
+
+/// With which server the cause costs most; nothing to say where there is only one.
+fn worst_server(capture: &Capture, cause: Cause) -> Option<String> {
+    let mut servers: BTreeMap<SocketAddr, (Duration, usize)> = BTreeMap::new();
+    for flow in &capture.flows {
+        for count in flow.counts.iter().filter(|count| count.cause == cause) {
+            let (lost, connections) = servers.entry(flow.server).or_default();
+            (*lost, *connections) = (*lost + count.lost, *connections + 1);
+        }
+    }
+    let (server, (lost, connections)) = servers.iter().max_by_key(|(_, (lost, _))| *lost)?;
+    let others = servers.len() - 1;
+    let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    (others > 0).then(|| {
+        format!(
+            "Most of it, {}, in {} to {server}; the rest with {}.",
+            shown(*lost),
+            counted(*connections, "connection"),
+            counted(others, "other server")
+        )
+    })
 }
 
 /// A line for what is no fault.
@@ -164,7 +192,10 @@ fn account(capture: &Capture, terminal: Terminal) -> String {
     }
     let mut shares: Vec<(Share, Duration)> = account.iter().collect();
     shares.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
-    let title = format!("Where {} of connections went", shown(total));
+    let title = match capture.connections {
+        1 => format!("Where its {} went", shown(total)),
+        _ => format!("Where {} went, all connections together", shown(total)),
+    };
     let mut text = format!("\n{}\n", terminal.bold(&title));
     for (share, time) in shares {
         let part = time.as_secs_f64() / total.as_secs_f64();
@@ -174,8 +205,14 @@ fn account(capture: &Capture, terminal: Terminal) -> String {
         text += format!("  {:22} {:>9}  {:>5.1}%  {bar}", share.name(), shown(time), part * 100.0).trim_end();
         text.push('\n');
     }
-    let notes = capture.warnings.iter().chain(&capture.damage);
-    text + &notes.map(|note| format!("  Note: {note}\n")).collect::<String>()
+    text
+}
+
+/// What to know of the capture itself.
+fn remarks(capture: &Capture, width: usize) -> String {
+    let notes = capture.warnings.iter().chain(&capture.damage).cloned().chain(oddity::sentences(capture));
+    let notes: String = notes.map(|note| wrapped(&format!("- {note}"), "  ", width)).collect();
+    if notes.is_empty() { notes } else { format!("\nOf the capture itself\n{notes}") }
 }
 
 /// `93 ms`, `1.2 s`.

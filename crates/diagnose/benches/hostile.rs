@@ -1,0 +1,74 @@
+//! How long captures that were made to hurt take, and how much memory: `cargo bench -p diagnose --bench hostile`.
+//!
+//! Prints one run each; the shapes are those of `tests/hostile.rs`, and larger. Not an assertion.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use diagnose::{Diagnosis, Options, Seen};
+use wire::packet::{Flags, Packet, TcpBuilder};
+use wire::{Duration as Span, Time};
+
+const SEGMENTS: u32 = 50_000;
+const OPENINGS: u32 = 1_000_000;
+
+/// What place in the stream a segment has.
+type Order = fn(u32) -> u32;
+
+fn main() {
+    let orders: [(&str, Order); 3] = [
+        ("backwards", |place| SEGMENTS - 1 - place),
+        ("every other one missing until the end", |place| {
+            if place < SEGMENTS / 2 { 2 * place + 1 } else { 2 * (place - SEGMENTS / 2) }
+        }),
+        ("in any order", |place| place * 7_919 % SEGMENTS),
+    ];
+    for (name, order) in orders {
+        let packets = (0..SEGMENTS).map(|place| segment(0, Flags::ACK, 1 + order(place) * 100, 100));
+        report(&format!("{SEGMENTS} segments, {name}"), packets.collect());
+    }
+    let packets = (0..OPENINGS).map(|client| segment(client, Flags::SYN, 7, 0));
+    report(&format!("{OPENINGS} openings that nobody answers"), packets.collect());
+}
+
+fn segment(client: u32, flags: Flags, seq: u32, length: usize) -> Vec<u8> {
+    let [a, b, c, d] = client.to_be_bytes();
+    let (source, destination) = (([10, a, b, c], 1_024 + u16::from(d)).into(), ([192, 168, 0, 1], 80).into());
+    let mut bytes = Vec::with_capacity(140);
+    TcpBuilder { source, destination, seq, ack: 1, flags, window: u16::MAX, options: &[] }
+        .write(&vec![b'x'; length], &mut bytes)
+        .expect("a segment fits a packet");
+    bytes
+}
+
+fn report(name: &str, packets: Vec<Vec<u8>>) {
+    let before = resident_kib();
+    let elapsed = diagnose(&packets);
+    let grown = resident_kib().saturating_sub(before) / 1_024;
+    println!("  {name:<60} {:>8.1} ms  {grown:>4} MB more", elapsed.as_secs_f64() * 1e3);
+}
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark's one place that reads the clock")]
+fn diagnose(packets: &[Vec<u8>]) -> Duration {
+    let started = Instant::now();
+    let mut diagnosis = Diagnosis::new(Options::default());
+    for (frame, bytes) in (1..).zip(packets) {
+        let packet = Packet::read(bytes).expect("it was just built");
+        diagnosis.handle(Time::ZERO + Span::from_micros(frame), Seen { frame, interface: 0 }, &packet);
+        while let Some(report) = diagnosis.poll() {
+            black_box(report);
+        }
+    }
+    diagnosis.end();
+    while let Some(report) = diagnosis.poll() {
+        black_box(report);
+    }
+    started.elapsed()
+}
+
+/// What the kernel says this process needed at most so far.
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+}

@@ -1,0 +1,94 @@
+//! Captures made to hurt: every packet by itself is well-formed, and together they are more, or later, or earlier than any
+//! network's. Nothing here is about time that passes: `cargo bench -p diagnose --bench hostile` has that.
+
+use diagnose::{Diagnosis, FlowReport, Options, Seen};
+use wire::packet::{Flags, Packet, TcpBuilder};
+use wire::{Duration, Time};
+
+/// Packets into a diagnosis, one by one.
+struct Capture {
+    diagnosis: Diagnosis,
+    frame: u64,
+    reports: Vec<FlowReport>,
+}
+
+impl Capture {
+    fn new() -> Self {
+        Self { diagnosis: Diagnosis::new(Options::default()), frame: 0, reports: Vec::new() }
+    }
+
+    /// A segment of the client with this address, or of its server.
+    fn segment(&mut self, at: Time, client: u32, is_up: bool, flags: Flags, seq: u32, payload: &[u8]) {
+        let [a, b, c, d] = client.to_be_bytes();
+        let (here, there) = (([10, a, b, c], 1_024 + u16::from(d)).into(), ([192, 168, 0, 1], 80).into());
+        let (source, destination) = if is_up { (here, there) } else { (there, here) };
+        let mut bytes = Vec::new();
+        TcpBuilder { source, destination, seq, ack: 1, flags, window: u16::MAX, options: &[] }
+            .write(payload, &mut bytes)
+            .unwrap();
+        self.frame += 1;
+        let seen = Seen { frame: self.frame, interface: 0 };
+        self.diagnosis.handle(at, seen, &Packet::read(&bytes).unwrap());
+        self.reports.extend(std::iter::from_fn(|| self.diagnosis.poll()));
+    }
+
+    fn end(mut self) -> Vec<FlowReport> {
+        self.diagnosis.end();
+        self.reports.extend(std::iter::from_fn(|| self.diagnosis.poll()));
+        for report in &self.reports {
+            assert_eq!(report.account.total(), report.elapsed);
+        }
+        self.reports
+    }
+}
+
+fn millis(count: u64) -> Time {
+    Time::ZERO + Duration::from_millis(count)
+}
+
+#[test]
+fn segments_in_the_worst_of_orders_are_one_connection() {
+    const COUNT: u32 = 10_000;
+    let orders: [fn(u32) -> u32; 3] = [
+        // Backwards; every other one missing until the end; any.
+        |place| COUNT - 1 - place,
+        |place| if place < COUNT / 2 { 2 * place + 1 } else { 2 * (place - COUNT / 2) },
+        |place| place * 7_919 % COUNT,
+    ];
+    for order in orders {
+        let mut capture = Capture::new();
+        for place in 0..COUNT {
+            let seq = 1 + order(place) * 100;
+            capture.segment(millis(u64::from(place)), 0, true, Flags::ACK, seq, &[b'x'; 100]);
+        }
+        let reports = capture.end();
+        assert_eq!((reports.len(), reports[0].packets), (1, u64::from(COUNT)));
+        assert!(reports[0].findings.len() < 1_000, "{} findings", reports[0].findings.len());
+    }
+}
+
+#[test]
+fn openings_without_end_are_given_up_before_they_fill_the_memory() {
+    const OPENINGS: u32 = 40_000;
+    let mut capture = Capture::new();
+    let (mut waiting, mut most) = (0_usize, 0);
+    for client in 0..OPENINGS {
+        let known = capture.reports.len();
+        capture.segment(millis(0), client, true, Flags::SYN, 7, &[]);
+        waiting = waiting + 1 - (capture.reports.len() - known);
+        most = most.max(waiting);
+    }
+    assert!(most <= 1 << 14, "{most} were kept at once");
+    assert_eq!(capture.end().len(), OPENINGS as usize);
+}
+
+#[test]
+fn a_clock_that_jumps_is_counted_and_costs_nobody_time_that_was_not_there() {
+    let times = [0, 10, u64::MAX / 2_000_000, 20, 30, 5, 40].map(millis);
+    let mut capture = Capture::new();
+    for (place, at) in (0_u32..).zip(times.into_iter().chain([Time::MAX])) {
+        capture.segment(at, 0, place % 2 == 0, Flags::ACK, 1 + place * 100, &[b'x'; 100]);
+    }
+    let reports = capture.end();
+    assert_eq!((reports.len(), reports[0].oddities.backwards), (1, 4));
+}

@@ -1,0 +1,41 @@
+//! What is odd about a capture, and no fault of any connection, in sentences: whoever reads the findings should know on what
+//! they rest.
+
+use ::diagnose::report::Oddities;
+
+use super::Capture;
+
+/// A sentence for each kind of oddity that was seen in the connections that are shown.
+pub fn sentences(capture: &Capture) -> Vec<String> {
+    let mut all = Oddities::default();
+    for flow in &capture.flows {
+        let Oddities { captured_twice, not_captured, backwards, out_of_order, needless } = flow.oddities;
+        all.captured_twice += captured_twice;
+        all.not_captured += not_captured;
+        all.backwards += backwards;
+        all.out_of_order += out_of_order;
+        all.needless += needless;
+    }
+    let Oddities { captured_twice, not_captured, backwards, out_of_order, needless } = all;
+    let kinds = [
+        (captured_twice, "packets captured twice", "each is counted once, and none is a retransmission"),
+        (
+            not_captured,
+            "acknowledgements of data that is not in the capture",
+            "whoever captured was too slow or began late, and what is said of the time around them is less sure",
+        ),
+        (
+            backwards,
+            "packets with an earlier time than those before them",
+            "a clock was set, or captures were merged; they count as simultaneous with the latest before them",
+        ),
+        (out_of_order, "segments overtaken on their way", "that cost nothing by itself"),
+        (
+            needless,
+            "segments sent again that had arrived already",
+            "the first were late, or their acknowledgements lost",
+        ),
+    ];
+    let seen = kinds.into_iter().filter(|(count, _, _)| *count > 0);
+    seen.map(|(count, what, meaning)| format!("{what}: {count}; {meaning}")).collect()
+}
