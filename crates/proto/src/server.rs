@@ -19,8 +19,9 @@ use std::collections::VecDeque;
 use wire::Time;
 
 use crate::http::write::WriteBuffer;
-use crate::http::{Event, PeerFault, RequestHead, RequestReader, Version};
+use crate::http::{Event, Fields, PeerFault, RequestHead, RequestReader, Version};
 use exchange::{Coding, Exchange, LAST_CHUNK, Rest};
+use response::Head;
 use unread::Unread;
 
 pub use config::{Closing, Patience, ServerConfig};
@@ -98,6 +99,8 @@ enum Phase {
     Closed,
 }
 
+static NO_FIELDS: Fields = Fields::new();
+
 impl ServerConnection {
     /// A connection that was accepted `now`.
     pub fn new(now: Time, config: ServerConfig) -> Self {
@@ -155,9 +158,26 @@ impl ServerConnection {
     /// # Errors
     /// The application's mistake; nothing has been sent.
     pub fn respond(&mut self, now: Time, id: RequestId, response: Response) -> Result<(), Misuse> {
+        let Response { status, fields, body } = response;
+        self.respond_sharing(now, id, status, [&fields, &NO_FIELDS], body)
+    }
+
+    /// The same with fields that other answers have, too, and that are copied only into what is sent: those of the
+    /// answer, and behind them those of every answer.
+    ///
+    /// # Errors
+    /// As for [`ServerConnection::respond`].
+    pub fn respond_sharing(
+        &mut self,
+        now: Time,
+        id: RequestId,
+        status: u16,
+        fields: [&Fields; 2],
+        body: ResponseBody,
+    ) -> Result<(), Misuse> {
         let last = self.config.requests.is_some_and(|most| self.requests >= u64::from(most.get()));
-        let (head, rest) = self.exchange(id)?.begin(response, last)?;
-        self.writes.head(|out| head.encode(out));
+        let (head, rest) = self.exchange(id)?.begin(status, fields, body, last)?;
+        self.writes.head(|out| head.write(fields, out));
         match rest {
             Rest::Whole(body) => {
                 if !body.is_empty() {
@@ -306,8 +326,9 @@ impl ServerConnection {
                 return self.close(Output::Abort);
             }
         }
-        let (head, _) = Response::empty(fault.status()).into_head(Version::Http11, false);
-        self.writes.head(|out| head.encode(out));
+        let status = fault.status();
+        let head = Head { version: Version::Http11, status, persists: false, length: Some(0) };
+        self.writes.head(|out| head.write([&NO_FIELDS; 2], out));
         self.writes.flush();
         self.send_writes();
         self.hang_up(now);

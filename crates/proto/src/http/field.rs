@@ -5,14 +5,14 @@
 use std::error::Error;
 use std::fmt;
 
-/// The fields of a head, in the order they came, in one piece of memory.
+/// The fields of a head, in the order they came, in one piece of memory: the lines as they are sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
     text: Vec<u8>,
     spans: Vec<Span>,
 }
 
-/// Where a field lies in the text: its name ends at one place, its value right behind at another.
+/// Where a field lies in the text: name, [`COLON`], value, [`LINE_END`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     start: usize,
@@ -20,10 +20,18 @@ struct Span {
     value_end: usize,
 }
 
+const COLON: &[u8] = b": ";
+const LINE_END: &[u8] = b"\r\n";
+
 impl Fields {
     /// No fields.
     pub const fn new() -> Self {
         Self { text: Vec::new(), spans: Vec::new() }
+    }
+
+    /// No fields yet, and room for so many in so many bytes.
+    pub(crate) fn with_room(fields: usize, bytes: usize) -> Self {
+        Self { text: Vec::with_capacity(bytes), spans: Vec::with_capacity(fields) }
     }
 
     /// Adds a field.
@@ -48,15 +56,17 @@ impl Fields {
         let start = self.text.len();
         self.text.extend_from_slice(name);
         let name_end = self.text.len();
+        self.text.extend_from_slice(COLON);
         self.text.extend_from_slice(value);
         self.spans.push(Span { start, name_end, value_end: self.text.len() });
+        self.text.extend_from_slice(LINE_END);
     }
 
     /// Every field: name as it was written, value without the white space around it.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.spans.iter().map(|&Span { start, name_end, value_end }| {
             // Spans are made only in `push_checked`, from lengths of this very text.
-            (&self.text[start..name_end], &self.text[name_end..value_end])
+            (&self.text[start..name_end], &self.text[name_end + COLON.len()..value_end])
         })
     }
 
@@ -77,14 +87,9 @@ impl Fields {
         self.all(name).flat_map(list).any(|found| found.eq_ignore_ascii_case(token.as_bytes()))
     }
 
-    /// Writes every field as `Name: value` and a line end.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        for (name, value) in self.iter() {
-            out.extend_from_slice(name);
-            out.extend_from_slice(b": ");
-            out.extend_from_slice(value);
-            out.extend_from_slice(b"\r\n");
-        }
+    /// Every field as it is sent: `Name: value` and a line end.
+    pub fn lines(&self) -> &[u8] {
+        &self.text
     }
 }
 

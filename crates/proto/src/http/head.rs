@@ -97,7 +97,7 @@ impl RequestHead {
         for part in [method.name(), " ", target, " ", version.name(), "\r\n"] {
             out.extend_from_slice(part.as_bytes());
         }
-        fields.encode(out);
+        out.extend_from_slice(fields.lines());
         out.extend_from_slice(b"\r\n");
     }
 
@@ -107,7 +107,7 @@ impl RequestHead {
         let (line, headers) = request_parts(head, &mut room, limits)?;
         let RequestLine { method, target, version } = line;
         let method = Method::from_name(method);
-        Ok(Self { method, target: target.to_owned(), version, fields: fields_from(headers) })
+        Ok(Self { method, target: target.to_owned(), version, fields: fields_from(headers, head.len()) })
     }
 }
 
@@ -126,10 +126,8 @@ impl ResponseHead {
     /// Writes the head, the empty line included.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let Self { version, status, fields } = self;
-        for part in [version.name(), " ", &format!("{status:03}"), " ", reason(*status), "\r\n"] {
-            out.extend_from_slice(part.as_bytes());
-        }
-        fields.encode(out);
+        write_status_line(*version, *status, out);
+        out.extend_from_slice(fields.lines());
         out.extend_from_slice(b"\r\n");
     }
 
@@ -142,7 +140,7 @@ impl ResponseHead {
     pub(crate) fn parse(head: &[u8], limits: &Limits) -> Result<Self, PeerFault> {
         let mut room = field_room();
         let (StatusLine { version, status }, headers) = response_parts(head, &mut room, limits)?;
-        Ok(Self { version, status, fields: fields_from(headers) })
+        Ok(Self { version, status, fields: fields_from(headers, head.len()) })
     }
 }
 
@@ -235,12 +233,39 @@ pub(crate) fn check_trailers(section: &[u8], limits: &Limits) -> Result<(), Peer
     if head_is_unlike(section, parsed, PeerFault::FieldLine)? { Err(PeerFault::FieldLine) } else { Ok(()) }
 }
 
-fn fields_from(headers: &[httparse::Header<'_>]) -> Fields {
-    let mut fields = Fields::new();
+fn fields_from(headers: &[httparse::Header<'_>], bytes: usize) -> Fields {
+    let mut fields = Fields::with_room(headers.len(), bytes);
     for httparse::Header { name, value } in headers {
         fields.push_checked(name.as_bytes(), value);
     }
     fields
+}
+
+/// Writes the first line of a response.
+pub fn write_status_line(version: Version, status: u16, out: &mut Vec<u8>) {
+    out.extend_from_slice(version.name().as_bytes());
+    out.push(b' ');
+    write_decimal(u64::from(status), out);
+    for part in [" ", reason(status), "\r\n"] {
+        out.extend_from_slice(part.as_bytes());
+    }
+}
+
+/// Writes a number, without the machinery of formats: every answer has one or two.
+pub fn write_decimal(mut number: u64, out: &mut Vec<u8>) {
+    // u64::MAX has 20 digits.
+    let mut digits = [b'0'; 20];
+    let mut used = 0;
+    for digit in digits.iter_mut().rev() {
+        // A remainder of 10 fits.
+        *digit += u8::try_from(number % 10).unwrap_or(0);
+        number /= 10;
+        used += 1;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(digits.get(digits.len() - used..).unwrap_or_default());
 }
 
 /// What people read beside the number (RFC 9110, section 15); nothing for a number we never send.
@@ -290,6 +315,15 @@ mod tests {
         out.clear();
         response(text).unwrap().encode(&mut out);
         assert_eq!(out, text.as_bytes());
+    }
+
+    #[test]
+    fn numbers_are_written_as_formats_write_them() {
+        for number in [0, 7, 10, 404, 16_384, u64::from(u32::MAX), u64::MAX] {
+            let mut out = Vec::new();
+            write_decimal(number, &mut out);
+            assert_eq!(out, number.to_string().into_bytes());
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! Not a second parser: the scan and the checks are those of [`super::read`], and a test holds the two to the same
 //! verdict. A view is what a server of datagrams looks at; what is kept becomes a [`RequestHead`].
 
+use memchr::memchr;
+
 use super::field::Fields;
 use super::head::{RequestLine, StatusLine, field_room, request_parts, response_parts};
 use super::scan::{Opening, Rules, Scan};
@@ -89,10 +91,13 @@ pub struct FieldLines<'a>(&'a [u8]);
 impl<'a> FieldLines<'a> {
     /// Every field: name as it was written, value without the white space around it.
     pub fn iter(self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
-        self.0.split(|byte| *byte == b'\n').filter_map(|line| {
-            let colon = line.iter().position(|byte| *byte == b':')?;
-            let (name, value) = line.split_at(colon);
-            Some((name, value.get(1..)?.trim_ascii()))
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let colon = memchr(b':', rest)?;
+            let (name, value) = rest.split_at(colon);
+            let end = memchr(b'\n', value).unwrap_or(value.len());
+            rest = value.get(end + 1..).unwrap_or_default();
+            Some((name, value.get(1..end)?.trim_ascii()))
         })
     }
 
@@ -109,7 +114,7 @@ impl<'a> FieldLines<'a> {
     }
 
     fn behind_first_line(head: &'a [u8]) -> Self {
-        let line_end = head.iter().position(|byte| *byte == b'\n').unwrap_or(head.len());
+        let line_end = memchr(b'\n', head).unwrap_or(head.len());
         Self(head.get(line_end + 1..).unwrap_or_default())
     }
 

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use crate::http::{Method, RequestHead, ResponseHead, Version, persists};
+use crate::http::{Fields, Method, RequestHead, Version, persists};
 
 use super::RequestId;
-use super::response::{Misuse, Response, ResponseBody};
+use super::response::{Head, Misuse, ResponseBody, check, is_bodiless};
 
 /// A request and what has become of it.
 #[derive(Debug)]
@@ -75,20 +75,26 @@ impl Exchange {
     }
 
     /// The response is here, the `last` that this connection may carry or not: its head, and what follows.
-    pub(super) fn begin(&mut self, response: Response, last: bool) -> Result<(ResponseHead, Rest), Misuse> {
+    pub(super) fn begin(
+        &mut self,
+        status: u16,
+        fields: [&Fields; 2],
+        body: ResponseBody,
+        last: bool,
+    ) -> Result<(Head, Rest), Misuse> {
         if self.has_begun() {
             return Err(Misuse::OutOfOrder(self.id));
         }
-        response.check()?;
-        self.answer = match (&response.body, self.version) {
+        check(status, fields)?;
+        self.answer = match (&body, self.version) {
             (ResponseBody::Whole(_), Version::Http10 | Version::Http11) => Answer::Length(0),
             (ResponseBody::Length(length), Version::Http10 | Version::Http11) => Answer::Length(*length),
             (ResponseBody::Unknown, Version::Http11) => Answer::Chunked,
             (ResponseBody::Unknown, Version::Http10) => Answer::UntilClose,
         };
         self.persists &= !last && self.answer != Answer::UntilClose;
-        let bodiless = self.method == Method::Head || response.is_bodiless();
-        let (head, body) = response.into_head(self.version, self.persists);
+        let bodiless = self.method == Method::Head || is_bodiless(status);
+        let head = Head { version: self.version, status, persists: self.persists, length: body.length() };
         let rest = match body {
             ResponseBody::Whole(_) | ResponseBody::Length(_) | ResponseBody::Unknown if bodiless => {
                 Rest::Nothing

@@ -8,7 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::RequestId;
-use crate::http::{FieldError, Fields, Method, ResponseHead, Version};
+use crate::http::head::{write_decimal, write_status_line};
+use crate::http::{FieldError, Fields, Method, Version};
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,54 +55,81 @@ impl Response {
     /// # Errors
     /// What cannot be sent; nothing is appended.
     pub fn encode(self, answers: &Method, out: &mut Vec<u8>) -> Result<(), Misuse> {
-        self.check()?;
-        let has_body = !self.is_bodiless() && *answers != Method::Head;
-        let (head, body) = self.into_head(Version::Http11, true);
+        let Self { status, fields, body } = self;
+        let fields = [&fields, &Fields::new()];
+        check(status, fields)?;
         let ResponseBody::Whole(body) = body else { return Err(Misuse::Partial) };
-        head.encode(out);
-        if has_body {
+        let length = Some(body.len() as u64);
+        Head { version: Version::Http11, status, persists: true, length }.write(fields, out);
+        if !is_bodiless(status) && *answers != Method::Head {
             out.extend_from_slice(&body);
         }
         Ok(())
     }
+}
 
-    /// Whether what it says cannot be sent.
-    pub(super) fn check(&self) -> Result<(), Misuse> {
-        if !(200..1_000).contains(&self.status) {
-            return Err(Misuse::Status(self.status));
-        }
-        match CONNECTION_FIELDS.iter().find(|name| self.fields.get(name).is_some()) {
-            Some(name) => Err(Misuse::ConnectionField(name)),
-            None => Ok(()),
+/// Whether what an application says cannot be sent.
+pub(super) fn check(status: u16, fields: [&Fields; 2]) -> Result<(), Misuse> {
+    if !(200..1_000).contains(&status) {
+        return Err(Misuse::Status(status));
+    }
+    let names = fields.into_iter().flat_map(Fields::iter).map(|(name, _)| name);
+    for name in names {
+        let is = |other: &&str| name.eq_ignore_ascii_case(other.as_bytes());
+        if let Some(name) = CONNECTION_FIELDS.into_iter().find(is) {
+            return Err(Misuse::ConnectionField(name));
         }
     }
+    Ok(())
+}
 
-    /// Whether its status alone says that there is no body.
-    pub(super) const fn is_bodiless(&self) -> bool {
-        matches!(self.status, 204 | 304)
-    }
+/// Whether a status alone says that there is no body.
+pub(super) const fn is_bodiless(status: u16) -> bool {
+    matches!(status, 204 | 304)
+}
 
-    /// The head with the fields of the connection, and the body.
-    pub(super) fn into_head(self, version: Version, persists: bool) -> (ResponseHead, ResponseBody) {
-        let bodiless = self.is_bodiless();
-        let Self { status, mut fields, body } = self;
-        match (version, persists) {
-            (Version::Http10, true) => fields.push_checked(b"Connection", b"Keep-Alive"),
-            (Version::Http11, false) => fields.push_checked(b"Connection", b"close"),
-            (Version::Http10, false) | (Version::Http11, true) => {}
-        }
-        let length = match &body {
-            ResponseBody::Whole(bytes) => Some(bytes.len() as u64),
-            ResponseBody::Length(length) => Some(*length),
-            ResponseBody::Unknown => None,
-        };
+/// What a head says beside its fields.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    pub(super) version: Version,
+    pub(super) status: u16,
+    pub(super) persists: bool,
+    /// Of the body; `None` if it is not known.
+    pub(super) length: Option<u64>,
+}
+
+impl Head {
+    /// Writes it, with the fields of the connection behind the others.
+    pub(super) fn write(self, fields: [&Fields; 2], out: &mut Vec<u8>) {
+        let Self { version, status, persists, length } = self;
+        write_status_line(version, status, out);
+        fields.into_iter().for_each(|fields| out.extend_from_slice(fields.lines()));
+        out.extend_from_slice(match (version, persists) {
+            (Version::Http10, true) => b"Connection: Keep-Alive\r\n",
+            (Version::Http11, false) => b"Connection: close\r\n",
+            (Version::Http10, false) | (Version::Http11, true) => b"",
+        });
         match (length, version) {
-            _ if bodiless => {}
-            (Some(length), _) => fields.push_checked(b"Content-Length", length.to_string().as_bytes()),
-            (None, Version::Http11) => fields.push_checked(b"Transfer-Encoding", b"chunked"),
+            _ if is_bodiless(status) => {}
+            (Some(length), _) => {
+                out.extend_from_slice(b"Content-Length: ");
+                write_decimal(length, out);
+                out.extend_from_slice(b"\r\n");
+            }
+            (None, Version::Http11) => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
             (None, Version::Http10) => {}
         }
-        (ResponseHead { version, status, fields }, body)
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+impl ResponseBody {
+    pub(super) fn length(&self) -> Option<u64> {
+        match self {
+            Self::Whole(bytes) => Some(bytes.len() as u64),
+            Self::Length(length) => Some(*length),
+            Self::Unknown => None,
+        }
     }
 }
 
