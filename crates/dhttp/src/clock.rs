@@ -4,7 +4,7 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use wire::Time;
+use wire::{Duration, Time};
 
 /// A clock; copies of it agree.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +23,9 @@ impl Clock {
     }
 }
 
-/// Seconds since 1970.
+/// Since 1970.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the calendar")]
-pub(crate) fn seconds_of_the_calendar() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+pub(crate) fn calendar() -> Duration {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Duration::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(0))
 }

@@ -21,18 +21,17 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use wire::{Duration, Time};
 
 use crate::handler::{Answer, Body, Handler, Request};
-use answer::{Found, conditioned};
+use answer::{Asked, Found, conditioned};
 
 /// The files below a folder.
 #[derive(Clone, Debug)]
 pub struct Files {
     root: Arc<OwnedFd>,
-    kept: BTreeMap<Key, Kept>,
+    /// By which codings whoever asked can read, and by path.
+    kept: BTreeMap<Codings, BTreeMap<String, Kept>>,
     kept_bytes: u64,
+    kept_open: usize,
 }
-
-/// A path below the folder, and which codings whoever asked can read.
-type Key = (String, Codings);
 
 #[derive(Clone, Debug)]
 struct Kept {
@@ -50,6 +49,8 @@ const BESIDE: [(Coding, &str); 3] = [(Coding::Brotli, ".br"), (Coding::Zstd, ".z
 const SMALL: u64 = 8_192;
 /// All of those that are kept by one thread together.
 const KEPT_BYTES: u64 = 64 << 20;
+/// Of the others, so many are kept open by one thread.
+const KEPT_OPEN: usize = 64;
 /// What was found so long ago is looked at again.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -61,17 +62,20 @@ impl Files {
     pub fn below(root: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = Arc::new(rustix::fs::open(root, flags, Mode::empty())?);
-        Ok(Self { root, kept: BTreeMap::new(), kept_bytes: 0 })
+        Ok(Self { root, kept: BTreeMap::new(), kept_bytes: 0, kept_open: 0 })
     }
 
-    fn find(&mut self, now: Time, path: &str, codings: Codings) -> Result<Found, u16> {
-        let key = (path.to_owned(), codings);
-        if let Some(kept) = self.kept.get(&key).filter(|kept| now.since(kept.checked) < FRESH) {
-            return Ok(kept.found.clone());
+    fn answer_from(&mut self, now: Time, path: &str, request: &Request<'_>) -> Result<Answer, u16> {
+        let asked = Asked::of(request);
+        let codings = asked.codings.map_or([false; 3], readable);
+        let kept = self.kept.get(&codings).and_then(|paths| paths.get(path));
+        if let Some(kept) = kept.filter(|kept| now.since(kept.checked) < FRESH) {
+            return Ok(conditioned(&kept.found, request, &asked));
         }
         let found = self.look(path, codings)?;
-        self.keep(now, key, &found);
-        Ok(found)
+        let answer = conditioned(&found, request, &asked);
+        self.keep(now, codings, path, found);
+        Ok(answer)
     }
 
     /// Looks at the file system: the file, or one beside it, or what stands for a folder.
@@ -112,17 +116,27 @@ impl Files {
         }
     }
 
-    fn keep(&mut self, now: Time, key: Key, found: &Found) {
-        let Body::Whole(bytes) = &found.answer.body else { return };
-        let size = bytes.len() as u64 + key.0.len() as u64;
-        if self.kept_bytes + size > KEPT_BYTES {
+    fn keep(&mut self, now: Time, codings: Codings, path: &str, found: Found) {
+        let (bytes, open) = weight(path, &found);
+        if self.kept_bytes + bytes > KEPT_BYTES || self.kept_open + open > KEPT_OPEN {
             self.kept.clear();
-            self.kept_bytes = 0;
+            (self.kept_bytes, self.kept_open) = (0, 0);
         }
-        let kept = Kept { found: found.clone(), checked: now };
-        if self.kept.insert(key, kept).is_none() {
-            self.kept_bytes += size;
-        }
+        let kept = Kept { found, checked: now };
+        let before = self.kept.entry(codings).or_default().insert(path.to_owned(), kept);
+        let (less_bytes, less_open) = before.map_or((0, 0), |before| weight(path, &before.found));
+        self.kept_bytes = self.kept_bytes + bytes - less_bytes;
+        self.kept_open = self.kept_open + open - less_open;
+    }
+}
+
+/// What it costs to keep something: bytes, and files that stay open.
+fn weight(path: &str, found: &Found) -> (u64, usize) {
+    // Fields and the tree's own.
+    let around = path.len() as u64 + 512;
+    match &found.answer.body {
+        Body::Whole(bytes) => (bytes.len() as u64 + around, 0),
+        Body::File { file: _, offset: _, length: _ } => (around, 1),
     }
 }
 
@@ -135,11 +149,7 @@ impl Handler for Files {
             Ok(path) => path,
             Err(status) => return refusal(status),
         };
-        let codings = request.field("Accept-Encoding").map_or([false; 3], readable);
-        match self.find(now, &path, codings) {
-            Ok(found) => conditioned(&found, request),
-            Err(status) => refusal(status),
-        }
+        self.answer_from(now, &path, request).unwrap_or_else(refusal)
     }
 }
 

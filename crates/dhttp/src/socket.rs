@@ -43,6 +43,8 @@ pub(crate) fn tcp(address: SocketAddr, shared: bool, fast_open: bool) -> io::Res
         // Where the kernel does not allow it, there is none.
         let _ = set(&socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN, 256);
     }
+    // Answers are whole writes already. What is accepted has it from here.
+    socket.set_tcp_nodelay(true)?;
     socket.listen(1_024)?;
     Ok(socket.into())
 }

@@ -68,21 +68,48 @@ impl Found {
     }
 }
 
+/// What a request asks beside a file's name, found on one way through its fields. Of several of one name the first
+/// counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Asked<'a> {
+    /// `Accept-Encoding`.
+    pub(super) codings: Option<&'a [u8]>,
+    is_conditional: bool,
+    range: Option<&'a [u8]>,
+    if_range: Option<&'a [u8]>,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn of(request: &Request<'a>) -> Self {
+        let mut asked = Self::default();
+        request.each_field(|name, value| {
+            let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
+            // By length first: most fields are none of these.
+            match name.len() {
+                5 if is("Range") => drop(asked.range.get_or_insert(value)),
+                8 if is("If-Range") => drop(asked.if_range.get_or_insert(value)),
+                13 if is("If-None-Match") => asked.is_conditional = true,
+                15 if is("Accept-Encoding") => drop(asked.codings.get_or_insert(value)),
+                17 if is("If-Modified-Since") => asked.is_conditional = true,
+                _ => {}
+            }
+        });
+        asked
+    }
+}
+
 /// What a request's conditions and range leave of a file.
-pub(super) fn conditioned(found: &Found, request: &Request<'_>) -> Answer {
+pub(super) fn conditioned(found: &Found, request: &Request<'_>, asked: &Asked<'_>) -> Answer {
     let Found { answer, tag, modified } = found;
     if answer.status != 200 {
         return answer.clone();
     }
-    let asks = |name| request.field(name).is_some();
-    if (asks("If-None-Match") || asks("If-Modified-Since"))
-        && is_unchanged(&conditions(request), tag, modified)
-    {
+    let Asked { codings: _, is_conditional, range, if_range } = *asked;
+    if is_conditional && is_unchanged(&conditions(request), tag, modified) {
         return Answer { status: 304, fields: Arc::clone(&answer.fields), body: Body::Whole(Arc::from([])) };
     }
-    let is_same =
-        request.field("If-Range").is_none_or(|known| known == tag.as_bytes() || known == modified.as_bytes());
-    match request.field("Range").filter(|_| is_same && request.method == "GET") {
+    let is_same = if_range.is_none_or(|known| known == tag.as_bytes() || known == modified.as_bytes());
+    match range.filter(|_| is_same && request.method == "GET") {
         Some(range) => part(answer, range),
         None => answer.clone(),
     }

@@ -3,11 +3,16 @@
 //! Not the last word: the kernel keeps to the folder whatever this lets pass. It refuses what different readers could
 //! understand differently.
 
+use std::borrow::Cow;
+
 /// The path, without its first slash; empty for the folder itself.
 ///
 /// # Errors
 /// The status: 400 for what is malformed, 404 for what is never there.
-pub(super) fn below_root(target: &str) -> Result<String, u16> {
+pub(super) fn below_root(target: &str) -> Result<Cow<'_, str>, u16> {
+    if is_plain(target.as_bytes()) {
+        return Ok(Cow::Borrowed(target.get(1..).unwrap_or_default()));
+    }
     let path = match target.split_once("://") {
         Some((scheme, rest)) if !scheme.contains('/') => {
             rest.find('/').and_then(|slash| rest.get(slash..)).unwrap_or("/")
@@ -29,7 +34,26 @@ pub(super) fn below_root(target: &str) -> Result<String, u16> {
     if decoded == "/" || (!last.is_empty() && last.split('/').any(str::is_empty)) {
         return Err(404);
     }
-    Ok(decoded)
+    Ok(Cow::Owned(decoded))
+}
+
+/// Whether there is nothing to decode and nothing to refuse, as in most: letters, digits and single slashes, and dots
+/// inside of names. Whatever begins with an underscore may be a prefix.
+fn is_plain(target: &[u8]) -> bool {
+    let Some((b'/', path)) = target.split_first() else { return false };
+    let mut before = b'/';
+    for byte in path {
+        let is_fine = match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' => true,
+            b'_' | b'.' | b'/' => before != b'/',
+            _ => false,
+        };
+        if !is_fine {
+            return false;
+        }
+        before = *byte;
+    }
+    true
 }
 
 fn decode(path: &str) -> Result<String, u16> {
@@ -76,7 +100,7 @@ mod tests {
             ("/100%25", "100%"),
             ("/%2561", "%61"),
         ] {
-            assert_eq!(below_root(target), Ok(path.to_owned()), "{target}");
+            assert_eq!(below_root(target).as_deref(), Ok(path), "{target}");
         }
     }
 

@@ -2,8 +2,11 @@
 //!
 //! Not what is answered: that is the handler's.
 
+use std::num::NonZeroUsize;
+
 use proto::dhttp::ServerConfig as Machine;
 use proto::dhttp::address::Reach;
+use proto::http::WritePolicy;
 use proto::server::ServerConfig as Plain;
 use wire::Duration;
 
@@ -29,12 +32,16 @@ pub struct ServerConfig {
     pub fast_open: bool,
 }
 
+/// Answers to requests that were sent ahead are written together, as much as is read at once.
+const GATHERED: WritePolicy =
+    WritePolicy { head_apart: false, buffer: None, gather: NonZeroUsize::new(16_384) };
+
 impl ServerConfig {
     /// For the Internet of today: nothing for nothing.
     pub fn internet() -> Self {
         Self {
             dhttp: Machine::internet(),
-            http: Plain::default(),
+            http: Plain { writes: GATHERED, ..Plain::default() },
             threads: std::thread::available_parallelism().map_or(1, Into::into),
             accepted: 10_000,
             body_bytes: 1 << 20,

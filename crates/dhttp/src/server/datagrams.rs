@@ -26,7 +26,7 @@ impl<H: Handler> Worker<H> {
         for _ in 0..TURN_BATCHES {
             let Ok(messages) = self.inbox.receive(&self.sockets.udp) else { return };
             let now = self.clock.now();
-            self.today.look();
+            self.today.look(now);
             for index in 0..self.inbox.len() {
                 self.datagram(now, index);
                 if self.outbox.len() >= MOST_WAITING {
@@ -72,7 +72,7 @@ impl<H: Handler> Worker<H> {
         let token = self.machine.token(now, &ticket);
         self.scratch.clear();
         self.scratch.extend_from_slice(&ticket.id.to_bytes());
-        head::write(&mut self.scratch, &answer, self.today.text(), token.as_ref());
+        head::write(&mut self.scratch, &answer, &self.today, token.as_ref());
         let has_body = request.method != "HEAD" && !answer.is_bodiless();
         let size = self.scratch.len() as u64 + if has_body { answer.body.len() } else { 0 };
         let (id, body) = (ticket.id, has_body.then_some(&answer.body));

@@ -2,58 +2,73 @@
 //!
 //! Written into memory that is used again. Heads of plain HTTP are written by [`proto::server`].
 
-use std::io::Write;
-
 use proto::dhttp::token::{TOKEN_FIELD, Token};
-use proto::http::head::reason;
+use proto::http::head::{write_decimal, write_status_line};
+use proto::http::{Fields, Version};
+use wire::{Duration, Time};
 
-use crate::clock::seconds_of_the_calendar;
+use crate::clock::calendar;
 use crate::date;
 use crate::handler::Answer;
 
 /// Writes a head, its empty line included.
-pub(super) fn write(out: &mut Vec<u8>, answer: &Answer, date: &str, token: Option<&Token>) {
+pub(super) fn write(out: &mut Vec<u8>, answer: &Answer, today: &Today, token: Option<&Token>) {
     let Answer { status, fields, body } = answer;
-    let mut line = |parts: &[&[u8]]| parts.iter().for_each(|part| out.extend_from_slice(part));
-    let mut digits = [b'0'; 3];
-    for (place, digit) in [100, 10, 1].into_iter().zip(&mut digits) {
-        *digit += u8::try_from(status / place % 10).unwrap_or(0);
-    }
-    line(&[b"HTTP/1.1 ", &digits, b" ", reason(*status).as_bytes(), b"\r\nDate: ", date.as_bytes(), b"\r\n"]);
-    for (name, value) in fields.iter() {
-        line(&[name, b": ", value, b"\r\n"]);
-    }
+    write_status_line(Version::Http11, *status, out);
+    out.extend_from_slice(today.date.lines());
+    out.extend_from_slice(fields.lines());
     if let Some(token) = token {
-        line(&[TOKEN_FIELD.as_bytes(), b": ", token.as_str().as_bytes(), b"\r\n"]);
+        for part in [TOKEN_FIELD, ": ", token.as_str(), "\r\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
     }
     if !answer.is_bodiless() {
-        // Writing to memory cannot fail.
-        let _ = write!(out, "Content-Length: {}\r\n", body.len());
+        out.extend_from_slice(b"Content-Length: ");
+        write_decimal(body.len(), out);
+        out.extend_from_slice(b"\r\n");
     }
     out.extend_from_slice(b"\r\n");
 }
 
-/// The value of `Date`, made once a second.
-#[derive(Debug, Default)]
+/// What every answer of this second says, made once.
+#[derive(Debug)]
 pub(super) struct Today {
+    port: u16,
+    /// When this second ends.
+    until: Time,
     second: u64,
-    text: String,
+    date: Fields,
+    plain: Fields,
 }
 
 impl Today {
-    pub(super) fn look(&mut self) -> &str {
-        let second = seconds_of_the_calendar();
-        if second != self.second {
-            (self.second, self.text) = (second, date::http(second));
+    /// For a server at this port.
+    pub(super) const fn at_port(port: u16) -> Self {
+        Self { port, until: Time::ZERO, second: 0, date: Fields::new(), plain: Fields::new() }
+    }
+
+    /// Looks at the calendar, if that can have changed.
+    pub(super) fn look(&mut self, now: Time) {
+        if now < self.until {
+            return;
         }
-        &self.text
+        let since = calendar();
+        self.second = since.as_nanos() / 1_000_000_000;
+        self.until = now + (Duration::from_secs(self.second + 1) - since);
+        // All of them made here: valid fields.
+        self.date = Fields::new();
+        let _ = self.date.push("Date", &date::http(self.second));
+        self.plain = self.date.clone();
+        // So that the client may ask by UDP next time (RFC 7838).
+        let _ = self.plain.push("Alt-Svc", &format!("dhttp=\":{}\"", self.port));
     }
 
     pub(super) const fn second(&self) -> u64 {
         self.second
     }
 
-    pub(super) fn text(&self) -> &str {
-        &self.text
+    /// What answers on connections of clients say.
+    pub(super) const fn plain(&self) -> &Fields {
+        &self.plain
     }
 }

@@ -56,8 +56,10 @@ pub(super) type Answered<'a> = &'a mut dyn FnMut(&Request<'_>, u16, u64);
 pub(super) struct Around<'a, H> {
     pub(super) now: Time,
     pub(super) handler: &'a mut H,
-    pub(super) date: &'a str,
-    pub(super) port: u16,
+    /// Fields of every answer.
+    pub(super) today: &'a Fields,
+    /// For what comes in.
+    pub(super) room: &'a mut [u8],
     pub(super) body_bytes: usize,
     pub(super) answered: Answered<'a>,
 }
@@ -82,12 +84,11 @@ impl Plain {
 
     /// Reads what came in, answers and writes. `false`: it is over, and to be dropped.
     pub(super) fn ready<H: Handler>(&mut self, around: &mut Around<'_, H>) -> bool {
-        let mut bytes = [0; 16_384];
         if self.is_reading() {
-            match self.stream.read(&mut bytes) {
+            match self.stream.read(around.room) {
                 Ok(0) => self.machine.handle(around.now, Input::EndOfStream),
                 Ok(length) => {
-                    let bytes = bytes.get(..length).unwrap_or_default();
+                    let bytes = around.room.get(..length).unwrap_or_default();
                     self.machine.handle(around.now, Input::Received(bytes));
                 }
                 Err(error) if is_temporary(&error) => {}
@@ -186,11 +187,6 @@ impl Plain {
         let has_body = !request.is_head() && !answer.is_bodiless();
         let bytes = if has_body { answer.body.len() } else { 0 };
         (around.answered)(&request, answer.status, bytes);
-        let mut fields = Fields::clone(&answer.fields);
-        // Made here: a valid field.
-        let _ = fields.push("Date", around.date);
-        // So that the client may ask by UDP next time (RFC 7838). Also made here.
-        let _ = fields.push("Alt-Svc", &format!("dhttp=\":{}\"", around.port));
         let (body, rest) = match answer.body {
             Body::Whole(bytes) => (ResponseBody::Whole(bytes), None),
             Body::File { file, offset, length } => {
@@ -198,8 +194,8 @@ impl Plain {
                 (ResponseBody::Length(length), has_body.then_some(rest))
             }
         };
-        let response = Response { status: answer.status, fields, body };
-        match self.machine.respond(around.now, id, response) {
+        let fields = [&*answer.fields, around.today];
+        match self.machine.respond_sharing(around.now, id, answer.status, fields, body) {
             Ok(()) => self.file = rest,
             // A handler that answers with what cannot be sent.
             Err(_) => {

@@ -4,11 +4,12 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, IoSlice, Write};
+use std::io::{self, IoSlice};
 use std::net::TcpStream;
 use std::sync::Arc;
 
 use rustix::fs::sendfile;
+use socket2::SockRef;
 
 use crate::handler::Body;
 
@@ -36,6 +37,8 @@ pub(super) struct Written {
     pub(super) answers: usize,
 }
 
+/// Pieces that are written at once.
+const MOST_PARTS: usize = 32;
 /// A connection writes so much before it is the next one's turn.
 const TURN_BYTES: u64 = 512 << 10;
 
@@ -102,19 +105,25 @@ impl Queue {
             let sent = sendfile(&*stream, &**file, Some(at), count)?;
             return if sent == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(sent) };
         }
-        let mut parts = Vec::with_capacity(8);
+        let mut parts = [IoSlice::new(&[]); MOST_PARTS];
+        let (mut used, mut more) = (0, 0);
         for piece in &self.pieces {
-            match piece {
-                Piece::Bytes(bytes, at) => parts.push(IoSlice::new(bytes.get(*at..).unwrap_or_default())),
-                Piece::Shared(bytes, at) => parts.push(IoSlice::new(bytes.get(*at..).unwrap_or_default())),
-                Piece::End => {}
-                Piece::File(..) => break,
-            }
-            if parts.len() == parts.capacity() {
-                break;
-            }
+            let (bytes, at) = match piece {
+                Piece::Bytes(bytes, at) => (&bytes[..], at),
+                Piece::Shared(bytes, at) => (&bytes[..], at),
+                Piece::End => continue,
+                Piece::File(..) => {
+                    // So that a head does not go in a segment of its own.
+                    more = libc::MSG_MORE;
+                    break;
+                }
+            };
+            let Some(part) = parts.get_mut(used) else { break };
+            *part = IoSlice::new(bytes.get(*at..).unwrap_or_default());
+            used += 1;
         }
-        let count = stream.write_vectored(&parts)?;
+        let parts = parts.get(..used).unwrap_or_default();
+        let count = SockRef::from(&*stream).send_vectored_with_flags(parts, more)?;
         if count == 0 {
             return Err(io::ErrorKind::WriteZero.into());
         }

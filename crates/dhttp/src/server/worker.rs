@@ -48,6 +48,8 @@ pub(super) struct Worker<H> {
     pub(super) inbox: Inbox,
     pub(super) outbox: Outbox,
     pub(super) scratch: Vec<u8>,
+    /// What comes in on connections of clients, for a moment.
+    room: Box<[u8]>,
     pub(super) today: Today,
     pub(super) counters: Arc<Counters>,
     pub(super) log: Option<Arc<Log>>,
@@ -70,6 +72,9 @@ const WAKER: u64 = 4;
 /// Even numbers from here on are connections of clients; odd ones are connections to clients.
 const PLAIN: u64 = 6;
 
+/// So much of a connection of a client is read at once.
+const ROOM_BYTES: usize = 16_384;
+
 /// How often connections of clients are looked at, whose timers are all in seconds.
 const SWEEP: Duration = Duration::from_millis(500);
 
@@ -90,12 +95,13 @@ impl<H: Handler> Worker<H> {
             epoll::add(&epoll, waker, EventData::new_u64(WAKER), EventFlags::IN)?;
         }
         let Said { handler, log } = shared.said.lock().map_err(|_| io::ErrorKind::Other)?.clone();
+        let local = sockets.udp.local_addr()?;
         let mut dhttp = config.dhttp;
         dhttp.connections = (dhttp.connections / config.threads.max(1)).max(1);
         Ok(Self {
             clock,
             epoll,
-            local: sockets.udp.local_addr()?,
+            local,
             sockets,
             handler,
             machine: Machine::new(dhttp, keys.secrets()?),
@@ -103,7 +109,8 @@ impl<H: Handler> Worker<H> {
             inbox: Inbox::default(),
             outbox: Outbox::default(),
             scratch: Vec::with_capacity(2_048),
-            today: Today::default(),
+            room: vec![0; ROOM_BYTES].into(),
+            today: Today::at_port(local.port()),
             counters,
             log,
             index,
@@ -225,8 +232,6 @@ impl<H: Handler> Worker<H> {
                     if self.plain.len() >= most || stream.set_nonblocking(true).is_err() {
                         continue;
                     }
-                    // Answers are whole writes already.
-                    let _ = stream.set_nodelay(true);
                     let now = self.clock.now();
                     let id = self.next_plain;
                     self.next_plain += 2;
@@ -250,14 +255,15 @@ impl<H: Handler> Worker<H> {
     /// Lets a connection of a client do something, and watches it for what it wants then.
     fn plain(&mut self, id: u64, step: impl FnOnce(&mut Plain, &mut Around<'_, H>) -> bool) {
         let Some(plain) = self.plain.get_mut(&id) else { return };
-        self.today.look();
+        let now = self.clock.now();
+        self.today.look(now);
         let (client, second) = (plain.client, self.today.second());
         let (counters, log) = (&self.counters, &self.log);
         let mut around = Around {
-            now: self.clock.now(),
+            now,
             handler: &mut self.handler,
-            date: self.today.text(),
-            port: self.local.port(),
+            today: self.today.plain(),
+            room: &mut self.room,
             body_bytes: self.config.body_bytes,
             answered: &mut |request, status, bytes| {
                 count(&counters.tcp_client);
