@@ -8,18 +8,23 @@
 //! | [`input`], [`recording`] | a folder, a named site, a browser's recording |
 //! | [`html`] | tags: in lower case, and images found and replaced |
 //! | [`coding`] | deflate, gzip, brotli, zstd |
-//! | [`picture`] | GIF, decoded within limits |
+//! | [`picture`], [`still`] | GIF, and PNG and JPEG, decoded within limits |
 //! | [`png`], [`mng`], [`webp`] | the same picture in other formats, without loss |
+//! | [`avif`], and [`webp`] again | the same at a quality, if one is asked for |
+//! | [`make`] | all forms of all files, on every processor |
 //! | [`css`] | spacers and images of text, as rules and words |
 //! | [`step`] | one change to all of the page, and the sizes that come of it |
 //! | [`row`], [`show`] | what people and programs see |
 //!
-//! Not a judge of looks: what is lossless stays the same to the pixel, but words that replace an image of them will not.
+//! Not a judge of looks: what is lossless stays the same to the pixel, but words that replace an image of them will not,
+//! nor what was made at a quality.
 
+pub mod avif;
 pub mod coding;
 pub mod css;
 pub mod html;
 pub mod input;
+pub mod make;
 pub mod mng;
 pub mod picture;
 pub mod png;
@@ -27,6 +32,7 @@ pub mod recording;
 pub mod row;
 pub mod show;
 pub mod step;
+pub mod still;
 pub mod webp;
 
 use picture::Picture;
@@ -62,66 +68,35 @@ pub enum Kind {
     Html,
     /// Other text: style, script, data.
     Text,
-    /// A GIF, with the forms it was given.
+    /// A GIF, PNG or JPEG, with the forms it was given.
     Picture(Box<Forms>),
-    /// A GIF that does not decode: why.
-    Broken(String),
     /// Anything else stays as it is.
     Other,
 }
 
-/// A GIF in other formats.
+/// An image in other formats.
 #[derive(Debug)]
 pub struct Forms {
-    /// What it shows.
-    pub picture: Picture,
+    /// What it shows, or why it stays as it is.
+    pub picture: Result<Picture, String>,
     /// PNG, or of an animation APNG.
     pub png: Option<Vec<u8>>,
     /// Of an animation.
     pub mng: Option<Vec<u8>>,
     /// WebP without loss.
     pub webp: Option<Vec<u8>>,
+    /// WebP at the quality that was asked for.
+    pub webp_lossy: Option<Vec<u8>>,
+    /// AVIF at the same.
+    pub avif: Option<Vec<u8>>,
 }
 
 impl File {
-    /// Looks into a file and makes all its forms.
-    pub fn of(path: String, bytes: Vec<u8>) -> Self {
-        let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending).to_owned();
-        Self::called(path, &ending, bytes)
-    }
-
-    /// The same, as if its path had this ending.
-    pub fn called(path: String, ending: &str, bytes: Vec<u8>) -> Self {
-        let kind = match ending.to_ascii_lowercase().as_str() {
-            "html" | "htm" | "xhtml" => Kind::Html,
-            "css" | "js" | "mjs" | "json" | "map" | "svg" | "txt" | "xml" => Kind::Text,
-            _ if bytes.starts_with(b"GIF8") || ending.eq_ignore_ascii_case("gif") => {
-                match Picture::of_gif(&bytes) {
-                    Ok(picture) => Kind::Picture(Box::new(Forms::of(picture))),
-                    Err(why) => Kind::Broken(why),
-                }
-            }
-            _ => Kind::Other,
-        };
-        Self { path, bytes, sent: None, kind }
-    }
-
-    /// Whether a content coding is worth trying.
-    pub fn is_text(&self) -> bool {
-        match self.kind {
-            Kind::Html | Kind::Text => true,
-            Kind::Picture(_) | Kind::Broken(_) | Kind::Other => false,
-        }
-    }
-}
-
-impl Forms {
-    fn of(picture: Picture) -> Self {
-        Self {
-            png: png::encode(&picture),
-            mng: picture.is_animation().then(|| mng::encode(&picture)).flatten(),
-            webp: webp::encode(&picture),
-            picture,
+    /// What it shows, if it is an image that can be read.
+    pub fn picture(&self) -> Option<&Picture> {
+        match &self.kind {
+            Kind::Picture(forms) => forms.picture.as_ref().ok(),
+            Kind::Html | Kind::Text | Kind::Other => None,
         }
     }
 }

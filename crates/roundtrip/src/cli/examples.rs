@@ -158,9 +158,13 @@ const DIAGNOSE: [Example; 8] = [
     example("roundtrip diagnose slow.pcap --since 90s", "what came later than that"),
 ];
 
-const CONTENT: [Example; 3] = [
+const CONTENT: [Example; 4] = [
     example("roundtrip content microscape", "the W3C note's page in every form"),
     example("roundtrip content www --network adsl", "the files in the folder www"),
+    example(
+        "roundtrip content visit.har --quality 60",
+        "a browser's visit; images as lossy WebP and AVIF too",
+    ),
     example("roundtrip content www --protocol http11 --report content.html", "a page to show"),
 ];
 

@@ -21,6 +21,16 @@ pub enum Coding {
 }
 
 impl Coding {
+    /// In tables and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Deflate => "deflate",
+            Self::Gzip => "gzip",
+            Self::Brotli => "brotli",
+            Self::Zstd => "zstd",
+        }
+    }
+
     /// `bytes` in this coding, or `None` where that fails.
     pub fn encode(self, bytes: &[u8]) -> Option<Vec<u8>> {
         match self {

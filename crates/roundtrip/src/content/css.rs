@@ -18,12 +18,16 @@ pub struct Replaced {
     pub documents: BTreeMap<usize, Vec<u8>>,
     /// Images that nothing needs any more, by their place.
     pub images: BTreeSet<usize>,
+    /// How many of those are words now; the others are boxes.
+    pub words: usize,
+    /// How many rules all documents together have for that.
+    pub rules: usize,
 }
 
 /// What an image is replaced by.
 enum Instead {
     /// A box of one colour, or of none.
-    Box(Option<[u8; 3]>),
+    Box(Option<[u8; 4]>),
     /// Words: what they are, on which colour, in which.
     Words { text: String, ground: [u8; 4], ink: [u8; 4] },
 }
@@ -47,13 +51,19 @@ impl Replaced {
             }
         }
         found.retain(|(_, _, image, _)| !needed.contains(image));
-        let mut replaced =
-            Self { images: found.iter().map(|(_, _, image, _)| *image).collect(), ..Self::default() };
+        let images: BTreeSet<usize> = found.iter().map(|(_, _, image, _)| *image).collect();
+        let is_words = |rule: &Option<String>| rule.as_ref().is_some_and(|rule| !rule.ends_with('\0'));
+        let words: BTreeSet<usize> =
+            found.iter().filter(|(.., rule)| is_words(rule)).map(|(_, _, image, _)| *image).collect();
+        let mut replaced = Self { images, words: words.len(), ..Self::default() };
         for (place, file) in content.files.iter().enumerate() {
             let of_it = found.iter().filter(|(document, ..)| *document == place);
             let tags: Vec<(Range<usize>, String)> =
                 of_it.map(|(_, whole, _, rule)| (whole.clone(), rule.clone().unwrap_or_default())).collect();
             if !tags.is_empty() {
+                let looks: BTreeSet<&str> =
+                    tags.iter().filter_map(|(_, rule)| rule.split('\0').next()).collect();
+                replaced.rules += looks.len();
                 replaced.documents.insert(place, rewritten(&file.bytes, tags));
             }
         }
@@ -83,12 +93,11 @@ fn image(document: &File, tag: &Tag, places: &BTreeMap<&str, usize>) -> Option<u
 
 /// The tag's declarations and its words, separated by a zero byte; `None` if the image has to stay.
 fn rule(file: &File, tag: &Tag, html: &[u8]) -> Option<String> {
-    let Kind::Picture(forms) = &file.kind else { return None };
+    let picture = file.picture()?;
     // What can be clicked in parts cannot become words.
     if tag.attribute(html, "usemap").is_some() {
         return None;
     }
-    let picture = &forms.picture;
     let side = |name: &str, own: u32| {
         tag.attribute(html, name)
             .and_then(|length| length.trim().parse().ok())
@@ -99,8 +108,11 @@ fn rule(file: &File, tag: &Tag, html: &[u8]) -> Option<String> {
     let size = format!("display:inline-block;width:{width}px;height:{height}px");
     Some(match instead(picture, tag.attribute(html, "alt"))? {
         Instead::Box(None) => format!("{size}\0"),
-        Instead::Box(Some([red, green, blue])) => {
+        Instead::Box(Some([red, green, blue, 255])) => {
             format!("{size};background:#{red:02x}{green:02x}{blue:02x}\0")
+        }
+        Instead::Box(Some([red, green, blue, alpha])) => {
+            format!("{size};background:#{red:02x}{green:02x}{blue:02x}{alpha:02x}\0")
         }
         Instead::Words { text, ground, ink } => {
             let colour = |[red, green, blue, _]: [u8; 4]| format!("#{red:02x}{green:02x}{blue:02x}");
@@ -119,7 +131,7 @@ fn instead(picture: &Picture, alt: Option<String>) -> Option<Instead> {
     let colours = picture.colours();
     match colours.keys().collect::<Vec<_>>()[..] {
         [[_, _, _, 0]] => return Some(Instead::Box(None)),
-        [[red, green, blue, _]] => return Some(Instead::Box(Some([*red, *green, *blue]))),
+        [colour] => return Some(Instead::Box(Some(*colour))),
         _ => {}
     }
     words(picture, &colours, alt?)
@@ -137,7 +149,8 @@ fn words(picture: &Picture, colours: &BTreeMap<[u8; 4], usize>, alt: String) -> 
     let mut by_count: Vec<_> = colours.iter().map(|(colour, count)| (*count, *colour)).collect();
     by_count.sort_by_key(|(count, colour)| (std::cmp::Reverse(*count), *colour));
     let ((ground_count, ground), (_, ink)) = (*by_count.first()?, *by_count.get(1)?);
-    (ground_count * 2 >= pixels).then_some(Instead::Words { text: alt, ground, ink })
+    let is_plain = matches!(ground[3], 0 | 255) && ink[3] == 255;
+    (is_plain && ground_count * 2 >= pixels).then_some(Instead::Words { text: alt, ground, ink })
 }
 
 /// A line of letters is no higher.
@@ -171,6 +184,7 @@ fn rewritten(html: &[u8], tags: Vec<(Range<usize>, String)>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::content::make::{self, Source};
 
     fn gif(width: u16, height: u16, colours: &[u8], indices: Vec<u8>) -> Vec<u8> {
         let mut file = Vec::new();
@@ -192,11 +206,15 @@ mod tests {
         let content = Content {
             name: String::new(),
             left_out: Vec::new(),
-            files: [("index.html", html.into()), ("a/s.gif", spacer), ("a/t.gif", line), ("a/n.gif", half)]
-                .map(|(path, bytes)| File::of(path.to_owned(), bytes))
-                .into(),
+            files: make::files(
+                [("index.html", html.into()), ("a/s.gif", spacer), ("a/t.gif", line), ("a/n.gif", half)]
+                    .map(|(path, bytes)| Source::of(path.to_owned(), bytes))
+                    .into(),
+                None,
+            ),
         };
-        let Replaced { documents, images } = Replaced::of(&content);
+        let Replaced { documents, images, words, rules } = Replaced::of(&content);
+        assert_eq!((words, rules), (1, 2));
         assert_eq!(images, BTreeSet::from([1, 2]));
         assert_eq!(
             std::str::from_utf8(&documents[&0]).unwrap(),

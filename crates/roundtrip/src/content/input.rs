@@ -9,33 +9,39 @@ use std::path::{Path, PathBuf};
 use scenario::Site;
 use wire::Seed;
 
-use super::{Content, File, recording};
+use super::make::{self, Source};
+use super::{Content, recording};
 use crate::failure::{Failure, shown};
 use crate::folder;
 
 /// All of a page's files together.
 const LARGEST_PAGE: u64 = 256 << 20;
 
-/// The page that `text` names: a folder, or a site as `roundtrip site` makes it.
-pub fn read(text: &str, seed: Seed) -> Result<Content, Failure> {
+/// The page that `text` names: a folder, a recording, or a site as `roundtrip site` makes it; with images also at a
+/// quality, if one is given.
+pub fn read(text: &str, seed: Seed, quality: Option<u8>) -> Result<Content, Failure> {
     let path = Path::new(text);
-    if path.is_dir() {
-        return of_folder(path);
-    }
-    if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("har")) {
-        return of_recording(path);
-    }
-    let site = Site::named(text).map_err(|unknown| {
-        Failure::Value(format!(
-            "{} is no folder, and {unknown}; name a folder with the page's files, or a .har",
-            shown(path)
-        ))
-    })?;
-    let files = site.files(seed).into_iter().map(|file| File::of(file.path, file.contents)).collect();
-    Ok(Content { name: site.name().to_owned(), files, left_out: Vec::new() })
+    let is_recording = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("har"));
+    let (name, sources, left_out) = if path.is_dir() {
+        (folder::name(path), of_folder(path)?, Vec::new())
+    } else if is_recording {
+        let (sources, left_out) = of_recording(path)?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().replace(char::is_control, "?");
+        (name, sources, left_out)
+    } else {
+        let site = Site::named(text).map_err(|unknown| {
+            Failure::Value(format!(
+                "{} is no folder, and {unknown}; name a folder with the page's files, or a .har",
+                shown(path)
+            ))
+        })?;
+        let files = site.files(seed).into_iter().map(|file| Source::of(file.path, file.contents));
+        (site.name().to_owned(), files.collect(), Vec::new())
+    };
+    Ok(Content { name, files: make::files(sources, quality), left_out })
 }
 
-fn of_folder(path: &Path) -> Result<Content, Failure> {
+fn of_folder(path: &Path) -> Result<Vec<Source>, Failure> {
     let mut files = Vec::new();
     let mut left = LARGEST_PAGE;
     for (file, _) in folder::files(path)? {
@@ -43,17 +49,14 @@ fn of_folder(path: &Path) -> Result<Content, Failure> {
         left = left.saturating_sub(bytes.len() as u64);
         let below = file.strip_prefix(path).unwrap_or(&file);
         let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
-        files.push(File::of(parts.join("/").replace(char::is_control, "?"), bytes));
+        files.push(Source::of(parts.join("/").replace(char::is_control, "?"), bytes));
     }
-    Ok(Content { name: folder::name(path), files, left_out: Vec::new() })
+    Ok(files)
 }
 
-fn of_recording(path: &Path) -> Result<Content, Failure> {
+fn of_recording(path: &Path) -> Result<recording::Files, Failure> {
     let bytes = whole(&path.to_path_buf(), LARGEST_PAGE)?;
-    let (files, left_out) = recording::read(bytes.as_slice())
-        .map_err(|reason| Failure::Value(format!("{}: {reason}", shown(path))))?;
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().replace(char::is_control, "?");
-    Ok(Content { name, files, left_out })
+    recording::read(bytes.as_slice()).map_err(|reason| Failure::Value(format!("{}: {reason}", shown(path))))
 }
 
 /// A file's bytes, if there are no more than `most`.

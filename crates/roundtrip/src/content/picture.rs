@@ -1,4 +1,4 @@
-//! A GIF, decoded: each frame as the viewer sees it, all of the canvas.
+//! A picture, decoded: each frame as the viewer sees it, all of the canvas. GIFs are read here, others in `still`.
 //!
 //! Not every pixel that a file can promise: [`PIXELS_MOST`] in all frames together, so that a bomb of a few bytes is told
 //! and left out.
@@ -11,7 +11,7 @@ use gif::{ColorOutput, DecodeOptions, DisposalMethod, MemoryLimit, Repeat};
 /// Sixteen million pixels: 64 MB decoded.
 pub const PIXELS_MOST: u64 = 1 << 24;
 
-/// What a GIF shows.
+/// What an image shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     /// Of the canvas, at least 1.
@@ -33,7 +33,7 @@ pub struct Frame {
     pub delay: u16,
 }
 
-/// Pixels as places in a palette of at most 256 colours, the transparent one first.
+/// Pixels as places in a palette of at most 256 colours, those that one sees through first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Palette {
     /// In order.
@@ -98,7 +98,7 @@ impl Picture {
 
     /// Whether one sees through it anywhere.
     pub fn is_transparent(&self) -> bool {
-        self.frames.iter().any(|frame| frame.pixels.iter().any(|pixel| pixel[3] == 0))
+        self.frames.iter().any(|frame| frame.pixels.iter().any(|pixel| pixel[3] < 255))
     }
 
     /// How often each colour of the first frame is there.
@@ -119,7 +119,7 @@ impl Picture {
                 return None;
             }
         }
-        // Only what is transparent has four zeros, and those sort before all else but opaque black, red 0.
+        // What one sees through comes first: the format lists how much for those only.
         let mut colours: Vec<_> = colours.into_iter().collect();
         colours.sort_by_key(|colour| (colour[3], *colour));
         Some(Palette { colours })

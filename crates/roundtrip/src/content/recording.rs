@@ -7,10 +7,10 @@ use std::io::Read;
 
 use scenario::har;
 
-use super::File;
+use super::make::Source;
 
 /// The files of a recording, and what is not among them.
-pub type Files = (Vec<File>, Vec<String>);
+pub type Files = (Vec<Source>, Vec<String>);
 
 /// Reads a recording whole.
 ///
@@ -23,7 +23,7 @@ pub fn read(from: impl Read) -> Result<Files, String> {
         match body {
             Some(body) if !body.is_empty() => {
                 let ending = ending(&mime, &path).to_owned();
-                files.push(File { sent: Some(sent.get()), ..File::called(path, &ending, body) });
+                files.push(Source { path, ending, bytes: body, sent: Some(sent.get()) });
             }
             Some(_) | None => left_out.push(format!("left out {path}: the recording has no body of it")),
         }
@@ -50,7 +50,6 @@ fn ending<'a>(mime: &str, path: &'a str) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::content::Kind;
 
     #[test]
     fn bodies_are_files_of_their_type_as_large_as_they_were_sent_and_missing_ones_are_named() {
@@ -67,10 +66,11 @@ mod tests {
         ];
         let (files, left_out) =
             read(format!(r#"{{"log":{{"entries":[{}]}}}}"#, entries.join(",")).as_bytes()).unwrap();
-        let found: Vec<_> =
-            files.iter().map(|file| (file.path.as_str(), file.bytes.as_slice(), file.sent)).collect();
-        assert_eq!(found, [("index.html", &b"<P>"[..], Some(2)), ("x", b"GIF89a", Some(2))]);
-        assert!(matches!((&files[0].kind, &files[1].kind), (Kind::Html, Kind::Broken(_))));
+        let found: Vec<_> = files
+            .iter()
+            .map(|file| (file.path.as_str(), file.ending.as_str(), file.bytes.as_slice(), file.sent))
+            .collect();
+        assert_eq!(found, [("index.html", "html", &b"<P>"[..], Some(2)), ("x", "gif", b"GIF89a", Some(2))]);
         assert_eq!(
             left_out,
             ["left out 1 entry from another host", "left out big.js: the recording has no body of it"]

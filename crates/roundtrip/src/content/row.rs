@@ -7,7 +7,7 @@ use wire::Bytes;
 
 use super::Content;
 use super::css::Replaced;
-use super::step::Step;
+use super::step::{Part, Step};
 use crate::failure::Failure;
 
 /// A page in one form, fetched.
@@ -21,6 +21,8 @@ pub struct Row {
     pub protocol: String,
     /// What was changed, in kebab-case.
     pub step: String,
+    /// What is fetched, in order; `objects` and `bytes` are its count and its sum.
+    pub files: Vec<Part>,
     /// Objects, each a request.
     pub objects: usize,
     /// All bodies together.
@@ -39,20 +41,26 @@ pub struct Row {
     pub notes: Vec<String>,
 }
 
-/// Every step over every network: packets and times from the simulator.
-pub fn rows(content: &Content, scenarios: &[Scenario]) -> Result<Vec<Row>, Failure> {
-    let replaced = Replaced::of(content);
+/// Every step over every network: packets and times from the simulator. Those with loss where there is a quality.
+pub fn rows(
+    content: &Content,
+    replaced: &Replaced,
+    scenarios: &[Scenario],
+    has_quality: bool,
+) -> Result<Vec<Row>, Failure> {
     let mut pages = Vec::new();
-    for step in Step::ALL {
-        let sizes = step.sizes(content, &replaced).into_iter().map(Bytes::new);
-        let page = Page::from_sizes(&content.name, sizes);
-        pages.push((step, page.map_err(|error| Failure::Value(format!("{}: {error}", content.name)))?));
+    for step in Step::all(has_quality) {
+        let parts = step.parts(content, replaced);
+        let page = Page::from_sizes(&content.name, parts.iter().map(|part| Bytes::new(part.bytes)));
+        let page = page.map_err(|error| Failure::Value(format!("{}: {error}", content.name)))?;
+        pages.push((step, parts, page));
     }
     let mut rows: Vec<Row> = Vec::new();
     for scenario in scenarios {
         let mut before: Option<Row> = None;
-        for (step, page) in &pages {
-            let row = row(*step, Scenario { page: page.clone(), ..scenario.clone() }, before.as_ref());
+        for (step, parts, page) in &pages {
+            let scenario = Scenario { page: page.clone(), ..scenario.clone() };
+            let row = row(*step, parts, scenario, before.as_ref());
             before.get_or_insert_with(|| row.clone());
             rows.push(row);
         }
@@ -60,7 +68,7 @@ pub fn rows(content: &Content, scenarios: &[Scenario]) -> Result<Vec<Row>, Failu
     Ok(rows)
 }
 
-fn row(step: Step, scenario: Scenario, before: Option<&Row>) -> Row {
+fn row(step: Step, parts: &[Part], scenario: Scenario, before: Option<&Row>) -> Row {
     let bytes = scenario.page.size().get();
     let whole = before.map_or(bytes, |before| before.bytes);
     let saved_bytes = i64::try_from(whole).unwrap_or(i64::MAX) - i64::try_from(bytes).unwrap_or(i64::MAX);
@@ -76,6 +84,7 @@ fn row(step: Step, scenario: Scenario, before: Option<&Row>) -> Row {
         network: scenario.network.name,
         protocol: scenario.protocol.name().to_owned(),
         step: step.name().to_owned(),
+        files: parts.to_vec(),
         objects: scenario.page.objects.len(),
         bytes,
         saved_bytes,
@@ -84,5 +93,44 @@ fn row(step: Step, scenario: Scenario, before: Option<&Row>) -> Row {
         elapsed_ms,
         saved_ms: as_it_is.zip(elapsed_ms).map(|(before, now)| before - now),
         notes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scenario::{Network, Protocol, Stack};
+
+    use super::*;
+    use crate::content::make::{self, Source};
+
+    #[test]
+    fn every_row_is_the_sum_of_its_files_and_is_saved_from_the_first() {
+        let html =
+            "<html><head></head><P>".to_owned() + &"the same words ".repeat(300) + "<img src=s.gif></html>";
+        let spacer = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\x00\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
+        let sources =
+            [("index.html", html.into_bytes()), ("s.gif", spacer.to_vec()), ("x.bin", vec![7; 3_000])];
+        let sources = sources.map(|(path, bytes)| Source::of(path.to_owned(), bytes)).to_vec();
+        let content =
+            Content { name: "p".to_owned(), files: make::files(sources, None), left_out: Vec::new() };
+        let scenario = Scenario::new(
+            Network::named("modem").unwrap(),
+            Page::named("small-page").unwrap(),
+            Protocol::Http11,
+            Stack::named("linux").unwrap(),
+        );
+        let rows = rows(&content, &Replaced::of(&content), &[scenario], false).unwrap();
+        let before = &rows[0];
+        for row in &rows {
+            assert_eq!(row.bytes, row.files.iter().map(|file| file.bytes).sum::<u64>(), "{}", row.step);
+            assert_eq!(row.objects, row.files.len(), "{}", row.step);
+            assert_eq!(i128::from(row.saved_bytes), i128::from(before.bytes) - i128::from(row.bytes));
+            assert_eq!(row.saved_ms.unwrap(), before.elapsed_ms.unwrap() - row.elapsed_ms.unwrap());
+            // What is sent holds what is fetched, packets of at most 1,500 bytes each.
+            assert!(row.packets.unwrap() * 1_500.0 > row.bytes as f64);
+        }
+        let css = rows.iter().find(|row| row.step == "css").unwrap();
+        assert_eq!((before.objects, css.objects), (3, 2));
+        assert_eq!(css.files[0].form, "rewritten");
     }
 }

@@ -4,8 +4,9 @@
 
 use std::collections::BTreeSet;
 
+use super::css::Replaced;
 use super::row::Row;
-use super::{Content, Kind};
+use super::{Content, Forms, Kind};
 use crate::output::grid::{Column, Grid};
 use crate::output::number;
 use crate::report::html::escaped;
@@ -13,14 +14,14 @@ use crate::report::table_of;
 use crate::terminal::Terminal;
 
 /// Tables: the steps over each network, then each image in its forms.
-pub fn text(content: &Content, rows: &[Row], terminal: Terminal) -> String {
+pub fn text(content: &Content, replaced: &Replaced, rows: &[Row], terminal: Terminal) -> String {
     let mut text = String::new();
     for group in groups(rows) {
         let title = format!("{} over {}, {}", group[0].page, group[0].network, group[0].protocol);
         text += &format!("{}\n{}\n", terminal.bold(&title), steps(group).render(terminal));
     }
     text += &format!("{}\n{}", terminal.bold("Images, in bytes"), images(content).render(terminal));
-    for said in notes(content, rows) {
+    for said in notes(content, replaced, rows) {
         text += &format!("\n{said}");
     }
     text.trim_end().to_owned() + "\n"
@@ -61,23 +62,28 @@ fn steps(rows: &[Row]) -> Grid {
 fn images(content: &Content) -> Grid {
     let columns = vec![
         Column::name(["", "image"]),
-        Column::number(["", "frames"], 2),
-        Column::number(["", "GIF"], 0),
+        Column::number(["", "frames"], 3),
+        Column::number(["", "as it is"], 0),
         Column::number(["PNG,", "APNG"], 0),
-        Column::number(["", "MNG"], 1),
+        Column::number(["", "MNG"], 2),
         Column::number(["", "WebP"], 0),
+        Column::number(["WebP,", "lossy"], 1),
+        Column::number(["", "AVIF"], 1),
     ];
     let mut rows = Vec::new();
-    let mut sums = [0; 5];
+    let mut sums = [0; 7];
     for file in &content.files {
         let Kind::Picture(forms) = &file.kind else { continue };
+        let Forms { picture, png, mng, webp, webp_lossy, avif } = &**forms;
         let length = |form: &Option<Vec<u8>>| form.as_ref().map(Vec::len);
         let cells = [
-            Some(forms.picture.frames.len()),
+            picture.as_ref().ok().map(|picture| picture.frames.len()),
             Some(file.bytes.len()),
-            length(&forms.png),
-            length(&forms.mng),
-            length(&forms.webp),
+            length(png),
+            length(mng),
+            length(webp),
+            length(webp_lossy),
+            length(avif),
         ];
         sums.iter_mut().zip(cells).for_each(|(sum, cell)| *sum += cell.unwrap_or(0));
         rows.push(line(&file.path, cells));
@@ -88,20 +94,45 @@ fn images(content: &Content) -> Grid {
     Grid { columns, rows }
 }
 
-fn line(name: &str, cells: [Option<usize>; 5]) -> Vec<String> {
+fn line(name: &str, cells: [Option<usize>; 7]) -> Vec<String> {
     let cells = cells.map(|cell| cell.map(|value| number::count(value as f64)).unwrap_or_default());
     std::iter::once(name.to_owned()).chain(cells).collect()
 }
 
 /// What was left out, and why.
-fn notes(content: &Content, rows: &[Row]) -> Vec<String> {
-    let broken = content.files.iter().filter_map(|file| match &file.kind {
-        Kind::Broken(why) => Some(format!("{} stays as it is: {why}\n", file.path)),
-        Kind::Html | Kind::Text | Kind::Picture(_) | Kind::Other => None,
+fn notes(content: &Content, replaced: &Replaced, rows: &[Row]) -> Vec<String> {
+    let kept = content.files.iter().filter_map(|file| match &file.kind {
+        Kind::Picture(forms) => forms.picture.as_ref().err().map(|why| {
+            let form = if forms.png.is_some() { "stays a PNG" } else { "stays as it is" };
+            format!("{} {form}: {why}", file.path)
+        }),
+        Kind::Html | Kind::Text | Kind::Other => None,
     });
     let said: BTreeSet<&String> = rows.iter().flat_map(|row| &row.notes).collect();
-    let left_out = content.left_out.iter().map(|said| format!("{said}\n"));
-    broken.chain(left_out).chain(said.into_iter().map(|note| format!("{note}\n"))).collect()
+    let left_out = content.left_out.iter().cloned();
+    let notes =
+        std::iter::once(by_css(replaced)).chain(kept).chain(left_out).chain(said.into_iter().cloned());
+    notes.map(|note| note + "\n").collect()
+}
+
+/// What the rules replace, which bytes and objects alone do not tell apart.
+fn by_css(replaced: &Replaced) -> String {
+    let Replaced { documents, images, rules, words } = replaced;
+    match images.len() {
+        0 => {
+            "css replaces nothing here: no image is a spacer, or a line of text whose alt says it".to_owned()
+        }
+        count => {
+            let some =
+                |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+            format!(
+                "css replaces {}, {words} of them by words, with {} in {}",
+                some(count, "image"),
+                some(*rules, "rule"),
+                some(documents.len(), "document")
+            )
+        }
+    }
 }
 
 /// Rows as comma-separated values (RFC 4180).
@@ -123,6 +154,7 @@ pub fn csv(rows: &[Row]) -> String {
             packets,
             elapsed_ms,
             saved_ms,
+            files: _,
             notes: _,
         } = row;
         let page = if page.contains([',', '"']) {
@@ -139,7 +171,7 @@ pub fn csv(rows: &[Row]) -> String {
 }
 
 /// The tables as sections of a page.
-pub fn sections(content: &Content, rows: &[Row]) -> String {
+pub fn sections(content: &Content, replaced: &Replaced, rows: &[Row]) -> String {
     let section = |title: String, table: String| {
         format!(
             "<section>\n<h2>{}</h2>\n<div class=\"scroll\">\n{table}</div>\n</section>\n",
@@ -153,7 +185,7 @@ pub fn sections(content: &Content, rows: &[Row]) -> String {
         .collect();
     steps
         + &section("Images, in bytes".to_owned(), table_of(&images(content)))
-        + &paragraphs(&notes(content, rows))
+        + &paragraphs(&notes(content, replaced, rows))
 }
 
 fn paragraphs(said: &[String]) -> String {

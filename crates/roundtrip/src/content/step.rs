@@ -1,11 +1,13 @@
-//! One change to all of a page, and the sizes of its objects that come of it.
+//! One change to all of a page, and the objects that come of it.
 //!
 //! Wherever a form is larger than the file, the file stays, as whoever publishes it would have it.
+
+use serde::Serialize;
 
 use super::coding::Coding;
 use super::css::Replaced;
 use super::html;
-use super::{Content, File, Kind};
+use super::{Content, File, Forms, Kind};
 
 /// What is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,26 +24,51 @@ pub enum Step {
     PngAndApng,
     /// Stills and animations become WebP.
     Webp,
+    /// The same at a quality.
+    WebpLossy,
+    /// Stills become AVIF at a quality.
+    Avif,
     /// Spacers and images of text become rules and words.
     Css,
     /// All that the note does: lower case, deflate, PNG, MNG, CSS.
     AllOfThen,
-    /// What replaced it: lower case, Brotli, WebP, CSS.
+    /// What replaced it, without loss: lower case, Brotli, the smallest of PNG, APNG and WebP, CSS.
     AllOfNow,
+    /// The same with the smallest of all formats.
+    AllOfNowLossy,
 }
 
-/// What an image becomes.
+/// An object as it is fetched. The field names are the JSON's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// The file's, below the page's folder.
+    pub path: String,
+    /// What it was made into: a coding, a format, or `as-it-is`.
+    pub form: &'static str,
+    /// The body, at least 1.
+    pub bytes: u64,
+}
+
+/// What an image may become.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
-    Gif,
+    AsIs,
     PngAndMng,
     PngAndApng,
     Webp,
+    WebpLossy,
+    Avif,
+    SmallestLossless,
+    Smallest,
 }
 
 impl Step {
-    /// Every one, in the order of a table.
-    pub const ALL: [Self; 12] = [
+    /// Every one, in the order of a table; those with loss only where a quality was asked for.
+    pub fn all(has_quality: bool) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |step| has_quality || !step.is_lossy())
+    }
+
+    const ALL: [Self; 15] = [
         Self::AsIs,
         Self::Coded(Coding::Deflate),
         Self::Coded(Coding::Gzip),
@@ -51,79 +78,132 @@ impl Step {
         Self::PngAndMng,
         Self::PngAndApng,
         Self::Webp,
+        Self::WebpLossy,
+        Self::Avif,
         Self::Css,
         Self::AllOfThen,
         Self::AllOfNow,
+        Self::AllOfNowLossy,
     ];
+
+    fn is_lossy(self) -> bool {
+        match self {
+            Self::WebpLossy | Self::Avif | Self::AllOfNowLossy => true,
+            Self::AsIs
+            | Self::Coded(_)
+            | Self::LowerCase
+            | Self::PngAndMng
+            | Self::PngAndApng
+            | Self::Webp
+            | Self::Css
+            | Self::AllOfThen
+            | Self::AllOfNow => false,
+        }
+    }
 
     /// In tables and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AsIs => "as-it-is",
-            Self::Coded(Coding::Deflate) => "deflate",
-            Self::Coded(Coding::Gzip) => "gzip",
-            Self::Coded(Coding::Brotli) => "brotli",
-            Self::Coded(Coding::Zstd) => "zstd",
+            Self::Coded(coding) => coding.name(),
             Self::LowerCase => "lower-case+deflate",
             Self::PngAndMng => "png+mng",
             Self::PngAndApng => "png+apng",
             Self::Webp => "webp",
+            Self::WebpLossy => "webp-lossy",
+            Self::Avif => "avif",
             Self::Css => "css",
             Self::AllOfThen => "all-of-1997",
             Self::AllOfNow => "all-of-today",
+            Self::AllOfNowLossy => "all-of-today-lossy",
         }
     }
 
-    /// The sizes of what is left, each at least 1, in the order of the files.
-    pub fn sizes(self, content: &Content, replaced: &Replaced) -> Vec<u64> {
+    /// What is left to fetch, in the order of the files.
+    pub fn parts(self, content: &Content, replaced: &Replaced) -> Vec<Part> {
         let (coding, is_lower, format, is_styled) = match self {
-            Self::AsIs => (None, false, Format::Gif, false),
-            Self::Coded(coding) => (Some(coding), false, Format::Gif, false),
-            Self::LowerCase => (Some(Coding::Deflate), true, Format::Gif, false),
+            Self::AsIs => (None, false, Format::AsIs, false),
+            Self::Coded(coding) => (Some(coding), false, Format::AsIs, false),
+            Self::LowerCase => (Some(Coding::Deflate), true, Format::AsIs, false),
             Self::PngAndMng => (None, false, Format::PngAndMng, false),
             Self::PngAndApng => (None, false, Format::PngAndApng, false),
             Self::Webp => (None, false, Format::Webp, false),
-            Self::Css => (None, false, Format::Gif, true),
+            Self::WebpLossy => (None, false, Format::WebpLossy, false),
+            Self::Avif => (None, false, Format::Avif, false),
+            Self::Css => (None, false, Format::AsIs, true),
             Self::AllOfThen => (Some(Coding::Deflate), true, Format::PngAndMng, true),
-            Self::AllOfNow => (Some(Coding::Brotli), true, Format::Webp, true),
+            Self::AllOfNow => (Some(Coding::Brotli), true, Format::SmallestLossless, true),
+            Self::AllOfNowLossy => (Some(Coding::Brotli), true, Format::Smallest, true),
         };
-        let left = content
-            .files
-            .iter()
-            .enumerate()
-            .filter(|(place, _)| !is_styled || !replaced.images.contains(place));
-        let size = |(place, file): (usize, &File)| {
-            let styled = replaced.documents.get(&place).filter(|_| is_styled);
-            let mut bytes = styled.unwrap_or(&file.bytes).clone();
-            if is_lower && matches!(file.kind, Kind::Html) {
-                bytes = html::in_lower_case(&bytes);
-            }
-            // What came compressed and was rewritten is compressed again, where nothing else is said.
-            let coding = coding.or((styled.is_some() && file.came_compressed()).then_some(Coding::Gzip));
-            let coded = coding.filter(|_| file.is_text()).and_then(|coding| coding.encode(&bytes));
-            let sent = file.sent.filter(|_| styled.is_none()).unwrap_or(u64::MAX);
-            let smallest = coded.map_or(bytes.len(), |coded| coded.len().min(bytes.len()));
-            (smallest.min(file.length_as(format)) as u64).min(sent).max(1)
+        let files = content.files.iter().enumerate();
+        let left = files.filter(|(place, _)| !is_styled || !replaced.images.contains(place));
+        let part = |(place, file): (usize, &File)| {
+            let rewritten = replaced.documents.get(&place).filter(|_| is_styled);
+            let (form, bytes) = match &file.kind {
+                Kind::Html | Kind::Text => file.coded(coding, is_lower, rewritten),
+                Kind::Picture(forms) => file.smallest(forms.in_format(format)),
+                Kind::Other => file.as_it_is(),
+            };
+            Part { path: file.path.clone(), form, bytes: bytes.max(1) }
         };
-        left.map(size).collect()
+        left.map(part).collect()
     }
 }
 
 impl File {
-    fn came_compressed(&self) -> bool {
-        self.sent.is_some_and(|sent| sent < self.bytes.len() as u64)
+    fn as_it_is(&self) -> (&'static str, u64) {
+        ("as-it-is", self.sent.unwrap_or(self.bytes.len() as u64))
     }
 
-    /// In a format of images, or as it is if that is no smaller or there is no such form.
-    fn length_as(&self, format: Format) -> usize {
-        let Kind::Picture(forms) = &self.kind else { return usize::MAX };
-        let is_animation = forms.picture.is_animation();
-        let form = match format {
-            Format::Gif => None,
-            Format::PngAndMng if is_animation => forms.mng.as_ref(),
-            Format::PngAndMng | Format::PngAndApng => forms.png.as_ref(),
-            Format::Webp => forms.webp.as_ref(),
+    /// The smallest form, or as it is if none is smaller.
+    fn smallest(&self, forms: impl IntoIterator<Item = (&'static str, u64)>) -> (&'static str, u64) {
+        std::iter::once(self.as_it_is())
+            .chain(forms)
+            .min_by_key(|(_, bytes)| *bytes)
+            .unwrap_or(self.as_it_is())
+    }
+
+    /// Text, coded; `rewritten` stands for what it was.
+    fn coded(
+        &self,
+        coding: Option<Coding>,
+        is_lower: bool,
+        rewritten: Option<&Vec<u8>>,
+    ) -> (&'static str, u64) {
+        let bytes = rewritten.unwrap_or(&self.bytes);
+        let lower = (is_lower && matches!(self.kind, Kind::Html)).then(|| html::in_lower_case(bytes));
+        let bytes = lower.as_ref().unwrap_or(bytes);
+        // What came compressed and was rewritten is compressed again, where nothing else is said.
+        let came_compressed = self.sent.is_some_and(|sent| sent < self.bytes.len() as u64);
+        let coding = coding.or((rewritten.is_some() && came_compressed).then_some(Coding::Gzip));
+        let coded =
+            coding.and_then(|coding| coding.encode(bytes).map(|coded| (coding.name(), coded.len() as u64)));
+        match rewritten {
+            None => self.smallest(coded),
+            Some(_) => {
+                let plain = ("rewritten", bytes.len() as u64);
+                coded.filter(|(_, bytes)| *bytes < plain.1).unwrap_or(plain)
+            }
+        }
+    }
+}
+
+impl Forms {
+    /// What there is of a format.
+    fn in_format(&self, format: Format) -> impl Iterator<Item = (&'static str, u64)> {
+        let Self { picture, png, mng, webp, webp_lossy, avif } = self;
+        let is_animation = picture.as_ref().is_ok_and(|picture| picture.is_animation());
+        let lossless = [("png", png), ("webp", webp)];
+        let forms: Vec<(&'static str, &Option<Vec<u8>>)> = match format {
+            Format::AsIs => Vec::new(),
+            Format::PngAndMng if is_animation => vec![("mng", mng)],
+            Format::PngAndMng | Format::PngAndApng => vec![("png", png)],
+            Format::Webp => vec![("webp", webp)],
+            Format::WebpLossy => vec![("webp-lossy", webp_lossy)],
+            Format::Avif => vec![("avif", avif)],
+            Format::SmallestLossless => lossless.into(),
+            Format::Smallest => [&lossless[..], &[("webp-lossy", webp_lossy), ("avif", avif)]].concat(),
         };
-        form.map_or(usize::MAX, Vec::len).min(self.bytes.len())
+        forms.into_iter().filter_map(|(name, form)| form.as_ref().map(|form| (name, form.len() as u64)))
     }
 }

@@ -1,6 +1,6 @@
-//! WebP without loss (RFC 9649), of stills and animations, by the reference encoder.
+//! WebP (RFC 9649), of stills and animations, by the reference encoder: without loss, or at a quality.
 //!
-//! Not its lossy kind: what is compared here looks the same to the pixel.
+//! Not a choice between the two: who asks for a quality gets what looks different.
 
 use webp::{AnimEncoder, AnimFrame, Encoder, PixelLayout, WebPConfig};
 
@@ -9,14 +9,25 @@ use super::picture::Picture;
 /// The format's largest side.
 const SIDE_MOST: u32 = 16_383;
 
-/// The picture as a WebP; `None` where it is too large for one.
+/// The picture as a WebP without loss; `None` where it is too large for one.
 pub fn encode(picture: &Picture) -> Option<Vec<u8>> {
-    if picture.width > SIDE_MOST || picture.height > SIDE_MOST {
-        return None;
-    }
     let mut config = WebPConfig::new().ok()?;
     config.lossless = 1;
     config.quality = 100.0;
+    write(picture, config)
+}
+
+/// The picture as a WebP at a quality of 1 to 100.
+pub fn encode_lossy(picture: &Picture, quality: u8) -> Option<Vec<u8>> {
+    let mut config = WebPConfig::new().ok()?;
+    config.quality = quality.into();
+    write(picture, config)
+}
+
+fn write(picture: &Picture, mut config: WebPConfig) -> Option<Vec<u8>> {
+    if picture.width > SIDE_MOST || picture.height > SIDE_MOST {
+        return None;
+    }
     config.method = 6;
     if !picture.is_animation() {
         let pixels = picture.frames.first()?.pixels.as_flattened();

@@ -6,6 +6,7 @@ use scenario::{Network, Protocol};
 use crate::ask;
 use crate::cli::Content;
 use crate::cli::flags::{Format, OutputFlags};
+use crate::content::css::Replaced;
 use crate::content::{input, row, show};
 use crate::failure::Failure;
 use crate::file;
@@ -17,7 +18,7 @@ use crate::terminal::Terminal;
 
 /// Makes every form of the page, fetches each in the simulator, and prints what is saved.
 pub fn run(arguments: &Content) -> Result<(), Failure> {
-    let Content { page, scenario, output: OutputFlags { format, report } } = arguments;
+    let Content { page, quality, scenario, output: OutputFlags { format, report } } = arguments;
     if !scenario.pages.is_empty() {
         return Err(Failure::Value(
             "--page: the page is the first argument here; leave the flag out".to_owned(),
@@ -32,17 +33,21 @@ pub fn run(arguments: &Content) -> Result<(), Failure> {
         file::check(path)?;
     }
     let seed = plan.scenarios.first().map_or(defaults.seed, |scenario| scenario.seed);
-    let content = input::read(page, seed)?;
-    let rows = row::rows(&content, &plan.scenarios)?;
+    let content = input::read(page, seed, *quality)?;
+    let replaced = Replaced::of(&content);
+    let rows = row::rows(&content, &replaced, &plan.scenarios, quality.is_some())?;
     output::to_stdout(&match format {
-        Format::Table => show::text(&content, &rows, Terminal::of_stdout()),
+        Format::Table => show::text(&content, &replaced, &rows, Terminal::of_stdout()),
         Format::Json => output::json(&rows),
         Format::Csv => show::csv(&rows),
     })?;
     let Some(path) = report else { return Ok(()) };
     let title = format!("The content of {}", content.name);
     let lead = ["Each form was really made, and fetched in the simulator.".to_owned()];
-    let made = Provenance::fact("encoders", "zlib-rs, brotli, zstd, png, libwebp; MNG of our own".to_owned());
-    let page = report::page(&title, &lead, &show::sections(&content, &rows), &program().and(made));
+    let made = Provenance::fact(
+        "encoders",
+        "zlib-rs, brotli, zstd, oxipng, libwebp, rav1e; MNG of our own".to_owned(),
+    );
+    let page = report::page(&title, &lead, &show::sections(&content, &replaced, &rows), &program().and(made));
     file::write(path, page.as_bytes())
 }

@@ -1,0 +1,145 @@
+//! Files out of bytes: what each is, and all its forms, made on every processor there is.
+//!
+//! Not in another order than they are given: what comes out is the same on every machine.
+
+use std::num::NonZero;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use super::picture::Picture;
+use super::{File, Forms, Kind, avif, mng, png, still, webp};
+
+/// A file of which nothing is known but its bytes.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Below the page's folder, with slashes.
+    pub path: String,
+    /// What its path ends with, or would if it did.
+    pub ending: String,
+    /// As it is, decoded.
+    pub bytes: Vec<u8>,
+    /// How many bytes it had on the wire, where it was recorded.
+    pub sent: Option<u64>,
+}
+
+impl Source {
+    /// A file of a folder.
+    pub fn of(path: String, bytes: Vec<u8>) -> Self {
+        let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending).to_owned();
+        Self { path, ending, bytes, sent: None }
+    }
+
+    fn made(self, quality: Option<u8>) -> File {
+        let Self { path, ending, bytes, sent } = self;
+        let kind = match ending.to_ascii_lowercase().as_str() {
+            "html" | "htm" | "xhtml" => Kind::Html,
+            "css" | "js" | "mjs" | "json" | "map" | "svg" | "txt" | "xml" => Kind::Text,
+            ending => match Format::of(&bytes, ending) {
+                Some(format) => Kind::Picture(Box::new(format.forms(&bytes, quality))),
+                None => Kind::Other,
+            },
+        };
+        File { path, bytes, sent, kind }
+    }
+}
+
+/// Every file with its forms, in the same order; those that look different only where a quality of 1 to 100 is given.
+pub fn files(sources: Vec<Source>, quality: Option<u8>) -> Vec<File> {
+    let waiting: Vec<Mutex<Option<Source>>> =
+        sources.into_iter().map(|source| Mutex::new(Some(source))).collect();
+    let made: Vec<Mutex<Option<File>>> = waiting.iter().map(|_| Mutex::new(None)).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some((from, to)) = {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            waiting.get(place).zip(made.get(place))
+        } {
+            if let (Ok(mut from), Ok(mut to)) = (from.lock(), to.lock()) {
+                *to = from.take().map(|source| source.made(quality));
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get).min(waiting.len()) {
+            scope.spawn(work);
+        }
+    });
+    made.into_iter().filter_map(|file| file.into_inner().ok().flatten()).collect()
+}
+
+/// An image's, by its first bytes, or where those are damaged by its name.
+#[derive(Clone, Copy)]
+enum Format {
+    Gif,
+    Png,
+    Jpeg,
+}
+
+impl Format {
+    fn of(bytes: &[u8], ending: &str) -> Option<Self> {
+        match (bytes, ending) {
+            ([b'G', b'I', b'F', b'8', ..], _) => Some(Self::Gif),
+            ([0x89, b'P', b'N', b'G', ..], _) => Some(Self::Png),
+            ([0xff, 0xd8, 0xff, ..], _) => Some(Self::Jpeg),
+            (_, "gif") => Some(Self::Gif),
+            (_, "png" | "apng") => Some(Self::Png),
+            (_, "jpg" | "jpeg") => Some(Self::Jpeg),
+            _ => None,
+        }
+    }
+
+    fn forms(self, bytes: &[u8], quality: Option<u8>) -> Forms {
+        let picture = match self {
+            Self::Gif => Picture::of_gif(bytes),
+            Self::Png => still::of_png(bytes),
+            Self::Jpeg => still::of_jpeg(bytes),
+        };
+        let shown = picture.as_ref().ok();
+        let lossy = shown.zip(quality);
+        let lossless = || shown.and_then(webp::encode);
+        let (png, webp) = match self {
+            Self::Gif => (shown.and_then(png::encode), lossless()),
+            // As it is: also where it says what the other formats would lose.
+            Self::Png => (png::optimised(bytes), lossless()),
+            // Without loss, a photograph only becomes larger.
+            Self::Jpeg => (None, None),
+        };
+        Forms {
+            png,
+            webp,
+            mng: shown.filter(|picture| picture.is_animation()).and_then(mng::encode),
+            webp_lossy: lossy.and_then(|(picture, quality)| webp::encode_lossy(picture, quality)),
+            avif: lossy.and_then(|(picture, quality)| avif::encode(picture, quality)),
+            picture,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::picture::tests::blinking;
+
+    #[test]
+    fn a_file_is_what_its_first_bytes_say_and_order_stays() {
+        let mut still = blinking(false);
+        still.frames.truncate(1);
+        let png = png::encode(&still).unwrap();
+        let sources =
+            [("index.html", b"<p>".to_vec()), ("a.gif", png), ("b.jpg", b"no".to_vec()), ("c", vec![0])]
+                .map(|(path, bytes)| Source::of(path.to_owned(), bytes));
+        let files = files(sources.to_vec(), Some(50));
+        let paths: Vec<_> = files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, ["index.html", "a.gif", "b.jpg", "c"]);
+        let [Kind::Html, Kind::Picture(png), Kind::Picture(broken), Kind::Other] =
+            [&files[0].kind, &files[1].kind, &files[2].kind, &files[3].kind]
+        else {
+            panic!("{files:?}")
+        };
+        let Forms { picture, png, mng, webp, webp_lossy, avif } = &**png;
+        assert_eq!(picture.as_ref().unwrap().frames[0].pixels, still.frames[0].pixels);
+        assert_eq!([png, mng, webp, webp_lossy, avif].map(Option::is_some), [true, false, true, true, true]);
+        assert!(broken.picture.as_ref().unwrap_err().starts_with("it does not decode: "));
+    }
+}
