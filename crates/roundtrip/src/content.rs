@@ -14,7 +14,7 @@
 //! | [`make`] | all forms of all files, on every processor |
 //! | [`css`] | spacers and images of text, as rules and words |
 //! | [`step`] | one change to all of the page, and the sizes that come of it |
-//! | [`row`], [`show`] | what people and programs see |
+//! | [`row`], [`show`], [`gallery`] | what people and programs see |
 //!
 //! Not a judge of looks: what is lossless stays the same to the pixel, but words that replace an image of them will not,
 //! nor what was made at a quality.
@@ -22,6 +22,7 @@
 pub mod avif;
 pub mod coding;
 pub mod css;
+pub mod gallery;
 pub mod html;
 pub mod input;
 pub mod make;

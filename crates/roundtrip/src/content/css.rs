@@ -17,17 +17,24 @@ pub struct Replaced {
     /// Documents by their place among the files, rewritten.
     pub documents: BTreeMap<usize, Vec<u8>>,
     /// Images that nothing needs any more, by their place.
-    pub images: BTreeSet<usize>,
-    /// How many of those are words now; the others are boxes.
-    pub words: usize,
+    pub images: BTreeMap<usize, Look>,
     /// How many rules all documents together have for that.
     pub rules: usize,
 }
 
+/// What stands where an image stood: a box, or words in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// What the rule declares.
+    pub declarations: String,
+    /// HTML, as the tag's `alt` had it; empty for a spacer.
+    pub words: String,
+}
+
 /// What an image is replaced by.
 enum Instead {
-    /// A box of one colour, or of none.
-    Box(Option<[u8; 4]>),
+    /// A box of one colour, which may be none.
+    Box([u8; 4]),
     /// Words: what they are, on which colour, in which.
     Words { text: String, ground: [u8; 4], ink: [u8; 4] },
 }
@@ -37,33 +44,29 @@ impl Replaced {
     pub fn of(content: &Content) -> Self {
         let places: BTreeMap<&str, usize> =
             content.files.iter().enumerate().map(|(place, file)| (file.path.as_str(), place)).collect();
-        let mut found: Vec<(usize, Range<usize>, usize, Option<String>)> = Vec::new();
+        let mut found: Vec<(usize, Range<usize>, usize, Look)> = Vec::new();
         let mut needed = BTreeSet::new();
         for (document, file) in
             content.files.iter().enumerate().filter(|(_, file)| matches!(file.kind, Kind::Html))
         {
             for tag in html::tags(&file.bytes) {
                 let Some(image) = image(file, &tag, &places) else { continue };
-                match rule(&content.files[image], &tag, &file.bytes) {
-                    Some(rule) => found.push((document, tag.whole, image, Some(rule))),
+                match look(&content.files[image], &tag, &file.bytes) {
+                    Some(look) => found.push((document, tag.whole, image, look)),
                     None => drop(needed.insert(image)),
                 }
             }
         }
         found.retain(|(_, _, image, _)| !needed.contains(image));
-        let images: BTreeSet<usize> = found.iter().map(|(_, _, image, _)| *image).collect();
-        let is_words = |rule: &Option<String>| rule.as_ref().is_some_and(|rule| !rule.ends_with('\0'));
-        let words: BTreeSet<usize> =
-            found.iter().filter(|(.., rule)| is_words(rule)).map(|(_, _, image, _)| *image).collect();
-        let mut replaced = Self { images, words: words.len(), ..Self::default() };
+        let images = found.iter().rev().map(|(_, _, image, look)| (*image, look.clone())).collect();
+        let mut replaced = Self { images, ..Self::default() };
         for (place, file) in content.files.iter().enumerate() {
             let of_it = found.iter().filter(|(document, ..)| *document == place);
-            let tags: Vec<(Range<usize>, String)> =
-                of_it.map(|(_, whole, _, rule)| (whole.clone(), rule.clone().unwrap_or_default())).collect();
+            let tags: Vec<(Range<usize>, &Look)> =
+                of_it.map(|(_, whole, _, look)| (whole.clone(), look)).collect();
             if !tags.is_empty() {
-                let looks: BTreeSet<&str> =
-                    tags.iter().filter_map(|(_, rule)| rule.split('\0').next()).collect();
-                replaced.rules += looks.len();
+                let rules: BTreeSet<&str> = tags.iter().map(|(_, look)| look.declarations.as_str()).collect();
+                replaced.rules += rules.len();
                 replaced.documents.insert(place, rewritten(&file.bytes, tags));
             }
         }
@@ -91,8 +94,8 @@ fn image(document: &File, tag: &Tag, places: &BTreeMap<&str, usize>) -> Option<u
     places.get(parts.join("/").as_str()).copied()
 }
 
-/// The tag's declarations and its words, separated by a zero byte; `None` if the image has to stay.
-fn rule(file: &File, tag: &Tag, html: &[u8]) -> Option<String> {
+/// What stands where the tag does; `None` if the image has to stay.
+fn look(file: &File, tag: &Tag, html: &[u8]) -> Option<Look> {
     let picture = file.picture()?;
     // What can be clicked in parts cannot become words.
     if tag.attribute(html, "usemap").is_some() {
@@ -106,20 +109,22 @@ fn rule(file: &File, tag: &Tag, html: &[u8]) -> Option<String> {
     };
     let (width, height) = (side("width", picture.width), side("height", picture.height));
     let size = format!("display:inline-block;width:{width}px;height:{height}px");
+    let colour = |[red, green, blue, alpha]: [u8; 4]| match alpha {
+        255 => format!("#{red:02x}{green:02x}{blue:02x}"),
+        _ => format!("#{red:02x}{green:02x}{blue:02x}{alpha:02x}"),
+    };
+    let background = |ground: [u8; 4]| match ground[3] {
+        0 => String::new(),
+        _ => format!(";background:{}", colour(ground)),
+    };
     Some(match instead(picture, tag.attribute(html, "alt"))? {
-        Instead::Box(None) => format!("{size}\0"),
-        Instead::Box(Some([red, green, blue, 255])) => {
-            format!("{size};background:#{red:02x}{green:02x}{blue:02x}\0")
-        }
-        Instead::Box(Some([red, green, blue, alpha])) => {
-            format!("{size};background:#{red:02x}{green:02x}{blue:02x}{alpha:02x}\0")
-        }
+        Instead::Box(ground) => Look { declarations: size + &background(ground), words: String::new() },
         Instead::Words { text, ground, ink } => {
-            let colour = |[red, green, blue, _]: [u8; 4]| format!("#{red:02x}{green:02x}{blue:02x}");
-            let ground =
-                if ground[3] == 0 { String::new() } else { format!(";background:{}", colour(ground)) };
-            let letters = height * 2 / 3;
-            format!("{size};color:{}{ground};font:{letters}px/{height}px sans-serif\0{text}", colour(ink))
+            let (ink, ground, letters) = (colour(ink), background(ground), height * 2 / 3);
+            Look {
+                declarations: format!("{size};color:{ink}{ground};font:{letters}px/{height}px sans-serif"),
+                words: text.replace('<', "&lt;").replace('>', "&gt;"),
+            }
         }
     })
 }
@@ -129,10 +134,8 @@ fn instead(picture: &Picture, alt: Option<String>) -> Option<Instead> {
         return None;
     }
     let colours = picture.colours();
-    match colours.keys().collect::<Vec<_>>()[..] {
-        [[_, _, _, 0]] => return Some(Instead::Box(None)),
-        [colour] => return Some(Instead::Box(Some(*colour))),
-        _ => {}
+    if let [colour] = colours.keys().collect::<Vec<_>>()[..] {
+        return Some(Instead::Box(*colour));
     }
     words(picture, &colours, alt?)
 }
@@ -159,18 +162,17 @@ const LINE_MOST: u32 = 60;
 const SHADES_MOST: usize = 16;
 
 /// The document with its tags replaced and the rules in its head: one for each look, however often it is used.
-fn rewritten(html: &[u8], tags: Vec<(Range<usize>, String)>) -> Vec<u8> {
-    let mut names: BTreeMap<String, String> = BTreeMap::new();
+fn rewritten(html: &[u8], tags: Vec<(Range<usize>, &Look)>) -> Vec<u8> {
+    let mut names: BTreeMap<&str, String> = BTreeMap::new();
     let mut rules = String::from("<style>");
     let mut replacements = Vec::new();
-    for (whole, rule) in tags {
-        let (declarations, text) = rule.split_once('\0').unwrap_or((&rule, ""));
+    for (whole, Look { declarations, words }) in tags {
         let next = format!("r{}", names.len());
-        let name = names.entry(declarations.to_owned()).or_insert_with(|| {
+        let name = names.entry(declarations).or_insert_with(|| {
             rules += &format!(".{next}{{{declarations}}}");
             next
         });
-        replacements.push((whole, format!("<span class={name}>{text}</span>")));
+        replacements.push((whole, format!("<span class={name}>{words}</span>")));
     }
     rules += "</style>";
     let end_of_head =
@@ -201,7 +203,7 @@ mod tests {
         let line =
             gif(40, 12, &[255, 204, 0, 255, 255, 255], (0..480).map(|n| u8::from(n % 3 == 0)).collect());
         let half = gif(40, 12, &[0, 0, 0, 255, 255, 255], (0..480).map(|n| u8::from(n % 3 == 0)).collect());
-        let html = "<html><head></head><img src=a/s.gif width=9><IMG SRC='a/t.gif' ALT=\"solutions\"><img src=a/n.gif>\
+        let html = "<html><head></head><img src=a/s.gif width=9><IMG SRC='a/t.gif' ALT=\"solutions <b> &amp;\"><img src=a/n.gif>\
                     <img src=./a/s.gif width=9><img src=a/gone.gif></html>";
         let content = Content {
             name: String::new(),
@@ -213,14 +215,14 @@ mod tests {
                 None,
             ),
         };
-        let Replaced { documents, images, words, rules } = Replaced::of(&content);
-        assert_eq!((words, rules), (1, 2));
-        assert_eq!(images, BTreeSet::from([1, 2]));
+        let Replaced { documents, images, rules } = Replaced::of(&content);
+        let words: Vec<_> = images.iter().map(|(image, look)| (*image, look.words.as_str())).collect();
+        assert_eq!((rules, words), (2, vec![(1, ""), (2, "solutions &lt;b&gt; &amp;")]));
         assert_eq!(
             std::str::from_utf8(&documents[&0]).unwrap(),
             "<html><head><style>.r0{display:inline-block;width:9px;height:1px;background:#ff0000}\
              .r1{display:inline-block;width:40px;height:12px;color:#ffffff;background:#ffcc00;font:8px/12px sans-serif}</style>\
-             </head><span class=r0></span><span class=r1>solutions</span><img src=a/n.gif>\
+             </head><span class=r0></span><span class=r1>solutions &lt;b&gt; &amp;</span><img src=a/n.gif>\
              <span class=r0></span><img src=a/gone.gif></html>"
         );
     }

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::css::Replaced;
+use super::gallery;
 use super::row::Row;
 use super::{Content, Forms, Kind};
 use crate::output::grid::{Column, Grid};
@@ -117,7 +118,8 @@ fn notes(content: &Content, replaced: &Replaced, rows: &[Row]) -> Vec<String> {
 
 /// What the rules replace, which bytes and objects alone do not tell apart.
 fn by_css(replaced: &Replaced) -> String {
-    let Replaced { documents, images, rules, words } = replaced;
+    let Replaced { documents, images, rules } = replaced;
+    let words = images.values().filter(|look| !look.words.is_empty()).count();
     match images.len() {
         0 => {
             "css replaces nothing here: no image is a spacer, or a line of text whose alt says it".to_owned()
@@ -184,6 +186,7 @@ pub fn sections(content: &Content, replaced: &Replaced, rows: &[Row]) -> String 
         })
         .collect();
     steps
+        + &gallery::section(content, replaced)
         + &section("Images, in bytes".to_owned(), table_of(&images(content)))
         + &paragraphs(&notes(content, replaced, rows))
 }

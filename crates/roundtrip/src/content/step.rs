@@ -136,7 +136,7 @@ impl Step {
             Self::AllOfNowLossy => (Some(Coding::Brotli), true, Format::Smallest, true),
         };
         let files = content.files.iter().enumerate();
-        let left = files.filter(|(place, _)| !is_styled || !replaced.images.contains(place));
+        let left = files.filter(|(place, _)| !is_styled || !replaced.images.contains_key(place));
         let part = |(place, file): (usize, &File)| {
             let rewritten = replaced.documents.get(&place).filter(|_| is_styled);
             let (form, bytes) = match &file.kind {

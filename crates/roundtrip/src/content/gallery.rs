@@ -1,0 +1,152 @@
+//! Images before and after, side by side in a page: each form a browser can show, as it really came out.
+//!
+//! Not all of a large page: the largest images, up to a number and a weight, so that the page can still be sent to somebody.
+
+use super::css::{Look, Replaced};
+use super::{Content, File, Forms, Kind};
+use crate::output::number;
+use crate::report::html::escaped;
+
+/// A section with the page's images; nothing where there are none.
+pub fn section(content: &Content, replaced: &Replaced) -> String {
+    let mut images: Vec<(usize, &File, &Forms)> = Vec::new();
+    for (place, file) in content.files.iter().enumerate() {
+        if let Kind::Picture(forms) = &file.kind
+            && forms.picture.is_ok()
+        {
+            images.push((place, file, forms));
+        }
+    }
+    let all = images.len();
+    images.sort_by_key(|(place, file, _)| {
+        (!replaced.images.contains_key(place), std::cmp::Reverse(file.bytes.len()), *place)
+    });
+    let mut weight = 0;
+    let fits = |(_, file, forms): &(usize, &File, &Forms)| {
+        weight += shown(file, forms).iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+        weight <= WEIGHT_MOST
+    };
+    let rows: Vec<String> = images
+        .into_iter()
+        .take(IMAGES_MOST)
+        .take_while(fits)
+        .map(|(place, file, forms)| row(file, forms, replaced.images.get(&place)))
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let less = match all - rows.len() {
+        0 => String::new(),
+        left => format!("<p>The largest are shown; {left} more are in the table.</p>\n"),
+    };
+    format!("<section>\n<h2>Images before and after</h2>\n{}{less}</section>\n", rows.concat())
+}
+
+const IMAGES_MOST: usize = 24;
+/// In every form together.
+const WEIGHT_MOST: usize = 6 << 20;
+
+/// What a browser can show of an image: MNG never was.
+fn shown<'a>(file: &'a File, forms: &'a Forms) -> Vec<(&'static str, &'a [u8])> {
+    let Forms { picture: _, png, mng: _, webp, webp_lossy, avif } = forms;
+    let made = [("PNG", png), ("WebP", webp), ("WebP, lossy", webp_lossy), ("AVIF", avif)];
+    let made = made.into_iter().filter_map(|(name, form)| form.as_deref().map(|form| (name, form)));
+    std::iter::once(("as it is", file.bytes.as_slice())).chain(made).collect()
+}
+
+fn row(file: &File, forms: &Forms, look: Option<&Look>) -> String {
+    let before = file.bytes.len();
+    let figures: String = shown(file, forms)
+        .into_iter()
+        .map(|(name, bytes)| {
+            let size = size(bytes.len(), before);
+            let alt = escaped(&format!("{}, {name}", file.path));
+            figure(&format!("<img src=\"{}\" alt=\"{alt}\">", data(bytes)), name, &size)
+        })
+        .collect();
+    let words = look.map(|Look { declarations, words }| {
+        let size = if words.is_empty() { "a box" } else { "words" };
+        figure(&format!("<span style=\"{}\">{words}</span>", escaped(declarations)), "CSS", size)
+    });
+    format!(
+        "<h3>{}</h3>\n<div class=\"forms\">\n{figures}{}</div>\n",
+        escaped(&file.path),
+        words.unwrap_or_default()
+    )
+}
+
+fn figure(shown: &str, name: &str, size: &str) -> String {
+    format!("<figure>{shown}<figcaption><b>{name}</b> {size}</figcaption></figure>\n")
+}
+
+fn size(bytes: usize, before: usize) -> String {
+    let count = number::count(bytes as f64);
+    match (bytes * 100 + before / 2).checked_div(before) {
+        Some(percent) if bytes != before => format!("{count} ({percent}%)"),
+        _ => format!("{count} bytes"),
+    }
+}
+
+/// The file as an address (RFC 2397).
+fn data(bytes: &[u8]) -> String {
+    let kind = match bytes {
+        [b'G', b'I', b'F', ..] => "gif",
+        [0x89, ..] => "png",
+        [0xff, ..] => "jpeg",
+        [b'R', b'I', b'F', b'F', ..] => "webp",
+        _ => "avif",
+    };
+    format!("data:image/{kind};base64,{}", base64(bytes))
+}
+
+/// RFC 4648, section 4.
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let bits =
+            (0..3).fold(0, |bits, place| bits << 8 | three.get(place).map_or(0, |byte| usize::from(*byte)));
+        for place in 0..4 {
+            let letter = LETTERS[bits >> (18 - 6 * place) & 63];
+            text.push(if place > three.len() { '=' } else { char::from(letter) });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::make::{self, Source};
+
+    #[test]
+    fn bytes_are_coded_as_the_rfc_says() {
+        let coded = ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|text| base64(text.as_bytes()));
+        assert_eq!(coded, ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"]);
+    }
+
+    #[test]
+    fn an_image_stands_beside_its_forms_and_its_rule() {
+        let spacer = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\x00\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
+        let html = b"<head></head><img src='\"s.gif'><img src=x.gif>";
+        let sources = [("index.html", &html[..]), ("\"s.gif", spacer), ("x.gif", b"GIF8")];
+        let sources = sources.map(|(path, bytes)| Source::of(path.to_owned(), bytes.to_vec()));
+        let content = Content {
+            name: "p".to_owned(),
+            files: make::files(sources.to_vec(), None),
+            left_out: Vec::new(),
+        };
+        let page = section(&content, &Replaced::of(&content));
+        for part in [
+            "<h3>&quot;s.gif</h3>",
+            "src=\"data:image/gif;base64,R0lGODlhAQABAIAA",
+            "<b>as it is</b> 35 bytes",
+            "src=\"data:image/png;base64,iVBOR",
+            "<b>CSS</b> a box",
+            "background:#ff0000",
+        ] {
+            assert!(page.contains(part), "{part} is missing in {page}");
+        }
+        assert!(!page.contains("x.gif"), "what does not decode has no forms");
+    }
+}
