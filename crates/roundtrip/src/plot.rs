@@ -9,6 +9,7 @@
 //! | [`field`] | values on a grid, and their contours by marching squares |
 //! | [`palette`] | colours that everybody can tell apart |
 //! | [`bars`] | bars in groups |
+//! | [`curves`] | curves in panels |
 //! | [`contour_map`] | a field from above, with lines, names and a key |
 //! | [`heat_map`] | a table as colours |
 //! | [`label`] | where on a contour its number stands |
@@ -20,6 +21,7 @@
 
 pub mod bars;
 pub mod contour_map;
+pub mod curves;
 pub mod field;
 pub mod heat_map;
 pub mod label;

@@ -24,6 +24,45 @@ pub struct Wanted {
     pub seed: Seed,
 }
 
+/// A line, before it is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    /// Seconds since 1970.
+    pub second: u64,
+    /// Who asked, from 0.
+    pub client: u32,
+    /// What was answered.
+    pub status: u16,
+    /// And how many bytes.
+    pub size: u64,
+}
+
+/// Gives every line to `sink`.
+///
+/// # Errors
+/// Those of `sink`.
+pub fn each<E>(wanted: &Wanted, mut sink: impl FnMut(Line) -> Result<(), E>) -> Result<(), E> {
+    let Wanted { curve, requests, clients, seed } = wanted;
+    let mut visitors = Visitors::new(*clients, *seed);
+    let mut answers = Answers::new(*seed);
+    let mut seconds = seed.stream("seconds", 0);
+    for (minute, count) in curve.of(*requests) {
+        let mut at = [0_u64; 60];
+        for _ in 0..count {
+            let second = usize::try_from(seconds.up_to(59)).unwrap_or(0);
+            at[second] += 1;
+        }
+        for (second, count) in (minute..).zip(at) {
+            for _ in 0..count {
+                let client = visitors.next(second);
+                let (status, size) = answers.next();
+                sink(Line { second, client, status, size })?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Lines are written by so much, in bytes.
 const BUFFER: usize = 1 << 20;
 
@@ -32,46 +71,37 @@ const BUFFER: usize = 1 << 20;
 /// # Errors
 /// Those of `out`.
 pub fn write(wanted: &Wanted, out: &mut dyn Write) -> io::Result<()> {
-    let Wanted { curve, requests, clients, seed } = wanted;
-    let mut visitors = Visitors::new(*clients, *seed);
-    let mut answers = Answers::new(*seed);
-    let mut seconds = seed.stream("seconds", 0);
-    let mut pages = seed.stream("pages", 0);
+    let mut pages = wanted.seed.stream("pages", 0);
     let mut text = Vec::with_capacity(BUFFER + 1_024);
-    for (minute, count) in curve.of(*requests) {
-        let mut at = [0_u64; 60];
-        for _ in 0..count {
-            let second = usize::try_from(seconds.up_to(59)).unwrap_or(0);
-            at[second] += 1;
+    let mut stamped = (u64::MAX, String::new());
+    each(wanted, |Line { second, client, status, size }| {
+        if stamped.0 != second {
+            stamped = (second, stamp(second));
         }
-        let stamp = stamp(minute);
-        for (second, count) in (0_u64..).zip(at) {
-            for _ in 0..count {
-                let [_, a, b, c] = visitors.next(minute + second).to_be_bytes();
-                let (status, size) = answers.next();
-                let page = pages.up_to(9_999);
-                writeln!(
-                    text,
-                    "10.{a}.{b}.{c} - - [{stamp}:{second:02} +0000] \"GET /page/{page}.html HTTP/1.0\" {status} {size}"
-                )?;
-                if text.len() >= BUFFER {
-                    out.write_all(&text)?;
-                    text.clear();
-                }
-            }
+        let [_, a, b, c] = client.to_be_bytes();
+        let (stamp, page) = (&stamped.1, pages.up_to(9_999));
+        writeln!(
+            text,
+            "10.{a}.{b}.{c} - - [{stamp} +0000] \"GET /page/{page}.html HTTP/1.0\" {status} {size}"
+        )?;
+        if text.len() >= BUFFER {
+            out.write_all(&text)?;
+            text.clear();
         }
-    }
+        io::Result::Ok(())
+    })?;
     out.write_all(&text)?;
     out.flush()
 }
 
-/// A minute as Common Log Format begins its times: `30/Apr/1998:21:30`.
+/// A time as Common Log Format begins it: `30/Apr/1998:21:30:17`.
 fn stamp(seconds: u64) -> String {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let (year, month, day) = calendar::date(seconds / 86_400);
     let month = usize::try_from(month - 1).ok().and_then(|month| MONTHS.get(month)).unwrap_or(&"Jan");
-    format!("{day:02}/{month}/{year:04}:{:02}:{:02}", seconds / 3_600 % 24, seconds / 60 % 60)
+    let (hour, minute, second) = (seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{day:02}/{month}/{year:04}:{hour:02}:{minute:02}:{second:02}")
 }
 
 #[cfg(test)]

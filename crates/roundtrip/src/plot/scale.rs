@@ -91,9 +91,27 @@ fn decades(from: f64, to: f64) -> impl Iterator<Item = f64> {
         .map(|exponent| 10_f64.powf(exponent))
 }
 
+/// A round number that goes into `highest` four to eight times.
+pub fn round_step(highest: f64) -> f64 {
+    if highest <= 0.0 {
+        return 1.0;
+    }
+    let decade = 10_f64.powf((highest / 4.0).log10().floor());
+    [5.0, 2.0, 1.0]
+        .map(|times| times * decade)
+        .into_iter()
+        .find(|step| highest / step >= 4.0)
+        .unwrap_or(decade)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_are_round_and_few() {
+        assert_eq!([0.0, 1.0, 7.0, 400.0, 3_910.0].map(round_step), [1.0, 0.2, 1.0, 100.0, 500.0]);
+    }
 
     #[test]
     fn places_and_values_are_each_others_inverse() {

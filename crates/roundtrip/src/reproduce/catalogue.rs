@@ -4,7 +4,7 @@
 
 use scenario::names::Unknown;
 
-use super::measured::Measured;
+use super::measured::{CountedLogs, Measured};
 use super::published::{Cell, Table};
 use super::{drawn, figures, heidemann, p_http, rabinovich, slow_start, w3c};
 use crate::study::{Study, buffer_tuning, loss, model_against_simulator, restart};
@@ -19,7 +19,16 @@ pub struct Entry {
     /// What stands beside it.
     pub ours: Ours,
     /// The picture, for a figure.
-    pub draw: Option<fn() -> String>,
+    pub draw: Option<Draw>,
+}
+
+/// How a picture is made.
+#[derive(Clone, Copy, Debug)]
+pub enum Draw {
+    /// From the formulas and packets.
+    Alone(fn() -> String),
+    /// From logs; `None` where they are not to be had.
+    Counted(fn(&CountedLogs) -> Option<String>),
 }
 
 /// How ours is made; either may fail, as laboratories do.
@@ -52,7 +61,23 @@ macro_rules! table {
 
 macro_rules! figure {
     ($key:literal, $ours:path, $draw:path) => {
-        Entry { key: $key, published: published!($key), ours: Ours::Cells($ours), draw: Some($draw) }
+        Entry {
+            key: $key,
+            published: published!($key),
+            ours: Ours::Cells($ours),
+            draw: Some(Draw::Alone($draw)),
+        }
+    };
+}
+
+macro_rules! counted {
+    ($key:literal, $ours:path, $draw:path) => {
+        Entry {
+            key: $key,
+            published: published!($key),
+            ours: Ours::Cells($ours),
+            draw: Some(Draw::Counted($draw)),
+        }
     };
 }
 
@@ -68,7 +93,7 @@ macro_rules! study {
 }
 
 /// In the order of the papers, tables before figures; then our own studies.
-pub static ENTRIES: [Entry; 37] = [
+pub static ENTRIES: [Entry; 38] = [
     table!("heidemann-model/table-2", heidemann::table_2),
     table!("heidemann-model/table-3", heidemann::table_3),
     table!("heidemann-model/table-4", heidemann::table_4),
@@ -105,13 +130,14 @@ pub static ENTRIES: [Entry; 37] = [
     table!("w3c/images", w3c::content::images),
     table!("w3c/modem-compression", w3c::modem_compression),
     table!("dhttp/section-vi-a", rabinovich::shares),
-    table!("dhttp/figure-6", rabinovich::figure_6),
-    table!("dhttp/figure-7", rabinovich::figure_7),
-    table!("dhttp/figure-8", rabinovich::figure_8),
+    counted!("dhttp/figure-6", rabinovich::figure_6, rabinovich::drawn::figure_6),
+    counted!("dhttp/figure-7", rabinovich::figure_7, rabinovich::drawn::figure_7),
+    counted!("dhttp/figure-8", rabinovich::figure_8, rabinovich::drawn::figure_8),
+    counted!("dhttp/figure-9", rabinovich::figure_9, rabinovich::drawn::figure_9),
     study!("model-against-simulator", model_against_simulator::study, None),
-    study!("slow-start-restart", restart::study, Some(restart::draw)),
-    study!("loss", loss::study, Some(loss::draw)),
-    study!("buffer-tuning", buffer_tuning::study, Some(buffer_tuning::draw)),
+    study!("slow-start-restart", restart::study, Some(Draw::Alone(restart::draw))),
+    study!("loss", loss::study, Some(Draw::Alone(loss::draw))),
+    study!("buffer-tuning", buffer_tuning::study, Some(Draw::Alone(buffer_tuning::draw))),
 ];
 
 /// The data of a key of the catalogue.

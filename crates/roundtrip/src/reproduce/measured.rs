@@ -1,4 +1,4 @@
-//! What is not computed from the papers alone: what the kernel measures for a table, and what is counted of a log. Each
+//! What is not computed from the papers alone: what the kernel measures for a table, and what is counted of logs. Each
 //! is asked for once, whatever the number of cells it fills.
 //!
 //! Not the laboratory and not the logs: whoever calls `reproduce` hands them in, or none.
@@ -10,6 +10,8 @@ use scenario::Scenario;
 use simulate::connections::Counts;
 use trace::Row;
 use wire::Duration;
+
+use super::rabinovich::logs::Log;
 
 /// Runs a scenario as often as it says, by these programs; `None` if they are not there, and a sentence if it cannot.
 pub type Measure<'a> = dyn FnMut(&Scenario, Peers) -> Result<Option<Found>, String> + 'a;
@@ -29,28 +31,50 @@ pub struct Measured<'a> {
     measure: Option<&'a mut Measure<'a>>,
     found: Vec<(Scenario, Peers, Option<Found>)>,
     logs: Option<PathBuf>,
-    counts: Option<Counts>,
+    counted: CountedLogs,
 }
 
-/// Counts connections from a log, or says in a sentence why it cannot.
-pub type Count = fn(PathBuf) -> Result<Counts, String>;
+/// What was counted of one log.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// With "oldest" read as the least recently used.
+    pub least_recently_used: Counts,
+    /// With "oldest" read as the first created, perhaps for fewer time-outs.
+    pub first_created: Counts,
+}
+
+/// What was counted of all that were asked for.
+#[derive(Debug, Default)]
+pub struct CountedLogs(Vec<(Log, Counted)>);
+
+impl CountedLogs {
+    /// Of this one; `None` where nobody asked, or it is not to be had.
+    pub fn of(&self, log: Log) -> Option<&Counted> {
+        self.0.iter().find(|(counted, _)| *counted == log).map(|(_, counts)| counts)
+    }
+}
 
 impl<'a> Measured<'a> {
     /// With nothing measured yet.
     pub fn new(measure: Option<&'a mut Measure<'a>>, logs: Option<PathBuf>) -> Self {
-        Self { measure, found: Vec::new(), logs, counts: None }
+        Self { measure, found: Vec::new(), logs, counted: CountedLogs::default() }
     }
 
-    /// What was counted of the one log that tables ask for; `None` where logs are not to be had.
+    /// What is counted of a log; `None` where logs are not to be had.
     ///
     /// # Errors
     /// Why it could not be counted.
-    pub fn counts(&mut self, name: &str, count: Count) -> Result<Option<&Counts>, String> {
-        if self.counts.is_none() {
-            let Some(logs) = &self.logs else { return Ok(None) };
-            self.counts = Some(count(logs.join(name))?);
+    pub fn counts(&mut self, log: Log) -> Result<Option<&Counted>, String> {
+        if self.counted.of(log).is_none() {
+            let Some(folder) = &self.logs else { return Ok(None) };
+            self.counted.0.push((log, log.count(folder)?));
         }
-        Ok(self.counts.as_ref())
+        Ok(self.counted.of(log))
+    }
+
+    /// What was counted, for who draws it.
+    pub fn into_counted(self) -> CountedLogs {
+        self.counted
     }
 
     /// What our own programs took for this scenario; `None` without a laboratory.

@@ -1,69 +1,90 @@
-//! Ours for what `papers/dhttp#section-vi-a` says of its log: counted from another log, a day of NASA's server.
+//! Ours for what `papers/dhttp#section-vi-a` says of its log: counted from other logs, as both are not the paper's.
 //!
 //! The paper's log, three months of AT&T's EasyWWW, is not to be had, and its figures have no numbers in print: what the
-//! text says of them stands in the data. The log is found by the environment (`ROUNDTRIP_LOGS`); without it nothing
-//! here is testable.
+//! text says of them stands in the data. Logs are found by the environment (`ROUNDTRIP_LOGS`); without them nothing
+//! here is testable. "Oldest" is read both ways: the connection used least recently, and the one created first. Read in
+//! this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`logs`] | the logs, and what is counted of each |
+//! | [`drawn`] | Figures 6 to 9 for them |
 
-use std::path::PathBuf;
+pub mod drawn;
+pub mod logs;
 
-use simulate::connections::{Counts, Opened, Question, Stream};
+use simulate::connections::{Counts, Opened, Stream};
 use wire::{Bytes, Duration};
-
-use crate::connections::input::Input;
-use crate::connections::{Answer, answer, ask::Asked};
 
 use super::measured::Measured;
 use super::published::Cell;
 
+use logs::Log;
+
 /// Our value, or why the log could not be counted.
 type Ours = Result<Option<f64>, String>;
 
-const LOG: &str = "nasa_19950801.clf";
 const HTTP: Bytes = Bytes::ZERO;
 
 /// The share of answers that go by UDP.
 pub fn shares(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
-    let Some(counts) = measured.counts(LOG, count)? else { return Ok(None) };
-    let by_tcp = stream(counts, threshold(cell)).map(|stream| stream.requests as f64);
-    Ok(by_tcp.map(|by_tcp| 1.0 - by_tcp / counts.requests as f64))
+    ours(cell, measured, |counts, threshold| {
+        Some(1.0 - stream(counts, threshold)?.requests as f64 / counts.requests as f64)
+    })
 }
 
 /// How far the most connections at once fall, at 15 s with three connections per client.
 pub fn figure_6(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
-    Ok(peaks(measured, threshold(cell), 3, 15)?.map(|[http, dhttp]| 1.0 - dhttp / http))
+    ours(cell, measured, |counts, threshold| {
+        Some(1.0 - peak(counts, threshold, 3, 15)? / peak(counts, HTTP, 3, 15)?)
+    })
 }
 
 /// How many times the bytes a connection carries, at the shortest time-out with three connections per client.
 pub fn figure_7(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
-    let Some(counts) = measured.counts(LOG, count)? else { return Ok(None) };
-    let carried = |threshold| {
-        let stream = stream(counts, threshold)?;
-        Some(stream.bytes.as_f64() / opened(stream, 3, 1)?.total as f64)
-    };
-    Ok(carried(threshold(cell)).zip(carried(HTTP)).map(|(dhttp, http)| dhttp / http))
+    ours(cell, measured, |counts, threshold| gain(counts, threshold, 3, 1))
 }
 
 /// How many times as many connections HTTP holds, at 5 s with one connection per client.
 pub fn figure_8(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
-    Ok(peaks(measured, threshold(cell), 1, 5)?.map(|[http, dhttp]| http / dhttp))
+    ours(cell, measured, |counts, threshold| Some(peak(counts, HTTP, 1, 5)? / peak(counts, threshold, 1, 5)?))
 }
 
-/// The first label is a threshold.
-fn threshold(cell: &Cell) -> Bytes {
-    Bytes::new(cell.label(0).parse().unwrap_or(0))
+/// What of the gain in bytes is left with one connection per client: at 1 s, and how many times larger it is with three
+/// at 60 s.
+pub fn figure_9(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+    let is_long = cell.column.name == "long";
+    ours(cell, measured, |counts, threshold| {
+        let gain = |limit, timeout_s| gain(counts, threshold, limit, timeout_s);
+        match is_long {
+            true => Some((gain(3, 60)? - 1.0) / (gain(1, 60)? - 1.0)),
+            false => Some(gain(1, 1)? / gain(3, 1)?),
+        }
+    })
 }
 
-/// The most connections at once of HTTP and of DHTTP.
-fn peaks(
-    measured: &mut Measured<'_>,
-    threshold: Bytes,
-    limit: usize,
-    timeout_s: u64,
-) -> Result<Option<[f64; 2]>, String> {
-    let Some(counts) = measured.counts(LOG, count)? else { return Ok(None) };
-    let peak =
-        |threshold| Some(opened(stream(counts, threshold)?, limit, timeout_s)?.peak.connections as f64);
-    Ok(peak(HTTP).zip(peak(threshold)).map(|(http, dhttp)| [http, dhttp]))
+/// The first label is a log, the second a threshold; the column says how "oldest" is read.
+fn ours(cell: &Cell, measured: &mut Measured<'_>, value: impl Fn(&Counts, Bytes) -> Option<f64>) -> Ours {
+    let log = Log::ALL.into_iter().find(|log| log.name() == cell.label(0));
+    let Some(counted) = log.map(|log| measured.counts(log)).transpose()?.flatten() else { return Ok(None) };
+    let counts = match cell.column.name.as_str() {
+        "first-created" => &counted.first_created,
+        _ => &counted.least_recently_used,
+    };
+    Ok(value(counts, Bytes::new(cell.label(1).parse().unwrap_or(0))))
+}
+
+fn peak(counts: &Counts, threshold: Bytes, limit: usize, timeout_s: u64) -> Option<f64> {
+    Some(opened(stream(counts, threshold)?, limit, timeout_s)?.peak.connections as f64)
+}
+
+/// How many times the bytes a connection carries.
+fn gain(counts: &Counts, threshold: Bytes, limit: usize, timeout_s: u64) -> Option<f64> {
+    let carried = |threshold| {
+        let stream = stream(counts, threshold)?;
+        Some(stream.bytes.as_f64() / opened(stream, limit, timeout_s)?.total as f64)
+    };
+    Some(carried(threshold)? / carried(HTTP)?)
 }
 
 fn stream(counts: &Counts, threshold: Bytes) -> Option<&Stream> {
@@ -73,16 +94,4 @@ fn stream(counts: &Counts, threshold: Bytes) -> Option<&Stream> {
 fn opened(stream: &Stream, limit: usize, timeout_s: u64) -> Option<&Opened> {
     let line = stream.lines.iter().find(|line| line.limit == limit)?;
     line.opened.iter().find(|opened| opened.timeout == Duration::from_secs(timeout_s))
-}
-
-/// What these tables ask, of one log.
-fn count(log: PathBuf) -> Result<Counts, String> {
-    let timeouts = [1, 5, 15].map(Duration::from_secs);
-    let thresholds = [0, 1_460, 4_096].map(Bytes::new);
-    let question = Question::new(&timeouts, &[1, 3], &thresholds, Duration::from_secs(15))
-        .map_err(|error| error.to_string())?;
-    let asked = Asked::of(question);
-    let Answer { passed, names: _, said: _ } =
-        answer(vec![Input::File(log)], &asked).map_err(|failure| failure.to_string())?;
-    Ok(passed.counts)
 }

@@ -15,6 +15,7 @@ use crate::engine::measure as laboratory;
 use crate::failure::Failure;
 use crate::file;
 use crate::output::{self, csv};
+use crate::reproduce::catalogue::Draw;
 use crate::reproduce::measured::{Found, Measure};
 use crate::reproduce::verdict::Verdict;
 use crate::reproduce::{Error, Options, Report, VerdictRow, run as regenerate, side_by_side};
@@ -63,10 +64,17 @@ fn failure(error: Error) -> Failure {
 /// Writes the pictures of the figures that were asked for.
 fn draw(report: &Report, folder: &Path) -> Result<(), Failure> {
     for entry in report.tables.iter().map(|table| table.entry) {
-        let Some(draw) = entry.draw else { continue };
+        let picture = match entry.draw {
+            Some(Draw::Alone(draw)) => draw(),
+            Some(Draw::Counted(draw)) => match draw(&report.counted) {
+                Some(picture) => picture,
+                None => continue,
+            },
+            None => continue,
+        };
         let path = folder.join(entry.key.replace('/', "-")).with_extension("svg");
         std::fs::create_dir_all(folder).map_err(|error| Failure::Write { path: folder.to_owned(), error })?;
-        file::write(&path, draw().as_bytes())?;
+        file::write(&path, picture.as_bytes())?;
         eprintln!("wrote {}", path.display());
     }
     Ok(())

@@ -1,0 +1,167 @@
+//! Curves in panels, side by side and below one another: the same few things in each, told apart by colour and dashes.
+//!
+//! Not a chart for a page: that follows the reader's light or dark (`connections::chart`).
+
+use super::palette;
+use super::scale::{Scale, round_step};
+use super::svg::{Anchor, Font, Point, Stroke, Svg};
+
+/// A picture of curves.
+pub struct Curves<'a> {
+    /// What it shows.
+    pub title: &'a str,
+    /// How that came about, in a line or two.
+    pub subtitle: [&'a str; 2],
+    /// What strokes mean.
+    pub key: Vec<(&'a str, Stroke<'a>)>,
+    /// What lies along the bottom of every panel, from 0 to the last tick.
+    pub bottom: &'a str,
+    /// Its ticks.
+    pub ticks: Vec<f64>,
+    /// Rows of panels, from above.
+    pub rows: Vec<Vec<Panel<'a>>>,
+    /// Where it is from.
+    pub source: &'a str,
+}
+
+/// One quantity of one thing.
+pub struct Panel<'a> {
+    /// What it is, with its unit.
+    pub title: String,
+    /// From the one that lies below.
+    pub curves: Vec<Curve<'a>>,
+}
+
+/// One curve.
+pub struct Curve<'a> {
+    /// What appears where there is a pointer.
+    pub name: &'a str,
+    /// How it is drawn.
+    pub stroke: Stroke<'a>,
+    /// Whether points are joined: what is between them is not far from a straight line. Else they are rings.
+    pub is_joined: bool,
+    /// Values along the bottom and up the side.
+    pub points: Vec<Point>,
+}
+
+const WIDTH: f64 = 980.0;
+const LEFT: f64 = 66.0;
+const RIGHT: f64 = 24.0;
+const TOP: f64 = 140.0;
+const PANEL: f64 = 210.0;
+/// Between panels, for titles and ticks.
+const ACROSS: f64 = 76.0;
+const DOWN: f64 = 78.0;
+const BOTTOM: f64 = 78.0;
+
+impl Curves<'_> {
+    /// The picture.
+    pub fn draw(&self) -> String {
+        let rows = self.rows.len() as f64;
+        let height = TOP + rows * PANEL + (rows - 1.0).max(0.0) * DOWN + BOTTOM;
+        let mut svg = Svg::new(WIDTH, height);
+        let bold = Font { bold: true, ..Font::new(17.0, palette::INK, Anchor::Start) };
+        svg.text((LEFT, 28.0), self.title, bold);
+        for (line, y) in self.subtitle.iter().zip([48.0, 65.0]) {
+            svg.text((LEFT, y), line, Font::new(12.0, palette::GREY, Anchor::Start));
+        }
+        self.key(&mut svg);
+        for (row, panels) in self.rows.iter().enumerate() {
+            let count = panels.len().max(1) as f64;
+            let width = (WIDTH - LEFT - RIGHT - (count - 1.0) * ACROSS) / count;
+            for (place, panel) in panels.iter().enumerate() {
+                let corner = (LEFT + place as f64 * (width + ACROSS), TOP + row as f64 * (PANEL + DOWN));
+                self.panel(&mut svg, panel, corner, width);
+            }
+        }
+        svg.text((LEFT, height - 14.0), self.source, Font::new(11.0, palette::GREY, Anchor::Start));
+        let key = self.key.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        let panels = self.rows.iter().flatten().map(|panel| panel.title.as_str());
+        let panels = panels.collect::<Vec<_>>().join("; ");
+        svg.finish(self.title, &format!("{panels}: curves of {key} over {}", self.bottom))
+    }
+
+    fn key(&self, svg: &mut Svg) {
+        let mut x = LEFT;
+        for (name, stroke) in &self.key {
+            svg.line(&[(x, 92.0), (x + 26.0, 92.0)], *stroke);
+            svg.text((x + 32.0, 96.5), name, Font::new(12.5, palette::INK, Anchor::Start));
+            x += 32.0 + 6.6 * name.chars().count() as f64 + 22.0;
+        }
+    }
+
+    fn panel(&self, svg: &mut Svg, panel: &Panel<'_>, (left, top): Point, width: f64) {
+        let bottom = top + PANEL;
+        let values = panel.curves.iter().flat_map(|curve| &curve.points).map(|(_, value)| *value);
+        let highest = values.fold(0.0, f64::max);
+        let step = round_step(highest);
+        let up = Scale::linear(0.0, (highest / step - 1e-9).ceil().max(1.0) * step);
+        let along = Scale::linear(0.0, self.ticks.last().copied().unwrap_or(1.0));
+        let x = |value: f64| left + width * along.place(value);
+        let y = |value: f64| bottom - PANEL * up.place(value);
+        let bold = Font { bold: true, ..Font::new(12.5, palette::INK, Anchor::Start) };
+        svg.text((left, top - 10.0), &panel.title, bold);
+        for tick in up.ticks(step) {
+            svg.line(&[(left, y(tick)), (left + width, y(tick))], Stroke::solid(palette::FAINT, 1.0));
+            let font = Font::new(11.5, palette::GREY, Anchor::End);
+            svg.text((left - 8.0, y(tick) + 4.0), &number(tick, step), font);
+        }
+        for tick in &self.ticks {
+            svg.line(&[(x(*tick), bottom), (x(*tick), bottom + 5.0)], Stroke::solid(palette::GREY, 1.0));
+            let font = Font::new(11.5, palette::GREY, Anchor::Middle);
+            svg.text((x(*tick), bottom + 18.0), &number(*tick, 1.0), font);
+        }
+        let font = Font::new(11.5, palette::GREY, Anchor::Middle);
+        svg.text((left + width / 2.0, bottom + 36.0), self.bottom, font);
+        for Curve { name, stroke, is_joined, points } in &panel.curves {
+            let places: Vec<Point> = points.iter().map(|(at, value)| (x(*at), y(*value))).collect();
+            let (radius, fill, edge) = match is_joined {
+                true => (2.2, stroke.colour, 0.0),
+                false => (3.6, "none", 1.4),
+            };
+            svg.named(name, |svg| {
+                if *is_joined {
+                    svg.line(&places, *stroke);
+                }
+                for place in &places {
+                    svg.dot(*place, radius, fill, Stroke::solid(stroke.colour, edge));
+                }
+            });
+        }
+    }
+}
+
+/// In thousands or millions where ticks are far apart, with as many decimals as they need.
+fn number(value: f64, step: f64) -> String {
+    match step {
+        _ if value == 0.0 => "0".to_owned(),
+        100_000.0.. => format!("{:.1} M", value / 1e6),
+        5_000.0.. => format!("{} k", value / 1e3),
+        1.0.. => format!("{value:.0}"),
+        _ => format!("{value:.1}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panel_has_the_curves_it_was_given_and_an_empty_one_is_a_field() {
+        let stroke = Stroke::solid("#000000", 1.0);
+        let curve = Curve { name: "one", stroke, is_joined: true, points: vec![(1.0, 2.0), (60.0, 8.0)] };
+        let panel = |curves| Panel { title: "a < b".to_owned(), curves };
+        let svg = Curves {
+            title: "t",
+            subtitle: ["", ""],
+            key: vec![("one", stroke)],
+            bottom: "s",
+            ticks: vec![0.0, 30.0, 60.0],
+            rows: vec![vec![panel(vec![curve]), panel(Vec::new())]],
+            source: "",
+        }
+        .draw();
+        assert_eq!(svg.matches("<g><title>").count(), 1);
+        assert!(svg.contains("a &lt; b") && !svg.contains("NaN"));
+    }
+}

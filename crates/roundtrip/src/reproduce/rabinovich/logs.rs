@@ -1,0 +1,116 @@
+//! The logs that stand in for the paper's, and what is counted of each: NASA's day, and three months that are made up.
+//!
+//! Made up as busy as WorldCup98's servers were, with the paper's sizes (`logs::answer`): what it says of sizes is what
+//! was put in; what it says of connections follows from how clients come, which is made up too.
+
+use std::path::Path;
+
+use scenario::access_log::{Client, Covers, Record, Request, Sizing};
+use simulate::connections::{ByRule, Counter, Counts, Question, Rule};
+use wire::{Bytes, Duration, Seed, Time};
+
+use crate::connections::input::Input;
+use crate::connections::{Answer, answer, ask::Asked};
+use crate::logs::curve::Curve;
+use crate::logs::synthesize::{self, Line, Wanted};
+use crate::reproduce::measured::Counted;
+
+/// A log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Log {
+    /// A day of NASA's server, 1995-08-01.
+    Nasa,
+    /// WorldCup98's 88 days, a request in 450 of them.
+    MadeUp,
+}
+
+impl Log {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Nasa, Self::MadeUp];
+
+    /// As the data calls it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nasa => "nasa",
+            Self::MadeUp => "made-up",
+        }
+    }
+
+    /// Counts it, in the folder of logs.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub fn count(self, folder: &Path) -> Result<Counted, String> {
+        match self {
+            Self::Nasa => nasa(&folder.join("nasa_19950801.clf")),
+            Self::MadeUp => made_up(&folder.join("worldcup98_requests_per_minute.csv.gz")),
+        }
+    }
+}
+
+/// What figures are drawn over.
+const TIMEOUTS_S: [u64; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 18, 20, 25, 30, 40, 50, 60];
+/// What the text speaks of, and the end: the slow rule takes its time for each.
+const FEW_TIMEOUTS_S: [u64; 3] = [1, 15, 60];
+/// HTTP, and the paper's two.
+pub const THRESHOLDS: [u64; 3] = [0, 1_460, 4_096];
+/// Requests that are made up.
+const MADE_UP: u64 = 3_000_000;
+/// And clients.
+const CLIENTS: u32 = 100_000;
+
+fn nasa(log: &Path) -> Result<Counted, String> {
+    let count = |rule| {
+        let asked = Asked::of(question(&TIMEOUTS_S, &[1, 3])?.under(rule, false));
+        let Answer { passed, names: _, said: _ } =
+            answer(vec![Input::File(log.to_owned())], &asked).map_err(|failure| failure.to_string())?;
+        Ok::<Counts, String>(passed.counts)
+    };
+    let least_recently_used = count(Rule::LeastRecentlyUsed)?;
+    Ok(Counted { least_recently_used, first_created: count(Rule::FirstCreated)? })
+}
+
+fn made_up(curve: &Path) -> Result<Counted, String> {
+    let curve = Curve::read(curve).map_err(|failure| failure.to_string())?;
+    let wanted = Wanted { curve, requests: MADE_UP, clients: CLIENTS, seed: Seed::default() };
+    let mut least_recently_used = Counter::new(&question(&TIMEOUTS_S, &[1, 3])?);
+    let mut first_created = ByRule::new(&question(&FEW_TIMEOUTS_S, &[3])?.under(Rule::FirstCreated, false));
+    let mut requests = Vec::with_capacity(FLOCK);
+    let mut count = |requests: &mut Vec<Request>| {
+        least_recently_used.count(requests);
+        first_created.count(requests);
+        requests.clear();
+    };
+    let sizing = Sizing::default();
+    synthesize::each(&wanted, |line| {
+        requests.extend(sizing.request(&record(line)));
+        if requests.len() == FLOCK {
+            count(&mut requests);
+        }
+        Ok::<(), String>(())
+    })?;
+    count(&mut requests);
+    Ok(Counted { least_recently_used: least_recently_used.finish(), first_created: first_created.finish() })
+}
+
+/// Requests that are counted together.
+const FLOCK: usize = 1 << 13;
+
+/// What the line would be read as.
+fn record(line: Line) -> Record {
+    let Line { second, client, status, size } = line;
+    Record {
+        time: Time::ZERO + Duration::from_secs(second),
+        client: Client::from_bits(u64::from(client)),
+        status,
+        size: Some(Bytes::new(size)),
+        covers: Covers::Body,
+        taken: None,
+    }
+}
+
+fn question(timeouts_s: &[u64], limits: &[usize]) -> Result<Question, String> {
+    let timeouts: Vec<Duration> = timeouts_s.iter().copied().map(Duration::from_secs).collect();
+    Question::new(&timeouts, limits, &THRESHOLDS.map(Bytes::new), Duration::from_secs(15))
+        .map_err(|error| error.to_string())
+}
