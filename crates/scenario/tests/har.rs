@@ -1,10 +1,15 @@
 //! HARs as large as they come, made while they are read, and HARs cut short at any place. Not what is in them: the
 //! module's own tests look at that.
 
+use std::fs;
 use std::io::{self, Read};
+use std::path::Path;
 
 use proptest::prelude::*;
 use scenario::har::{self, HarError};
+
+#[path = "../../../fuzz/checks/har.rs"]
+mod check;
 
 /// A HAR with this many entries, each with a body so long; the bodies are made only where they are read.
 struct Generated {
@@ -63,5 +68,28 @@ proptest! {
         Generated::new(3, 50).read_to_end(&mut whole).unwrap();
         let said = har::read("cut", &whole[..cut.min(whole.len() - 1)]).unwrap_err().to_string();
         prop_assert!(said.starts_with("this is no HAR: EOF while parsing") && said.contains("column"), "{}", said);
+    }
+
+    /// A fuzzer's work in small: the stored inputs, with other bytes here and there, or with parts of one another.
+    #[test]
+    fn damage_never_gets_further_than_a_sentence(
+        first in any::<prop::sample::Index>(), second in any::<prop::sample::Index>(),
+        cut in any::<prop::sample::Index>(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+    ) {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/har");
+        let mut files: Vec<_> = fs::read_dir(corpus).unwrap().map(|file| file.unwrap().path()).collect();
+        files.sort();
+        let [mut bytes, other] = [first, second].map(|which| fs::read(which.get(&files)).unwrap());
+        let at = cut.index(bytes.len().min(other.len()) + 1);
+        bytes.truncate(at);
+        bytes.extend(&other[at..]);
+        for (place, byte) in damage {
+            if !bytes.is_empty() {
+                let place = place.index(bytes.len());
+                bytes[place] = byte;
+            }
+        }
+        check::check(&bytes);
     }
 }

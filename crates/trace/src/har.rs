@@ -96,7 +96,7 @@ struct Page<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PageTimings {
-    on_load: Option<f64>,
+    on_load: f64,
 }
 
 /// What no browser knows.
@@ -185,7 +185,7 @@ impl Visit {
             started_date_time: written(self.began),
             id: id(number),
             title: &self.title,
-            page_timings: PageTimings { on_load: self.elapsed.map(Duration::as_millis_f64) },
+            page_timings: PageTimings { on_load: self.elapsed.map_or(NONE, Duration::as_millis_f64) },
             facts: Facts {
                 network,
                 protocol,
