@@ -269,18 +269,19 @@ impl Flow {
         self.closes_window(from.other(), window, Mark { at, frame });
         let peer = self.ends.of_mut(from.other());
         let had = (peer.sender.acknowledged, peer.sender.window);
-        let Some(ack) = peer.sender.acknowledge(to, window, frame, at) else {
-            let is_repeated = !segment.carries()
-                && to == had.0
-                && (window == had.1 || segment.options.sack.is_some() || segment.options.is_sack_cut);
+        let ack = peer.sender.acknowledge(to, window, frame, at);
+        if ack.is_none_or(|ack| ack.bytes == 0) {
+            // With a selective acknowledgement the window may move, too.
+            let tells = segment.options.sack.is_some() || segment.options.is_sack_cut;
+            let is_repeated = !segment.carries() && to == had.0 && (window == had.1 || tells);
             if is_repeated && peer.sender.next > to {
                 let behind = segment.options.sack.map(|(_, end)| peer.sender.place(end));
                 let is_sacked = segment.options.is_sack_cut || behind.is_some_and(|end| end > to);
                 peer.sender.acknowledge_again(is_sacked, frame, at);
             }
             return;
-        };
-        if ack.bytes > 0 {
+        }
+        if let Some(ack) = ack {
             let is_at_once = ack.bytes >= 2 * self.ends.of(from.other()).sender.mss.get();
             if let Some(after) = ack.after {
                 self.path.answered(from, after);

@@ -32,8 +32,9 @@ pub(crate) struct Gap {
     pub(crate) flight: Flight,
     /// What was still on its way when it sent.
     pub(crate) in_flight: u64,
-    /// Its largest flight so far.
+    /// Its largest flight so far, and since it last repaired a loss.
     pub(crate) largest_flight: u64,
+    pub(crate) largest_since_loss: u64,
     /// What it was allowed to send before it heard anything new; `None` where windows cannot be read.
     pub(crate) room: Option<u64>,
     /// The window it was given then.
@@ -42,6 +43,8 @@ pub(crate) struct Gap {
     pub(crate) trigger: Option<Ack>,
     /// By how much the receiver delayed that.
     pub(crate) late: Option<Duration>,
+    /// How many it heard in this gap.
+    pub(crate) acks: u32,
     /// Whether an earlier acknowledgement in this gap had made room that was not used.
     pub(crate) freed_early: bool,
     /// Whether the sender's acknowledgements were captured at all.
@@ -110,6 +113,8 @@ pub(crate) struct Repair {
     pub(crate) since: Duration,
     /// For how long the sender's timer had run: since then, or since the sender last heard something new.
     pub(crate) silence: Duration,
+    /// For how long the sender had heard nothing at all.
+    pub(crate) quiet: Duration,
     /// How often it was sent before, as far as was seen.
     pub(crate) times: u32,
     /// Whether the data was captured before.

@@ -32,8 +32,9 @@ pub(crate) struct Sender {
     pub(crate) window: Option<u64>,
     /// The largest segment it may send.
     pub(crate) mss: Mss,
-    /// Flights, in bytes: the largest ever, and the largest since it last paused.
+    /// Flights, in bytes: the largest ever, the largest since it last repaired a loss, and since it last paused.
     pub(crate) largest_flight: u64,
+    pub(crate) largest_since_loss: u64,
     pub(crate) largest_since_pause: u64,
     pub(crate) sent_last: Option<Time>,
     /// Sent and not known to have arrived, oldest first.
@@ -46,10 +47,12 @@ pub(crate) struct Sender {
     repaired: u64,
     /// When an acknowledgement of something new passed last.
     pub(crate) progressed_at: Option<Time>,
-    /// Acknowledgements in a row that say the same.
+    /// Acknowledgements in a row that it had and that say the same.
     pub(crate) duplicates: u32,
     /// Whether one of them told of data behind a gap.
     pub(crate) is_sacked: bool,
+    /// When the last acknowledgement that it has passed.
+    pub(crate) heard_at: Option<Time>,
     pub(crate) pace: Pace,
 }
 
@@ -82,8 +85,9 @@ pub(crate) struct Ack {
     pub(crate) not_covered: Option<Duration>,
     /// Bytes that it newly acknowledges.
     pub(crate) bytes: u64,
-    /// Whether it only repeats the one before.
+    /// Whether it only repeats the one before, and whether it tells of data behind a gap.
     pub(crate) is_duplicate: bool,
+    pub(crate) is_sacked: bool,
     /// Bytes that were on their way before its newest segment.
     pub(crate) ahead: u64,
 }
@@ -113,6 +117,10 @@ pub(crate) enum Order {
     Probe,
 }
 
+/// So much the clocks of captures err.
+const CLOCK: Duration = Duration::from_micros(50);
+/// A sender so near to the place of the capture has acknowledgements when they pass.
+const NEAR: Duration = Duration::from_millis(2);
 const MOST_ACKS: usize = 1_024;
 const MOST_HOLES: usize = 64;
 
@@ -171,6 +179,7 @@ impl Sender {
         // What had arrived needs no repair: its acknowledgement crossed it on the way.
         if !matches!(order, Order::Probe | Order::Twice) && end > self.acknowledged {
             self.repaired = self.next;
+            self.largest_since_loss = 0;
         }
         order
     }
@@ -232,11 +241,10 @@ impl Sender {
             not_covered: self.sent.get(covered).map(|sent| at.since(sent.again_at)),
             bytes,
             is_duplicate: false,
+            is_sacked: false,
             ahead: fresh.map_or(0, |sent| sent.ahead),
         };
         if bytes > 0 {
-            self.duplicates = 0;
-            self.is_sacked = false;
             self.progressed_at = Some(at);
             self.acknowledged = to;
             self.holes.retain(|hole| hole.end > to);
@@ -247,8 +255,6 @@ impl Sender {
 
     /// Its peer said again what it had said, and told of data behind a gap if `is_sacked`.
     pub(crate) fn acknowledge_again(&mut self, is_sacked: bool, frame: u64, at: Time) {
-        self.duplicates += 1;
-        self.is_sacked |= is_sacked;
         self.will_hear(Ack {
             frame,
             at,
@@ -259,6 +265,7 @@ impl Sender {
             not_covered: None,
             bytes: 0,
             is_duplicate: true,
+            is_sacked,
             ahead: 0,
         });
     }
@@ -289,8 +296,10 @@ impl Sender {
     /// The acknowledgements that the sender has by `now`, `away` being what they need to it and its packets back.
     /// What it knew before stays to be asked until [`Sender::forget`].
     pub(crate) fn learn(&mut self, now: Time, away: Duration) -> Learned {
-        // The least ever seen is not what each needs; a tenth less forgives the clock.
-        let away = away * 9 / 10;
+        // None is faster than the fastest; a little less forgives the clock.
+        let least = away.saturating_sub(CLOCK);
+        // What a path adds at times: an acknowledgement that came so much earlier did not make it send.
+        let most = away + (away / 20).max(if away < NEAR { CLOCK } else { NEAR / 2 });
         let mut learned = Learned {
             known: self.known,
             edge: self.edge,
@@ -299,16 +308,22 @@ impl Sender {
             again: None,
             freed_early: false,
         };
-        while let Some(ack) = self.acks.front().copied().filter(|ack| ack.at + away <= now) {
+        while let Some(ack) = self.acks.front().copied().filter(|ack| ack.at + least <= now) {
             self.acks.pop_front();
             self.edge = ack.edge;
+            self.heard_at = Some(ack.at);
             if ack.is_duplicate {
+                self.duplicates += 1;
+                self.is_sacked |= ack.is_sacked;
                 learned.again = Some(ack);
+            } else if ack.bytes > 0 {
+                (self.duplicates, self.is_sacked) = (0, false);
             }
             if ack.bytes == 0 && !ack.widens {
                 continue;
             }
-            learned.freed_early |= learned.last.is_some_and(|last: Ack| last.bytes > 0);
+            learned.freed_early |=
+                learned.last.is_some_and(|last: Ack| last.bytes > 0 && last.at + most < now);
             learned.acks += 1;
             learned.last = Some(ack);
             self.known = self.known.max(ack.to);
@@ -348,6 +363,9 @@ impl Sender {
         let flight = self.in_flight();
         self.largest_flight = self.largest_flight.max(flight);
         self.largest_since_pause = self.largest_since_pause.max(flight);
+        if self.known >= self.repaired {
+            self.largest_since_loss = self.largest_since_loss.max(flight);
+        }
     }
 
     /// Where its newest segment and acknowledgement begin and end.
@@ -371,7 +389,7 @@ pub(crate) struct Learned {
     pub(crate) last: Option<Ack>,
     /// The last that only repeated what had been said.
     pub(crate) again: Option<Ack>,
-    /// Whether an acknowledgement before the last one made room.
+    /// Whether an acknowledgement long enough before the last one made room.
     pub(crate) freed_early: bool,
 }
 

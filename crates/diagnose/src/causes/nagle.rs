@@ -59,11 +59,11 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         return None;
     }
     let had_room = gap.freed_early
-        || flight.segments == 1
-        || flight.bytes + gap.length <= gap.largest_flight
+        || flight.bytes + gap.length <= gap.largest_since_loss
         // Every stack since RFC 3390 begins with four segments or 4,380 bytes; older ones with one or two.
-        || (flight.segments == 2 && !flight.begins_short);
-    if !had_room {
+        || (!gap.has_lost && (flight.segments == 1 || (flight.segments == 2 && !flight.begins_short)));
+    // Of several acknowledgements close together any may be the one it left on.
+    if !had_room || (gap.acks > 1 && !gap.freed_early) {
         return None;
     }
     let confidence =

@@ -100,6 +100,7 @@ pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
     let Repair {
         since,
         silence,
+        quiet,
         duplicates,
         is_sacked,
         is_last,
@@ -114,13 +115,15 @@ pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
     // What leaves on an acknowledgement leaves because of it.
     let is_on_time = gap.trigger.is_some();
     let round_trip = gap.path.round_trip;
+    // Neither does a message take so long to be acted on: RACK waits for a quarter of a round trip (RFC 8985).
+    let is_late = !is_on_time && quiet >= TICK.max(round_trip / 2);
     if is_on_time && in_recovery.is_some() {
         return in_recovery;
     }
-    if was_told && times <= 1 && (is_on_time || !timer_ran || !was_seen) {
+    if was_told && times <= 1 && !is_late && (is_on_time || !timer_ran || !was_seen) {
         return Some(Cause::FastRetransmit);
     }
-    if timer_ran {
+    if timer_ran || (is_late && (was_told || in_recovery.is_some())) {
         return Some(Cause::RetransmissionTimeout);
     }
     if let Some(cause) = in_recovery {

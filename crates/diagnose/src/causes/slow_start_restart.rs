@@ -28,7 +28,10 @@ pub(crate) const ABOUT: About = About {
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     gap.awaited()?;
     let burst = &gap.burst;
-    let had_more = burst.largest_before >= 2 * gap.mss && gap.flight.bytes + gap.mss <= burst.largest_before;
+    let is_less = |flight: u64| flight + gap.mss <= burst.largest_before;
+    // A window that was filled had opened to twice of that, as its acknowledgements came.
+    let still_opens = burst.rounds.latest().any(is_less) && gap.flight.bytes < 2 * burst.largest_before;
+    let had_more = burst.largest_before >= 2 * gap.mss && (is_less(gap.flight.bytes) || still_opens);
     let restarted = burst.silence > burst.timeout && had_more && !gap.has_lost;
     if !restarted {
         return None;

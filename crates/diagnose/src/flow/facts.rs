@@ -16,6 +16,7 @@ pub(super) struct Facts {
     flight: Flight,
     in_flight: u64,
     largest_flight: u64,
+    largest_since_loss: u64,
     room: Option<u64>,
     window: Option<u64>,
     learned: Learned,
@@ -43,6 +44,7 @@ impl Flow {
             flight,
             in_flight: sender.in_flight(),
             largest_flight: sender.largest_flight,
+            largest_since_loss: sender.largest_since_loss,
             room: learned.edge.map(|edge| edge.saturating_sub(sender.next)),
             window: learned.edge.map(|edge| edge.saturating_sub(learned.known)),
             learned,
@@ -82,7 +84,18 @@ impl Flow {
 
     /// The whole gap.
     pub(super) fn gap(&mut self, facts: Facts, end: End, segment: &Segment<'_>) -> Gap {
-        let Facts { flight, in_flight, largest_flight, room, window, learned, trigger, talk, burst } = facts;
+        let Facts {
+            flight,
+            in_flight,
+            largest_flight,
+            largest_since_loss,
+            room,
+            window,
+            learned,
+            trigger,
+            talk,
+            burst,
+        } = facts;
         let Segment { from, at, frame, .. } = *segment;
         let known = self.ends.of(from).sender.known;
         let late = trigger.and_then(|ack| self.lateness(from.other(), &ack));
@@ -99,10 +112,12 @@ impl Flow {
             flight,
             in_flight,
             largest_flight,
+            largest_since_loss,
             room,
             window,
             trigger,
             late,
+            acks: learned.acks,
             freed_early: learned.freed_early,
             is_acknowledged: self.ends.of(from.other()).sender.is_seen
                 || self.handshake.answered.is_some()

@@ -12,6 +12,7 @@ use crate::segment::Segment;
 use crate::side::Side;
 
 use super::facts::Facts;
+use super::state::Held;
 use super::{Flow, Follows};
 
 impl Flow {
@@ -66,12 +67,8 @@ impl Flow {
         let Some(ruling) = ruling else {
             self.spend(Share::Unknown, gap.duration());
             if causes::send_buffer_limited::may_be(gap) {
-                let end = self.ends.of_mut(gap.side);
-                end.burst.rounds.push(gap.flight.bytes);
-                if end.held.len() < 4 {
-                    end.held.reserve_exact(1);
-                    end.held.push(gap.clone());
-                }
+                self.ends.of_mut(gap.side).burst.rounds.push(gap.flight.bytes);
+                self.hold(gap, None);
             }
             return;
         };
@@ -81,15 +78,16 @@ impl Flow {
         if gap.awaited().is_some() && !gap.is_flowing() {
             self.ends.of_mut(gap.side).burst.rounds.push(gap.flight.bytes);
         }
-        let held = std::mem::take(&mut self.ends.of_mut(gap.side).held);
+        if cause == Cause::SlowStart && causes::send_buffer_limited::may_be(gap) {
+            self.hold(gap, Some(ruling));
+            return;
+        }
         if cause == Cause::SendBufferLimited {
-            for earlier in
-                held.iter().filter(|earlier| 2 * earlier.flight.bytes.abs_diff(gap.flight.bytes) <= gap.mss)
-            {
-                self.account.transfer(Share::Unknown, ruling.share, earlier.duration());
-                let ruling = Ruling { since: earlier.from.at, saving: Some(earlier.duration()), ..ruling };
-                self.find(earlier, cause, &ruling);
-            }
+            self.claim(gap, &ruling);
+        }
+        let is_same = |held: &Held| gap.awaited().is_some() && is_level(&held.gap, gap);
+        if !self.ends.of(gap.side).held.iter().all(is_same) {
+            self.release(gap.side);
         }
         self.find(gap, cause, &ruling);
         let others = gap.talk.unanswered.unwrap_or_default().saturating_sub(1);
@@ -101,6 +99,42 @@ impl Flow {
                 )
             };
             self.find_as(gap, Cause::HeadOfLine, &Ruling { saving: None, ..ruling }, evidence);
+        }
+    }
+
+    /// Waits with a finding: what looks like an opening window may be the first stop at a plateau.
+    fn hold(&mut self, gap: &Gap, ruling: Option<Ruling>) {
+        /// As long as it takes to know a plateau.
+        const MOST: usize = 4;
+        let held = &self.ends.of(gap.side).held;
+        if held.len() >= MOST || held.iter().any(|held| !is_level(&held.gap, gap)) {
+            self.release(gap.side);
+        }
+        let held = &mut self.ends.of_mut(gap.side).held;
+        held.reserve_exact(1);
+        held.push(Held { gap: gap.clone(), ruling });
+    }
+
+    /// What was held is what it looked like.
+    pub(super) fn release(&mut self, side: Side) {
+        for Held { gap, ruling } in std::mem::take(&mut self.ends.of_mut(side).held) {
+            if let Some(ruling) = ruling {
+                self.find(&gap, Cause::SlowStart, &ruling);
+            }
+        }
+    }
+
+    /// What was held is of the plateau at which the sender has stopped now.
+    fn claim(&mut self, gap: &Gap, ruling: &Ruling) {
+        let (held, others): (Vec<Held>, Vec<Held>) = std::mem::take(&mut self.ends.of_mut(gap.side).held)
+            .into_iter()
+            .partition(|held| is_level(&held.gap, gap));
+        self.ends.of_mut(gap.side).held = others;
+        for Held { gap: earlier, ruling: looked_like } in held {
+            let share = looked_like.map_or(Share::Unknown, |ruling| ruling.share);
+            self.account.transfer(share, ruling.share, earlier.duration());
+            let ruling = Ruling { since: earlier.from.at, saving: Some(earlier.duration()), ..*ruling };
+            self.find(&earlier, Cause::SendBufferLimited, &ruling);
         }
     }
 
@@ -301,6 +335,8 @@ impl Flow {
 
     /// What came after the last event: acknowledgements, then nothing.
     pub(super) fn settle_tail(&mut self) {
+        self.release(Side::Client);
+        self.release(Side::Server);
         let rest = self.last_at.since(self.last.at);
         match self.before {
             Before::Nothing => self.spend(Share::Unknown, rest),
@@ -316,6 +352,11 @@ impl Flow {
             }
         }
     }
+}
+
+/// Whether a sender stopped at the same flight twice.
+const fn is_level(earlier: &Gap, gap: &Gap) -> bool {
+    2 * earlier.flight.bytes.abs_diff(gap.flight.bytes) <= gap.mss
 }
 
 /// A text without room for more.

@@ -24,11 +24,12 @@ impl Flow {
         let EndState { sender, recovery, .. } = self.ends.of(from);
         let away = self.path.to(from).unwrap_or_default();
         // An acknowledgement of something new winds the timer up again (RFC 6298).
-        let heard = sender.progressed_at.map(|progressed| now.at.since(progressed).saturating_sub(away));
+        let ago = |passed| now.at.since(passed).saturating_sub(away);
         Repair {
             earlier,
             since,
-            silence: heard.unwrap_or(since).min(since),
+            silence: sender.progressed_at.map_or(since, ago).min(since),
+            quiet: sender.heard_at.map_or(since, ago).min(since),
             times,
             was_seen: times > 0,
             duplicates: sender.duplicates,

@@ -4,6 +4,7 @@ use wire::Time;
 
 use crate::cause::Cause;
 use crate::gap::{Burst, Gap, Mark};
+use crate::judge::Ruling;
 use crate::segment::Segment;
 use crate::sender::Sender;
 
@@ -15,7 +16,7 @@ pub(super) struct EndState {
     pub(super) sender: Sender,
     pub(super) burst: Burst,
     /// Gaps that may be a plateau's beginning.
-    pub(super) held: Vec<Gap>,
+    pub(super) held: Vec<Held>,
     /// What repairs a loss, and up to where.
     pub(super) recovery: Option<(Cause, u64)>,
     pub(super) has_lost: bool,
@@ -35,6 +36,13 @@ pub(super) struct EndState {
     /// Since when its peer forbids it to send, and what was forbidden in this gap.
     pub(super) closed_since: Option<Mark>,
     pub(super) closed: Vec<(Mark, Mark)>,
+}
+
+/// A gap, and what it looks like if it is not of a plateau.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) gap: Gap,
+    pub(super) ruling: Option<Ruling>,
 }
 
 /// What a SYN said of scaling windows.

@@ -141,7 +141,6 @@ fn judge_one(number: usize, case: &Case, tallies: &mut Tallies) {
     // Of less nobody needs the cause.
     let least = (scenario.network.rtt.as_millis_f64() / 4.0).max(5.0);
     let Spent { working: _, stalls, repairs } = experiment.spent(&fetched);
-    let known: Vec<Stall> = stalls.into_iter().filter(|stall| stall.lost_ms >= least).collect();
     let way = scenario.network.rtt.as_millis_f64() / 2.0;
     // Either half has every value of every axis.
     let is_first = (number / 2 + number / 8 + number / 32).is_multiple_of(2);
@@ -157,7 +156,8 @@ fn judge_one(number: usize, case: &Case, tallies: &mut Tallies) {
         let seen = |stalls: &[Stall]| -> Vec<Stall> {
             stalls.iter().map(|stall| as_seen(stall, vantage, way)).collect()
         };
-        let (known, repairs) = (seen(&known), seen(&repairs));
+        let (all, repairs) = (seen(&stalls), seen(&repairs));
+        let known: Vec<&Stall> = all.iter().filter(|stall| stall.lost_ms >= least).collect();
         let mut add = |cause: &str, tally: Tally| {
             let place = Where { cause: cause.to_owned(), vantage, is_first };
             tallies.entry(place).or_default().add(tally);
@@ -175,7 +175,7 @@ fn judge_one(number: usize, case: &Case, tallies: &mut Tallies) {
         there.sort_unstable();
         there.dedup();
         there.into_iter().for_each(|cause| add(cause, Tally { captures: 1, ..Tally::default() }));
-        for stall in &known {
+        for stall in known {
             let name = name_at(&found, stall);
             let name = if is_repair(&repairs, stall, &name) { stall.cause.clone() } else { name };
             let mistakes =
@@ -183,7 +183,7 @@ fn judge_one(number: usize, case: &Case, tallies: &mut Tallies) {
             add(&stall.cause, Tally { found: BTreeMap::from([(name, 1)]), mistakes, ..Tally::default() });
         }
         for stall in found.iter().filter(|stall| stall.lost_ms >= least) {
-            let truth = name_at(&known, stall);
+            let truth = name_at(&all, stall);
             if truth != stall.cause && !is_repair(&repairs, stall, &stall.cause) {
                 let mistakes = vec![mistake("false", stall, &truth)];
                 let false_alarms = BTreeMap::from([(truth, 1)]);
