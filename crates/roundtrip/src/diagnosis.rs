@@ -8,11 +8,13 @@
 //! | [`open`] | files, pipes, compressed or not |
 //! | [`filter`] | what is asked for of it |
 //! | [`oddity`] | what is odd about the capture itself |
+//! | [`group`] | findings by cause: which costs most |
 //! | [`advice`] | fixes, by who can make them |
 //! | [`text`] | for a person, at night |
 //! | [`json`], [`csv`] | for programs |
 //! | [`page`] | one HTML file |
 //! | [`sequence`] | time-sequence plots as SVG |
+//! | [`span`] | time as a person reads it |
 //! | [`xpl`] | the same for xplot |
 //!
 //! Not the diagnosis itself: that is the crate `diagnose`.
@@ -20,6 +22,7 @@
 pub mod advice;
 pub mod csv;
 pub mod filter;
+pub mod group;
 pub mod json;
 pub mod live;
 pub mod oddity;
@@ -27,6 +30,7 @@ pub mod open;
 pub mod page;
 pub mod reading;
 pub mod sequence;
+pub mod span;
 pub mod text;
 pub mod xpl;
 

@@ -1,10 +1,16 @@
-// Zoom by the wheel, pan by dragging, all of it by a double click. Without this script the plots still show.
+// Zoom, pan, and the packets under the pointer. Without this script the plots still show.
+const tip = document.createElement("div");
+tip.className = "tip";
+tip.hidden = true;
+document.body.append(tip);
+
 for (const svg of document.querySelectorAll("svg.sequence")) {
   const data = svg.querySelector("svg.data");
   const left = +svg.dataset.left, width = +svg.dataset.width, span = +svg.dataset.span;
   const [, , inner, height] = data.getAttribute("viewBox").split(" ").map(Number);
   const tick = svg.querySelector(".tick[data-t]");
   let low = 0, high = 1;
+
   const show = () => {
     data.setAttribute("viewBox", `${low * inner} 0 ${(high - low) * inner} ${height}`);
     const place = (t) => (t - low) / (high - low);
@@ -27,25 +33,82 @@ for (const svg of document.querySelectorAll("svg.sequence")) {
       svg.append(label);
     }
   };
+  const look = (from, to) => {
+    const wide = Math.min(1, Math.max(1e-6, to - from));
+    low = Math.min(1 - wide, Math.max(0, from));
+    high = low + wide;
+    show();
+  };
+  const zoom = (t, factor) => look(t - (t - low) * factor, t + (high - t) * factor);
   const at = (event) => {
     const box = svg.getBoundingClientRect(), x = (event.clientX - box.left) / box.width * 960;
     return low + (high - low) * (x - left) / width;
   };
+
+  // What is drawn, by time: read once, when somebody first points at it.
+  let marks = null;
+  const read = () => [...data.querySelectorAll("title")].map((title) => {
+    const drawn = title.parentNode, text = title.textContent;
+    title.remove();
+    if (drawn.tagName === "rect") {
+      const x = +drawn.getAttribute("x");
+      return { stall: true, from: x / inner, to: (x + +drawn.getAttribute("width")) / inner, text };
+    }
+    const x = parseFloat(drawn.getAttribute("d").slice(1)) / inner;
+    return { stall: false, from: x, to: x, text };
+  });
+  const point = (event) => {
+    marks ??= read();
+    const t = at(event), near = (high - low) * 5 / width;
+    const stalls = marks.filter((mark) => mark.stall && mark.from <= t && t <= mark.to);
+    const packets = marks.filter((mark) => !mark.stall && Math.abs(mark.from - t) <= near);
+    const lines = packets.slice(0, 14).map((mark) => mark.text);
+    if (packets.length > lines.length) lines.push(`and ${packets.length - lines.length} more packets`);
+    lines.push(...stalls.slice(0, 2).map((mark) => mark.text));
+    tip.hidden = lines.length === 0;
+    tip.textContent = lines.join("\n");
+    const x = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8);
+    tip.style.left = `${Math.max(4, x)}px`;
+    const below = event.clientY + 18, fits = below + tip.offsetHeight < innerHeight;
+    tip.style.top = `${fits ? below : Math.max(4, event.clientY - tip.offsetHeight - 10)}px`;
+  };
+
   svg.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
-    const t = at(event), factor = event.deltaY > 0 ? 1.25 : 0.8;
-    low = Math.max(0, t - (t - low) * factor);
-    high = Math.min(1, Math.max(low + 1e-6, t + (high - t) * factor));
-    show();
+    zoom(at(event), event.deltaY > 0 ? 1.25 : 0.8);
   }, { passive: false });
   let held = null;
-  svg.addEventListener("pointerdown", (event) => { held = at(event); svg.setPointerCapture(event.pointerId); });
+  svg.addEventListener("pointerdown", (event) => {
+    held = at(event);
+    svg.setPointerCapture(event.pointerId);
+    svg.focus({ preventScroll: true });
+  });
   svg.addEventListener("pointerup", () => { held = null; });
   svg.addEventListener("pointermove", (event) => {
-    if (held === null) return;
-    const shift = Math.max(-low, Math.min(1 - high, held - at(event)));
-    low += shift; high += shift;
-    show();
+    if (held === null) return point(event);
+    tip.hidden = true;
+    const shift = held - at(event);
+    look(low + shift, high + shift);
   });
-  svg.addEventListener("dblclick", () => { low = 0; high = 1; show(); });
+  svg.addEventListener("pointerleave", () => { tip.hidden = true; });
+  svg.addEventListener("dblclick", () => look(0, 1));
+  svg.tabIndex = 0;
+  svg.addEventListener("keydown", (event) => {
+    const middle = (low + high) / 2, wide = high - low;
+    const moves = {
+      "+": () => zoom(middle, 0.7), "=": () => zoom(middle, 0.7), "-": () => zoom(middle, 1.4), "0": () => look(0, 1),
+      ArrowLeft: () => look(low - wide / 5, high - wide / 5), ArrowRight: () => look(low + wide / 5, high + wide / 5),
+    };
+    if (!moves[event.key] || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    moves[event.key]();
+  });
+  for (const button of svg.parentNode.querySelectorAll("button[data-from]")) {
+    button.addEventListener("click", () => {
+      const from = button.dataset.from / span, to = button.dataset.to / span, margin = Math.max(to - from, 1e-3) / 3;
+      look(from - margin, to + margin);
+      svg.scrollIntoView({ block: "nearest" });
+    });
+  }
 }

@@ -1,30 +1,37 @@
-//! One HTML file that needs no network: the findings, the account, and a plot of each of the worst connections that
-//! zooms and pans.
+//! One HTML file that needs no network: the causes and what to do about them, the account, the connections, and a plot
+//! of each of the worst that zooms, pans and tells the packets under the pointer.
 
 use std::fmt::Write;
 
 use ::diagnose::{Account, Finding, FlowReport, Share};
 use wire::Duration;
 
-use super::text::shown;
-use super::{Capture, advice, json, oddity, sequence};
+use super::group::{Group, counted, groups};
+use super::span::shown;
+use super::{Capture, advice, json, oddity, sequence, text};
 use crate::report::html::escaped;
 
 /// Plots of more connections are a heavy page: `--svg` writes them all.
 const MOST_PLOTS: usize = 40;
+/// Connections in the list.
+const MOST_LISTED: usize = 1_000;
+/// Of a connection that is plotted, the worst findings; the others are folded away.
+const OPEN_FINDINGS: usize = 3;
 const MOST_FINDINGS: usize = 100;
 
 /// The page.
 pub fn page(captures: &[Capture]) -> String {
     let names: Vec<&str> = captures.iter().map(|capture| capture.name.as_str()).collect();
     let title = escaped(&names.join(", "));
-    let sections: String = captures.iter().map(section).collect();
+    let sections: String =
+        captures.iter().enumerate().map(|(place, capture)| section(place, capture)).collect();
     format!(
         "<!doctype html>
 <html lang=\"en\">
 <head>
 <meta charset=\"utf-8\">
 <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
+<meta name=\"color-scheme\" content=\"light dark\">
 <title>{title} - Roundtrip</title>
 <style>
 {STYLE}</style>
@@ -36,7 +43,8 @@ pub fn page(captures: &[Capture]) -> String {
 </header>
 <main>
 {sections}</main>
-<footer>roundtrip {version}. Scroll over a plot to zoom, drag to pan, double-click to see all of it.</footer>
+<footer>roundtrip {version}. Over a plot: Ctrl and scroll, or + and -, to zoom; drag to pan; double-click or 0 to see all of \
+         it; rest the pointer on it for its packets.</footer>
 <script>
 {SCRIPT}</script>
 </body>
@@ -49,26 +57,26 @@ pub fn page(captures: &[Capture]) -> String {
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-fn section(capture: &Capture) -> String {
+fn section(place: usize, capture: &Capture) -> String {
     let notes = capture.warnings.iter().chain(&capture.damage).cloned().chain(oddity::sentences(capture));
     let notes: String = notes.map(|note| format!("<p class=\"note\">{}</p>\n", escaped(&note))).collect();
     let mut worst: Vec<&FlowReport> = capture.flows.iter().filter(|flow| !flow.findings.is_empty()).collect();
     worst.sort_by_key(|flow| std::cmp::Reverse(lost(flow)));
-    let left = worst.len().saturating_sub(MOST_PLOTS);
-    let flows: String = worst.iter().take(MOST_PLOTS).map(|flow| self::flow(capture, flow)).collect();
-    let left = match left {
-        0 => String::new(),
-        left => format!(
-            "<p class=\"note\">{left} more connections have findings; --svg writes plots of all.</p>\n"
-        ),
-    };
+    let plotted = worst.iter().take(MOST_PLOTS).zip(1..);
+    let flows: String =
+        plotted.map(|(flow, number)| self::flow(capture, flow, &anchor(place, number))).collect();
     format!(
-        "<section>\n<h2>{}</h2>\n<p>{} packets, {} connections</p>\n{notes}{}</section>\n{flows}{left}",
+        "<section>\n<h2>{}</h2>\n<p>{}</p>\n{notes}{}{}</section>\n{}{flows}",
         escaped(&capture.name),
-        capture.packets,
-        capture.connections,
-        account(&capture.account())
+        escaped(&text::facts(capture)),
+        causes(capture),
+        account(&capture.account()),
+        list(place, capture, &worst),
     )
+}
+
+fn anchor(place: usize, number: usize) -> String {
+    format!("c{place}-{number}")
 }
 
 /// What faults cost a connection.
@@ -76,12 +84,37 @@ fn lost(flow: &FlowReport) -> Duration {
     flow.counts.iter().filter(|count| count.cause.about().is_fault).map(|count| count.lost).sum()
 }
 
+/// What is worth fixing, what costs most first.
+fn causes(capture: &Capture) -> String {
+    let (faults, _) = groups(capture);
+    if faults.is_empty() {
+        return "<p><b>Nothing worth fixing was found.</b></p>\n".to_owned();
+    }
+    let item = |group: &Group<'_>| {
+        let sentences = [Some(group.example(capture)), group.server(capture), group.saving()];
+        let sentences: Vec<String> = sentences.into_iter().flatten().collect();
+        let fixes = group.cause.about().fixes.iter();
+        let fixes = fixes.map(|fix| (advice::who(group.worst.1, fix.who), fix.change));
+        let fixes: String =
+            fixes.map(|(who, change)| format!("<li>{who}: {}</li>", escaped(change))).collect();
+        format!(
+            "<li class=\"finding {}\"><b>{}</b>: {}\n<p>{}</p>\n<p>{}</p>\n<ul>{fixes}</ul></li>\n",
+            group.worst.1.severity.name(),
+            group.cause.name(),
+            group.cost(),
+            escaped(group.cause.about().what),
+            escaped(&sentences.join(" ")),
+        )
+    };
+    format!("<ol class=\"causes\">\n{}</ol>\n", faults.iter().map(item).collect::<String>())
+}
+
 fn account(account: &Account) -> String {
-    let total = account.total().as_secs_f64();
+    let total = account.total();
     let mut shares: Vec<(Share, Duration)> = account.iter().collect();
     shares.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
     let row = |(share, time): &(Share, Duration)| {
-        let percent = 100.0 * time.as_secs_f64() / total;
+        let percent = 100.0 * time.as_secs_f64() / total.as_secs_f64();
         let class = match share {
             Share::Stall(cause) if cause.about().is_fault => "fault",
             Share::Stall(_)
@@ -98,51 +131,121 @@ fn account(account: &Account) -> String {
             shown(*time)
         )
     };
-    format!("<table>\n{}</table>\n", shares.iter().map(row).collect::<String>())
+    let rows: String = shares.iter().map(row).collect();
+    format!("<table><caption>Where {} went</caption>\n{rows}</table>\n", shown(total))
 }
 
-fn flow(capture: &Capture, flow: &FlowReport) -> String {
+/// The connections with findings, the worst first, where there are several.
+fn list(place: usize, capture: &Capture, worst: &[&FlowReport]) -> String {
+    if worst.len() < 2 {
+        return String::new();
+    }
+    let row = |(number, flow): (usize, &&FlowReport)| {
+        let name = format!("{} to {}", flow.client, flow.server);
+        let name = if number <= MOST_PLOTS {
+            format!("<a href=\"#{}\">{name}</a>", anchor(place, number))
+        } else {
+            name
+        };
+        let main = flow.counts.iter().max_by_key(|count| (count.cause.about().is_fault, count.lost));
+        format!(
+            "<tr><td>{name}</td><td class=\"number\">{:.0} ms</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
+             <td>{}</td></tr>\n",
+            capture.millis(flow.started),
+            shown(flow.elapsed),
+            shown(lost(flow)),
+            main.map(|count| count.cause.name()).unwrap_or_default(),
+        )
+    };
+    let rows: String = (1..).zip(worst.iter().take(MOST_LISTED)).map(row).collect();
+    let left = match worst.len().saturating_sub(MOST_LISTED) {
+        0 => String::new(),
+        left => format!("<p class=\"note\">{left} more have findings; the JSON lists them.</p>\n"),
+    };
+    let plots = match worst.len() > MOST_PLOTS {
+        true => {
+            format!(
+                "<p class=\"note\">The worst {MOST_PLOTS} are drawn below; --svg draws all of them.</p>\n"
+            )
+        }
+        false => String::new(),
+    };
+    format!(
+        "<section>\n<h2>{} with findings</h2>\n{plots}<div class=\"long\"><table>\n<tr><th>connection</th>\
+         <th class=\"number\">began at</th><th class=\"number\">took</th><th class=\"number\">lost</th><th>mostly by</th>\
+         </tr>\n{rows}</table></div>\n{left}</section>\n",
+        counted(worst.len() as u64, "connection")
+    )
+}
+
+fn flow(capture: &Capture, flow: &FlowReport, anchor: &str) -> String {
     let mut text = format!(
-        "<section>\n<h2>{} to {}</h2>\n<p>{} packets, {} in all, captured at: {}{}</p>\n",
+        "<section id=\"{anchor}\">\n<h2>{} to {}</h2>\n<p>{}, {} in all{}{}</p>\n",
         flow.client,
         flow.server,
-        flow.packets,
+        counted(flow.packets, "packet"),
         shown(flow.elapsed),
-        json::place_name(flow.place),
+        match json::place_name(flow.place) {
+            "unknown" => String::new(),
+            place => format!(", captured at: {place}"),
+        },
         flow.round_trip.map(|span| format!(", round trip {}", shown(span))).unwrap_or_default()
     );
     text += &sequence::svg(flow).unwrap_or_default();
     let mut findings: Vec<&Finding> = flow.findings.iter().collect();
     findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.lost)));
-    for (place, finding) in findings.iter().take(MOST_FINDINGS).enumerate() {
-        let is_first = findings.iter().position(|other| other.cause == finding.cause) == Some(place);
-        text += &self::finding(capture, finding, is_first);
+    findings.truncate(MOST_FINDINGS);
+    let (open, folded) = findings.split_at(findings.len().min(OPEN_FINDINGS));
+    text.extend(open.iter().map(|finding| self::finding(capture, flow, finding)));
+    if !folded.is_empty() {
+        let _ = writeln!(text, "<details><summary>{} more</summary>", folded.len());
+        text.extend(folded.iter().map(|finding| self::finding(capture, flow, finding)));
+        text += "</details>\n";
     }
+    text += &exchanges(capture, flow);
     text += &format!("<details><summary>All of its time</summary>\n{}</details>\n", account(&flow.account));
     text + "</section>\n"
 }
 
-/// A finding; with what is known of its cause if it is the first of it.
-fn finding(capture: &Capture, finding: &Finding, is_first: bool) -> String {
+/// A finding; a click on its name shows it in the plot.
+fn finding(capture: &Capture, flow: &FlowReport, finding: &Finding) -> String {
     let packets: Vec<String> = finding.packets.iter().map(u64::to_string).collect();
     let saving = finding.saving.filter(|saving| *saving > Duration::ZERO);
     let saving =
         saving.map(|saving| format!(" A fix would save about {}.", shown(saving))).unwrap_or_default();
-    let mut text = format!(
-        "<div class=\"finding {}\"><b>{}</b> {} at {:.1} ms, packets {}: {}.{saving}",
+    let from = finding.at.since(flow.started).as_millis_f64();
+    format!(
+        "<div class=\"finding {}\"><button data-from=\"{from:.3}\" data-to=\"{:.3}\">{}</button> {} at {:.1} ms, packets \
+         {}: {}.{saving}</div>\n",
         finding.severity.name(),
+        from + finding.lost.as_millis_f64(),
         finding.cause.name(),
         shown(finding.lost),
         capture.millis(finding.at),
         packets.join(", "),
         escaped(&finding.evidence),
-    );
-    if is_first {
-        let _ = write!(text, "<p>{}</p><ul>", escaped(finding.cause.about().what));
-        for fix in finding.cause.about().fixes {
-            let _ = write!(text, "<li>{}: {}</li>", advice::who(finding, fix.who), escaped(fix.change));
-        }
-        text += "</ul>";
+    )
+}
+
+/// The longest requests, if it is HTTP.
+fn exchanges(capture: &Capture, flow: &FlowReport) -> String {
+    if flow.exchanges.is_empty() {
+        return String::new();
     }
-    text + "</div>\n"
+    let mut longest: Vec<_> = flow.exchanges.iter().collect();
+    longest.sort_by_key(|exchange| std::cmp::Reverse(exchange.elapsed));
+    let row = |exchange: &&::diagnose::report::ExchangeReport| {
+        let status = exchange.status.map(|status| status.to_string()).unwrap_or_default();
+        format!(
+            "<tr><td class=\"number\">{:.0} ms</td><td class=\"number\">{}</td><td>{status}</td><td class=\"url\">{}</td></tr>\n",
+            capture.millis(exchange.at),
+            shown(exchange.elapsed),
+            escaped(&exchange.request)
+        )
+    };
+    let rows: String = longest.iter().map(row).collect();
+    format!(
+        "<details><summary>Its longest requests</summary>\n<table>\n<tr><th class=\"number\">at</th><th \
+         class=\"number\">took</th><th>status</th><th>request</th></tr>\n{rows}</table></details>\n"
+    )
 }

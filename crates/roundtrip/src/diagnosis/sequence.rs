@@ -14,18 +14,18 @@ use ::diagnose::{Finding, FlowReport, Side};
 use wire::Time;
 
 use super::Capture;
-use super::text::shown;
+use super::span::shown;
 use crate::failure::Failure;
 use crate::file;
 use crate::report::html::escaped;
 
 /// The plot's own size, and the place of its drawing.
 pub const WIDTH: f64 = 960.0;
-const HEIGHT: f64 = 360.0;
+const HEIGHT: f64 = 380.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 28.0;
-const BOTTOM: f64 = 56.0;
+const BOTTOM: f64 = 76.0;
 /// The drawing inside it, in units of its own: it is stretched to its place.
 const INNER_WIDTH: f64 = 1_000.0;
 const INNER_HEIGHT: f64 = 300.0;
@@ -89,13 +89,7 @@ pub fn svg(flow: &FlowReport) -> Option<String> {
     out += "</svg>\n";
     axes(&mut out, &scale);
     flow.findings.iter().for_each(|finding| name(&mut out, &scale, finding, &flow.findings));
-    if plot.is_cut {
-        let _ = writeln!(
-            out,
-            "<text x=\"{LEFT}\" y=\"{:.0}\" class=\"faint\">Only the first packets are drawn.</text>",
-            HEIGHT - 8.0
-        );
-    }
+    key(&mut out, plot);
     out += "</svg>\n";
     Some(out)
 }
@@ -103,7 +97,41 @@ pub fn svg(flow: &FlowReport) -> Option<String> {
 const STYLE: &str = ".paper{fill:#fff}.title{font-weight:600}.faint,.tick{fill:#667}.data *{vector-effect:\
 non-scaling-stroke}.sent{stroke:#0f5f9c;stroke-width:2.5;fill:none}.again{stroke:#c9322d;stroke-width:2.5}.ack{stroke:\
 #3a9a4d;stroke-width:1;fill:none}.edge{stroke:#c8a23a;stroke-width:1;fill:none}.other{stroke:#889;stroke-width:1.5}.stall\
-{fill:#e8a33d;opacity:.28}.note{fill:#9aa7b0;opacity:.2}.name{fill:#7a4a00;font-size:11px}.axis{stroke:#99a}";
+{fill:#e8a33d;opacity:.28}.quiet{fill:#9aa7b0;opacity:.2}.name{fill:#7a4a00;font-size:11px}.axis{stroke:#99a}";
+
+/// What the colours mean.
+fn key(out: &mut String, plot: &Plot) {
+    const KEY: [(&str, &str); 6] = [
+        ("sent", "sent"),
+        ("again", "sent again"),
+        ("ack", "acknowledged"),
+        ("edge", "end of the window"),
+        ("other", "the other side's data"),
+        ("stall", "time lost"),
+    ];
+    let (mut x, y) = (LEFT, HEIGHT - 10.0);
+    for (class, meaning) in KEY {
+        let mark = match class {
+            "stall" => format!(
+                "<rect class=\"stall\" x=\"{x:.0}\" y=\"{:.0}\" width=\"14\" height=\"10\"/>",
+                y - 9.0
+            ),
+            "ack" | "edge" => format!("<path class=\"{class}\" d=\"M{x:.0} {:.0}h14\"/>", y - 4.0),
+            _ => format!("<path class=\"{class}\" d=\"M{:.0} {y:.0}v-9\"/>", x + 7.0),
+        };
+        let _ =
+            write!(out, "{mark}<text class=\"faint\" x=\"{:.0}\" y=\"{y:.0}\">{meaning}</text>", x + 20.0);
+        // Letters of a proportional face are about half as wide as high.
+        x += 44.0 + 6.2 * meaning.chars().map(|_| 1.0).sum::<f64>();
+    }
+    if plot.is_cut {
+        let _ = write!(
+            out,
+            "<text class=\"faint\" x=\"{x:.0}\" y=\"{y:.0}\">Only the first packets are drawn.</text>"
+        );
+    }
+    out.push('\n');
+}
 
 /// The side that carried more.
 fn busier(plot: &Plot) -> Option<Side> {
@@ -161,7 +189,7 @@ impl Scale {
 /// A stall, shaded.
 fn shade(out: &mut String, scale: &Scale, finding: &Finding) {
     let (from, to) = (scale.x(finding.at), scale.x(finding.at + finding.lost));
-    let class = if finding.cause.about().is_fault { "stall" } else { "note" };
+    let class = if finding.cause.about().is_fault { "stall" } else { "quiet" };
     let packets: Vec<String> = finding.packets.iter().map(u64::to_string).collect();
     let _ = writeln!(
         out,

@@ -1,13 +1,12 @@
 //! What a tired person can read: what costs most, on which packets that rests, what to change, and where the rest of
 //! the time went.
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
-
 use ::diagnose::report::Place;
-use ::diagnose::{Cause, Finding, FlowReport, Share};
+use ::diagnose::{FlowReport, Share};
 use wire::Duration;
 
+use super::group::{Group, counted, groups};
+use super::span::shown;
 use super::{Capture, advice, oddity};
 use crate::terminal::Terminal;
 
@@ -18,7 +17,7 @@ pub fn render(captures: &[Capture], terminal: Terminal) -> String {
 
 fn capture(capture: &Capture, terminal: Terminal) -> String {
     let width = terminal.width.unwrap_or(WIDTH).clamp(40, WIDTH);
-    let mut text = format!("{}\n", terminal.bold(&heading(capture)));
+    let mut text = format!("{}\n", terminal.bold(&format!("{}: {}", capture.name, facts(capture))));
     let (faults, notes) = groups(capture);
     text += match (capture.connections, capture.flows.len(), faults.len()) {
         (0, _, _) => "There is no TCP connection in it.\n",
@@ -26,14 +25,15 @@ fn capture(capture: &Capture, terminal: Terminal) -> String {
         (_, _, 0) => "Nothing worth fixing was found.\n",
         (_, _, _) => "",
     };
-    for (place, group) in (1..).zip(&faults) {
-        text += &format!("\n{}\n", terminal.bold(&title(place, group)));
+    for (place, group) in (1_usize..).zip(&faults) {
+        let title = format!("{place}. {}: {}", group.cause.name(), group.cost());
+        text += &format!("\n{}\n", terminal.bold(&title));
         text += &example(capture, group, width);
     }
     if !notes.is_empty() {
         text += &format!("\n{}\n", terminal.bold("Good to know"));
         for group in &notes {
-            text += &wrapped(&format!("{}: {}", group.name(), seen(capture, group)), "  ", width);
+            text += &wrapped(&format!("{}: {}", group.cause.name(), seen(capture, group)), "  ", width);
         }
     }
     text + &account(capture, terminal) + &remarks(capture, width)
@@ -41,9 +41,9 @@ fn capture(capture: &Capture, terminal: Terminal) -> String {
 
 const WIDTH: usize = 100;
 
-fn heading(capture: &Capture) -> String {
-    let Capture { name, packets, flows, connections, .. } = capture;
-    let counted = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+/// What was captured, where, and of what.
+pub fn facts(capture: &Capture) -> String {
+    let Capture { packets, flows, connections, .. } = capture;
     let mut facts = vec![counted(*packets, "packet"), counted(*connections, "connection")];
     if flows.len() as u64 != *connections {
         facts.push(format!("{} shown", flows.len()));
@@ -54,7 +54,7 @@ fn heading(capture: &Capture) -> String {
     }
     facts.extend(place(flows));
     facts.extend(capture.command.map(|ended| format!("the command {ended}")));
-    format!("{name}: {}", facts.join(", "))
+    facts.join(", ")
 }
 
 /// Where the capture was taken, if its connections agree.
@@ -69,105 +69,15 @@ fn place(flows: &[FlowReport]) -> Option<String> {
     })
 }
 
-/// What was found of one cause.
-struct Group<'a> {
-    cause: Cause,
-    times: u64,
-    lost: Duration,
-    worst: (&'a FlowReport, &'a Finding),
-    connections: usize,
-}
-
-impl Group<'_> {
-    const fn name(&self) -> &'static str {
-        self.cause.name()
-    }
-}
-
-/// Causes with something worth fixing, and the others; what cost most first.
-fn groups(capture: &Capture) -> (Vec<Group<'_>>, Vec<Group<'_>>) {
-    let mut groups: Vec<Group<'_>> =
-        Cause::ALL.into_iter().filter_map(|cause| group(capture, cause)).collect();
-    groups.sort_by_key(|group| std::cmp::Reverse((group.worst.1.severity, group.lost)));
-    groups.into_iter().partition(|group| group.worst.1.severity.is_worth_fixing())
-}
-
-fn group(capture: &Capture, cause: Cause) -> Option<Group<'_>> {
-    let of_cause = |flow: &FlowReport| flow.counts.iter().find(|count| count.cause == cause).copied();
-    let found: Vec<_> = capture.flows.iter().filter_map(|flow| Some((flow, of_cause(flow)?))).collect();
-    let worst = capture
-        .flows
-        .iter()
-        .flat_map(|flow| flow.findings.iter().map(move |finding| (flow, finding)))
-        .filter(|(_, finding)| finding.cause == cause)
-        .max_by_key(|(_, finding)| (finding.severity, finding.lost, std::cmp::Reverse(finding.at)))?;
-    Some(Group {
-        cause,
-        times: found.iter().map(|(_, count)| count.times).sum(),
-        lost: found.iter().map(|(_, count)| count.lost).sum(),
-        worst,
-        connections: found.len(),
-    })
-}
-
-fn title(place: usize, group: &Group<'_>) -> String {
-    let times = match (group.times, group.connections) {
-        (1, _) => String::new(),
-        (times, 1) => format!(", {times} times"),
-        (times, connections) => format!(", {times} times in {connections} connections"),
-    };
-    format!("{place}. {}: {} lost{times}", group.name(), shown(group.lost))
-}
-
 fn example(capture: &Capture, group: &Group<'_>, width: usize) -> String {
-    let (flow, finding) = group.worst;
+    let (_, finding) = group.worst;
     let mut text = wrapped(group.cause.about().what, "   ", width);
-    let worst =
-        if group.times > 1 { format!("The worst took {}: at", shown(finding.lost)) } else { "At".to_owned() };
-    let connection = match capture.flows.as_slice() {
-        [_] => String::new(),
-        _ => format!(" ({} to {})", flow.client, flow.server),
-    };
-    let at = capture.millis(finding.at);
-    text += &wrapped(&format!("{worst} {at:.0} ms{connection}, {}.", finding.evidence), "   ", width);
-    if let Some(server) = worst_server(capture, group.cause).filter(|_| group.connections > 1) {
-        text += &wrapped(&server, "   ", width);
-    }
-    if let Some(saving) = finding.saving.filter(|saving| *saving > Duration::ZERO) {
-        let each = if group.times > 1 { " there" } else { "" };
-        let sure = finding.confidence.name();
-        text += &wrapped(
-            &format!("A fix would save about {}{each} (confidence: {sure}).", shown(saving)),
-            "   ",
-            width,
-        );
-    }
+    let sentences = [Some(group.example(capture)), group.server(capture), group.saving()];
+    text.extend(sentences.into_iter().flatten().map(|sentence| wrapped(&sentence, "   ", width)));
     for fix in group.cause.about().fixes {
         text += &wrapped(&format!("- {}: {}", advice::who(finding, fix.who), fix.change), "   ", width);
     }
     text
-}
-
-/// With which server the cause costs most; nothing to say where there is only one.
-fn worst_server(capture: &Capture, cause: Cause) -> Option<String> {
-    let mut servers: BTreeMap<SocketAddr, (Duration, usize)> = BTreeMap::new();
-    for flow in &capture.flows {
-        for count in flow.counts.iter().filter(|count| count.cause == cause) {
-            let (lost, connections) = servers.entry(flow.server).or_default();
-            (*lost, *connections) = (*lost + count.lost, *connections + 1);
-        }
-    }
-    let (server, (lost, connections)) = servers.iter().max_by_key(|(_, (lost, _))| *lost)?;
-    let others = servers.len() - 1;
-    let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    (others > 0).then(|| {
-        format!(
-            "Most of it, {}, in {} to {server}; the rest with {}.",
-            shown(*lost),
-            counted(*connections, "connection"),
-            counted(others, "other server")
-        )
-    })
 }
 
 /// A line for what is no fault.
@@ -215,15 +125,6 @@ fn remarks(capture: &Capture, width: usize) -> String {
     if notes.is_empty() { notes } else { format!("\nOf the capture itself\n{notes}") }
 }
 
-/// `93 ms`, `1.2 s`.
-pub fn shown(span: Duration) -> String {
-    match span.as_millis_f64() {
-        millis if millis < 10.0 => format!("{millis:.1} ms"),
-        millis if millis < 1_000.0 => format!("{millis:.0} ms"),
-        millis => format!("{:.2} s", millis / 1_000.0),
-    }
-}
-
 /// Lines of at most `width` columns, each indented; a list's lines hang.
 fn wrapped(text: &str, indent: &str, width: usize) -> String {
     let hanging = if text.starts_with("- ") { "  " } else { "" };
@@ -251,11 +152,5 @@ mod tests {
     fn long_lines_are_broken_between_words_and_lists_hang() {
         assert_eq!(wrapped("one two three", " ", 9), " one two\n three\n");
         assert_eq!(wrapped("- one two three", " ", 9), " - one\n   two\n   three\n");
-    }
-
-    #[test]
-    fn spans_are_shown_in_the_unit_that_fits() {
-        let spans = [93_191_000, 1_345_023_000, 412_000].map(Duration::from_nanos);
-        assert_eq!(spans.map(shown), ["93 ms", "1.35 s", "0.4 ms"]);
     }
 }

@@ -1,0 +1,113 @@
+//! What was found, by cause: which costs most, where, and the worst example. What the terminal and the page both tell first.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use ::diagnose::{Cause, Finding, FlowReport};
+use wire::Duration;
+
+use super::Capture;
+use super::span::shown;
+
+/// What was found of one cause.
+pub struct Group<'a> {
+    /// The cause.
+    pub cause: Cause,
+    /// How often.
+    pub times: u64,
+    /// In all.
+    pub lost: Duration,
+    /// The worst of it, and in which connection.
+    pub worst: (&'a FlowReport, &'a Finding),
+    /// In how many connections.
+    pub connections: usize,
+}
+
+/// Causes with something worth fixing, and the others; lost data first, then what cost most.
+pub fn groups(capture: &Capture) -> (Vec<Group<'_>>, Vec<Group<'_>>) {
+    let mut groups: Vec<Group<'_>> =
+        Cause::ALL.into_iter().filter_map(|cause| group(capture, cause)).collect();
+    groups.sort_by_key(|group| Reverse((group.cause == Cause::ResetLostData, group.lost)));
+    groups.into_iter().partition(|group| group.worst.1.severity.is_worth_fixing())
+}
+
+fn group(capture: &Capture, cause: Cause) -> Option<Group<'_>> {
+    let of_cause = |flow: &FlowReport| flow.counts.iter().find(|count| count.cause == cause).copied();
+    let found: Vec<_> = capture.flows.iter().filter_map(|flow| Some((flow, of_cause(flow)?))).collect();
+    let worst = capture
+        .flows
+        .iter()
+        .flat_map(|flow| flow.findings.iter().map(move |finding| (flow, finding)))
+        .filter(|(_, finding)| finding.cause == cause)
+        .max_by_key(|(_, finding)| (finding.severity, finding.lost, Reverse(finding.at)))?;
+    Some(Group {
+        cause,
+        times: found.iter().map(|(_, count)| count.times).sum(),
+        lost: found.iter().map(|(_, count)| count.lost).sum(),
+        worst,
+        connections: found.len(),
+    })
+}
+
+impl Group<'_> {
+    /// `233 ms lost, 4 times in 2 connections`.
+    pub fn cost(&self) -> String {
+        let times = match (self.times, self.connections) {
+            (1, _) => String::new(),
+            (times, 1) => format!(", {times} times"),
+            (times, connections) => format!(", {times} times in {connections} connections"),
+        };
+        format!("{} lost{times}", shown(self.lost))
+    }
+
+    /// The worst of it, in a sentence.
+    pub fn example(&self, capture: &Capture) -> String {
+        let (flow, finding) = self.worst;
+        let worst = if self.times > 1 {
+            format!("The worst took {}: at", shown(finding.lost))
+        } else {
+            "At".to_owned()
+        };
+        let connection = match capture.flows.as_slice() {
+            [_] => String::new(),
+            _ => format!(" ({} to {})", flow.client, flow.server),
+        };
+        format!("{worst} {:.0} ms{connection}, {}.", capture.millis(finding.at), finding.evidence)
+    }
+
+    /// What a fix of the worst would save, if that can be said.
+    pub fn saving(&self) -> Option<String> {
+        let (_, finding) = self.worst;
+        let saving = finding.saving.filter(|saving| *saving > Duration::ZERO)?;
+        let each = if self.times > 1 { " there" } else { "" };
+        let sure = finding.confidence.name();
+        Some(format!("A fix would save about {}{each} (confidence: {sure}).", shown(saving)))
+    }
+
+    /// With which server it costs most; nothing to say where there is only one.
+    pub fn server(&self, capture: &Capture) -> Option<String> {
+        let mut servers: BTreeMap<SocketAddr, (Duration, u64)> = BTreeMap::new();
+        for flow in &capture.flows {
+            for count in flow.counts.iter().filter(|count| count.cause == self.cause) {
+                let (lost, connections) = servers.entry(flow.server).or_default();
+                (*lost, *connections) = (*lost + count.lost, *connections + 1);
+            }
+        }
+        let (server, (lost, connections)) = servers.iter().max_by_key(|(_, (lost, _))| *lost)?;
+        let others = servers.len() as u64 - 1;
+        (others > 0).then(|| {
+            format!(
+                "Most of it, {}, in {} to {server}; the rest with {}.",
+                shown(*lost),
+                counted(*connections, "connection"),
+                counted(others, "other server")
+            )
+        })
+    }
+}
+
+/// `1 packet`, `2 packets`.
+pub fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
