@@ -20,7 +20,7 @@ use crate::{
 pub struct Assumptions {
     /// When the receiver acknowledges; `None`: as the scenario's stack does.
     pub acks: Option<Acks>,
-    /// The largest UDP payload of DHTTP.
+    /// The largest UDP payload of DHTTP, where the network carries it whole.
     pub datagram_limit: Bytes,
     /// The head of a response. Counted where it decides (does the answer fit a datagram?) and where it is the
     /// whole answer (a 304), and otherwise left out, as the paper does.
@@ -73,7 +73,8 @@ pub struct Prediction<'a> {
 pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<Prediction<'a>, Refusal> {
     let path = Path::from(&scenario.network);
     let start = slow_start(&scenario.stack, assumptions);
-    let datagram = Datagram { limit: assumptions.datagram_limit, response_head: assumptions.response_head };
+    let limit = assumptions.datagram_limit.min(scenario::dhttp::datagram_most(&scenario.network));
+    let datagram = Datagram { limit, response_head: assumptions.response_head };
     let whole = exchanges(scenario, assumptions, |object| object.size);
     let sent = match scenario.protocol {
         Protocol::Http11PipelinedDeflate => {

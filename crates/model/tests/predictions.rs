@@ -103,9 +103,15 @@ fn handshakes_and_stalls_are_listed_in_order_and_account_for_the_time() {
     assert_eq!(row.stalls[0].at_ms, 0.0);
 }
 
+/// The same on a network that carries the papers' datagrams whole, whatever its segments.
+fn wide(mut scenario: Scenario) -> Scenario {
+    scenario.network.mtu = Some(Bytes::new(1_500));
+    scenario
+}
+
 #[test]
 fn small_answers_over_dhttp_take_one_round_trip_no_connection_and_a_datagram_each_way() {
-    let mut small = scenario(Protocol::Dhttp);
+    let mut small = wide(scenario(Protocol::Dhttp));
     small.page = sizes(&[1200, 800, 40]);
     let prediction = predicted(&small);
     assert_eq!(prediction.elapsed, prediction.minimum);
@@ -117,7 +123,7 @@ fn small_answers_over_dhttp_take_one_round_trip_no_connection_and_a_datagram_eac
 
 #[test]
 fn large_answers_over_dhttp_cost_a_connection_when_cold_and_nothing_when_warm() {
-    let mut large = scenario(Protocol::Dhttp);
+    let mut large = wide(scenario(Protocol::Dhttp));
     large.page = sizes(&[500, 6651]);
     let mut tcp = scenario(Protocol::Http10);
     tcp.page = sizes(&[6651]);
@@ -138,6 +144,8 @@ fn large_answers_over_dhttp_cost_a_connection_when_cold_and_nothing_when_warm() 
 fn what_fits_a_datagram_is_decided_by_the_limit_and_the_head() {
     let mut page = scenario(Protocol::Dhttp);
     page.page = sizes(&[1460 - 226 - 8]);
+    assert_eq!(predicted(&page).connections, Some(1), "a packet of this network holds 552 bytes");
+    page = wide(page);
     assert_eq!(predicted(&page).connections, Some(0));
     let internet = Assumptions { datagram_limit: Bytes::new(1232), ..Assumptions::default() };
     assert_eq!(predict(&page, &internet).unwrap().connections, Some(1));

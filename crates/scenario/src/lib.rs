@@ -13,6 +13,7 @@
 //! | [`programs`] | what the programs at both ends take, how they write and close |
 //! | [`stack`] | how TCP behaves at both ends |
 //! | [`robot`] | what all that means to the robot of `proto`, and what it tells |
+//! | [`dhttp`] | what DHTTP is on a network |
 //! | [`engine`] | who is asked |
 //! | [`value`] | the values of flags and TOML keys, exactly |
 //! | [`spec`] | what a user asked for, and the scenarios that come of it |
@@ -26,6 +27,7 @@
 
 pub mod access_log;
 pub mod client;
+pub mod dhttp;
 pub mod engine;
 pub mod file;
 pub mod har;

@@ -3,7 +3,6 @@
 //! Not an engine of its own: [`crate::world`] runs it, `proto` speaks the HTTP, [`crate::profile`] says what the
 //! stack is.
 
-mod dhttp;
 mod flow;
 mod plan;
 
@@ -16,6 +15,7 @@ use proto::robot::{Course, Pipelining, Plan, Report, Shape};
 use proto::server::{Closing, Patience, ServerConfig};
 use proto::site::Site;
 use scenario::programs::Validation;
+use scenario::dhttp::Dhttp;
 use scenario::stack::packets;
 use scenario::{Network, Programs, Protocol, Scenario, Stack, Visit};
 use wire::{Bytes, Duration, Seed, Time};
@@ -30,8 +30,6 @@ use crate::web::{
     WebServer,
 };
 use crate::world::{Address, Bounds, Counters, Ended, HostConfig, HostId, Probe, Record, World};
-pub use dhttp::Dhttp;
-pub(crate) use dhttp::said;
 pub use flow::Flow;
 
 /// The host that asks.

@@ -10,7 +10,7 @@ use trace::{Row, Stall, Summary};
 use wire::Duration;
 
 use crate::error::Error;
-use crate::page::{Experiment, Fetched, Hosts, said};
+use crate::page::{Experiment, Fetched, Hosts};
 use crate::stalls::Spent;
 use crate::world::Ended;
 
@@ -33,7 +33,7 @@ pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
     let mut notes = Vec::from_iter(failures(&runs));
     notes.extend(experiment.notes().to_vec());
     let channels: Vec<_> = runs.iter().filter_map(|run| run.channels).collect();
-    notes.extend(said(&channels));
+    notes.extend(scenario::dhttp::said(&channels));
     let visits: Vec<_> = runs.iter().map(|run| (run.began, run.course())).collect();
     notes.extend(scenario::robot::notes(&visits));
     // What gave up says nothing about how long a page takes, unless nothing else is known.

@@ -5,8 +5,9 @@
 use std::collections::BTreeSet;
 
 use proto::dhttp::visitor::Counts;
+use scenario::dhttp::Dhttp;
 use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Stack, Visit};
-use simulate::page::{CLIENT, Dhttp, Flow};
+use simulate::page::{CLIENT, Flow};
 use simulate::world::Seen;
 use simulate::{Experiment, Fetched, Hosts, capture};
 use wire::link::{Loss, Reordering};

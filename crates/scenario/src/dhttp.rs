@@ -1,11 +1,13 @@
-//! What DHTTP is on a network, and what is worth saying of how answers came.
+//! What DHTTP is on a network, and what is worth saying of how answers came: the same for every engine that runs it.
 //!
 //! Not the machines: those are `proto`'s.
 
 use proto::dhttp::address::Reach;
 use proto::dhttp::visitor::Counts;
 use proto::dhttp::{ClientConfig, ServerConfig};
-use scenario::Network;
+use wire::Bytes;
+
+use crate::Network;
 
 /// How client and server behave under DHTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +31,8 @@ impl Dhttp {
     }
 
     /// The same on a network, which carries no larger datagrams whole, and a note if that changes anything.
-    pub(super) fn on(mut self, network: &Network) -> (Self, Option<String>) {
-        let most = network.mtu().get().saturating_sub(HEADERS);
+    pub fn on(mut self, network: &Network) -> (Self, Option<String>) {
+        let most = datagram_most(network).get();
         let is_narrow = most < self.server.threshold;
         self.server.threshold = self.server.threshold.min(most);
         self.client.request_bytes =
@@ -40,11 +42,14 @@ impl Dhttp {
     }
 }
 
-/// IPv4's and UDP's.
-const HEADERS: u64 = 20 + 8;
+/// The largest UDP payload that a network carries whole.
+pub fn datagram_most(network: &Network) -> Bytes {
+    // IPv4's header and UDP's.
+    Bytes::new(network.mtu().get().saturating_sub(20 + 8))
+}
 
 /// How the answers came, in the mean of runs.
-pub(crate) fn said(runs: &[Counts]) -> Option<String> {
+pub fn said(runs: &[Counts]) -> Option<String> {
     let mean = |part: fn(&Counts) -> u64| {
         let sum: u64 = runs.iter().map(part).sum();
         sum as f64 / runs.len().max(1) as f64
