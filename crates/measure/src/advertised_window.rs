@@ -68,10 +68,10 @@ impl AdvertisedWindow {
         if flags & SYN != 0 {
             self.connections.remove(&ports);
         }
-        if flags & (SYN | ACK) != ACK {
+        if flags & (SYN | ACK) == SYN {
             return 0;
         }
-        // The first is the ACK of the SYN-ACK: it confirms no data.
+        // The first is the ACK of the SYN-ACK, or where the server opened the connection the SYN-ACK: it confirms no data.
         let opening = self.connections.entry(ports).or_insert(Opening { acknowledged, acks: 0 });
         if (1..1 << 31).contains(&acknowledged.wrapping_sub(opening.acknowledged)) {
             opening.acknowledged = acknowledged;
@@ -181,6 +181,14 @@ mod tests {
         assert_eq!(window_after(&mut window, ACK, start), 3 * 512, "an old ACK opens nothing");
         assert_eq!(window_after(&mut window, SYN, 0), LARGEST);
         assert_eq!(window_after(&mut window, ACK, 7), LARGEST);
+    }
+
+    #[test]
+    fn a_connection_that_the_server_opened_counts_from_its_syn_ack() {
+        let mut window = AdvertisedWindow::new(16_384, BSD);
+        let windows = [(SYN | ACK, 1), (ACK, 1_025), (ACK, 2_049)]
+            .map(|(flags, acknowledged)| window_after(&mut window, flags, acknowledged));
+        assert_eq!(windows, [LARGEST, 3 * 512, 4 * 512]);
     }
 
     #[test]

@@ -90,9 +90,9 @@ struct Seen {
 impl Seen {
     fn of(packet: &[u8]) -> Option<Self> {
         let packet = Packet::read(packet).ok()?;
-        let segment = packet.tcp()?;
+        let is_syn = packet.tcp().is_some_and(|segment| segment.flags.contains(Flags::SYN));
         let has_data = packet.payload_length() > wire::Bytes::ZERO;
-        Some(Self { ends: packet.sockets()?, has_data, is_syn: segment.flags.contains(Flags::SYN) })
+        Some(Self { ends: packet.sockets()?, has_data, is_syn })
     }
 }
 

@@ -7,16 +7,20 @@ mod plan;
 use std::sync::Arc;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use proto::dhttp::visitor::Counts;
 use proto::robot::{Flush, Pipelining, Plan, Shape};
 use proto::server::{Closing, Patience};
 use proto::site::Site;
+use scenario::dhttp::Dhttp;
 use scenario::network::Direction;
 use scenario::{Network, Protocol, Scenario, Visit};
 use wire::{Bytes, Duration, Rate, Seed, Time};
 
 use crate::clock::Clock;
 use crate::driver::client::Fetched;
+use crate::driver::desk::DhttpServer;
 use crate::driver::server::{Served, Server, Service};
+use crate::driver::visitor::DhttpClient;
 use crate::emulator::{Capture, Report, Scheduling};
 use crate::laboratory::{Laboratory, SERVER};
 use crate::lateness::Lateness;
@@ -48,6 +52,8 @@ pub struct Run {
     pub lateness: Lateness,
     /// What became of each object; `None` where the client was not ours.
     pub visit: Option<Visited>,
+    /// How requests and answers travelled, if by DHTTP.
+    pub channels: Option<Counts>,
     /// Answers that a naive close destroyed, in sentences; anything else that does not come is an error.
     pub destroyed: Vec<String>,
 }
@@ -83,6 +89,7 @@ pub(crate) struct Experiment {
     profile: Profile,
     site: Site,
     plan: Plan,
+    dhttp: Option<Dhttp>,
     server: (ServerProgram, Option<Found>),
     client: (ClientProgram, Option<Found>),
     /// What the scenario asks for and these engines do otherwise.
@@ -152,13 +159,17 @@ impl Experiment {
         for (program, found) in [(peers.server.name(), &server), (peers.client.name(), &client)] {
             notes.extend(found.as_ref().map(|found| format!("{program}: {}", found.version)));
         }
+        let dhttp = (*protocol == Protocol::Dhttp).then(|| Dhttp::paper().on(network));
+        notes.extend(dhttp.iter().flat_map(|(_, note)| note.clone()));
+        let dhttp = dhttp.map(|(dhttp, _)| dhttp);
         let (server, client) = ((peers.server, server), (peers.client, client));
-        Ok(Self { scenario: scenario.clone(), profile, site, plan, server, client, notes })
+        Ok(Self { scenario: scenario.clone(), profile, site, plan, dhttp, server, client, notes })
     }
 
     /// Runs it once; `number` makes its randomness its own.
     pub(crate) fn run(&self, number: u32, capture: Option<Bytes>) -> Result<Outcome, Error> {
-        let Self { scenario, profile, site: _, plan, server: serves, client: asks, notes: _ } = self;
+        let Self { scenario, profile, site: _, plan, dhttp: _, server: serves, client: asks, notes: _ } =
+            self;
         // What others took, only their packets tell.
         let capture = capture.or(asks.1.as_ref().map(|_| WATCHED));
         let seed = Seed::new(scenario.seed.stream("run", u64::from(number)).next_u64());
@@ -225,7 +236,7 @@ impl Experiment {
         settling: Duration,
         kept: Option<&Arc<Folder>>,
     ) -> Result<(Option<Fetched>, Served), Error> {
-        let Self { scenario, profile, site, plan, server: serves, client: asks, notes: _ } = self;
+        let Self { scenario, profile, site, plan, dhttp, server: serves, client: asks, notes: _ } = self;
         let page = peers::client::Page {
             server: SERVER,
             served_by: serves.0,
@@ -236,8 +247,13 @@ impl Experiment {
         };
         let (plan, kept, (program, found)) = (plan.clone(), kept.cloned(), asks.clone());
         let (patient, pinned) = (plan.deadline, profile.clone());
+        let seed = scenario.seed;
+        let dhttp_client = dhttp.map(|dhttp| DhttpClient { config: dhttp.client, seed });
         let asking = move || match found.zip(kept) {
-            None => driver::client::fetch(plan, SERVER, &pinned, clock).map(Some),
+            None => match dhttp_client {
+                None => driver::client::fetch(plan, SERVER, &pinned, clock).map(Some),
+                Some(dhttp) => driver::visitor::fetch(plan, SERVER, &pinned, clock, dhttp).map(Some),
+            },
             Some((found, kept)) => peers::client::fetch(program, &found, &page, &kept, clock).map(|()| None),
         };
         match serves {
@@ -249,6 +265,7 @@ impl Experiment {
                     processing: scenario.server.processing,
                     config: config(&scenario.programs, self.plan.shape, patience),
                     profile: profile.clone(),
+                    dhttp: dhttp.map(|dhttp| DhttpServer { config: dhttp.server, seed }),
                 };
                 let open = server.run(move || Server::open(service, clock))?;
                 let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
@@ -289,6 +306,9 @@ const QUICK_RATE: Rate = Rate::from_bits_per_second(100_000_000).expect("above z
 /// The programs that others wrote, if any were asked for.
 fn found(scenario: &Scenario, peers: Peers) -> Result<(Option<Found>, Option<Found>), Error> {
     let Peers { server, client } = peers;
+    if server != ServerProgram::Ours && scenario.protocol == Protocol::Dhttp {
+        return Err(unsuited(&format!("dhttp with {server}"), "let our own server serve"));
+    }
     if server != ServerProgram::Ours && scenario.protocol == Protocol::Http11PipelinedDeflate {
         return Err(unsuited(
             &format!("a deflated document with {server}"),
@@ -379,7 +399,7 @@ fn account(
     report: Report,
     may_lose: bool,
 ) -> Result<(Run, Option<Capture>), Error> {
-    let Fetched { began, ended, connections, opened, reports, failures } = fetched;
+    let Fetched { began, ended, connections, opened, reports, channels, failures } = fetched;
     let visit = began.filter(|_| !reports.is_empty()).map(|began| Visited { began, opened, reports });
     let Served { connections: _, faults } = served;
     let failed = |what: String| Error::Run { number, what };
@@ -416,6 +436,7 @@ fn account(
         reactions,
         lateness,
         visit,
+        channels,
         destroyed,
     };
     Ok((run, capture))

@@ -170,6 +170,8 @@ impl Series {
             ));
         }
         notes.extend(destroyed(&runs));
+        let channels: Vec<_> = runs.iter().filter_map(|run| run.channels).collect();
+        notes.extend(scenario::dhttp::said(&channels));
         let visits = runs.iter().filter_map(|run| run.visit.as_ref());
         let visits: Vec<_> = visits.map(|visit| (visit.began, Course::of(&visit.reports))).collect();
         notes.extend(scenario::robot::notes(&visits));

@@ -123,6 +123,11 @@ impl Connection {
         !self.writes.is_empty()
     }
 
+    /// Writes that the kernel has yet to take, or to take whole.
+    pub(crate) fn writes(&self) -> usize {
+        self.writes.len()
+    }
+
     /// What has arrived, into `buffer`.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Arrived> {
         loop {

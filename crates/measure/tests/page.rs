@@ -88,6 +88,48 @@ fn kept_alive_connections_carry_the_whole_page_on_both_stacks() {
 }
 
 #[test]
+fn paper_figure_1_dhttp_takes_a_datagram_each_way_or_a_connection_that_the_server_opens() {
+    if !rights::granted() {
+        return;
+    }
+    for stack in ["period", "linux"] {
+        let of = |sizes: &[u64]| {
+            let objects = sizes.iter().map(|size| Object { size: Bytes::new(*size), deflated: None });
+            let page = Page { name: "custom".to_owned(), objects: objects.collect() };
+            let mut scenario = Scenario { page, ..scenario(Protocol::Dhttp, stack) };
+            scenario.network.mss = Bytes::new(1_460);
+            measured_once(&scenario)
+        };
+        let small = of(&[1_000]);
+        let row = small.row();
+        let packets = (row.packets_up, row.packets_down, row.connections);
+        assert_eq!(packets, (Some(1.0), Some(1.0), Some(0.0)), "{stack}");
+        assert!(small.elapsed_ms.least >= RTT.as_millis_f64(), "{stack}");
+        let large = of(&[3_000]);
+        assert!(large.elapsed_ms.least >= (RTT * 2).as_millis_f64(), "{stack}");
+        let page = of(&[3_000, 1_000, 9_000, 500]);
+        let counts = page.runs[0].channels.unwrap();
+        assert_eq!((counts.by_datagram, counts.by_connection, counts.resends), (2, 2, 0), "{stack}");
+    }
+}
+
+#[test]
+fn a_request_that_is_no_datagram_goes_over_plain_http_and_a_lost_one_is_sent_again() {
+    if !rights::granted() {
+        return;
+    }
+    let mut large = Scenario { runs: 1, ..scenario(Protocol::Dhttp, "linux") };
+    large.client.request = Bytes::new(600);
+    let counts = measured_once(&large).runs[0].channels.unwrap();
+    assert_eq!(counts.by_plain_http, 3, "a datagram here holds 524 bytes");
+    let mut lossy = Scenario { runs: 1, ..scenario(Protocol::Dhttp, "linux") };
+    lossy.network.up.loss = Loss::Exactly([1].into());
+    let measured = measured_once(&lossy);
+    assert_eq!(measured.runs[0].channels.unwrap().resends, 1);
+    assert!(measured.elapsed_ms.least > 5_000.0);
+}
+
+#[test]
 fn a_second_visit_fetches_answers_without_bodies() {
     if !rights::granted() {
         return;

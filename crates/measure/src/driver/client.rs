@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use nix::poll::{PollFd, PollFlags};
+use proto::dhttp::visitor::Counts;
 use proto::robot::{Break, ConnectionId, Input, Output, Plan, Report, Robot, What};
 use wire::Time;
 
@@ -34,8 +35,28 @@ pub struct Fetched {
     pub opened: Vec<Time>,
     /// What the robot told.
     pub reports: Vec<Report>,
+    /// How requests and answers travelled, if by DHTTP.
+    pub channels: Option<Counts>,
     /// For each object that did not come, a sentence that says why; a fault of the server's counts as one.
     pub failures: Vec<String>,
+}
+
+impl Fetched {
+    pub(super) fn note(&mut self, report: Report) {
+        match &report.what {
+            What::RequestSent { object: _, connection: _ } | What::HeadReceived { object: _, status: _ } => {}
+            What::ObjectFound { object: _, path: _ }
+            | What::TooManyObjects { most: _ }
+            | What::FirstBytesReceived { object: _ } => {}
+            What::ObjectComplete { object: _, status: _, body: _ } => {}
+            What::ObjectFailed { object, failure } => {
+                self.failures.push(format!("object {object} did not come: {failure}"));
+            }
+            What::Fault { connection: _, fault } => self.failures.push(fault.to_string()),
+            What::Finished { failed: _ } => self.ended = Some(report.at),
+        }
+        self.reports.push(report);
+    }
 }
 
 /// Fetches a page from `server`, in the calling thread's namespace. Ends when every connection is closed; the
@@ -113,30 +134,12 @@ impl Client<'_> {
                         connection.abort().map_err(Error::io("reset a connection"))?;
                     }
                 }
-                Output::Report(report) => {
-                    self.note(report.at, &report.what);
-                    self.fetched.reports.push(report);
-                }
+                Output::Report(report) => self.fetched.note(report),
                 Output::Timeout(wakes) => match self.lost.pop() {
                     Some((id, reason)) => self.robot.handle(now, Input::Broken(id, reason)),
                     None => return Ok(wakes),
                 },
             }
-        }
-    }
-
-    fn note(&mut self, at: Time, what: &What) {
-        match what {
-            What::RequestSent { object: _, connection: _ } | What::HeadReceived { object: _, status: _ } => {}
-            What::ObjectFound { object: _, path: _ }
-            | What::TooManyObjects { most: _ }
-            | What::FirstBytesReceived { object: _ } => {}
-            What::ObjectComplete { object: _, status: _, body: _ } => {}
-            What::ObjectFailed { object, failure } => {
-                self.fetched.failures.push(format!("object {object} did not come: {failure}"));
-            }
-            What::Fault { connection: _, fault } => self.fetched.failures.push(fault.to_string()),
-            What::Finished { failed: _ } => self.fetched.ended = Some(at),
         }
     }
 
@@ -190,7 +193,7 @@ impl Client<'_> {
     }
 }
 
-fn reason(error: &io::Error) -> Break {
+pub(super) fn reason(error: &io::Error) -> Break {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => Break::Refused,
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {

@@ -12,12 +12,14 @@ use std::sync::Arc;
 
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::eventfd::EventFd;
+use proto::dhttp::server::ConnectionId;
 use proto::http::RequestHead;
 use proto::server::{Input, Output, RequestId, ServerConfig, ServerConnection};
 use proto::site::Site;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use wire::{Duration, Time};
 
+use super::desk::{Desk, DhttpServer};
 use super::wait::{Until, Waiting};
 use crate::Error;
 use crate::clock::Clock;
@@ -37,6 +39,8 @@ pub struct Service {
     pub config: ServerConfig,
     /// How its sockets are pinned.
     pub profile: Profile,
+    /// Whether it speaks DHTTP, and how.
+    pub dhttp: Option<DhttpServer>,
 }
 
 /// What a server did.
@@ -57,6 +61,7 @@ pub struct Server {
     connections: BTreeMap<u64, Visitor>,
     /// Answers that wait for their time, in its order.
     due: BTreeMap<(Time, u64), RequestId>,
+    desk: Option<Desk>,
     served: Served,
     buffer: Box<[u8; BUFFER]>,
 }
@@ -64,6 +69,25 @@ pub struct Server {
 const BUFFER: usize = 65_536;
 /// More than any client of ours opens at once.
 const BACKLOG: i32 = 1_024;
+
+/// What is ready, and whether to stop.
+struct Ready {
+    is_stopped: bool,
+    connections: Vec<(u64, PollFlags)>,
+    has_datagrams: bool,
+    lanes: Vec<(ConnectionId, PollFlags)>,
+}
+
+/// Listens in the calling thread's namespace.
+pub(super) fn listen(address: SocketAddr) -> Result<Socket, Error> {
+    let doing = || format!("listen at {address}");
+    let kind = Type::STREAM.nonblocking();
+    let listener =
+        Socket::new(Domain::for_address(address), kind, Some(Protocol::TCP)).map_err(Error::io(doing()))?;
+    listener.bind(&SockAddr::from(address)).map_err(Error::io(doing()))?;
+    listener.listen(BACKLOG).map_err(Error::io(doing()))?;
+    Ok(listener)
+}
 
 /// One connection: its socket, its machine, and the request being answered.
 #[derive(Debug)]
@@ -81,13 +105,8 @@ struct Visitor {
 impl Server {
     /// Listens in the calling thread's namespace.
     pub fn open(service: Service, clock: Clock) -> Result<Self, Error> {
-        let address = service.address;
-        let doing = || format!("listen at {address}");
-        let kind = Type::STREAM.nonblocking();
-        let listener = Socket::new(Domain::for_address(address), kind, Some(Protocol::TCP))
-            .map_err(Error::io(doing()))?;
-        listener.bind(&SockAddr::from(address)).map_err(Error::io(doing()))?;
-        listener.listen(BACKLOG).map_err(Error::io(doing()))?;
+        let listener = listen(service.address)?;
+        let desk = service.dhttp.map(|dhttp| Desk::open(service.address, dhttp)).transpose()?;
         let (connections, due) = (BTreeMap::new(), BTreeMap::new());
         Ok(Self {
             service,
@@ -95,6 +114,7 @@ impl Server {
             listener,
             connections,
             due,
+            desk,
             served: Served::default(),
             buffer: Box::new([0; BUFFER]),
         })
@@ -105,20 +125,21 @@ impl Server {
         let mut waiting = Waiting::new(self.clock);
         loop {
             self.answer_what_is_due()?;
-            let (ready, stopped) = self.wait(&mut waiting, stop)?;
-            if stopped {
+            let Ready { is_stopped, connections, has_datagrams, lanes } = self.wait(&mut waiting, stop)?;
+            if is_stopped {
                 return Ok(self.served);
             }
-            for (id, flags) in ready {
+            for (id, flags) in connections {
                 self.attend(id, flags)?;
             }
+            self.attend_desk(has_datagrams, lanes)?;
             self.accept()?;
             self.wake()?;
         }
     }
 
-    /// Waits for sockets and moments; returns the connections that are ready, and whether to stop.
-    fn wait(&self, waiting: &mut Waiting, stop: &EventFd) -> Result<(Vec<(u64, PollFlags)>, bool), Error> {
+    /// Waits for sockets and moments.
+    fn wait(&self, waiting: &mut Waiting, stop: &EventFd) -> Result<Ready, Error> {
         let mut sockets = vec![
             PollFd::new(stop.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.listener.as_fd(), PollFlags::POLLIN),
@@ -128,8 +149,11 @@ impl Server {
             interest.set(PollFlags::POLLIN, visitor.machine.is_reading());
             PollFd::new(visitor.connection.as_fd(), interest)
         }));
+        sockets.extend(self.desk.iter().flat_map(Desk::sockets));
         let answer = self.due.keys().next().map(|(due, _)| *due);
-        let patience = self.connections.values().filter_map(|visitor| visitor.wakes).min();
+        let answer = answer.into_iter().chain(self.desk.as_ref().and_then(Desk::next_answer)).min();
+        let patience = self.connections.values().filter_map(|visitor| visitor.wakes);
+        let patience = patience.chain(self.desk.as_ref().and_then(Desk::wakes)).min();
         let until = match (answer, patience) {
             (None, None) => Until::Ready,
             (None, Some(patience)) => Until::About(patience),
@@ -138,10 +162,32 @@ impl Server {
             (Some(_), Some(patience)) => Until::About(patience),
         };
         waiting.wait(&mut sockets, until)?;
-        let flags = |socket: &PollFd<'_>| socket.revents().unwrap_or(PollFlags::empty());
-        let stopped = sockets.first().is_some_and(|stop| !flags(stop).is_empty());
-        let ready = self.connections.keys().zip(sockets.iter().skip(2).map(flags));
-        Ok((ready.filter(|(_, flags)| !flags.is_empty()).map(|(id, flags)| (*id, flags)).collect(), stopped))
+        let mut flags = sockets.iter().map(|socket| socket.revents().unwrap_or(PollFlags::empty()));
+        let mut is_any = || flags.next().is_some_and(|flags| !flags.is_empty());
+        // The listener is asked in any case.
+        let (is_stopped, _) = (is_any(), is_any());
+        let connections = self.connections.keys().copied().zip(&mut flags);
+        let connections = connections.filter(|(_, flags)| !flags.is_empty()).collect();
+        let has_datagrams = flags.next().is_some_and(|flags| !flags.is_empty());
+        let lanes = self.desk.iter().flat_map(Desk::lanes).zip(flags);
+        let lanes = lanes.filter(|(_, flags)| !flags.is_empty()).collect();
+        Ok(Ready { is_stopped, connections, has_datagrams, lanes })
+    }
+
+    /// Lets the part that speaks DHTTP do what it can.
+    fn attend_desk(
+        &mut self,
+        has_datagrams: bool,
+        lanes: Vec<(ConnectionId, PollFlags)>,
+    ) -> Result<(), Error> {
+        let Some(desk) = &mut self.desk else { return Ok(()) };
+        if has_datagrams {
+            desk.receive(self.clock.now(), self.service.processing, self.buffer.as_mut_slice())?;
+        }
+        for (id, flags) in lanes {
+            desk.attend(self.clock.now(), id, flags, &self.service.profile)?;
+        }
+        desk.obey(self.clock.now())
     }
 
     fn accept(&mut self) -> Result<(), Error> {
@@ -217,6 +263,10 @@ impl Server {
     }
 
     fn answer_what_is_due(&mut self) -> Result<(), Error> {
+        if let Some(desk) = &mut self.desk {
+            desk.answer(self.clock.now(), &self.service.site, &self.service.profile)?;
+            desk.obey(self.clock.now())?;
+        }
         while let Some(entry) = self.due.first_entry() {
             let (moment, id) = *entry.key();
             let now = self.clock.now();

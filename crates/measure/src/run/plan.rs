@@ -42,9 +42,10 @@ pub(super) fn plan(
         Protocol::Minimum => {
             return Err(unsuited("the minimum, which no protocol reaches", "use --engine model"));
         }
-        Protocol::Ttcp | Protocol::Ardp | Protocol::Dhttp => {
+        Protocol::Dhttp => Shape::Dhttp,
+        Protocol::Ttcp | Protocol::Ardp => {
             let part = format!("{} on a Linux kernel", protocol.name());
-            let remedy = "use http10, http10-keepalive, http11 or http11-pipelined, or --engine model";
+            let remedy = "use http10, http10-keepalive, http11, http11-pipelined or dhttp, or --engine model";
             return Err(unsuited(&part, remedy));
         }
     };

@@ -1,0 +1,262 @@
+//! The part of the laboratory's server that speaks DHTTP: a UDP socket, and the connections that it opens.
+//!
+//! Not the server for people: that is the crate `dhttp`. This one is pinned, and takes the scenario's time for each
+//! request, to the microsecond.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+
+use nix::poll::{PollFd, PollFlags};
+use proto::dhttp::server::{Channel, ConnectionId, Input, Output, Secrets, Ticket, Verdict};
+use proto::dhttp::token::TOKEN_FIELD;
+use proto::dhttp::{Key, Server as Machine, ServerConfig};
+use proto::http::RequestHead;
+use proto::site::Site;
+use wire::{Duration, Seed, Time};
+
+use crate::Error;
+use crate::profile::Profile;
+use crate::socket::{Arrived, Connection};
+
+/// A server of DHTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DhttpServer {
+    /// How it behaves.
+    pub config: ServerConfig,
+    /// Where its keys come from: in a laboratory nobody guesses them.
+    pub seed: Seed,
+}
+
+/// The socket, the machine, and what it has under way.
+#[derive(Debug)]
+pub(super) struct Desk {
+    datagrams: UdpSocket,
+    machine: Machine,
+    lanes: BTreeMap<ConnectionId, Lane>,
+    /// Requests that wait for their time, in its order.
+    due: BTreeMap<(Time, u64), Asked>,
+    serial: u64,
+    /// When the machine wants to be asked again.
+    wakes: Option<Time>,
+}
+
+/// A request that is to be answered.
+#[derive(Debug)]
+struct Asked {
+    ticket: Ticket,
+    head: RequestHead,
+}
+
+/// A connection to a client.
+#[derive(Debug)]
+struct Lane {
+    connection: Connection,
+    /// Answers of which the machine believes that they are not all written.
+    answers: usize,
+}
+
+impl Desk {
+    pub(super) fn open(address: SocketAddr, dhttp: DhttpServer) -> Result<Self, Error> {
+        let doing = || format!("take datagrams at {address}");
+        let datagrams = UdpSocket::bind(address).map_err(Error::io(doing()))?;
+        datagrams.set_nonblocking(true).map_err(Error::io(doing()))?;
+        let DhttpServer { config, seed } = dhttp;
+        let mut random = seed.stream("dhttp-server", 0);
+        let mut secret = || {
+            let (high, low) = (random.next_u64(), random.next_u64());
+            (u128::from(high) << 64 | u128::from(low)).to_be_bytes()
+        };
+        let secrets = Secrets { token: Key { generation: 1, secret: secret() }, tables: secret() };
+        let machine = Machine::new(config, secrets);
+        let (lanes, due) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { datagrams, machine, lanes, due, serial: 0, wakes: None })
+    }
+
+    /// What to wait for: the datagrams first, then every connection in order.
+    pub(super) fn sockets(&self) -> impl Iterator<Item = PollFd<'_>> {
+        let lanes = self.lanes.values().map(|lane| &lane.connection);
+        let lanes = lanes.map(|connection| PollFd::new(connection.as_fd(), connection.interest()));
+        std::iter::once(PollFd::new(self.datagrams.as_fd(), PollFlags::POLLIN)).chain(lanes)
+    }
+
+    /// When the next answer is due.
+    pub(super) fn next_answer(&self) -> Option<Time> {
+        self.due.keys().next().map(|(due, _)| *due)
+    }
+
+    /// When a timer of the machine's runs out.
+    pub(super) const fn wakes(&self) -> Option<Time> {
+        self.wakes
+    }
+
+    /// The connections, in the order of [`Desk::sockets`].
+    pub(super) fn lanes(&self) -> impl Iterator<Item = ConnectionId> {
+        self.lanes.keys().copied()
+    }
+
+    /// Reads the requests that have come; each is answered after `processing`.
+    pub(super) fn receive(
+        &mut self,
+        now: Time,
+        processing: Duration,
+        buffer: &mut [u8],
+    ) -> Result<(), Error> {
+        loop {
+            let (length, from) = match self.datagrams.recv_from(buffer) {
+                Ok(received) => received,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // A client that has gone: ICMP's word for an answer of before.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
+                Err(error) => return Err(Error::io("read a datagram")(error)),
+            };
+            match self.machine.receive(now, from, buffer.get(..length).unwrap_or_default()) {
+                Verdict::Serve(ticket, head) => {
+                    let head = head.to_head();
+                    self.machine.defer(&ticket);
+                    self.due.insert((now + processing, self.serial), Asked { ticket, head });
+                    self.serial += 1;
+                }
+                Verdict::Refer(eight) => self.send(&eight, from)?,
+                Verdict::Ignore(_) => {}
+            }
+        }
+    }
+
+    /// Answers what has waited for its time.
+    pub(super) fn answer(&mut self, now: Time, site: &Site, profile: &Profile) -> Result<(), Error> {
+        while let Some(entry) = self.due.first_entry().filter(|entry| entry.key().0 <= now) {
+            let Asked { ticket, head } = entry.remove();
+            let mut response = site.respond(&head);
+            if let Some(token) = self.machine.token(now, &ticket) {
+                // Hexadecimal digits can stand in a field.
+                let _ = response.fields.push(TOKEN_FIELD, token.as_str());
+            }
+            let mut bytes = ticket.id.to_bytes().to_vec();
+            if response.encode(&head.method, &mut bytes).is_err() {
+                // The site gives whole objects and final statuses only.
+                self.machine.abandon(ticket);
+                continue;
+            }
+            let source = ticket.source;
+            match self.machine.answer(now, ticket, bytes.len() as u64) {
+                Channel::Datagram => self.send(&bytes, source)?,
+                Channel::Refer(eight) => self.send(&eight, source)?,
+                Channel::Connection(id) => self.carry(now, id, bytes),
+                Channel::Open { connection: id, client, tries: _ } => {
+                    match Connection::open(client, profile) {
+                        Ok(connection) => {
+                            self.lanes.insert(id, Lane { connection, answers: 0 });
+                            self.carry(now, id, bytes);
+                        }
+                        Err(_) => self.machine.handle(now, Input::Broken(id)),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the machine what a connection has done.
+    pub(super) fn attend(
+        &mut self,
+        now: Time,
+        id: ConnectionId,
+        flags: PollFlags,
+        profile: &Profile,
+    ) -> Result<(), Error> {
+        let Some(lane) = self.lanes.get_mut(&id) else { return Ok(()) };
+        if !lane.connection.is_open() {
+            if lane.connection.conclude_opening().is_err() {
+                self.end(now, id, Input::Broken(id));
+                return Ok(());
+            }
+            lane.connection.check(profile)?;
+            self.machine.handle(now, Input::Opened(id));
+            self.write(now, id);
+            return Ok(());
+        }
+        if flags.contains(PollFlags::POLLOUT) {
+            self.write(now, id);
+        }
+        let Some(lane) = self.lanes.get(&id) else { return Ok(()) };
+        if flags.intersects(PollFlags::POLLIN | PollFlags::POLLHUP | PollFlags::POLLERR) {
+            // Nothing is ever said there: what is, is thrown away.
+            match lane.connection.read(&mut [0; 1_024]) {
+                Ok(Arrived::Nothing | Arrived::Bytes(_)) => {}
+                Ok(Arrived::End) => self.end(now, id, Input::Closed(id)),
+                Err(_) => self.end(now, id, Input::Broken(id)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what the machine says, until it waits.
+    pub(super) fn obey(&mut self, now: Time) -> Result<(), Error> {
+        loop {
+            match self.machine.poll(now) {
+                Output::Close(id) => {
+                    self.lanes.remove(&id);
+                }
+                Output::Abort(id) => {
+                    if let Some(lane) = self.lanes.remove(&id) {
+                        lane.connection.abort().map_err(Error::io("reset a connection"))?;
+                    }
+                }
+                Output::Timeout(wakes) => {
+                    self.wakes = wakes;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn carry(&mut self, now: Time, id: ConnectionId, answer: Vec<u8>) {
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        lane.answers += 1;
+        match lane.connection.write(answer) {
+            Ok(()) => self.settle(now, id),
+            Err(_) => self.end(now, id, Input::Broken(id)),
+        }
+    }
+
+    fn write(&mut self, now: Time, id: ConnectionId) {
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        match lane.connection.write_what_waits() {
+            Ok(()) => {
+                self.machine.handle(now, Input::Progressed(id));
+                self.settle(now, id);
+            }
+            Err(_) => self.end(now, id, Input::Broken(id)),
+        }
+    }
+
+    /// Says which answers the kernel has taken whole.
+    fn settle(&mut self, now: Time, id: ConnectionId) {
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        let left = lane.connection.writes();
+        for _ in left..lane.answers {
+            self.machine.handle(now, Input::Written(id));
+        }
+        lane.answers = left;
+    }
+
+    fn end(&mut self, now: Time, id: ConnectionId, told: Input) {
+        self.lanes.remove(&id);
+        self.machine.handle(now, told);
+    }
+
+    /// What does not leave is lost: the client will ask again.
+    fn send(&self, datagram: &[u8], to: SocketAddr) -> Result<(), Error> {
+        match self.datagrams.send_to(datagram, to) {
+            Ok(_) => Ok(()),
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(Error::io("send a datagram")(error)),
+        }
+    }
+}
