@@ -189,3 +189,11 @@ fn the_two_readings_of_oldest_differ() {
     assert_eq!(total(Rule::LeastRecentlyUsed), [5, 5, 5, 2, 2, 2]);
     assert_eq!(total(Rule::FirstCreated), [5, 5, 5, 3, 2, 2]);
 }
+
+/// The one pass counts milliseconds; the other way once told a peak to the nanosecond.
+#[test]
+fn regress_both_ways_tell_when_a_peak_was_to_the_millisecond() {
+    let time = Time::from_nanos(1_000_000_000_000_123);
+    let one = Request { time, client: Client::from_bits(7), bytes: Bytes::new(9_000), taken: Duration::ZERO };
+    assert_eq!(by_rule(&[one], Rule::LeastRecentlyUsed), in_one_pass(&[one]));
+}

@@ -96,7 +96,8 @@ impl ByRule {
                     };
                     server.request(client, ask);
                     opened.total = server.opened;
-                    opened.peak.raise(Peak { connections: server.open, at: time });
+                    let at = Time::ZERO + Duration::from_millis(ask.at);
+                    opened.peak.raise(Peak { connections: server.open, at });
                     if place == question.curve() {
                         line.curve.raise(ask.at / 60_000, server.open);
                     }
