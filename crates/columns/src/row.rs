@@ -1,7 +1,9 @@
 //! A batch's rows as records, whatever types its columns have: timestamps of every unit, numbers since 1970, texts as
 //! logs write them; addresses as texts, plain or in a dictionary; sizes as numbers or texts.
 //!
-//! A timestamp without a zone is UTC. A null size is not known, which is not 0; a null client is nobody.
+//! A timestamp without a zone is UTC. A size that is null or NaN is not known, which is not 0; a null client is nobody.
+
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
@@ -122,6 +124,11 @@ enum Numbers {
 
 impl Numbers {
     fn of(column: &ArrayRef) -> Result<Self, ArrowError> {
+        if column.data_type().is_floating() {
+            let known = without_nan(seconds(column)?);
+            let numbers = cast(&known, &DataType::UInt64)?.as_primitive::<UInt64Type>().clone();
+            return Ok(Self::Whole(numbers, known));
+        }
         if column.data_type().is_numeric() || column.data_type().is_null() {
             let numbers = cast(column, &DataType::UInt64)?.as_primitive::<UInt64Type>().clone();
             return Ok(Self::Whole(numbers, column.clone()));
@@ -182,6 +189,11 @@ fn seconds(column: &ArrayRef) -> Result<Float64Array, ArrowError> {
     Ok(cast(column, &DataType::Float64)?.as_primitive::<Float64Type>().clone())
 }
 
+/// With null for NaN, which is what a missing number becomes where a column of numbers has no null.
+fn without_nan(numbers: Float64Array) -> ArrayRef {
+    Arc::new(numbers.iter().map(|number| number.filter(|number| !number.is_nan())).collect::<Float64Array>())
+}
+
 /// Seconds, rounded to the microsecond, which is what a double can tell of the time since 1970.
 fn span(seconds: &Float64Array, row: usize) -> Option<Duration> {
     let micros = seconds.is_valid(row).then(|| (seconds.value(row) * 1e6).round())?;
@@ -193,8 +205,6 @@ fn span(seconds: &Float64Array, row: usize) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use arrow_array::{DictionaryArray, Int32Array, TimestampMicrosecondArray, UInt16Array};
 
     use super::*;
@@ -252,6 +262,18 @@ mod tests {
         assert_eq!(plain, typed);
         assert_eq!(plain.0[0].size, Some(Bytes::new(17)));
         assert_eq!((plain.0[1].size, plain.0[1].status), (None, 0));
+    }
+
+    #[test]
+    fn a_number_with_a_point_may_be_missing_as_null_or_as_nan() {
+        let sizes = Float64Array::from(vec![Some(17.0), None, Some(f64::NAN), Some(-1.0)]);
+        let (records, tally) = read(vec![
+            ("time", Arc::new(Int64Array::from(vec![1; 4]))),
+            ("client", texts(&["h"; 4])),
+            ("bytes", Arc::new(sizes)),
+        ]);
+        let sizes: Vec<Option<u64>> = records.iter().map(|record| record.size.map(Bytes::get)).collect();
+        assert_eq!((sizes.as_slice(), tally.bad()), (&[Some(17), None, None][..], 1));
     }
 
     #[test]
