@@ -65,15 +65,19 @@ job_smoke() {
   cargo run --release -- reproduce
 }
 
-# The Python package, installed as a user would, held to the program, also on Spark. Needs Python 3.10 or later and Java,
-# and takes its packages from PyPI; not part of the whole run. What it installs stands outside the checkout.
+# The Python package, installed as a user would, held to the program, also on Spark. Takes its packages from PyPI, by pip;
+# not part of the whole run. What it installs stands outside the checkout.
 job_python() {
-  local place="${ROUNDTRIP_VENV:-${TMPDIR:-/tmp}/roundtrip-python}"
+  local place="${ROUNDTRIP_VENV:-${TMPDIR:-/tmp}/roundtrip-python}" target="${CARGO_TARGET_DIR:-target}"
+  python3 -c 'import sys, venv; sys.exit(sys.version_info < (3, 10))' 2> /dev/null ||
+    { echo "ci.sh python: install Python 3.10 or later with its venv (Debian: python3-venv)" >&2; return 1; }
+  "${JAVA_HOME:+$JAVA_HOME/bin/}java" -version > /dev/null 2>&1 ||
+    { echo "ci.sh python: Spark needs Java; install Java 17, or say with JAVA_HOME where it is" >&2; return 1; }
   [ -x "$place/bin/python" ] || python3 -m venv "$place"
-  cargo build --release
-  "$place/bin/pip" install --quiet "./python[test]"
-  ROUNDTRIP="$PWD/${CARGO_TARGET_DIR:-target}/release/roundtrip"
-  case "${CARGO_TARGET_DIR:-}" in /*) ROUNDTRIP="$CARGO_TARGET_DIR/release/roundtrip" ;; esac
+  cargo build --release --package roundtrip
+  "$place/bin/pip" install --quiet "./python[test]" ||
+    { echo "ci.sh python: pip could not install the package and what its tests need" >&2; return 1; }
+  ROUNDTRIP="$(cd "$target/release" && pwd)/roundtrip"
   (cd python/tests && ROUNDTRIP="$ROUNDTRIP" "$place/bin/python" -m pytest -q -p no:cacheprovider .)
 }
 

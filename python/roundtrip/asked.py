@@ -2,38 +2,120 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Mapping, Sequence
+import difflib
+import math
+from dataclasses import dataclass, field, fields, replace
+from datetime import timedelta
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
 from roundtrip._kernel import Question
 
+if TYPE_CHECKING:
+    from typing_extensions import TypedDict
+
+    class Flags(TypedDict, total=False):
+        """The fields of `Asked`, as keywords."""
+
+        timeouts: float | timedelta | Sequence[float | timedelta]
+        per_client: int | Sequence[int]
+        thresholds: int | Sequence[int]
+        rule: str
+        durations: bool
+        header_bytes: int | str
+        missing_size: str
+        log_format: str | None
+        columns: Mapping[str, str]
+        client_prefix: int | tuple[int, int] | None
+        client_field: str | None
+
+
 TIMEOUTS_S = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 18, 20, 25, 30, 40, 50, 60)
+# Bits of an IPv6 address that are a site's, when only those of IPv4 are given: RFC 4291, section 2.5.4.
+SITE_BITS = 64
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What `roundtrip connections` takes as flags, with the same defaults.
+    """What `roundtrip connections` takes as flags, with the same names and defaults.
 
-    `columns` names the columns of a table: `{"time": "ts", "client": "ip", "size": "n", "status": "code"}`; without
-    it they are found by their usual names. `log_format` is that of lines of text.
+    timeouts: keep-alive time-outs, in seconds or as timedelta: whole milliseconds, up to a week.
+    per_client: the most connections that a client opens, 1 to 64.
+    thresholds: with DHTTP, answers from this size in bytes go by TCP; 0 is plain HTTP.
+    rule: which connection a request takes: "least-recently-used", "first-created" or "idle-first".
+    durations: whether a connection is busy for as long as the log says that its answer took.
+    header_bytes: what heads add to each answer, in bytes, or "by-status".
+    missing_size: answers whose size is not known: "leave-out", or they count as "zero" or "large".
+    log_format: of lines: "clf", "combined", "w3c", "cloudfront", "json", "alb", or a format string of nginx or Apache;
+        None recognises it.
+    columns: of a table: {"time": "ts", "client": "ip", "size": "n", "status": "code", "taken": "s"}; what is not named is
+        found by its usual names.
+    client_prefix: leading bits of an address that make a client: 24, or (24, 64) with those of IPv6.
+    client_field: the field or column that names the client.
     """
 
-    timeouts: Sequence[float] = TIMEOUTS_S
-    per_client: Sequence[int] = (1, 3)
-    thresholds: Sequence[int] = (0, 1460, 4096)
-    header_bytes: int | None = None
+    timeouts: float | timedelta | Sequence[float | timedelta] = TIMEOUTS_S
+    per_client: int | Sequence[int] = (1, 3)
+    thresholds: int | Sequence[int] = (0, 1460, 4096)
+    rule: str = "least-recently-used"
+    durations: bool = False
+    header_bytes: int | str = "by-status"
     missing_size: str = "leave-out"
-    log_format: str = "clf"
+    log_format: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    client_prefix: int | tuple[int, int] | None = None
+    client_field: str | None = None
+
+    @classmethod
+    def of(cls, asked: Asked | None, flags: Mapping[str, Any]) -> Asked:
+        """What is asked, with some of it said anew. Raises TypeError for a keyword that is none."""
+        known = [field.name for field in fields(cls)]
+        for name in flags:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1)
+                help = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}"
+                raise TypeError(f"there is no `{name}` to ask for; {help}")
+        return replace(asked or cls(), **flags)
 
     def question(self) -> Question:
         """The kernel's question. Raises ValueError for what cannot be counted."""
         return Question(
-            [round(timeout * 1000) for timeout in self.timeouts],
-            list(self.per_client),
-            list(self.thresholds),
-            self.header_bytes,
-            self.missing_size,
-            self.log_format,
-            list(self.columns.items()),
+            timeouts_ms=[_milliseconds(timeout) for timeout in _several(self.timeouts)],
+            per_client=[_whole("per_client", limit) for limit in _several(self.per_client)],
+            thresholds=[_whole("thresholds", size) for size in _several(self.thresholds)],
+            rule=self.rule,
+            durations=bool(self.durations),
+            header_bytes=None if self.header_bytes == "by-status" else _whole("header_bytes", self.header_bytes),
+            missing_size=self.missing_size,
+            client_prefix=self._prefix(),
+            client_field=self.client_field,
+            columns=list(self.columns.items()),
         )
+
+    def _prefix(self) -> tuple[int, int] | None:
+        if self.client_prefix is None:
+            return None
+        bits = [_whole("client_prefix", some) for some in _several(self.client_prefix)]
+        if len(bits) > 2 or not bits or max(bits) > 128:
+            raise ValueError(f"client_prefix: {self.client_prefix!r} is no prefix; give bits such as 24, or (24, 64)")
+        return (bits[0], bits[1] if len(bits) == 2 else SITE_BITS)
+
+
+def _several(values: Any) -> Iterable[Any]:
+    return [values] if isinstance(values, (Real, timedelta, str)) else values
+
+
+def _milliseconds(timeout: Any) -> int:
+    seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+    if not isinstance(seconds, Real) or not math.isfinite(seconds) or seconds < 0:
+        raise ValueError(f"timeouts: {timeout!r} is no time-out; give seconds such as 15 or 0.5")
+    milliseconds = round(seconds * 1000)
+    if abs(seconds * 1000 - milliseconds) > 1e-6 or milliseconds > 604_800_000:
+        raise ValueError(f"timeouts: {timeout!r} cannot be counted; give whole milliseconds, up to a week")
+    return milliseconds
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value < 1 << 63:
+        raise ValueError(f"{name}: {value!r} is no whole number from 0")
+    return int(value)

@@ -8,63 +8,122 @@ Spark has them counted again.
 
 from __future__ import annotations
 
-from typing import Any, Iterator
+import os
+import re
+import shutil
+from typing import TYPE_CHECKING, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
 
-from roundtrip._kernel import Slice
-from roundtrip.answer import Answer
+try:
+    from pyspark.errors import PythonException
+    from pyspark.sql import DataFrame, SparkSession
+except ImportError as error:
+    raise ImportError("roundtrip.spark needs PySpark 3.5 or later: pip install 'roundtrip[spark]'") from error
+
+from roundtrip._kernel import Lines, Question, Slice
+from roundtrip.answer import REASONS, Answer, Tally
 from roundtrip.asked import Asked
+from roundtrip.local import LINES
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from roundtrip.asked import Flags
 
 SLICE_S = 3600
-# Not a stretch: rows that say what could not be read.
+# Not a stretch: rows that say how much could not be read, and for which reason.
 TALLY = -1
+WITHOUT_SIZE = len(REASONS)
+NOT_THERE = (
+    "the Python of Spark's workers has no roundtrip; name one that has with PYSPARK_PYTHON, or send it with spark.archives"
+)
+# Lines that say what format a log is in.
+BEGINNING = 512
 
 
 def connections(
-    data: DataFrame | str, asked: Asked | None = None, *, slice_s: float = SLICE_S, **flags: Any
+    data: DataFrame | str | Sequence[str],
+    asked: Asked | None = None,
+    *,
+    slice_s: float = SLICE_S,
+    **flags: Unpack[Flags],
 ) -> Answer:
     """What keep-alive time-outs and DHTTP would cost and save.
 
-    `data` is a data frame, of rows or, with a single column `value`, of lines; or a path that Spark can read: of
-    Parquet, if its name ends so, else of a log. `slice_s` is how long stretches are, at least the longest time-out.
-    `flags` are those of `Asked`.
+    `data` is a data frame: of requests, in any order, or with a single column `value`, of a log's lines. Or it is a
+    path, or a list of them, that Spark can read: of Parquet, if it ends so, else of a log. `slice_s` is how long
+    stretches are, in seconds, and never less than the longest time-out. `flags` are the fields of `Asked`; only the
+    rule of the least recently used, without durations, can be cut into stretches.
+
+    Raises ValueError for what cannot be counted, in a sentence that says what to do.
+
+        >>> frame = spark.read.parquet("s3a://logs/2026/")
+        >>> roundtrip.spark.connections(frame, columns={"client": "ip", "time": "ts"}, timeouts=[5, 15, 60])
     """
-    asked = asked or Asked(**flags)
-    length_ms = max(round(slice_s * 1000), asked.question().longest_ms, 1)
-    frame = _frame(data)
+    asked = Asked.of(asked, flags)
+    question = asked.question()
+    if not question.one_pass:
+        raise ValueError("under this rule a log cannot be cut; on Spark, leave rule and durations as they are")
+    if not slice_s > 0:
+        raise ValueError(f"slice_s: {slice_s!r} is no length of time; give seconds, such as {SLICE_S}")
+    length_ms = max(round(slice_s * 1000), question.longest_ms, 1)
+    frame, beginning = _frame(data), None
+    if frame.columns == [LINES]:
+        beginning = _beginning(question, asked, frame)
+    else:
+        # Said here, before anything runs, if there is none; and what is not needed is not read.
+        names = question.columns(pa.schema([(name, pa.null()) for name in frame.columns]))
+        frame = frame.select(*("`" + name.replace("`", "``") + "`" for name in names))
     requests = frame.mapInArrow(
-        lambda batches: _given_to_slices(asked, length_ms, batches),
+        lambda batches: _given_to_slices(asked, length_ms, beginning, batches),
         "slice long, time_ms long, client long, bytes long",
     )
     in_order = requests.repartition("slice").sortWithinPartitions("slice", "time_ms")
     counted = in_order.mapInArrow(
-        lambda batches: _counted(asked, length_ms, batches), "slice long, partial binary, bad long, without_size long"
-    ).collect()
-    counted.sort(key=lambda row: row["slice"])
-    partials = [bytes(row["partial"]) for row in counted if row["slice"] != TALLY]
-    bad = sum(row["bad"] for row in counted)
-    return Answer.of(asked, partials, bad, sum(row["without_size"] for row in counted))
+        lambda batches: _counted(asked, length_ms, batches), "slice long, partial binary, reason long, count long"
+    )
+    return _answer(asked, counted)
 
 
-def _frame(data: DataFrame | str) -> DataFrame:
-    if not isinstance(data, str):
+def _frame(data: DataFrame | str | Sequence[str]) -> DataFrame:
+    if hasattr(data, "mapInArrow"):
         return data
-    spark = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
-    return spark.read.parquet(data) if data.rstrip("/").endswith(".parquet") else spark.read.text(data)
+    paths = [data] if isinstance(data, (str, os.PathLike)) else data
+    if not isinstance(paths, (list, tuple)) or not all(isinstance(path, (str, os.PathLike)) for path in paths):
+        raise TypeError(f"{type(data).__name__} is neither a data frame nor a path")
+    spark, paths = _session(), [str(path) for path in paths]
+    if all(path.rstrip("/").endswith(".parquet") for path in paths):
+        return spark.read.parquet(*paths)
+    return spark.read.text(paths, lineSep="\n")
+
+
+def _session() -> SparkSession:
+    active = SparkSession.getActiveSession()
+    if active is None and not os.environ.keys() & {"JAVA_HOME", "SPARK_REMOTE"} and shutil.which("java") is None:
+        raise RuntimeError("Spark needs Java, and there is none; install Java 17, or say with JAVA_HOME where it is")
+    return active or SparkSession.builder.getOrCreate()
+
+
+def _beginning(question: Question, asked: Asked, frame: DataFrame) -> bytes:
+    """Lines that say how the others are read. Raises ValueError if they are no log's."""
+    lines = [row[0] for row in frame.head(BEGINNING)]
+    beginning = "\n".join(line for line in lines if line).encode()
+    Lines(question, asked.log_format, beginning)
+    return beginning
 
 
 def _given_to_slices(
-    asked: Asked, length_ms: int, batches: Iterator[pa.RecordBatch]
+    asked: Asked, length_ms: int, beginning: bytes | None, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    question = asked.question()
-    bad = without_size = 0
+    question, tally = asked.question(), Tally()
+    lines = None if beginning is None else Lines(question, asked.log_format, beginning)
     for batch in batches:
-        requests, some_bad, some_without_size = question.requests(batch)
-        bad += some_bad
-        without_size += some_without_size
+        if lines is not None:
+            _same_fields(batch, beginning)
+        requests, bad, without_size = question.rows(batch) if lines is None else lines.column(batch)
+        tally.add(bad, without_size)
         time_ms = requests.column("time_ms")
         own = pc.divide(time_ms, length_ms)
         yield _with_slice(requests, own)
@@ -73,8 +132,18 @@ def _given_to_slices(
         matters_from = pc.subtract(pc.multiply(following, length_ms), question.longest_ms)
         matters = pc.greater_equal(time_ms, matters_from)
         yield _with_slice(requests.filter(matters), following.filter(matters))
-    tally = pa.record_batch({"slice": [TALLY], "time_ms": [0], "client": [bad], "bytes": [without_size]})
-    yield tally
+    counts = [*tally.bad, tally.without_size]
+    nothing = [0] * len(counts)
+    columns = {"slice": [TALLY] * len(counts), "time_ms": range(len(counts)), "client": counts, "bytes": nothing}
+    yield pa.record_batch({name: pa.array(values, pa.int64()) for name, values in columns.items()})
+
+
+def _same_fields(batch: pa.RecordBatch, beginning: bytes) -> None:
+    """W3C names its fields in a line, which a reader elsewhere does not see: they must be the same everywhere."""
+    lines = batch.column(0)
+    for line in lines.filter(pc.starts_with(lines, "#Fields:")).to_pylist():
+        if line.rstrip("\r").encode() not in beginning:
+            raise ValueError(f"not all of the log has the same fields ({line[:200]}); count its parts apart")
 
 
 def _with_slice(requests: pa.RecordBatch, slices: pa.Array) -> pa.RecordBatch:
@@ -87,16 +156,15 @@ def _counted(asked: Asked, length_ms: int, batches: Iterator[pa.RecordBatch]) ->
     for batch in batches:
         for piece, rows in _by_slice(batch):
             if piece == TALLY:
-                bad, without_size = pc.sum(rows.column("client")), pc.sum(rows.column("bytes"))
-                yield _partial(TALLY, b"", bad.as_py(), without_size.as_py())
+                yield from map(_tallied, rows.column("time_ms").to_pylist(), rows.column("client").to_pylist())
                 continue
             if piece != number:
                 if counting is not None:
-                    yield _partial(number, counting.finish(), 0, 0)
+                    yield _row(number, counting.finish())
                 number, counting = piece, Slice(question, piece * length_ms)
             counting.push(rows)
     if counting is not None:
-        yield _partial(number, counting.finish(), 0, 0)
+        yield _row(number, counting.finish())
 
 
 def _by_slice(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -108,11 +176,31 @@ def _by_slice(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         begin = end
 
 
-def _partial(number: int, partial: bytes, bad: int, without_size: int) -> pa.RecordBatch:
-    columns = {
-        "slice": pa.array([number], pa.int64()),
-        "partial": pa.array([partial], pa.binary()),
-        "bad": pa.array([bad], pa.int64()),
-        "without_size": pa.array([without_size], pa.int64()),
-    }
-    return pa.record_batch(columns)
+def _tallied(reason: int, count: int) -> pa.RecordBatch:
+    return _row(TALLY, b"", reason, count)
+
+
+def _row(number: int, partial: bytes, reason: int = 0, count: int = 0) -> pa.RecordBatch:
+    whole = {"reason": pa.array([reason], pa.int64()), "count": pa.array([count], pa.int64())}
+    return pa.record_batch({"slice": pa.array([number], pa.int64()), "partial": pa.array([partial], pa.binary())} | whole)
+
+
+def _answer(asked: Asked, counted: DataFrame) -> Answer:
+    try:
+        rows = counted.collect()
+    except PythonException as error:
+        if "No module named 'roundtrip'" in str(error):
+            raise RuntimeError(NOT_THERE) from error
+        # What a worker refuses, without the way it took to here.
+        refused = re.search(r"^\s*(?:\w+\.)*ValueError: (.+)$", str(error), re.MULTILINE)
+        if refused is None:
+            raise
+        raise ValueError(refused[1]) from error
+    tally = Tally()
+    for row in rows:
+        if row["slice"] == TALLY and row["reason"] == WITHOUT_SIZE:
+            tally.without_size += row["count"]
+        elif row["slice"] == TALLY:
+            tally.bad[row["reason"]] += row["count"]
+    stretches = sorted((row for row in rows if row["slice"] != TALLY), key=lambda row: row["slice"])
+    return Answer.of(asked, [bytes(row["partial"]) for row in stretches], tally)

@@ -1,128 +1,148 @@
-//! What is asked, and rows made into requests: with numbers for times, clients and bytes, whatever came in.
+//! What is asked, and a table's rows made into requests: with numbers for times, clients and bytes, whatever came in.
 //!
-//! Not the counting ([`crate::slice`]).
+//! Not lines of text ([`crate::lines`]), and not the counting ([`crate::slice`]).
 
-use std::sync::Arc;
-
-use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
+use arrow_array::RecordBatch;
 use arrow_pyarrow::PyArrowType;
-use columns::row::texts;
+use arrow_schema::Schema;
 use columns::{Columns, Named};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use scenario::access_log::{Format, HeaderBytes, MissingSize, Reader, Record, Request, Sizing, Tally, Who};
+use scenario::access_log::{HeaderBytes, MissingSize, Prefix, Record, Request, Sizing, Tally, Who};
+use scenario::names::{Quoted, Unknown};
 use simulate::connections as counting;
-use wire::{Bytes, Duration, Time};
+use simulate::connections::Rule;
+use wire::{Bytes, Duration};
+
+use crate::requests::{self, Read};
 
 /// What is asked, and how rows are read.
 #[pyclass(frozen, module = "roundtrip._kernel")]
 pub struct Question {
     pub asked: counting::Question,
+    pub who: Who,
     named: Named,
     sizing: Sizing,
-    who: Who,
-    format: Format,
 }
 
-/// The column that lines of text are in, as Spark calls it.
-const LINES: &str = "value";
-
-/// Requests as a batch; rows that give none; rows that have no size and were left out.
-type Requests = (PyArrowType<RecordBatch>, u64, u64);
+/// Connections over time are drawn for the time-out that is nearest to Apache's, as the program does.
+const CURVE: Duration = Duration::from_secs(15);
 
 #[pymethods]
 impl Question {
     #[new]
+    #[pyo3(signature = (*, timeouts_ms, per_client, thresholds, rule, durations, header_bytes, missing_size, client_prefix, client_field, columns))]
+    #[expect(clippy::too_many_arguments, reason = "one for each flag of the program, all of them named")]
     fn new(
         timeouts_ms: Vec<u64>,
         per_client: Vec<usize>,
         thresholds: Vec<u64>,
+        rule: &str,
+        durations: bool,
         header_bytes: Option<u64>,
         missing_size: &str,
-        log_format: &str,
+        client_prefix: Option<(u8, u8)>,
+        client_field: Option<String>,
         columns: Vec<(String, String)>,
     ) -> PyResult<Self> {
-        let timeouts: Vec<Duration> = timeouts_ms.into_iter().map(Duration::from_millis).collect();
+        let timeouts: Vec<Duration> = timeouts_ms.into_iter().map(millis).collect();
         let thresholds: Vec<Bytes> = thresholds.into_iter().map(Bytes::new).collect();
-        let asked = counting::Question::new(&timeouts, &per_client, &thresholds, Duration::from_secs(15));
-        let missing = match missing_size {
-            "leave-out" => MissingSize::LeaveOut,
-            "zero" => MissingSize::Zero,
-            "large" => MissingSize::Large,
-            _ => return Err(PyValueError::new_err("missing_size is leave-out, zero or large")),
-        };
-        let headers =
-            header_bytes.map_or(HeaderBytes::ByStatus, |bytes| HeaderBytes::Fixed(Bytes::new(bytes)));
-        let mut named = Named::default();
+        let asked = counting::Question::new(&timeouts, &per_client, &thresholds, CURVE).map_err(refused)?;
+        let mut named = Named { client: client_field.clone(), ..Named::default() };
         for (role, column) in &columns {
-            named.name(role, column).map_err(|unknown| PyValueError::new_err(unknown.to_string()))?;
+            named.name(role, column).map_err(|unknown| refused(format!("columns: {unknown}")))?;
         }
-        let who = Who::default();
         Ok(Self {
-            asked: asked.map_err(|bad| PyValueError::new_err(bad.to_string()))?,
+            asked: asked.under(named_rule(rule)?, durations),
+            who: Who { prefix: client_prefix.map(prefix).transpose()?, field: client_field },
             named,
-            sizing: Sizing { missing, headers },
-            format: Format::named(log_format, &who).map_err(|bad| PyValueError::new_err(bad.to_string()))?,
-            who,
+            sizing: Sizing {
+                missing: named_policy(missing_size)?,
+                headers: header_bytes
+                    .map_or(HeaderBytes::ByStatus, |bytes| HeaderBytes::Fixed(Bytes::new(bytes))),
+            },
         })
     }
 
     /// The longest time-out, in milliseconds: what was longer ago does not matter.
     #[getter]
     fn longest_ms(&self) -> u64 {
-        self.asked.longest().as_nanos() / MILLI
+        self.asked.longest().as_nanos() / requests::MILLI
     }
 
-    /// A batch's rows as requests: `time_ms`, `client` and `bytes`, all of them whole numbers.
-    fn requests(&self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<Requests> {
-        py.detach(|| self.read(&batch.0))
+    /// Whether stretches of time can be counted apart.
+    #[getter]
+    fn one_pass(&self) -> bool {
+        self.asked.one_pass()
+    }
+
+    /// The names of a table's columns that are read.
+    fn columns(&self, schema: PyArrowType<Schema>) -> PyResult<Vec<String>> {
+        let places = self.find(&schema.0)?.places();
+        Ok(places.into_iter().map(|place| schema.0.field(place).name().clone()).collect())
+    }
+
+    /// A table's rows as requests.
+    fn rows(&self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<Read> {
+        py.detach(|| {
+            let columns = self.find(&batch.0.schema())?;
+            self.requests(batch.0.num_rows(), |sink| columns.read(&batch.0, &self.who, sink).map_err(refused))
+        })
     }
 }
-
-pub const MILLI: u64 = Duration::from_millis(1).as_nanos();
 
 impl Question {
-    fn read(&self, batch: &RecordBatch) -> PyResult<Requests> {
-        let mut requests = Vec::with_capacity(batch.num_rows());
+    /// What a reader of about so many records gives, as requests.
+    pub fn requests(
+        &self,
+        about: usize,
+        read: impl FnOnce(&mut dyn FnMut(Record)) -> PyResult<Tally>,
+    ) -> PyResult<Read> {
+        let mut requests: Vec<Request> = Vec::with_capacity(about);
         let mut without_size = 0;
-        let sink = |record: Record| match self.sizing.request(&record) {
+        let tally = read(&mut |record| match self.sizing.request(&record) {
             Some(request) => requests.push(request),
             None => without_size += 1,
-        };
-        let tally = match batch.column_by_name(LINES).filter(|_| batch.num_columns() == 1) {
-            Some(lines) => self.lines(lines, sink)?,
-            None => {
-                let columns = Columns::find(&batch.schema(), &self.named)
-                    .map_err(|missing| PyValueError::new_err(format!("columns: {missing}")))?;
-                columns
-                    .read(batch, &self.who, sink)
-                    .map_err(|error| PyValueError::new_err(error.to_string()))?
-            }
-        };
-        Ok((PyArrowType(to_batch(&requests)?), tally.bad(), without_size))
+        })?;
+        requests::read(&requests, self.asked.durations(), &tally, without_size)
     }
 
-    fn lines(&self, lines: &ArrayRef, sink: impl FnMut(Record)) -> PyResult<Tally> {
-        let lines =
-            texts(lines).map_err(|error| PyValueError::new_err(format!("the column `value`: {error}")))?;
-        let mut block = Vec::with_capacity(lines.value_data().len() + lines.len());
-        for line in lines.iter().flatten() {
-            block.extend_from_slice(line.as_bytes());
-            block.push(b'\n');
-        }
-        Ok(Reader::new(self.format.clone(), self.who.clone()).read(&block, sink))
+    fn find(&self, schema: &Schema) -> PyResult<Columns> {
+        Columns::find(schema, &self.named).map_err(|missing| refused(format!("columns: {missing}")))
     }
 }
 
-fn to_batch(requests: &[Request]) -> PyResult<RecordBatch> {
-    let column = |value: fn(&Request) -> i64| -> Arc<dyn Array> {
-        Arc::new(requests.iter().map(|request| Some(value(request))).collect::<Int64Array>())
-    };
-    let columns = [
-        ("time_ms", column(|request| (request.time.since(Time::ZERO).as_nanos() / MILLI).cast_signed())),
-        ("client", column(|request| request.client.bits().cast_signed())),
-        ("bytes", column(|request| request.bytes.get().cast_signed())),
-    ];
-    RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, false)))
-        .map_err(|error| PyValueError::new_err(error.to_string()))
+/// What Python sees of a sentence.
+pub fn refused(sentence: impl ToString) -> PyErr {
+    PyValueError::new_err(sentence.to_string())
+}
+
+/// Too many of them are more than any question allows.
+fn millis(number: u64) -> Duration {
+    Duration::from_nanos(number.saturating_mul(requests::MILLI))
+}
+
+fn named_rule(text: &str) -> PyResult<Rule> {
+    let named = Rule::ALL.into_iter().find(|rule| rule.name() == text);
+    named.ok_or_else(|| refused(Unknown::new("rule", text, Rule::ALL.map(Rule::name))))
+}
+
+fn named_policy(text: &str) -> PyResult<MissingSize> {
+    match text {
+        "leave-out" => Ok(MissingSize::LeaveOut),
+        "zero" => Ok(MissingSize::Zero),
+        "large" => Ok(MissingSize::Large),
+        _ => Err(refused(Unknown::new("missing_size", text, ["leave-out", "zero", "large"]))),
+    }
+}
+
+fn prefix((v4, v6): (u8, u8)) -> PyResult<Prefix> {
+    if v4 > 32 || v6 > 128 {
+        let given = format!("{v4}, {v6}");
+        return Err(refused(format!(
+            "{} is not a prefix; give bits such as 24, or (24, 64)",
+            Quoted(&given)
+        )));
+    }
+    Ok(Prefix { v4, v6 })
 }

@@ -1,88 +1,88 @@
-//! A stretch of requests, counted after a warm-up on what came before it.
+//! A stretch of requests, counted after a warm-up on what came before it; or, under a rule for which a log cannot be
+//! cut, all of them.
 //!
 //! Not the sorting: requests come in order of time.
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{Array, PrimitiveArray, RecordBatch};
+use arrow_array::RecordBatch;
 use arrow_pyarrow::PyArrowType;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use scenario::access_log::{Client, Request};
-use simulate::connections::Counter;
-use wire::{Bytes, Duration, Time};
+use scenario::access_log::Request;
+use simulate::connections::{ByRule, Counter, Counts};
+use wire::Time;
 
 use crate::partial;
-use crate::question::{MILLI, Question};
+use crate::question::{Question, refused};
+use crate::requests::{self, MILLI};
 
 /// A stretch of time.
 #[pyclass(module = "roundtrip._kernel")]
 pub struct Slice {
-    counter: Option<Counter>,
+    counting: Option<Counting>,
+    durations: bool,
     from: Time,
     last: Time,
+}
+
+enum Counting {
+    OnePass(Box<Counter>),
+    ByRule(Box<ByRule>),
 }
 
 #[pymethods]
 impl Slice {
     /// From this time on, requests count; earlier ones only say which connections are open.
     #[new]
-    fn new(question: &Question, from_ms: u64) -> Self {
+    fn new(question: &Question, from_ms: u64) -> PyResult<Self> {
+        let asked = &question.asked;
+        let counting = match asked.one_pass() {
+            true => Counting::OnePass(Box::new(Counter::new(asked))),
+            false if from_ms == 0 => Counting::ByRule(Box::new(ByRule::new(asked))),
+            false => return Err(refused("under this rule a log cannot be cut; count all of it from 0")),
+        };
         let from = Time::from_nanos(from_ms.saturating_mul(MILLI));
-        Self { counter: Some(Counter::new(&question.asked)), from, last: Time::ZERO }
+        Ok(Self { counting: Some(counting), durations: asked.durations(), from, last: Time::ZERO })
     }
 
-    /// Counts requests, which are in order of time, as [`Question::requests`] gives them.
+    /// Counts requests, which are in order of time, as a [`Question`] and [`Lines`](crate::lines::Lines) give them.
     fn push(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<()> {
-        py.detach(|| self.count(&batch.0))
+        py.detach(|| self.take(&requests::of_batch(&batch.0, self.durations)?))
     }
 
     /// What was counted, for `merge`.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let counter = self.counter.take().ok_or_else(finished)?;
-        Ok(PyBytes::new(py, &partial::to_bytes(&counter.finish())))
+        let counts: Counts = match self.counting.take().ok_or_else(finished)? {
+            Counting::OnePass(counter) => counter.finish(),
+            Counting::ByRule(counter) => counter.finish(),
+        };
+        Ok(PyBytes::new(py, &partial::to_bytes(&counts)))
     }
 }
 
 impl Slice {
-    fn count(&mut self, batch: &RecordBatch) -> PyResult<()> {
-        let counter = self.counter.as_mut().ok_or_else(finished)?;
-        let requests = requests(batch)?;
+    fn take(&mut self, requests: &[Request]) -> PyResult<()> {
+        let counting = self.counting.as_mut().ok_or_else(finished)?;
         let in_order = requests.is_sorted_by_key(|request| request.time);
         let (Some(first), Some(last)) = (requests.first(), requests.last()) else { return Ok(()) };
         if !in_order || first.time < self.last {
-            return Err(PyValueError::new_err("requests are not in order of time; sort them by `time_ms`"));
+            return Err(refused("requests are not in order of time; sort them by `time_ms`"));
         }
         self.last = last.time;
-        let (before, from) = requests.split_at(requests.partition_point(|request| request.time < self.from));
-        if !before.is_empty() {
-            counter.warm_up(before);
+        match counting {
+            Counting::OnePass(counter) => {
+                let begins = requests.partition_point(|request| request.time < self.from);
+                let (before, from) = requests.split_at(begins);
+                if !before.is_empty() {
+                    counter.warm_up(before);
+                }
+                counter.count(from);
+            }
+            Counting::ByRule(counter) => counter.count(requests),
         }
-        counter.count(from);
         Ok(())
     }
 }
 
 fn finished() -> PyErr {
-    PyValueError::new_err("the slice is finished; begin another one")
-}
-
-fn requests(batch: &RecordBatch) -> PyResult<Vec<Request>> {
-    let (times, clients, sizes) =
-        (column(batch, "time_ms")?, column(batch, "client")?, column(batch, "bytes")?);
-    let request = |row: usize| Request {
-        time: Time::from_nanos(times.value(row).cast_unsigned().saturating_mul(MILLI)),
-        client: Client::from_bits(clients.value(row).cast_unsigned()),
-        bytes: Bytes::new(sizes.value(row).cast_unsigned()),
-        taken: Duration::ZERO,
-    };
-    Ok((0..batch.num_rows()).map(request).collect())
-}
-
-fn column<'a>(batch: &'a RecordBatch, name: &str) -> PyResult<&'a PrimitiveArray<Int64Type>> {
-    let column = batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int64Type>());
-    column.filter(|column| column.null_count() == 0).ok_or_else(|| {
-        PyValueError::new_err(format!("there is no column `{name}` of whole numbers without nulls"))
-    })
+    refused("the slice is finished; begin another one")
 }

@@ -13,6 +13,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+# Spark talks to itself only, whatever the machine's name stands for.
+os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
 REQUESTS = 60_000
 LINE = re.compile(r'(\S+) - - \[(.*?)\] ".*?" (\d+) (\S+)')
 
@@ -37,8 +40,16 @@ def log(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def program(log):
-    run = subprocess.run([_program(), "connections", "--format", "json", log], check=True, capture_output=True)
-    return json.loads(run.stdout)
+    """The rows that the program gives, of this log or another one."""
+    known = {}
+
+    def rows(*flags, log=log):
+        if (log, flags) not in known:
+            command = [_program(), "connections", "--format", "json", *flags, log]
+            known[log, flags] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        return known[log, flags]
+
+    return rows
 
 
 @pytest.fixture(scope="session")

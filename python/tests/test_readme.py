@@ -1,0 +1,20 @@
+"""What the README shows is what comes out."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", README.read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("code, shown", EXAMPLES, ids=["here and now", "on Spark"])
+def test_an_example_prints_what_is_shown(code, shown):
+    # As in an environment that is activated: Spark's workers take the Python that they find.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PATH": path})
+    assert run.stdout == shown, run.stderr
