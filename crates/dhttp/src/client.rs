@@ -152,6 +152,19 @@ impl Client {
         Ok(exchange)
     }
 
+    /// Whether this would be asked by DHTTP: by its address, its path, or because the server said so once.
+    pub fn speaks_dhttp(&self, url: &Url) -> bool {
+        self.shared.dhttp_port(url).is_some()
+    }
+
+    /// Learns from a server's field `Alt-Svc` (RFC 7838), which came by another way. `server` is a host, and its port
+    /// unless that is 80.
+    pub fn hear(&self, server: &str, field: &[u8]) {
+        if let Ok(mut known) = self.shared.known.lock() {
+            known.hear(server, field);
+        }
+    }
+
     /// The servers that are known to speak DHTTP by now.
     pub fn known(&self) -> Known {
         self.shared.known.lock().map(|known| known.clone()).unwrap_or_default()

@@ -2,24 +2,24 @@
 //!
 //! Each thread adds to numbers of its own; they are added up when somebody asks. Not a log: that is [`crate::log`].
 
-use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Makes the numbers once: field, name, help.
 macro_rules! counters {
     ($($(#[$doc:meta])* $field:ident = $name:literal, $help:literal;)*) => {
-        /// What one thread has counted.
+        /// What one has counted.
         #[derive(Debug, Default)]
         pub struct Counters {
-            $($(#[$doc])* pub $field: AtomicU64,)*
+            $($(#[$doc])* pub $field: std::sync::atomic::AtomicU64,)*
         }
 
         impl Counters {
             /// All threads together, in Prometheus' text format (version 0.0.4).
-            pub fn text(threads: &[impl AsRef<Self>]) -> String {
+            pub fn text(threads: &[impl std::borrow::Borrow<Self>]) -> String {
+                use std::fmt::Write;
                 let mut text = String::new();
                 $(
-                    let sum: u64 = threads.iter().map(|one| one.as_ref().$field.load(Ordering::Relaxed)).sum();
+                    let sum: u64 = threads.iter().map(|one| std::borrow::Borrow::<Self>::borrow(one).$field.load(std::sync::atomic::Ordering::Relaxed)).sum();
                     let name = $name.split('{').next().unwrap_or_default();
                     if !text.contains(&format!("# TYPE {name} ")) {
                         let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
@@ -33,6 +33,8 @@ macro_rules! counters {
         }
     };
 }
+
+pub(crate) use counters;
 
 counters! {
     /// Answers in one datagram.

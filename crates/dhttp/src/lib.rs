@@ -9,6 +9,7 @@
 //! | [`files`] | a handler: the files below a folder |
 //! | [`server`] | threads with their sockets around that handler |
 //! | [`client`] | a thread that asks, and hands answers over to whoever waits, blocking or not |
+//! | [`gateway`] | a local proxy by which programs that know only HTTP use it |
 //! | [`counters`], [`log`] | what a server tells of itself |
 //! | [`batch`] | many datagrams at once, for whoever serves them or loads a server with them |
 //! | `clock`, `random`, `date`, `url` | the time, secrets, dates, addresses |
@@ -22,6 +23,7 @@ mod clock;
 pub mod counters;
 mod date;
 pub mod files;
+pub mod gateway;
 pub mod handler;
 pub mod log;
 mod random;
@@ -31,6 +33,7 @@ mod url;
 
 pub use client::{Client, ClientConfig};
 pub use files::Files;
+pub use gateway::{Gateway, GatewayConfig};
 pub use handler::{Answer, Body, Handler, Request};
 pub use server::{Server, ServerConfig};
 pub use url::{Url, UrlError};

@@ -10,6 +10,7 @@
 //! | [`robot`] | a client that fetches a whole page |
 //! | [`server`] | one connection of a server |
 //! | [`site`] | an application for that server: objects of given sizes |
+//! | [`gateway`] | what a proxy passes on, and how |
 //! | [`dhttp`] | small answers in one datagram, large ones over TCP that the server opens |
 //!
 //! Every machine keeps one contract: `handle(now, input)`, then `poll(now)` until it returns a timeout, and only
@@ -20,6 +21,7 @@
 
 pub mod content;
 pub mod dhttp;
+pub mod gateway;
 pub mod html;
 pub mod http;
 pub mod robot;

@@ -1,12 +1,12 @@
 //! Taking a body off a stream, as its framing says (RFC 9112, sections 6 and 7).
 //!
-//! Not the decision which framing it is: [`super::framing`]. Chunk extensions and trailers are checked,
-//! counted and dropped.
+//! Not the decision which framing it is: [`super::framing`]. Chunk extensions are checked, counted and dropped;
+//! trailers are kept for whoever asks for them.
 
 use super::framing::Framing;
-use super::head::check_trailers;
+use super::head::trailers_from;
 use super::scan::{Opening, Rules, Scan};
-use super::{Limits, PeerFault};
+use super::{Fields, Limits, PeerFault};
 
 /// The rest of a body that is coming in.
 #[derive(Debug)]
@@ -50,6 +50,14 @@ impl Body {
         }
     }
 
+    /// The fields behind it, once it has ended.
+    pub(crate) fn into_trailers(self) -> Fields {
+        match self {
+            Self::Length(_) | Self::UntilClose(_) => Fields::new(),
+            Self::Chunked(chunks) => chunks.trailers,
+        }
+    }
+
     /// Whether the end of the stream is the end of this body.
     pub(crate) const fn ends_with_stream(&self) -> bool {
         match self {
@@ -73,7 +81,8 @@ fn take_up_to<'a>(input: &mut &'a [u8], left: &mut u64) -> Taken<'a> {
 #[derive(Debug)]
 pub(crate) struct Chunks {
     at: At,
-    trailers: Scan,
+    section: Scan,
+    trailers: Fields,
     limits: Limits,
     /// Bytes the body may still grow.
     allowance: u64,
@@ -114,7 +123,8 @@ impl Chunks {
         };
         Self {
             at: At::Size { size: 0, digits: 0 },
-            trailers: Scan::new(rules),
+            section: Scan::new(rules),
+            trailers: Fields::new(),
             limits: *limits,
             allowance: limits.body_bytes,
             extensions: limits.extension_bytes,
@@ -128,8 +138,11 @@ impl Chunks {
                 At::Data(left) => return Ok(take_up_to(input, left)),
                 At::Trailers => {
                     let limits = self.limits;
-                    let ended = self.trailers.take(input, |section| check_trailers(section, &limits))?;
-                    return Ok(ended.map_or(Taken::Nothing, |()| Taken::End));
+                    let ended = self.section.take(input, |section| trailers_from(section, &limits))?;
+                    return Ok(ended.map_or(Taken::Nothing, |trailers| {
+                        self.trailers = trailers;
+                        Taken::End
+                    }));
                 }
                 At::Size { size: _, digits: _ }
                 | At::BeforeExtension(_)

@@ -222,15 +222,23 @@ fn head_is_unlike(
     }
 }
 
-/// Checks a trailer section (its empty line included) that the scan has let pass.
-pub(crate) fn check_trailers(section: &[u8], limits: &Limits) -> Result<(), PeerFault> {
+/// Reads a trailer section (its empty line included) that the scan has let pass.
+pub(crate) fn trailers_from(section: &[u8], limits: &Limits) -> Result<Fields, PeerFault> {
     let mut room = [httparse::EMPTY_HEADER; Limits::MAX_FIELDS];
     let room = &mut room[..limits.fields.min(Limits::MAX_FIELDS)];
+    let mut fields = Fields::new();
     let parsed = httparse::parse_headers(section, room).map(|status| match status {
-        httparse::Status::Complete((length, _)) => httparse::Status::Complete(length),
+        httparse::Status::Complete((length, headers)) => {
+            fields = fields_from(headers);
+            httparse::Status::Complete(length)
+        }
         httparse::Status::Partial => httparse::Status::Partial,
     });
-    if head_is_unlike(section, parsed, PeerFault::FieldLine)? { Err(PeerFault::FieldLine) } else { Ok(()) }
+    if head_is_unlike(section, parsed, PeerFault::FieldLine)? {
+        Err(PeerFault::FieldLine)
+    } else {
+        Ok(fields)
+    }
 }
 
 fn fields_from(headers: &[httparse::Header<'_>], bytes: usize) -> Fields {

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use super::body::{Body, Taken};
 use super::framing::{self, Framing};
 use super::scan::{Opening, Rules, Scan};
-use super::{Limits, Method, PeerFault, RequestHead, ResponseHead};
+use super::{Fields, Limits, Method, PeerFault, RequestHead, ResponseHead};
 
 /// What a stream held.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub struct Reader<Head> {
     scan: Scan,
     /// The body that is coming in, between head and end.
     body: Option<Body>,
+    /// Those of the last message that ended.
+    trailers: Fields,
     kind: PhantomData<Head>,
 }
 
@@ -88,6 +90,11 @@ impl<Head> Reader<Head> {
         self.body.is_none() && self.scan.is_empty()
     }
 
+    /// The trailers of the message that has just ended (RFC 9110, section 6.5).
+    pub const fn trailers(&self) -> &Fields {
+        &self.trailers
+    }
+
     /// Tells the reader that the stream has ended: `true` if that completes the message, `false` if none had
     /// begun.
     ///
@@ -103,7 +110,7 @@ impl<Head> Reader<Head> {
 
     const fn with_opening(limits: Limits, opening: Opening) -> Self {
         let rules = Rules { opening, bytes: limits.head_bytes, too_many: PeerFault::HeadTooLarge };
-        Self { limits, scan: Scan::new(rules), body: None, kind: PhantomData }
+        Self { limits, scan: Scan::new(rules), body: None, trailers: Fields::new(), kind: PhantomData }
     }
 
     fn next<'a>(
@@ -120,7 +127,7 @@ impl<Head> Reader<Head> {
             Taken::Part(part) => Ok(Some(Event::Body(part))),
             Taken::Nothing => Ok(None),
             Taken::End => {
-                self.body = None;
+                self.trailers = self.body.take().map(Body::into_trailers).unwrap_or_default();
                 Ok(Some(Event::End))
             }
         }

@@ -1,0 +1,500 @@
+//! One connection of a program, and what becomes of its requests, one after the other.
+//!
+//! Not what a request means: that is [`proto::gateway`].
+
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use proto::gateway::{self, Forward, Plan};
+use proto::http::persists;
+use proto::http::{
+    Event, Fields, Framing, Limits, PeerFault, RequestHead, RequestReader, ResponseHead, Version,
+};
+
+use super::incoming::Incoming;
+use super::reply::{self, Asked, Reply, Size};
+use super::upstream::{self, Came, Upstream};
+use super::{Shared, tunnel};
+use crate::client::{Event as Answered, Via};
+use crate::counters::count;
+use crate::handler::Request;
+use crate::log::Channel;
+use crate::{Url, clock};
+
+/// A connection.
+struct Browser<'a> {
+    shared: &'a Shared,
+    number: u64,
+    peer: SocketAddr,
+    incoming: Incoming<Arc<TcpStream>>,
+    reader: RequestReader,
+}
+
+/// How an exchange ended.
+enum Ended {
+    /// The connection can carry another.
+    Whole,
+    /// It cannot, but all that was to be said has been said.
+    Last,
+    /// The answer broke off.
+    Broken,
+}
+
+/// Serves it to its end.
+pub(super) fn serve(shared: &Shared, number: u64, stream: &Arc<TcpStream>, peer: SocketAddr) {
+    count(&shared.counters.accepted);
+    // Answers are whole writes already.
+    let set = stream.set_nodelay(true).and_then(|()| stream.set_write_timeout(Some(shared.config.patience)));
+    if set.is_err() {
+        return;
+    }
+    let mut browser = Browser {
+        shared,
+        number,
+        peer,
+        incoming: Incoming::new(Arc::clone(stream)),
+        reader: RequestReader::new(Limits::default()),
+    };
+    loop {
+        match browser.head() {
+            Ok(Some((head, framing))) => {
+                let may_begin = shared.set_busy(number, true);
+                let ended = browser.exchange(&head, framing);
+                if !shared.set_busy(number, false) || !may_begin {
+                    return;
+                }
+                match ended {
+                    Ended::Whole => {}
+                    Ended::Last => return browser.linger(),
+                    Ended::Broken => return reply::break_off(stream),
+                }
+            }
+            Ok(None) => return,
+            Err(fault) => {
+                browser.say(None, fault.status(), &fault.to_string());
+                return browser.linger();
+            }
+        }
+    }
+}
+
+impl Browser<'_> {
+    fn stream(&self) -> &TcpStream {
+        &self.incoming.stream
+    }
+
+    /// The next request; `None` when the program has ended, or has been silent for too long.
+    fn head(&mut self) -> Result<Option<(RequestHead, Framing)>, PeerFault> {
+        let config = &self.shared.config;
+        let all = wire::Duration::from_nanos(u64::try_from(config.patience.as_nanos()).unwrap_or(u64::MAX));
+        let mut first = None;
+        loop {
+            let mut input = self.incoming.unread();
+            let before = input.len();
+            let event = self.reader.read(&mut input);
+            let used = before - input.len();
+            let event = event?;
+            if let Some(Event::Head(head, framing)) = event {
+                self.incoming.consume(used);
+                return Ok(Some((head, framing)));
+            }
+            self.incoming.consume(used);
+            let is_between = self.reader.is_between_messages();
+            match self.incoming.fill(if is_between { config.idle } else { config.patience }) {
+                Ok(true) => {}
+                Ok(false) | Err(_) if is_between => return Ok(None),
+                Ok(false) => return Err(PeerFault::Truncated),
+                Err(_) => return Err(PeerFault::TooSlow),
+            }
+            // A head that comes byte by byte has as long as one that comes at once.
+            let now = self.shared.clock.now();
+            if now.since(*first.get_or_insert(now)) > all {
+                return Err(PeerFault::TooSlow);
+            }
+        }
+    }
+
+    fn exchange(&mut self, head: &RequestHead, framing: Framing) -> Ended {
+        let asked = Asked {
+            method: &head.method,
+            version: head.version,
+            stays: persists(head.version, &head.fields) || is_kept_in_the_old_way(head),
+        };
+        let plan = gateway::plan(head, framing, &self.shared.name);
+        // A body that nobody is to have is not waited for.
+        let asked_alone = Asked { stays: asked.stays && framing == Framing::Length(0), ..asked };
+        match plan {
+            Ok(Plan::Forward(forward)) => self.forward(head, asked, &forward),
+            Ok(Plan::Tunnel(host, port)) => self.tunnel(head, &host, port),
+            Ok(Plan::Own(path)) => self.own(head, asked_alone, &path),
+            Err(refusal) => self.refuse(Some((head, asked_alone)), refusal.status, &refusal.sentence),
+        }
+    }
+
+    fn forward(&mut self, head: &RequestHead, asked: Asked<'_>, forward: &Forward) -> Ended {
+        let url = Url {
+            is_dhttp: false,
+            host: forward.host.clone(),
+            port: forward.port,
+            target: forward.head.target.clone(),
+        };
+        if forward.is_for_dhttp() && self.shared.client.speaks_dhttp(&url) {
+            // It has no body: its end is read now, so that the connection is ready for the next.
+            self.skip_end();
+            self.by_dhttp(head, asked, forward, &url)
+        } else {
+            self.by_plain_http(head, asked, forward)
+        }
+    }
+
+    fn by_dhttp(&mut self, head: &RequestHead, asked: Asked<'_>, forward: &Forward, url: &Url) -> Ended {
+        let mut fields = Fields::new();
+        for (name, value) in
+            forward.head.fields.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(b"Host"))
+        {
+            if let (Ok(name), Ok(value)) = (std::str::from_utf8(name), std::str::from_utf8(value)) {
+                // It was read from a head.
+                let _ = fields.push(name, value);
+            }
+        }
+        let mut exchange = match self.shared.client.request(forward.head.method.clone(), url, &fields) {
+            Ok(exchange) => exchange,
+            Err(error) => return self.refuse(Some((head, asked)), 502, &error.to_string()),
+        };
+        let (via, answer) = match exchange.next() {
+            Some(Answered::Head(via, answer)) => (via, answer),
+            Some(Answered::Failed(why)) => return self.refuse(Some((head, asked)), 502, &why),
+            Some(Answered::Body(_) | Answered::End) | None => {
+                return self.refuse(Some((head, asked)), 502, "the gateway is being stopped");
+            }
+        };
+        // What came in one datagram is all here, and its length known.
+        let mut ready = Vec::new();
+        let size = match via {
+            Via::Udp => {
+                let mut whole = 0;
+                while let Some(Answered::Body(part)) = exchange.next() {
+                    whole += part.len() as u64;
+                    ready.push(part);
+                }
+                Size::Known(whole)
+            }
+            Via::TcpOpened | Via::TcpClient => length(&answer).map_or(Size::Unknown, Size::Known),
+        };
+        let answer = gateway::response(&answer, &self.shared.name);
+        let channel = match via {
+            Via::Udp => Channel::Udp,
+            Via::TcpOpened => Channel::TcpOpened,
+            Via::TcpClient => Channel::TcpClient,
+        };
+        let mut reply = Reply::begin(self.stream(), asked, &answer, size);
+        let written = ready.iter().try_for_each(|part| reply.part(part)).and_then(|()| {
+            if via == Via::Udp {
+                return Ok(());
+            }
+            loop {
+                match exchange.next() {
+                    Some(Answered::Body(part)) => reply.part(&part)?,
+                    Some(Answered::Head(..)) => {}
+                    Some(Answered::End) => return Ok(()),
+                    Some(Answered::Failed(_)) | None => return Err(io::ErrorKind::UnexpectedEof.into()),
+                }
+            }
+        });
+        let ended = written.and_then(|()| reply.end(&Fields::new()));
+        self.told(head, answer.status, channel, &ended);
+        conclude(&ended)
+    }
+
+    fn by_plain_http(&mut self, head: &RequestHead, asked: Asked<'_>, forward: &Forward) -> Ended {
+        let mut may_be_used = true;
+        loop {
+            let mut server = match Upstream::open(self.shared, forward, may_be_used) {
+                Ok(server) => server,
+                Err((status, why)) => {
+                    let stays = asked.stays && forward.framing == Framing::Length(0);
+                    return self.refuse(Some((head, Asked { stays, ..asked })), status, &why);
+                }
+            };
+            if server.is_used {
+                count(&self.shared.counters.reused);
+            }
+            let sent = upstream::send_head(&server.stream(), forward);
+            let is_stale = sent.is_err() && server.is_used;
+            let is_open = sent.is_ok();
+            if is_stale || !is_open {
+                if is_stale && forward.may_be_repeated() {
+                    may_be_used = false;
+                    continue;
+                }
+                let why = format!("{} closed the connection", forward.authority);
+                return self.refuse(Some((head, Asked { stays: false, ..asked })), 502, &why);
+            }
+            match self.answer(head, asked, forward, &mut server) {
+                Answer::Ended(ended, stays) => {
+                    if stays {
+                        server.keep(self.shared);
+                    }
+                    return ended;
+                }
+                // It was closed just as the request was on its way.
+                Answer::Silent(_) if server.is_used && forward.may_be_repeated() => may_be_used = false,
+                Answer::Silent(why) => {
+                    return self.refuse(Some((head, Asked { stays: false, ..asked })), 502, &why);
+                }
+            }
+        }
+    }
+
+    /// Carries the body there and the answer back, at the same time.
+    fn answer(
+        &mut self,
+        head: &RequestHead,
+        asked: Asked<'_>,
+        forward: &Forward,
+        server: &mut Upstream,
+    ) -> Answer {
+        let shared = self.shared;
+        let program = Arc::clone(&self.incoming.stream);
+        let to = server.stream();
+        let is_sent = AtomicBool::new(false);
+        let (mut reply, mut status) = (None, 0);
+        let came = thread::scope(|scope| {
+            let upload = (forward.framing != Framing::Length(0)).then(|| {
+                scope.spawn(|| {
+                    let sent = self.upload(&to, forward.framing);
+                    is_sent.store(sent.is_ok(), Ordering::Release);
+                    if sent.is_err() {
+                        // The server is not to wait for what does not come.
+                        upstream::abandon(&to);
+                    }
+                })
+            });
+            let mut each = |came: Came<'_>| -> io::Result<()> {
+                match came {
+                    Came::Interim(_) if asked.version == Version::Http10 => Ok(()),
+                    Came::Interim(interim) => {
+                        let mut bytes = Vec::new();
+                        gateway::response(&interim, &shared.name).encode(&mut bytes);
+                        (&*program).write_all(&bytes)
+                    }
+                    Came::Head(answer, framing) => {
+                        if let Some(said) = answer.fields.get("Alt-Svc") {
+                            shared.client.hear(&forward.authority, said);
+                        }
+                        status = answer.status;
+                        let size = match framing {
+                            Framing::Length(length) => Size::Known(length),
+                            Framing::Chunked | Framing::UntilClose => Size::Unknown,
+                        };
+                        // If the body is still on its way, the connection cannot be trusted with another request.
+                        let stays = asked.stays && (upload.is_none() || is_sent.load(Ordering::Acquire));
+                        let answer = gateway::response(&answer, &shared.name);
+                        reply = Some(Reply::begin(&program, Asked { stays, ..asked }, &answer, size));
+                        Ok(())
+                    }
+                    Came::Body(part) => {
+                        reply.as_mut().map_or(Ok(()), |reply: &mut Reply<'_>| reply.part(part))
+                    }
+                    Came::Pause => reply.as_mut().map_or(Ok(()), Reply::flush),
+                }
+            };
+            let came = server.answer(forward, shared.config.patience, &mut each);
+            if upload.is_some() && !is_sent.load(Ordering::Acquire) {
+                // Whoever still sends is stopped: the answer is there, or will never be.
+                upstream::abandon(&to);
+                let _ = program.shutdown(std::net::Shutdown::Read);
+            }
+            came
+        });
+        if forward.framing == Framing::Length(0) {
+            self.skip_end();
+        }
+        match (came, reply) {
+            (Ok((stays, trailers)), Some(reply)) => {
+                let ended = reply.end(&gateway::trailers(&trailers));
+                self.told(head, status, Channel::TcpClient, &ended);
+                let is_sent = forward.framing == Framing::Length(0) || is_sent.load(Ordering::Acquire);
+                Answer::Ended(conclude(&ended), stays && is_sent)
+            }
+            (Err(broken), Some(_)) => {
+                count(&shared.counters.failed);
+                drop(broken);
+                Answer::Ended(Ended::Broken, false)
+            }
+            (Err(broken), None) if broken.is_silent => Answer::Silent(broken.why),
+            (Err(broken), None) => {
+                let ended = self.refuse(Some((head, Asked { stays: false, ..asked })), 502, &broken.why);
+                Answer::Ended(ended, false)
+            }
+            // An answer that ends without having begun cannot be: the reader gives the head first.
+            (Ok(_), None) => Answer::Ended(Ended::Broken, false),
+        }
+    }
+
+    /// Sends the request's body as it comes.
+    fn upload(&mut self, to: &TcpStream, framing: Framing) -> io::Result<()> {
+        loop {
+            let mut input = self.incoming.unread();
+            let before = input.len();
+            let event = self.reader.read(&mut input);
+            let used = before - input.len();
+            let (mut is_over, mut is_dry) = (false, false);
+            match event.map_err(|_| io::ErrorKind::InvalidData)? {
+                Some(Event::Body(part)) => upstream::send_part(to, framing, part)?,
+                Some(Event::End) => is_over = true,
+                None => is_dry = true,
+                Some(Event::Head(..)) => {}
+            }
+            self.incoming.consume(used);
+            if is_over {
+                return upstream::send_end(to, framing, &gateway::trailers(self.reader.trailers()));
+            }
+            if is_dry && !self.incoming.fill(self.shared.config.patience)? {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+
+    /// Takes the end of a request without a body, which needs no more bytes.
+    fn skip_end(&mut self) {
+        let mut nothing: &[u8] = &[];
+        // Without input it can only say that the message has ended.
+        let _ = self.reader.read(&mut nothing);
+    }
+
+    fn tunnel(&mut self, head: &RequestHead, host: &str, port: u16) -> Ended {
+        let server = match upstream::connect(host, port, self.shared.address, self.shared.config.patience) {
+            Ok(server) => server,
+            Err((status, why)) => {
+                let asked = Asked { method: &head.method, version: head.version, stays: false };
+                return self.refuse(Some((head, asked)), status, &why);
+            }
+        };
+        count(&self.shared.counters.tunnels);
+        self.skip_end();
+        let mut stream = self.stream();
+        if stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").is_ok() {
+            tunnel::carry(&self.incoming, &server);
+        }
+        self.log(head, 200, 0, Channel::TcpClient);
+        Ended::Last
+    }
+
+    /// What the gateway says of itself.
+    fn own(&mut self, head: &RequestHead, asked: Asked<'_>, path: &str) -> Ended {
+        if path != "/proxy.pac" {
+            let why =
+                "this is a proxy: set it as your program's proxy for http, or give browsers its /proxy.pac";
+            return self.refuse(Some((head, asked)), if path == "*" { 200 } else { 404 }, why);
+        }
+        let at = self.stream().local_addr().unwrap_or(self.shared.address);
+        let script = format!(
+            "function FindProxyForURL(url, host) {{\n  if (url.substring(0, 5) == \"http:\") return \"PROXY {at}; DIRECT\";\n  \
+             return \"DIRECT\";\n}}\n"
+        );
+        self.say_as(Some((head, asked)), 200, "application/x-ns-proxy-autoconfig", &script)
+    }
+
+    fn refuse(&mut self, asked: Option<(&RequestHead, Asked<'_>)>, status: u16, why: &str) -> Ended {
+        self.say(asked, status, why)
+    }
+
+    fn say(&mut self, asked: Option<(&RequestHead, Asked<'_>)>, status: u16, why: &str) -> Ended {
+        self.say_as(asked, status, "text/plain; charset=utf-8", &format!("{why}\n"))
+    }
+
+    /// An answer of the gateway's own; `None`: to what was no request.
+    fn say_as(
+        &mut self,
+        asked: Option<(&RequestHead, Asked<'_>)>,
+        status: u16,
+        kind: &str,
+        text: &str,
+    ) -> Ended {
+        count(&self.shared.counters.own);
+        let mut fields = Fields::new();
+        // Constants, and valid fields.
+        let _ = fields.push("Content-Type", kind).and_then(|()| fields.push("Cache-Control", "no-store"));
+        let head = ResponseHead { version: Version::Http11, status, fields };
+        let get = proto::http::Method::Get;
+        let nobody = Asked { method: &get, version: Version::Http11, stays: false };
+        let to = asked.map_or(nobody, |(_, asked)| asked);
+        if to.stays {
+            self.skip_end();
+        }
+        let mut reply = Reply::begin(self.stream(), to, &head, Size::Known(text.len() as u64));
+        let ended = reply.part(text.as_bytes()).and_then(|()| reply.end(&Fields::new()));
+        if let (Some((request, _)), Ok((_, bytes))) = (asked, &ended) {
+            self.log(request, status, *bytes, Channel::TcpClient);
+        }
+        conclude(&ended)
+    }
+
+    /// Counts an answer that was passed on, and writes it down.
+    fn told(&self, head: &RequestHead, status: u16, channel: Channel, ended: &io::Result<(bool, u64)>) {
+        let counters = &self.shared.counters;
+        match ended {
+            Ok((_, bytes)) => {
+                count(match channel {
+                    Channel::Udp => &counters.udp,
+                    Channel::TcpOpened => &counters.tcp_opened,
+                    Channel::TcpClient | Channel::Overload => &counters.tcp_client,
+                });
+                self.log(head, status, *bytes, channel);
+            }
+            Err(_) => count(&counters.failed),
+        }
+    }
+
+    fn log(&self, head: &RequestHead, status: u16, bytes: u64, channel: Channel) {
+        if let Some(log) = &self.shared.log {
+            let request = Request::of_connection(head, &[]);
+            log.line(clock::seconds_of_the_calendar(), self.peer.ip(), &request, status, bytes, channel);
+        }
+    }
+
+    /// Ends the connection without losing what was said last: a reset would throw it away (RFC 9112, section 9.6).
+    fn linger(&mut self) {
+        let _ = self.stream().shutdown(std::net::Shutdown::Write);
+        let end = self.shared.clock.now() + wire::Duration::from_secs(2);
+        self.shared.set_busy(self.number, false);
+        loop {
+            let unread = self.incoming.unread().len();
+            self.incoming.consume(unread);
+            let filled = self.incoming.fill(std::time::Duration::from_secs(1));
+            if !matches!(filled, Ok(true)) || self.shared.clock.now() > end {
+                return;
+            }
+        }
+    }
+}
+
+/// What came of asking a server.
+enum Answer {
+    /// The exchange ended, and whether the server's connection can carry another.
+    Ended(Ended, bool),
+    /// Not a byte came.
+    Silent(String),
+}
+
+fn conclude(ended: &io::Result<(bool, u64)>) -> Ended {
+    match ended {
+        Ok((true, _)) => Ended::Whole,
+        Ok((false, _)) => Ended::Last,
+        Err(_) => Ended::Broken,
+    }
+}
+
+/// As programs of the nineties tell a proxy that they can keep the connection.
+fn is_kept_in_the_old_way(head: &RequestHead) -> bool {
+    head.version == Version::Http10 && head.fields.has_token("Proxy-Connection", "keep-alive")
+}
+
+fn length(answer: &ResponseHead) -> Option<u64> {
+    let digits = answer.fields.get("Content-Length")?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}

@@ -1,0 +1,31 @@
+//! What a gateway counts.
+//!
+//! Not a log: that is [`crate::log`].
+
+use crate::counters::counters;
+
+counters! {
+    /// Answers in one datagram.
+    udp = "gateway_answers_total{channel=\"udp\"}", "Answers passed on, by the channel they came by.";
+    /// Answers on connections that servers opened.
+    tcp_opened = "gateway_answers_total{channel=\"tcp-opened\"}", "";
+    /// Answers on connections that the gateway opened.
+    tcp_client = "gateway_answers_total{channel=\"tcp-client\"}", "";
+    /// Answers of its own.
+    own = "gateway_own_answers_total", "Answers of the gateway itself: its proxy.pac, and refusals.";
+    /// Tunnels.
+    tunnels = "gateway_tunnels_total", "Connections carried untouched (CONNECT).";
+    /// Answers that could not be had, or broke off.
+    failed = "gateway_failed_total", "Requests whose answer could not be had, or broke off.";
+    /// Connections to servers that were used again.
+    reused = "gateway_connections_reused_total", "Requests sent on a connection that was open already.";
+    /// Connections of programs.
+    accepted = "gateway_connections_accepted_total", "Connections of programs.";
+}
+
+impl Counters {
+    /// In Prometheus' text format.
+    pub(super) fn metrics(&self) -> String {
+        Self::text(&[self])
+    }
+}

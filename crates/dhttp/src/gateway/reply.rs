@@ -1,0 +1,151 @@
+//! An answer, framed for a program's connection, and written as it comes.
+//!
+//! Not where it comes from: that is for `browser`.
+
+use std::io::{self, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use proto::http::{Fields, Method, ResponseHead, Version};
+
+use super::chunked;
+use crate::socket;
+
+/// What is known of an answer's body when its head has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Size {
+    /// So many bytes.
+    Known(u64),
+    /// As many as come.
+    Unknown,
+}
+
+/// An answer that is being written.
+#[derive(Debug)]
+pub(super) struct Reply<'a> {
+    stream: &'a TcpStream,
+    body: Framed,
+    /// Whether the connection may carry another.
+    pub(super) stays: bool,
+    /// Bytes of the body so far.
+    pub(super) bytes: u64,
+    /// Waits to be written together.
+    out: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Framed {
+    Nothing,
+    /// So many bytes are still due.
+    Length(u64),
+    Chunked,
+    UntilClose,
+}
+
+/// What a program asked, as far as the framing of the answer depends on it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) method: &'a Method,
+    pub(super) version: Version,
+    /// Whether it wants to go on with this connection.
+    pub(super) stays: bool,
+}
+
+/// Small parts wait for one another up to so many bytes.
+const TOGETHER: usize = 16 << 10;
+
+impl<'a> Reply<'a> {
+    /// Begins with the head, which is written with the first of the body.
+    pub(super) fn begin(stream: &'a TcpStream, asked: Asked<'_>, head: &ResponseHead, size: Size) -> Self {
+        let Asked { method, version, stays } = asked;
+        let has_no_body = *method == Method::Head || matches!(head.status, 204 | 304);
+        let body = match (has_no_body, size, version) {
+            (true, _, _) => Framed::Nothing,
+            (false, Size::Known(length), _) => Framed::Length(length),
+            (false, Size::Unknown, Version::Http11) => Framed::Chunked,
+            (false, Size::Unknown, Version::Http10) => Framed::UntilClose,
+        };
+        let stays = stays && body != Framed::UntilClose;
+        let mut fields = Fields::new();
+        for (name, value) in head.fields.iter() {
+            let is_length = name.eq_ignore_ascii_case(b"Content-Length");
+            if !is_length || body == Framed::Nothing {
+                push(&mut fields, name, value);
+            }
+        }
+        match body {
+            Framed::Length(length) => push(&mut fields, b"Content-Length", length.to_string().as_bytes()),
+            Framed::Chunked => push(&mut fields, b"Transfer-Encoding", b"chunked"),
+            Framed::Nothing | Framed::UntilClose => {}
+        }
+        match (stays, version) {
+            (false, _) => push(&mut fields, b"Connection", b"close"),
+            (true, Version::Http10) => push(&mut fields, b"Connection", b"keep-alive"),
+            (true, Version::Http11) => {}
+        }
+        let mut out = Vec::with_capacity(1_024);
+        ResponseHead { version: Version::Http11, status: head.status, fields }.encode(&mut out);
+        Self { stream, body, stays, bytes: 0, out }
+    }
+
+    /// A part of the body.
+    ///
+    /// # Errors
+    /// That the program is gone, or that there is more than the head said.
+    pub(super) fn part(&mut self, part: &[u8]) -> io::Result<()> {
+        self.bytes += part.len() as u64;
+        match &mut self.body {
+            Framed::Nothing => return Ok(()),
+            Framed::Length(left) => {
+                *left = left.checked_sub(part.len() as u64).ok_or(io::ErrorKind::InvalidData)?;
+                self.out.extend_from_slice(part);
+            }
+            Framed::Chunked => chunked::part(&mut self.out, part),
+            Framed::UntilClose => self.out.extend_from_slice(part),
+        }
+        if self.out.len() >= TOGETHER { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what waits: more may be long in coming.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        let mut stream = self.stream;
+        stream.write_all(&self.out)?;
+        self.out.clear();
+        Ok(())
+    }
+
+    /// The end, with trailers where there is room for them.
+    ///
+    /// # Errors
+    /// That the program is gone, or that there was less than the head said.
+    pub(super) fn end(mut self, trailers: &Fields) -> io::Result<(bool, u64)> {
+        match self.body {
+            Framed::Nothing | Framed::UntilClose | Framed::Length(0) => {}
+            Framed::Length(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Framed::Chunked => chunked::end(&mut self.out, trailers),
+        }
+        self.flush()?;
+        Ok((self.stays, self.bytes))
+    }
+}
+
+/// Ends a connection so that nobody takes what came for a whole answer.
+pub(super) fn break_off(stream: &TcpStream) {
+    socket::reset_on_close(stream);
+    let _ = stream.shutdown(std::net::Shutdown::Both);
+}
+
+/// Tells a program that there are too many.
+pub(super) fn turn_away(mut stream: &TcpStream) {
+    let _ = stream.set_write_timeout(Some(Duration::from_secs(1)));
+    let _ = stream.write_all(
+        b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+    );
+}
+
+fn push(fields: &mut Fields, name: &[u8], value: &[u8]) {
+    if let (Ok(name), Ok(value)) = (std::str::from_utf8(name), std::str::from_utf8(value)) {
+        // It was read from a head, or is ours.
+        let _ = fields.push(name, value);
+    }
+}
