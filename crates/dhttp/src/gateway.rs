@@ -7,6 +7,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `browser` | one connection of a program, and what becomes of its requests |
+//! | `own` | what the gateway says of itself |
 //! | `reply` | an answer, framed for that connection |
 //! | `upstream` | asking a server by plain HTTP, and the connections that are kept for it |
 //! | `chunked` | bodies whose length is not known beforehand |
@@ -21,6 +22,7 @@ mod browser;
 mod chunked;
 pub mod counters;
 mod incoming;
+mod own;
 mod reply;
 mod tunnel;
 mod upstream;
@@ -141,13 +143,6 @@ impl Gateway {
         move || shared.counters.metrics()
     }
 
-    /// Writes what waits for the log.
-    pub fn flush(&self) {
-        if let Some(log) = &self.shared.log {
-            log.flush();
-        }
-    }
-
     /// Takes no more requests, finishes those that were begun (for `grace` at most), and ends.
     pub fn stop(mut self, grace: Duration) {
         self.end(grace);
@@ -171,7 +166,6 @@ impl Gateway {
                 let _ = one.stream.shutdown(Shutdown::Both);
             }
         }
-        self.flush();
     }
 }
 

@@ -3,12 +3,13 @@
 //! Not what a message becomes on its way: that is tested where it is decided, in `proto::gateway`.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
 use dhttp::client::Known;
 use dhttp::{Answer, ClientConfig, Gateway, GatewayConfig, Request, Server, ServerConfig};
+use proto::dhttp::client::Resend;
 
 fn gateway() -> Gateway {
     gateway_with(GatewayConfig::new(ClientConfig::internet()))
@@ -357,4 +358,42 @@ fn stopping_finishes_what_was_begun() {
     go.send(()).unwrap();
     assert_eq!(program.answer().body, b"late");
     stopping.join().unwrap();
+}
+
+/// The deployment matrix's old servers: asked by DHTTP for their path alone, they are asked by HTTP at once or soon.
+#[test]
+fn an_old_server_is_asked_over_http_whatever_its_udp_port_does() {
+    for other in [Other::Nobody, Other::Parrot] {
+        let answer = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold";
+        let origin = scripted(vec![answer, answer]);
+        let parrot = (other == Other::Parrot).then(|| UdpSocket::bind(origin).unwrap());
+        let heard = parrot.map(|socket| {
+            socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+            thread::spawn(move || {
+                let (mut room, mut heard) = ([0; 2_048], 0);
+                while let Ok((length, from)) = socket.recv_from(&mut room) {
+                    heard += 1;
+                    // Another program's answer: what it got, which is no answer of DHTTP.
+                    socket.send_to(&room[..length], from).unwrap();
+                }
+                heard
+            })
+        });
+        let mut client = ClientConfig::internet();
+        client.dhttp.resend = Resend::Fixed { waits: [wire::Duration::from_millis(100); 2] };
+        let gateway = gateway_with(GatewayConfig::new(client));
+        let mut program = Program::new(&gateway);
+        assert_eq!(program.get(origin, "/_dhttp_/page").body, b"old", "{other:?}");
+        assert_eq!(counted(&mut program, &gateway, "gateway_answers_total{channel=\"tcp-client\"}"), 1);
+        drop(gateway);
+        if let Some(heard) = heard {
+            assert!((1..=4).contains(&heard.join().unwrap()), "asked a bounded number of times");
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Other {
+    Nobody,
+    Parrot,
 }

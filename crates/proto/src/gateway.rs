@@ -250,7 +250,7 @@ fn authority(text: &str) -> Option<(String, Option<u16>)> {
     let (host, port) = match text.strip_prefix('[') {
         Some(inside) => {
             let (host, rest) = inside.split_once(']')?;
-            let is_address = host.parse::<std::net::Ipv6Addr>().is_ok();
+            let is_address = host.parse::<core::net::Ipv6Addr>().is_ok();
             (is_address.then_some(host)?, rest.strip_prefix(':').or_else(|| rest.is_empty().then_some(""))?)
         }
         None => text.split_once(':').unwrap_or((text, "")),

@@ -17,7 +17,7 @@ use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, Va
 use clap_complete::Shell;
 
 use crate::cli::connections::{Connections, Logs};
-use crate::cli::dhttp::{Get, Serve};
+use crate::cli::dhttp::{Gateway, Get, Serve};
 use crate::cli::flags::{OutputFlags, ScenarioFlags};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -84,6 +84,15 @@ pub enum Verb {
     /// HTTP/1.1 is on the same TCP port. SIGTERM ends it when what was begun is finished; SIGHUP reads the
     /// configuration and opens the log again.
     Serve(Serve),
+
+    /// A proxy on this machine by which programs that know only HTTP use DHTTP
+    #[command(
+        long_about = "A proxy on this machine by which programs that know only HTTP use DHTTP\n\nServers that say that \
+                      they speak it (Alt-Svc: dhttp), and paths below /_dhttp_/, are asked by DHTTP: small answers come \
+                      in one datagram. Everything else goes over plain HTTP, and https through tunnels (CONNECT) that \
+                      it does not look into."
+    )]
+    Gateway(Gateway),
     /// Fetches something over DHTTP, or over HTTP where that is not spoken
     ///
     /// An address dhttp://... says that the server speaks DHTTP; of others it is found out by the first answer, and

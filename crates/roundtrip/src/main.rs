@@ -74,6 +74,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         Verb::Diagnose(arguments) => return verb::diagnose::run(arguments),
         Verb::Reproduce(arguments) => return verb::reproduce::run(arguments),
         Verb::Serve(arguments) => verb::serve::run(arguments)?,
+        Verb::Gateway(arguments) => verb::gateway::run(arguments)?,
         Verb::Get(arguments) => return verb::get::run(arguments),
         Verb::Site(arguments) => verb::site::run(arguments)?,
         Verb::List(arguments) => verb::list::run(arguments)?,

@@ -1,6 +1,8 @@
-//! What `roundtrip serve` needs beside the server: its settings, and what it tells Prometheus.
+//! What `roundtrip serve`, `gateway` and `get` need beside the crate `dhttp`: settings, what is told to Prometheus, and
+//! the servers that are remembered.
 //!
 //! Not the server: that is the crate `dhttp`.
 
+pub mod known;
 pub mod metrics;
 pub mod settings;

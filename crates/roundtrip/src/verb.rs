@@ -4,6 +4,7 @@ pub mod compare;
 pub mod connections;
 pub mod content;
 pub mod diagnose;
+pub mod gateway;
 pub mod get;
 pub mod list;
 pub mod logs;

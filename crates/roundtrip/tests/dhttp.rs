@@ -1,4 +1,4 @@
-//! `roundtrip serve` and `roundtrip get` as people run them, over the loopback interface.
+//! `roundtrip serve`, `get` and `gateway` as people run them, over the loopback interface.
 //!
 //! What the crate does beneath is tested there; here are flags, signals, files and exit statuses.
 
@@ -166,4 +166,52 @@ fn a_configuration_is_checked_without_serving() {
     let (status, text) = check("\nfolders = \"x\"\n".to_owned(), &[]);
     assert!(status == Some(2) && text.contains("line 2"), "{text}");
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_gateway_logs_how_answers_came_and_remembers_who_speaks_dhttp() {
+    let served = Served::start("gateway", &[]);
+    let cache = served.folder.with_extension("cache");
+    let log = served.folder.join("gateway.log");
+    let mut gateway = Command::new(PROGRAM)
+        .args(["gateway", "--listen", "127.0.0.1:0", "--access-log"])
+        .arg(&log)
+        .env("XDG_CACHE_HOME", &cache)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut told = BufReader::new(gateway.stderr.take().unwrap());
+    told.read_line(&mut line).unwrap();
+    let at = line.split("http://").nth(1).unwrap().split('/').next().unwrap();
+    for _ in 0..2 {
+        let mut stream = TcpStream::connect(at).unwrap();
+        write!(stream, "GET http://{}/ HTTP/1.0\r\n\r\n", served.address).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("<p>small</p>"), "{answer}");
+    }
+    let id = gateway.id().to_string();
+    assert!(Command::new("kill").args(["-s", "TERM", &id]).status().unwrap().success());
+    assert!(gateway.wait().unwrap().success());
+    let log = std::fs::read_to_string(log).unwrap();
+    let channels: Vec<&str> = log.lines().map(|line| line.rsplit(' ').next().unwrap()).collect();
+    assert_eq!(channels, ["tcp-client", "udp"], "{log}");
+    let known = std::fs::read_to_string(cache.join("roundtrip").join("dhttp-servers")).unwrap();
+    assert!(known.starts_with(&format!("{} ", served.address)), "{known}");
+}
+
+#[test]
+fn a_gateway_is_not_opened_to_everybody_by_mistake() {
+    let run = |flags: &[&str]| Command::new(PROGRAM).arg("gateway").args(flags).output().unwrap();
+    let refused = run(&["--listen", "0.0.0.0:0"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("add --force"), "{}", stderr(&refused));
+    let checked = run(&["--check", "--ports", "41350-41359"]);
+    assert_eq!((checked.status.code(), checked.stderr.len()), (Some(0), 0));
+    for flags in
+        [&["--check", "--ports", "1-2"][..], &["--check", "--config", "/dev/null/none"], &["--listen", "x"]]
+    {
+        assert_eq!(run(flags).status.code(), Some(2), "{flags:?}");
+    }
 }

@@ -1,6 +1,6 @@
 //! One connection of a program, and what becomes of its requests, one after the other.
 //!
-//! Not what a request means: that is [`proto::gateway`].
+//! Not what a request means: that is [`proto::gateway`]. What the gateway says of itself is in `own`.
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -25,8 +25,8 @@ use crate::log::Channel;
 use crate::{Url, clock};
 
 /// A connection.
-struct Browser<'a> {
-    shared: &'a Shared,
+pub(super) struct Browser<'a> {
+    pub(super) shared: &'a Shared,
     number: u64,
     peer: SocketAddr,
     incoming: Incoming<Arc<TcpStream>>,
@@ -34,7 +34,7 @@ struct Browser<'a> {
 }
 
 /// How an exchange ended.
-enum Ended {
+pub(super) enum Ended {
     /// The connection can carry another.
     Whole,
     /// It cannot, but all that was to be said has been said.
@@ -74,7 +74,7 @@ pub(super) fn serve(shared: &Shared, number: u64, stream: &Arc<TcpStream>, peer:
             }
             Ok(None) => return,
             Err(fault) => {
-                browser.say(None, fault.status(), &fault.to_string());
+                browser.refuse(None, fault.status(), &fault.to_string());
                 return browser.linger();
             }
         }
@@ -82,7 +82,7 @@ pub(super) fn serve(shared: &Shared, number: u64, stream: &Arc<TcpStream>, peer:
 }
 
 impl Browser<'_> {
-    fn stream(&self) -> &TcpStream {
+    pub(super) fn stream(&self) -> &TcpStream {
         &self.incoming.stream
     }
 
@@ -360,7 +360,7 @@ impl Browser<'_> {
     }
 
     /// Takes the end of a request without a body, which needs no more bytes.
-    fn skip_end(&mut self) {
+    pub(super) fn skip_end(&mut self) {
         let mut nothing: &[u8] = &[];
         // Without input it can only say that the message has ended.
         let _ = self.reader.read(&mut nothing);
@@ -384,56 +384,6 @@ impl Browser<'_> {
         Ended::Last
     }
 
-    /// What the gateway says of itself.
-    fn own(&mut self, head: &RequestHead, asked: Asked<'_>, path: &str) -> Ended {
-        if path != "/proxy.pac" {
-            let why =
-                "this is a proxy: set it as your program's proxy for http, or give browsers its /proxy.pac";
-            return self.refuse(Some((head, asked)), if path == "*" { 200 } else { 404 }, why);
-        }
-        let at = self.stream().local_addr().unwrap_or(self.shared.address);
-        let script = format!(
-            "function FindProxyForURL(url, host) {{\n  if (url.substring(0, 5) == \"http:\") return \"PROXY {at}; DIRECT\";\n  \
-             return \"DIRECT\";\n}}\n"
-        );
-        self.say_as(Some((head, asked)), 200, "application/x-ns-proxy-autoconfig", &script)
-    }
-
-    fn refuse(&mut self, asked: Option<(&RequestHead, Asked<'_>)>, status: u16, why: &str) -> Ended {
-        self.say(asked, status, why)
-    }
-
-    fn say(&mut self, asked: Option<(&RequestHead, Asked<'_>)>, status: u16, why: &str) -> Ended {
-        self.say_as(asked, status, "text/plain; charset=utf-8", &format!("{why}\n"))
-    }
-
-    /// An answer of the gateway's own; `None`: to what was no request.
-    fn say_as(
-        &mut self,
-        asked: Option<(&RequestHead, Asked<'_>)>,
-        status: u16,
-        kind: &str,
-        text: &str,
-    ) -> Ended {
-        count(&self.shared.counters.own);
-        let mut fields = Fields::new();
-        // Constants, and valid fields.
-        let _ = fields.push("Content-Type", kind).and_then(|()| fields.push("Cache-Control", "no-store"));
-        let head = ResponseHead { version: Version::Http11, status, fields };
-        let get = proto::http::Method::Get;
-        let nobody = Asked { method: &get, version: Version::Http11, stays: false };
-        let to = asked.map_or(nobody, |(_, asked)| asked);
-        if to.stays {
-            self.skip_end();
-        }
-        let mut reply = Reply::begin(self.stream(), to, &head, Size::Known(text.len() as u64));
-        let ended = reply.part(text.as_bytes()).and_then(|()| reply.end(&Fields::new()));
-        if let (Some((request, _)), Ok((_, bytes))) = (asked, &ended) {
-            self.log(request, status, *bytes, Channel::TcpClient);
-        }
-        conclude(&ended)
-    }
-
     /// Counts an answer that was passed on, and writes it down.
     fn told(&self, head: &RequestHead, status: u16, channel: Channel, ended: &io::Result<(bool, u64)>) {
         let counters = &self.shared.counters;
@@ -450,10 +400,12 @@ impl Browser<'_> {
         }
     }
 
-    fn log(&self, head: &RequestHead, status: u16, bytes: u64, channel: Channel) {
+    pub(super) fn log(&self, head: &RequestHead, status: u16, bytes: u64, channel: Channel) {
         if let Some(log) = &self.shared.log {
             let request = Request::of_connection(head, &[]);
             log.line(clock::seconds_of_the_calendar(), self.peer.ip(), &request, status, bytes, channel);
+            // One computer's programs are no load: whoever looks sees what was just done.
+            log.flush();
         }
     }
 
@@ -481,7 +433,7 @@ enum Answer {
     Silent(String),
 }
 
-fn conclude(ended: &io::Result<(bool, u64)>) -> Ended {
+pub(super) fn conclude(ended: &io::Result<(bool, u64)>) -> Ended {
     match ended {
         Ok((true, _)) => Ended::Whole,
         Ok((false, _)) => Ended::Last,

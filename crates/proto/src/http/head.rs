@@ -229,7 +229,7 @@ pub(crate) fn trailers_from(section: &[u8], limits: &Limits) -> Result<Fields, P
     let mut fields = Fields::new();
     let parsed = httparse::parse_headers(section, room).map(|status| match status {
         httparse::Status::Complete((length, headers)) => {
-            fields = fields_from(headers);
+            fields = fields_from(headers, section.len());
             httparse::Status::Complete(length)
         }
         httparse::Status::Partial => httparse::Status::Partial,

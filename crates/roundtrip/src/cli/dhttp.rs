@@ -1,4 +1,4 @@
-//! Flags of `roundtrip serve` and `roundtrip get`.
+//! Flags of `roundtrip serve`, `roundtrip gateway` and `roundtrip get`.
 //!
 //! Values stay text, as elsewhere: what reads them says what is wrong with them.
 
@@ -57,6 +57,46 @@ pub enum Profile {
     Internet,
     /// As in the paper: every address is believed
     Paper,
+}
+
+/// `roundtrip gateway`
+#[derive(Debug, Args)]
+pub struct Gateway {
+    /// Where programs find it: what to set as their proxy for http [default: 127.0.0.1:3128]
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub listen: Option<String>,
+
+    /// The ports that servers send to and connect to, of UDP and TCP, such as 40000-40009
+    #[arg(long, value_name = "A-B")]
+    pub ports: Option<String>,
+
+    /// When to ask again, and whose answers to take [default: internet]
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<Profile>,
+
+    /// A file in TOML with what else these flags say; flags win over it
+    #[arg(long, value_name = "FILE.toml", value_hint = clap::ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+
+    /// Only say whether it could run so
+    #[arg(long)]
+    pub check: bool,
+
+    /// Where to tell Prometheus how it goes
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub metrics: Option<String>,
+
+    /// Write a line for each answer, with the channel it came by; - for standard output
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub access_log: Option<PathBuf>,
+
+    /// Show every datagram and every connection
+    #[arg(short, long)]
+    pub verbose: bool,
+
+    /// Listen even where others can reach it: everybody there can then use it, to reach whatever this machine can
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// `roundtrip get`

@@ -29,6 +29,7 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
         Some("content") => &CONTENT,
         Some("logs") => &LOGS,
         Some("serve") => &SERVE,
+        Some("gateway") => &GATEWAY,
         Some("get") => &GET,
         Some("site") => &SITE,
         Some("list") => &LIST,
@@ -174,6 +175,13 @@ const SERVE: [Example; 5] = [
     example("roundtrip serve www --listen 192.0.2.1:80", "for others"),
     example("roundtrip serve --config server.toml --check", "whether a configuration can be served"),
     example("roundtrip serve www --profile paper", "as in the paper, on this machine only"),
+];
+
+const GATEWAY: [Example; 4] = [
+    example("roundtrip gateway", "a proxy at 127.0.0.1:3128"),
+    example("http_proxy=http://127.0.0.1:3128 curl http://example.org/", "what uses it"),
+    example("chromium --proxy-pac-url=http://127.0.0.1:3128/proxy.pac", "a browser"),
+    example("roundtrip gateway --verbose --access-log -", "and what is sent, and how answers came"),
 ];
 
 const GET: [Example; 4] = [

@@ -1,19 +1,16 @@
-//! The server's counters, for Prometheus to fetch: every request gets them, whatever it asks for.
+//! Counters, for Prometheus to fetch: every request gets them, whatever it asks for.
 //!
 //! One client at a time, who may take five seconds. Not a server for others: bind it where only the monitoring comes.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-
-use dhttp::counters::Counters;
 
 use crate::failure::Failure;
 
 /// Answers in a thread of its own, as long as the program runs.
-pub fn serve(address: SocketAddr, counters: Vec<Arc<Counters>>) -> Result<(), Failure> {
+pub fn serve(address: SocketAddr, read: impl Fn() -> String + Send + 'static) -> Result<(), Failure> {
     let listener = TcpListener::bind(address).map_err(|error| {
         Failure::Network(format!(
             "cannot listen at {address}: {error}; choose another address with --metrics"
@@ -22,7 +19,7 @@ pub fn serve(address: SocketAddr, counters: Vec<Arc<Counters>>) -> Result<(), Fa
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             // Whoever does not wait for the answer does not get it.
-            let _ = answer(stream, &Counters::text(&counters));
+            let _ = answer(stream, &read());
         }
     });
     Ok(())

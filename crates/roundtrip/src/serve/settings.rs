@@ -21,6 +21,7 @@ use dhttp::log::Log;
 use dhttp::{Files, ServerConfig};
 use scenario::names::Quoted;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::cli::dhttp::{Profile, Serve};
 use crate::failure::{Failure, shown};
@@ -63,9 +64,7 @@ impl Settings {
         })?;
         let profile = match (flags.profile, profile) {
             (Some(profile), _) => profile,
-            (None, Some(name)) => Profile::from_str(&name, false).map_err(|_| {
-                Failure::Value(format!("profile: {} is none; choose internet or paper", Quoted(&name)))
-            })?,
+            (None, Some(name)) => named_profile(&name)?,
             (None, None) => Profile::Internet,
         };
         let metrics = flags.metrics.as_ref().or(metrics.as_ref());
@@ -109,12 +108,7 @@ impl Settings {
     /// Where answers are written down.
     pub fn log(&self) -> Result<Option<Arc<Log>>, Failure> {
         let Some(path) = &self.access_log else { return Ok(None) };
-        if path == Path::new("-") {
-            return Ok(Some(Arc::new(Log::new(Box::new(io::stdout())))));
-        }
-        let file = OpenOptions::new().append(true).create(true).open(path);
-        let file = file.map_err(|error| Failure::Write { path: path.clone(), error })?;
-        Ok(Some(Arc::new(Log::new(Box::new(file)))))
+        open_log(path).map(Some)
     }
 
     /// What is done when it listens there, for people.
@@ -128,9 +122,26 @@ impl Settings {
     }
 }
 
+/// A log at the end of a file, or on standard output.
+pub fn open_log(path: &Path) -> Result<Arc<Log>, Failure> {
+    if path == Path::new("-") {
+        return Ok(Arc::new(Log::new(Box::new(io::stdout()))));
+    }
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    let file = file.map_err(|error| Failure::Write { path: path.to_owned(), error })?;
+    Ok(Arc::new(Log::new(Box::new(file))))
+}
+
 const USUAL: &str = "127.0.0.1:8080";
 
-fn read_file(path: &Path) -> Result<Written, Failure> {
+/// A profile by its name in a file.
+pub fn named_profile(name: &str) -> Result<Profile, Failure> {
+    Profile::from_str(name, false)
+        .map_err(|_| Failure::Value(format!("profile: {} is none; choose internet or paper", Quoted(name))))
+}
+
+/// Reads a file of settings.
+pub fn read_file<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
     let text = fs::read_to_string(path).map_err(|error| Failure::Read { path: path.to_owned(), error })?;
     toml::from_str(&text).map_err(|error| {
         let line = error
@@ -141,7 +152,8 @@ fn read_file(path: &Path) -> Result<Written, Failure> {
     })
 }
 
-fn address(what: &str, text: &str) -> Result<SocketAddr, Failure> {
+/// An address with a port; `what` it is for is said if it is none.
+pub fn address(what: &str, text: &str) -> Result<SocketAddr, Failure> {
     text.parse().map_err(|_| {
         Failure::Value(format!(
             "{what}: {} is no address with a port; give one such as {USUAL}",
@@ -158,7 +170,7 @@ fn thread_count(text: &str) -> Result<usize, Failure> {
 }
 
 /// Whether only this machine, or this site, can send there.
-fn is_private(address: IpAddr) -> bool {
+pub fn is_private(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => address.is_loopback() || address.is_private() || address.is_link_local(),
         IpAddr::V6(address) => {

@@ -2,20 +2,21 @@
 //!
 //! Servers that said once that they speak it are remembered in a file of the user's cache.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use dhttp::client::{Event, Known, Note, Watch};
+use dhttp::client::{Event, Note, Watch};
 use dhttp::{Client, ClientConfig, Url};
 use indicatif::{ProgressBar, ProgressStyle};
 use scenario::names::Quoted;
 
 use crate::cli::dhttp::{Get, Profile};
 use crate::failure::Failure;
+use crate::serve::known;
 
 /// Fetches each; 1 if an answer says that it is none (400 and above).
 pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
@@ -36,9 +37,7 @@ pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
     };
     let config = ClientConfig { ports: ports.as_deref().map(port_range).transpose()?, ..config };
     let watch: Option<Watch> = verbose.then(|| Arc::new(|note: &Note| eprintln!("{note}")) as Watch);
-    let cache = cache();
-    let known = cache.as_deref().and_then(|path| fs::read_to_string(path).ok());
-    let known = Known::from_text(&known.unwrap_or_default());
+    let known = known::load();
     let client = Client::start(config, known.clone(), watch).map_err(|error| {
         Failure::Network(format!("cannot listen for servers: {error}; try other --ports"))
     })?;
@@ -46,11 +45,7 @@ pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
     for url in &urls {
         is_fine &= fetch(&client, url, output.as_deref(), *verbose)?;
     }
-    if let Some(path) = cache.filter(|_| client.known() != known) {
-        // A cache that cannot be written is a cache less, and no failure.
-        let _ = path.parent().map(fs::create_dir_all);
-        let _ = fs::write(path, client.known().text());
-    }
+    known::save(&known, &client.known());
     Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
@@ -131,7 +126,8 @@ fn shown(url: &Url) -> String {
     format!("{}{}", url.authority(), url.target)
 }
 
-fn port_range(text: &str) -> Result<RangeInclusive<u16>, Failure> {
+/// The ports that servers connect to.
+pub fn port_range(text: &str) -> Result<RangeInclusive<u16>, Failure> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port >= 1_024);
     match (port(first), port(last)) {
@@ -141,10 +137,4 @@ fn port_range(text: &str) -> Result<RangeInclusive<u16>, Failure> {
             Quoted(text)
         ))),
     }
-}
-
-fn cache() -> Option<PathBuf> {
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let folder = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
-    Some(folder.join("roundtrip").join("dhttp-servers"))
 }

@@ -2,6 +2,7 @@
 //!
 //! SIGTERM and SIGINT end it once what was begun is finished; SIGHUP reads the configuration and opens the log again.
 
+use dhttp::counters::Counters;
 use dhttp::{Files, Server};
 use nix::sys::signal::{SigSet, Signal};
 
@@ -24,7 +25,8 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         Failure::Network(format!("cannot listen at {listen}: {error}; choose another address with --listen"))
     })?;
     if let Some(address) = settings.metrics {
-        metrics::serve(address, server.counters())?;
+        let counters = server.counters();
+        metrics::serve(address, move || Counters::text(&counters))?;
     }
     eprintln!("roundtrip: {}", settings.sentence(server.address()));
     loop {

@@ -1,0 +1,28 @@
+//! The servers that said once that they speak DHTTP, in a file of the user's cache.
+//!
+//! A cache: what cannot be read or written is a cache less, and no failure.
+
+use std::fs;
+use std::path::PathBuf;
+
+use dhttp::client::Known;
+
+/// Those of before.
+pub fn load() -> Known {
+    let text = path().and_then(|path| fs::read_to_string(path).ok());
+    Known::from_text(&text.unwrap_or_default())
+}
+
+/// Writes them down, if there are others than before.
+pub fn save(before: &Known, now: &Known) {
+    if let Some(path) = path().filter(|_| before != now) {
+        let _ = path.parent().map(fs::create_dir_all);
+        let _ = fs::write(path, now.text());
+    }
+}
+
+fn path() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+    Some(folder.join("roundtrip").join("dhttp-servers"))
+}

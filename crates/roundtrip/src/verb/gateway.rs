@@ -1,0 +1,97 @@
+//! `roundtrip gateway`: a proxy on this machine by which programs that know only HTTP use DHTTP.
+//!
+//! SIGTERM and SIGINT end it once what was begun is finished; SIGHUP writes down what is known.
+//! Servers that said once that they speak DHTTP are remembered in the same file as those of `roundtrip get`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dhttp::client::{Note, Watch};
+use dhttp::{ClientConfig, GatewayConfig};
+use nix::sys::signal::{SigSet, Signal};
+use serde::Deserialize;
+
+use crate::cli::dhttp::{Gateway, Profile};
+use crate::failure::Failure;
+use crate::serve::settings::{address, is_private, named_profile, open_log, read_file};
+use crate::serve::{known, metrics};
+use crate::verb::get::port_range;
+
+/// The file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Written {
+    listen: Option<String>,
+    ports: Option<String>,
+    profile: Option<String>,
+    metrics: Option<String>,
+    access_log: Option<PathBuf>,
+}
+
+/// So long it finishes what was begun.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Runs until a signal ends it.
+pub fn run(flags: &Gateway) -> Result<(), Failure> {
+    let written: Written = flags.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
+    let listen = flags.listen.as_ref().or(written.listen.as_ref());
+    let listen = address("listen", listen.map_or("127.0.0.1:3128", |text| text))?;
+    if !is_private(listen.ip()) && !flags.force {
+        return Err(Failure::Value(format!(
+            "--listen: {listen} can be reached by others, who could use the gateway to hide, and to reach what only \
+             this machine can; listen at a loopback or private address, or add --force"
+        )));
+    }
+    let config = config(flags, &written)?;
+    let address_of_metrics = flags.metrics.as_ref().or(written.metrics.as_ref());
+    let address_of_metrics = address_of_metrics.map(|text| address("metrics", text)).transpose()?;
+    let log = flags.access_log.as_ref().or(written.access_log.as_ref());
+    let log = log.map(|path| open_log(path)).transpose()?;
+    if flags.check {
+        return crate::output::to_stdout(&format!("{}\n", sentence(listen)));
+    }
+    let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
+    // Before there are threads, so that only this one hears them.
+    signals.thread_block().map_err(|error| Failure::Network(format!("cannot wait for signals: {error}")))?;
+    let watch: Option<Watch> = flags.verbose.then(|| Arc::new(|note: &Note| eprintln!("{note}")) as Watch);
+    let before = known::load();
+    let gateway = dhttp::Gateway::start(listen, config, before.clone(), watch, log).map_err(|error| {
+        Failure::Network(format!("cannot listen at {listen}: {error}; choose another address with --listen"))
+    })?;
+    if let Some(address) = address_of_metrics {
+        metrics::serve(address, gateway.metrics())?;
+    }
+    eprintln!("roundtrip: {}", sentence(gateway.address()));
+    loop {
+        let signal =
+            signals.wait().map_err(|error| Failure::Network(format!("cannot wait for signals: {error}")))?;
+        known::save(&before, &gateway.known());
+        if signal != Signal::SIGHUP {
+            break;
+        }
+    }
+    eprintln!("roundtrip: finishing what was begun");
+    gateway.stop(GRACE);
+    Ok(())
+}
+
+fn config(flags: &Gateway, written: &Written) -> Result<GatewayConfig, Failure> {
+    let profile = match (flags.profile, &written.profile) {
+        (Some(profile), _) => profile,
+        (None, Some(name)) => named_profile(name)?,
+        (None, None) => Profile::Internet,
+    };
+    let client = match profile {
+        Profile::Internet => ClientConfig::internet(),
+        Profile::Paper => ClientConfig::paper(),
+    };
+    let ports = flags.ports.as_ref().or(written.ports.as_ref());
+    let ports = ports.map(|text| port_range(text)).transpose()?;
+    Ok(GatewayConfig::new(ClientConfig { ports, ..client }))
+}
+
+fn sentence(listen: SocketAddr) -> String {
+    format!("a proxy for http at http://{listen}/; browsers take http://{listen}/proxy.pac")
+}
