@@ -403,7 +403,8 @@ impl Browser<'_> {
     pub(super) fn log(&self, head: &RequestHead, status: u16, bytes: u64, channel: Channel) {
         if let Some(log) = &self.shared.log {
             let request = Request::of_connection(head, &[]);
-            log.line(clock::seconds_of_the_calendar(), self.peer.ip(), &request, status, bytes, channel);
+            let second = clock::calendar().as_nanos() / 1_000_000_000;
+            log.line(second, self.peer.ip(), &request, status, bytes, channel);
             // One computer's programs are no load: whoever looks sees what was just done.
             log.flush();
         }
