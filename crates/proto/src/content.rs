@@ -9,9 +9,11 @@
 //! | `zstd` | zstd's frames, cut into blocks |
 //! | [`encode`] | a whole body, compressed |
 //! | [`negotiate`] | what a client takes |
+//! | `media` | what a file is, by its name |
 
 pub mod decode;
 pub mod encode;
+mod media;
 pub mod negotiate;
 mod zstd;
 
@@ -19,6 +21,7 @@ use crate::http::Fields;
 use crate::http::field::list;
 pub use decode::{DecodeFault, Decoder};
 pub use encode::encoded;
+pub use media::{is_text, media_type};
 pub use negotiate::Accepted;
 
 /// How a body is coded.
@@ -69,7 +72,8 @@ impl Coding {
         Ok(found)
     }
 
-    fn named(name: &[u8]) -> Option<Self> {
+    /// The one that stands so in a field; `x-gzip` is `gzip`.
+    pub fn named(name: &[u8]) -> Option<Self> {
         let name = name.strip_prefix(b"x-").filter(|rest| rest.eq_ignore_ascii_case(b"gzip")).unwrap_or(name);
         Self::ALL.into_iter().find(|coding| coding.name().as_bytes().eq_ignore_ascii_case(name))
     }

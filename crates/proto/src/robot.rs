@@ -80,6 +80,8 @@ pub struct Robot {
     /// Objects of which the rest is to be asked for, when the first bytes of all others have been.
     rests: VecDeque<usize>,
     parts: Parts,
+    /// Objects that the plan had from the beginning; those behind them were found.
+    planned: usize,
     /// Whether each object has arrived or failed.
     resolved: Vec<bool>,
     /// Objects that have neither arrived nor failed.
@@ -116,6 +118,7 @@ impl Robot {
             waiting: (0..count).collect(),
             rests: VecDeque::new(),
             parts,
+            planned: count,
             resolved: vec![false; count],
             unresolved: count,
             unresolved_before: plan.begins_at.min(count),
@@ -228,7 +231,7 @@ impl Robot {
     }
 
     fn fail(&mut self, now: Time, object: usize, failure: Failure) {
-        self.failed += 1;
+        self.failed += usize::from(failure != Failure::Missing);
         self.resolve(now, object, What::ObjectFailed { object, failure });
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use wire::{Bytes, Seed};
 
-use crate::content::Coding;
+use crate::content::{Accepted, Coding};
 use crate::http::range::{self, Wanted};
 use crate::http::validator::is_unchanged;
 use crate::http::{Fields, Method, RequestHead, Validator, Version};
@@ -56,8 +56,8 @@ impl Site {
     pub fn of_files(files: impl IntoIterator<Item = File>) -> Self {
         let mut site = Self { objects: Vec::new(), paths: BTreeMap::new() };
         for File { path, content_type, body } in files {
-            site.paths.insert(path, site.objects.len());
-            site.objects.push(Object::new(&content_type, body));
+            site.paths.insert(path.clone(), site.objects.len());
+            site.objects.push(Object::new(path, &content_type, body));
         }
         site
     }
@@ -65,6 +65,11 @@ impl Site {
     /// Every object as it is, in the order in which they were given.
     pub fn objects(&self) -> impl Iterator<Item = &Arc<[u8]>> {
         self.objects.iter().map(|object| &object.body)
+    }
+
+    /// Every object as it is with its path, in the same order.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &Arc<[u8]>)> {
+        self.objects.iter().map(|object| (object.path.as_str(), &object.body))
     }
 
     /// The same site, with an entity tag in each answer to HTTP/1.1, and to HTTP/1.0, which has no entity tags, a
@@ -78,18 +83,20 @@ impl Site {
         self
     }
 
-    /// The same site, with what is text compressed for those who take it.
+    /// The same site, with what is text compressed for those who take one of these codings.
     #[must_use]
-    pub fn with_compression(mut self, compression: Compression) -> Self {
-        let objects = self.objects.into_iter().map(|object| object.compressed(compression));
+    pub fn with_compression(mut self, compression: Compression, codings: &[Coding]) -> Self {
+        let objects = self.objects.into_iter().map(|object| object.compressed(compression, codings));
         self.objects = objects.collect();
         self
     }
 
-    /// What a client that speaks this version kept of an object as it is; `None` if the site gives no validators, or
-    /// has no such object.
-    pub fn validator(&self, index: usize, version: Version) -> Option<Validator> {
-        self.objects.get(index)?.validator(version, Coding::Identity)
+    /// What a client that speaks this version, and takes these codings, kept of an object; `None` if the site gives no
+    /// validators, or has no such object.
+    pub fn validator(&self, index: usize, version: Version, accepted: &Accepted) -> Option<Validator> {
+        let object = self.objects.get(index)?;
+        let (coding, _) = object.body_for(accepted);
+        object.validator(version, coding)
     }
 
     /// Where an object without a path of its own is found.
@@ -110,7 +117,7 @@ impl Site {
 }
 
 fn answer(object: &Object, request: &RequestHead) -> Response {
-    let (coding, body) = object.body_for(&request.fields);
+    let (coding, body) = object.body_for(&Accepted::of(&request.fields));
     let mut fields = Fields::new();
     match object.validator(request.version, coding) {
         Some(Validator::EntityTag(tag)) => fields.push_checked(b"ETag", tag.as_bytes()),
@@ -178,7 +185,8 @@ mod tests {
     fn what_has_not_changed_is_not_sent_again() {
         let sizes = [6_651, 0].map(Bytes::new);
         let plain = Site::new(&sizes, Seed::default()).unwrap();
-        assert_eq!(plain.validator(0, Version::Http11), None);
+        let plainly = Accepted::any_of(&[]);
+        assert_eq!(plain.validator(0, Version::Http11, &plainly), None);
         let site = plain.with_validators(Seed::default());
         for version in [Version::Http10, Version::Http11] {
             for (index, target) in ["/0", "/1"].into_iter().enumerate() {
@@ -187,7 +195,7 @@ mod tests {
                     site.respond(&RequestHead { method, target, version, fields })
                 };
                 let mut kept = Fields::new();
-                site.validator(index, version).unwrap().condition(&mut kept).unwrap();
+                site.validator(index, version, &plainly).unwrap().condition(&mut kept).unwrap();
                 let (first, again) = (ask(Fields::new()), ask(kept));
                 assert_eq!((first.status, again.status), (200, 304), "{version:?} {target}");
                 assert_eq!(again.body, ResponseBody::Whole(Arc::from([])));
@@ -196,13 +204,17 @@ mod tests {
         }
         let other =
             Site::new(&[Bytes::new(6_652)], Seed::default()).unwrap().with_validators(Seed::default());
-        assert_ne!(other.validator(0, Version::Http11), site.validator(0, Version::Http11));
+        let tag = |site: &Site| site.validator(0, Version::Http11, &plainly);
+        assert_ne!(tag(&other), tag(&site));
     }
 
     #[test]
     fn a_part_is_sent_to_who_wants_one_of_the_very_same_object() {
         let site = Site::of(vec![Arc::from(*b"0123456789")]).with_validators(Seed::default());
-        let Some(Validator::EntityTag(tag)) = site.validator(0, Version::Http11) else { panic!("no tag") };
+        let plainly = Accepted::any_of(&[]);
+        let Some(Validator::EntityTag(tag)) = site.validator(0, Version::Http11, &plainly) else {
+            panic!("no tag")
+        };
         for (range, condition, status, content_range, body) in [
             ("bytes=2-4", None, 206, Some("bytes 2-4/10"), &b"234"[..]),
             ("bytes=-3", None, 206, Some("bytes 7-9/10"), b"789"),
@@ -227,8 +239,9 @@ mod tests {
         let page = "<td>a table</td>\n".repeat(200);
         let objects = [page.as_bytes(), b"a picture"].map(Arc::from).to_vec();
         for compression in [Compression::Beforehand, Compression::WhileAsked] {
-            let site =
-                Site::of(objects.clone()).with_validators(Seed::default()).with_compression(compression);
+            let site = Site::of(objects.clone())
+                .with_validators(Seed::default())
+                .with_compression(compression, &Coding::ALL);
             let ask = |target: &str, accepted: &str, condition: Option<&[u8]>| {
                 let mut fields = Fields::new();
                 fields.push("Accept-Encoding", accepted).unwrap();

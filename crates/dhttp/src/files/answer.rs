@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use proto::content::Coding;
+use proto::content::{Coding, media_type};
 use proto::http::Fields;
 use proto::http::validator::is_unchanged;
 
@@ -172,32 +172,6 @@ fn part(answer: &Answer, range: &[u8]) -> Answer {
         }
     };
     Answer { status: 206, fields: Arc::new(fields), body }
-}
-
-fn media_type(path: &str) -> &'static str {
-    let (_, suffix) = path.rsplit_once('.').unwrap_or_default();
-    match suffix.to_ascii_lowercase().as_str() {
-        "html" | "htm" => "text/html; charset=utf-8",
-        "css" => "text/css; charset=utf-8",
-        "js" | "mjs" => "text/javascript; charset=utf-8",
-        "txt" | "md" => "text/plain; charset=utf-8",
-        "json" => "application/json",
-        "xml" => "application/xml",
-        "svg" => "image/svg+xml",
-        "png" => "image/png",
-        "jpg" | "jpeg" => "image/jpeg",
-        "gif" => "image/gif",
-        "webp" => "image/webp",
-        "avif" => "image/avif",
-        "ico" => "image/x-icon",
-        "woff2" => "font/woff2",
-        "pdf" => "application/pdf",
-        "wasm" => "application/wasm",
-        "mp4" => "video/mp4",
-        "gz" => "application/gzip",
-        "zip" => "application/zip",
-        _ => "application/octet-stream",
-    }
 }
 
 #[cfg(test)]

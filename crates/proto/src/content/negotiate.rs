@@ -39,6 +39,17 @@ impl Accepted {
         Self { weights: Coding::ALL.map(of) }
     }
 
+    /// All of these, each as gladly as the other, and what is not coded where none of them is to be had.
+    pub fn any_of(codings: &[Coding]) -> Self {
+        let is_taken = |coding: Coding| codings.contains(&coding) || coding == Coding::Identity;
+        let weight = |coding| match (coding, is_taken(coding)) {
+            (Coding::Identity, _) => 1,
+            (_, true) => 1_000,
+            (_, false) => 0,
+        };
+        Self { weights: Coding::ALL.map(weight) }
+    }
+
     /// How gladly this one is taken, in thousandths; 0: not at all.
     pub fn weight(&self, coding: Coding) -> u16 {
         self.weights[coding as usize]

@@ -69,6 +69,38 @@ impl Base {
     }
 }
 
+/// The path of a file that lies at this place below a site's root, `images/a b.gif`: what a reference to it would be
+/// resolved to, were it written with care.
+pub fn path_of(place: &str) -> String {
+    let mut path = vec![b'/'];
+    for byte in place.bytes() {
+        // What would end the path, or begin an escape, is part of the name here.
+        if b"?#%".contains(&byte) {
+            path.extend_from_slice(format!("%{byte:02X}").as_bytes());
+        } else {
+            encode(byte, &mut path);
+        }
+    }
+    String::from_utf8_lossy(&path).into_owned()
+}
+
+/// The place below a site's root of what has this path: without a query, and without escapes; `None` if that is no text.
+pub fn place_of(path: &str) -> Option<String> {
+    let (path, _) = split_query(path.as_bytes());
+    let mut place = Vec::new();
+    let mut rest = path.strip_prefix(b"/").unwrap_or(path);
+    while let [byte, after @ ..] = rest {
+        let digits = after
+            .first_chunk::<2>()
+            .filter(|digits| *byte == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
+        let escaped =
+            digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        place.push(escaped.unwrap_or(*byte));
+        rest = if escaped.is_some() { after.get(2..).unwrap_or_default() } else { after };
+    }
+    String::from_utf8(place).ok()
+}
+
 /// Where a reference leads.
 enum Target {
     Here(Vec<u8>),
@@ -202,6 +234,22 @@ mod tests {
         {
             assert_eq!(base.resolve(elsewhere.as_bytes()), None, "{elsewhere}");
         }
+    }
+
+    #[test]
+    fn a_file_has_a_path_and_a_path_a_place() {
+        for (place, path) in [
+            ("index.html", "/index.html"),
+            ("images/a b.gif", "/images/a%20b.gif"),
+            ("50%?.gif", "/50%25%3F.gif"),
+            ("\u{e9}", "/%C3%A9"),
+        ] {
+            assert_eq!(path_of(place), path);
+            assert_eq!(place_of(path).as_deref(), Some(place));
+        }
+        assert_eq!(place_of("/a.css?v=3").as_deref(), Some("a.css"));
+        assert_eq!(place_of("/%+1%zz%4").as_deref(), Some("%+1%zz%4"));
+        assert_eq!(place_of("/%ff"), None);
     }
 
     #[test]

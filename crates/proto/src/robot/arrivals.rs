@@ -75,7 +75,8 @@ impl Robot {
         }
         // 416 says that an object of which the first bytes were asked for has none.
         if status >= 300 && !(status == 416 && received == Bytes::ZERO && self.parts.is_parted(object)) {
-            return Some(Failure::Status(status));
+            let is_missing = matches!(status, 404 | 410) && object >= self.planned;
+            return Some(if is_missing { Failure::Missing } else { Failure::Status(status) });
         }
         let document = self.document.as_mut().filter(|_| is_document);
         if let Some(fault) = document.and_then(Document::end) {

@@ -1,5 +1,5 @@
-//! What a visit was like, from what the robot told of it: what had to be asked for again, and when it was known what
-//! the page consists of.
+//! What a visit was like, from what the robot told of it: what had to be asked for again, what is not there, and when it
+//! was known what the page consists of.
 //!
 //! Not how long it took, which an engine knows, nor what failed, which the reports say one by one.
 
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use wire::Time;
 
-use super::{Report, What};
+use super::{Failure, Report, What};
 
 /// What a visit was like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,12 +17,16 @@ pub struct Course {
     /// When the first bytes of the last object were there; `None` if they are not there of all that were asked for, or
     /// the plan did not want to know.
     pub first_bytes: Option<Time>,
+    /// Objects that the document names and the server does not have.
+    pub missing: u64,
+    /// The document names more objects than these, which are all that were fetched.
+    pub most: Option<usize>,
 }
 
 impl Course {
     /// Of the page that these reports are of.
     pub fn of(reports: &[Report]) -> Self {
-        let mut asked_again = 0;
+        let (mut asked_again, mut missing, mut most_followed) = (0, 0, None);
         // Whether what was last asked for of each object has been answered.
         let mut answered: BTreeMap<usize, bool> = BTreeMap::new();
         let mut known: BTreeMap<usize, Time> = BTreeMap::new();
@@ -33,8 +37,9 @@ impl Course {
                 }
                 What::HeadReceived { object, status: _ } => drop(answered.insert(object, true)),
                 What::FirstBytesReceived { object } => drop(known.insert(object, report.at)),
+                What::TooManyObjects { most } => most_followed = Some(most),
+                What::ObjectFailed { object: _, failure: Failure::Missing } => missing += 1,
                 What::ObjectFound { object: _, path: _ }
-                | What::TooManyObjects { most: _ }
                 | What::ObjectComplete { object: _, status: _, body: _ }
                 | What::ObjectFailed { object: _, failure: _ }
                 | What::Fault { connection: _, fault: _ }
@@ -42,7 +47,8 @@ impl Course {
             }
         }
         let is_all = answered.keys().eq(known.keys());
-        Self { asked_again, first_bytes: known.into_values().max().filter(|_| is_all) }
+        let most = most_followed;
+        Self { asked_again, missing, most, first_bytes: known.into_values().max().filter(|_| is_all) }
     }
 }
 
@@ -74,9 +80,12 @@ mod tests {
                 .collect()
         };
         let mut whats = whats.to_vec();
-        assert_eq!(Course::of(&reports(&whats)), Course { asked_again: 1, first_bytes: None });
+        assert_eq!(Course::of(&reports(&whats)), Course { asked_again: 1, ..Course::default() });
         whats.push(What::FirstBytesReceived { object: 1 });
         let known = Some(Time::ZERO + wire::Duration::from_secs(7));
-        assert_eq!(Course::of(&reports(&whats)), Course { asked_again: 1, first_bytes: known });
+        assert_eq!(
+            Course::of(&reports(&whats)),
+            Course { asked_again: 1, first_bytes: known, ..Course::default() }
+        );
     }
 }

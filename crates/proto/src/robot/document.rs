@@ -62,7 +62,7 @@ impl Document {
         Some(Self {
             decoder: Ok(Decoder::new(Coding::Identity, &plan.limits)),
             discovery: Discovery::new(&plan.host, &path),
-            known: plan.objects.iter().map(|object| object.path.clone()).collect(),
+            known: plan.objects.iter().skip(plan.begins_at).map(|object| object.path.clone()).collect(),
             host: plan.host.clone(),
             path,
             limits: plan.limits,

@@ -81,7 +81,7 @@ pub enum What {
     },
     /// Every object has arrived or failed. Connections may still be closing: see [`super::Robot::is_done`].
     Finished {
-        /// Objects that failed.
+        /// Objects that failed, without those that are not there ([`Failure::Missing`]).
         failed: usize,
     },
 }
@@ -97,6 +97,8 @@ pub enum Failure {
     Fault(PeerFault),
     /// The answer is none that has the object.
     Status(u16),
+    /// The document names it, and the server has no such object (404, 410): the page is as whole as it can be.
+    Missing,
     /// The body has another size than expected.
     Size {
         /// As in the plan.
@@ -132,6 +134,7 @@ impl fmt::Display for Failure {
             Self::Broken(Break::Unreachable) => f.write_str("the server could not be reached"),
             Self::Fault(fault) => fault.fmt(f),
             Self::Status(status) => write!(f, "the server answered with status {status}"),
+            Self::Missing => f.write_str("the document names it, and the server does not have it"),
             Self::Size { expected, received } => {
                 write!(f, "the server sent {received} where {expected} were expected")
             }

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::content::{Accepted, Coding, encoded};
-use crate::http::{Fields, Validator, Version};
+use crate::content::{Accepted, Coding, encoded, is_text};
+use crate::http::{Validator, Version};
 
 /// One object of a site of one's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Compression {
     /// Never: every body is sent as it is.
     #[default]
     None,
-    /// Once, in every coding, before anybody asks (`papers/w3c#compression`).
+    /// Once, in every coding that there is to be, before anybody asks (`papers/w3c#compression`).
     Beforehand,
     /// For each answer, in the coding that the client likes best.
     WhileAsked,
@@ -32,6 +32,7 @@ pub enum Compression {
 
 #[derive(Clone, Debug)]
 pub(super) struct Object {
+    pub(super) path: String,
     pub(super) content_type: Arc<str>,
     /// As it is.
     pub(super) body: Arc<[u8]>,
@@ -46,18 +47,18 @@ pub(super) struct Object {
 pub(super) const LAST_MODIFIED: &str = "Tue, 24 Jun 1997 00:00:00 GMT";
 
 impl Object {
-    pub(super) fn new(content_type: &str, body: Arc<[u8]>) -> Self {
+    pub(super) fn new(path: String, content_type: &str, body: Arc<[u8]>) -> Self {
         let (coded, compression) = (Vec::new(), Compression::None);
-        Self { content_type: content_type.into(), body, coded, entity_tag: None, compression }
+        Self { path, content_type: content_type.into(), body, coded, entity_tag: None, compression }
     }
 
     /// The same, compressed so, if its kind is worth the work: pictures are compressed already.
-    pub(super) fn compressed(self, compression: Compression) -> Self {
+    pub(super) fn compressed(self, compression: Compression, codings: &[Coding]) -> Self {
         let compression = if is_text(&self.content_type) { compression } else { Compression::None };
         let coded = match compression {
             Compression::None | Compression::WhileAsked => Vec::new(),
             Compression::Beforehand => {
-                let all = Coding::ALL.into_iter().filter(|coding| *coding != Coding::Identity);
+                let all = codings.iter().copied().filter(|coding| *coding != Coding::Identity);
                 let coded = all.map(|coding| (coding, encoded(coding, &self.body).into()));
                 coded.filter(|(_, coded): &(_, Arc<[u8]>)| coded.len() < self.body.len()).collect()
             }
@@ -70,14 +71,13 @@ impl Object {
         !matches!(self.compression, Compression::None)
     }
 
-    /// The body in what the client that sent these fields likes best, and the coding that is. Who takes nothing that
+    /// The body in what a client that takes these likes best, and the coding that is. Who takes nothing that
     /// there is, not even the body as it is, gets it as it is all the same (RFC 9110, section 12.5.3).
-    pub(super) fn body_for(&self, request: &Fields) -> (Coding, Arc<[u8]>) {
+    pub(super) fn body_for(&self, accepted: &Accepted) -> (Coding, Arc<[u8]>) {
         let plain = (Coding::Identity, self.body.clone());
         match self.compression {
             Compression::None => plain,
             Compression::Beforehand => {
-                let accepted = Accepted::of(request);
                 let sizes = self.coded.iter().map(|(coding, body)| (*coding, body.len()));
                 let best = accepted.best([(Coding::Identity, self.body.len())].into_iter().chain(sizes));
                 let found = self.coded.iter().find(|(coding, _)| Some(*coding) == best);
@@ -85,7 +85,7 @@ impl Object {
             }
             Compression::WhileAsked => {
                 let places = SMALLEST_FIRST.into_iter().enumerate().map(|(place, coding)| (coding, place));
-                let best = Accepted::of(request).best(places);
+                let best = accepted.best(places);
                 let coding = best.unwrap_or(Coding::Identity);
                 let body: Arc<[u8]> = encoded(coding, &self.body).into();
                 if body.len() < self.body.len() { (coding, body) } else { plain }
@@ -117,9 +117,3 @@ impl Object {
 /// As they mostly come out: nobody compresses four times to choose.
 const SMALLEST_FIRST: [Coding; 5] =
     [Coding::Brotli, Coding::Zstd, Coding::Deflate, Coding::Gzip, Coding::Identity];
-
-fn is_text(content_type: &str) -> bool {
-    let kind = content_type.split(';').next().unwrap_or_default().trim();
-    let known = ["application/javascript", "application/json", "application/xml", "image/svg+xml"];
-    kind.starts_with("text/") || known.contains(&kind)
-}

@@ -64,7 +64,7 @@ fn a_page_is_fetched_by_its_address_alone() {
 fn an_object_is_asked_for_while_its_document_arrives() {
     for compression in [Compression::None, Compression::Beforehand, Compression::WhileAsked] {
         let mut listener = listener(&filled(HTML), 32);
-        listener.site = listener.site.with_compression(compression);
+        listener.site = listener.site.with_compression(compression, &Coding::ALL);
         let plan =
             Plan { accepted: vec![Coding::Deflate], ..plan(Shape::Http11Pipelined(Pipelining::default())) };
         let fetched = listener.fetch(plan);
@@ -83,7 +83,7 @@ fn a_document_is_understood_in_every_coding_that_was_asked_for() {
     for coding in Coding::ALL {
         for compression in [Compression::Beforehand, Compression::WhileAsked] {
             let mut listener = listener(&filled(HTML), 100);
-            listener.site = listener.site.with_compression(compression);
+            listener.site = listener.site.with_compression(compression, &Coding::ALL);
             let fetched = listener.fetch(Plan { accepted: vec![coding], ..plan(Shape::Http11) });
             assert_eq!(found(&fetched).len(), 3, "{coding:?}");
             let down: usize = fetched.down.iter().flatten().sum();
@@ -162,7 +162,7 @@ proptest! {
         coding in prop::sample::select(&Coding::ALL[..]),
     ) {
         let mut listener = listener(HTML, cut);
-        listener.site = listener.site.with_compression(Compression::WhileAsked);
+        listener.site = listener.site.with_compression(Compression::WhileAsked, &Coding::ALL);
         let fetched = listener.fetch(Plan { accepted: vec![coding], ..plan(shape) });
         prop_assert_eq!(found(&fetched), ["/style.css", "/home/pictures/a.gif", "/home/b.gif"]);
         prop_assert_eq!(fetched.failures(), Vec::new());
