@@ -7,6 +7,7 @@ use std::io;
 use std::path::PathBuf;
 
 use nix::errno::Errno;
+use scenario::serving::Unserved;
 use wire::link::ConfigError;
 
 /// Why nothing was measured.
@@ -83,6 +84,13 @@ impl Error {
     pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |error| Self::Kernel { doing, errno: error.raw_os_error().map_or(Errno::EIO, Errno::from_raw) }
+    }
+}
+
+impl From<Unserved> for Error {
+    fn from(unserved: Unserved) -> Self {
+        let Unserved { what, remedy } = unserved;
+        Self::Unsuited { part: what, remedy: remedy.to_owned() }
     }
 }
 

@@ -13,7 +13,7 @@ use proto::server::{Closing, Patience};
 use proto::site::Site;
 use scenario::dhttp::Dhttp;
 use scenario::network::Direction;
-use scenario::{Network, Protocol, Scenario, Visit};
+use scenario::{Network, Protocol, Scenario, Serving, Visit};
 use wire::{Bytes, Duration, Rate, Seed, Time};
 
 use crate::clock::Clock;
@@ -24,12 +24,12 @@ use crate::driver::visitor::DhttpClient;
 use crate::emulator::{Capture, Report, Scheduling};
 use crate::laboratory::{Laboratory, SERVER};
 use crate::lateness::Lateness;
-use crate::peers::server::{Serving, Told};
+use crate::peers::server::{Running, Told};
 use crate::peers::{self, ClientProgram, Folder, Found, ServerProgram};
 use crate::profile::{Profile, Setting};
 use crate::reactions::Reactions;
 use crate::{Error, Namespace, Peers, driver};
-use plan::{config, deadline, honoured, only_ours, plan, validate};
+use plan::{config, deadline, honoured, only_ours, plan, shape, validate};
 
 /// What was seen in one run.
 #[derive(Debug)]
@@ -90,14 +90,13 @@ pub(crate) struct Experiment {
     site: Site,
     plan: Plan,
     dhttp: Option<Dhttp>,
+    /// Whether the server takes time of its own for each answer.
+    is_busy: bool,
     server: (ServerProgram, Option<Found>),
     client: (ClientProgram, Option<Found>),
     /// What the scenario asks for and these engines do otherwise.
     pub(crate) notes: Vec<String>,
 }
-
-/// What a page may hold: its bytes are kept in memory.
-const LARGEST_PAGE: Bytes = Bytes::new(1 << 28);
 
 impl Experiment {
     /// Checks that the scenario can be run on a kernel.
@@ -119,43 +118,25 @@ impl Experiment {
         only_ours(programs, peers.client)?;
         let mut profile = Profile::of(&programs.sockets(stack), network.mss)?;
         profile.send_buffer = programs.send_buffer;
-        let page = &match protocol {
-            Protocol::Http11PipelinedDeflate => page.deflated().ok_or_else(|| {
-                let part = format!(
-                    "{} for {}, of which no object has a known size after deflate",
-                    protocol.name(),
-                    page.name
-                );
-                unsuited(&part, "use http11-pipelined, or a page with deflated sizes")
-            })?,
-            Protocol::Minimum
-            | Protocol::Http10
-            | Protocol::Http10KeepAlive
-            | Protocol::Http11
-            | Protocol::Http11Pipelined
-            | Protocol::Ttcp
-            | Protocol::Ardp
-            | Protocol::Dhttp => page.clone(),
-        };
-        let pipelining = programs.pipelining(Pipelining::default());
-        let (plan, mut notes) = plan(*protocol, page, asked, pipelining)?;
+        let mut serving = Serving::of(scenario)?;
+        let shape = shape(*protocol, asked, programs.pipelining(Pipelining::default()))?;
+        serving.validate(scenario, shape.version(), programs.client_validation);
+        let (mut plan, mut notes) = plan(shape, &serving, asked)?;
         notes.extend(programs.described().map(|said| format!("programs: {said}")));
-        let first_bytes = programs.client_first_bytes;
-        let mut plan = Plan { deadline: deadline(scenario), first_bytes, ..plan };
-        let sizes: Vec<_> = page.objects.iter().map(|object| object.size).collect();
-        let site = (page.size() <= LARGEST_PAGE).then(|| Site::new(&sizes, *seed)).flatten();
-        let site = site.ok_or_else(|| {
-            unsuited(&format!("a page of {}", page.size()), &format!("use one of at most {LARGEST_PAGE}"))
-        })?;
-        let site = match peers.client {
-            ClientProgram::Chromium => with_document(site)?,
-            ClientProgram::Ours | ClientProgram::Curl | ClientProgram::Wget => site,
+        (plan.deadline, plan.first_bytes) = (deadline(scenario), programs.client_first_bytes);
+        if peers.server != ServerProgram::Ours {
+            if !serving.accepted.is_empty() {
+                return Err(unsuited(&format!("codings with {}", peers.server), "let our own server serve"));
+            }
+            validate(&mut plan, peers.server, *visit, programs.client_validation)?;
+        }
+        let is_made = page.contents.is_none() && peers.client == ClientProgram::Chromium;
+        let site = match (is_made, visit) {
+            (false, _) => serving.site,
+            (true, Visit::First) => with_document(serving.site)?,
+            (true, Visit::Revalidate) => with_document(serving.site)?.with_validators(*seed),
         };
-        let site = match visit {
-            Visit::First => site,
-            Visit::Revalidate => site.with_validators(*seed),
-        };
-        validate(&mut plan, &site, *visit, programs.client_validation, peers.server)?;
+        let is_busy = serving.is_busy;
         for (program, found) in [(peers.server.name(), &server), (peers.client.name(), &client)] {
             notes.extend(found.as_ref().map(|found| format!("{program}: {}", found.version)));
         }
@@ -163,13 +144,22 @@ impl Experiment {
         notes.extend(dhttp.iter().flat_map(|(_, note)| note.clone()));
         let dhttp = dhttp.map(|(dhttp, _)| dhttp);
         let (server, client) = ((peers.server, server), (peers.client, client));
-        Ok(Self { scenario: scenario.clone(), profile, site, plan, dhttp, server, client, notes })
+        Ok(Self { scenario: scenario.clone(), profile, site, plan, dhttp, is_busy, server, client, notes })
     }
 
     /// Runs it once; `number` makes its randomness its own.
     pub(crate) fn run(&self, number: u32, capture: Option<Bytes>) -> Result<Outcome, Error> {
-        let Self { scenario, profile, site: _, plan, dhttp: _, server: serves, client: asks, notes: _ } =
-            self;
+        let Self {
+            scenario,
+            profile,
+            site: _,
+            plan,
+            dhttp: _,
+            is_busy,
+            server: serves,
+            client: asks,
+            notes: _,
+        } = self;
         // What others took, only their packets tell.
         let capture = capture.or(asks.1.as_ref().map(|_| WATCHED));
         let seed = Seed::new(scenario.seed.stream("run", u64::from(number)).next_u64());
@@ -196,7 +186,8 @@ impl Experiment {
         let are_ours = serves.1.is_none() && asks.1.is_none();
         // How fast others react is what is to be found out.
         let void = if are_ours {
-            void(&report, scenario.server.processing, waits(plan.shape))
+            let due = (!is_busy).then_some(scenario.server.processing);
+            void(&report, due, waits(plan.shape))
         } else {
             report.void().map(|void| void.to_string())
         };
@@ -236,11 +227,12 @@ impl Experiment {
         settling: Duration,
         kept: Option<&Arc<Folder>>,
     ) -> Result<(Option<Fetched>, Served), Error> {
-        let Self { scenario, profile, site, plan, dhttp, server: serves, client: asks, notes: _ } = self;
+        let Self { scenario, profile, site, plan, dhttp, is_busy: _, server: serves, client: asks, notes: _ } =
+            self;
         let page = peers::client::Page {
             server: SERVER,
             served_by: serves.0,
-            objects: plan.objects.len(),
+            paths: site.files().map(|(path, _)| path.to_owned()).collect(),
             protocol: scenario.protocol,
             parallel: scenario.client.parallel,
             deadline: plan.deadline,
@@ -281,11 +273,10 @@ impl Experiment {
                 Ok((fetched?, served))
             }
             (program, Some(found)) => {
-                let (program, found, objects) =
-                    (*program, found.clone(), site.objects().cloned().collect::<Vec<_>>());
+                let (program, found, site) = (*program, found.clone(), site.clone());
                 let told = Told { programs: scenario.programs, is_asked_about: self.is_asked_about() };
                 let serving =
-                    server.run(move || Serving::start(program, &found, SERVER, &objects, told, clock))?;
+                    server.run(move || Running::start(program, &found, SERVER, &site, told, clock))?;
                 let fetched = client.run(asking);
                 server.run(move || serving.stop(settling, clock))?;
                 Ok((fetched?, Served::default()))
@@ -357,12 +348,14 @@ const WATCHED: Bytes = Bytes::new(64 << 20);
 const SETTLING: Duration = Duration::from_millis(20);
 
 /// Why a run says nothing about the network: the emulator was late, or a host was.
-fn void(report: &Report, processing: Duration, waits: Duration) -> Option<String> {
+fn void(report: &Report, processing: Option<Duration>, waits: Duration) -> Option<String> {
     let limit = report.late_limit;
     let slowest =
         |times: &[Duration], due: Duration| times.iter().map(|time| *time - due).max().unwrap_or_default();
-    let (server, client) =
-        (slowest(&report.reactions.answers, processing), slowest(&report.reactions.thoughts, waits));
+    let (server, client) = (
+        processing.map(|due| slowest(&report.reactions.answers, due)),
+        slowest(&report.reactions.thoughts, waits),
+    );
     let late = |host: &str, late: Duration| {
         (late > limit).then(|| {
             format!("the {host} reacted {late} late and {limit} is allowed; leave the machine to itself")
@@ -371,7 +364,7 @@ fn void(report: &Report, processing: Duration, waits: Duration) -> Option<String
     report
         .void()
         .map(|void| void.to_string())
-        .or_else(|| late("server", server))
+        .or_else(|| late("server", server?))
         .or_else(|| late("client", client))
 }
 

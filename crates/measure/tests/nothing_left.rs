@@ -45,6 +45,7 @@ fn page(runs: u32) {
             Page {
                 name: "custom".to_owned(),
                 objects: vec![Object { size: Bytes::new(1_000), deflated: None }],
+                contents: None,
             },
             Protocol::Http10,
             Stack::named("period").expect("a stack's name"),

@@ -10,7 +10,8 @@ use measure::emulator::{Seen, Way};
 use measure::{Error, Measured, Options, measure};
 use proto::robot::{Flush, Report, What};
 use proto::server::Closing;
-use scenario::programs::Validation;
+use scenario::page::contents::file;
+use scenario::programs::{ProgramKey, Validation};
 use scenario::{Client, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
 use wire::link::Loss;
 use wire::packet::Packet;
@@ -27,7 +28,7 @@ fn scenario(protocol: Protocol, stack: &str) -> Scenario {
         runs: 2,
         ..Scenario::new(
             Network::new("custom".to_owned(), RTT, rate, Bytes::new(512)),
-            Page { name: "custom".to_owned(), objects: objects.to_vec() },
+            Page { name: "custom".to_owned(), objects: objects.to_vec(), contents: None },
             protocol,
             Stack::named(stack).unwrap(),
         )
@@ -95,7 +96,7 @@ fn paper_figure_1_dhttp_takes_a_datagram_each_way_or_a_connection_that_the_serve
     for stack in ["period", "linux"] {
         let of = |sizes: &[u64]| {
             let objects = sizes.iter().map(|size| Object { size: Bytes::new(*size), deflated: None });
-            let page = Page { name: "custom".to_owned(), objects: objects.collect() };
+            let page = Page { name: "custom".to_owned(), objects: objects.collect(), contents: None };
             let mut scenario = Scenario { page, ..scenario(Protocol::Dhttp, stack) };
             scenario.network.mss = Bytes::new(1_460);
             measured_once(&scenario)
@@ -186,6 +187,37 @@ fn requests_wait_for_their_flush_unless_the_client_says_when_they_leave() {
     let [never, first, idle] = [Flush::Never, Flush::First, Flush::Idle].map(elapsed);
     assert!(never >= Duration::from_millis(400) && first >= Duration::from_millis(200), "{never} {first}");
     assert!(first < Duration::from_millis(400) && idle < Duration::from_millis(200), "{first} {idle}");
+}
+
+#[test]
+fn a_real_page_is_found_in_its_document_and_travels_coded() {
+    if !rights::granted() {
+        return;
+    }
+    let html = format!("<img src=a.gif><img src=gone.gif>{}<img src=b.gif>", "<p>words</p>\n".repeat(800));
+    let files = [("index.html", html.into_bytes()), ("a.gif", vec![1; 900]), ("b.gif", vec![2; 3_000])];
+    let page = Page::real("folder", files.map(|(place, body)| file(place, body)).into()).unwrap();
+    let real = Scenario { page, ..scenario(Protocol::Http11Pipelined, "linux") };
+    let fetched = |codings: Option<&str>, compression: Option<&str>| {
+        let mut coded = real.clone();
+        for (key, text) in
+            [(ProgramKey::ClientCodings, codings), (ProgramKey::ServerCompression, compression)]
+        {
+            text.into_iter().for_each(|text| coded.programs.set(key, text).unwrap());
+        }
+        let measured = measured_once(&coded);
+        let missing = "objects that the document names and the server does not have: 1.0";
+        assert!(measured.row().notes.iter().any(|note| note == missing), "{:?}", measured.row().notes);
+        let run = &measured.runs[0];
+        let statuses: Vec<u16> = run.visit.as_ref().unwrap().reports.iter().filter_map(status).collect();
+        assert_eq!(statuses, [200; 3]);
+        run.payload
+    };
+    let plain = fetched(None, None);
+    for coding in ["deflate", "gzip", "br", "zstd"] {
+        let ways = [None, Some("on-the-fly")].map(|compression| fetched(Some(coding), compression));
+        assert!(ways[0] == ways[1] && ways[0] + Bytes::new(8_000) < plain, "{coding}: {ways:?} {plain}");
+    }
 }
 
 #[test]

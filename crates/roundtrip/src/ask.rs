@@ -33,7 +33,9 @@ fn set(spec: &mut Spec, key: Key, text: &str) -> Result<(), Failure> {
         return Ok(());
     }
     if key == Key::Page && is_folder(text) {
-        spec.pages.push(folder::page(Path::new(text))?);
+        let (page, notes) = folder::page(Path::new(text))?;
+        notes.iter().for_each(|note| eprintln!("roundtrip: {}: {note}", shown(Path::new(text))));
+        spec.pages.push(page);
         return Ok(());
     }
     spec.set(key, text).map_err(|error| Failure::Value(format!("--{key}: {error}")))

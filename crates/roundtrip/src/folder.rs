@@ -1,36 +1,95 @@
-//! A folder as a page: each file in it is an object of its size.
+//! A folder as a page: its document (`index.html`, where there is one) and the files that this names, in its order. Where
+//! the first file is no HTML, every file with anything in it is an object, in the order of their paths.
 //!
-//! Not a site: nothing looks into the files. The document comes first (`index.html`, where there is one), the rest in
-//! the order of their paths.
+//! Not a browser: what style sheets and scripts ask for is not looked for.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use scenario::Page;
+use scenario::page::contents::{self, Named, file, named};
+use scenario::serving::LARGEST_PAGE;
 use wire::Bytes;
 
 use crate::failure::{Failure, shown};
 
-/// The page that a folder is, named after it.
-pub fn page(folder: &Path) -> Result<Page, Failure> {
-    let sizes = files(folder)?.into_iter().map(|(_, size)| size);
-    Page::from_sizes(&name(folder), sizes)
-        .map_err(|error| Failure::Value(format!("--page: {}: {error}", shown(folder))))
+/// The page that a folder is, named after it; and sentences on what of the folder it is not.
+pub fn page(folder: &Path) -> Result<(Page, Vec<String>), Failure> {
+    let found = all(folder)?;
+    let Some((first, _)) = found.first() else { return Err(empty(folder)) };
+    let mut left = LARGEST_PAGE;
+    let document = file(&place(folder, first), whole(first, &mut left)?);
+    let (page, notes) = if document.content_type.starts_with("text/html") {
+        let paths: BTreeMap<String, &Path> =
+            found.iter().map(|(path, _)| (place(folder, path), path.as_path())).collect();
+        let named = named(&place(folder, first), &document.body, &paths.keys().cloned().collect());
+        let notes = notes(folder, first, &named, paths.len());
+        let mut bodies = BTreeMap::new();
+        for (_, place) in &named.files {
+            if let (Some(path), false) = (paths.get(place), bodies.contains_key(place)) {
+                bodies.insert(place.clone(), Arc::from(whole(path, &mut left)?));
+            }
+        }
+        (contents::page(&name(folder), document, named, &bodies), notes)
+    } else {
+        let others = found.iter().skip(1).filter(|(_, size)| *size > Bytes::ZERO);
+        let others = others.map(|(path, _)| Ok(file(&place(folder, path), whole(path, &mut left)?)));
+        let files: Result<Vec<_>, Failure> = std::iter::once(Ok(document)).chain(others).collect();
+        (Page::real(&name(folder), files?), Vec::new())
+    };
+    let page = page.map_err(|error| Failure::Value(format!("--page: {}: {error}", shown(folder))))?;
+    Ok((page, notes))
+}
+
+/// What of the folder the page is not, and what of the page the folder does not have.
+fn notes(folder: &Path, document: &Path, named: &Named, files: usize) -> Vec<String> {
+    let document = place(folder, document).replace(char::is_control, "?");
+    let Named { files: there, missing, is_cut } = named;
+    let places: BTreeSet<&String> = there.iter().map(|(_, place)| place).collect();
+    let unnamed = files.saturating_sub(places.len() + 1);
+    let mut notes = Vec::new();
+    if unnamed > 0 {
+        let those = if unnamed == 1 { "1 file".to_owned() } else { format!("{unnamed} files") };
+        notes.push(format!("{those} that {document} does not name left out"));
+    }
+    if let Some(first) = missing.first() {
+        let more = match missing.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        notes.push(format!("{document} names {first}{more}, which the folder does not have: answered 404"));
+    }
+    if *is_cut {
+        notes.push(format!(
+            "{document} names more than {} objects; the others are not fetched",
+            Page::OBJECTS_MOST
+        ));
+    }
+    notes
 }
 
 /// Its files with anything in them, at least one, in the order in which they are objects.
 pub fn files(folder: &Path) -> Result<Vec<(PathBuf, Bytes)>, Failure> {
-    let mut files = Vec::new();
-    collect(folder, &mut files).map_err(|(path, error)| Failure::Read { path, error })?;
+    let mut files = all(folder)?;
     // Empty files have no bytes to send, and a page no place for them.
     files.retain(|(_, size)| *size > Bytes::ZERO);
+    if files.is_empty() { Err(empty(folder)) } else { Ok(files) }
+}
+
+/// Its files, `index.html` first.
+fn all(folder: &Path) -> Result<Vec<(PathBuf, Bytes)>, Failure> {
+    let mut files = Vec::new();
+    collect(folder, &mut files).map_err(|(path, error)| Failure::Read { path, error })?;
     files.sort_by_cached_key(|(path, _)| (path != &folder.join("index.html"), path.clone()));
-    if files.is_empty() {
-        let folder = shown(folder);
-        return Err(Failure::Value(format!("{folder} has no file with anything in it; name another folder")));
-    }
     Ok(files)
+}
+
+fn empty(folder: &Path) -> Failure {
+    let folder = shown(folder);
+    Failure::Value(format!("{folder} has no file with anything in it; name another folder"))
 }
 
 /// Every regular file below `folder`; symbolic links are not followed, so that there is no way round in a circle.
@@ -51,6 +110,30 @@ fn collect(folder: &Path, files: &mut Vec<(PathBuf, Bytes)>) -> Result<(), (Path
     Ok(())
 }
 
+/// Where a file lies below the folder: `images/a.gif`.
+fn place(folder: &Path, path: &Path) -> String {
+    let below = path.strip_prefix(folder).unwrap_or(path);
+    let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
+    parts.join("/")
+}
+
+/// A file's bytes, if there is room `left` for them.
+fn whole(path: &Path, left: &mut Bytes) -> Result<Vec<u8>, Failure> {
+    let unreadable = |error| Failure::Read { path: path.to_owned(), error };
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(unreadable)?;
+    file.take(left.get() + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    let size = bytes.len() as u64;
+    let rest = left.get().checked_sub(size).ok_or_else(|| {
+        let path = shown(path);
+        Failure::Value(format!(
+            "--page: {path} makes the page larger than 256 MiB; give sizes such as 6651+3883"
+        ))
+    })?;
+    *left = Bytes::new(rest);
+    Ok(bytes)
+}
+
 /// The last part of its path. What would steer a terminal is not shown.
 pub fn name(folder: &Path) -> String {
     let whole = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
@@ -62,16 +145,47 @@ pub fn name(folder: &Path) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_folder_is_a_page_with_its_document_first() {
-        let folder = std::env::temp_dir().join(format!("roundtrip-folder-{}", std::process::id()));
-        fs::create_dir_all(folder.join("images")).unwrap();
-        for (file, size) in [("a.css", 10), ("images/b.png", 20), ("index.html", 30), ("empty", 0)] {
-            fs::write(folder.join(file), vec![0; size]).unwrap();
+    fn made(name: &str, files: &[(&str, &[u8])]) -> Result<(Page, Vec<String>), Failure> {
+        let folder = std::env::temp_dir().join(format!("roundtrip-folder-{name}-{}", std::process::id()));
+        for (place, bytes) in files {
+            let path = folder.join(place);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
         }
         let page = page(&folder);
         fs::remove_dir_all(&folder).unwrap();
-        let sizes: Vec<u64> = page.unwrap().objects.iter().map(|object| object.size.get()).collect();
-        assert_eq!(sizes, [30, 10, 20]);
+        page
+    }
+
+    fn sizes(page: &Page) -> Vec<u64> {
+        page.objects.iter().map(|object| object.size.get()).collect()
+    }
+
+    #[test]
+    fn a_folder_is_its_document_and_what_that_names() {
+        let html = b"<img src=images/b.png><img src='a.css'><img src=empty><img src=gone><p>never closed";
+        let files: [(&str, &[u8]); 5] = [
+            ("a.css", b"0123456789"),
+            ("images/b.png", b"0123456789abcdefghij"),
+            ("index.html", html),
+            ("empty", b""),
+            ("other.png", b"x"),
+        ];
+        let (page, notes) = made("named", &files).unwrap();
+        assert_eq!(sizes(&page), [html.len() as u64, 20, 10]);
+        assert_eq!(page.contents.unwrap().files.len(), 4);
+        let expected = [
+            "1 file that index.html does not name left out",
+            "index.html names /gone, which the folder does not have: answered 404",
+        ];
+        assert_eq!(notes, expected);
+    }
+
+    #[test]
+    fn a_folder_without_a_document_is_all_its_files() {
+        let (page, notes) = made("plain", &[("b.gif", b"22"), ("a.gif", b"1"), ("c", b"")]).unwrap();
+        assert_eq!((sizes(&page), notes), (vec![1, 2], Vec::new()));
+        let refusal = made("empty", &[("index.html", b"")]).unwrap_err().to_string();
+        assert!(refusal.contains("0 objects"), "{refusal}");
     }
 }

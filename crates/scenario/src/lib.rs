@@ -12,6 +12,7 @@
 //! | [`client`] | visits, requests, connections |
 //! | [`programs`] | what the programs at both ends take, how they write and close |
 //! | [`stack`] | how TCP behaves at both ends |
+//! | [`serving`] | what is served, and what of it the client knows |
 //! | [`robot`] | what all that means to the robot of `proto`, and what it tells |
 //! | [`dhttp`] | what DHTTP is on a network |
 //! | [`engine`] | who is asked |
@@ -37,6 +38,7 @@ pub mod page;
 pub mod programs;
 pub mod protocol;
 pub mod robot;
+pub mod serving;
 pub mod site;
 pub mod spec;
 pub mod stack;
@@ -48,6 +50,7 @@ pub use network::Network;
 pub use page::{Object, Page};
 pub use programs::Programs;
 pub use protocol::Protocol;
+pub use serving::Serving;
 pub use site::Site;
 pub use spec::{Defaults, Plan, Spec};
 pub use stack::Stack;

@@ -1,12 +1,17 @@
 //! What is fetched: a page is its first object and what that one embeds.
 //!
-//! Not the bytes themselves: a server makes those to size. The papers' pages by name are in `catalogue`.
+//! Of most pages only sizes are known: a server makes bytes to size. What a page really is, where that is known, is in
+//! [`contents`]; the papers' pages by name are in `catalogue`.
 
 mod catalogue;
+pub mod contents;
 
 use std::fmt;
+use std::sync::Arc;
 
 use wire::Bytes;
+
+pub use contents::Contents;
 
 /// A page: the first object is the document, the others are what it embeds, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +20,8 @@ pub struct Page {
     pub name: String,
     /// At least one.
     pub objects: Vec<Object>,
+    /// What it really is, where that is known; its files are then these objects, and those without anything in them.
+    pub contents: Option<Arc<Contents>>,
 }
 
 /// One thing with an address.
@@ -39,12 +46,12 @@ impl Page {
     /// 1 TiB.
     pub const OBJECT_LARGEST: Bytes = Bytes::new(1 << 40);
 
-    /// A page of one's own: a folder's files, a recorded visit.
+    /// A page of one's own of which sizes are known: a recorded visit.
     ///
     /// # Errors
     /// No objects, too many, an object of nothing or above 1 TiB.
     pub fn new(name: &str, objects: Vec<Object>) -> Result<Self, PageError> {
-        let page = Self { name: name.to_owned(), objects };
+        let page = Self { name: name.to_owned(), objects, contents: None };
         page.check().map(|()| page)
     }
 
@@ -56,12 +63,12 @@ impl Page {
         Self::new(name, sizes.into_iter().map(Object::sized).collect())
     }
 
-    /// The page as a server sends it that deflated beforehand what shrinks by it; `None` if that is not known of any
+    /// The sizes of the page as a server sends it that deflated beforehand what shrinks by it; `None` if that is not known of any
     /// object.
     pub fn deflated(&self) -> Option<Self> {
         let is_known = self.objects.iter().any(|object| object.deflated.is_some());
         let objects = self.objects.iter().map(|object| Object::sized(object.deflated.unwrap_or(object.size)));
-        is_known.then(|| Self { name: self.name.clone(), objects: objects.collect() })
+        is_known.then(|| Self { name: self.name.clone(), objects: objects.collect(), contents: None })
     }
 
     /// All bodies together.
@@ -80,7 +87,7 @@ impl Page {
     /// # Errors
     /// The first thing that is wrong, and how to mend it.
     pub fn check(&self) -> Result<(), PageError> {
-        let Self { name: _, objects } = self;
+        let Self { name: _, objects, contents: _ } = self;
         if objects.is_empty() || objects.len() > Self::OBJECTS_MOST {
             return Err(PageError::Objects(objects.len()));
         }

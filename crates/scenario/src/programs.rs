@@ -4,6 +4,7 @@
 //! Not TCP, which is the stack, and not what is fetched. What is not said is the engine's to choose: a program then
 //! takes no time, writes a message in one call, and leaves its sockets as the stack makes them.
 
+mod codings;
 mod ways;
 
 use std::fmt;
@@ -12,11 +13,13 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use proto::http::WritePolicy;
 use proto::robot::{FirstBytes, Flush, Pipelining};
 use proto::server::Closing;
+use proto::site::Compression;
 use wire::{Bytes, Duration};
 
 use crate::Stack;
 use crate::robot;
 use crate::value::{ValueError, quantity};
+pub use codings::Codings;
 pub use ways::{HeadWrite, Validation};
 use ways::{Switch, Way, named};
 
@@ -40,6 +43,8 @@ pub struct Programs {
     /// How a client that has everything asks whether it is still the same; nothing said: by entity tags in HTTP/1.1, and
     /// by dates in HTTP/1.0, which has no tags.
     pub client_validation: Option<Validation>,
+    /// What the client says it takes bodies coded in; nothing said: it says nothing, and gets them as they are.
+    pub client_codings: Option<Codings>,
     /// What the server takes for each connection, before its first request is read.
     pub server_setup: Option<Duration>,
     /// What it takes for each write but a head that leaves apart: reading the file, copying. A file that is mapped
@@ -49,6 +54,8 @@ pub struct Programs {
     pub server_head: Option<HeadWrite>,
     /// A write of the server has at most so many bytes; nothing said: an answer is one write.
     pub server_buffer: Option<NonZeroUsize>,
+    /// When the server compresses what its client takes compressed; nothing said: beforehand.
+    pub server_compression: Option<Compression>,
     /// How many requests are answered on one connection; nothing said: as many as come.
     pub server_requests: Option<NonZeroU32>,
     /// How the server ends a connection.
@@ -78,6 +85,8 @@ pub enum ProgramKey {
     ClientFirstBytes,
     /// How it asks whether what it has is still the same.
     ClientValidation,
+    /// What it takes bodies coded in.
+    ClientCodings,
     /// The server's time for each connection.
     ServerSetup,
     /// Its time for each write.
@@ -86,6 +95,8 @@ pub enum ProgramKey {
     ServerHead,
     /// How much a write takes.
     ServerBuffer,
+    /// When bodies are compressed.
+    ServerCompression,
     /// How many requests are answered on one connection.
     ServerRequests,
     /// How a connection is ended.
@@ -98,7 +109,7 @@ pub enum ProgramKey {
 
 impl ProgramKey {
     /// Every one, in the order they are listed.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::ClientSetup,
         Self::ClientThink,
         Self::ClientReading,
@@ -107,10 +118,12 @@ impl ProgramKey {
         Self::ClientFlushExplicit,
         Self::ClientFirstBytes,
         Self::ClientValidation,
+        Self::ClientCodings,
         Self::ServerSetup,
         Self::ServerWrite,
         Self::ServerHead,
         Self::ServerBuffer,
+        Self::ServerCompression,
         Self::ServerRequests,
         Self::ServerClose,
         Self::Nagle,
@@ -128,10 +141,12 @@ impl ProgramKey {
             Self::ClientFlushExplicit => "client-flush-explicit",
             Self::ClientFirstBytes => "client-first-bytes",
             Self::ClientValidation => "client-validation",
+            Self::ClientCodings => "client-codings",
             Self::ServerSetup => "server-setup",
             Self::ServerWrite => "server-write",
             Self::ServerHead => "server-head",
             Self::ServerBuffer => "server-buffer",
+            Self::ServerCompression => "server-compression",
             Self::ServerRequests => "server-requests",
             Self::ServerClose => "server-close",
             Self::Nagle => "nagle",
@@ -150,8 +165,10 @@ impl ProgramKey {
             Self::ClientFlushExplicit => "\"first\"",
             Self::ClientFirstBytes => "512",
             Self::ClientValidation => "\"heads\"",
+            Self::ClientCodings => "\"gzip+br\"",
             Self::ServerHead => "\"apart\"",
             Self::ServerBuffer => "4096",
+            Self::ServerCompression => "\"on-the-fly\"",
             Self::ServerRequests => "5",
             Self::ServerClose => "\"naive\"",
             Self::Nagle => "\"off\"",
@@ -175,10 +192,12 @@ impl Programs {
             ProgramKey::ClientFlushExplicit => self.client_flush_explicit = Some(named(text)?),
             ProgramKey::ClientFirstBytes => self.client_first_bytes = Some(robot::first_bytes(text)?),
             ProgramKey::ClientValidation => self.client_validation = Some(named(text)?),
+            ProgramKey::ClientCodings => self.client_codings = Some(Codings::read(text)?),
             ProgramKey::ServerSetup => self.server_setup = Some(quantity::duration(text)?),
             ProgramKey::ServerWrite => self.server_write = Some(quantity::duration(text)?),
             ProgramKey::ServerHead => self.server_head = Some(named(text)?),
             ProgramKey::ServerBuffer => self.server_buffer = Some(quantity::buffer(text)?),
+            ProgramKey::ServerCompression => self.server_compression = Some(named(text)?),
             ProgramKey::ServerRequests => self.server_requests = Some(quantity::requests(text)?),
             ProgramKey::ServerClose => self.server_close = Some(named(text)?),
             ProgramKey::Nagle => self.nagle = Some(named::<Switch>(text)?.is_on()),
@@ -199,10 +218,12 @@ impl Programs {
             client_flush_explicit: self.client_flush_explicit.or(below.client_flush_explicit),
             client_first_bytes: self.client_first_bytes.or(below.client_first_bytes),
             client_validation: self.client_validation.or(below.client_validation),
+            client_codings: self.client_codings.or(below.client_codings),
             server_setup: self.server_setup.or(below.server_setup),
             server_write: self.server_write.or(below.server_write),
             server_head: self.server_head.or(below.server_head),
             server_buffer: self.server_buffer.or(below.server_buffer),
+            server_compression: self.server_compression.or(below.server_compression),
             server_requests: self.server_requests.or(below.server_requests),
             server_close: self.server_close.or(below.server_close),
             nagle: self.nagle.or(below.nagle),
@@ -254,10 +275,12 @@ impl Programs {
             client_flush_explicit,
             client_first_bytes,
             client_validation,
+            client_codings,
             server_setup,
             server_write,
             server_head,
             server_buffer,
+            server_compression,
             server_requests,
             server_close,
             nagle,
@@ -272,10 +295,12 @@ impl Programs {
             name(client_flush_explicit.map(Way::name)),
             client_first_bytes.map(robot::first_bytes_said),
             name(client_validation.map(Way::name)),
+            client_codings.map(|codings| codings.to_string()),
             time(server_setup),
             time(server_write),
             name(server_head.map(Way::name)),
             size(server_buffer),
+            name(server_compression.map(Way::name)),
             server_requests.map(|requests| requests.to_string()),
             name(server_close.map(Way::name)),
             name(nagle.map(|is_on| Switch::of(is_on).name())),

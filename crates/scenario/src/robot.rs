@@ -69,6 +69,16 @@ pub fn notes(visits: &[(Time, Course)]) -> Vec<String> {
         let each = mean(asked_again as f64);
         notes.push(format!("requests asked for again, their connection having ended unanswered: {each:.1}"));
     }
+    let missing: u64 = visits.iter().map(|(_, course)| course.missing).sum();
+    if missing > 0 {
+        notes.push(format!(
+            "objects that the document names and the server does not have: {:.1}",
+            mean(missing as f64)
+        ));
+    }
+    if let Some(most) = visits.iter().find_map(|(_, course)| course.most) {
+        notes.push(format!("the document names more than {most} objects; those beyond were not fetched"));
+    }
     notes
 }
 
@@ -89,11 +99,18 @@ mod tests {
     #[test]
     fn notes_are_means_and_say_nothing_of_nothing() {
         let at = |millis| Time::ZERO + Duration::from_millis(millis);
-        let course = |asked_again, known| Course { asked_again, first_bytes: Some(at(known)) };
+        let course = |asked_again, known| Course {
+            asked_again,
+            first_bytes: Some(at(known)),
+            missing: asked_again,
+            most: (asked_again > 0).then_some(9),
+        };
         let visits = [(at(0), course(3, 100)), (at(100), course(0, 300))];
         let expected = [
             "first bytes of every object there after 150.0 ms",
             "requests asked for again, their connection having ended unanswered: 1.5",
+            "objects that the document names and the server does not have: 1.5",
+            "the document names more than 9 objects; those beyond were not fetched",
         ];
         assert_eq!(notes(&visits), expected);
         assert_eq!(notes(&[(at(0), Course::default())]), Vec::<String>::new());

@@ -64,6 +64,8 @@ fn right_value(key: Key) -> BoxedStrategy<String> {
             ProgramKey::ClientFirstBytes => "[1-9][0-9]{0,5}(/together)?".boxed(),
             ProgramKey::ClientFlushExplicit => one_of(vec!["never", "first", "idle"]),
             ProgramKey::ClientValidation => one_of(vec!["entity-tags", "dates", "heads"]),
+            ProgramKey::ClientCodings => one_of(vec!["deflate", "gzip+br", "zstd+gzip+deflate+br"]),
+            ProgramKey::ServerCompression => one_of(vec!["none", "beforehand", "on-the-fly"]),
             ProgramKey::ServerHead => one_of(vec!["together", "apart"]),
             ProgramKey::ServerRequests => (1..=1_000_000_u64).prop_map(|count| count.to_string()).boxed(),
             ProgramKey::ServerClose => one_of(vec!["careful", "naive"]),

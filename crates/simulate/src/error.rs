@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use scenario::serving::Unserved;
+
 use crate::tcp::config::ConfigError;
 
 /// Why a scenario cannot be simulated.
@@ -27,6 +29,13 @@ pub enum Error {
 impl Error {
     pub(crate) fn unsuited(what: &str, remedy: &str) -> Self {
         Self::Unsuited { what: what.to_owned(), remedy: remedy.to_owned() }
+    }
+}
+
+impl From<Unserved> for Error {
+    fn from(unserved: Unserved) -> Self {
+        let Unserved { what, remedy } = unserved;
+        Self::unsuited(&what, remedy)
     }
 }
 

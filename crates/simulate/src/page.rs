@@ -17,7 +17,7 @@ use proto::site::Site;
 use scenario::dhttp::Dhttp;
 use scenario::programs::Validation;
 use scenario::stack::packets;
-use scenario::{Network, Programs, Protocol, Scenario, Stack, Visit};
+use scenario::{Network, Programs, Protocol, Scenario, Serving, Stack};
 use wire::{Bytes, Duration, Seed, Time};
 
 use crate::error::Error;
@@ -55,7 +55,7 @@ pub struct Hosts {
     pub closing: Closing,
     /// What the heads of answers are padded to.
     pub heads: HeadSizes,
-    /// What the objects of the page really are; `None`: bytes of no meaning.
+    /// What the objects of a page really are of which the scenario has only sizes; `None`: bytes of no meaning.
     pub contents: Option<Contents>,
     /// How a client that has everything asks whether it is still the same; `None`: as its protocol has it.
     pub validation: Option<Validation>,
@@ -84,6 +84,9 @@ impl Hosts {
             // It is in the plan.
             client_first_bytes: _,
             client_validation,
+            // They are in what is served: `Serving`.
+            client_codings: _,
+            server_compression: _,
             server_setup,
             server_write,
             server_head: _,
@@ -189,41 +192,21 @@ impl Experiment {
     /// # Errors
     /// What it cannot do, and what can be done instead.
     pub fn new(scenario: &Scenario, hosts: Hosts) -> Result<Self, Error> {
-        let Scenario { network, page, visit, protocol, stack, client, server, programs, runs: _, seed } =
+        let Scenario { network, page, visit: _, protocol, stack, client, server, programs, runs: _, seed } =
             scenario;
         let mut hosts = hosts.with(programs);
         network.check().map_err(Error::Network)?;
-        let page = &match protocol {
-            Protocol::Http11PipelinedDeflate => page.deflated().ok_or_else(|| {
-                let what = format!(
-                    "{} for {}, of which no object has a known size after deflate",
-                    protocol.name(),
-                    page.name
-                );
-                Error::unsuited(&what, "use http11-pipelined, or a page with deflated sizes")
-            })?,
-            Protocol::Minimum
-            | Protocol::Http10
-            | Protocol::Http10KeepAlive
-            | Protocol::Http11
-            | Protocol::Http11Pipelined
-            | Protocol::Ttcp
-            | Protocol::Ardp
-            | Protocol::Dhttp => page.clone(),
-        };
-        let mut site = plan::site(page, hosts.contents.as_ref(), *seed)?;
-        let (mut plan, mut notes) = plan::plan(*protocol, page, client, hosts.pipelining)?;
+        let mut serving = Serving::of(scenario)?;
+        if let Some(Contents { objects, named_at: _ }) = &hosts.contents {
+            serving.site = plan::site(page, objects)?;
+        }
+        let shape = plan::shape(*protocol, client, hosts.pipelining)?;
+        serving.validate(scenario, shape.version(), hosts.validation);
+        let (mut plan, mut notes) = plan::plan(shape, &serving, client);
         plan.first_bytes = programs.client_first_bytes;
         notes.extend(programs.described().map(|said| format!("programs: {said}")));
         notes.extend(shared(stack.packets.sharing).map(str::to_owned));
         plan::name(&mut plan, hosts.contents.as_ref());
-        match visit {
-            Visit::First => {}
-            Visit::Revalidate => {
-                site = site.with_validators(*seed);
-                plan::validate(&mut plan, &site, page.objects.len(), hosts.validation);
-            }
-        }
         let warm_up = WarmUp { objects: plan.begins_at, think: hosts.think };
         if let Shape::Http11Pipelined(_) = plan.shape {
             hosts.writes.gather = hosts.writes.gather.or(WritePolicy::gathering().gather);
@@ -244,7 +227,7 @@ impl Experiment {
         let experiment = Self {
             network: network.clone(),
             stack: programs.sockets(stack),
-            site,
+            site: serving.site,
             plan,
             shortcut: shortcut(*protocol, hosts.fast_open),
             hosts,

@@ -13,7 +13,7 @@ use std::os::fd::AsFd;
 
 use nix::poll::{PollFd, PollFlags};
 use proto::dhttp::visitor::Counts;
-use proto::robot::{Break, ConnectionId, Input, Output, Plan, Report, Robot, What};
+use proto::robot::{Break, ConnectionId, Failure, Input, Output, Plan, Report, Robot, What};
 use wire::Time;
 
 use super::wait::{Until, Waiting};
@@ -49,6 +49,8 @@ impl Fetched {
             | What::TooManyObjects { most: _ }
             | What::FirstBytesReceived { object: _ } => {}
             What::ObjectComplete { object: _, status: _, body: _ } => {}
+            // The page is as whole as it can be, and the row says so.
+            What::ObjectFailed { object: _, failure: Failure::Missing } => {}
             What::ObjectFailed { object, failure } => {
                 self.failures.push(format!("object {object} did not come: {failure}"));
             }

@@ -13,6 +13,7 @@ use wire::packet::{Flags, Packet, Transport};
 use wire::{Bytes, Duration};
 
 use super::process::{Folder, Process};
+use super::server::DOCUMENT;
 use super::{ClientProgram, Found, ServerProgram};
 use crate::Error;
 use crate::clock::Clock;
@@ -73,7 +74,8 @@ pub(crate) fn fetch(
 pub(crate) struct Page {
     pub(crate) server: SocketAddr,
     pub(crate) served_by: ServerProgram,
-    pub(crate) objects: usize,
+    /// Of every object, the document's first.
+    pub(crate) paths: Vec<String>,
     pub(crate) protocol: Protocol,
     pub(crate) parallel: u16,
     pub(crate) deadline: Duration,
@@ -81,7 +83,7 @@ pub(crate) struct Page {
 
 fn command(program: ClientProgram, found: &Found, page: &Page, folder: &Folder) -> Result<Command, Error> {
     let mut command = Command::new(&found.path);
-    let urls = || (0..page.objects).map(|index| format!("http://{}{}", page.server, Site::path(index)));
+    let urls = || page.paths.iter().map(|path| format!("http://{}{path}", page.server));
     let is_http10 = page.protocol == Protocol::Http10;
     match program {
         ClientProgram::Ours => {}
@@ -132,13 +134,10 @@ fn command(program: ClientProgram, found: &Found, page: &Page, folder: &Folder) 
                 "--dump-dom",
             ]);
             command.arg(format!("--user-data-dir={}", folder.path().display()));
-            // Python and Caddy say what a file is by its name.
-            let document = match page.served_by {
-                ServerProgram::Ours => "/0",
-                ServerProgram::Nginx
-                | ServerProgram::Apache
-                | ServerProgram::Caddy
-                | ServerProgram::Python => "/0.html",
+            let document = match page.paths.first().map_or("/", String::as_str) {
+                // Python and Caddy say what a file is by its name.
+                "/0" if page.served_by != ServerProgram::Ours => &format!("/{DOCUMENT}"),
+                document => document,
             };
             command.arg(format!("http://{}{document}", page.server));
         }

@@ -7,12 +7,13 @@
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Component, Path};
 use std::process::Command;
-use std::sync::Arc;
 use std::time::{Duration as Elapsed, SystemTime};
 
+use proto::html::address::place_of;
 use proto::http::Validator;
+use proto::site::Site;
 use scenario::Programs;
 use wire::Duration;
 
@@ -38,7 +39,7 @@ pub(crate) struct Told {
 
 /// A server that listens.
 #[derive(Debug)]
-pub(crate) struct Serving {
+pub(crate) struct Running {
     // In this order: the program ends before its files go.
     process: Process,
     folder: Folder,
@@ -90,18 +91,18 @@ impl ServerProgram {
     }
 }
 
-impl Serving {
+impl Running {
     /// Starts `program` in the calling thread's network; returns when it listens.
     pub(crate) fn start(
         program: ServerProgram,
         found: &Found,
         address: SocketAddr,
-        objects: &[Arc<[u8]>],
+        site: &Site,
         told: Told,
         clock: Clock,
     ) -> Result<Self, Error> {
         let folder = Folder::new()?;
-        write_page(&folder, objects)?;
+        write_page(&folder, site)?;
         let command = command(program, found, address, &folder, told)?;
         let mut process = Process::start(program.name(), command, &folder)?;
         let listens = process.wait_until(PATIENCE, clock, |process| {
@@ -130,23 +131,34 @@ impl Serving {
     }
 }
 
-/// The objects as files, by the names that our own server gives them; the document also by one that says it is HTML.
-fn write_page(folder: &Folder, objects: &[Arc<[u8]>]) -> Result<(), Error> {
+/// The objects as files, by the names that our own server gives them; a document that is called no such thing also by a
+/// name that says it is HTML.
+fn write_page(folder: &Folder, site: &Site) -> Result<(), Error> {
     let root = folder.path().join("page");
-    fs::create_dir(&root).map_err(Error::io("make a folder for a page"))?;
     let written = SystemTime::UNIX_EPOCH + Elapsed::from_secs(WRITTEN);
-    let names = (0..objects.len()).map(|index| index.to_string());
-    let named = names.zip(objects).chain(objects.first().map(|document| ("0.html".to_owned(), document)));
-    for (name, object) in named {
-        let path = root.join(name);
+    let files = site.files().map(|(path, object)| (place_of(path), object));
+    let document = site.objects().next().map(|document| (Some(DOCUMENT.to_owned()), document));
+    let is_sized = site.files().next().is_some_and(|(path, _)| path == Site::path(0));
+    for (place, object) in files.chain(document.filter(|_| is_sized)) {
+        let place = place
+            .filter(|place| Path::new(place).components().all(|part| matches!(part, Component::Normal(_))));
+        let place = place.ok_or_else(|| Error::Unsuited {
+            part: "a page with a path that is no file's".to_owned(),
+            remedy: "let our own server serve".to_owned(),
+        })?;
+        let path = root.join(place);
         let doing = format!("write {}", path.display());
-        fs::write(&path, object)
+        fs::create_dir_all(path.parent().unwrap_or(&root))
+            .and_then(|()| fs::write(&path, object))
             .and_then(|()| File::options().write(true).open(&path))
             .and_then(|file| file.set_modified(written))
             .map_err(Error::io(doing))?;
     }
     Ok(())
 }
+
+/// What a document without a name of its own is also called.
+pub(super) const DOCUMENT: &str = "0.html";
 
 fn command(
     program: ServerProgram,
@@ -198,7 +210,8 @@ fn nginx(folder: &Path, address: SocketAddr, told: Told) -> String {
         "daemon off; master_process off; worker_processes 1; pid {folder}/pid; error_log {folder}/said warn;\n\
          events {{ worker_connections 1024; }}\n\
          http {{\n  access_log off; sendfile on; tcp_nodelay {nodelay};\n  keepalive_timeout 600s; keepalive_requests \
-         {requests};\n  types {{ text/html html; }} default_type image/gif;\n"
+         {requests};\n  types {{ text/html html htm; text/css css; text/javascript js mjs; image/svg+xml svg; \
+         image/png png; image/jpeg jpg jpeg; image/webp webp; }} default_type image/gif;\n"
     );
     for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
         writeln!(text, "  {name}_temp_path {folder}/{name};").expect("a String takes anything");
@@ -227,7 +240,8 @@ fn apache(folder: &Path, address: SocketAddr, told: Told) -> String {
          Mutex file:{folder}\nDefaultRuntimeDir {folder}\n\
          <IfModule unixd_module>\nUser nobody\nGroup nogroup\n</IfModule>\n\
          DocumentRoot {folder}/page\n<Directory {folder}/page>\nRequire all granted\nForceType image/gif\n\
-         <Files \"0\">\nForceType text/html\n</Files>\n<Files \"*.html\">\nForceType text/html\n</Files>\n</Directory>\n\
+         <Files \"0\">\nForceType text/html\n</Files>\n<Files \"*.htm*\">\nForceType text/html\n</Files>\n\
+         <Files \"*.css\">\nForceType text/css\n</Files>\n<Files \"*.js\">\nForceType text/javascript\n</Files>\n</Directory>\n\
          KeepAlive On\nKeepAliveTimeout 600\nMaxKeepAliveRequests {requests}\n{fresh}"
     )
 }

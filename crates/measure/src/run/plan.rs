@@ -4,26 +4,42 @@
 
 use std::num::NonZeroU16;
 
-use proto::http::{Method, Version, WritePolicy};
-use proto::robot::{Pipelining, Plan, PlannedObject, Shape};
+use proto::http::WritePolicy;
+use proto::robot::{Pipelining, Plan, Shape};
 use proto::server::{Patience, ServerConfig};
-use proto::site::Site;
+use scenario::page::contents::HOST;
 use scenario::programs::Validation;
-use scenario::{Client, Connection, Page, Programs, Protocol, Scenario, Visit};
+use scenario::{Client, Connection, Programs, Protocol, Scenario, Serving, Visit};
 use wire::{Bytes, Duration};
 
 use super::unsuited;
 use crate::Error;
 use crate::peers::{ClientProgram, ServerProgram};
 
+/// How connections are used.
+pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining) -> Result<Shape, Error> {
+    let parallel =
+        NonZeroU16::new(client.parallel).ok_or_else(|| unsuited("0 connections", "use --parallel 1"))?;
+    match protocol {
+        Protocol::Http10 => Ok(Shape::Http10 { parallel }),
+        Protocol::Http10KeepAlive => Ok(Shape::Http10KeepAlive),
+        Protocol::Http11 => Ok(Shape::Http11),
+        Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => {
+            Ok(Shape::Http11Pipelined(pipelining))
+        }
+        Protocol::Minimum => Err(unsuited("the minimum, which no protocol reaches", "use --engine model")),
+        Protocol::Dhttp => Ok(Shape::Dhttp),
+        Protocol::Ttcp | Protocol::Ardp => {
+            let part = format!("{} on a Linux kernel", protocol.name());
+            let remedy = "use http10, http10-keepalive, http11, http11-pipelined or dhttp, or --engine model";
+            Err(unsuited(&part, remedy))
+        }
+    }
+}
+
 /// What the robot is to do, and what of the scenario it does otherwise.
-pub(super) fn plan(
-    protocol: Protocol,
-    page: &Page,
-    client: &Client,
-    pipelining: Pipelining,
-) -> Result<(Plan, Vec<String>), Error> {
-    let Client { request, requests, parallel, connection } = client;
+pub(super) fn plan(shape: Shape, serving: &Serving, client: &Client) -> Result<(Plan, Vec<String>), Error> {
+    let Client { request, requests, parallel: _, connection } = client;
     match connection {
         Connection::Cold => {}
         Connection::Warm => {
@@ -33,30 +49,14 @@ pub(super) fn plan(
             ));
         }
     }
-    let parallel = NonZeroU16::new(*parallel).ok_or_else(|| unsuited("0 connections", "use --parallel 1"))?;
-    let shape = match protocol {
-        Protocol::Http10 => Shape::Http10 { parallel },
-        Protocol::Http10KeepAlive => Shape::Http10KeepAlive,
-        Protocol::Http11 => Shape::Http11,
-        Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => Shape::Http11Pipelined(pipelining),
-        Protocol::Minimum => {
-            return Err(unsuited("the minimum, which no protocol reaches", "use --engine model"));
-        }
-        Protocol::Dhttp => Shape::Dhttp,
-        Protocol::Ttcp | Protocol::Ardp => {
-            let part = format!("{} on a Linux kernel", protocol.name());
-            let remedy = "use http10, http10-keepalive, http11, http11-pipelined or dhttp, or --engine model";
-            return Err(unsuited(&part, remedy));
-        }
-    };
     let (release, note) = requests.release(shape);
-    let objects = page
-        .objects
-        .iter()
-        .enumerate()
-        .map(|(index, object)| PlannedObject::get(&Site::path(index), Some(object.size)));
-    let plan =
-        Plan { request_size: Some(*request), release, ..Plan::new("server", objects.collect(), shape) };
+    let plan = Plan {
+        request_size: Some(*request),
+        release: serving.release(release),
+        accepted: serving.accepted.clone(),
+        embedded: serving.embedded,
+        ..Plan::new(HOST, serving.known().to_vec(), shape)
+    };
     Ok((plan, note.into_iter().map(str::to_owned).collect()))
 }
 
@@ -71,10 +71,12 @@ pub(super) fn honoured(programs: &Programs) -> Result<(), Error> {
         client_flush_explicit: _,
         client_first_bytes: _,
         client_validation: _,
+        client_codings: _,
         server_setup,
         server_write,
         server_head: _,
         server_buffer: _,
+        server_compression: _,
         server_requests: _,
         server_close: _,
         nagle: _,
@@ -96,6 +98,7 @@ pub(super) fn only_ours(programs: &Programs, client: ClientProgram) -> Result<()
     let told = [
         ("first bytes", programs.client_first_bytes.is_some()),
         ("a way to ask for what has changed", programs.client_validation.is_some()),
+        ("codings", programs.client_codings.is_some()),
     ];
     match told.iter().find(|(_, is_said)| *is_said) {
         Some((what, _)) if client != ClientProgram::Ours => {
@@ -105,37 +108,22 @@ pub(super) fn only_ours(programs: &Programs, client: ClientProgram) -> Result<()
     }
 }
 
-/// Makes requests of what the client has, if it has anything.
+/// Makes requests of what the client has of a server that others wrote, which has dates of its own.
 pub(super) fn validate(
     plan: &mut Plan,
-    site: &Site,
+    server: ServerProgram,
     visit: Visit,
     validation: Option<Validation>,
-    server: ServerProgram,
 ) -> Result<(), Error> {
-    let version = match (visit, validation) {
-        (Visit::First, _) => return Ok(()),
-        (Visit::Revalidate, None) => plan.shape.version(),
-        (Visit::Revalidate, Some(Validation::EntityTags)) => Version::Http11,
-        (Visit::Revalidate, Some(Validation::Dates)) => Version::Http10,
-        (Visit::Revalidate, Some(Validation::Heads)) => {
-            for object in plan.objects.iter_mut().skip(1) {
-                (object.method, object.expected) = (Method::Head, None);
-            }
-            return Ok(());
+    match (visit, validation) {
+        (Visit::First, _) | (Visit::Revalidate, Some(Validation::Heads)) => {}
+        (Visit::Revalidate, Some(Validation::EntityTags)) => {
+            let part = format!("entity tags of {server}, which are its own");
+            return Err(unsuited(&part, "use dates or heads, or let our own server serve"));
         }
-    };
-    if server != ServerProgram::Ours && validation == Some(Validation::EntityTags) {
-        let part = format!("entity tags of {server}, which are its own");
-        return Err(unsuited(&part, "use dates or heads, or let our own server serve"));
-    }
-    for (index, object) in plan.objects.iter_mut().enumerate() {
-        object.validator = match server {
-            ServerProgram::Ours => site.validator(index, version),
-            ServerProgram::Nginx | ServerProgram::Apache | ServerProgram::Caddy | ServerProgram::Python => {
-                Some(ServerProgram::validator())
-            }
-        };
+        (Visit::Revalidate, None | Some(Validation::Dates)) => {
+            plan.objects.iter_mut().for_each(|object| object.validator = Some(ServerProgram::validator()));
+        }
     }
     Ok(())
 }

@@ -239,6 +239,10 @@ pub struct ProgramFlags {
     #[arg(long, value_name = "HOW", help_heading = PROGRAMS)]
     pub client_validation: Option<String>,
 
+    /// What it says it takes bodies coded in, of a page that is real: gzip+br (of deflate, gzip, br and zstd)
+    #[arg(long, value_name = "CODINGS", help_heading = PROGRAMS)]
+    pub client_codings: Option<String>,
+
     /// What the server takes for each connection before its first request is read: 2ms
     #[arg(long, value_name = "TIME", help_heading = PROGRAMS)]
     pub server_setup: Option<String>,
@@ -254,6 +258,11 @@ pub struct ProgramFlags {
     /// The most a write of the server has: 4096 (default: an answer is one write)
     #[arg(long, value_name = "SIZE", help_heading = PROGRAMS)]
     pub server_buffer: Option<String>,
+
+    /// The server compresses what is text beforehand, on-the-fly for each answer, or not at all: none (default:
+    /// beforehand, for a client that takes codings)
+    #[arg(long, value_name = "WHEN", help_heading = PROGRAMS)]
+    pub server_compression: Option<String>,
 
     /// Requests answered on one connection: 5 (default: as many as come)
     #[arg(long, value_name = "N", help_heading = PROGRAMS)]
@@ -283,10 +292,12 @@ impl ProgramFlags {
             client_flush_explicit,
             client_first_bytes,
             client_validation,
+            client_codings,
             server_setup,
             server_write,
             server_head,
             server_buffer,
+            server_compression,
             server_requests,
             server_close,
             nagle,
@@ -301,10 +312,12 @@ impl ProgramFlags {
             (ProgramKey::ClientFlushExplicit, client_flush_explicit),
             (ProgramKey::ClientFirstBytes, client_first_bytes),
             (ProgramKey::ClientValidation, client_validation),
+            (ProgramKey::ClientCodings, client_codings),
             (ProgramKey::ServerSetup, server_setup),
             (ProgramKey::ServerWrite, server_write),
             (ProgramKey::ServerHead, server_head),
             (ProgramKey::ServerBuffer, server_buffer),
+            (ProgramKey::ServerCompression, server_compression),
             (ProgramKey::ServerRequests, server_requests),
             (ProgramKey::ServerClose, server_close),
             (ProgramKey::Nagle, nagle),

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use proto::robot::{Report, What};
+use proto::content::media_type;
+use proto::robot::{Failure, Report, What};
 use proto::site::Site;
 use scenario::{Protocol, Scenario};
 use trace::har::Exchange;
@@ -22,35 +23,38 @@ struct Course {
 /// Every exchange of a page: what the robot told from `began` on, and when its connections were asked for, in their order.
 pub fn exchanges(scenario: &Scenario, reports: &[Report], connects: &[Time], began: Time) -> Vec<Exchange> {
     let mut courses: BTreeMap<usize, Course> = BTreeMap::new();
-    for report in reports {
-        match report.what {
+    let mut paths: BTreeMap<usize, &str> = BTreeMap::new();
+    // A page before this one, which made everything warm, is not part of it.
+    for report in reports.iter().filter(|report| report.at >= began) {
+        match &report.what {
             What::RequestSent { object, connection } => {
                 // If it is asked for again, this is what was answered.
                 courses.insert(
-                    object,
+                    *object,
                     Course { connection: connection.0, sent: Some(report.at), ..Course::default() },
                 );
             }
             What::HeadReceived { object, status: _ } => {
-                courses.entry(object).or_default().answered = Some(report.at);
+                courses.entry(*object).or_default().answered = Some(report.at);
             }
             What::ObjectComplete { object, status, body } => {
-                courses.entry(object).or_default().complete = Some((report.at, status, body));
+                courses.entry(*object).or_default().complete = Some((report.at, *status, *body));
             }
+            What::ObjectFailed { object, failure: Failure::Missing } => {
+                courses.entry(*object).or_default().complete = Some((report.at, 404, Bytes::ZERO));
+            }
+            What::ObjectFound { object, path } => drop(paths.insert(*object, path)),
             What::ObjectFailed { object: _, failure: _ }
             | What::Fault { connection: _, fault: _ }
-            | What::ObjectFound { object: _, path: _ }
             | What::TooManyObjects { most: _ }
             | What::FirstBytesReceived { object: _ }
             | What::Finished { failed: _ } => {}
         }
     }
     let mut told = Vec::new();
-    let first = courses.len().min(scenario.page.objects.len());
     let mut is_used: Vec<u32> = Vec::new();
     let since = |at: Time| if at > began { at.since(began) } else { Duration::ZERO };
-    // A page before this one, which made everything warm, is not part of it.
-    for (object, course) in courses.into_iter().rev().take(first).collect::<Vec<_>>().into_iter().rev() {
+    for (object, course) in courses {
         let Course { connection, sent: Some(sent), answered, complete: Some((complete, status, body)) } =
             course
         else {
@@ -59,14 +63,14 @@ pub fn exchanges(scenario: &Scenario, reports: &[Report], connects: &[Time], beg
         let is_first = !is_used.contains(&connection);
         is_used.push(connection);
         let opened = usize::try_from(connection).ok().and_then(|place| connects.get(place)).copied();
-        let object = object % scenario.page.objects.len().max(1);
+        let path = paths.get(&object).map_or_else(|| planned(scenario, object), |path| (*path).to_owned());
         told.push(Exchange {
-            path: Site::path(object),
             version: version(scenario.protocol),
             request: scenario.client.request,
             status,
             body,
-            mime: if object == 0 { "text/html" } else { "image/gif" },
+            mime: mime(scenario, &path),
+            path,
             connection,
             connects: opened.filter(|_| is_first).map(since),
             sent: since(sent),
@@ -76,6 +80,26 @@ pub fn exchanges(scenario: &Scenario, reports: &[Report], connects: &[Time], beg
     }
     told.sort_by_key(|exchange| exchange.sent);
     told
+}
+
+/// The path of an object that the client knew, perhaps from a page before.
+fn planned(scenario: &Scenario, object: usize) -> String {
+    let page = &scenario.page;
+    match &page.contents {
+        Some(contents) => {
+            let file = contents.files.get(object % contents.files.len().max(1));
+            file.map_or_else(String::new, |file| file.path.clone())
+        }
+        None => Site::path(object % page.objects.len().max(1)),
+    }
+}
+
+fn mime(scenario: &Scenario, path: &str) -> &'static str {
+    match &scenario.page.contents {
+        Some(_) => media_type(path.split('?').next().unwrap_or_default()),
+        None if path == Site::path(0) => "text/html",
+        None => "image/gif",
+    }
 }
 
 const fn version(protocol: Protocol) -> &'static str {

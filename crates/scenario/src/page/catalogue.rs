@@ -1,11 +1,14 @@
 //! The pages that have names: the six workloads of `papers/heidemann-model#workloads`, and the page that the W3C
-//! note measured, as the model's paper has it and as it was. kB is 1024 bytes.
+//! note measured, as the model's paper has it (sizes) and as it was (files). kB is 1024 bytes.
 
-use wire::Bytes;
+use std::sync::LazyLock;
 
+use wire::{Bytes, Seed};
+
+use super::contents::file;
 use super::{Object, Page};
+use crate::Site;
 use crate::names::{Listing, Unknown};
-use crate::site::microscape;
 
 impl Page {
     /// The page of that name.
@@ -25,7 +28,7 @@ impl Page {
         CATALOGUE[..6].iter().map(Entry::page).collect()
     }
 
-    /// Every named page: the six, then `w3c-page` and `microscape`.
+    /// Every named page: the six, then `w3c-page` and `microscape`, which is real.
     pub fn all() -> Vec<Self> {
         CATALOGUE.iter().map(Entry::page).collect()
     }
@@ -38,24 +41,43 @@ impl Page {
 
 struct Entry {
     listing: Listing,
-    sizes: &'static [u64],
-    /// The first object after deflate.
-    deflated: Option<Bytes>,
+    what: What,
+}
+
+/// What a page is known to be.
+enum What {
+    /// Objects of these sizes; the first has another after deflate.
+    Sizes(&'static [u64], Option<Bytes>),
+    /// The files that are made of it.
+    Made(Site),
 }
 
 impl Entry {
     fn page(&self) -> Page {
-        let mut objects: Vec<_> = self.sizes.iter().map(|size| Object::sized(Bytes::new(*size))).collect();
-        if let Some(document) = objects.first_mut() {
-            document.deflated = self.deflated;
+        let name = self.listing.name;
+        match self.what {
+            What::Sizes(sizes, deflated) => {
+                let mut objects: Vec<_> = sizes.iter().map(|size| Object::sized(Bytes::new(*size))).collect();
+                if let Some(document) = objects.first_mut() {
+                    document.deflated = deflated;
+                }
+                Page { name: name.to_owned(), objects, contents: None }
+            }
+            What::Made(Site::Microscape) => {
+                static MICROSCAPE: LazyLock<Page> = LazyLock::new(|| {
+                    let files = Site::Microscape.files(Seed::default());
+                    let files = files.into_iter().map(|made| file(&made.path, made.contents)).collect();
+                    Page::real("microscape", files).expect("43 files")
+                });
+                MICROSCAPE.clone()
+            }
         }
-        Page { name: self.listing.name.to_owned(), objects }
     }
 }
 
 const fn workload(name: &'static str, description: &'static str, sizes: &'static [u64]) -> Entry {
     let listing = Listing { name, description, source: "papers/heidemann-model#workloads" };
-    Entry { listing, sizes, deflated: None }
+    Entry { listing, what: What::Sizes(sizes, None) }
 }
 
 const KB: u64 = 1024;
@@ -77,8 +99,7 @@ const CATALOGUE: [Entry; 8] = [
             description: "the W3C note's page as the model has it: 42 kB and 41 images, 125 kB together",
             source: "papers/heidemann-model#table-8, papers/w3c#microscape",
         },
-        sizes: &W3C_PAGE,
-        deflated: Some(Bytes::new(11 * KB)),
+        what: What::Sizes(&W3C_PAGE, Some(Bytes::new(11 * KB))),
     },
     Entry {
         listing: Listing {
@@ -86,18 +107,9 @@ const CATALOGUE: [Entry; 8] = [
             description: "the W3C note's page itself: 42 kB and 42 images of 128,287 B together",
             source: "papers/w3c#microscape",
         },
-        sizes: &MICROSCAPE,
-        deflated: Some(Bytes::new(11 * KB)),
+        what: What::Made(Site::Microscape),
     },
 ];
-
-/// The document and its images, as [`microscape`] makes them.
-const MICROSCAPE: [u64; 43] = {
-    let mut sizes = [microscape::DOCUMENT_BYTES; 43];
-    let (_, images) = sizes.split_at_mut(1);
-    images.copy_from_slice(&microscape::IMAGE_BYTES);
-    sizes
-};
 
 const LARGE_CLUSTER: [u64; 11] = {
     let mut sizes = [25 * KB; 11];
@@ -158,6 +170,8 @@ const W3C_PAGE: [u64; 42] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::contents::named;
+    use crate::site::microscape;
 
     #[test]
     fn paper_the_w3c_page_is_42_kb_and_41_images_of_125_kb() {
@@ -173,12 +187,19 @@ mod tests {
     }
 
     #[test]
-    fn paper_microscape_is_43_objects_in_the_order_of_its_files() {
+    fn paper_microscape_is_43_objects_in_the_order_in_which_its_document_names_them() {
         let page = Page::named("microscape").unwrap();
-        let files = microscape::files(wire::Seed::default());
-        let sizes = files.iter().map(|file| file.contents.len() as u64);
-        assert!(page.objects.iter().map(|object| object.size.get()).eq(sizes));
         assert_eq!(page.size(), Bytes::new(42 * KB + 103_299 + 24_988));
+        let [document, images @ ..] = &page.objects[..] else { panic!("no objects") };
+        assert!(images.iter().map(|image| image.size.get()).eq(microscape::IMAGE_BYTES));
+        let deflated = document.deflated.unwrap().as_f64();
+        assert_eq!((document.size, (deflated / 1024.0).round()), (Bytes::new(42 * KB), 11.0));
+        let contents = page.contents.unwrap();
+        let places = contents.files.iter().map(|file| file.path[1..].to_owned()).collect();
+        let named = named("index.html", &contents.files[0].body, &places);
+        let paths = contents.files.iter().skip(1).map(|file| &file.path);
+        assert!(named.files.iter().map(|(path, _)| path).eq(paths));
+        assert!(named.missing.is_empty() && !named.is_cut);
     }
 
     #[test]

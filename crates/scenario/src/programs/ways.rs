@@ -4,6 +4,7 @@
 
 use proto::robot::Flush;
 use proto::server::Closing;
+use proto::site::Compression;
 
 use crate::names;
 use crate::value::ValueError;
@@ -94,6 +95,19 @@ impl Way for Flush {
     }
 }
 
+impl Way for Compression {
+    const WHAT: &'static str = "way to compress";
+    const ALL: &'static [Self] = &[Self::None, Self::Beforehand, Self::WhileAsked];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Beforehand => "beforehand",
+            Self::WhileAsked => "on-the-fly",
+        }
+    }
+}
+
 /// On or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Switch {
@@ -139,6 +153,7 @@ mod tests {
         check::<Validation>();
         check::<Closing>();
         check::<Flush>();
+        check::<Compression>();
         check::<Switch>();
     }
 }

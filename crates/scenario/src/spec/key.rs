@@ -100,8 +100,8 @@ pub enum DirectionKey {
 
 impl Key {
     /// Every one: those of a file's first level, in the order they are listed.
-    pub const ALL: [Self; 53] = {
-        let mut all = [Self::Network; 53];
+    pub const ALL: [Self; 55] = {
+        let mut all = [Self::Network; 55];
         let own = [
             Self::Network,
             Self::Page,

@@ -3,79 +3,62 @@
 //! Not hosts and links: those are [`super::Experiment`]'s.
 
 use std::num::NonZeroU16;
+use std::sync::Arc;
 
-use proto::http::{Method, Version};
-use proto::robot::{Pipelining, Plan, PlannedObject, Release, Shape};
+use proto::robot::{Pipelining, Plan, Release, Shape};
 use proto::site::Site;
-use scenario::programs::Validation;
-use scenario::{Client, Connection, Page, Protocol};
-use wire::{Bytes, Duration, Seed};
+use scenario::page::contents::HOST;
+use scenario::{Client, Connection, Page, Protocol, Serving};
+use wire::{Bytes, Duration};
 
 use super::Contents;
 use crate::error::Error;
 
-/// What a page may hold: its bytes are kept in memory.
-const LARGEST_PAGE: Bytes = Bytes::new(1 << 28);
-
-/// What the robot is to do, and what of the scenario it does otherwise.
-pub(super) fn plan(
-    protocol: Protocol,
-    page: &Page,
-    client: &Client,
-    pipelining: Pipelining,
-) -> Result<(Plan, Vec<String>), Error> {
-    let Client { request, requests, parallel, connection } = client;
-    let parallel =
-        NonZeroU16::new(*parallel).ok_or_else(|| Error::unsuited("0 connections", "use --parallel 1"))?;
-    let shape = match protocol {
-        Protocol::Http10 | Protocol::Ttcp | Protocol::Ardp => Shape::Http10 { parallel },
-        Protocol::Http10KeepAlive => Shape::Http10KeepAlive,
-        Protocol::Http11 => Shape::Http11,
-        Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => Shape::Http11Pipelined(pipelining),
-        Protocol::Minimum => {
-            let what = "the minimum, which no protocol reaches";
-            return Err(Error::unsuited(what, "use --engine model"));
+/// How connections are used.
+pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining) -> Result<Shape, Error> {
+    let parallel = NonZeroU16::new(client.parallel)
+        .ok_or_else(|| Error::unsuited("0 connections", "use --parallel 1"))?;
+    match protocol {
+        Protocol::Http10 | Protocol::Ttcp | Protocol::Ardp => Ok(Shape::Http10 { parallel }),
+        Protocol::Http10KeepAlive => Ok(Shape::Http10KeepAlive),
+        Protocol::Http11 => Ok(Shape::Http11),
+        Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => {
+            Ok(Shape::Http11Pipelined(pipelining))
         }
-        Protocol::Dhttp => Shape::Dhttp,
-    };
-    let (release, note) = requests.release(shape);
-    let once = page.objects.iter().enumerate().map(|(index, object)| PlannedObject {
-        method: Method::Get,
-        path: Site::path(index),
-        expected: Some(object.size),
-        validator: None,
-        named_at: None,
-    });
-    // A page that finds everything warm has been fetched just before.
-    let times = match connection {
-        Connection::Cold => 1,
-        Connection::Warm => 2,
-    };
-    let count = page.objects.len() * times;
-    let objects: Vec<PlannedObject> = once.cycle().take(count).collect();
-    let plan = Plan {
-        request_size: Some(*request),
-        release,
-        begins_at: count - page.objects.len(),
-        deadline: PATIENCE,
-        ..Plan::new("server", objects, shape)
-    };
-    Ok((plan, note.into_iter().map(str::to_owned).collect()))
+        Protocol::Minimum => {
+            Err(Error::unsuited("the minimum, which no protocol reaches", "use --engine model"))
+        }
+        Protocol::Dhttp => Ok(Shape::Dhttp),
+    }
 }
 
-/// What the page is: real, or bytes of no meaning.
-pub(super) fn site(page: &Page, contents: Option<&Contents>, seed: Seed) -> Result<Site, Error> {
-    let sizes: Vec<Bytes> = page.objects.iter().map(|object| object.size).collect();
-    if let Some(Contents { objects, named_at: _ }) = contents {
-        let is_page = sizes.iter().copied().eq(objects.iter().map(|object| Bytes::new(object.len() as u64)));
-        return is_page.then(|| Site::of(objects.clone())).ok_or_else(|| {
-            Error::unsuited("contents of other sizes than the page's", "give the page the contents' sizes")
-        });
-    }
-    let site = (page.size() <= LARGEST_PAGE).then(|| Site::new(&sizes, seed)).flatten();
-    site.ok_or_else(|| {
-        let what = format!("a page of {}", page.size());
-        Error::unsuited(&what, &format!("use one of at most {LARGEST_PAGE}"))
+/// What the robot is to do, and what of the scenario it does otherwise.
+pub(super) fn plan(shape: Shape, serving: &Serving, client: &Client) -> (Plan, Vec<String>) {
+    let Client { request, requests, parallel: _, connection } = client;
+    let (release, note) = requests.release(shape);
+    // A page that finds everything warm has been fetched just before.
+    let before = match connection {
+        Connection::Cold => &[],
+        Connection::Warm => serving.objects.as_slice(),
+    };
+    let plan = Plan {
+        request_size: Some(*request),
+        release: serving.release(release),
+        begins_at: before.len(),
+        deadline: PATIENCE,
+        accepted: serving.accepted.clone(),
+        embedded: serving.embedded,
+        ..Plan::new(HOST, [before, serving.known()].concat(), shape)
+    };
+    (plan, note.into_iter().map(str::to_owned).collect())
+}
+
+/// The page as it is, if that has the sizes that the page has.
+pub(super) fn site(page: &Page, objects: &[Arc<[u8]>]) -> Result<Site, Error> {
+    let sizes = objects.iter().map(|object| Bytes::new(object.len() as u64));
+    let is_page = page.objects.iter().map(|object| object.size).eq(sizes);
+    is_page.then(|| Site::of(objects.to_vec())).ok_or_else(|| {
+        Error::unsuited("contents of other sizes than the page's", "give the page the contents' sizes")
     })
 }
 
@@ -88,22 +71,6 @@ pub(super) fn name(plan: &mut Plan, contents: Option<&Contents>) {
     match (plan.release, plan.shape) {
         (Release::AfterFirst, _) | (_, Shape::Http10 { parallel: _ }) => plan.release = Release::AsNamed,
         (Release::Independent | Release::AsNamed | Release::Dependent, _) => {}
-    }
-}
-
-/// Makes requests of what the client has.
-pub(super) fn validate(plan: &mut Plan, site: &Site, objects: usize, validation: Option<Validation>) {
-    let version = plan.shape.version();
-    for (index, object) in plan.objects.iter_mut().enumerate() {
-        match (validation, index % objects) {
-            (None, index) => object.validator = site.validator(index, version),
-            (Some(Validation::EntityTags), index) => {
-                object.validator = site.validator(index, Version::Http11);
-            }
-            (Some(Validation::Dates), index) => object.validator = site.validator(index, Version::Http10),
-            (Some(Validation::Heads), 0) => {}
-            (Some(Validation::Heads), 1..) => (object.method, object.expected) = (Method::Head, None),
-        }
     }
 }
 

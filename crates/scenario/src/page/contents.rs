@@ -1,0 +1,155 @@
+//! What a page really is: files, the document first. If that is HTML it names the others, and a client finds them there.
+//!
+//! Not a folder: nothing is read here. Whoever has one asks which of its files the document names ([`named`]), and makes
+//! a page of those.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use proto::content::{Coding, encoded, is_text, media_type};
+use proto::html::Discovery;
+use proto::html::address::{path_of, place_of};
+use proto::site::File;
+use wire::Bytes;
+
+use super::{Object, Page, PageError};
+
+/// The name of the server, for references that say it.
+pub const HOST: &str = "server";
+
+/// What a page really is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// At least one: the document, and what it names in the order in which it does; empty ones too.
+    pub files: Vec<File>,
+}
+
+impl Contents {
+    /// Whether its document names the others.
+    pub fn is_html(&self) -> bool {
+        self.files.first().is_some_and(|document| document.content_type.starts_with("text/html"))
+    }
+}
+
+impl Page {
+    /// A page that really is these files, the document first.
+    ///
+    /// # Errors
+    /// No file with anything in it, or too many.
+    pub fn real(name: &str, files: Vec<File>) -> Result<Self, PageError> {
+        let objects = files.iter().filter(|file| !file.body.is_empty()).map(object).collect();
+        let page = Self::new(name, objects)?;
+        Ok(Self { contents: Some(Arc::new(Contents { files })), ..page })
+    }
+}
+
+/// Its size, and where it is text, its size after deflate, if that is less.
+fn object(file: &File) -> Object {
+    let size = Bytes::new(file.body.len() as u64);
+    let deflated = is_text(&file.content_type).then(|| encoded(Coding::Deflate, &file.body).len() as u64);
+    Object { size, deflated: deflated.map(Bytes::new).filter(|deflated| *deflated < size) }
+}
+
+/// A file at this place below the root: `images/a.gif`.
+pub fn file(place: &str, body: Vec<u8>) -> File {
+    File { path: path_of(place), content_type: media_type(place).to_owned(), body: body.into() }
+}
+
+/// Which of many files a document names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// Those that there are, in order: the path that is asked for, and the place. A file may have several paths.
+    pub files: Vec<(String, String)>,
+    /// The paths of those that there are not.
+    pub missing: Vec<String>,
+    /// Whether it names more than any page has; the others are not looked for.
+    pub is_cut: bool,
+}
+
+/// Which of the files at these places the document at another of them names.
+pub fn named(document: &str, html: &[u8], places: &BTreeSet<String>) -> Named {
+    let mut discovery = Discovery::new(HOST, &path_of(document));
+    let mut known = BTreeSet::from([path_of(document)]);
+    let mut named = Named::default();
+    discovery.take(html, |path| {
+        if known.contains(&path) {
+            return;
+        }
+        if known.len() >= Page::OBJECTS_MOST {
+            named.is_cut = true;
+            return;
+        }
+        match place_of(&path).filter(|place| places.contains(place)) {
+            Some(place) => named.files.push((path.clone(), place)),
+            None => named.missing.push(path.clone()),
+        }
+        known.insert(path);
+    });
+    named
+}
+
+/// The page of a document and of what it names, each file once in memory however many paths it has.
+///
+/// # Errors
+/// As [`Page::real`].
+pub fn page(
+    name: &str,
+    document: File,
+    named: Named,
+    bodies: &BTreeMap<String, Arc<[u8]>>,
+) -> Result<Page, PageError> {
+    let others = named.files.into_iter().filter_map(|(path, place)| {
+        let body = bodies.get(&place)?.clone();
+        Some(File { path, content_type: media_type(&place).to_owned(), body })
+    });
+    Page::real(name, std::iter::once(document).chain(others).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(places: &[&str]) -> BTreeSet<String> {
+        places.iter().map(|place| (*place).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_document_names_files_by_their_paths_once_each_and_in_its_order() {
+        let html =
+            b"<img src=b.gif><img src='a%20b.gif'><img src=b.gif><link rel=stylesheet href='/x.css?v=3'>\
+                     <img src=gone.gif><img src=http://elsewhere/b.gif><img src=index.html>";
+        let found =
+            named("dir/index.html", html, &places(&["dir/b.gif", "dir/a b.gif", "x.css", "dir/unnamed"]));
+        let files: Vec<(&str, &str)> =
+            found.files.iter().map(|(path, place)| (path.as_str(), place.as_str())).collect();
+        let expected =
+            [("/dir/b.gif", "dir/b.gif"), ("/dir/a%20b.gif", "dir/a b.gif"), ("/x.css?v=3", "x.css")];
+        assert_eq!(files, expected);
+        assert_eq!((found.missing, found.is_cut), (vec!["/dir/gone.gif".to_owned()], false));
+    }
+
+    #[test]
+    fn a_document_that_names_too_many_is_followed_as_far_as_any_page_goes() {
+        let html: String = (0..12_000).map(|index| format!("<img src={index}>")).collect();
+        let found = named("index.html", html.as_bytes(), &BTreeSet::new());
+        assert_eq!((found.missing.len(), found.is_cut), (Page::OBJECTS_MOST - 1, true));
+    }
+
+    #[test]
+    fn a_real_page_has_the_sizes_of_its_files_and_empty_ones_are_none() {
+        let files = vec![
+            file("index.html", b"<p>".repeat(500)),
+            file("a.css", b"<p>".repeat(100)),
+            file("empty.gif", Vec::new()),
+            file("a.gif", vec![0; 900]),
+        ];
+        let page = Page::real("folder", files).unwrap();
+        let sizes: Vec<u64> = page.objects.iter().map(|object| object.size.get()).collect();
+        assert_eq!(sizes, [1_500, 300, 900]);
+        let deflated: Vec<bool> = page.objects.iter().map(|object| object.deflated.is_some()).collect();
+        assert_eq!(deflated, [true, true, false]);
+        let contents = page.contents.unwrap();
+        assert_eq!((contents.files.len(), contents.is_html()), (4, true));
+        assert!(Page::real("empty", vec![file("index.html", Vec::new())]).is_err());
+    }
+}

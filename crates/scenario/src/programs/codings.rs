@@ -1,0 +1,67 @@
+//! The codings that a client says it takes: `gzip+br`.
+//!
+//! Not how bodies are coded, which is `proto`'s.
+
+use std::fmt;
+
+use proto::content::Coding;
+
+use crate::names::Unknown;
+use crate::value::ValueError;
+
+/// Codings, each once, in the order in which the client says them; at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Codings {
+    said: [Option<Coding>; 4],
+}
+
+impl Codings {
+    /// As a client says them.
+    pub fn iter(&self) -> impl Iterator<Item = Coding> {
+        self.said.into_iter().flatten()
+    }
+
+    /// `gzip+br`; one that is said twice is said once.
+    ///
+    /// # Errors
+    /// What is none.
+    pub(super) fn read(text: &str) -> Result<Self, ValueError> {
+        let mut codings = Self { said: [None; 4] };
+        for name in text.split('+').map(str::trim) {
+            let coding = Coding::named(name.as_bytes()).filter(|coding| *coding != Coding::Identity);
+            let coding = coding.ok_or_else(|| {
+                let all = Coding::ALL.into_iter().filter(|coding| *coding != Coding::Identity);
+                Unknown::new("coding", name, all.map(Coding::name))
+            })?;
+            let is_new = codings.iter().all(|said| said != coding);
+            if let Some(place) = codings.said.iter_mut().find(|place| place.is_none() && is_new) {
+                *place = Some(coding);
+            }
+        }
+        Ok(codings)
+    }
+}
+
+impl fmt::Display for Codings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.iter().map(Coding::name).collect();
+        f.write_str(&names.join("+"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codings_are_read_as_they_are_said_each_once() {
+        for text in ["gzip", "br+gzip", "zstd+br+deflate+gzip"] {
+            assert_eq!(Codings::read(text).unwrap().to_string(), text);
+        }
+        assert_eq!(Codings::read("x-gzip + br+gzip").unwrap().to_string(), "gzip+br");
+        for wrong in ["", "gzip+", "identity", "brotli"] {
+            let error = Codings::read(wrong).unwrap_err().to_string();
+            assert!(error.contains("coding"), "{wrong}: {error}");
+        }
+    }
+}

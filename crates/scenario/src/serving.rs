@@ -1,0 +1,177 @@
+//! What is served in a scenario, and what its client knows to ask for: the same for every engine that runs programs.
+//!
+//! Not how it asks, which is the protocol, and not for how long. Of a page that is real the client knows the document and
+//! finds the rest in it; of one of which only sizes are known it knows everything.
+
+use proto::content::{Accepted, Coding};
+use proto::http::{Method, Version};
+use proto::robot::{Embedded, PlannedObject, Release};
+use proto::site::{Compression, Site};
+use wire::Bytes;
+
+use crate::page::Contents;
+use crate::programs::Validation;
+use crate::{Page, Protocol, Scenario, Visit};
+
+/// What is served, and what its client knows.
+#[derive(Clone, Debug)]
+pub struct Serving {
+    /// What the server has.
+    pub site: Site,
+    /// Every object of the page, in order, the document first.
+    pub objects: Vec<PlannedObject>,
+    /// Whether the client knows them, or finds them in the document.
+    pub embedded: Embedded,
+    /// What it says it takes bodies coded in.
+    pub accepted: Vec<Coding>,
+    /// Whether the server compresses while it is asked: then nobody can say how long an answer takes it.
+    pub is_busy: bool,
+}
+
+/// What a page may hold: its bytes are kept in memory.
+pub const LARGEST_PAGE: Bytes = Bytes::new(1 << 28);
+
+/// What of a scenario cannot be served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unserved {
+    /// Which part of it.
+    pub what: String,
+    /// What to do instead.
+    pub remedy: &'static str,
+}
+
+impl Serving {
+    /// What this scenario's page means to server and client; a client that has seen it has validated nothing yet
+    /// ([`Serving::validate`]).
+    ///
+    /// # Errors
+    /// A page that is too large, deflate without sizes after it, codings of what is not known, a compression that nobody
+    /// asks for.
+    pub fn of(scenario: &Scenario) -> Result<Self, Unserved> {
+        let (page, protocol, programs) = (&scenario.page, scenario.protocol, &scenario.programs);
+        if page.size() > LARGEST_PAGE {
+            let what = format!("a page of {}", page.size());
+            return Err(Unserved { what, remedy: "use one of at most 256 MiB" });
+        }
+        let codings = programs.client_codings;
+        match &page.contents {
+            Some(contents) => {
+                let accepted: Vec<Coding> = match codings {
+                    Some(codings) => codings.iter().collect(),
+                    None if protocol == Protocol::Http11PipelinedDeflate => vec![Coding::Deflate],
+                    None => Vec::new(),
+                };
+                let unasked = Unserved {
+                    what: "a compression that no client asks for".to_owned(),
+                    remedy: "say what it takes, as client-codings = \"gzip\"",
+                };
+                let compression = match programs.server_compression {
+                    Some(Compression::Beforehand | Compression::WhileAsked) if accepted.is_empty() => {
+                        return Err(unasked);
+                    }
+                    Some(compression) => compression,
+                    None if accepted.is_empty() => Compression::None,
+                    None => Compression::Beforehand,
+                };
+                Ok(Self::real(contents, scenario.visit, accepted, compression))
+            }
+            None if codings.is_some() || programs.server_compression.is_some() => Err(Unserved {
+                what: format!("codings of {}, of which only sizes are known", page.name),
+                remedy: "name microscape, or a folder",
+            }),
+            None => Self::sized(&sizes(page, protocol)?, scenario),
+        }
+    }
+
+    fn real(contents: &Contents, visit: Visit, accepted: Vec<Coding>, compression: Compression) -> Self {
+        let known = |body: &[u8]| accepted.is_empty().then(|| Bytes::new(body.len() as u64));
+        let objects = contents.files.iter().map(|file| PlannedObject::get(&file.path, known(&file.body)));
+        let embedded = match visit {
+            Visit::First if contents.is_html() => Embedded::DISCOVERED,
+            // Who has seen it knows what it consists of.
+            Visit::First | Visit::Revalidate => Embedded::Planned,
+        };
+        let site = Site::of_files(contents.files.iter().cloned()).with_compression(compression, &accepted);
+        let is_busy = compression == Compression::WhileAsked;
+        Self { objects: objects.collect(), site, embedded, accepted, is_busy }
+    }
+
+    fn sized(sizes: &[Bytes], scenario: &Scenario) -> Result<Self, Unserved> {
+        let objects =
+            sizes.iter().enumerate().map(|(index, size)| PlannedObject::get(&Site::path(index), Some(*size)));
+        let site = Site::new(sizes, scenario.seed).ok_or_else(|| Unserved {
+            what: format!("a page of {} on this machine", scenario.page.size()),
+            remedy: "use a smaller one",
+        })?;
+        let (embedded, accepted) = (Embedded::Planned, Vec::new());
+        Ok(Self { site, objects: objects.collect(), embedded, accepted, is_busy: false })
+    }
+
+    /// Makes requests of what the client has, which speaks this version.
+    pub fn validate(&mut self, scenario: &Scenario, version: Version, validation: Option<Validation>) {
+        match scenario.visit {
+            Visit::First => return,
+            Visit::Revalidate => self.site = self.site.clone().with_validators(scenario.seed),
+        }
+        let version = match validation {
+            None => version,
+            Some(Validation::EntityTags) => Version::Http11,
+            Some(Validation::Dates) => Version::Http10,
+            Some(Validation::Heads) => {
+                for object in self.objects.iter_mut().skip(1) {
+                    (object.method, object.expected) = (Method::Head, None);
+                }
+                return;
+            }
+        };
+        let accepted = Accepted::any_of(&self.accepted);
+        for (index, object) in self.objects.iter_mut().enumerate() {
+            object.validator = self.site.validator(index, version, &accepted);
+        }
+    }
+
+    /// What the client knows of the page when it begins.
+    pub fn known(&self) -> &[PlannedObject] {
+        match self.embedded {
+            Embedded::Planned => &self.objects,
+            Embedded::Discovered { most: _ } => self.objects.get(..1).unwrap_or_default(),
+        }
+    }
+
+    /// When requests may leave, if they may leave so where everything is known: nobody can ask for what is not.
+    pub const fn release(&self, release: Release) -> Release {
+        match (self.embedded, release) {
+            (Embedded::Planned, _) | (Embedded::Discovered { most: _ }, Release::Dependent) => release,
+            (
+                Embedded::Discovered { most: _ },
+                Release::Independent | Release::AfterFirst | Release::AsNamed,
+            ) => Release::AsNamed,
+        }
+    }
+}
+
+/// What is sent of a page of which only sizes are known.
+fn sizes(page: &Page, protocol: Protocol) -> Result<Vec<Bytes>, Unserved> {
+    let sizes = |page: &Page| page.objects.iter().map(|object| object.size).collect();
+    match protocol {
+        Protocol::Http11PipelinedDeflate => {
+            let deflated = page.deflated().ok_or_else(|| Unserved {
+                what: format!(
+                    "{} for {}, of which no object has a known size after deflate",
+                    protocol.name(),
+                    page.name
+                ),
+                remedy: "use http11-pipelined, or a page with deflated sizes",
+            })?;
+            Ok(sizes(&deflated))
+        }
+        Protocol::Minimum
+        | Protocol::Http10
+        | Protocol::Http10KeepAlive
+        | Protocol::Http11
+        | Protocol::Http11Pipelined
+        | Protocol::Ttcp
+        | Protocol::Ardp
+        | Protocol::Dhttp => Ok(sizes(page)),
+    }
+}

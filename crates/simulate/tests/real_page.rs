@@ -1,0 +1,147 @@
+//! A page that is real over simulated TCP: its client knows the document alone, and finds the rest in its bytes as they
+//! arrive, plain or compressed. What it finds in which HTML is for the tests of `proto`.
+
+use std::sync::Arc;
+
+use proto::robot::{What, named_at};
+use scenario::page::contents::{HOST, file};
+use scenario::programs::ProgramKey;
+use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Stack, Visit};
+use simulate::page::Contents;
+use simulate::{Experiment, Fetched, Hosts};
+use wire::{Bytes, Duration};
+
+fn scenario(page: Page, protocol: Protocol) -> Scenario {
+    let network = Network::named("n-fast-internet").unwrap();
+    Scenario::new(network, page, protocol, Stack::named("linux").unwrap())
+}
+
+fn microscape(protocol: Protocol) -> Scenario {
+    scenario(Page::named("microscape").unwrap(), protocol)
+}
+
+fn run(scenario: &Scenario) -> Fetched {
+    Experiment::new(scenario, Hosts::default()).unwrap().run(0, false).unwrap()
+}
+
+fn said(mut scenario: Scenario, said: &[(ProgramKey, &str)]) -> Scenario {
+    said.iter().for_each(|(key, text)| scenario.programs.set(*key, text).unwrap());
+    scenario
+}
+
+fn found(fetched: &Fetched) -> usize {
+    fetched.reports.iter().filter(|report| matches!(report.what, What::ObjectFound { .. })).count()
+}
+
+#[test]
+fn every_protocol_finds_the_page_in_its_document() {
+    for protocol in [Protocol::Http10, Protocol::Http10KeepAlive, Protocol::Http11, Protocol::Http11Pipelined]
+    {
+        for (requests, parallel) in [(Requests::Dependent, 1), (Requests::Independent, 4)] {
+            for connection in [Connection::Cold, Connection::Warm] {
+                let client = Client { requests, parallel, connection, ..Client::default() };
+                let fetched = run(&Scenario { client, ..microscape(protocol) });
+                assert!(fetched.elapsed.is_some(), "{protocol:?} {requests:?} {connection:?}");
+                assert_eq!(found(&fetched), 42, "{protocol:?} {requests:?} {connection:?}");
+            }
+        }
+    }
+}
+
+/// The tables of `papers/w3c` are computed with what a robot would find where, told beforehand.
+#[test]
+fn what_is_found_is_asked_for_when_a_plan_that_knows_it_all_says() {
+    let real = microscape(Protocol::Http11Pipelined);
+    let contents = real.page.contents.clone().unwrap();
+    let [document, ..] = &contents.files[..] else { panic!("no files") };
+    let named = named_at(HOST, &document.path, proto::content::Coding::Identity, &document.body).unwrap();
+    let named_at = std::iter::once(Bytes::ZERO).chain(named.into_iter().map(|(_, at)| at)).collect();
+    let objects = contents.files.iter().map(|file| Arc::clone(&file.body)).collect();
+    let hosts = Hosts { contents: Some(Contents { objects, named_at }), ..Hosts::default() };
+    let planned = scenario(Page { contents: None, ..real.page.clone() }, Protocol::Http11Pipelined);
+    let planned = Experiment::new(&planned, hosts).unwrap().run(0, false).unwrap();
+    let found = run(&real);
+    let [planned, found] = [planned, found].map(|fetched| fetched.elapsed.unwrap());
+    // The heads say the type with and without its character set.
+    let apart = found.saturating_sub(planned).max(planned.saturating_sub(found));
+    assert!(apart < Duration::from_millis(2), "{found} {planned}");
+}
+
+#[test]
+fn bodies_travel_coded_beforehand_or_on_the_fly_and_are_understood_as_they_come() {
+    let plain = run(&microscape(Protocol::Http11Pipelined));
+    for coding in ["deflate", "gzip", "br", "zstd", "gzip+br"] {
+        let ways = ["beforehand", "on-the-fly"].map(|when| {
+            let keys = [(ProgramKey::ClientCodings, coding), (ProgramKey::ServerCompression, when)];
+            run(&said(microscape(Protocol::Http11Pipelined), &keys))
+        });
+        assert!(
+            ways.iter().all(|fetched| found(fetched) == 42 && fetched.elapsed < plain.elapsed),
+            "{coding}"
+        );
+        assert_eq!(ways[0].down, ways[1].down, "{coding}");
+        assert!(ways[0].down.payload_bytes + 25_000 < plain.down.payload_bytes, "{coding}");
+    }
+    let named = run(&microscape(Protocol::Http11PipelinedDeflate));
+    let asked = run(&said(microscape(Protocol::Http11Pipelined), &[(ProgramKey::ClientCodings, "deflate")]));
+    assert_eq!(named.down, asked.down);
+    let none = [(ProgramKey::ClientCodings, "gzip"), (ProgramKey::ServerCompression, "none")];
+    let none = run(&said(microscape(Protocol::Http11Pipelined), &none));
+    assert_eq!(none.down.payload_bytes, plain.down.payload_bytes);
+}
+
+#[test]
+fn who_has_seen_a_page_asks_about_what_was_sent_coded_or_not() {
+    for keys in [&[][..], &[(ProgramKey::ClientCodings, "br")]] {
+        for validation in ["entity-tags", "dates"] {
+            let again = Scenario { visit: Visit::Revalidate, ..microscape(Protocol::Http11Pipelined) };
+            let fetched = run(&said(said(again, keys), &[(ProgramKey::ClientValidation, validation)]));
+            let is_unchanged = |what: &What| matches!(what, What::ObjectComplete { status: 304, .. });
+            let unchanged = fetched.reports.iter().filter(|report| is_unchanged(&report.what)).count();
+            assert_eq!(unchanged, 43, "{keys:?} {validation}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_there_is_told_and_the_rest_arrives() {
+    let html =
+        "<p><img src=a.gif><img src=gone.gif><img src=empty.gif><table><td background=b.gif>".to_owned();
+    let files = [
+        ("index.html", html.into_bytes()),
+        ("a.gif", vec![1; 900]),
+        ("b.gif", vec![2; 900]),
+        ("empty.gif", Vec::new()),
+    ];
+    let page = Page::real("folder", files.map(|(place, body)| file(place, body)).into()).unwrap();
+    let row = simulate::simulate(&scenario(page, Protocol::Http11Pipelined), Hosts::default()).unwrap();
+    assert!(row.elapsed_ms.is_some());
+    let expected = ["objects that the document names and the server does not have: 1.0"];
+    assert_eq!(row.notes, expected);
+}
+
+#[test]
+fn ten_thousand_objects_are_found_and_no_more() {
+    let html: String = (0..12_000).map(|index| format!("<img src=/{index}>")).collect();
+    let page = Page::real("endless", vec![file("index.html", html.into_bytes())]).unwrap();
+    let row = simulate::simulate(&scenario(page, Protocol::Http11Pipelined), Hosts::default()).unwrap();
+    let expected = [
+        "objects that the document names and the server does not have: 9999.0",
+        "the document names more than 10000 objects; those beyond were not fetched",
+    ];
+    assert_eq!(row.notes, expected);
+}
+
+#[test]
+fn codings_of_what_is_not_known_and_compression_that_nobody_asks_for_are_refused() {
+    let sized = scenario(Page::named("w3c-page").unwrap(), Protocol::Http11);
+    let refusal = |scenario| Experiment::new(&scenario, Hosts::default()).unwrap_err().to_string();
+    assert_eq!(
+        refusal(said(sized, &[(ProgramKey::ClientCodings, "gzip")])),
+        "the simulator cannot do codings of w3c-page, of which only sizes are known; name microscape, or a folder"
+    );
+    assert_eq!(
+        refusal(said(microscape(Protocol::Http11), &[(ProgramKey::ServerCompression, "on-the-fly")])),
+        "the simulator cannot do a compression that no client asks for; say what it takes, as client-codings = \"gzip\""
+    );
+}
