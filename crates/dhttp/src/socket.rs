@@ -62,8 +62,8 @@ pub(crate) fn connect(
 }
 
 fn begin(local: Option<SocketAddr>, to: SocketAddr, tries: Tries, fast_open: bool) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_nonblocking(true)?;
+    let kind = Type::STREAM.nonblocking().cloexec();
+    let socket = Socket::new_raw(Domain::for_address(to), kind, Some(Protocol::TCP))?;
     socket.set_tcp_nodelay(true)?;
     match tries {
         Tries::Few => set(&socket, libc::IPPROTO_TCP, libc::TCP_SYNCNT, 1)?,
@@ -82,7 +82,7 @@ fn begin(local: Option<SocketAddr>, to: SocketAddr, tries: Tries, fast_open: boo
             SocketAddr::V4(_) => SocketAddr::from(([0; 4], local.port())),
             SocketAddr::V6(_) => SocketAddr::from(([0_u16; 8], local.port())),
         };
-        socket.set_reuse_address(true)?;
+        // As the listener and all others of these have it.
         socket.set_reuse_port(true)?;
         socket.bind(&if local.ip().is_unspecified() { any } else { local }.into())?;
     }

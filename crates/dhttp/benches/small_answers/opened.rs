@@ -17,13 +17,15 @@ use super::{LOADED, now, processor};
 pub(crate) enum Load {
     /// Each client keeps the server's connection.
     Reused,
-    /// Each client closes it after every answer.
+    /// Each client closes it after an answer, and it is long before it asks again.
     New,
 }
 
 const THREADS: u8 = 2;
-/// Clients of each thread, with one request on its way each.
-const CLIENTS: u8 = 16;
+/// Requests that each thread has on their way, each of another client.
+const WINDOW: u16 = 16;
+/// Clients of each thread whose connections are new.
+const NEW_CLIENTS: u16 = 1_024;
 
 /// How many answers there were.
 pub(crate) fn run(load: Load, server: SocketAddr) -> u64 {
@@ -83,8 +85,13 @@ impl Loader {
             accepted: LISTENER,
             asked: u64::from(thread) << 32,
         };
-        for client in 1..=CLIENTS {
-            loader.prepare(IpAddr::from([127, 200, thread + if load == Load::New { 10 } else { 0 }, client]));
+        let (network, count): (u8, u16) = match load {
+            Load::Reused => (200, WINDOW),
+            Load::New => (210, NEW_CLIENTS),
+        };
+        for client in 0..count {
+            let [high, low] = client.to_be_bytes();
+            loader.prepare(IpAddr::from([127, network + thread, high, low.clamp(1, 254)]));
         }
         loader
     }
@@ -116,7 +123,8 @@ impl Loader {
         let clients: Vec<IpAddr> = self.requests.keys().copied().collect();
         let end = now() + LOADED;
         let (mut answers, mut room, mut events) = (0, vec![0; 65_536], Vec::with_capacity(64));
-        let mut due = clients.clone();
+        let mut turns = clients.iter().copied().cycle();
+        let mut due: Vec<IpAddr> = turns.by_ref().take(WINDOW.into()).collect();
         while now() < end {
             for client in due.drain(..) {
                 self.ask(client);
@@ -127,7 +135,7 @@ impl Loader {
             let count = epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut events), Some(&wait));
             if count.unwrap_or(0) == 0 {
                 // What is not here by now does not come.
-                due.clone_from(&clients);
+                due = turns.by_ref().take(WINDOW.into()).collect();
             }
             for event in &events {
                 match event.data.u64() {
@@ -135,7 +143,10 @@ impl Loader {
                     number => {
                         if let Some(client) = self.take(number, &mut room) {
                             answers += 1;
-                            due.push(client);
+                            due.extend(match self.load {
+                                Load::Reused => Some(client),
+                                Load::New => turns.next(),
+                            });
                         }
                     }
                 }

@@ -27,8 +27,11 @@ struct Opened {
     stream: TcpStream,
     queue: Queue,
     is_there: bool,
-    is_watched: bool,
 }
+
+/// What all of them are watched for, from first to last: they are told once each time that there is room again.
+const WATCHED: EventFlags =
+    EventFlags::OUT.union(EventFlags::IN).union(EventFlags::RDHUP).union(EventFlags::ET);
 
 /// A client that lets so much wait has had its connection: pieces, three for an answer.
 const MOST_WAITING: usize = 3 * 1_024;
@@ -46,8 +49,8 @@ impl OpenedConnections {
         (tries, fast_open): (Tries, bool),
     ) -> io::Result<()> {
         let stream: TcpStream = socket::connect(local, client, tries, fast_open)?.into();
-        epoll::add(epoll, &stream, data(id), EventFlags::OUT | EventFlags::IN | EventFlags::RDHUP)?;
-        let opened = Opened { stream, queue: Queue::default(), is_there: false, is_watched: true };
+        epoll::add(epoll, &stream, data(id), WATCHED)?;
+        let opened = Opened { stream, queue: Queue::default(), is_there: false };
         self.all.insert(id, opened);
         Ok(())
     }
@@ -87,7 +90,7 @@ impl OpenedConnections {
     ) {
         let Some(opened) = self.all.get_mut(&id) else { return };
         if !opened.is_there {
-            if !matches!(opened.stream.take_error(), Ok(None)) || events.intersects(EventFlags::ERR) {
+            if events.intersects(EventFlags::ERR) {
                 self.end(id, false);
                 return machine.handle(now, Input::Broken(id));
             }
@@ -143,13 +146,10 @@ impl OpenedConnections {
         for _ in 0..written.answers {
             machine.handle(now, Input::Written(id));
         }
-        let watch = !opened.queue.is_empty();
-        if watch != opened.is_watched {
-            let out = if watch { EventFlags::OUT } else { EventFlags::empty() };
-            let flags = EventFlags::IN | EventFlags::RDHUP | out;
-            // It is watched already, so that this cannot fail for want of anything.
-            let _ = epoll::modify(epoll, &opened.stream, data(id), flags);
-            opened.is_watched = watch;
+        if !opened.queue.is_empty() && !written.is_full {
+            // Others have their turn now; it is told again that there is room. It is watched already, so that this
+            // cannot fail for want of anything.
+            let _ = epoll::modify(epoll, &opened.stream, data(id), WATCHED);
         }
     }
 }

@@ -35,6 +35,8 @@ pub(super) struct Written {
     pub(super) bytes: u64,
     /// Answers that were taken to their last byte.
     pub(super) answers: usize,
+    /// The connection takes no more for now.
+    pub(super) is_full: bool,
 }
 
 /// Pieces that are written at once.
@@ -92,7 +94,10 @@ impl Queue {
             }
             match self.write_front(stream) {
                 Ok(count) => written.bytes += count as u64,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(written),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    written.is_full = true;
+                    return Ok(written);
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -171,7 +176,7 @@ mod tests {
         queue.push_bytes(b"file ".to_vec());
         queue.push_body(&Body::File { file: Arc::clone(&file), offset: 2, length: 5 });
         queue.push_end();
-        assert_eq!(queue.write(&mut sender).unwrap(), Written { bytes: 20, answers: 2 });
+        assert_eq!(queue.write(&mut sender).unwrap(), Written { bytes: 20, answers: 2, is_full: false });
         queue.push_body(&Body::File { file, offset: 8, length: 5 });
         assert!(queue.write(&mut sender).is_err(), "the file is shorter than was said");
         drop(sender);
