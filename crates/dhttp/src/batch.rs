@@ -27,6 +27,9 @@ const COUNT: u32 = 64;
 const LONGEST: usize = 2_048;
 /// The kernel puts together no more than this.
 const ROOM: usize = 65_536;
+/// From one message's room to the next one's: not a power of two, or all of them would want the same places of the
+/// processor's caches.
+const STRIDE: usize = ROOM + 2_368;
 /// udp(7): `UDP_MAX_SEGMENTS`.
 const MOST_SEGMENTS: usize = 64;
 /// What fits one piece, whatever the headers.
@@ -59,7 +62,7 @@ pub fn prepare(socket: &UdpSocket) {
 
 /// Datagrams that came in.
 pub struct Inbox {
-    /// [`ROOM`] for each message; memory that no message has reached is not there yet.
+    /// [`STRIDE`] for each message; memory that no message has reached is not there yet.
     buffer: Vec<u8>,
     names: Box<[libc::sockaddr_storage]>,
     controls: Box<[Control]>,
@@ -74,7 +77,7 @@ impl Default for Inbox {
         // SAFETY: a `sockaddr_storage` is plain numbers, for which zero is a value.
         let name: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
         Self {
-            buffer: vec![0; ROOM * BATCH],
+            buffer: vec![0; STRIDE * BATCH],
             names: vec![name; BATCH].into(),
             controls: vec![Control::EMPTY; BATCH].into(),
             ends: Vec::with_capacity(BATCH),
@@ -94,7 +97,7 @@ impl Inbox {
         for ((((part, header), room), name), control) in parts
             .iter_mut()
             .zip(&mut headers)
-            .zip(self.buffer.chunks_exact_mut(ROOM))
+            .zip(self.buffer.chunks_exact_mut(STRIDE))
             .zip(&mut self.names)
             .zip(&mut self.controls)
         {
@@ -131,7 +134,7 @@ impl Inbox {
     fn take_apart(&mut self, index: usize, length: usize, Told { local, segment }: Told) {
         let peer = self.names.get(index).and_then(name::read);
         self.ends.push(peer.map(|peer| Ends { peer, local }));
-        let (start, size) = (index * ROOM, segment.unwrap_or(ROOM));
+        let (start, size) = (index * STRIDE, segment.unwrap_or(ROOM));
         // An empty datagram is one, too.
         for first in (0..length.max(1)).step_by(size) {
             self.found.push((index, start + first..start + length.min(first + size)));

@@ -25,7 +25,7 @@ const THREADS: u8 = 2;
 /// Requests that each thread has on their way, each of another client.
 const WINDOW: u16 = 16;
 /// Clients of each thread whose connections are new.
-const NEW_CLIENTS: u16 = 1_024;
+const NEW_CLIENTS: u16 = 256;
 
 /// How many answers there were.
 pub(crate) fn run(load: Load, server: SocketAddr) -> u64 {

@@ -4,6 +4,8 @@ use std::fs;
 use std::time::Duration;
 
 use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 
 /// The calling thread, and those it starts, run on the first processor: it serves.
@@ -25,6 +27,18 @@ fn keep_to(processors: std::ops::Range<usize>) {
     }
     // On a machine with one processor everything runs there.
     let _ = sched_setaffinity(Pid::from_raw(0), &set);
+}
+
+/// Processor time of this process and of those it waited for: what loads the servers.
+pub(crate) fn time_of_loaders() -> Duration {
+    [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN]
+        .into_iter()
+        .filter_map(|who| {
+            let usage = getrusage(who).ok()?;
+            let spent = usage.user_time() + usage.system_time();
+            u64::try_from(spent.num_microseconds()).ok().map(Duration::from_micros)
+        })
+        .sum()
 }
 
 /// Processor time of all threads of a process that are there.

@@ -86,7 +86,7 @@ impl Scan {
             let step = self.step(*byte)?;
             at += 1;
             match step {
-                Step::More => at += self.skip_text(&input[at..]),
+                Step::More => at += self.skip_lines(&input[at..]),
                 Step::Blank => {
                     self.held.clear();
                     from = at;
@@ -103,14 +103,17 @@ impl Scan {
         Ok(None)
     }
 
-    /// Inside a line nothing happens before its end: the text up to there is taken in one go, as far as the
-    /// limit allows, which is where most of the time would go otherwise.
-    fn skip_text(&mut self, input: &[u8]) -> usize {
+    /// Inside a line nothing happens before its end: the text up to there, and lines that follow as they should, are
+    /// taken in one go, as far as the limit allows. Most of the time would go here otherwise.
+    fn skip_lines(&mut self, input: &[u8]) -> usize {
         if self.line != Line::Inside || self.seen < STATUS_LINE_BEGINS.len() {
             return 0;
         }
         let allowed = input.get(..self.rules.bytes - self.seen).unwrap_or(input);
-        let skipped = text_at_front(allowed);
+        let mut skipped = text_at_front(allowed);
+        while let Some([b'\r', b'\n', 0x21..=0x7e | 0x80.., rest @ ..]) = allowed.get(skipped..) {
+            skipped += 3 + text_at_front(rest);
+        }
         self.seen += skipped;
         skipped
     }
