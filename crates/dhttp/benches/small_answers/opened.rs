@@ -23,7 +23,7 @@ pub(crate) enum Load {
 
 const THREADS: u8 = 2;
 /// Requests that each thread has on their way, each of another client.
-const WINDOW: u16 = 16;
+const WINDOW: u16 = 64;
 /// Clients of each thread whose connections are new.
 const NEW_CLIENTS: u16 = 256;
 

@@ -25,7 +25,7 @@ pub(crate) fn run(load: Load, server: SocketAddr) -> Option<u64> {
         Load::LargeKeptAlive | Load::LargeEach => "large.txt",
     };
     let mut command = Command::new("wrk");
-    command.args(["-t", "2", "-c", "32", "-d", &format!("{}s", LOADED.as_secs())]);
+    command.args(["-t", "2", "-c", "128", "-d", &format!("{}s", LOADED.as_secs())]);
     let script = std::env::temp_dir().join(format!("small-answers-{}.lua", std::process::id()));
     match load {
         Load::KeptAlive | Load::LargeKeptAlive => {}
