@@ -21,6 +21,8 @@
 //! | [`client_table`] | what is remembered of each client, for as long as it matters |
 //! | [`uses`] | which requests' connections are still open, for every time-out |
 //! | [`gap`] | a gap's place among the time-outs |
+//! | [`spread`] | how something is spread over connections |
+//! | [`loads`] | what each connection carries, on demand |
 //! | [`by_rule`] | every other rule: connection by connection |
 //!
 //! What it is not: it knows no bandwidth. A request takes no time, unless the question says to believe the log's
@@ -31,10 +33,14 @@ pub mod client_table;
 pub mod counter;
 pub mod counts;
 pub mod gap;
+pub mod loads;
 pub mod question;
+pub mod spread;
 pub mod uses;
 
 pub use by_rule::ByRule;
 pub use counter::Counter;
 pub use counts::{Counts, Curve, Known, Line, Opened, Peak, Stream};
+pub use loads::{Carried, Loads};
 pub use question::{BadQuestion, Question, Rule};
+pub use spread::{Load, Spread};

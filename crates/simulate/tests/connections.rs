@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use scenario::access_log::{Client, Request};
-use simulate::connections::{ByRule, Counter, Counts, Known, Question, Rule};
+use simulate::connections::{ByRule, Carried, Counter, Counts, Known, Loads, Question, Rule};
 use wire::{Bytes, Duration, Time};
 
 const TIMEOUTS_S: [u64; 6] = [0, 1, 2, 5, 15, 60];
@@ -68,6 +68,12 @@ fn by_rule(requests: &[Request], rule: Rule) -> Counts {
     counter.finish()
 }
 
+fn loads(requests: &[Request]) -> Carried {
+    let mut loads = Loads::new(&question());
+    loads.count(requests);
+    loads.finish()
+}
+
 /// Each piece apart from the others, after a warm-up of the longest time-out, the last piece first: what is known from
 /// later ones must not hide an earlier peak.
 fn in_pieces(requests: &[Request], cuts: &[usize]) -> Counts {
@@ -129,6 +135,25 @@ proptest! {
     }
 
     #[test]
+    fn what_connections_carry_is_the_same_chain_by_chain_and_connection_by_connection(
+        requests in prop_oneof![requests(4), requests(60)],
+    ) {
+        let mut by_rule = ByRule::new(&question());
+        by_rule.count(&requests);
+        let (counts, carried) = by_rule.finish_with_loads();
+        prop_assert_eq!(&carried, &loads(&requests));
+        for (threshold, stream) in counts.streams.iter().enumerate() {
+            for (limit, line) in stream.lines.iter().enumerate() {
+                for (timeout, opened) in line.opened.iter().enumerate() {
+                    let load = carried.of(threshold, limit, timeout).unwrap();
+                    prop_assert_eq!(load.requests.connections(), opened.total);
+                    prop_assert_eq!(load.bytes.connections(), opened.total);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn longer_time_outs_open_fewer_connections_and_hold_more(requests in requests(20)) {
         for line in in_one_pass(&requests).streams.iter().flat_map(|stream| &stream.lines) {
             for pair in line.opened.windows(2) {
@@ -159,6 +184,9 @@ fn a_long_log_counts_like_brute_force_though_memory_is_given_back() {
             Request { time: now, client, bytes: Bytes::new(random.up_to(9_000)), taken: Duration::ZERO }
         })
         .collect();
+    let mut by_rule = ByRule::new(&question());
+    by_rule.count(&requests);
+    assert_eq!(by_rule.finish_with_loads().1, loads(&requests));
     let mut counter = Counter::new(&question());
     counter.count(&requests);
     assert!(counter.client_bytes() < 2_500 * 88, "{} bytes", counter.client_bytes());

@@ -11,7 +11,9 @@ use scenario::access_log::{Client, Request};
 use wire::{Bytes, Duration, Time};
 
 use super::counts::{Counts, Peak};
+use super::loads::Carried;
 use super::question::{Question, Rule};
+use super::spread::Load;
 
 /// Counts requests that come in order of time.
 #[derive(Clone, Debug)]
@@ -30,10 +32,12 @@ struct Server {
     closings: BinaryHeap<Reverse<(u64, Client, u64)>>,
     opened: u64,
     open: u64,
+    /// What closed connections carried.
+    load: Load,
 }
 
 /// An open connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Connection {
     /// The number of the request that opened it.
     opened: u64,
@@ -43,6 +47,10 @@ struct Connection {
     idle_from: u64,
     /// The last moment at which it is open, if it is not used again.
     closes: u64,
+    /// How many requests it has answered.
+    requests: u64,
+    /// And what it has sent for them.
+    bytes: u64,
 }
 
 impl ByRule {
@@ -66,6 +74,12 @@ impl ByRule {
     /// What was counted.
     pub fn finish(self) -> Counts {
         self.counts
+    }
+
+    /// What was counted, and what each connection carried.
+    pub fn finish_with_loads(self) -> (Counts, Carried) {
+        let Self { question, counts, servers } = self;
+        (counts, Carried::new(&question, servers.into_iter().map(Server::finish).collect()))
     }
 
     fn request(&mut self, request: &Request) {
@@ -93,6 +107,7 @@ impl ByRule {
                         timeout: millis(opened.timeout),
                         limit: line.limit,
                         rule: question.rule(),
+                        sent: sent.get(),
                     };
                     server.request(client, ask);
                     opened.total = server.opened;
@@ -116,6 +131,7 @@ struct Ask {
     timeout: u64,
     limit: usize,
     rule: Rule,
+    sent: u64,
 }
 
 impl Server {
@@ -127,12 +143,14 @@ impl Server {
             None => {
                 self.opened += 1;
                 self.open += 1;
-                connections.push(Connection { opened: ask.number, used: 0, idle_from: 0, closes: 0 });
+                connections.push(Connection { opened: ask.number, ..Connection::default() });
                 connections.len() - 1
             }
         };
         let connection = &mut connections[place];
         connection.used = ask.number;
+        connection.requests += 1;
+        connection.bytes += ask.sent;
         // A connection that is busy answers one request after the other.
         connection.idle_from = connection.idle_from.max(ask.at).saturating_add(ask.takes);
         connection.closes = connection.idle_from.saturating_add(ask.timeout);
@@ -146,13 +164,29 @@ impl Server {
         {
             self.closings.pop();
             let Some(connections) = self.clients.get_mut(&client) else { continue };
-            let before = connections.len();
-            connections.retain(|connection| connection.opened != opened || connection.closes >= now);
-            self.open -= (before - connections.len()) as u64;
+            let place = connections
+                .iter()
+                .position(|connection| connection.opened == opened && connection.closes < now);
+            if let Some(place) = place {
+                let closed = connections.remove(place);
+                self.load.add(closed.requests, closed.bytes);
+                self.open -= 1;
+            }
             if connections.is_empty() {
                 self.clients.remove(&client);
             }
         }
+    }
+}
+
+impl Server {
+    /// What all connections carried, those that are still open included.
+    fn finish(self) -> Load {
+        let mut load = self.load;
+        for open in self.clients.values().flatten() {
+            load.add(open.requests, open.bytes);
+        }
+        load
     }
 }
 
