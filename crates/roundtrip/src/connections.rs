@@ -17,18 +17,22 @@
 //! | [`mod@pass`] | threads that read and count |
 //! | [`said`] | what could not be read, for stderr |
 //! | [`row`] | the answer for programs |
-//! | [`parquet_file`] | the same as a Parquet table |
+//! | [`distribution`] | and how bytes and requests are spread over connections |
+//! | [`over_time`] | connections in each minute, for programs |
+//! | [`parquet_file`] | both as Parquet tables |
 //! | [`table`], [`sentence`] | for people |
 //! | [`page`], [`chart`] | as a page with the paper's figures |
 
 pub mod ask;
 pub mod blocks;
 pub mod chart;
+pub mod distribution;
 pub mod input;
 pub mod intake;
 pub mod line_up;
 pub mod merge;
 pub mod order;
+pub mod over_time;
 pub mod page;
 pub mod parquet_file;
 pub mod pass;
@@ -44,7 +48,7 @@ use crate::failure::Failure;
 use ask::Asked;
 use input::Input;
 use line_up::LinedUp;
-use pass::{Passed, pass};
+use pass::{Passed, Wanted, pass};
 
 /// The answer, and what must be said of the logs.
 #[derive(Debug)]
@@ -63,7 +67,9 @@ pub struct Answer {
 /// When nothing can be counted: a log that is not there, nothing that is a log, no sizes.
 pub fn answer(inputs: Vec<Input>, asked: &Asked) -> Result<Answer, Failure> {
     let LinedUp { logs, names, mut said } = line_up::line_up(inputs, asked)?;
-    let passed = pass(logs, asked.sizing, &asked.question, asked.threads);
+    let Asked { question, distribution, sizing, threads, .. } = asked;
+    let wanted = Wanted { question, distribution: *distribution, sizing: *sizing, threads: *threads };
+    let passed = pass(logs, wanted);
     said.extend(said::sentences(&names, &passed, &asked.question));
     if passed.counts.requests == 0 {
         return Err(Failure::Value(nothing(&names, &passed, &said)));

@@ -35,6 +35,10 @@ pub struct Connections {
     #[arg(long, help_heading = QUESTION)]
     pub durations: bool,
 
+    /// Also how bytes and requests are spread over connections
+    #[arg(long, help_heading = QUESTION)]
+    pub distribution: bool,
+
     /// What heads add to each answer: a size, or by-status
     #[arg(long, value_name = "SIZE", help_heading = READING)]
     pub header_bytes: Option<String>,
@@ -70,6 +74,10 @@ pub struct Connections {
     /// Write the rows as a Parquet table as well
     #[arg(long, value_name = "FILE.parquet", value_hint = clap::ValueHint::FilePath)]
     pub out: Option<PathBuf>,
+
+    /// Write the most connections of each minute, as CSV or Parquet; with the time-out nearest to 15 s
+    #[arg(long, value_name = "FILE.csv", value_hint = clap::ValueHint::FilePath)]
+    pub over_time: Option<PathBuf>,
 
     #[command(flatten)]
     pub output: OutputFlags,

@@ -116,7 +116,7 @@ const REPRODUCE: [Example; 5] = [
     example("roundtrip reproduce heidemann-model/figure-4 --figures plots", "one figure, written to plots/"),
 ];
 
-const CONNECTIONS: [Example; 6] = [
+const CONNECTIONS: [Example; 7] = [
     example("roundtrip connections access.log", "every time-out from 1 to 60 s, HTTP and DHTTP"),
     example(
         "roundtrip connections /var/log/nginx --report connections.html",
@@ -126,6 +126,10 @@ const CONNECTIONS: [Example; 6] = [
     example(
         "roundtrip connections access.log --per-client 1,6 --threshold 0,1232",
         "other limits, another threshold",
+    ),
+    example(
+        "roundtrip connections access.log --distribution --over-time minutes.csv",
+        "what each connection carries, and how many there were when",
     ),
     example(
         "roundtrip connections access.log --client-prefix 24 --format json",

@@ -17,6 +17,8 @@ use crate::failure::Failure;
 pub struct Asked {
     /// What to count.
     pub question: Question,
+    /// Whether to count how bytes and requests are spread over connections, too.
+    pub distribution: bool,
     /// How sizes count.
     pub sizing: Sizing,
     /// What makes a client.
@@ -36,6 +38,7 @@ impl Asked {
     pub fn of(question: Question) -> Self {
         Self {
             question,
+            distribution: false,
             sizing: Sizing::default(),
             who: Who::default(),
             format: None,
@@ -67,6 +70,7 @@ pub fn asked(flags: &Connections) -> Result<Asked, Failure> {
     let format = flags.log_format.as_deref().map(|text| Format::named(text, &who)).transpose();
     Ok(Asked {
         question: question(flags)?,
+        distribution: flags.distribution || flags.output.report.is_some(),
         sizing: Sizing {
             missing: given(&flags.missing_size, "missing-size", missing_size)?.unwrap_or_default(),
             headers: given(&flags.header_bytes, "header-bytes", header_bytes)?.unwrap_or_default(),

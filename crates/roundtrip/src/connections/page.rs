@@ -3,26 +3,26 @@
 //! Figure 6 is the most connections at once and the connections opened with three connections per client, Figure 7 the
 //! bytes that each carries; Figures 8 and 9 are the same with one (`papers/dhttp#figure-6` to `papers/dhttp#figure-9`).
 
-use simulate::connections::{Counts, Curve, Opened, Stream};
+use simulate::connections::{Carried, Counts, Curve, Opened, Stream};
 use trace::calendar;
 
 use crate::provenance::Provenance;
 use crate::report::{self, html::escaped};
 
 use super::chart::{Axis, Chart, Series};
-use super::{sentence, table};
+use super::{distribution, sentence, table};
 
 /// The page.
-pub fn page(counts: &Counts, name: &str, provenance: &Provenance) -> String {
+pub fn page(counts: &Counts, carried: Option<&Carried>, name: &str, provenance: &Provenance) -> String {
     let limits = table::limits(counts);
     let time = limits.len().checked_sub(1).map_or_else(String::new, |place| over_time(counts, place));
     let sections: String =
-        (0..limits.len()).rev().map(|place| section(counts, place, limits[place])).collect();
+        (0..limits.len()).rev().map(|place| section(counts, carried, place, limits[place])).collect();
     let sentences = sentence::sentences(counts);
     report::page(&format!("Connections of {name}"), &sentences, &(time + &sections), provenance)
 }
 
-fn section(counts: &Counts, place: usize, limit: usize) -> String {
+fn section(counts: &Counts, carried: Option<&Carried>, place: usize, limit: usize) -> String {
     let figures = match limit {
         3 => [
             "Most connections at once (Figure 6a)",
@@ -43,10 +43,17 @@ fn section(counts: &Counts, place: usize, limit: usize) -> String {
     ];
     let charts: String =
         figures.iter().zip(values).map(|(title, value)| by_timeout(counts, place, title, value)).collect();
+    let spread = carried.map_or_else(String::new, |carried| {
+        format!(
+            "{}<div class=\"scroll\">\n{}</div>\n",
+            spread(counts, carried, place),
+            report::table_of(&distribution::grid(counts, carried, place))
+        )
+    });
     let facts: String =
         table::shares(counts).iter().map(|fact| format!("<li>{}</li>", escaped(fact))).collect();
     format!(
-        "<section>\n<h2>{title}</h2>\n<ul class=\"about\">{facts}</ul>\n{charts}<div class=\"scroll\">\n{table}</div>\n</section>\n",
+        "<section>\n<h2>{title}</h2>\n<ul class=\"about\">{facts}</ul>\n{charts}<div class=\"scroll\">\n{table}</div>\n{spread}</section>\n",
         title = escaped(&table::title(counts, place)),
         table = report::table_of(&table::grid(counts, place)),
     )
@@ -78,6 +85,49 @@ fn by_timeout(
     };
     let lines = counts.streams.iter().map(line).collect();
     Chart { title, bottom, side: "", lines, dots: true }.draw()
+}
+
+/// How bytes are spread over connections, under one time-out: bytes by ratio along the bottom.
+fn spread(counts: &Counts, carried: &Carried, place: usize) -> String {
+    let curve = counts.streams[0].lines[place].curve.timeout;
+    let timeouts = &counts.streams[0].lines[place].opened;
+    let timeout = timeouts.iter().position(|opened| opened.timeout == curve).unwrap_or(0);
+    let line = |(threshold, stream): (usize, &Stream)| {
+        let bytes = &carried.of(threshold, place, timeout)?.bytes;
+        let all = bytes.connections() as f64;
+        let share =
+            |(bytes, connections): (u64, u64)| (bytes.max(1) as f64, connections as f64 / all * 100.0);
+        Some(Series { name: table::protocol(stream), points: bytes.up_to().map(share).collect() })
+    };
+    let mut lines: Vec<Series> = counts.streams.iter().enumerate().filter_map(line).collect();
+    let values = || lines.iter().flat_map(|line| &line.points).map(|(bytes, _)| bytes.log10());
+    let (from, to) = (values().fold(f64::MAX, f64::min).floor(), values().fold(0.0, f64::max).ceil());
+    if from >= to {
+        return String::new();
+    }
+    for (bytes, _) in lines.iter_mut().flat_map(|line| &mut line.points) {
+        *bytes = bytes.log10();
+    }
+    let ticks = crate::plot::scale::multiples(from, to, 1.0).into_iter();
+    let bottom = Axis {
+        title: "bytes, heads included",
+        range: (from, to),
+        ticks: ticks.map(|decade| (decade, power_of_ten(decade))).collect(),
+    };
+    let title =
+        format!("With a {} s time-out, % of connections that carry at most so much", table::seconds(curve));
+    Chart { title: &title, bottom, side: "", lines, dots: false }.draw()
+}
+
+/// `100`, `1 k`, `10 M`.
+fn power_of_ten(decade: f64) -> String {
+    let (scale, letter) = match decade {
+        9.0.. => (9.0, " G"),
+        6.0.. => (6.0, " M"),
+        3.0.. => (3.0, " k"),
+        _ => (0.0, ""),
+    };
+    format!("{:.0}{letter}", 10_f64.powf(decade - scale))
 }
 
 /// Connections over time, under one time-out.

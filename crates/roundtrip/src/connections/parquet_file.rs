@@ -1,4 +1,4 @@
-//! The answer's rows as a Parquet table, with the columns of JSON and CSV.
+//! The answer's rows, and connections over time, as Parquet tables with the columns of JSON and CSV.
 //!
 //! Not the reading of Parquet: that is `columns`' business.
 
@@ -8,6 +8,8 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array}
 use arrow_schema::ArrowError;
 use parquet::arrow::ArrowWriter;
 
+use super::distribution;
+use super::over_time::{self, Minute};
 use super::row::Row;
 
 /// The file's bytes: the answer is small, and whole or not there.
@@ -15,9 +17,33 @@ use super::row::Row;
 /// # Errors
 /// None that rows of ours can cause.
 pub fn bytes(rows: &[Row]) -> Result<Vec<u8>, ArrowError> {
-    let batch = batch(rows)?;
+    written(&batch(rows)?)
+}
+
+/// Connections over time, the same way.
+///
+/// # Errors
+/// None that minutes of ours can cause.
+pub fn over_time(minutes: &[Minute]) -> Result<Vec<u8>, ArrowError> {
+    let whole = |value: fn(&Minute) -> u64| -> ArrayRef {
+        Arc::new(minutes.iter().map(|minute| Some(value(minute))).collect::<UInt64Array>())
+    };
+    let protocols: StringArray = minutes.iter().map(|minute| Some(minute.protocol)).collect();
+    let timeouts: Float64Array = minutes.iter().map(|minute| Some(minute.timeout_s)).collect();
+    let columns: [ArrayRef; over_time::COLUMNS.len()] = [
+        whole(|minute| minute.minute_s),
+        Arc::new(protocols),
+        Arc::new(timeouts),
+        whole(|minute| minute.connections_per_client),
+        whole(|minute| minute.threshold_bytes),
+        whole(|minute| minute.max_simultaneous),
+    ];
+    written(&RecordBatch::try_from_iter(over_time::COLUMNS.into_iter().zip(columns))?)
+}
+
+fn written(batch: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
     let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None)?;
-    writer.write(&batch)?;
+    writer.write(batch)?;
     Ok(writer.into_inner()?)
 }
 
@@ -43,7 +69,15 @@ fn batch(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
         ("udp_bytes_share", real(|row| Some(row.udp_bytes_share)), false),
         ("requests", whole(|row| row.requests), false),
     ];
-    RecordBatch::try_from_iter_with_nullable(columns)
+    let spread = |place: usize| -> ArrayRef {
+        let value =
+            |row: &Row| row.distribution.as_ref().and_then(|distribution| distribution.values()[place]);
+        Arc::new(rows.iter().map(value).collect::<UInt64Array>())
+    };
+    let is_spread = rows.iter().any(|row| row.distribution.is_some());
+    let more = distribution::COLUMNS.into_iter().enumerate().filter(|_| is_spread);
+    let more = more.map(|(place, name)| (name, spread(place), true));
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().chain(more))
 }
 
 #[cfg(test)]

@@ -9,11 +9,11 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 
 use scenario::access_log::{Record, Request, Sizing, Tally};
-use simulate::connections::{ByRule, Counter, Counts, Known, Question};
+use simulate::connections::{ByRule, Carried, Counter, Counts, Known, Loads, Question};
 use wire::Time;
 
 use super::intake::{Intake, Read};
-use super::slices::{Slice, Slices};
+use super::slices::{Batch, Slice, Slices};
 use super::source::{Log, Unread};
 
 /// What a pass over logs gives.
@@ -21,22 +21,32 @@ use super::source::{Log, Unread};
 pub struct Passed {
     /// The answer.
     pub counts: Counts,
+    /// What connections carry, where that was asked for.
+    pub carried: Option<Carried>,
     /// What was read of each log, in the order given.
     pub read: Vec<Read>,
     /// Requests that came too late to be put in order.
     pub late: u64,
 }
 
+/// What to make of logs, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// What to count.
+    pub question: &'a Question,
+    /// Whether to count what each connection carries, too.
+    pub distribution: bool,
+    /// How sizes count.
+    pub sizing: Sizing,
+    /// How many threads.
+    pub threads: usize,
+}
+
 /// Reads logs, which begin about at the times beside them, in order, and counts.
-pub fn pass(logs: Vec<(Time, Log)>, sizing: Sizing, question: &Question, threads: usize) -> Passed {
-    let shared = Shared {
-        state: Mutex::new(State::new(logs, question, threads)),
-        changed: Condvar::new(),
-        sizing,
-        question,
-    };
+pub fn pass(logs: Vec<(Time, Log)>, wanted: Wanted<'_>) -> Passed {
+    let shared = Shared { state: Mutex::new(State::new(logs, wanted)), changed: Condvar::new(), wanted };
     thread::scope(|scope| {
-        for _ in 0..threads.max(1) {
+        for _ in 0..wanted.threads.max(1) {
             scope.spawn(|| shared.work());
         }
     });
@@ -47,8 +57,7 @@ pub fn pass(logs: Vec<(Time, Log)>, sizing: Sizing, question: &Question, threads
 struct Shared<'a> {
     state: Mutex<State>,
     changed: Condvar,
-    sizing: Sizing,
-    question: &'a Question,
+    wanted: Wanted<'a>,
 }
 
 struct State {
@@ -65,6 +74,16 @@ struct State {
     /// How many threads are at work: there may be more to do when they are done.
     busy: usize,
     counting: Counting,
+    loading: Loading,
+}
+
+/// What counts what each connection carries: nothing, or all requests one after the other.
+#[derive(Default)]
+struct Loading {
+    /// Taken out by the thread that counts.
+    loads: Option<Box<Loads>>,
+    is_wanted: bool,
+    waiting: VecDeque<Vec<Batch>>,
 }
 
 /// What counts slices.
@@ -92,11 +111,13 @@ enum Job {
     Read(Block),
     Count(u64, Slice, Known),
     CountInTurn(Slice, Box<ByRule>),
+    Load(Vec<Batch>, Box<Loads>),
     Done,
 }
 
 impl State {
-    fn new(logs: Vec<(Time, Log)>, question: &Question, threads: usize) -> Self {
+    fn new(logs: Vec<(Time, Log)>, wanted: Wanted<'_>) -> Self {
+        let Wanted { question, distribution, sizing: _, threads } = wanted;
         let counting = match question.one_pass() {
             true => Counting::Apart(BTreeMap::new(), Known::default()),
             false => Counting::InTurn(Some(Box::new(ByRule::new(question)))),
@@ -113,6 +134,7 @@ impl State {
             cut: 0,
             busy: 0,
             counting,
+            loading: Loading::new(question, distribution),
         }
     }
 
@@ -131,8 +153,11 @@ impl State {
                 }
             }
         }
+        if let Some(loads) = self.loading.loads.take_if(|_| !self.loading.waiting.is_empty()) {
+            return self.loading.waiting.pop_front().map(|batches| Job::Load(batches, loads));
+        }
         // What was read waits in memory: no more of it than can be counted soon.
-        if self.to_count.len() < WAITING_SLICES {
+        if self.to_count.len().max(self.loading.waiting.len()) < WAITING_SLICES {
             if self.to_read.len() < self.ahead
                 && let Some(log) = self.intake.want()
             {
@@ -143,8 +168,9 @@ impl State {
                 return Some(Job::Read(block));
             }
         }
-        let done =
-            self.busy == 0 && self.intake.is_done() && self.to_read.is_empty() && self.to_count.is_empty();
+        let nothing_waits =
+            self.to_read.is_empty() && self.to_count.is_empty() && self.loading.waiting.is_empty();
+        let done = self.busy == 0 && self.intake.is_done() && nothing_waits;
         done.then_some(Job::Done)
     }
 
@@ -165,10 +191,22 @@ impl State {
     fn slice(&mut self) {
         while let Some(due) = self.intake.next() {
             if let Some(slice) = self.slices.next(due) {
+                if self.loading.is_wanted {
+                    self.loading.waiting.push_back(slice.requests.clone());
+                }
                 self.to_count.push_back((self.cut, slice));
                 self.cut += 1;
             }
         }
+    }
+}
+
+impl Loading {
+    /// Rules that have no fast way count this as they go.
+    fn new(question: &Question, distribution: bool) -> Self {
+        let is_wanted = distribution && question.one_pass();
+        let loads = is_wanted.then(|| Box::new(Loads::new(question)));
+        Self { loads, is_wanted, waiting: VecDeque::new() }
     }
 }
 
@@ -201,14 +239,14 @@ impl Shared<'_> {
                     state
                 }
                 Job::Read(Block { log, number, unread }) => {
-                    let (requests, read) = read(unread, self.sizing);
+                    let (requests, read) = read(unread, self.wanted.sizing);
                     let mut state = self.lock();
                     state.intake.put(log, number, requests, read);
                     state.slice();
                     state
                 }
                 Job::Count(number, slice, known) => {
-                    let counts = count(&slice, self.question, &known);
+                    let counts = count(&slice, self.wanted.question, &known);
                     let mut state = self.lock();
                     if let Counting::Apart(counted, known) = &mut state.counting {
                         known.learn(&counts);
@@ -222,6 +260,12 @@ impl Shared<'_> {
                     state.counting = Counting::InTurn(Some(counter));
                     state
                 }
+                Job::Load(batches, mut loads) => {
+                    batches.iter().for_each(|requests| loads.count(requests));
+                    let mut state = self.lock();
+                    state.loading.loads = Some(loads);
+                    state
+                }
                 Job::Done => return,
             };
             state.busy -= 1;
@@ -232,25 +276,31 @@ impl Shared<'_> {
     /// Counts what is left, and adds everything up.
     fn finish(self) -> Passed {
         let state = self.state.into_inner().expect("no thread has panicked");
-        let State { intake, slices, counting, cut, .. } = state;
+        let State { intake, slices, counting, loading, cut, .. } = state;
+        let Wanted { question, distribution, .. } = self.wanted;
         let rest = slices.finish();
-        let counts = match counting {
+        let (counts, carried) = match counting {
             Counting::Apart(mut counted, known) => {
-                counted.extend(rest.map(|slice| (cut, count(&slice, self.question, &known))));
-                let mut counts = Counts::new(self.question);
+                let loads = loading.loads.map(|mut loads| {
+                    let batches = rest.iter().flat_map(|slice| &slice.requests);
+                    batches.for_each(|requests| loads.count(requests));
+                    loads.finish()
+                });
+                counted.extend(rest.map(|slice| (cut, count(&slice, question, &known))));
+                let mut counts = Counts::new(question);
                 counted.values().for_each(|next| counts.append(next));
-                counts
+                (counts, loads)
             }
             Counting::InTurn(counter) => {
                 let mut counter = counter.expect("every thread gave it back");
-                rest.into_iter()
-                    .flat_map(|slice| slice.requests)
-                    .for_each(|requests| counter.count(&requests));
-                counter.finish()
+                let batches = rest.iter().flat_map(|slice| &slice.requests);
+                batches.for_each(|requests| counter.count(requests));
+                let (counts, carried) = counter.finish_with_loads();
+                (counts, distribution.then_some(carried))
             }
         };
         let (read, late) = intake.finish();
-        Passed { counts, read, late }
+        Passed { counts, carried, read, late }
     }
 }
 

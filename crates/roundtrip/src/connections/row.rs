@@ -3,10 +3,12 @@
 //! Not rounded: means and shares are divided here, once, in full precision.
 
 use serde::Serialize;
-use simulate::connections::{Counts, Line, Opened, Stream};
+use simulate::connections::{Carried, Counts, Line, Opened, Stream};
 use wire::Bytes;
 
 use crate::output::csv;
+
+use super::distribution::{self, Distribution};
 
 /// One threshold, limit and time-out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -35,17 +37,24 @@ pub struct Row {
     pub udp_bytes_share: f64,
     /// Answers, by TCP and by UDP.
     pub requests: u64,
+    /// How they are spread over connections, where that was asked for.
+    #[serde(flatten)]
+    pub distribution: Option<Distribution>,
 }
 
 /// Every row: by limit, then by time-out, then by threshold.
-pub fn rows(counts: &Counts) -> Vec<Row> {
+pub fn rows(counts: &Counts, carried: Option<&Carried>) -> Vec<Row> {
     let Some(first) = counts.streams.first() else { return Vec::new() };
     let mut rows = Vec::new();
     for (place, line) in first.lines.iter().enumerate() {
         for timeout in 0..line.opened.len() {
-            rows.extend(counts.streams.iter().map(|stream| {
+            rows.extend(counts.streams.iter().enumerate().map(|(threshold, stream)| {
                 let line = &stream.lines[place];
-                row(counts, stream, line, &line.opened[timeout])
+                let load = carried.and_then(|carried| carried.of(threshold, place, timeout));
+                Row {
+                    distribution: load.map(Distribution::of),
+                    ..row(counts, stream, line, &line.opened[timeout])
+                }
             }));
         }
     }
@@ -68,6 +77,7 @@ fn row(counts: &Counts, stream: &Stream, line: &Line, opened: &Opened) -> Row {
         udp_share: udp_share(counts.requests, stream.requests),
         udp_bytes_share: udp_share(counts.bytes.get(), stream.bytes.get()),
         requests: counts.requests,
+        distribution: None,
     }
 }
 
@@ -78,7 +88,8 @@ pub fn udp_share(all: u64, by_tcp: u64) -> f64 {
 
 /// The same columns as comma-separated values.
 pub fn lines(rows: &[Row]) -> String {
-    let heading = COLUMNS.map(str::to_owned);
+    let more = rows.first().and_then(|row| row.distribution.as_ref()).map(|_| distribution::COLUMNS);
+    let heading = COLUMNS.into_iter().chain(more.into_iter().flatten()).map(str::to_owned).collect();
     std::iter::once(heading).chain(rows.iter().map(cells)).map(csv::line).collect()
 }
 
@@ -98,7 +109,7 @@ pub const COLUMNS: [&str; 12] = [
     "requests",
 ];
 
-fn cells(row: &Row) -> [String; COLUMNS.len()] {
+fn cells(row: &Row) -> Vec<String> {
     let Row {
         protocol,
         timeout_s,
@@ -112,9 +123,10 @@ fn cells(row: &Row) -> [String; COLUMNS.len()] {
         udp_share,
         udp_bytes_share,
         requests,
+        distribution,
     } = row;
     let optional = |value: &Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-    [
+    let cells = [
         (*protocol).to_owned(),
         timeout_s.to_string(),
         connections_per_client.to_string(),
@@ -127,5 +139,8 @@ fn cells(row: &Row) -> [String; COLUMNS.len()] {
         udp_share.to_string(),
         udp_bytes_share.to_string(),
         requests.to_string(),
-    ]
+    ];
+    let more = distribution.as_ref().map(Distribution::values).into_iter().flatten();
+    let more = more.map(|value| value.map(|value| value.to_string()).unwrap_or_default());
+    cells.into_iter().chain(more).collect()
 }

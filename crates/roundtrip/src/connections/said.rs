@@ -13,7 +13,7 @@ use super::pass::Passed;
 
 /// The sentences, most urgent first.
 pub fn sentences(names: &[String], passed: &Passed, question: &Question) -> Vec<String> {
-    let Passed { counts, read, late } = passed;
+    let Passed { counts, carried: _, read, late } = passed;
     let mut said = Vec::new();
     for (name, read) in names.iter().zip(read) {
         let Read { tally, without_size, failed } = read;

@@ -9,7 +9,7 @@ use scenario::access_log::Request;
 use wire::Duration;
 
 /// Some requests, in order; shared by the slice that counts them and the next, which warms up on them.
-type Batch = Arc<Vec<Request>>;
+pub type Batch = Arc<Vec<Request>>;
 
 /// A stretch of requests to count.
 #[derive(Debug, Default)]

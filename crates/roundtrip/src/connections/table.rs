@@ -2,24 +2,36 @@
 //!
 //! Rounded; programs get [`super::row`].
 
-use simulate::connections::{Counts, Stream};
+use simulate::connections::{Carried, Counts, Stream};
 use wire::{Bytes, Duration};
 
 use crate::output::grid::{Column, Grid, wrap};
 use crate::output::number;
 use crate::terminal::Terminal;
 
+use super::distribution;
 use super::row::udp_share;
 use super::sentence;
 
 /// Everything: tables, then what it comes to.
-pub fn render(counts: &Counts, terminal: Terminal) -> String {
+pub fn render(counts: &Counts, carried: Option<&Carried>, terminal: Terminal) -> String {
     let tables = (0..limits(counts).len()).map(|place| {
         format!("{}\n{}", terminal.bold(&title(counts, place)), grid(counts, place).render(terminal))
     });
     let width = terminal.width.unwrap_or(WIDEST);
     let sentences = sentence::sentences(counts).iter().map(|sentence| wrap("", sentence, width)).collect();
-    tables.chain([sentences]).collect::<Vec<String>>().join("\n")
+    let spread = carried.map(|carried| {
+        let tables = (0..limits(counts).len()).map(|place| {
+            let title = format!("What each carries, {}", title(counts, place).to_lowercase());
+            format!(
+                "{}\n{}",
+                terminal.bold(&title),
+                distribution::grid(counts, carried, place).render(terminal)
+            )
+        });
+        tables.collect::<Vec<String>>().join("\n")
+    });
+    tables.chain(spread).chain([sentences]).collect::<Vec<String>>().join("\n")
 }
 
 /// Sentences are no wider, where nothing says how wide the reader's side is.

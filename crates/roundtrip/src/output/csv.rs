@@ -85,8 +85,8 @@ fn stall(stall: &Stall) -> String {
 }
 
 /// One line of any table.
-pub fn line<const N: usize>(cells: [String; N]) -> String {
-    cells.map(|cell| quoted(&cell)).join(",") + "\r\n"
+pub fn line(cells: impl IntoIterator<Item = String>) -> String {
+    cells.into_iter().map(|cell| quoted(&cell)).collect::<Vec<String>>().join(",") + "\r\n"
 }
 
 fn quoted(cell: &str) -> String {

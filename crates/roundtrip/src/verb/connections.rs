@@ -1,10 +1,12 @@
 //! `roundtrip connections`: what keep-alive time-outs and DHTTP would cost and save.
 
+use std::fmt::Display;
 use std::io::IsTerminal;
 
 use crate::cli::connections::Connections;
 use crate::cli::flags::{Format, OutputFlags};
-use crate::connections::{Answer, answer, ask, input, page, parquet_file, row, table};
+use crate::connections::pass::Passed;
+use crate::connections::{Answer, answer, ask, input, over_time, page, parquet_file, row, table};
 use crate::failure::Failure;
 use crate::provenance::Provenance;
 use crate::terminal::Terminal;
@@ -17,21 +19,32 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
     if flags.logs.is_empty() && std::io::stdin().is_terminal() {
         return Err(Failure::Value("name an access log, or pipe one in".to_owned()));
     }
-    report.iter().chain(&flags.out).try_for_each(|path| file::check(path))?;
+    report.iter().chain(&flags.out).chain(&flags.over_time).try_for_each(|path| file::check(path))?;
     let Answer { passed, names, said } = answer(input::named(&flags.logs)?, &asked)?;
     for sentence in said {
         eprintln!("roundtrip: {sentence}");
     }
-    let counts = &passed.counts;
+    let Passed { counts, carried, read: _, late: _ } = &passed;
+    let carried = carried.as_ref();
+    // A page has it anyway.
+    let spread = carried.filter(|_| flags.distribution);
+    let rows = || row::rows(counts, spread);
     let text = match format {
-        Format::Table => table::render(counts, Terminal::of_stdout()),
-        Format::Json => output::json(&row::rows(counts)),
-        Format::Csv => row::lines(&row::rows(counts)),
+        Format::Table => table::render(counts, spread, Terminal::of_stdout()),
+        Format::Json => output::json(&rows()),
+        Format::Csv => row::lines(&rows()),
     };
     output::to_stdout(&text)?;
     if let Some(path) = &flags.out {
-        let bytes = parquet_file::bytes(&row::rows(counts));
-        file::write(path, &bytes.map_err(|error| Failure::Value(format!("--out: {error}")))?)?;
+        file::write(path, &parquet_file::bytes(&rows()).map_err(|error| unwritten("out", &error))?)?;
+    }
+    if let Some(path) = &flags.over_time {
+        let minutes = over_time::minutes(counts);
+        let bytes = match path.extension().is_some_and(|extension| extension == "parquet") {
+            true => parquet_file::over_time(&minutes).map_err(|error| unwritten("over-time", &error))?,
+            false => over_time::lines(&minutes).into_bytes(),
+        };
+        file::write(path, &bytes)?;
     }
     let Some(path) = report else { return Ok(()) };
     let provenance = show::program()
@@ -41,5 +54,9 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
         [one] => one.rsplit('/').next().unwrap_or(one).to_owned(),
         many => format!("{} logs", many.len()),
     };
-    file::write(path, page::page(counts, &name, &provenance).as_bytes())
+    file::write(path, page::page(counts, carried, &name, &provenance).as_bytes())
+}
+
+fn unwritten(flag: &str, error: &dyn Display) -> Failure {
+    Failure::Value(format!("--{flag}: {error}"))
 }

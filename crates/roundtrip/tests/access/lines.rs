@@ -100,6 +100,43 @@ fn lines_out_of_order_are_put_right_and_counted() {
 }
 
 #[test]
+fn what_connections_carry_is_in_every_form_where_it_is_asked_for() {
+    let folder = Folder::new("spread");
+    let log = folder.write("made-up.log", &made_up(5_000));
+    let [minutes, table] = ["minutes.csv", "answer.parquet"].map(|name| folder.0.join(name));
+    let files = ["--over-time", minutes.to_str().unwrap(), "--out", table.to_str().unwrap()];
+    let plain = rows(&roundtrip(&json(&[&log], &[])));
+    let spread = rows(&roundtrip(&json(&[&log], &[&["--distribution"], files.as_slice()].concat())));
+    for (row, plain) in spread.iter().zip(&plain) {
+        let value = |name: &str| row[format!("{name}_per_connection")].as_f64().unwrap();
+        assert!(plain.get("median_bytes_per_connection").is_none());
+        assert_eq!(row["total_connections"], plain["total_connections"]);
+        for what in ["bytes", "requests"] {
+            let [median, p90, p99, most] =
+                ["median", "p90", "p99", "max"].map(|part| value(&format!("{part}_{what}")));
+            assert!(median <= p90 && p90 <= p99 && p99 <= most, "{row}");
+            assert!(value(&format!("mean_{what}")) <= most, "{row}");
+        }
+    }
+    // The same by another way.
+    let by_rule = rows(&roundtrip(&json(&[&log], &["--distribution", "--rule", "first-created"])));
+    let one = |rows: &[Value]| -> Vec<Value> {
+        rows.iter().filter(|row| row["connections_per_client"] == 1).cloned().collect()
+    };
+    assert_eq!(one(&by_rule), one(&spread));
+    let csv = text(&roundtrip(&["connections", &log, "--format", "csv", "--distribution"]).stdout);
+    assert_eq!(csv.lines().next().unwrap().split(',').count(), spread[0].as_object().unwrap().len());
+    let table = text(&roundtrip(&["connections", &log, "--distribution"]).stdout);
+    assert!(table.contains("What each carries, 3 connections per client"), "{table}");
+    let minutes = fs::read_to_string(minutes).unwrap();
+    let highest = minutes.lines().skip(1).filter(|line| line.contains(",http,15,3,0,"));
+    let highest = highest.map(|line| line.rsplit(',').next().unwrap().parse::<u64>().unwrap()).max();
+    let row =
+        plain.iter().find(|row| row["timeout_s"] == 15.0 && row["connections_per_client"] == 3).unwrap();
+    assert_eq!(highest, row["max_simultaneous"].as_u64());
+}
+
+#[test]
 fn other_rules_answer_too_and_the_page_has_the_paper_s_figures() {
     let folder = Folder::new("page");
     let log = folder.write("made-up.log", &made_up(3_000));
@@ -114,9 +151,16 @@ fn other_rules_answer_too_and_the_page_has_the_paper_s_figures() {
     // With one connection there is only one to take over.
     assert_eq!(total(&first_created, 1), total(&usual, 1));
     let page = fs::read_to_string(page).unwrap();
-    for figure in
-        ["Figure 6a", "Figure 6b", "Figure 7", "Figure 8a", "Figure 8b", "Figure 9", "Connections over time"]
-    {
+    for figure in [
+        "carry at most",
+        "Figure 6a",
+        "Figure 6b",
+        "Figure 7",
+        "Figure 8a",
+        "Figure 8b",
+        "Figure 9",
+        "Connections over time",
+    ] {
         assert!(page.contains(figure), "{figure} is missing");
     }
 }

@@ -1,0 +1,72 @@
+//! Connections over time as rows, for programs: the most in each minute that has a request, under the time-out that is
+//! nearest to Apache's.
+//!
+//! Not the drawing of it: that is the page's.
+
+use simulate::connections::Counts;
+use wire::Bytes;
+
+use crate::output::csv;
+
+/// One minute.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Minute {
+    /// When it begins, in seconds since 1970.
+    pub minute_s: u64,
+    /// `http` where every answer goes by TCP, else `dhttp`.
+    pub protocol: &'static str,
+    /// The time-out.
+    pub timeout_s: f64,
+    /// The most connections that a client opens.
+    pub connections_per_client: u64,
+    /// Answers of at least this size go by TCP; 0 for HTTP.
+    pub threshold_bytes: u64,
+    /// The most connections that were open at once in this minute.
+    pub max_simultaneous: u64,
+}
+
+/// What the columns are called.
+pub const COLUMNS: [&str; 6] =
+    ["minute_s", "protocol", "timeout_s", "connections_per_client", "threshold_bytes", "max_simultaneous"];
+
+/// By threshold, then by limit, then in order of time.
+pub fn minutes(counts: &Counts) -> Vec<Minute> {
+    let mut minutes = Vec::new();
+    for stream in &counts.streams {
+        for line in &stream.lines {
+            minutes.extend(line.curve.minutes.iter().map(|(minute, most)| Minute {
+                minute_s: minute * 60,
+                protocol: if stream.threshold == Bytes::ZERO { "http" } else { "dhttp" },
+                timeout_s: line.curve.timeout.as_secs_f64(),
+                connections_per_client: line.limit as u64,
+                threshold_bytes: stream.threshold.get(),
+                max_simultaneous: *most,
+            }));
+        }
+    }
+    minutes
+}
+
+/// As comma-separated values.
+pub fn lines(minutes: &[Minute]) -> String {
+    let heading = COLUMNS.map(str::to_owned);
+    let cells = |minute: &Minute| {
+        let Minute {
+            minute_s,
+            protocol,
+            timeout_s,
+            connections_per_client,
+            threshold_bytes,
+            max_simultaneous,
+        } = minute;
+        [
+            minute_s.to_string(),
+            (*protocol).to_owned(),
+            timeout_s.to_string(),
+            connections_per_client.to_string(),
+            threshold_bytes.to_string(),
+            max_simultaneous.to_string(),
+        ]
+    };
+    std::iter::once(heading).chain(minutes.iter().map(cells)).map(csv::line).collect()
+}
