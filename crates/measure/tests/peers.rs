@@ -42,6 +42,7 @@ fn main() {
         }
     }
     a_browser_asks_about_what_it_has();
+    a_real_page_is_served_by_anybody_and_read_by_a_browser();
     regress_a_server_that_cannot_be_told_refuses();
 }
 
@@ -52,6 +53,24 @@ fn a_browser_asks_about_what_it_has() {
         let Some(measured) = with(&again, peers) else { continue };
         // Three questions and three answers without bodies: Chromium asks in about 350 bytes.
         assert!(measured.runs.iter().all(|run| (1_000..4_000).contains(&run.payload.get())), "{server}");
+    }
+}
+
+fn a_real_page_is_served_by_anybody_and_read_by_a_browser() {
+    let real = Scenario { page: Page::named("microscape").unwrap(), ..scenario(Protocol::Http11) };
+    for server in [ServerProgram::Nginx, ServerProgram::Apache, ServerProgram::Caddy, ServerProgram::Python] {
+        let Some(measured) = with(&real, Peers { server, ..Peers::default() }) else { continue };
+        assert!(measured.runs.iter().all(|run| run.payload > real.page.size()), "{server}");
+        assert!(!measured.notes.iter().any(|note| note.contains("does not have")), "{:?}", measured.notes);
+    }
+    for server in [ServerProgram::Ours, ServerProgram::Nginx] {
+        let peers = Peers { server, client: ClientProgram::Chromium };
+        let Some(measured) = with(&real, peers) else { continue };
+        assert!(
+            measured.runs.iter().all(|run| run.payload > real.page.size()),
+            "{server}: {:?}",
+            measured.runs
+        );
     }
 }
 

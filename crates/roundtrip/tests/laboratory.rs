@@ -126,9 +126,11 @@ fn what_a_naive_close_destroyed_is_found_in_its_packets_and_nothing_of_the_kind_
             ["measure", "--profile", "linux", "--network", "n-fast-internet", "--page", "microscape"];
         let programs = ["--protocol", "http11-pipelined", "--server-requests", "5", "--server-close", close];
         let output = ["--runs", "1", "--pcap", pcap, "--format", "json"];
-        if measured(&[&scenario[..], &programs, &output].concat()).is_none() {
-            return;
-        }
+        let Some(output) = measured(&[&scenario[..], &programs, &output].concat()) else { return };
+        let notes = rows(&output)[0]["notes"].to_string();
+        // How the client recovers is the same: what nobody began to answer it asks for again.
+        assert!(notes.contains("requests asked for again"), "{close}: {notes}");
+        assert!(is_destructive || !notes.contains("destroyed"), "{close}: {notes}");
         let diagnosis = Command::new(PROGRAM).args(["diagnose", pcap]).output().unwrap();
         // 1 says that something was found.
         assert_eq!(diagnosis.status.code(), Some(i32::from(is_destructive)), "{}", text(&diagnosis.stderr));
