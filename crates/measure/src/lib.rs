@@ -20,6 +20,7 @@
 //! | [`probe`] | what a journey takes beyond what the link is configured to take |
 //! | [`lateness`] | many times in a histogram |
 //! | [`sniffer`] | packets as they pass this machine's own interfaces |
+//! | [`sockets`] | what the kernel says of its TCP sockets: whose, and what held them up |
 //! | [`privilege`], [`error`] | what the system lets this process do; what can go wrong, and the remedy |
 //!
 //! What it is not: it predicts nothing, and a measurement is never repeatable to the byte. Only this crate and
@@ -45,6 +46,7 @@ pub mod run;
 pub mod series;
 pub mod sniffer;
 mod socket;
+pub mod sockets;
 pub mod tun;
 
 pub use emulator::Emulator;

@@ -5,6 +5,7 @@
 //! | (here) | [`Capture`]: one file, read and diagnosed |
 //! | [`reading`] | packets in, from wherever they come |
 //! | [`live`] | packets as they pass, while a command runs |
+//! | [`kernel`] | what the kernel knows meanwhile of the sockets |
 //! | [`open`] | files, pipes, compressed or not |
 //! | [`filter`] | what is asked for of it |
 //! | [`oddity`] | what is odd about the capture itself |
@@ -24,6 +25,7 @@ pub mod csv;
 pub mod filter;
 pub mod group;
 pub mod json;
+pub mod kernel;
 pub mod live;
 pub mod oddity;
 pub mod open;
@@ -43,6 +45,7 @@ use wire::Time;
 use crate::failure::Failure;
 
 use filter::Filter;
+use kernel::Told;
 use live::Ended;
 use reading::Reading;
 
@@ -65,6 +68,8 @@ pub struct Capture {
     left_out: Account,
     /// How the command ended that was run meanwhile.
     pub command: Option<Ended>,
+    /// What this machine's kernel counted of them, if they were captured live.
+    pub kernel: Told,
     /// What is wrong with the file, from some packet on.
     pub damage: Option<String>,
     /// What there was too much of to be kept.

@@ -1,7 +1,8 @@
 //! The JSON: an object for a capture, an array of them for several.
 
 use ::diagnose::report::{ExchangeReport, Oddities, Place};
-use ::diagnose::{Account, Finding, FlowReport};
+use ::diagnose::{Account, Finding, FlowReport, Side};
+use measure::sockets::TcpInfo;
 use serde_json::{Value, json};
 
 use super::live::Ended;
@@ -27,6 +28,7 @@ fn capture(capture: &Capture) -> Value {
         flows,
         connections,
         command,
+        kernel: _,
         damage,
         warnings,
         left_out: _,
@@ -87,6 +89,7 @@ fn flow(capture: &Capture, flow: &FlowReport) -> Value {
             .collect::<Value>(),
         "account_ms": self::account(account),
         "exchanges": exchanges.iter().map(|exchange| self::exchange(capture, exchange)).collect::<Value>(),
+        "kernel": capture.kernel.of(flow).iter().map(kernel).collect::<Vec<_>>(),
         "captured_twice": captured_twice,
         "not_captured": not_captured,
         "backward_times": backwards,
@@ -139,4 +142,17 @@ pub fn place_name(place: Place) -> &'static str {
         Place::Between => "between",
         Place::Unknown => "unknown",
     }
+}
+
+/// An end's own account.
+fn kernel((side, info): &(Side, TcpInfo)) -> Value {
+    let TcpInfo { busy, receive_window_limited, send_buffer_limited, round_trip, retransmitted } = info;
+    json!({
+        "side": side.to_string(),
+        "busy_ms": busy.as_millis_f64(),
+        "receive_window_limited_ms": receive_window_limited.as_millis_f64(),
+        "send_buffer_limited_ms": send_buffer_limited.as_millis_f64(),
+        "rtt_ms": round_trip.as_millis_f64(),
+        "retransmitted": retransmitted,
+    })
 }

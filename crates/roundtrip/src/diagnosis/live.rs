@@ -1,13 +1,14 @@
 //! A capture of now: this machine's packets, while a command runs, for some time, or until Ctrl-C.
 //!
 //! Packets are diagnosed as they come and, if asked for, written to a file as well. Not the capturing itself: that is
-//! `measure::sniffer`. Which process a packet belongs to cannot be known; while a command runs, the connections that are
-//! opened meanwhile are taken for its own.
+//! `measure::sniffer`. Which process a packet belongs to does not show: of a command's own connections are taken those that
+//! are opened while it runs, but for those that `kernel` knows to be of other programs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -22,10 +23,12 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 use trace::capture::{Frame, LinkType};
 use trace::pcapng::{self, Interface, Packet};
+use wire::packet::Flags;
 use wire::{Duration, Time};
 
 use super::Capture;
 use super::filter::Filter;
+use super::kernel::Watch;
 use super::reading::Reading;
 use crate::failure::Failure;
 use crate::file;
@@ -82,8 +85,9 @@ impl fmt::Display for Ended {
     }
 }
 
-/// How often the command is looked at.
-const GLANCE_MS: u16 = 10;
+/// How often the command is looked at, and the kernel's sockets.
+const GLANCE_MS: u16 = 5;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 
 /// Captures and diagnoses.
 ///
@@ -108,17 +112,27 @@ fn watch(
 ) -> Result<Capture, Failure> {
     let mut sniffer = Sniffer::open(ask.port)?;
     let clock = Clock::start();
+    let mut watch = Watch::begin(!ask.command.is_empty())?;
     let mut process = Process::start(&ask.command)?;
     let signals = interrupts()?;
     let mut reading = Reading::new(name(ask), filter, is_plotted);
-    let mut number = 0;
+    let (mut number, mut looks_at) = (0, Time::ZERO);
     let mut ending =
         Ending { until: ask.span.map(|span| clock.now() + span), was_asked: false, has_ended: false };
     while !ending.is_over(clock.now(), &mut process, signals.read_signal().is_ok_and(|one| one.is_some())) {
         wait(&sniffer, &signals)?;
+        if clock.now() >= looks_at {
+            let began = clock.now();
+            watch.look()?;
+            // Where there are many sockets, a tenth of the time is spent on them at the most.
+            looks_at = clock.now() + BETWEEN_LOOKS.max(clock.now().since(began) * 10);
+        }
         sniffer.read(|packet| {
             number += 1;
             let Sniffed { at, interface, cooked: _, ip, original_length: _ } = packet;
+            if let Some((client, server)) = opened(ip) {
+                watch.opened(client, server);
+            }
             reading.handle(&Frame { number, at, interface, link: LinkType::Raw, bytes: ip });
             if let Some(kept) = kept.as_deref_mut() {
                 kept.add(&packet);
@@ -127,6 +141,14 @@ fn watch(
     }
     let mut capture = reading.finish();
     capture.command = process.ended();
+    watch.look_back()?;
+    let all = capture.flows.len();
+    capture.flows.retain(|flow| !watch.is_of_others(flow));
+    capture.kernel = watch.told(&capture.flows);
+    let of_others = all - capture.flows.len();
+    if of_others > 0 {
+        capture.warnings.push(format!("connections of other programs that are not shown: {of_others}"));
+    }
     let lost = sniffer.lost()?;
     if lost > 0 {
         capture.warnings.push(format!(
@@ -134,6 +156,13 @@ fn watch(
         ));
     }
     Ok(capture)
+}
+
+/// The client and the server, if the packet is a server's answer to an opening.
+fn opened(ip: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
+    let packet = wire::packet::Packet::read(ip).ok()?;
+    let answers = packet.tcp()?.flags.contains(Flags::SYN | Flags::ACK);
+    packet.sockets().filter(|_| answers).map(|(server, client)| (client, server))
 }
 
 fn name(ask: &Live) -> String {

@@ -8,7 +8,7 @@ use wire::Duration;
 
 use super::group::{Group, counted, groups};
 use super::span::shown;
-use super::{Capture, advice, json, oddity, sequence, text};
+use super::{Capture, advice, json, kernel, oddity, sequence, text};
 use crate::report::html::escaped;
 
 /// Plots of more connections are a heavy page: `--svg` writes them all.
@@ -201,6 +201,9 @@ fn flow(capture: &Capture, flow: &FlowReport, anchor: &str) -> String {
         let _ = writeln!(text, "<details><summary>{} more</summary>", folded.len());
         text.extend(folded.iter().map(|finding| self::finding(capture, flow, finding)));
         text += "</details>\n";
+    }
+    for sentence in capture.kernel.of(flow).iter().filter_map(kernel::sentence) {
+        let _ = writeln!(text, "<p class=\"note\">{sentence}</p>");
     }
     text += &exchanges(capture, flow);
     text += &format!("<details><summary>All of its time</summary>\n{}</details>\n", account(&flow.account));

@@ -11,6 +11,7 @@ use wire::packet::Packet;
 
 use super::Capture;
 use super::filter::Filter;
+use super::kernel::Told;
 
 /// What was read so far.
 pub struct Reading<'a> {
@@ -40,6 +41,7 @@ impl<'a> Reading<'a> {
             connections: 0,
             left_out: Account::default(),
             command: None,
+            kernel: Told::default(),
             damage: None,
             warnings: Vec::new(),
         };

@@ -7,7 +7,7 @@ use wire::Duration;
 
 use super::group::{Group, counted, groups};
 use super::span::shown;
-use super::{Capture, advice, oddity};
+use super::{Capture, advice, kernel, oddity};
 use crate::terminal::Terminal;
 
 /// The text.
@@ -102,7 +102,7 @@ fn account(capture: &Capture, terminal: Terminal) -> String {
     }
     let mut shares: Vec<(Share, Duration)> = account.iter().collect();
     shares.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
-    let title = match capture.connections {
+    let title = match capture.flows.len() {
         1 => format!("Where its {} went", shown(total)),
         _ => format!("Where {} went, all connections together", shown(total)),
     };
@@ -120,9 +120,14 @@ fn account(capture: &Capture, terminal: Terminal) -> String {
 
 /// What to know of the capture itself.
 fn remarks(capture: &Capture, width: usize) -> String {
-    let notes = capture.warnings.iter().chain(&capture.damage).cloned().chain(oddity::sentences(capture));
+    let kernel = match capture.flows.as_slice() {
+        [one] => capture.kernel.of(one).iter().filter_map(kernel::sentence).collect(),
+        _ => Vec::new(),
+    };
+    let notes = capture.warnings.iter().chain(&capture.damage).cloned();
+    let notes = notes.chain(oddity::sentences(capture)).chain(kernel);
     let notes: String = notes.map(|note| wrapped(&format!("- {note}"), "  ", width)).collect();
-    if notes.is_empty() { notes } else { format!("\nOf the capture itself\n{notes}") }
+    if notes.is_empty() { notes } else { format!("\nBesides\n{notes}") }
 }
 
 /// Lines of at most `width` columns, each indented; a list's lines hang.

@@ -1,0 +1,184 @@
+//! What this machine's kernel knows of the connections that are captured live, and packets do not show: which program's they
+//! are, and what held their senders up by the kernel's own count.
+//!
+//! The kernel is asked about a connection when its opening was seen, a few milliseconds later. Whatever is over by then belongs
+//! to nobody known, and is shown. Not for captures in files: those sockets are gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::net::SocketAddr;
+
+use ::diagnose::{FlowReport, Side};
+use measure::sockets::{Sockets, TcpInfo, TcpSocket};
+use nix::sys::prctl::set_child_subreaper;
+use wire::Duration;
+
+use super::group::counted;
+use super::span::shown;
+use crate::failure::Failure;
+
+/// A socket, by its own address and its peer's.
+type Ends = (SocketAddr, SocketAddr);
+
+/// Looks at sockets while a capture lasts.
+#[derive(Debug)]
+pub struct Watch {
+    sockets: Sockets,
+    /// Whether this program's children are told from others.
+    has_command: bool,
+    known: BTreeMap<Ends, Known>,
+    /// Opened, and not yet known well enough.
+    new: Vec<Ends>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    info: TcpInfo,
+    is_ours: bool,
+    /// How often another program was seen to hold it.
+    of_others: u32,
+}
+
+/// Seen so often in other hands, it is of others: one sight may be the moment before the command's own program is found.
+const CERTAIN: u32 = 2;
+/// Connections that are asked about at one time; of more, some belong to nobody known.
+const MOST_NEW: usize = 1_000;
+/// Connections that are remembered.
+const MOST_KNOWN: usize = 1 << 17;
+
+impl Watch {
+    /// Begins; before the command is started, if there is one.
+    pub fn begin(has_command: bool) -> Result<Self, Failure> {
+        // What the command leaves behind when it ends is still ours: it becomes this process's child. Where that cannot be
+        // had, such programs are taken for others'.
+        let _ = set_child_subreaper(has_command);
+        Ok(Self { sockets: Sockets::open()?, has_command, known: BTreeMap::new(), new: Vec::new() })
+    }
+
+    /// A connection was opened: its server answered `client`.
+    pub fn opened(&mut self, client: SocketAddr, server: SocketAddr) {
+        if self.new.len() + 2 <= MOST_NEW && self.known.len() < MOST_KNOWN {
+            self.new.extend([(client, server), (server, client)]);
+        }
+    }
+
+    /// Looks at those that were opened, and hears of those that are gone.
+    pub fn look(&mut self) -> Result<(), Failure> {
+        for ends in std::mem::take(&mut self.new) {
+            let Some(found) = self.sockets.find(ends.0, ends.1)? else { continue };
+            if self.learn(&found) {
+                self.new.push(ends);
+            }
+        }
+        let mut gone = Vec::new();
+        self.sockets.ended(|socket| gone.push(socket))?;
+        for socket in gone {
+            if let Some(known) = self.known.get_mut(&(socket.local, socket.peer)) {
+                known.info = socket.info;
+            }
+        }
+        Ok(())
+    }
+
+    /// The capture is over: what the kernel counted so far of those that are still open.
+    pub fn look_back(&mut self) -> Result<(), Failure> {
+        self.look()?;
+        for ((local, peer), known) in &mut self.known {
+            if let Some(found) = self.sockets.find(*local, *peer)? {
+                known.info = found.info;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes down what was found; whether it is worth another look.
+    fn learn(&mut self, found: &TcpSocket) -> bool {
+        let TcpSocket { local, peer, cookie: _, inode, info } = *found;
+        let is_ours = self.has_command && inodes_below(std::process::id()).contains(&inode);
+        let known = self.known.entry((local, peer)).or_default();
+        *known = Known {
+            info,
+            is_ours: known.is_ours || is_ours,
+            of_others: known.of_others + u32::from(inode > 0 && !is_ours),
+        };
+        self.has_command && !known.is_ours && known.of_others < CERTAIN
+    }
+
+    /// Whether a connection is known to be between other programs.
+    pub fn is_of_others(&self, flow: &FlowReport) -> bool {
+        let ends = [(flow.client, flow.server), (flow.server, flow.client)];
+        let known: Vec<&Known> = ends.iter().filter_map(|ends| self.known.get(ends)).collect();
+        self.has_command
+            && known.iter().all(|end| !end.is_ours)
+            && known.iter().any(|end| end.of_others >= CERTAIN)
+    }
+
+    /// What the kernel counted at the ends of these connections that are on this machine.
+    pub fn told(&self, flows: &[FlowReport]) -> Told {
+        let of = |flow: &FlowReport| {
+            let ends =
+                [(Side::Client, (flow.client, flow.server)), (Side::Server, (flow.server, flow.client))];
+            let said = ends.map(|(side, ends)| self.known.get(&ends).map(|known| (side, known.info)));
+            ((flow.client, flow.server), said.into_iter().flatten().collect())
+        };
+        Told(flows.iter().map(of).collect())
+    }
+}
+
+/// What the kernel counted, by connection.
+#[derive(Clone, Debug, Default)]
+pub struct Told(BTreeMap<Ends, Vec<(Side, TcpInfo)>>);
+
+impl Told {
+    /// At either end that is on this machine.
+    pub fn of(&self, flow: &FlowReport) -> &[(Side, TcpInfo)] {
+        self.0.get(&(flow.client, flow.server)).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// What one end's kernel counted, in a sentence; nothing where it counted nothing.
+pub fn sentence((side, info): &(Side, TcpInfo)) -> Option<String> {
+    let TcpInfo { busy, receive_window_limited, send_buffer_limited, round_trip: _, retransmitted } = info;
+    (*busy > Duration::ZERO).then(|| {
+        format!(
+            "by its kernel's own count the {side} was busy sending for {}: of this held up by the {}'s window for {}, by its own \
+             send buffer for {}; {} sent again",
+            shown(*busy),
+            side.other(),
+            shown(*receive_window_limited),
+            shown(*send_buffer_limited),
+            counted(u64::from(*retransmitted), "segment"),
+        )
+    })
+}
+
+/// The sockets that `process`'s descendants hold, by the numbers of their files.
+fn inodes_below(process: u32) -> BTreeSet<u32> {
+    let mut inodes = BTreeSet::new();
+    let mut to_visit = children(process);
+    let mut visited = BTreeSet::new();
+    while let Some(process) = to_visit.pop() {
+        // A number may be given anew while this looks: no process is visited twice.
+        if visited.insert(process) {
+            inodes.extend(sockets_of(process));
+            to_visit.extend(children(process));
+        }
+    }
+    inodes
+}
+
+fn children(process: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
+fn sockets_of(process: u32) -> impl Iterator<Item = u32> {
+    let files = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    files.filter_map(|file| {
+        let target = fs::read_link(file.path()).ok()?;
+        target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+    })
+}
