@@ -3,7 +3,9 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | (here) | [`Flow`]: what each segment is to the connection |
+//! | `handshake` | what SYNs agree on |
 //! | `facts` | what is known of a gap when it ends |
+//! | `numbers` | packets that never came, by what is left out |
 //! | `repairs` | what is known of data that came late or twice |
 //! | `ledger` | judged gaps, in the account and as findings |
 //! | `state` | what is kept of each side |
@@ -12,7 +14,9 @@
 //! passed over.
 
 mod facts;
+mod handshake;
 mod ledger;
+mod numbers;
 mod repairs;
 mod state;
 
@@ -34,7 +38,7 @@ use crate::sender::Order;
 use crate::side::{Both, Side};
 use crate::table::Options;
 
-use state::{EndState, Handshake, ScaleOffer, scale_by_windows};
+use state::{EndState, Handshake};
 
 /// A connection, as far as it has been seen.
 #[derive(Debug)]
@@ -180,6 +184,12 @@ impl Flow {
             return;
         }
         self.path.passed(segment.from, segment.hops_left);
+        let end = self.ends.of_mut(segment.from);
+        end.numbers.passed(
+            segment.identification,
+            segment.hops_left,
+            segment.length().div_ceil(end.sender.mss.get()),
+        );
         if segment.has(Flags::RST) {
             self.reset(&segment);
             return;
@@ -203,40 +213,6 @@ impl Flow {
                 self.ends.of(segment.from).sender.next,
                 &self.ends.of(segment.from.other()).sender,
             );
-        }
-    }
-
-    /// What a SYN agrees on.
-    fn opens(&mut self, segment: &Segment<'_>) {
-        let Segment { from, options, .. } = *segment;
-        self.ends.of_mut(from.other()).sender.mss.offered = options.mss;
-        self.ends.of_mut(from).sender.mss.accepted = options.mss;
-        let end = self.ends.of_mut(from);
-        let offer = match (options.window_scale, options.is_cut) {
-            (Some(bits), _) => ScaleOffer::Bits(bits),
-            (None, false) => ScaleOffer::No,
-            (None, true) => ScaleOffer::Unknown,
-        };
-        (end.has_sent_syn, end.scale_offer, end.first_window) = (true, offer, Some(segment.tcp.window));
-        let Both { client, server } = &mut self.ends;
-        // Windows are scaled only if both offered it (RFC 7323).
-        (client.scale, server.scale) = match (client.scale_offer, server.scale_offer) {
-            (ScaleOffer::Bits(client), ScaleOffer::Bits(server)) => (Some(client), Some(server)),
-            (ScaleOffer::No, _) | (_, ScaleOffer::No) => (Some(0), Some(0)),
-            (ScaleOffer::Unknown, _) | (_, ScaleOffer::Unknown) => (None, None),
-        };
-    }
-
-    /// The first window after a SYN tells by how much windows are shifted, if the SYN was cut short.
-    fn scales_as_it_did(&mut self, segment: &Segment<'_>) {
-        if segment.has(Flags::SYN) {
-            return;
-        }
-        let peer = &self.ends.of(segment.from.other()).sender;
-        let heard = peer.place(segment.tcp.ack).saturating_sub(peer.acknowledged);
-        let end = self.ends.of_mut(segment.from);
-        if let (Some(first), None) = (end.first_window.take(), end.scale) {
-            end.scale = scale_by_windows(first, segment.tcp.window, heard);
         }
     }
 
@@ -270,16 +246,19 @@ impl Flow {
         let peer = self.ends.of_mut(from.other());
         let had = (peer.sender.acknowledged, peer.sender.window);
         let ack = peer.sender.acknowledge(to, window, frame, at);
+        let behind = segment.options.sack.map(|(_, end)| peer.sender.place(end));
+        let is_sacked = segment.options.is_sack_cut || behind.is_some_and(|end| end > to);
         if ack.is_none_or(|ack| ack.bytes == 0) {
             // With a selective acknowledgement the window may move, too.
             let tells = segment.options.sack.is_some() || segment.options.is_sack_cut;
             let is_repeated = !segment.carries() && to == had.0 && (window == had.1 || tells);
             if is_repeated && peer.sender.next > to {
-                let behind = segment.options.sack.map(|(_, end)| peer.sender.place(end));
-                let is_sacked = segment.options.is_sack_cut || behind.is_some_and(|end| end > to);
                 peer.sender.acknowledge_again(is_sacked, frame, at);
             }
             return;
+        }
+        if is_sacked {
+            peer.sender.tells_of_a_gap();
         }
         if let Some(ack) = ack {
             let is_at_once = ack.bytes >= 2 * self.ends.of(from.other()).sender.mss.get();
@@ -294,37 +273,6 @@ impl Flow {
             peer.sender.pace.acknowledged(at, ack.bytes, ack.to, peer.sender.next, is_delayed);
             peer.heard_at = Some(at);
         }
-    }
-
-    /// A segment of the handshake.
-    fn shakes_hands(&mut self, segment: &Segment<'_>) {
-        let Segment { from, at, frame, .. } = *segment;
-        let sender = &mut self.ends.of_mut(from).sender;
-        let start = sender.place(segment.tcp.seq);
-        // What Fast Open carries counts with the SYN.
-        // No stack repeats an opening sooner.
-        const SOON: Duration = Duration::from_millis(150);
-        let order = sender.send(
-            start,
-            start + 1 + segment.length(),
-            Mark { at, frame },
-            segment.identification,
-            SOON,
-        );
-        let again = match order {
-            Order::New => None,
-            Order::Filled(hole) => Some(at.since(hole.since)),
-            Order::Again(Some(before)) => Some(at.since(before.again_at)),
-            Order::Again(None) | Order::Probe | Order::Twice => return,
-        };
-        let mark = Mark { at, frame };
-        if from == Side::Client {
-            self.handshake.opened = Some(mark);
-        } else {
-            self.handshake.answered = Some(mark);
-        }
-        self.close(segment, End::Handshake { again });
-        self.before = Before::Handshake(from);
     }
 
     fn acknowledges_only(&mut self, segment: &Segment<'_>) {
@@ -355,6 +303,8 @@ impl Flow {
         let stop = start + segment.tcp.sequence_length();
         end.sender.mss.saw(segment.length());
         end.sender.mss.has_timestamps = segment.options.has_timestamps;
+        let passed_over = start.saturating_sub(end.sender.next);
+        end.numbers.passed_over(passed_over.div_ceil(end.sender.mss.get()));
         if let Some(heard_at) = end.heard_at.take() {
             self.path.echoed(from, at.since(heard_at));
         }
@@ -381,6 +331,7 @@ impl Flow {
                 let sender = &self.ends.of(from).sender;
                 if stop <= sender.acknowledged {
                     self.oddities.needless += 1;
+                    self.ends.of_mut(from).needless.get_or_insert(mark);
                     return;
                 }
                 let earlier = Mark { at: before.at, frame: before.frame };

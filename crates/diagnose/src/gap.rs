@@ -7,7 +7,8 @@
 
 use wire::{Duration, Time};
 
-use crate::sender::{Ack, Flight};
+use crate::flight::Flight;
+use crate::sender::Ack;
 use crate::side::Side;
 
 /// The facts of one gap.
@@ -58,6 +59,15 @@ pub(crate) struct Gap {
     pub(crate) burst: Burst,
     /// Whether the sender has lost anything yet.
     pub(crate) has_lost: bool,
+    /// The first that it sent again in this gap though that had arrived.
+    pub(crate) needless: Option<Mark>,
+    /// How many of its packets never came in this gap; `None` if that does not show.
+    pub(crate) missing: Option<u16>,
+    /// For how long it had heard nothing new.
+    pub(crate) silence: Option<Duration>,
+    /// What its timer stands at, at the least, and with Linux.
+    pub(crate) timeout: Duration,
+    pub(crate) usual_timeout: Duration,
     /// The loss that it was still repairing, by how it had noticed.
     pub(crate) recovering: Option<crate::cause::Cause>,
     /// What the messages tell.

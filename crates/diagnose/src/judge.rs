@@ -76,13 +76,15 @@ pub(crate) type Evidence = fn(&Gap) -> String;
 type Rule = fn(&Gap) -> Option<Ruling>;
 
 /// In this order; the first that says something is believed.
-const RULES: [Rule; 18] = [
+const RULES: [Rule; 20] = [
     causes::retransmission::handshake,
     causes::connection_setup::rule,
     causes::retransmission::rule,
+    causes::retransmission::needless,
     causes::retransmission::recovering,
     causes::expect_continue::rule,
     flowing,
+    causes::retransmission::before_the_capture,
     causes::receive_window_limited::rule,
     causes::nagle::rule,
     causes::short_initial_segment::rule,

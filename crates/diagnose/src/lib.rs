@@ -10,7 +10,7 @@
 //! | [`account`] | all time, divided |
 //! | `flows`, `keep` | the connections that are open, found by their sockets; how much each may keep |
 //! | `flow` | one connection: what each segment is to it |
-//! | `sender`, `mss`, `path`, `pace` | an end as a sender; where the capture was taken; how fast the path is |
+//! | `sender`, `flight`, `mss`, `path`, `pace` | an end as a sender; where the capture was taken; how fast the path is |
 //! | `http` | messages and exchanges, where they can be read |
 //! | `gap`, `judge`, `causes/` | the time between two events, and the rules that name its cause |
 //! | [`plot`] | points of a time-sequence plot |
@@ -22,6 +22,7 @@ pub mod account;
 pub mod cause;
 mod causes;
 pub mod finding;
+mod flight;
 mod flow;
 mod flows;
 mod gap;

@@ -21,6 +21,9 @@ pub enum Place {
     Unknown,
 }
 
+/// The least that a retransmission timer stands at.
+const LEAST: Duration = Duration::from_millis(200);
+
 /// Both parts of the path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Path {
@@ -105,11 +108,20 @@ impl Path {
     /// What a sender with this path waits before it sends again, at the least: RFC 6298's estimate with the lower
     /// bound of 200 ms that most stacks have.
     pub(crate) fn retransmission_timeout(&self) -> Duration {
-        let part = |side| {
-            let part = self.parts.of(side);
-            part.smoothed + part.deviation * 4
-        };
-        (part(Side::Client) + part(Side::Server)).max(Duration::from_millis(200))
+        let (smoothed, deviation) = self.estimate();
+        (smoothed + deviation * 4).max(LEAST)
+    }
+
+    /// What Linux waits: the lower bound is that of the deviation.
+    pub(crate) fn usual_timeout(&self) -> Duration {
+        let (smoothed, deviation) = self.estimate();
+        smoothed + (deviation * 4).max(LEAST)
+    }
+
+    /// The round trip, smoothed, and its deviation.
+    fn estimate(&self) -> (Duration, Duration) {
+        let Both { client, server } = &self.parts;
+        (client.smoothed + server.smoothed, client.deviation + server.deviation)
     }
 
     /// Where the capture was taken.

@@ -86,13 +86,15 @@ impl Script<'_> {
 
     /// Packets in the order in which they pass.
     fn capture(&self, place: Place) -> Vec<(Time, Vec<u8>)> {
-        let lines: Vec<Line> =
+        let mut lines: Vec<Line> =
             self.lines.lines().filter(|line| !line.trim().is_empty()).map(Line::read).collect();
+        lines.sort_by(|one, other| one.sent.total_cmp(&other.sent));
         let mut next = Both { client: 1_000_u32, server: 5_000_u32 };
         let first = next;
         let mut arrivals: Vec<(f64, Side, u32)> = Vec::new();
         let mut passing: Vec<(f64, Vec<u8>)> = Vec::new();
-        for (line, number) in lines.iter().zip(1_u16..) {
+        let mut numbers = Both { client: 0_u16, server: 0_u16 };
+        for line in lines {
             let peer = line.from.other();
             let heard = |sent: f64| {
                 let heard = arrivals.iter().filter(|(at, from, _)| *from == peer && *at <= sent + 1e-6);
@@ -115,10 +117,11 @@ impl Script<'_> {
                 (Place::Client, Side::Server) | (Place::Server, Side::Client) => 1.0,
                 (Place::Between | Place::Unknown, Side::Client | Side::Server) => 0.5,
             };
+            *numbers.of_mut(line.from) += 1;
             if line.is_lost && has_passed > 0.4 {
                 continue;
             }
-            let packet = line.packet(seq, ack, number);
+            let packet = line.packet(seq, ack, *numbers.of(line.from));
             let at = line.sent + has_passed * self.one_way_ms;
             passing.extend(vec![(at, packet); 1 + usize::from(line.is_twice)]);
         }

@@ -38,7 +38,7 @@ pub(crate) struct Sender {
     pub(crate) largest_since_pause: u64,
     pub(crate) sent_last: Option<Time>,
     /// Sent and not known to have arrived, oldest first.
-    sent: VecDeque<Sent>,
+    pub(crate) sent: VecDeque<Sent>,
     /// Passed, and not yet at the sender.
     acks: VecDeque<Ack>,
     /// Never seen, though something behind it was.
@@ -155,7 +155,7 @@ impl Sender {
             }
         }
         if end <= self.next {
-            return self.send_again(start, end, at, soon);
+            return self.send_again(start, end, mark, soon);
         }
         if start > self.next {
             if self.holes.len() >= MOST_HOLES {
@@ -174,8 +174,8 @@ impl Sender {
         Order::New
     }
 
-    fn send_again(&mut self, start: u64, end: u64, at: Time, soon: Duration) -> Order {
-        let order = self.place_again(start, end, at, soon);
+    fn send_again(&mut self, start: u64, end: u64, mark: Mark, soon: Duration) -> Order {
+        let order = self.place_again(start, end, mark, soon);
         // What had arrived needs no repair: its acknowledgement crossed it on the way.
         if !matches!(order, Order::Probe | Order::Twice) && end > self.acknowledged {
             self.repaired = self.next;
@@ -184,7 +184,8 @@ impl Sender {
         order
     }
 
-    fn place_again(&mut self, start: u64, end: u64, at: Time, soon: Duration) -> Order {
+    fn place_again(&mut self, start: u64, end: u64, mark: Mark, soon: Duration) -> Order {
+        let Mark { at, frame } = mark;
         if end <= start + 1
             && start + 1 == self.next
             && (self.acknowledged >= start || self.window == Some(0))
@@ -202,6 +203,9 @@ impl Sender {
                     self.holes.push(Hole { start: first, end: last, ..hole });
                 }
             }
+            let place = self.sent.partition_point(|sent| sent.end <= start);
+            let ahead = start.saturating_sub(self.acknowledged);
+            self.sent.insert(place, Sent { start, end, frame, at, again_at: at, times: 1, ahead });
             return Order::Filled(hole);
         }
         let first = self.sent.partition_point(|sent| sent.end <= start);
@@ -251,6 +255,13 @@ impl Sender {
         }
         self.will_hear(ack);
         (bytes > 0 || widens).then_some(ack)
+    }
+
+    /// What its peer acknowledged last told of data behind a gap, too.
+    pub(crate) fn tells_of_a_gap(&mut self) {
+        if let Some(ack) = self.acks.back_mut() {
+            ack.is_sacked = true;
+        }
     }
 
     /// Its peer said again what it had said, and told of data behind a gap if `is_sacked`.
@@ -317,7 +328,7 @@ impl Sender {
                 self.is_sacked |= ack.is_sacked;
                 learned.again = Some(ack);
             } else if ack.bytes > 0 {
-                (self.duplicates, self.is_sacked) = (0, false);
+                (self.duplicates, self.is_sacked) = (0, ack.is_sacked);
             }
             if ack.bytes == 0 && !ack.widens {
                 continue;
@@ -329,30 +340,6 @@ impl Sender {
             self.known = self.known.max(ack.to);
         }
         learned
-    }
-
-    /// What was on its way, as far as the sender knew, when it knew only of `known`.
-    pub(crate) fn flight(&self, known: u64) -> Flight {
-        let mss = self.mss.get();
-        let mut flight = Flight { bytes: self.next.saturating_sub(known), ..Flight::default() };
-        for (place, sent) in self.sent.iter().filter(|sent| sent.end > known).enumerate() {
-            let length = sent.end - sent.start;
-            flight.segments += length.div_ceil(mss);
-            flight.frames = (if place == 0 { sent.frame } else { flight.frames.0 }, sent.frame);
-            if place == 0 {
-                (flight.start, flight.since) = (sent.start, Some(sent.at));
-            }
-            // What a card will cut into segments ends with what is left over.
-            if !length.is_multiple_of(mss) {
-                flight.short_segments += 1;
-                flight.last_short_end = sent.end;
-                if place == 0 && length < mss {
-                    flight.begins_short = true;
-                }
-            }
-            flight.last = length;
-        }
-        flight
     }
 
     /// Forgets segments that the sender knows to have arrived, and all but the newest `most`.
@@ -391,23 +378,6 @@ pub(crate) struct Learned {
     pub(crate) again: Option<Ack>,
     /// Whether an acknowledgement long enough before the last one made room.
     pub(crate) freed_early: bool,
-}
-
-/// What was on its way at one moment.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Flight {
-    pub(crate) start: u64,
-    pub(crate) bytes: u64,
-    pub(crate) segments: u64,
-    pub(crate) short_segments: u64,
-    pub(crate) begins_short: bool,
-    pub(crate) last_short_end: u64,
-    /// The length of the last segment.
-    pub(crate) last: u64,
-    /// The first and the last packet.
-    pub(crate) frames: (u64, u64),
-    /// When the first was sent.
-    pub(crate) since: Option<Time>,
 }
 
 #[cfg(test)]

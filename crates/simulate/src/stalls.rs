@@ -30,8 +30,8 @@ pub struct Spent {
     pub working: Duration,
     /// Pauses that need not have been, in order. A request's or an answer's way through the path is none.
     pub stalls: Vec<Stall>,
-    /// What the server sent again: from when it first sent that until it did so again, whatever the path carried
-    /// meanwhile.
+    /// What the server sent again: from when it first sent that until it was on its way again, whatever the path
+    /// carried meanwhile.
     pub repairs: Vec<Stall>,
 }
 
@@ -301,6 +301,7 @@ impl Watch {
 
     fn server_sends(&mut self, record: &Record) {
         let pause = self.transmit(record, 1, self.known.down);
+        let left = self.busy[1];
         let (known, asked) = (self.known, self.asked);
         let segment = &record.segment;
         let is_ours = Flow::of(record).is_opened_by_server();
@@ -321,8 +322,10 @@ impl Watch {
             (line.next, line.acknowledged) = (segment.sequence, segment.sequence);
         }
         let repair = line.repair(record);
-        let named = pause
-            .map(|pause| (repair.map_or_else(|| line.cause(record), |(name, _)| Cause::Named(name)), pause));
+        let named = pause.map(|pause| {
+            let cause = repair.map_or_else(|| line.cause(record), |mended| Cause::Named(mended.waited_for));
+            (cause, pause)
+        });
         line.has_short |= bytes < known.mss.get();
         // Needless or not, a repair has made the window small.
         line.was_lost |= repair.is_some();
@@ -345,9 +348,9 @@ impl Watch {
             }
             Some((Cause::Named(_), _)) | None => {}
         }
-        if let Some((cause, since)) = repair {
-            let (at_ms, lost_ms) =
-                (since.since(self.began).as_millis_f64(), record.at.since(since).as_millis_f64());
+        if let Some(Mended { cause, first_sent, waited_for: _ }) = repair {
+            let at_ms = first_sent.since(self.began).as_millis_f64();
+            let lost_ms = left.since(first_sent).as_millis_f64();
             self.spent.repairs.push(Stall { cause: cause.to_owned(), at_ms, lost_ms });
         }
     }
@@ -383,9 +386,19 @@ enum Cause {
     Named(&'static str),
 }
 
+/// Something that was sent again.
+#[derive(Clone, Copy)]
+struct Mended {
+    /// How it was noticed that it was lost.
+    cause: &'static str,
+    first_sent: Time,
+    /// What it had to wait for in the end.
+    waited_for: &'static str,
+}
+
 impl Line {
     /// How it was noticed that data was lost, if this is sent again, and when it was first sent.
-    fn repair(&mut self, record: &Record) -> Option<(&'static str, Time)> {
+    fn repair(&mut self, record: &Record) -> Option<Mended> {
         let start = record.segment.sequence;
         if start >= self.next {
             return None;
@@ -402,7 +415,12 @@ impl Line {
             self.repairing = Some((cause, self.next));
         }
         let first = self.first_sent.range(..=start).next_back();
-        Some((cause, first.map_or(record.at, |(_, at)| *at)))
+        Some(Mended {
+            cause,
+            first_sent: first.map_or(record.at, |(_, at)| *at),
+            // What follows in a recovery leaves as acknowledgements let it.
+            waited_for: if same.is_some() && self.heard == record.at { "congestion-window" } else { cause },
+        })
     }
 
     /// Why data that leaves now did not leave before.

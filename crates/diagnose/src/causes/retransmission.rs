@@ -12,8 +12,8 @@ use wire::Duration;
 
 use crate::account::Share;
 use crate::cause::{About, Cause, Fix, Who};
-use crate::gap::{End, Gap, Repair, millis};
-use crate::judge::{Confidence, Ruling};
+use crate::gap::{Before, End, Gap, Repair, millis};
+use crate::judge::{Confidence, Evidence, Ruling};
 
 const LOSSES: Fix = Fix {
     who: Who::Network,
@@ -53,6 +53,8 @@ pub(crate) const FAST: About = About {
 const DUPLICATES: u32 = 3;
 /// Timers are kept in ticks, 4 to 10 ms of them; so much they may come early.
 const TICK: Duration = Duration::from_millis(10);
+/// Of a sender so near to the place of the capture all packets come there.
+const NEAR: Duration = Duration::from_micros(300);
 
 pub(crate) fn handshake(gap: &Gap) -> Option<Ruling> {
     match gap.end {
@@ -92,6 +94,56 @@ pub(crate) fn recovering(gap: &Gap) -> Option<Ruling> {
         confidence: Confidence::Medium,
         saving: None,
         ..Ruling::all(gap, Cause::CongestionWindow, of_recovery)
+    })
+}
+
+/// The sender repeated what had arrived: its timer ran out before the acknowledgement came.
+pub(crate) fn needless(gap: &Gap) -> Option<Ruling> {
+    let needless = gap.needless.filter(|_| matches!(gap.end, End::Data))?;
+    // What leaves together with what was needed did not wait for a timer of its own.
+    if needless.at.since(gap.from.at) < TICK.max(gap.path.round_trip / 4) {
+        return None;
+    }
+    let cause = Cause::RetransmissionTimeout;
+    Some(Ruling { confidence: Confidence::Medium, ..Ruling::all(gap, cause, of_needless) })
+}
+
+/// Data that was lost before it came to the place of the capture, with all behind it: what is sent again is seen for the
+/// first time. The numbers of the packets tell, or, where they cannot, the middle of a message and Linux's timer.
+pub(crate) fn before_the_capture(gap: &Gap) -> Option<Ruling> {
+    let near = NEAR.max(gap.path.round_trip / 10);
+    let is_far = gap.path.to_sender.is_some_and(|to| to > near);
+    if !matches!(gap.end, End::Data) || !is_far || gap.trigger.is_some() {
+        return None;
+    }
+    let is_turn = matches!(gap.before, Before::Data(_) | Before::Handshake(_));
+    let (confidence, evidence): (_, Evidence) = match gap.missing {
+        Some(0) => return None,
+        Some(missing) if is_turn && gap.duration() <= longest(gap, missing) => {
+            (Confidence::Medium, of_number)
+        }
+        None if gap.continues() && gap.talk.is_within == Some(true) && is_timer(gap) => {
+            (Confidence::Low, of_span)
+        }
+        Some(_) | None => return None,
+    };
+    let is_timer = gap.silence.unwrap_or(gap.duration()) + TICK >= gap.timeout;
+    let cause = if is_timer { Cause::RetransmissionTimeout } else { Cause::TailLossProbe };
+    Some(Ruling { confidence, ..Ruling::all(gap, cause, evidence) })
+}
+
+/// What a timer takes at the longest for so many packets: it doubles from one to the next, and may have begun with twice of
+/// what it stands at now.
+fn longest(gap: &Gap, missing: u16) -> Duration {
+    gap.path.round_trip + gap.usual_timeout * (2 << missing.min(6))
+}
+
+/// Whether the sender was silent for exactly as long as its timer takes.
+fn is_timer(gap: &Gap) -> bool {
+    let expected = gap.usual_timeout;
+    gap.silence.is_some_and(|silence| {
+        let away = silence.saturating_sub(expected) + expected.saturating_sub(silence);
+        away <= TICK + expected / 20
     })
 }
 
@@ -155,6 +207,42 @@ fn of_handshake(gap: &Gap) -> String {
         gap.from.frame,
         gap.to.frame,
         millis(gap.duration())
+    )
+}
+
+fn of_needless(gap: &Gap) -> String {
+    format!(
+        "the {} sent again what had arrived (packet {}): its timer had run out before it heard of that; it went on \
+         (packet {}) {} after what came before (packet {})",
+        gap.side,
+        gap.needless.map_or(0, |mark| mark.frame),
+        gap.to.frame,
+        millis(gap.duration()),
+        gap.from.frame,
+    )
+}
+
+fn of_number(gap: &Gap) -> String {
+    let count = gap.missing.unwrap_or_default();
+    let packets = if count == 1 { "packet" } else { "packets" };
+    format!(
+        "the {} went on (packet {}) {} after what came before (packet {}); by the numbers in IP {count} {packets} of it in \
+         between never came here, and no data is missing: it was sent again",
+        gap.side,
+        gap.to.frame,
+        millis(gap.duration()),
+        gap.from.frame,
+    )
+}
+
+fn of_span(gap: &Gap) -> String {
+    format!(
+        "the {} stopped in the middle of its message (packet {}) and went on (packet {}) {} after it could have heard that \
+         all had arrived: as long as its timer takes, as if what it sent first had been lost",
+        gap.side,
+        gap.from.frame,
+        gap.to.frame,
+        millis(gap.silence.unwrap_or_default()),
     )
 }
 
@@ -301,5 +389,35 @@ mod tests {
         let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Server);
         assert!(!report.is_worth_fixing());
         assert_eq!(report.oddities.needless, 1);
+    }
+
+    /// Four segments and a short one that is lost on its way to the client.
+    const TAIL_LOST: &str = "
+        30 C send=100
+        45 S send=1460
+        45.1 S send=1460
+        45.2 S send=1460
+        45.3 S send=1460
+        45.4 S send=500 lost
+        60.2 C ack=2920
+        60.4 C ack=5840
+        306 S seq=5840 send=500
+        321.1 C
+        400 C send=100
+        415 S send=100";
+
+    #[test]
+    fn a_tail_that_never_came_is_told_by_the_numbers_of_the_packets() {
+        let lines = opened(15.0, TAIL_LOST);
+        let script = Script { one_way_ms: 15.0, lines: &lines };
+        assert_eq!(script.faults(Place::Client), [(Cause::RetransmissionTimeout, 261)]);
+        assert_eq!(script.faults(Place::Server), [(Cause::RetransmissionTimeout, 260)]);
+    }
+
+    #[test]
+    fn a_program_that_stops_leaves_no_number_out() {
+        let lines = opened(15.0, &TAIL_LOST.replace("45.4 S send=500 lost", ""));
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Client);
+        assert_eq!(found, [(Cause::ServerThink, 261)]);
     }
 }

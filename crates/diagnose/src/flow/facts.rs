@@ -3,9 +3,10 @@
 
 use wire::{Duration, Time};
 
+use crate::flight::Flight;
 use crate::gap::{Before, Burst, End, Gap, Mark, PathFacts, Rounds, Talk};
 use crate::segment::Segment;
-use crate::sender::{Ack, Flight, Learned};
+use crate::sender::{Ack, Learned};
 use crate::side::Side;
 
 use super::Flow;
@@ -132,6 +133,16 @@ impl Flow {
             },
             burst,
             has_lost: self.ends.of(from).has_lost,
+            needless: self.ends.of(from).needless,
+            missing: self.ends.of(from).numbers.missing(),
+            silence: self
+                .ends
+                .of(from)
+                .sender
+                .progressed_at
+                .map(|passed| at.since(passed).saturating_sub(self.path.to(from).unwrap_or_default())),
+            timeout: self.path.retransmission_timeout(),
+            usual_timeout: self.path.usual_timeout(),
             recovering: self
                 .ends
                 .of(from)

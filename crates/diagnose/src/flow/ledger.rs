@@ -42,7 +42,11 @@ impl Flow {
             end.has_lost = true;
             end.recovery = cause.map(|cause| (cause, end.sender.next)).or(end.recovery);
         }
+        let is_mended = matches!(gap.end, End::Repair(_));
         self.moves_on(gap.to);
+        if is_mended {
+            self.ends.of_mut(gap.side).numbers.still(gap.missing);
+        }
     }
 
     /// Data that was not captured was acknowledged: something happened, no more is known.
@@ -59,7 +63,10 @@ impl Flow {
 
     fn moves_on(&mut self, to: Mark) {
         self.last = to;
-        (self.ends.client.own_ack, self.ends.server.own_ack) = (None, None);
+        for end in [&mut self.ends.client, &mut self.ends.server] {
+            (end.own_ack, end.needless) = (None, None);
+            end.numbers.moves_on();
+        }
     }
 
     fn judge(&mut self, gap: &Gap) {
@@ -75,6 +82,9 @@ impl Flow {
         self.spend(Share::RoundTrip, ruling.since.since(gap.from.at));
         self.spend(ruling.share, gap.to.at.since(ruling.since));
         let Share::Stall(cause) = ruling.share else { return };
+        if matches!(cause, Cause::RetransmissionTimeout | Cause::TailLossProbe) {
+            self.ends.of_mut(gap.side).has_lost = true;
+        }
         if gap.awaited().is_some() && !gap.is_flowing() {
             self.ends.of_mut(gap.side).burst.rounds.push(gap.flight.bytes);
         }

@@ -8,6 +8,8 @@ use crate::judge::Ruling;
 use crate::segment::Segment;
 use crate::sender::Sender;
 
+use super::numbers::Numbers;
+
 /// What is kept of one side.
 #[derive(Debug, Default)]
 pub(super) struct EndState {
@@ -29,10 +31,13 @@ pub(super) struct EndState {
     pub(super) has_ended: bool,
     /// The last packets, so that a second capture of one is known.
     pub(super) recent: Recent,
+    pub(super) numbers: Numbers,
     /// When its peer's last acknowledgement of something new passed, if it has sent nothing since.
     pub(super) heard_at: Option<Time>,
     /// The first acknowledgement without data in the gap.
     pub(super) own_ack: Option<Mark>,
+    /// The first that it sent again in the gap without need.
+    pub(super) needless: Option<Mark>,
     /// Since when its peer forbids it to send, and what was forbidden in this gap.
     pub(super) closed_since: Option<Mark>,
     pub(super) closed: Vec<(Mark, Mark)>,
@@ -73,17 +78,12 @@ pub(super) struct Handshake {
     pub(super) is_done: bool,
 }
 
-/// By how many bits a side shifts its windows, of which its SYN does not say it (a capture of 68 bytes cuts that off): the
-/// first window that is shifted is as wide as that in the SYN, but for the `heard` bytes it may have been used up by.
-pub(super) fn scale_by_windows(first: u16, next: u16, heard: u64) -> Option<u8> {
-    /// The largest shift (RFC 7323).
-    const MOST: u8 = 14;
-    let first = u64::from(first);
-    let mut fits = (0..=MOST).filter(|bits| {
-        let (window, unit) = (u64::from(next) << bits, 1_u64 << bits);
-        window < first + unit && window + unit + heard > first
-    });
-    fits.next().filter(|_| fits.next().is_none())
+impl Handshake {
+    /// Whether the opening was repeated since it was answered.
+    pub(super) fn is_asked_again(&self) -> bool {
+        let Self { opened, answered, is_done: _ } = self;
+        opened.zip(*answered).is_some_and(|(opened, answered)| opened.at > answered.at)
+    }
 }
 
 impl Recent {

@@ -3,8 +3,9 @@
 //!
 //! As a test it judges a sample. `cargo test --release -p roundtrip --test corpus -- all FILE.csv` judges every capture
 //! and writes the table that `studies/diagnosis` keeps; `-- pairs` shows what is taken for what in the first half, the
-//! only one that rules may be mended by, and `-- case N` one of the cases. The second half is what is reported. Not a measure of real machines: TCP, path
-//! and programs are the simulator's.
+//! only one that rules may be mended by, `-- mistakes` each of its mistakes, `-- case N` (and a place: `client`) one of
+//! the cases, and `-- accounts` where all time went. The second half is what is reported. Not a measure of real
+//! machines: TCP, path and programs are the simulator's.
 
 mod cases;
 mod show;
@@ -15,6 +16,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::thread;
 
+use diagnose::Account;
 use simulate::stalls::Spent;
 use simulate::{Experiment, Hosts};
 use trace::Stall;
@@ -28,7 +30,7 @@ fn main() -> ExitCode {
     let cases = cases::all();
     match words.as_slice() {
         ["all", file] => {
-            let text = table(&judge(&cases));
+            let text = table(&judge(&cases).tallies);
             print!("{text}");
             if let Err(error) = std::fs::write(file, text) {
                 eprintln!("corpus: cannot write {file}: {error}");
@@ -39,11 +41,15 @@ fn main() -> ExitCode {
         ["case", number] => show::show(number, None, &cases),
         ["case", number, vantage] => show::show(number, Some(vantage), &cases),
         ["pairs"] => {
-            print!("{}", pairs(&judge(&cases)));
+            print!("{}", pairs(&judge(&cases).tallies));
+            ExitCode::SUCCESS
+        }
+        ["accounts"] => {
+            print!("{}", accounts(&judge(&cases)));
             ExitCode::SUCCESS
         }
         ["mistakes"] => {
-            print!("{}", mistakes(&judge(&cases)));
+            print!("{}", mistakes(&judge(&cases).tallies));
             ExitCode::SUCCESS
         }
         // What the test harness would be told (filters, `--nocapture`) means nothing here.
@@ -53,12 +59,12 @@ fn main() -> ExitCode {
 
 /// The sample of the test: every so many; and what of its stalls must be named right at the ends, in a hundred.
 const EVERY: usize = 37;
-const ENOUGH: usize = 85;
+const ENOUGH: usize = 97;
 
 fn the_sample_is_good_enough(cases: Vec<Case>) -> ExitCode {
     let sample: Vec<Case> = cases.into_iter().step_by(EVERY).collect();
     let at_ends: Vec<(Where, Tally)> =
-        judge(&sample).into_iter().filter(|(place, _)| place.vantage != Vantage::Middle).collect();
+        judge(&sample).tallies.into_iter().filter(|(place, _)| place.vantage != Vantage::Middle).collect();
     let known: usize = at_ends.iter().map(|(_, tally)| tally.known()).sum();
     let right: usize = at_ends.iter().map(|(place, tally)| tally.right(&place.cause)).sum();
     println!("{right} of {known} stalls are named as the endpoints name them");
@@ -110,34 +116,46 @@ impl Tally {
 
 type Tallies = BTreeMap<Where, Tally>;
 
-fn judge(cases: &[Case]) -> Tallies {
+/// All that is known of what was found.
+#[derive(Debug, Default)]
+struct Judged {
+    tallies: Tallies,
+    /// Where all time went, by the place of the capture and the half.
+    accounts: BTreeMap<(Vantage, bool), Account>,
+}
+
+fn judge(cases: &[Case]) -> Judged {
     let numbered: Vec<(usize, &Case)> = cases.iter().enumerate().collect();
     let most = thread::available_parallelism().map_or(1, usize::from);
     let all = thread::scope(|scope| {
         let parts = numbered.chunks(numbered.len().div_ceil(most).max(1));
         let work = |part: &[(usize, &Case)]| {
-            let mut tallies = Tallies::new();
-            part.iter().for_each(|(number, case)| judge_one(*number, case, &mut tallies));
-            tallies
+            let mut judged = Judged::default();
+            part.iter().for_each(|(number, case)| judge_one(*number, case, &mut judged));
+            judged
         };
         let threads: Vec<_> = parts.map(|part| scope.spawn(move || work(part))).collect();
         threads.into_iter().map(|thread| thread.join().expect("a case can be run")).collect::<Vec<_>>()
     });
-    let mut tallies = Tallies::new();
-    for (place, tally) in all.into_iter().flatten() {
-        tallies.entry(place).or_default().add(tally);
+    let mut judged = Judged::default();
+    for Judged { tallies, accounts } in all {
+        for (place, tally) in tallies {
+            judged.tallies.entry(place).or_default().add(tally);
+        }
+        for (place, account) in accounts {
+            judged.accounts.entry(place).or_default().merge(&account);
+        }
     }
-    tallies
+    judged
 }
 
-fn judge_one(number: usize, case: &Case, tallies: &mut Tallies) {
+fn judge_one(number: usize, case: &Case, judged: &mut Judged) {
+    let Judged { tallies, accounts } = judged;
     let Case { name, scenario } = case;
     let experiment =
         Experiment::new(scenario, Hosts::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
     let fetched = experiment.run(0, true).unwrap_or_else(|error| panic!("{name}: {error}"));
-    if fetched.elapsed.is_none() {
-        return;
-    }
+    let Some(elapsed) = fetched.elapsed else { return };
     // Of less nobody needs the cause.
     let least = (scenario.network.rtt.as_millis_f64() / 4.0).max(5.0);
     let Spent { working: _, stalls, repairs } = experiment.spent(&fetched);
@@ -151,8 +169,10 @@ fn judge_one(number: usize, case: &Case, tallies: &mut Tallies) {
             way: scenario.network.rtt / 2,
             is_cut: variant % 4 == 1,
             is_offloaded: variant % 3 == 1,
+            is_numbered: variant % 5 < 3,
         };
-        let found = vantage::found(&fetched.records, how, fetched.began);
+        let (found, account) = vantage::found(&fetched.records, how, fetched.began);
+        accounts.entry((vantage, is_first)).or_default().merge(&account);
         let seen = |stalls: &[Stall]| -> Vec<Stall> {
             stalls.iter().map(|stall| as_seen(stall, vantage, way)).collect()
         };
@@ -166,8 +186,9 @@ fn judge_one(number: usize, case: &Case, tallies: &mut Tallies) {
             let Stall { cause, at_ms, lost_ms } = stall;
             let cut = if how.is_cut { " cut" } else { "" };
             let merged = if how.is_offloaded { " merged" } else { "" };
+            let plain = if how.is_numbered { "" } else { " unnumbered" };
             format!(
-                "{kind} {cause}, {instead} instead: {number} ({name}) at {}{cut}{merged}, {at_ms:.3} +{lost_ms:.3} ms",
+                "{kind} {cause}, {instead} instead: {number} ({name}) at {}{cut}{merged}{plain}, {at_ms:.3} +{lost_ms:.3} ms",
                 vantage.name()
             )
         };
@@ -182,7 +203,9 @@ fn judge_one(number: usize, case: &Case, tallies: &mut Tallies) {
                 if name == stall.cause { Vec::new() } else { vec![mistake("missed", stall, &name)] };
             add(&stall.cause, Tally { found: BTreeMap::from([(name, 1)]), mistakes, ..Tally::default() });
         }
-        for stall in found.iter().filter(|stall| stall.lost_ms >= least) {
+        // How the connection ends nobody waits for.
+        let matters = |stall: &&Stall| stall.lost_ms >= least && stall.at_ms < elapsed.as_millis_f64();
+        for stall in found.iter().filter(matters) {
             let truth = name_at(&all, stall);
             if truth != stall.cause && !is_repair(&repairs, stall, &stall.cause) {
                 let mistakes = vec![mistake("false", stall, &truth)];
@@ -255,6 +278,20 @@ fn table(tallies: &Tallies) -> String {
             share(right, known),
             share(right, right + wrong),
         );
+    }
+    text
+}
+
+/// Where all time went, in parts of a hundred.
+fn accounts(judged: &Judged) -> String {
+    let mut text = "vantage,half,share,seconds,percent\n".to_owned();
+    for ((vantage, is_first), account) in &judged.accounts {
+        let total = account.total().as_secs_f64();
+        for (share, time) in account.iter() {
+            let (seconds, half) = (time.as_secs_f64(), if *is_first { "first" } else { "second" });
+            let percent = 100.0 * seconds / total;
+            let _ = writeln!(text, "{},{half},{},{seconds:.3},{percent:.3}", vantage.name(), share.name());
+        }
     }
     text
 }

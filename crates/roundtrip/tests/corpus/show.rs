@@ -4,14 +4,13 @@ use std::process::ExitCode;
 
 use simulate::page::CLIENT;
 use simulate::tcp::Segment;
-use simulate::world::Record;
 use simulate::{Experiment, Hosts};
 use trace::Stall;
 use wire::Time;
 
 use crate::as_seen;
 use crate::cases::Case;
-use crate::vantage::{self, How, Vantage};
+use crate::vantage::{self, Captured, How, Vantage};
 
 /// What is known of one case and what is found at either end, in order; or at one place, with its packets.
 pub(crate) fn show(number: &str, at: Option<&str>, cases: &[Case]) -> ExitCode {
@@ -32,15 +31,23 @@ pub(crate) fn show(number: &str, at: Option<&str>, cases: &[Case]) -> ExitCode {
         lines.extend(known.iter().map(|stall| line("known", stall)));
     }
     for vantage in Vantage::ALL.into_iter().filter(|vantage| at.is_none_or(|at| at == vantage.name())) {
-        let how = How { vantage, way: case.scenario.network.rtt / 2, is_cut: false, is_offloaded: false };
+        let how = How {
+            vantage,
+            way: case.scenario.network.rtt / 2,
+            is_cut: false,
+            is_offloaded: false,
+            is_numbered: true,
+        };
         if at.is_some() {
             lines.extend(known.iter().map(|stall| line("known", &as_seen(stall, vantage, way))));
         }
-        let found = vantage::found(&fetched.records, how, fetched.began);
+        let (found, _) = vantage::found(&fetched.records, how, fetched.began);
         lines.extend(found.iter().map(|stall| line(vantage.name(), stall)));
         if at.is_some() {
             let packets = vantage::captured(&fetched.records, how);
-            lines.extend(packets.iter().zip(1..).map(|(record, frame)| packet(frame, record, fetched.began)));
+            lines.extend(
+                packets.iter().zip(1..).map(|(captured, frame)| packet(frame, captured, fetched.began)),
+            );
         }
     }
     lines.sort_by(|(one, _), (other, _)| one.total_cmp(other));
@@ -49,7 +56,8 @@ pub(crate) fn show(number: &str, at: Option<&str>, cases: &[Case]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn packet(frame: u64, record: &Record, began: Time) -> (f64, String) {
+fn packet(frame: u64, captured: &Captured, began: Time) -> (f64, String) {
+    let Captured { record, number } = captured;
     let at_ms = record.at.since(Time::ZERO).as_millis_f64() - began.since(Time::ZERO).as_millis_f64();
     let Segment { sequence, acknowledgement, window, payload, options, flags, framing: _ } = &record.segment;
     let is_clients = record.from.host == CLIENT;
@@ -60,7 +68,7 @@ fn packet(frame: u64, record: &Record, began: Time) -> (f64, String) {
         options.sack.ranges(*acknowledgement).map(|(start, end)| format!(" {start}-{end}")).collect();
     let length = payload.len();
     let text = format!(
-        "{at_ms:>10.3} {frame:>8} {arrow} {marks}{sequence}+{length} ack {acknowledgement} win {window}{sack} ({port})"
+        "{at_ms:>10.3} {frame:>8} {arrow} {marks}{sequence}+{length} ack {acknowledgement} win {window}{sack} ({port}) id {number}"
     );
     (at_ms, text)
 }

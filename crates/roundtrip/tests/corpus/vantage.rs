@@ -1,9 +1,11 @@
 //! Captures of one run: at either end or half-way, whole or 68 bytes of each packet, segments as they are or merged as a
 //! network card is given them.
 
-use diagnose::{Diagnosis, Options, Seen};
+use std::collections::BTreeMap;
+
+use diagnose::{Account, Diagnosis, Options, Seen};
 use simulate::page::CLIENT;
-use simulate::world::{Record, Seen as SeenAt};
+use simulate::world::{Address, Record, Seen as SeenAt};
 use trace::Stall;
 use trace::capture::Reader;
 use wire::packet::Packet;
@@ -45,22 +47,38 @@ pub(crate) struct How {
     pub(crate) is_cut: bool,
     /// Segments that leave together are one.
     pub(crate) is_offloaded: bool,
+    /// Each connection's packets have numbers in IP, as Linux counts them.
+    pub(crate) is_numbered: bool,
 }
 
-/// What is found in such a capture, in milliseconds since `began`.
-pub(crate) fn found(records: &[Record], how: How, began: Time) -> Vec<Stall> {
+/// A packet and its number in IP; 0 where packets have none.
+#[derive(Clone, Debug)]
+pub(crate) struct Captured {
+    pub(crate) record: Record,
+    pub(crate) number: u16,
+}
+
+/// What such a capture tells: stalls, in milliseconds since `began`, and where all time went.
+pub(crate) fn found(records: &[Record], how: How, began: Time) -> (Vec<Stall>, Account) {
+    let packets = captured(records, how);
+    let numbers: Vec<u16> = packets.iter().map(|packet| packet.number).collect();
+    let records: Vec<Record> = packets.into_iter().map(|packet| packet.record).collect();
     let mut capture = Vec::new();
-    simulate::capture::write(&captured(records, how), &mut capture, "").expect("a run can be written");
-    diagnosed(&capture, how.is_cut, began)
+    simulate::capture::write(&records, &mut capture, "").expect("a run can be written");
+    diagnosed(&capture, &numbers, how.is_cut, began)
 }
 
 /// The packets of such a capture.
-pub(crate) fn captured(records: &[Record], how: How) -> Vec<Record> {
-    let How { vantage, way, is_cut: _, is_offloaded } = how;
+pub(crate) fn captured(records: &[Record], how: How) -> Vec<Captured> {
+    let How { vantage, way, is_cut: _, is_offloaded, is_numbered } = how;
+    let mut packets = numbered(records);
+    if !is_numbered {
+        packets.iter_mut().for_each(|packet| packet.number = 0);
+    }
     let mut seen = match vantage {
-        Vantage::Client => at_end(records, true),
-        Vantage::Server => at_end(records, false),
-        Vantage::Middle => half_way(records, way),
+        Vantage::Client => at_end(&packets, true),
+        Vantage::Server => at_end(&packets, false),
+        Vantage::Middle => half_way(&packets, way),
     };
     if is_offloaded && vantage != Vantage::Middle {
         seen = merged(seen, vantage == Vantage::Client);
@@ -68,55 +86,83 @@ pub(crate) fn captured(records: &[Record], how: How) -> Vec<Record> {
     seen
 }
 
-fn at_end(records: &[Record], is_client: bool) -> Vec<Record> {
-    let is_here = |record: &&Record| match record.seen {
-        SeenAt::Sent => (record.from.host == CLIENT) == is_client,
-        SeenAt::Received => (record.to.host == CLIENT) == is_client,
+/// Each packet with its number, that tells of those before it even if they are lost.
+fn numbered(records: &[Record]) -> Vec<Captured> {
+    let mut next: BTreeMap<Address, u16> = BTreeMap::new();
+    let mut on_their_way: Vec<(&Record, u16)> = Vec::new();
+    let mut numbered = Vec::new();
+    for record in records {
+        let number = if record.seen == SeenAt::Sent {
+            let next = next.entry(record.from).or_insert(record.from.port);
+            *next = next.wrapping_add(1);
+            on_their_way.push((record, *next));
+            *next
+        } else {
+            let is_same =
+                |(sent, _): &(&Record, u16)| sent.from == record.from && sent.segment == record.segment;
+            let place = on_their_way.iter().position(is_same).expect("what arrives or is lost was sent");
+            on_their_way.remove(place).1
+        };
+        numbered.push(Captured { record: record.clone(), number });
+    }
+    numbered
+}
+
+fn at_end(packets: &[Captured], is_client: bool) -> Vec<Captured> {
+    let is_here = |packet: &&Captured| match packet.record.seen {
+        SeenAt::Sent => (packet.record.from.host == CLIENT) == is_client,
+        SeenAt::Received => (packet.record.to.host == CLIENT) == is_client,
         SeenAt::Lost => false,
     };
-    records.iter().filter(is_here).cloned().collect()
+    packets.iter().filter(is_here).cloned().collect()
 }
 
 /// Each packet in the middle of its way, behind the queues; of those that are lost every second one before.
-fn half_way(records: &[Record], way: Duration) -> Vec<Record> {
+fn half_way(packets: &[Captured], way: Duration) -> Vec<Captured> {
     let mut lost = 0_u32;
     let mut passed = Vec::new();
     // When what was sent before would have arrived: up, down.
     let mut arrived = [Time::ZERO; 2];
-    for (place, sent) in records.iter().enumerate().filter(|(_, record)| record.seen == SeenAt::Sent) {
-        let mut after = records.iter().skip(place + 1);
-        let end = after.find(|record| {
-            record.seen != SeenAt::Sent && record.from == sent.from && record.segment == sent.segment
+    for (place, sent) in packets.iter().enumerate() {
+        if sent.record.seen != SeenAt::Sent {
+            continue;
+        }
+        let after = packets.iter().skip(place + 1).map(|packet| &packet.record);
+        let mut ends = after.filter(|record| {
+            record.seen != SeenAt::Sent
+                && record.from == sent.record.from
+                && record.segment == sent.record.segment
         });
-        let Some(end) = end else { continue };
-        let is_clients = sent.from.host == CLIENT;
+        let Some(end) = ends.next() else { continue };
+        let is_clients = sent.record.from.host == CLIENT;
         let before = &mut arrived[usize::from(is_clients)];
         if end.seen == SeenAt::Lost {
             lost += 1;
             if lost.is_multiple_of(2) {
                 continue;
             }
-            *before = (*before).max(sent.at + way);
+            *before = (*before).max(sent.record.at + way);
         } else {
             *before = end.at;
         }
         let at = Time::ZERO + before.since(Time::ZERO).saturating_sub(way / 2);
         // All on one interface.
         let seen = if is_clients { SeenAt::Sent } else { SeenAt::Received };
-        passed.push(Record { at, seen, ..sent.clone() });
+        passed.push(Captured { record: Record { at, seen, ..sent.record.clone() }, number: sent.number });
     }
-    passed.sort_by_key(|record| record.at);
+    passed.sort_by_key(|packet| packet.record.at);
     passed
 }
 
-/// What a card cuts into segments is seen before that at its own end.
-fn merged(records: Vec<Record>, is_client: bool) -> Vec<Record> {
+/// What a card cuts into segments is seen before that at its own end, with the number of the first.
+fn merged(packets: Vec<Captured>, is_client: bool) -> Vec<Captured> {
     /// As the kernel gives it at most.
     const MOST: usize = 45_000;
-    let mut merged: Vec<Record> = Vec::new();
-    for record in records {
+    let mut merged: Vec<Captured> = Vec::new();
+    for packet in packets {
+        let record = &packet.record;
         let is_own = (record.from.host == CLIENT) == is_client;
-        if let Some(last) = merged.last_mut()
+        if let Some(Captured { record: last, number: _ }) = merged.last_mut()
             && is_own
             && (last.at, last.from, last.to) == (record.at, record.from, record.to)
             && !last.segment.payload.is_empty()
@@ -130,28 +176,34 @@ fn merged(records: Vec<Record>, is_client: bool) -> Vec<Record> {
             last.segment.flags.fin |= record.segment.flags.fin;
             continue;
         }
-        merged.push(record);
+        merged.push(packet);
     }
     merged
 }
 
-fn diagnosed(capture: &[u8], is_cut: bool, began: Time) -> Vec<Stall> {
+fn diagnosed(capture: &[u8], numbers: &[u16], is_cut: bool, began: Time) -> (Vec<Stall>, Account) {
     /// Of 68 bytes Ethernet takes 14.
     const CUT: usize = 54;
     let mut reader = Reader::new(capture).expect("it was just written");
     let mut diagnosis = Diagnosis::new(Options::default());
+    let mut numbers = numbers.iter();
     while let Some(frame) = reader.read().expect("it is whole") {
         let bytes = frame.ip().expect("it is IP");
         let bytes = if is_cut { bytes.get(..CUT).unwrap_or(bytes) } else { bytes };
-        let packet = Packet::read(bytes).expect("its headers are there");
+        let mut packet = Packet::read(bytes).expect("its headers are there");
+        packet.identification = *numbers.next().expect("each packet has one");
         diagnosis.handle(frame.at, Seen { frame: frame.number, interface: frame.interface }, &packet);
     }
     diagnosis.end();
-    let flows = std::iter::from_fn(|| diagnosis.poll());
     let stall = |finding: diagnose::Finding| Stall {
         cause: finding.cause.name().to_owned(),
         at_ms: finding.at.since(Time::ZERO).as_millis_f64() - began.since(Time::ZERO).as_millis_f64(),
         lost_ms: finding.lost.as_millis_f64(),
     };
-    flows.flat_map(|flow| flow.findings).map(stall).collect()
+    let (mut stalls, mut account) = (Vec::new(), Account::default());
+    while let Some(flow) = diagnosis.poll() {
+        account.merge(&flow.account);
+        stalls.extend(flow.findings.into_iter().map(stall));
+    }
+    (stalls, account)
 }

@@ -1,0 +1,115 @@
+//! The handshake: who opens, what both agree on, and by how much windows are scaled if a capture has cut that off.
+
+use wire::Duration;
+use wire::packet::Flags;
+
+use crate::gap::{Before, End, Mark};
+use crate::segment::Segment;
+use crate::sender::Order;
+use crate::side::{Both, Side};
+
+use super::Flow;
+use super::state::{Handshake, ScaleOffer};
+
+impl Flow {
+    /// What a SYN agrees on.
+    pub(super) fn opens(&mut self, segment: &Segment<'_>) {
+        let Segment { from, options, .. } = *segment;
+        self.ends.of_mut(from.other()).sender.mss.offered = options.mss;
+        self.ends.of_mut(from).sender.mss.accepted = options.mss;
+        let end = self.ends.of_mut(from);
+        let offer = match (options.window_scale, options.is_cut) {
+            (Some(bits), _) => ScaleOffer::Bits(bits),
+            (None, false) => ScaleOffer::No,
+            (None, true) => ScaleOffer::Unknown,
+        };
+        (end.has_sent_syn, end.scale_offer, end.first_window) = (true, offer, Some(segment.tcp.window));
+        let Both { client, server } = &mut self.ends;
+        // Windows are scaled only if both offered it (RFC 7323).
+        (client.scale, server.scale) = match (client.scale_offer, server.scale_offer) {
+            (ScaleOffer::Bits(client), ScaleOffer::Bits(server)) => (Some(client), Some(server)),
+            (ScaleOffer::No, _) | (_, ScaleOffer::No) => (Some(0), Some(0)),
+            (ScaleOffer::Unknown, _) | (_, ScaleOffer::Unknown) => (None, None),
+        };
+    }
+
+    /// The first window after a SYN tells by how much windows are shifted, if the SYN was cut short.
+    pub(super) fn scales_as_it_did(&mut self, segment: &Segment<'_>) {
+        if segment.has(Flags::SYN) {
+            return;
+        }
+        let peer = &self.ends.of(segment.from.other()).sender;
+        let heard = peer.place(segment.tcp.ack).saturating_sub(peer.acknowledged);
+        let end = self.ends.of_mut(segment.from);
+        if let (Some(first), None) = (end.first_window.take(), end.scale) {
+            end.scale = scale_by_windows(first, segment.tcp.window, heard);
+        }
+    }
+
+    /// A segment of the handshake.
+    pub(super) fn shakes_hands(&mut self, segment: &Segment<'_>) {
+        let Segment { from, at, frame, .. } = *segment;
+        let sender = &mut self.ends.of_mut(from).sender;
+        let start = sender.place(segment.tcp.seq);
+        // What Fast Open carries counts with the SYN.
+        // No stack repeats an opening sooner.
+        const SOON: Duration = Duration::from_millis(150);
+        let order = sender.send(
+            start,
+            start + 1 + segment.length(),
+            Mark { at, frame },
+            segment.identification,
+            SOON,
+        );
+        let again = match order {
+            Order::New => None,
+            // Whoever asks again is answered again.
+            _ if from == Side::Server && self.handshake.is_asked_again() => None,
+            Order::Filled(hole) => Some(at.since(hole.since)),
+            Order::Again(Some(before)) => Some(at.since(before.again_at)),
+            // Once it is answered a SYN looks like a probe.
+            Order::Probe => {
+                let Handshake { opened, answered, is_done: _ } = self.handshake;
+                let before = if from == Side::Client { opened } else { answered };
+                before.map(|before| at.since(before.at))
+            }
+            Order::Again(None) | Order::Twice => return,
+        };
+        let mark = Mark { at, frame };
+        if from == Side::Client {
+            self.handshake.opened = Some(mark);
+        } else {
+            self.handshake.answered = Some(mark);
+        }
+        self.close(segment, End::Handshake { again });
+        self.before = Before::Handshake(from);
+    }
+}
+
+/// By how many bits a side shifts its windows, of which its SYN does not say it (a capture of 68 bytes cuts that off): the
+/// first window that is shifted is as wide as that in the SYN, but for the `heard` bytes it may have been used up by.
+fn scale_by_windows(first: u16, next: u16, heard: u64) -> Option<u8> {
+    /// The largest shift (RFC 7323).
+    const MOST: u8 = 14;
+    let first = u64::from(first);
+    let mut fits = (0..=MOST).filter(|bits| {
+        let (window, unit) = (u64::from(next) << bits, 1_u64 << bits);
+        window < first + unit && window + unit + heard > first
+    });
+    fits.next().filter(|_| fits.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scale_that_was_cut_off_is_told_by_the_first_windows() {
+        // Linux: 64,240 bytes in the SYN, 502 units of 128 after it; a request may have come in between.
+        assert_eq!(scale_by_windows(64_240, 502, 0), Some(7));
+        assert_eq!(scale_by_windows(65_160, 507, 320), Some(7));
+        assert_eq!(scale_by_windows(16_384, 16_384, 0), Some(0));
+        // Windows opens further at once: nothing fits.
+        assert_eq!(scale_by_windows(64_240, 1_026, 0), None);
+    }
+}
