@@ -12,6 +12,7 @@
 
 mod datagrams;
 mod latency;
+mod memory;
 mod opened;
 mod processor;
 mod server;
@@ -113,6 +114,10 @@ fn main() -> ExitCode {
     print(&rates);
     if is_wanted("latency") {
         latency::compare(&servers, rounds);
+    }
+    drop(servers);
+    if is_wanted("memory") {
+        memory::compare(&folder);
     }
     ExitCode::SUCCESS
 }

@@ -17,6 +17,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use proto::dhttp::server::Validation;
 use std::os::fd::AsFd;
 
 use super::processor;
@@ -31,6 +32,8 @@ pub(crate) const LARGE_BYTES: usize = 16_384;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Ours,
+    /// The same, which believes every client and keeps its connections.
+    Holding,
     Hyper,
     Reflector,
     Nginx,
@@ -77,17 +80,7 @@ pub(crate) struct Running(Vec<One>);
 impl Running {
     pub(crate) fn start(folder: &Folder) -> Self {
         let all = [Kind::Ours, Kind::Hyper, Kind::Reflector, Kind::Nginx, Kind::Coap];
-        // They take over on which processors they run.
-        processor::serve_here();
-        let servers = all.into_iter().filter_map(|kind| start(kind, &folder.0)).collect();
-        processor::load_here();
-        Self::wait();
-        Self(servers)
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "other people's programs do not say when they are ready")]
-    fn wait() {
-        std::thread::sleep(Duration::from_millis(500));
+        Self(all.into_iter().filter_map(|kind| One::start(kind, folder)).collect())
     }
 
     pub(crate) fn get(&self, kind: Kind) -> Option<&One> {
@@ -95,10 +88,28 @@ impl Running {
     }
 }
 
+impl One {
+    /// Starts a server; `None` if it is not there.
+    pub(crate) fn start(kind: Kind, folder: &Folder) -> Option<Self> {
+        // It takes over on which processor it runs.
+        processor::serve_here();
+        let server = start(kind, &folder.0);
+        processor::load_here();
+        wait();
+        server
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "other people's programs do not say when they are ready")]
+fn wait() {
+    std::thread::sleep(Duration::from_millis(200));
+}
+
 fn start(kind: Kind, folder: &Path) -> Option<One> {
     let port = free_port();
     let mut command = match kind {
         Kind::Ours => of_this_program("ours", port, folder),
+        Kind::Holding => of_this_program("holding", port, folder),
         Kind::Hyper => of_this_program("hyper", port, folder),
         Kind::Reflector => of_this_program("reflector", port, folder),
         Kind::Nginx => {
@@ -159,8 +170,12 @@ http {{
 pub(crate) fn run(role: &str, port: u16, folder: &Path) {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     match role {
-        "ours" => {
-            let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+        "ours" | "holding" => {
+            let mut config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+            if role == "holding" {
+                config.dhttp.validation = Validation::Trusting;
+                config.dhttp.patience.idle = wire::Duration::from_secs(600);
+            }
             let files = Files::below(folder).expect("the folder is there");
             let server = Server::start(address, config, files, None).expect("the port is free");
             loop {
