@@ -215,6 +215,8 @@ fn smuggled_requests_end_the_connection() {
         let _ = stream.read_to_string(&mut text);
         assert!(!text.contains("200 OK"), "{request:?} gave {text}");
     }
+    let metrics = server.metrics();
+    assert!(metrics.contains("\ndhttp_faults_total 6\n"), "{metrics}");
 }
 
 /// A server that does to its client whatever it likes: gets the request's id and where the client listens.

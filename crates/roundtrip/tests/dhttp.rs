@@ -3,7 +3,7 @@
 //! What the crate does beneath is tested there; here are flags, signals, files and exit statuses.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -85,6 +85,31 @@ fn a_folder_is_served_and_got_and_the_channels_are_shown() {
     assert_eq!(std::fs::read(file).unwrap(), vec![7; 100_000]);
     let missing = served.get(&["dhttp://HERE/missing"]);
     assert_eq!((missing.status.code(), &*missing.stdout), (Some(1), &b"404 Not Found\n"[..]));
+}
+
+#[test]
+fn of_an_answer_that_breaks_off_nothing_is_left_and_what_was_there_stays() {
+    let served = Served::start("broken", &[]);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4_096]);
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\nhalf";
+            let _ = stream.write_all(answer);
+        }
+    });
+    let folder = served.folder.join("got");
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join("file");
+    for before in [None, Some("before")] {
+        before.inspect(|text| std::fs::write(&file, text).unwrap());
+        let output = served.get(&["-o", file.to_str().unwrap(), &url]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert_eq!(std::fs::read_to_string(&file).ok().as_deref(), before);
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), usize::from(before.is_some()));
+    }
 }
 
 #[test]

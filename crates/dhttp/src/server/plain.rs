@@ -8,12 +8,14 @@ use std::io::{self, Read};
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use proto::http::{Fields, RequestHead};
 use proto::server::{Input, Output, RequestId, Response, ResponseBody, ServerConnection};
 use wire::Time;
 
 use super::queue::Queue;
+use crate::counters::count;
 use crate::handler::{Answer, Body, Handler, Request};
 use crate::socket;
 
@@ -61,6 +63,8 @@ pub(super) struct Around<'a, H> {
     /// For what comes in.
     pub(super) room: &'a mut [u8],
     pub(super) body_bytes: usize,
+    /// What clients did wrong, counted.
+    pub(super) faults: &'a AtomicU64,
     pub(super) answered: Answered<'a>,
 }
 
@@ -171,7 +175,7 @@ impl Plain {
                     self.reset();
                     return false;
                 }
-                Output::Fault(_) => {}
+                Output::Fault(_) => count(around.faults),
                 Output::Timeout(_) => return true,
             }
         }

@@ -265,6 +265,7 @@ impl<H: Handler> Worker<H> {
             today: self.today.plain(),
             room: &mut self.room,
             body_bytes: self.config.body_bytes,
+            faults: &counters.faults,
             answered: &mut |request, status, bytes| {
                 count(&counters.tcp_client);
                 if let Some(log) = log {

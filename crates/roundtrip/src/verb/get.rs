@@ -2,7 +2,6 @@
 //!
 //! Servers that said once that they speak it are remembered in a file of the user's cache.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -16,6 +15,7 @@ use scenario::names::Quoted;
 
 use crate::cli::dhttp::{Get, Profile};
 use crate::failure::Failure;
+use crate::file;
 use crate::serve::known;
 
 /// Fetches each; 1 if an answer says that it is none (400 and above).
@@ -90,30 +90,40 @@ fn save(
     length: Option<u64>,
     network: &dyn Fn(String) -> Failure,
 ) -> Result<(), Failure> {
-    let failed = |error| match output {
-        Some(path) => Failure::Write { path: path.to_owned(), error },
-        None => Failure::Stdout(error),
+    let Some(path) = output else {
+        let mut out = io::stdout().lock();
+        let lost = copy(exchange, &mut out, &ProgressBar::hidden()).map_err(Failure::Stdout)?;
+        return lost.map_or(Ok(()), |why| Err(network(why)));
     };
-    let mut out: Box<dyn Write> = match output {
-        Some(path) => Box::new(File::create(path).map_err(failed)?),
-        None => Box::new(io::stdout().lock()),
-    };
-    let bar = match output {
-        Some(_) => bar(length),
-        None => ProgressBar::hidden(),
-    };
+    let bar = bar(length);
+    let mut lost = None;
+    // Of an answer that breaks off nothing is left, and what was there stays.
+    let written = file::write_with(path, |out| {
+        lost = copy(exchange, out, &bar)?;
+        lost.as_ref().map_or(Ok(()), |_| Err(io::ErrorKind::UnexpectedEof.into()))
+    });
+    bar.finish_and_clear();
+    lost.map_or(written, |why| Err(network(why)))
+}
+
+/// Copies a body; why it came to no end, if it did not.
+fn copy(
+    exchange: &mut dhttp::client::Exchange,
+    out: &mut dyn Write,
+    bar: &ProgressBar,
+) -> io::Result<Option<String>> {
     while let Some(event) = exchange.next() {
         match event {
             Event::Body(part) => {
-                out.write_all(&part).map_err(failed)?;
+                out.write_all(&part)?;
                 bar.inc(part.len() as u64);
             }
-            Event::Failed(why) => return Err(network(why)),
+            Event::Failed(why) => return Ok(Some(why)),
             Event::Head(..) | Event::End => {}
         }
     }
-    bar.finish_and_clear();
-    out.flush().map_err(failed)
+    out.flush()?;
+    Ok(None)
 }
 
 fn bar(length: Option<u64>) -> ProgressBar {
