@@ -93,7 +93,7 @@ macro_rules! study {
 }
 
 /// In the order of the papers, tables before figures; then our own studies.
-pub static ENTRIES: [Entry; 38] = [
+pub static ENTRIES: [Entry; 39] = [
     table!("heidemann-model/table-2", heidemann::table_2),
     table!("heidemann-model/table-3", heidemann::table_3),
     table!("heidemann-model/table-4", heidemann::table_4),
@@ -128,6 +128,7 @@ pub static ENTRIES: [Entry; 38] = [
     table!("w3c/table-11", w3c::browsers::table_11),
     table!("w3c/compression", w3c::content::compression),
     table!("w3c/images", w3c::content::images),
+    table!("w3c/style-sheet", w3c::content::style_sheet),
     table!("w3c/modem-compression", w3c::modem_compression),
     table!("dhttp/section-vi-a", rabinovich::shares),
     counted!("dhttp/figure-6", rabinovich::figure_6, rabinovich::drawn::figure_6),

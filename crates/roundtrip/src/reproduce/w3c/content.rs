@@ -1,13 +1,20 @@
 //! Ours for what the note says of its document and its images: what deflate makes of the one, and what case tags are in
-//! (`papers/w3c#compression`), and how large the others are (`papers/w3c#microscape`).
+//! (`papers/w3c#compression`), how large the others are (`papers/w3c#microscape`), what other formats make of them
+//! (`papers/w3c#content`), and what an image of a word takes as a word (the same).
 //!
 //! Not the note's files: Microscape is made up to the published sizes. Its own are exact because of that, and what is made
 //! of them is what tells something.
+
+use std::sync::LazyLock;
 
 use wire::Seed;
 
 use super::microscape::{deflate, plain};
 use super::{Measured, Ours};
+use crate::content::css::Replaced;
+use crate::content::make::{self, Source};
+use crate::content::picture::Picture;
+use crate::content::{Content, mng, png};
 use crate::reproduce::published::Cell;
 
 /// The document after deflate, by the case of its tags.
@@ -31,23 +38,71 @@ pub fn compression(cell: &Cell, _: &mut Measured<'_>) -> Ours {
     })
 }
 
-/// The images as they are; what they would be in another format takes the formats.
+/// The images as they are, and as PNG and MNG.
 pub fn images(cell: &Cell, _: &mut Measured<'_>) -> Ours {
-    let images = plain().contents.objects.iter().skip(1);
-    let is_wanted = |image: &[u8]| is_animation(image) == (cell.label(0) == "animations");
+    static SUMS: LazyLock<[Sum; 2]> = LazyLock::new(sums);
+    let Sum { gif, converted } = &SUMS[usize::from(cell.label(0) == "animations")];
     Ok(match cell.column.name.as_str() {
-        "gif" => Some(images.filter(|image| is_wanted(image)).map(|image| image.len() as f64).sum()),
+        "gif" => Some(*gif),
+        "converted" => Some(*converted),
+        "saved" => Some(gif - converted),
         _ => None,
     })
 }
 
+/// Bytes of several images.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    gif: f64,
+    converted: f64,
+}
+
+/// Of the static images and of the animations.
+fn sums() -> [Sum; 2] {
+    let mut sums = [Sum::default(); 2];
+    for gif in plain().contents.objects.iter().skip(1) {
+        let picture = Picture::of_gif(gif).expect("the images that are generated decode");
+        let is_animation = picture.is_animation();
+        let made = if is_animation { mng::encode(&picture) } else { png::encode(&picture) };
+        let Sum { gif: before, converted } = &mut sums[usize::from(is_animation)];
+        *before += gif.len() as f64;
+        *converted += made.expect("a picture of a GIF can be written").len() as f64;
+    }
+    sums
+}
+
+/// What a rewritten document has in the place of an image of a word.
+pub fn style_sheet(cell: &Cell, _: &mut Measured<'_>) -> Ours {
+    const TAG: &str = "<img src=solutions.gif alt=solutions>";
+    if cell.column.name != "html-and-css" {
+        return Ok(None);
+    }
+    let html = format!("<html><head></head><body>{TAG}</body></html>");
+    let image = word().map_err(|error| error.to_string())?;
+    let sources = [("index.html", html.clone().into_bytes()), ("solutions.gif", image)];
+    let sources = sources.map(|(path, bytes)| Source::of(path.to_owned(), bytes)).to_vec();
+    let content = Content { name: String::new(), files: make::files(sources, None), left_out: Vec::new() };
+    let rewritten = Replaced::of(&content).documents.remove(&0).ok_or("an image that stays")?;
+    Ok(Some((rewritten.len() + TAG.len() - html.len()) as f64))
+}
+
+/// White on #FC0: strokes 20 pixels high with the space around them that the note's rule has, in em 4/10 and 11.
+fn word() -> Result<Vec<u8>, gif::EncodingError> {
+    const LETTERS: u16 = 100;
+    let (width, height) = (LETTERS + 11 * 20, 20 + 8);
+    let is_ink =
+        |x: u16, y: u16| (20..20 + LETTERS).contains(&x) && (4..24).contains(&y) && x.is_multiple_of(5);
+    let indices: Vec<u8> =
+        (0..height).flat_map(|y| (0..width).map(move |x| u8::from(is_ink(x, y)))).collect();
+    let mut file = Vec::new();
+    let mut encoder = gif::Encoder::new(&mut file, width, height, &[0xff, 0xcc, 0, 0xff, 0xff, 0xff])?;
+    encoder.write_frame(&gif::Frame { width, height, buffer: indices.into(), ..gif::Frame::default() })?;
+    drop(encoder);
+    Ok(file)
+}
+
 /// "42KB".
 const KILOBYTE: f64 = 1024.0;
-
-/// Only an animation says how often it is shown.
-fn is_animation(gif: &[u8]) -> bool {
-    memchr::memmem::find(gif, b"NETSCAPE2.0").is_some()
-}
 
 /// The same document as if nobody had minded: each tag and each attribute in lower case, in upper case or with a capital, by
 /// chance. Values and text stay.
