@@ -80,7 +80,7 @@ fn everything_writes_every_figure_and_a_table_writes_none() {
     folder.reproduce(&["heidemann-model/table-3"]);
     assert_eq!(folder.names("figures"), [] as [String; 0]);
     folder.reproduce(&[]);
-    assert_eq!(folder.names("figures").len(), 9);
+    assert_eq!(folder.names("figures").len(), 13);
 }
 
 #[test]
