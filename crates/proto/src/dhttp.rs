@@ -49,3 +49,33 @@ pub(crate) fn specified_table<State: std::fmt::Debug, Event: std::fmt::Debug + C
     }
     table
 }
+
+/// The same table as `docs/dhttp.md` draws it (Mermaid): an arrow for each two states, with the events that lead from one to the
+/// other; those that change nothing are not drawn.
+#[cfg(test)]
+pub(crate) fn specified_figure<State: std::fmt::Debug, Event: std::fmt::Debug + Copy>(
+    begins: &State,
+    states: &[State],
+    events: &[Event],
+    next: impl Fn(&State, Event) -> Option<State>,
+) -> String {
+    let mut figure = format!("```mermaid\nstateDiagram-v2\n    [*] --> {begins:?}\n");
+    for from in states {
+        for to in states {
+            let leads = |event: &&Event| next(from, **event).is_some_and(|next| name(&next) == name(to));
+            let labels: Vec<String> = events.iter().filter(leads).map(|event| format!("{event:?}")).collect();
+            if name(from) != name(to) && !labels.is_empty() {
+                figure += &format!("    {from:?} --> {to:?}: {}\n", labels.join(", "));
+            }
+        }
+        if events.iter().all(|event| next(from, *event).is_none()) {
+            figure += &format!("    {from:?} --> [*]\n");
+        }
+    }
+    figure + "```\n"
+}
+
+#[cfg(test)]
+fn name(state: &impl std::fmt::Debug) -> String {
+    format!("{state:?}")
+}

@@ -110,10 +110,14 @@ mod tests {
     ];
 
     #[test]
-    fn the_specification_shows_this_table() {
+    fn the_specification_shows_this_table_and_draws_it() {
         let document = include_str!("../../../../../docs/dhttp.md");
         let table = crate::dhttp::specified_table(&PHASES, &EVENTS, |phase, event| phase.next(event));
         assert!(document.contains(&table), "docs/dhttp.md should hold:\n{table}");
+        let figure = crate::dhttp::specified_figure(&Phase::Waiting, &PHASES, &EVENTS, |phase, event| {
+            phase.next(event)
+        });
+        assert!(document.contains(&figure), "docs/dhttp.md should hold:\n{figure}");
     }
 
     #[test]
