@@ -1,0 +1,276 @@
+//! DHTTP where everything goes wrong: loss, copies, packets that fall behind, bits that turn over, a client that is
+//! killed, a server that is killed and started anew.
+//!
+//! Whatever happens, the caller is told of every request what became of it, once; nothing that may change something goes
+//! by UDP or is asked for twice; and in the end all is quiet. Where the path is good and nobody dies, everything comes.
+//!
+//! Without the test harness: as a test it runs a sample. `cargo test --release -p simulate --test faults -- 20000` runs so
+//! many seeds; `-- 20000 7` begins at seed 7.
+
+mod node;
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use node::{Node, Turn};
+use proto::dhttp::visitor::Counts;
+use proto::http::{Limits, Method};
+use proto::robot::{Failure, Plan, PlannedObject, Release, Report, Shape, What};
+use proto::server::{Patience, ServerConfig};
+use proto::site::Site;
+use scenario::Stack;
+use scenario::dhttp::Dhttp;
+use simulate::page::Flow;
+use simulate::profile::{self, Clocks};
+use simulate::web::server::PORT;
+use simulate::web::*;
+use simulate::world::*;
+use wire::link::{self, Loss, Reordering};
+use wire::seed::Random;
+use wire::{Bytes, Duration, Probability, Rate, Seed, Time};
+
+/// The sample.
+const SAMPLE: u64 = 150;
+const SERVER: HostId = HostId(0);
+const CLIENTS: [HostId; 2] = [HostId(1), HostId(2)];
+
+fn main() -> ExitCode {
+    let mut numbers = std::env::args().skip(1).filter_map(|word| word.parse().ok());
+    let (count, first): (u64, u64) = (numbers.next().unwrap_or(SAMPLE), numbers.next().unwrap_or(1));
+    let mut sum = Sum::default();
+    for seed in first..first.saturating_add(count) {
+        let case = Case::of(seed);
+        if let Err(what) = case.run(&mut sum) {
+            eprintln!("seed {seed}: {what}\n{case:?}");
+            return ExitCode::FAILURE;
+        }
+    }
+    println!("{count} seeds from {first}: {sum:?}");
+    ExitCode::SUCCESS
+}
+
+/// What all seeds together have seen.
+#[derive(Debug, Default)]
+struct Sum {
+    asked: u64,
+    came: u64,
+    failed: u64,
+    by_datagram: u64,
+    by_connection: u64,
+    by_plain_http: u64,
+    resends: u64,
+    lost_packets: u64,
+    clients_killed: u64,
+    servers_killed: u64,
+}
+
+/// What goes wrong in one run, and what is asked for.
+#[derive(Debug)]
+struct Case {
+    seed: Seed,
+    is_internet: bool,
+    stack: &'static str,
+    delay: Duration,
+    loss: f64,
+    copies: f64,
+    falls_behind: f64,
+    flips: f64,
+    client_dies: Option<Time>,
+    server_turns: Vec<(Time, Turn)>,
+    sizes: Vec<u64>,
+    /// Every so many of the objects is asked for with POST.
+    posts: usize,
+}
+
+impl Case {
+    fn of(seed: u64) -> Self {
+        let seed = Seed::new(seed);
+        let mut random = seed.stream("faults", 0);
+        let often = |random: &mut Random, share: f64, most: f64| {
+            let (is_there, how) = (random.unit() < share, random.unit() * most);
+            if is_there { how } else { 0.0 }
+        };
+        let (loss, copies) = (often(&mut random, 0.7, 0.3), often(&mut random, 0.4, 0.2));
+        let (falls_behind, flips) = (often(&mut random, 0.4, 0.3), often(&mut random, 0.3, 0.3));
+        let moment = |random: &mut Random, most| Time::ZERO + Duration::from_millis(random.up_to(most));
+        let client_dies = (random.unit() < 0.3).then(|| moment(&mut random, 3_000));
+        let mut server_turns = Vec::new();
+        if random.unit() < 0.4 {
+            let dies = moment(&mut random, 5_000);
+            server_turns = vec![(dies, Turn::Dies)];
+            server_turns.push((dies + Duration::from_millis(random.up_to(20_000)), Turn::Rises));
+        }
+        let sizes = (0..=random.up_to(11)).map(|_| match random.up_to(2) {
+            0 => random.up_to(1_200),
+            1 => 1_000 + random.up_to(1_000),
+            2.. => random.up_to(30_000),
+        });
+        let sizes = sizes.collect();
+        Self {
+            seed,
+            is_internet: random.unit() < 0.5,
+            stack: if random.unit() < 0.5 { "linux" } else { "period" },
+            delay: Duration::from_millis(1 + random.up_to(150)),
+            loss,
+            copies,
+            falls_behind,
+            flips,
+            client_dies,
+            server_turns,
+            sizes,
+            posts: 3 + usize::try_from(random.up_to(5)).unwrap(),
+        }
+    }
+
+    /// Runs it, and says what is wrong.
+    fn run(&self, sum: &mut Sum) -> Result<(), String> {
+        let mut world = self.world();
+        world.record();
+        let ended = world.run(Bounds { until: Time::MAX, events: 5_000_000 });
+        if ended != Ended::Quiet {
+            return Err(format!("it ends {ended:?} at {:?}", world.now()));
+        }
+        for record in world.records() {
+            let is_request = record.from.host != SERVER && record.seen == Seen::Sent;
+            let is_unsafe = record.segment.payload.windows(5).any(|bytes| bytes == b"POST ");
+            if is_request && is_unsafe && Flow::of(record).is_datagrams() {
+                return Err("a POST left by UDP".to_owned());
+            }
+            sum.lost_packets += u64::from(record.seen == Seen::Lost);
+        }
+        sum.clients_killed += u64::from(self.client_dies.is_some());
+        sum.servers_killed += u64::from(!self.server_turns.is_empty());
+        let killed = self.client_dies.map(|_| CLIENTS[0]);
+        for client in CLIENTS.into_iter().filter(|client| Some(*client) != killed) {
+            let Web::Browser(browser) = world.application(client).web() else {
+                return Err("a client is no browser".to_owned());
+            };
+            let counts = browser.counts().unwrap_or_default();
+            self.judge(browser.reports(), counts, sum)?;
+            let Counts { by_datagram, by_connection, by_plain_http, resends } = counts;
+            sum.by_datagram += by_datagram;
+            sum.by_connection += by_connection;
+            sum.by_plain_http += by_plain_http;
+            sum.resends += resends;
+        }
+        Ok(())
+    }
+
+    /// Whether the caller was told everything, once.
+    fn judge(&self, reports: &[Report], counts: Counts, sum: &mut Sum) -> Result<(), String> {
+        let (mut asked, mut ended) = (BTreeMap::new(), BTreeMap::new());
+        let (mut finished, mut failed) = (0, 0);
+        for report in reports {
+            match &report.what {
+                What::RequestSent { object, connection: _ } => *asked.entry(*object).or_insert(0) += 1,
+                What::ObjectComplete { object, status: _, body } => {
+                    *ended.entry(*object).or_insert(0) += 1;
+                    sum.came += 1;
+                    if body.get() != self.sizes[*object] {
+                        return Err(format!("object {object} has {body}"));
+                    }
+                }
+                What::ObjectFailed { object, failure } => {
+                    // Who waits on a connection of plain HTTP whose reset was lost knows of nothing before.
+                    let may_wait = !self.server_turns.is_empty() && counts.by_plain_http > 0;
+                    if *failure == Failure::Deadline && !may_wait {
+                        return Err(format!("nobody knew of object {object} until its page was given up"));
+                    }
+                    *ended.entry(*object).or_insert(0) += 1;
+                    // To POST the site always says no.
+                    failed += usize::from(!self.is_post(*object));
+                }
+                What::Finished { failed: _ } => finished += 1,
+                What::HeadReceived { .. }
+                | What::ObjectFound { .. }
+                | What::TooManyObjects { .. }
+                | What::FirstBytesReceived { .. }
+                | What::Fault { .. } => {}
+            }
+        }
+        sum.asked += self.sizes.len() as u64;
+        sum.failed += failed as u64;
+        if finished != 1 || ended.len() != self.sizes.len() || ended.values().any(|times| *times != 1) {
+            return Err(format!("told of the end {finished} times, of objects {ended:?}"));
+        }
+        if asked.iter().any(|(object, times)| self.is_post(*object) && *times > 1) {
+            return Err(format!("a POST was sent twice: {asked:?}"));
+        }
+        let is_good = self.loss < 0.02 && self.flips == 0.0 && self.server_turns.is_empty();
+        if is_good && failed > 0 {
+            return Err(format!("{failed} objects did not come over a good path: {reports:?}"));
+        }
+        Ok(())
+    }
+
+    fn is_post(&self, object: usize) -> bool {
+        object % self.posts == self.posts - 1
+    }
+
+    fn world(&self) -> World<Node> {
+        let mut world = World::new(self.seed);
+        let chance = |share| Probability::new(share).expect("a share");
+        let stack = Stack::named(self.stack).expect("a stack");
+        let tcp = |host| {
+            let clocks = Clocks::random(self.seed, host);
+            profile::config(&stack, Bytes::new(1_460), Duration::from_micros(1_200), clocks)
+        };
+        let random = |host| self.seed.stream("flips", host);
+        let dhttp = if self.is_internet { Dhttp::internet() } else { Dhttp::paper() };
+        let server = self.server(dhttp);
+        let server = Node::new(server, self.server_turns.clone(), chance(self.flips), random(0));
+        world.add_host(HostConfig { tcp: tcp(0) }, server).expect("a server");
+        for (number, death) in [(1, self.client_dies), (2, None)] {
+            let turns = death.map(|at| (at, Turn::Dies)).into_iter().collect();
+            let client = Node::new(self.client(dhttp, number), turns, chance(self.flips), random(number));
+            let client = world.add_host(HostConfig { tcp: tcp(number) }, client).expect("a client");
+            let link = link::Config {
+                rate: Rate::from_bits_per_second(10_000_000),
+                delay: self.delay,
+                loss: Loss::Independent(chance(self.loss)),
+                duplication: chance(self.copies),
+                reordering: (self.falls_behind > 0.0)
+                    .then(|| Reordering { probability: chance(self.falls_behind), by: self.delay * 2 }),
+                ..link::Config::default()
+            };
+            let [up, down] = [(); 2].map(|()| world.add_link(&link).expect("a link"));
+            world.add_route(client, SERVER, &[up]);
+            world.add_route(SERVER, client, &[down]);
+        }
+        world
+    }
+
+    fn server(&self, dhttp: Dhttp) -> Box<dyn Fn() -> Web> {
+        let sizes: Vec<Bytes> = self.sizes.iter().copied().map(Bytes::new).collect();
+        let (site, seed) = (Site::new(&sizes, self.seed).expect("a small site"), self.seed);
+        Box::new(move || {
+            let patience = Duration::from_secs(60);
+            let patience = Patience { idle: patience, request: patience, linger: patience };
+            let config = ServerConfig { limits: Limits::default(), patience, ..ServerConfig::default() };
+            let (times, heads) = (ServerTimes::default(), HeadSizes::default());
+            let server = WebServer::new(site.clone(), config, times, heads, false);
+            Web::Server(Box::new(server.with_dhttp(DhttpServer { config: dhttp.server, seed })))
+        })
+    }
+
+    fn client(&self, dhttp: Dhttp, number: u64) -> Box<dyn Fn() -> Web> {
+        let object = |(index, size): (usize, &u64)| {
+            let expected = if self.is_post(index) { None } else { Some(Bytes::new(*size)) };
+            let get = PlannedObject::get(&Site::path(index), expected);
+            let post = || Method::Other("POST".to_owned());
+            if self.is_post(index) { PlannedObject { method: post(), ..get } } else { get }
+        };
+        let objects = self.sizes.iter().enumerate().map(object).collect();
+        let release = if number == 1 { Release::Independent } else { Release::AfterFirst };
+        let deadline = Duration::from_secs(24 * 3_600);
+        let plan = Plan { release, deadline, ..Plan::new("server", objects, Shape::Dhttp) };
+        let seed = Seed::new(self.seed.get().wrapping_mul(3).wrapping_add(number));
+        let dhttp = Some(DhttpClient { config: dhttp.client, seed });
+        Box::new(move || {
+            let config = BrowserConfig { dhttp, ..BrowserConfig::default() };
+            let address = Address { host: SERVER, port: PORT };
+            let browser = Browser::new(Time::ZERO, plan.clone(), address, config).expect("a plan");
+            Web::Browser(Box::new(browser))
+        })
+    }
+}
