@@ -2,6 +2,7 @@
 //! connection, and all time is accounted for, from the beginning or from any moment on. Not a generator: the bytes are
 //! a file.
 
+use diagnose::report::Protocol;
 use diagnose::{Diagnosis, FlowReport, Options, Seen};
 use trace::capture::Reader;
 use wire::packet::Packet;
@@ -25,7 +26,9 @@ pub(crate) fn check(bytes: &[u8]) {
             assert!(!finding.evidence.is_empty());
             assert!(finding.packets.iter().all(|packet| (1..=frames).contains(packet)));
         }
-        assert!(flow.plot.as_ref().is_some_and(|plot| plot.points.len() as u64 <= flow.packets));
+        let is_tcp = flow.protocol == Protocol::Tcp;
+        assert_eq!(flow.plot.is_some(), is_tcp);
+        assert!(flow.plot.as_ref().is_none_or(|plot| plot.points.len() as u64 <= flow.packets));
     }
     let Some(first) = flows.first() else { return };
     let since = first.started + Duration::from_nanos(first.elapsed.as_nanos() / 2);

@@ -32,7 +32,7 @@ use crate::http::Conversation;
 use crate::keep::Keep;
 use crate::path::Path;
 use crate::plot::Plot;
-use crate::report::{ExchangeReport, FlowReport, Oddities};
+use crate::report::{ExchangeReport, FlowReport, Oddities, Protocol};
 use crate::segment::Segment;
 use crate::sender::Order;
 use crate::side::{Both, Side};
@@ -398,6 +398,7 @@ impl Flow {
         exchanges.sort_by_key(|exchange| exchange.at);
         let counts = self.findings.counts.clone();
         FlowReport {
+            protocol: Protocol::Tcp,
             client,
             server,
             started: started.at,

@@ -13,14 +13,16 @@
 //! | `sender`, `flight`, `mss`, `path`, `pace` | an end as a sender; where the capture was taken; how fast the path is |
 //! | `http` | messages and exchanges, where they can be read |
 //! | `gap`, `judge`, `causes/` | the time between two events, and the rules that name its cause |
+//! | `dhttp` | requests in datagrams, and their answers |
 //! | [`plot`] | points of a time-sequence plot |
 //!
-//! What it is not: it reads no file (`trace` does), prints nothing (`roundtrip` does), and knows only TCP: datagrams
-//! are counted and passed over. It imports `trace` and `wire`, and builds for `wasm32-unknown-unknown`.
+//! What it is not: it reads no file (`trace` does), prints nothing (`roundtrip` does), and knows TCP and DHTTP: other
+//! datagrams are counted and passed over. It imports `trace` and `wire`, and builds for `wasm32-unknown-unknown`.
 
 pub mod account;
 pub mod cause;
 mod causes;
+mod dhttp;
 pub mod finding;
 mod flight;
 mod flow;

@@ -13,6 +13,8 @@ use crate::plot::Plot;
 /// A connection, diagnosed.
 #[derive(Clone, Debug)]
 pub struct FlowReport {
+    /// What it speaks.
+    pub protocol: Protocol,
     /// Who opened it.
     pub client: SocketAddr,
     /// Who was called.
@@ -47,6 +49,26 @@ pub struct FlowReport {
     pub oddities: Oddities,
     /// Its packets, if they were asked for.
     pub plot: Option<Plot>,
+}
+
+/// What carries a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// A TCP connection, whatever is in it.
+    Tcp,
+    /// A client's and a server's datagrams, and the connections that the server opened for its answers. These are told as TCP,
+    /// too, each by itself.
+    Dhttp,
+}
+
+impl Protocol {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Dhttp => "dhttp",
+        }
+    }
 }
 
 impl FlowReport {

@@ -7,8 +7,10 @@ use wire::packet::{Flags, Packet, TcpSegment, Transport};
 use wire::{Duration, Time};
 
 use crate::causes::connection_per_request::SOON;
+use crate::dhttp::Dialogues;
 use crate::flow::{Flow, Follows};
 use crate::flows::{Flows, Key, Slot};
+use crate::gap::Mark;
 use crate::keep::Keep;
 use crate::report::FlowReport;
 use crate::segment::Segment;
@@ -22,6 +24,7 @@ pub struct Diagnosis {
     /// Connections that are over, oldest first: repetitions may still come.
     over: VecDeque<(Time, Key)>,
     finished: VecDeque<FlowReport>,
+    dialogues: Dialogues,
     /// At the end of the capture, those that are still open: the first to be told is the last.
     left: Vec<(Time, u64, Slot)>,
     /// How a client's last connection to a server ended.
@@ -85,9 +88,14 @@ impl Diagnosis {
     pub fn handle(&mut self, now: Time, seen: Seen, packet: &Packet<'_>) {
         let Seen { frame, interface: _ } = seen;
         self.totals.packets += 1;
-        let (Transport::Tcp(tcp), Some((source, destination))) = (packet.transport, packet.sockets()) else {
-            return;
+        let Some((source, destination)) = packet.sockets() else { return };
+        let mark = Mark { at: now, frame };
+        let tcp = match packet.transport {
+            Transport::Tcp(tcp) => tcp,
+            Transport::Udp(udp) => return self.dialogues.datagram(mark, packet, udp, self.options),
+            Transport::Fragment | Transport::Other(_) => return,
         };
+        self.dialogues.segment(mark, packet, tcp);
         self.totals.segments += 1;
         self.release(now);
         let key = Key::of(source, destination);
@@ -152,7 +160,7 @@ impl Diagnosis {
 
     /// A finished connection, if there is one.
     pub fn poll(&mut self) -> Option<FlowReport> {
-        self.finished.pop_front().or_else(|| {
+        self.finished.pop_front().or_else(|| self.dialogues.poll()).or_else(|| {
             let (_, _, slot) = self.left.pop()?;
             self.flows.remove_at(slot).map(|flow| flow.finish())
         })
@@ -160,6 +168,7 @@ impl Diagnosis {
 
     /// The capture is over: every connection is finished, in the order in which they began, as it is polled.
     pub fn end(&mut self) {
+        self.dialogues.end();
         self.left =
             self.flows.iter().map(|(slot, flow)| (flow.started.at, flow.started.frame, slot)).collect();
         self.left.sort_unstable_by(|one, other| other.cmp(one));

@@ -1,4 +1,4 @@
-//! Packets as they pass this machine's interfaces: TCP over IPv4 and IPv6, each with the kernel's time.
+//! Packets as they pass this machine's interfaces: TCP and UDP over IPv4 and IPv6, each with the kernel's time.
 //!
 //! | module | what it holds |
 //! | --- | --- |

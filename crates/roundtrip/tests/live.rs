@@ -93,6 +93,34 @@ fn connections_that_were_there_before_the_command_are_none_of_its() {
 }
 
 #[test]
+fn datagrams_and_the_connection_that_the_server_opens_are_one_dialogue_of_dhttp() {
+    let folder =
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("live-dhttp-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("small.txt"), "small").unwrap();
+    fs::write(folder.join("large.bin"), vec![7; 10_000]).unwrap();
+    let serve = ["serve", "--listen", "127.0.0.1:0", folder.to_str().unwrap()];
+    let process = Command::new(PROGRAM).args(serve).stderr(Stdio::piped()).spawn().unwrap();
+    let mut server = Server { process, port: 0, folder };
+    let mut line = String::new();
+    BufReader::new(server.process.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.split("dhttp://").nth(1).and_then(|rest| rest.split('/').next()).unwrap();
+    let port = address.rsplit(':').next().unwrap();
+    let [small, large] = ["small.txt", "large.bin"].map(|name| format!("dhttp://{address}/{name}"));
+    let ask = ["diagnose", "--format", "json", "--port", port, "--run", "--", PROGRAM, "get", &small, &large];
+    // The client remembers servers in a folder of its own.
+    let output = Command::new(PROGRAM).args(ask).env("XDG_CACHE_HOME", &server.folder).output().unwrap();
+    let Some(output) = allowed(output) else { return };
+    let live: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let flows = live["flows"].as_array().unwrap();
+    let dialogue = flows.iter().find(|flow| flow["protocol"] == "dhttp").unwrap();
+    let seen = dialogue["exchanges"].as_array().unwrap();
+    let seen: Vec<_> = seen.iter().map(|one| (one["request"].as_str().unwrap(), &one["status"])).collect();
+    assert_eq!(seen, [("GET /small.txt", &200.into()), ("GET /large.bin", &200.into())], "{live}");
+    assert!(dialogue["account_ms"]["connection-setup"].as_f64() > Some(0.0), "{live}");
+}
+
+#[test]
 fn without_the_right_to_see_packets_it_is_said_what_to_do() {
     let without = ["--bounding-set=-net_raw", "--inh-caps=-net_raw", PROGRAM, "diagnose", "--port", "80"];
     let Ok(output) = Command::new("setpriv").args(without).output() else {
@@ -111,7 +139,10 @@ fn without_the_right_to_see_packets_it_is_said_what_to_do() {
 
 /// A live capture's output; `None`, loudly, where nothing may be captured.
 fn captured(arguments: &[&str]) -> Option<Output> {
-    let output = Command::new(PROGRAM).args(arguments).output().unwrap();
+    allowed(Command::new(PROGRAM).args(arguments).output().unwrap())
+}
+
+fn allowed(output: Output) -> Option<Output> {
     let told = text(&output.stderr);
     if told.contains("cannot capture here") {
         assert!(std::env::var_os("ROUNDTRIP_REQUIRE_KERNEL").is_none(), "{told}");

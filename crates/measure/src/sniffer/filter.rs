@@ -1,5 +1,5 @@
-//! What the kernel is asked to pass over, as a program for its packet filter: what is not TCP, what is of another port,
-//! and the loopback's second sight of every packet.
+//! What the kernel is asked to pass over, as a program for its packet filter: what is neither TCP nor UDP, what is of
+//! another port, and the loopback's second sight of every packet.
 //!
 //! Not the place where anything is decided about a connection. The machine is that of the kernel's
 //! Documentation/networking/filter.rst; packets begin with their IP header, because the socket is a datagram's.
@@ -9,8 +9,9 @@ use socket2::SockFilter;
 /// What no filter cuts off.
 const WHOLE: u32 = 0x0004_0000;
 const TCP: u32 = 6;
+const UDP: u32 = 17;
 
-/// The program: TCP, all of it or that from and to `port`.
+/// The program: TCP and UDP, all of it or that from and to `port`.
 pub(super) fn program(port: Option<u16>) -> Vec<SockFilter> {
     // A packet on the loopback is seen when it is sent and when it arrives: the second is kept.
     let mut program = vec![
@@ -21,8 +22,11 @@ pub(super) fn program(port: Option<u16>) -> Vec<SockFilter> {
         verdict(0),
     ];
     let (four, six) = match port {
-        Some(port) => (tcp_over_ipv4(u32::from(port)), tcp_over_ipv6(u32::from(port))),
-        None => (vec![load_byte(9), skip_unless(TCP, 1), verdict(WHOLE), verdict(0)], vec![verdict(WHOLE)]),
+        Some(port) => (over_ipv4(u32::from(port)), over_ipv6(u32::from(port))),
+        None => {
+            let four = vec![load_byte(9), skip_if(TCP, 2), skip_if(UDP, 1), verdict(0), verdict(WHOLE)];
+            (four, vec![verdict(WHOLE)])
+        }
     };
     program.push(load_ancillary(libc::SKF_AD_PROTOCOL));
     program.push(skip_unless(0x0800, length(&four)));
@@ -34,11 +38,12 @@ pub(super) fn program(port: Option<u16>) -> Vec<SockFilter> {
 }
 
 /// Fragments but the first have no ports, and are passed over.
-fn tcp_over_ipv4(port: u32) -> Vec<SockFilter> {
+fn over_ipv4(port: u32) -> Vec<SockFilter> {
     const FRAGMENT_OFFSET: u32 = 0x1fff;
     vec![
         load_byte(9),
-        skip_unless(TCP, 7),
+        skip_if(TCP, 1),
+        skip_unless(UDP, 7),
         load_half(6),
         SockFilter::new(code(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K), 5, 0, FRAGMENT_OFFSET),
         SockFilter::new(code(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH), 0, 0, 0),
@@ -51,11 +56,12 @@ fn tcp_over_ipv4(port: u32) -> Vec<SockFilter> {
     ]
 }
 
-/// Behind extension headers no port is looked for: TCP has none there on any network we know of.
-fn tcp_over_ipv6(port: u32) -> Vec<SockFilter> {
+/// Behind extension headers no port is looked for: neither has any there on any network we know of.
+fn over_ipv6(port: u32) -> Vec<SockFilter> {
     vec![
         load_byte(6),
-        skip_unless(TCP, 4),
+        skip_if(TCP, 1),
+        skip_unless(UDP, 4),
         load_half(40),
         skip_if(port, 3),
         load_half(42),

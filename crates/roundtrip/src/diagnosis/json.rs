@@ -49,6 +49,7 @@ fn capture(capture: &Capture) -> Value {
 
 fn flow(capture: &Capture, flow: &FlowReport) -> Value {
     let FlowReport {
+        protocol,
         client,
         server,
         started,
@@ -69,6 +70,7 @@ fn flow(capture: &Capture, flow: &FlowReport) -> Value {
     } = flow;
     let Oddities { captured_twice, not_captured, backwards, out_of_order, needless } = oddities;
     json!({
+        "protocol": protocol.name(),
         "client": client.to_string(),
         "server": server.to_string(),
         "packets": packets,

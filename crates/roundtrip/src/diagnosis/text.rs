@@ -1,7 +1,7 @@
 //! What a tired person can read: what costs most, on which packets that rests, what to change, and where the rest of
 //! the time went.
 
-use ::diagnose::report::Place;
+use ::diagnose::report::{Place, Protocol};
 use ::diagnose::{FlowReport, Share};
 use wire::Duration;
 
@@ -20,7 +20,7 @@ fn capture(capture: &Capture, terminal: Terminal) -> String {
     let mut text = format!("{}\n", terminal.bold(&format!("{}: {}", capture.name, facts(capture))));
     let (faults, notes) = groups(capture);
     text += match (capture.connections, capture.flows.len(), faults.len()) {
-        (0, _, _) => "There is no TCP connection in it.\n",
+        (0, _, _) => "There is no connection in it.\n",
         (_, 0, _) => "No connection has what was asked for.\n",
         (_, _, 0) => "Nothing worth fixing was found.\n",
         (_, _, _) => "",
@@ -49,7 +49,8 @@ pub fn facts(capture: &Capture) -> String {
         facts.push(format!("{} shown", flows.len()));
     }
     if let [one] = flows.as_slice() {
-        facts.push(format!("{} to {}", one.client, one.server));
+        let by = if one.protocol == Protocol::Dhttp { " by DHTTP" } else { "" };
+        facts.push(format!("{} to {}{by}", one.client, one.server));
         facts.extend(one.round_trip.map(|span| format!("round trip {}", shown(span))));
     }
     facts.extend(place(flows));

@@ -1,0 +1,156 @@
+//! DHTTP: requests in datagrams, answers in datagrams or on TCP connections that the server opens (docs/dhttp.md), paired by
+//! their ids.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | (here) | [`Dialogues`]: all clients and servers; what a datagram says |
+//! | `dialogue` | one client and one server: requests, answers, where their time went |
+//! | `opened` | answers on a connection that the server opened |
+//!
+//! Not a strict reader (`proto` has one), and not UDP in general: a server is known by a request to it, and whatever belongs to
+//! no request is passed over.
+
+mod dialogue;
+mod opened;
+
+use core::net::{IpAddr, SocketAddr};
+use std::collections::{BTreeMap, VecDeque};
+
+use wire::packet::{Packet, TcpSegment, UdpDatagram};
+use wire::{Duration, Time};
+
+use crate::gap::Mark;
+use crate::report::FlowReport;
+use crate::table::Options;
+
+use dialogue::Dialogue;
+
+/// Every client with every server.
+#[derive(Debug, Default)]
+pub(crate) struct Dialogues {
+    /// By the client's and the server's UDP sockets.
+    all: BTreeMap<(SocketAddr, SocketAddr), Dialogue>,
+    /// Where servers may open connections to: the client's address and TCP port, the server's address.
+    doors: BTreeMap<(IpAddr, u16, IpAddr), (SocketAddr, SocketAddr)>,
+    finished: VecDeque<FlowReport>,
+}
+
+/// Dialogues at once; the longest silent are given up for more.
+const MOST: usize = 1 << 12;
+/// Ports that are remembered.
+const MOST_DOORS: usize = 1 << 13;
+/// After so long a new request begins another dialogue.
+const OVER: Duration = Duration::from_secs(60);
+
+impl Dialogues {
+    /// A datagram between `source` and `destination`.
+    pub(crate) fn datagram(
+        &mut self,
+        mark: Mark,
+        packet: &Packet<'_>,
+        udp: UdpDatagram<'_>,
+        options: Options,
+    ) {
+        let Some((source, destination)) = packet.sockets() else { return };
+        if let Some(request) = Request::read(udp.payload) {
+            let key = (source, destination);
+            self.make_room(key, mark.at);
+            let dialogue =
+                self.all.entry(key).or_insert_with(|| Dialogue::new(source, destination, mark, options));
+            let mark = dialogue.counts(mark, udp.payload_length);
+            dialogue.request(mark, &request);
+            if request.port > 0 && self.doors.len() < MOST_DOORS {
+                self.doors.insert((source.ip(), request.port, destination.ip()), key);
+            }
+        } else if let Some(dialogue) = self.all.get_mut(&(destination, source))
+            && let Some((id, rest)) = id(udp.payload)
+        {
+            let mark = dialogue.counts(mark, udp.payload_length);
+            dialogue.answer(mark, id, rest);
+        }
+    }
+
+    /// A segment of TCP: of interest if it is of a connection that a server opened for its answers.
+    pub(crate) fn segment(&mut self, mark: Mark, packet: &Packet<'_>, tcp: TcpSegment<'_>) {
+        if self.doors.is_empty() {
+            return;
+        }
+        let Some((server, client)) = packet.sockets() else { return };
+        let Some(key) = self.doors.get(&(client.ip(), client.port(), server.ip())) else { return };
+        let Some(dialogue) = self.all.get_mut(key) else { return };
+        dialogue.opened(mark, server, tcp);
+    }
+
+    /// One that is over, if there is one.
+    pub(crate) fn poll(&mut self) -> Option<FlowReport> {
+        self.finished.pop_front()
+    }
+
+    /// The capture is over.
+    pub(crate) fn end(&mut self) {
+        let all = std::mem::take(&mut self.all);
+        self.finished.extend(all.into_values().map(Dialogue::finish));
+    }
+
+    /// Ends what is over before another begins.
+    fn make_room(&mut self, key: (SocketAddr, SocketAddr), now: Time) {
+        if self.all.get(&key).is_some_and(|dialogue| now.since(dialogue.last_at) > OVER) {
+            self.finished.extend(self.all.remove(&key).map(Dialogue::finish));
+        }
+        if self.all.len() < MOST {
+            return;
+        }
+        let mut silent: Vec<_> = self.all.iter().map(|(key, dialogue)| (dialogue.last_at, *key)).collect();
+        silent.sort_unstable();
+        for (_, key) in silent.into_iter().take(MOST / 8) {
+            self.finished.extend(self.all.remove(&key).map(Dialogue::finish));
+        }
+        self.doors.retain(|_, key| self.all.contains_key(key));
+    }
+}
+
+/// What a client asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Request<'a> {
+    id: u64,
+    /// The TCP port at which the client takes connections; 0 if it takes none.
+    port: u16,
+    is_again: bool,
+    method: &'a str,
+    target: &'a str,
+}
+
+impl<'a> Request<'a> {
+    /// `None` for every other datagram.
+    fn read(payload: &'a [u8]) -> Option<Self> {
+        let (id, rest) = id(payload)?;
+        let ([high, low, flags], http) = rest.split_first_chunk::<3>()?;
+        let line = http.split(|byte| *byte == b'\r').next()?;
+        let (line, version) = std::str::from_utf8(line).ok()?.rsplit_once(' ')?;
+        let (method, target) = line.split_once(' ')?;
+        let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
+        let port = u16::from_be_bytes([*high, *low]);
+        (*flags <= 1 && version == "HTTP/1.1" && is_method).then_some(Self {
+            id,
+            port,
+            is_again: *flags == 1,
+            method,
+            target,
+        })
+    }
+}
+
+/// The id that everything begins with.
+fn id(payload: &[u8]) -> Option<(u64, &[u8])> {
+    let (id, rest) = payload.split_first_chunk()?;
+    Some((u64::from_be_bytes(*id), rest))
+}
+
+/// The status of an HTTP response.
+fn status(response: &[u8]) -> Option<u16> {
+    let rest = response.strip_prefix(b"HTTP/1.")?.get(2..5)?;
+    std::str::from_utf8(rest).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,298 @@
+//! One client and one server that speak DHTTP: what was asked, how it was answered, and where the time went meanwhile.
+//!
+//! Requests may overlap, and each waits for itself; the account is the dialogue's. Time in which anything was waited for is put
+//! under what ended it: an answer (distance, and beyond the quickest answer the server), a request sent again (a loss), a
+//! connection that was opened.
+
+use core::net::SocketAddr;
+use std::collections::BTreeMap;
+
+use wire::packet::{Flags, TcpSegment};
+use wire::{Bytes, Duration, Time};
+
+use super::opened::{Event, Opened};
+use super::{Request, status};
+use crate::account::{Account, Share};
+use crate::cause::Cause;
+use crate::finding::{Confidence, Finding, Findings, Severity};
+use crate::gap::{Mark, millis};
+use crate::report::{ExchangeReport, FlowReport, Oddities, Place, Protocol};
+use crate::side::Side;
+use crate::table::Options;
+
+#[derive(Debug)]
+pub(super) struct Dialogue {
+    client: SocketAddr,
+    server: SocketAddr,
+    started: Mark,
+    pub(super) last_at: Time,
+    packets: u64,
+    bytes: Bytes,
+    /// Asked, and not yet answered in full.
+    waiting: BTreeMap<u64, Waiting>,
+    /// Connections that the server opened, by its socket.
+    connections: BTreeMap<SocketAddr, Opened>,
+    round_trip: Option<Duration>,
+    requests: u64,
+    /// How far the account reaches, and from when on anything counts.
+    spent: Time,
+    since: Time,
+    account: Account,
+    findings: Findings,
+    exchanges: Vec<ExchangeReport>,
+    oddities: Oddities,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    request: String,
+    is_head: bool,
+    asked: Mark,
+    /// When it was sent last.
+    sent: Mark,
+    account: Account,
+}
+
+const MOST_WAITING: usize = 1 << 12;
+const MOST_CONNECTIONS: usize = 64;
+const MOST_FINDINGS: usize = 64;
+const MOST_EXCHANGES: usize = 16;
+const LONGEST_TARGET: usize = 200;
+/// Silence that is nobody's work.
+const IDLE: Duration = Duration::from_secs(5);
+/// No client sends anything again sooner.
+const SOON: Duration = Duration::from_millis(1);
+
+impl Dialogue {
+    pub(super) fn new(client: SocketAddr, server: SocketAddr, mark: Mark, options: Options) -> Self {
+        Self {
+            client,
+            server,
+            started: mark,
+            last_at: mark.at,
+            packets: 0,
+            bytes: Bytes::ZERO,
+            waiting: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            round_trip: None,
+            requests: 0,
+            spent: mark.at,
+            since: options.since,
+            account: Account::default(),
+            findings: Findings::default(),
+            exchanges: Vec::new(),
+            oddities: Oddities::default(),
+        }
+    }
+
+    /// A packet of it; no time is earlier than that of the packet before.
+    pub(super) fn counts(&mut self, mark: Mark, payload: Bytes) -> Mark {
+        self.oddities.backwards += u64::from(mark.at < self.last_at);
+        self.last_at = self.last_at.max(mark.at);
+        self.packets += 1;
+        self.bytes += payload;
+        Mark { at: self.last_at, frame: mark.frame }
+    }
+
+    pub(super) fn request(&mut self, mark: Mark, request: &Request<'_>) {
+        let Request { id, port: _, is_again, method, target } = *request;
+        if let Some(waiting) = self.waiting.get_mut(&id) {
+            let missed = mark.at.since(waiting.sent.at);
+            if !is_again || missed < SOON {
+                self.oddities.captured_twice += 1;
+                return;
+            }
+            let before = std::mem::replace(&mut waiting.sent, mark);
+            self.spend_until(mark.at, Share::Stall(Cause::RetransmissionTimeout));
+            self.find(Cause::RetransmissionTimeout, Side::Client, before.at, mark.at, vec![before.frame, mark.frame], || {
+                format!(
+                    "the client had no answer to its request (packet {}) and sent it again (packet {}) {} later",
+                    before.frame,
+                    mark.frame,
+                    millis(missed)
+                )
+            });
+            return;
+        }
+        if self.waiting.is_empty() {
+            let silence = mark.at.since(self.spent);
+            let share = if silence > IDLE { Share::Idle } else { Share::Stall(Cause::ClientThink) };
+            self.spend_until(mark.at, share);
+        }
+        if self.waiting.len() >= MOST_WAITING {
+            self.waiting.pop_first();
+        }
+        self.requests += 1;
+        let target: String = target.chars().take(LONGEST_TARGET).collect();
+        let waiting = Waiting {
+            request: format!("{method} {target}"),
+            is_head: method == "HEAD",
+            asked: mark,
+            sent: mark,
+            account: self.account,
+        };
+        self.waiting.insert(id, waiting);
+    }
+
+    /// An answer in a datagram; nothing behind the id refers the client to plain HTTP.
+    pub(super) fn answer(&mut self, mark: Mark, id: u64, response: &[u8]) {
+        let Some(waiting) = self.waiting.remove(&id) else {
+            self.oddities.needless += 1;
+            return;
+        };
+        let took = mark.at.since(waiting.sent.at);
+        self.round_trip = Some(self.round_trip.map_or(took, |least| least.min(took)));
+        self.served(mark, waiting.sent);
+        self.exchanged(mark, waiting, status(response));
+    }
+
+    /// A segment of a connection from `server`.
+    pub(super) fn opened(&mut self, mark: Mark, server: SocketAddr, tcp: TcpSegment<'_>) {
+        let mark = self.counts(mark, tcp.payload_length);
+        if tcp.flags.contains(Flags::SYN) {
+            if self.connections.len() >= MOST_CONNECTIONS {
+                self.connections.pop_first();
+            }
+            // Which request it is for shows later: the oldest that waits.
+            if let Some(sent) = self.waiting.values().map(|waiting| waiting.sent).min_by_key(|sent| sent.at) {
+                self.served(mark, sent);
+            }
+            self.connections.insert(server, Opened::new(mark, tcp.seq.wrapping_add(1)));
+            return;
+        }
+        let Some(mut connection) = self.connections.remove(&server) else { return };
+        let (is_first, is_within) = (connection.is_fresh(), connection.is_within());
+        let is_head = |id| self.waiting.get(&id).is_some_and(|waiting| waiting.is_head);
+        let events = connection.read(tcp.seq, tcp.payload, tcp.payload_length, is_head);
+        if is_within {
+            self.spend_until(mark.at, Share::Transfer);
+        }
+        for event in events {
+            match event {
+                Event::Began { id: _ } if is_first => self.set_up(connection.opened, mark),
+                Event::Began { id } => {
+                    if let Some(sent) = self.waiting.get(&id).map(|waiting| waiting.sent) {
+                        self.served(mark, sent);
+                    }
+                }
+                Event::Ended { id, status } => {
+                    if let Some(waiting) = self.waiting.remove(&id) {
+                        self.exchanged(mark, waiting, Some(status));
+                    }
+                }
+            }
+        }
+        if !connection.is_lost() && !tcp.flags.contains(Flags::FIN) && !tcp.flags.contains(Flags::RST) {
+            self.connections.insert(server, connection);
+        }
+    }
+
+    /// What is known in the end.
+    pub(super) fn finish(mut self) -> FlowReport {
+        self.spend_until(self.last_at, if self.waiting.is_empty() { Share::Closing } else { Share::Unknown });
+        let counts = self.findings.counts.clone();
+        let mut exchanges = self.exchanges;
+        exchanges.sort_by_key(|exchange| exchange.at);
+        FlowReport {
+            protocol: Protocol::Dhttp,
+            client: self.client,
+            server: self.server,
+            started: self.started.at,
+            first_packet: self.started.frame,
+            is_whole: true,
+            elapsed: self.last_at.since(self.started.at),
+            packets: self.packets,
+            bytes: self.bytes,
+            round_trip: self.round_trip,
+            place: Place::Unknown,
+            requests: self.requests,
+            findings: self.findings.into_sorted(),
+            counts,
+            account: self.account,
+            exchanges,
+            oddities: self.oddities,
+            plot: None,
+        }
+    }
+
+    /// The server did something about a request: what that took beyond the quickest answer was its own.
+    fn served(&mut self, mark: Mark, sent: Mark) {
+        let since = self.spent.max(sent.at);
+        let crossing = self.round_trip.unwrap_or_else(|| mark.at.since(since)).min(mark.at.since(since));
+        self.spend_until(since + crossing, Share::RoundTrip);
+        self.spend_until(mark.at, Share::Stall(Cause::ServerThink));
+        let from = since + crossing;
+        self.find(Cause::ServerThink, Side::Server, from, mark.at, vec![sent.frame, mark.frame], || {
+            format!(
+                "the server began to answer the request of packet {} with packet {}, {} later than the quickest answer would have \
+                 come",
+                sent.frame,
+                mark.frame,
+                millis(mark.at.since(from))
+            )
+        });
+    }
+
+    /// A connection that the server opened has brought its first answer.
+    fn set_up(&mut self, opened: Mark, mark: Mark) {
+        self.spend_until(mark.at, Share::Stall(Cause::ConnectionSetup));
+        self.find(Cause::ConnectionSetup, Side::Server, opened.at, mark.at, vec![opened.frame, mark.frame], || {
+            format!(
+                "the server opened a connection for its answer (packet {}), whose first byte came in packet {}, {} later",
+                opened.frame,
+                mark.frame,
+                millis(mark.at.since(opened.at))
+            )
+        });
+    }
+
+    fn exchanged(&mut self, mark: Mark, waiting: Waiting, status: Option<u16>) {
+        let Waiting { request, is_head: _, asked, sent: _, account } = waiting;
+        if mark.at <= self.since {
+            return;
+        }
+        self.exchanges.push(ExchangeReport {
+            request,
+            status,
+            at: asked.at,
+            elapsed: mark.at.since(asked.at),
+            packets: (asked.frame, mark.frame),
+            account: self.account.since(&account),
+        });
+        ExchangeReport::keep_the_longest(&mut self.exchanges, MOST_EXCHANGES);
+    }
+
+    /// Puts what has passed up to `until` under `share`, as far as it counts; the only way into the account.
+    fn spend_until(&mut self, until: Time, share: Share) {
+        let time = until.since(self.spent);
+        let before = self.since.since(self.spent).min(time);
+        self.spent = self.spent.max(until);
+        self.account.add(share, time - before);
+    }
+
+    fn find(
+        &mut self,
+        cause: Cause,
+        side: Side,
+        at: Time,
+        until: Time,
+        packets: Vec<u64>,
+        evidence: impl FnOnce() -> String,
+    ) {
+        let lost = until.since(at);
+        if lost < cause.about().least || until <= self.since {
+            return;
+        }
+        self.findings.add(cause, lost, MOST_FINDINGS, || Finding {
+            cause,
+            severity: Severity::of(cause, lost),
+            confidence: Confidence::High,
+            side,
+            at,
+            lost,
+            saving: Some(lost),
+            packets,
+            evidence: evidence(),
+        });
+    }
+}

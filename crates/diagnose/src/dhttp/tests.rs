@@ -1,0 +1,166 @@
+//! Dialogues made by hand, and answers cut anywhere.
+
+use proptest::prelude::*;
+use wire::Bytes;
+use wire::packet::{Flags, TcpBuilder, UdpBuilder};
+
+use super::opened::{Event, Opened};
+use super::*;
+use crate::report::Protocol;
+use crate::{Cause, Diagnosis, Seen};
+
+const CLIENT: ([u8; 4], u16) = ([10, 0, 0, 1], 40_000);
+const SERVER: ([u8; 4], u16) = ([10, 0, 0, 2], 80);
+const DOOR: u16 = 41_000;
+
+/// Packets, each with its time in milliseconds.
+#[derive(Default)]
+struct Script(Vec<(u64, Vec<u8>)>);
+
+impl Script {
+    fn asks(mut self, at: u64, id: u8, is_again: bool) -> Self {
+        let [high, low] = DOOR.to_be_bytes();
+        let head = [0, 0, 0, 0, 0, 0, 0, id, high, low, u8::from(is_again)];
+        let request = [&head[..], b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"].concat();
+        self.datagram(at, (CLIENT, SERVER), &request);
+        self
+    }
+
+    fn answers(mut self, at: u64, id: u8, response: &str) -> Self {
+        let answer = [&[0, 0, 0, 0, 0, 0, 0, id][..], response.as_bytes()].concat();
+        self.datagram(at, (SERVER, CLIENT), &answer);
+        self
+    }
+
+    /// From the server's port 8080 to the client's door.
+    fn segment(mut self, at: u64, flags: Flags, seq: u32, payload: &[u8]) -> Self {
+        let (source, destination) = ((SERVER.0, 8_080).into(), (CLIENT.0, DOOR).into());
+        let mut bytes = Vec::new();
+        TcpBuilder { source, destination, seq, ack: 1, flags, window: 9_000, options: &[] }
+            .write(payload, &mut bytes)
+            .unwrap();
+        self.0.push((at, bytes));
+        self
+    }
+
+    fn datagram(&mut self, at: u64, ends: (([u8; 4], u16), ([u8; 4], u16)), payload: &[u8]) {
+        let (source, destination) = (ends.0.into(), ends.1.into());
+        let mut bytes = Vec::new();
+        UdpBuilder { source, destination }.write(payload, &mut bytes).unwrap();
+        self.0.push((at, bytes));
+    }
+
+    fn dialogue(self) -> FlowReport {
+        let mut diagnosis = Diagnosis::default();
+        for (frame, (at, bytes)) in (1..).zip(&self.0) {
+            let at = Time::ZERO + Duration::from_millis(*at);
+            diagnosis.handle(at, Seen { frame, interface: 0 }, &Packet::read(bytes).unwrap());
+        }
+        diagnosis.end();
+        let mut reports = std::iter::from_fn(|| diagnosis.poll());
+        let report = reports.find(|report| report.protocol == Protocol::Dhttp).unwrap();
+        assert_eq!(report.account.total(), report.elapsed);
+        report
+    }
+}
+
+/// Causes, and what they cost in milliseconds.
+fn found(report: &FlowReport) -> Vec<(Cause, u64)> {
+    report.findings.iter().map(|finding| (finding.cause, finding.lost.as_nanos() / 1_000_000)).collect()
+}
+
+const OK: &str = "HTTP/1.1 200 OK\r\n\r\nbody";
+
+#[test]
+fn an_answer_later_than_the_quickest_is_the_servers_work() {
+    let script = Script::default().asks(0, 1, false).answers(30, 1, OK);
+    let report = script.asks(40, 2, false).answers(150, 2, OK).dialogue();
+    assert_eq!(found(&report), [(Cause::ServerThink, 80)]);
+    let seen: Vec<_> = report.exchanges.iter().map(|one| (one.request.as_str(), one.status)).collect();
+    assert_eq!(seen, [("GET /a", Some(200)), ("GET /a", Some(200))]);
+    assert_eq!(report.round_trip, Some(Duration::from_millis(30)));
+}
+
+#[test]
+fn a_request_that_is_sent_again_waited_for_the_clients_timer() {
+    let script = Script::default().asks(0, 1, false).asks(300, 1, true).asks(900, 1, true);
+    let report = script.answers(930, 1, OK).dialogue();
+    assert_eq!(found(&report), [(Cause::RetransmissionTimeout, 300), (Cause::RetransmissionTimeout, 600)]);
+    assert_eq!(report.exchanges[0].packets, (1, 4));
+    assert_eq!(report.requests, 1);
+}
+
+#[test]
+fn what_was_captured_twice_is_neither_sent_again_nor_answered_again() {
+    let script = Script::default().asks(0, 1, false).asks(0, 1, false).answers(30, 1, OK);
+    let report = script.answers(30, 1, OK).dialogue();
+    assert_eq!(found(&report), []);
+    assert_eq!((report.oddities.captured_twice, report.exchanges.len()), (1, 1));
+}
+
+#[test]
+fn a_connection_that_the_server_opens_is_paired_with_the_requests_it_answers() {
+    let first = b"\0\0\0\0\0\0\0\x01HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody\0\0\0\0";
+    let second =
+        b"\0\0\0\x02HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+    let next = 101 + u32::try_from(first.len()).unwrap();
+    let script = Script::default().asks(0, 1, false).asks(1, 2, false).segment(30, Flags::SYN, 100, &[]);
+    let script = script.segment(90, Flags::ACK, 101, first);
+    let report = script.segment(95, Flags::ACK, next, second).dialogue();
+    assert_eq!(found(&report), [(Cause::ConnectionSetup, 60)]);
+    let seen: Vec<_> = report.exchanges.iter().map(|one| (one.status, one.packets)).collect();
+    assert_eq!(seen, [(Some(200), (1, 4)), (Some(404), (2, 5))]);
+}
+
+#[test]
+fn an_id_alone_ends_the_exchange_without_an_answer() {
+    let report = Script::default().asks(0, 1, false).answers(30, 1, "").dialogue();
+    assert_eq!((report.exchanges.len(), report.exchanges[0].status), (1, None));
+}
+
+#[test]
+fn other_datagrams_are_none_of_its_business() {
+    for payload in
+        [&b"\0\0\0\0\0\0\0\x01\0\0\0GET / HTTP/2\r\n"[..], b"\x12\x34\x01\0\0\x01\0\0\0\0\0\0", b""]
+    {
+        assert_eq!(Request::read(payload), None);
+    }
+}
+
+fn events(stream: &[u8], cuts: &[usize]) -> Vec<Event> {
+    let mut opened = Opened::new(Mark { at: Time::ZERO, frame: 1 }, 0);
+    let mut places: Vec<usize> = cuts.iter().map(|cut| cut % (stream.len() + 1)).collect();
+    places.extend([0, stream.len()]);
+    places.sort_unstable();
+    let pieces = places.windows(2).flat_map(|pair| {
+        let piece = &stream[pair[0]..pair[1]];
+        let seq = u32::try_from(pair[0]).unwrap();
+        opened.read(seq, piece, Bytes::new(piece.len() as u64), |id| id == 3)
+    });
+    pieces.collect()
+}
+
+proptest! {
+    #[test]
+    fn answers_are_read_the_same_at_every_cut(cuts in prop::collection::vec(any::<usize>(), 0..12)) {
+        let stream = b"\0\0\0\0\0\0\0\x01HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab\
+            \0\0\0\0\0\0\0\x02HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nA;x=y\r\n0123456789\r\n0\r\nT: 1\r\n\r\n\
+            \0\0\0\0\0\0\0\x03HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n\0\0\0\0\0\0\0\x04HTTP/1.1 304 Not\r\n\r\n";
+        let began = |id| Event::Began { id };
+        let ended = |id, status| Event::Ended { id, status };
+        let expected = [
+            began(1), ended(1, 200), began(2), ended(2, 200), began(3), ended(3, 200), began(4), ended(4, 304),
+        ];
+        prop_assert_eq!(events(stream, &cuts), expected);
+    }
+
+    #[test]
+    fn any_bytes_are_read_to_an_end(
+        stream in prop::collection::vec(any::<u8>(), 0..200),
+        cuts in prop::collection::vec(any::<usize>(), 0..4),
+    ) {
+        let _ = (events(&stream, &cuts), Request::read(&stream));
+        let head = [&b"\0\0\0\0\0\0\0\x01HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"[..], &stream].concat();
+        let _ = events(&head, &cuts);
+    }
+}
