@@ -1,4 +1,5 @@
-//! Files out of bytes: what each is, and all its forms, made on every processor there is.
+//! Files out of bytes: what each is, and all its forms, made on every processor there is, with a bar on stderr for whoever
+//! waits at a terminal.
 //!
 //! Not in another order than they are given: what comes out is the same on every machine.
 
@@ -6,6 +7,8 @@ use std::num::NonZero;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+
+use indicatif::{ProgressBar, ProgressStyle};
 
 use super::picture::Picture;
 use super::{File, Forms, Kind, avif, mng, png, still, webp};
@@ -50,6 +53,8 @@ pub fn files(sources: Vec<Source>, quality: Option<u8>) -> Vec<File> {
         sources.into_iter().map(|source| Mutex::new(Some(source))).collect();
     let made: Vec<Mutex<Option<File>>> = waiting.iter().map(|_| Mutex::new(None)).collect();
     let next = AtomicUsize::new(0);
+    let style = ProgressStyle::with_template("{bar:20} {pos} of {len} files").expect("the template is fixed");
+    let bar = ProgressBar::new(waiting.len() as u64).with_style(style);
     let work = || {
         while let Some((from, to)) = {
             let place = next.fetch_add(1, Ordering::Relaxed);
@@ -57,6 +62,7 @@ pub fn files(sources: Vec<Source>, quality: Option<u8>) -> Vec<File> {
         } {
             if let (Ok(mut from), Ok(mut to)) = (from.lock(), to.lock()) {
                 *to = from.take().map(|source| source.made(quality));
+                bar.inc(1);
             }
         }
     };
@@ -65,6 +71,7 @@ pub fn files(sources: Vec<Source>, quality: Option<u8>) -> Vec<File> {
             scope.spawn(work);
         }
     });
+    bar.finish_and_clear();
     made.into_iter().filter_map(|file| file.into_inner().ok().flatten()).collect()
 }
 
@@ -118,8 +125,40 @@ impl Format {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::content::picture::tests::blinking;
+
+    proptest! {
+        #[test]
+        fn damage_to_an_image_never_gets_further_than_a_sentence(
+            which in 0_usize..4,
+            damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+            cut in prop::option::of(any::<prop::sample::Index>()),
+        ) {
+            let mut still = blinking(true);
+            still.frames.truncate(1);
+            let jpeg = include_bytes!("still/grey.jpg").to_vec();
+            let gif = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\x00\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
+            let mut bytes = match which {
+                0 => jpeg,
+                1 => gif.to_vec(),
+                2 => png::encode(&still).unwrap(),
+                _ => png::encode(&blinking(false)).unwrap(),
+            };
+            for (place, byte) in damage {
+                let place = place.index(bytes.len());
+                bytes[place] = byte;
+            }
+            bytes.truncate(cut.map_or(bytes.len(), |cut| cut.index(bytes.len())));
+            let files = files(vec![Source::of("x.png".to_owned(), bytes)], None);
+            if let [File { kind: Kind::Picture(forms), .. }] = &files[..] {
+                let said = forms.picture.as_ref().err();
+                prop_assert!(said.is_none_or(|said| !said.is_empty() && !said.contains(char::is_control)));
+            }
+        }
+    }
 
     #[test]
     fn a_file_is_what_its_first_bytes_say_and_order_stays() {

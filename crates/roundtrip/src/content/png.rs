@@ -6,7 +6,7 @@
 use oxipng::{Options, StripChunks};
 use png::{BitDepth, BlendOp, ColorType, Compression, DisposeOp, Encoder, EncodingError, Filter};
 
-use super::picture::{Palette, Picture};
+use super::picture::{PIXELS_MOST, Palette, Picture};
 
 /// The picture as a PNG; `None` where it cannot be written.
 pub fn encode(picture: &Picture) -> Option<Vec<u8>> {
@@ -16,9 +16,12 @@ pub fn encode(picture: &Picture) -> Option<Vec<u8>> {
     Some(optimised(&out).unwrap_or(out))
 }
 
-/// A PNG made smaller without loss; `None` where it cannot be read.
+/// A PNG made smaller without loss; `None` where it cannot be read, or is too large to be.
 pub fn optimised(png: &[u8]) -> Option<Vec<u8>> {
-    let options = Options { strip: StripChunks::Safe, ..Options::from_preset(PRESET) };
+    // 16 bits of four colours for each pixel that may be.
+    let most = usize::try_from(8 * PIXELS_MOST).ok();
+    let options =
+        Options { strip: StripChunks::Safe, max_decompressed_size: most, ..Options::from_preset(PRESET) };
     oxipng::optimize_from_memory(png, &options).ok()
 }
 

@@ -165,6 +165,7 @@ mod tests {
         };
         bomb[29..33].copy_from_slice(&sum.to_be_bytes());
         assert_eq!(of_png(&bomb), Err(format!("it has more than {PIXELS_MOST} pixels")));
+        assert_eq!(writer::optimised(&bomb), None);
         for cut in [0, 1, 20, 40] {
             assert!(of_png(&bomb[..cut]).is_err());
             assert!(of_jpeg(&JPEG[..cut]).is_err());
