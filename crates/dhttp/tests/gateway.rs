@@ -241,6 +241,20 @@ fn a_connection_that_closed_just_then_costs_nothing_but_another() {
 }
 
 #[test]
+fn a_refusal_comes_back_before_the_last_of_an_upload() {
+    let origin =
+        scripted(vec!["HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"]);
+    let gateway = gateway();
+    let mut program = Program::new(&gateway);
+    program.send(&format!(
+        "PUT http://{origin}/ HTTP/1.1\r\nHost: {origin}\r\nContent-Length: 1000000\r\n\r\npart"
+    ));
+    let refused = program.answer();
+    assert_eq!((refused.status, refused.body.as_slice()), (413, &b"no"[..]));
+    assert!(refused.head.contains("Connection: close"), "{}", refused.head);
+}
+
+#[test]
 fn what_breaks_off_never_looks_whole() {
     let origin = scripted(vec!["HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX: close\r\n\r\nhalf"]);
     let gateway = gateway();

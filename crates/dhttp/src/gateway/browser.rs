@@ -5,8 +5,9 @@
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use proto::gateway::{self, Forward, Plan};
 use proto::http::persists;
@@ -42,6 +43,9 @@ pub(super) enum Ended {
     /// The answer broke off.
     Broken,
 }
+
+/// What may lie between the last byte that a server reads and our knowing that it was sent.
+const A_MOMENT: Duration = Duration::from_millis(100);
 
 /// Serves it to its end.
 pub(super) fn serve(shared: &Shared, number: u64, stream: &Arc<TcpStream>, peer: SocketAddr) {
@@ -260,19 +264,23 @@ impl Browser<'_> {
         let shared = self.shared;
         let program = Arc::clone(&self.incoming.stream);
         let to = server.stream();
-        let is_sent = AtomicBool::new(false);
+        let has_body = forward.framing != Framing::Length(0);
+        let (tell, told) = mpsc::channel();
+        // Whether the body has been sent whole, as soon as that is known.
+        let mut sent = (!has_body).then_some(true);
         let (mut reply, mut status) = (None, 0);
         let came = thread::scope(|scope| {
-            let upload = (forward.framing != Framing::Length(0)).then(|| {
+            if has_body {
                 scope.spawn(|| {
                     let sent = self.upload(&to, forward.framing);
-                    is_sent.store(sent.is_ok(), Ordering::Release);
                     if sent.is_err() {
                         // The server is not to wait for what does not come.
                         upstream::abandon(&to);
                     }
-                })
-            });
+                    // Nobody listens any more if the answer broke off.
+                    let _ = tell.send(sent.is_ok());
+                });
+            }
             let mut each = |came: Came<'_>| -> io::Result<()> {
                 match came {
                     Came::Interim(_) if asked.version == Version::Http10 => Ok(()),
@@ -290,8 +298,10 @@ impl Browser<'_> {
                             Framing::Length(length) => Size::Known(length),
                             Framing::Chunked | Framing::UntilClose => Size::Unknown,
                         };
-                        // If the body is still on its way, the connection cannot be trusted with another request.
-                        let stays = asked.stays && (upload.is_none() || is_sent.load(Ordering::Acquire));
+                        // An answer to a body that is still on its way is a refusal, as a rule, and the connection
+                        // cannot be trusted with another request.
+                        sent = sent.or_else(|| told.recv_timeout(A_MOMENT).ok());
+                        let stays = asked.stays && sent == Some(true);
                         let answer = gateway::response(&answer, &shared.name);
                         reply = Some(Reply::begin(&program, Asked { stays, ..asked }, &answer, size));
                         Ok(())
@@ -303,22 +313,22 @@ impl Browser<'_> {
                 }
             };
             let came = server.answer(forward, shared.config.patience, &mut each);
-            if upload.is_some() && !is_sent.load(Ordering::Acquire) {
+            sent = sent.or_else(|| told.recv_timeout(A_MOMENT).ok());
+            if sent != Some(true) {
                 // Whoever still sends is stopped: the answer is there, or will never be.
                 upstream::abandon(&to);
                 let _ = program.shutdown(std::net::Shutdown::Read);
             }
             came
         });
-        if forward.framing == Framing::Length(0) {
+        if !has_body {
             self.skip_end();
         }
         match (came, reply) {
             (Ok((stays, trailers)), Some(reply)) => {
                 let ended = reply.end(&gateway::trailers(&trailers));
                 self.told(head, status, Channel::TcpClient, &ended);
-                let is_sent = forward.framing == Framing::Length(0) || is_sent.load(Ordering::Acquire);
-                Answer::Ended(conclude(&ended), stays && is_sent)
+                Answer::Ended(conclude(&ended), stays && sent == Some(true))
             }
             (Err(broken), Some(_)) => {
                 count(&shared.counters.failed);
@@ -418,7 +428,7 @@ impl Browser<'_> {
         loop {
             let unread = self.incoming.unread().len();
             self.incoming.consume(unread);
-            let filled = self.incoming.fill(std::time::Duration::from_secs(1));
+            let filled = self.incoming.fill(Duration::from_secs(1));
             if !matches!(filled, Ok(true)) || self.shared.clock.now() > end {
                 return;
             }
