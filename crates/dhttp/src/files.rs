@@ -21,6 +21,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use wire::{Duration, Time};
 
 use crate::handler::{Answer, Body, Handler, Request};
+use crate::later::Reply;
 use answer::{Asked, Found, conditioned};
 
 /// The files below a folder.
@@ -141,15 +142,12 @@ fn weight(path: &str, found: &Found) -> (u64, usize) {
 }
 
 impl Handler for Files {
-    fn answer(&mut self, now: Time, request: &Request<'_>) -> Answer {
+    fn answer(&mut self, now: Time, request: &Request<'_>) -> Reply {
         if !matches!(request.method, "GET" | "HEAD") {
-            return not_allowed();
+            return not_allowed().into();
         }
-        let path = match path::below_root(request.target) {
-            Ok(path) => path,
-            Err(status) => return refusal(status),
-        };
-        self.answer_from(now, &path, request).unwrap_or_else(refusal)
+        let answer = path::below_root(request.target).and_then(|path| self.answer_from(now, &path, request));
+        answer.unwrap_or_else(refusal).into()
     }
 }
 

@@ -9,19 +9,22 @@ use std::sync::Arc;
 use proto::http::{FieldLines, Fields, RequestHead, RequestView};
 use wire::Time;
 
+use crate::later::Reply;
+
 /// What answers requests. Each thread of a server has a clone of its own, so that it may keep what it likes without
-/// a lock. It is called in the thread that serves: what takes long holds up others.
+/// a lock. It is called in the thread that serves: what takes long holds up others, and is promised for later.
 pub trait Handler: Clone + Send + 'static {
     /// The answer to a request. `now` counts from when the server was started.
-    fn answer(&mut self, now: Time, request: &Request<'_>) -> Answer;
+    fn answer(&mut self, now: Time, request: &Request<'_>) -> Reply;
 }
 
-impl<F> Handler for F
+impl<F, R> Handler for F
 where
-    F: FnMut(&Request<'_>) -> Answer + Clone + Send + 'static,
+    F: FnMut(&Request<'_>) -> R + Clone + Send + 'static,
+    R: Into<Reply>,
 {
-    fn answer(&mut self, _now: Time, request: &Request<'_>) -> Answer {
-        self(request)
+    fn answer(&mut self, _now: Time, request: &Request<'_>) -> Reply {
+        self(request).into()
     }
 }
 

@@ -6,6 +6,8 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`handler`] | what is asked and what is answered, whatever the channel |
+//! | [`hosted`] | any `tower` service as a handler |
+//! | [`later`] | answers that must be waited for |
 //! | [`files`] | a handler: the files below a folder |
 //! | [`server`] | threads with their sockets around that handler |
 //! | [`client`] | a thread that asks, and hands answers over to whoever waits, blocking or not |
@@ -25,6 +27,8 @@ mod date;
 pub mod files;
 pub mod gateway;
 pub mod handler;
+pub mod hosted;
+pub mod later;
 pub mod log;
 mod random;
 pub mod server;
@@ -35,5 +39,7 @@ pub use client::{Client, ClientConfig};
 pub use files::Files;
 pub use gateway::{Gateway, GatewayConfig};
 pub use handler::{Answer, Body, Handler, Request};
+pub use hosted::hosted;
+pub use later::{Later, Promise, Reply, promise};
 pub use server::{Server, ServerConfig};
 pub use url::{Url, UrlError};

@@ -8,6 +8,7 @@
 //! | `config` | how a server behaves |
 //! | `worker` | one thread: waits, and hands what is ready to the others |
 //! | `datagrams` | requests by UDP, and the way of their answers |
+//! | `desk` | requests whose answers come later |
 //! | `opened` | connections to clients |
 //! | `plain` | connections of clients: HTTP/1.1 |
 //! | `queue` | what waits for a connection: bytes and parts of files |
@@ -18,6 +19,7 @@
 
 mod config;
 mod datagrams;
+mod desk;
 mod head;
 mod keys;
 mod opened;

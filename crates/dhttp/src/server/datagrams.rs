@@ -5,15 +5,22 @@
 use std::net::SocketAddr;
 use std::os::unix::fs::FileExt;
 
-use proto::dhttp::server::{Channel, Ignored, Input, Tries, Verdict};
+use std::os::fd::OwnedFd;
+
+use proto::dhttp::Server as Machine;
+use proto::dhttp::server::{Channel, Ignored, Input, Ticket, Tries, Verdict};
+use proto::http::RequestHead;
 use wire::Time;
 
-use super::head;
-use super::worker::Worker;
-use crate::batch::BATCH;
-use crate::counters::{add, count};
-use crate::handler::{Body, Handler, Request};
-use crate::log;
+use super::desk::Asked;
+use super::head::{self, Today};
+use super::opened::OpenedConnections;
+use super::worker::{Parts, Worker};
+use crate::batch::{BATCH, Ends, Outbox};
+use crate::counters::{Counters, add, count};
+use crate::handler::{Answer, Body, Handler, Request};
+use crate::later::Reply;
+use crate::log::{self, Log};
 
 /// So many batches, and then it is the connections' turn.
 const TURN_BATCHES: usize = 8;
@@ -47,46 +54,92 @@ impl<H: Handler> Worker<H> {
     }
 
     fn datagram(&mut self, now: Time, index: usize) {
-        let Some((ends, bytes)) = self.inbox.datagram(index) else {
-            return count(&self.counters.ignored_malformed);
+        let Parts { inbox, handler, desk, mut way } = self.parts();
+        let Some((ends, bytes)) = inbox.datagram(index) else {
+            return count(&way.counters.ignored_malformed);
         };
-        let from = ends.peer;
-        add(&self.counters.received_bytes, bytes.len() as u64);
-        let (ticket, request) = match self.machine.receive(now, from, bytes) {
+        add(&way.counters.received_bytes, bytes.len() as u64);
+        let (ticket, head) = match way.machine.receive(now, ends.peer, bytes) {
             Verdict::Serve(ticket, head) => (ticket, head),
             Verdict::Refer(eight) => {
-                count(&self.counters.referred);
-                self.outbox.slot(ends).extend_from_slice(&eight);
+                count(&way.counters.referred);
+                way.outbox.slot(ends).extend_from_slice(&eight);
                 return;
             }
             Verdict::Ignore(why) => {
                 return count(match why {
-                    Ignored::Source => &self.counters.ignored_source,
-                    Ignored::Malformed(_) => &self.counters.ignored_malformed,
-                    Ignored::Limited => &self.counters.ignored_limited,
-                    Ignored::Answered | Ignored::InProgress => &self.counters.ignored_answered,
+                    Ignored::Source => &way.counters.ignored_source,
+                    Ignored::Malformed(_) => &way.counters.ignored_malformed,
+                    Ignored::Limited => &way.counters.ignored_limited,
+                    Ignored::Answered | Ignored::InProgress => &way.counters.ignored_answered,
                 });
             }
         };
-        let answer = self.handler.answer(now, &Request::of_datagram(&request));
+        let request = Request::of_datagram(&head);
+        match handler.answer(now, &request) {
+            Reply::Now(answer) => way.answer(now, (ends, ticket), &request, &answer),
+            Reply::Later(later) if desk.is_full() => {
+                drop(later);
+                way.answer(now, (ends, ticket), &request, &Answer::text(503, "503 Service Unavailable"));
+            }
+            Reply::Later(later) => {
+                // Resends have no answer until this one has.
+                way.machine.defer(&ticket);
+                desk.wait(now, later, Asked::Datagram(Box::new((ends, ticket, head.to_head()))));
+            }
+        }
+    }
+
+    /// Answers a request that had to wait.
+    pub(super) fn answer_datagram(
+        &mut self,
+        now: Time,
+        ends: Ends,
+        ticket: Ticket,
+        head: &RequestHead,
+        answer: &Answer,
+    ) {
+        self.today.look(now);
+        let request = Request::of_connection(head, &[]);
+        self.parts().way.answer(now, (ends, ticket), &request, answer);
+        self.send();
+    }
+}
+
+/// The way of an answer to a datagram: what of the thread has to do with it.
+pub(super) struct Way<'a> {
+    pub(super) machine: &'a mut Machine,
+    pub(super) opened: &'a mut OpenedConnections,
+    pub(super) outbox: &'a mut Outbox,
+    pub(super) scratch: &'a mut Vec<u8>,
+    pub(super) epoll: &'a OwnedFd,
+    pub(super) today: &'a Today,
+    pub(super) counters: &'a Counters,
+    pub(super) log: Option<&'a Log>,
+    pub(super) local: SocketAddr,
+    pub(super) fast_open: bool,
+}
+
+impl Way<'_> {
+    fn answer(&mut self, now: Time, (ends, ticket): (Ends, Ticket), request: &Request<'_>, answer: &Answer) {
         let token = self.machine.token(now, &ticket);
         self.scratch.clear();
         self.scratch.extend_from_slice(&ticket.id.to_bytes());
-        head::write(&mut self.scratch, &answer, &self.today, token.as_ref());
-        let has_body = request.method != "HEAD" && !answer.is_bodiless();
+        head::write(self.scratch, answer, self.today, token.as_ref());
+        let has_body = !request.is_head() && !answer.is_bodiless();
         let size = self.scratch.len() as u64 + if has_body { answer.body.len() } else { 0 };
         let (id, body) = (ticket.id, has_body.then_some(&answer.body));
         let way = match self.machine.answer(now, ticket, size) {
             Channel::Datagram => {
                 let slot = self.outbox.slot(ends);
-                slot.extend_from_slice(&self.scratch);
+                slot.extend_from_slice(self.scratch);
                 write_body(slot, body);
                 count(&self.counters.udp);
                 log::Channel::Udp
             }
             Channel::Connection(connection) => {
                 let message = (self.scratch.clone(), body);
-                self.opened.send(&self.epoll, now, &mut self.machine, connection, message);
+                self.opened.send(self.epoll, now, self.machine, connection, message);
                 count(&self.counters.tcp_opened);
                 log::Channel::TcpOpened
             }
@@ -94,12 +147,12 @@ impl<H: Handler> Worker<H> {
                 // From where it was asked, as datagrams are.
                 let local = ends.local.unwrap_or(self.local.ip());
                 let way = (SocketAddr::new(local, self.local.port()), client);
-                let how = (tries, self.sockets.fast_open && tries == Tries::Usual);
-                if self.opened.open(&self.epoll, connection, way, how).is_ok() {
+                let how = (tries, self.fast_open && tries == Tries::Usual);
+                if self.opened.open(self.epoll, connection, way, how).is_ok() {
                     count(&self.counters.opened);
                     count(&self.counters.tcp_opened);
                     let message = (self.scratch.clone(), body);
-                    self.opened.send(&self.epoll, now, &mut self.machine, connection, message);
+                    self.opened.send(self.epoll, now, self.machine, connection, message);
                     log::Channel::TcpOpened
                 } else {
                     self.machine.handle(now, Input::Broken(connection));
@@ -115,10 +168,9 @@ impl<H: Handler> Worker<H> {
                 log::Channel::Overload
             }
         };
-        if let Some(log) = &self.log {
+        if let Some(log) = self.log {
             let bytes = if has_body { answer.body.len() } else { 0 };
-            let request = Request::of_datagram(&request);
-            log.line(self.today.second(), from.ip(), &request, answer.status, bytes, way);
+            log.line(self.today.second(), ends.peer.ip(), request, answer.status, bytes, way);
         }
     }
 }

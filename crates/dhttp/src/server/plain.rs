@@ -14,9 +14,11 @@ use proto::http::{Fields, RequestHead};
 use proto::server::{Input, Output, RequestId, Response, ResponseBody, ServerConnection};
 use wire::Time;
 
+use super::desk::{Asked, Desk};
 use super::queue::Queue;
 use crate::counters::count;
 use crate::handler::{Answer, Body, Handler, Request};
+use crate::later::Reply;
 use crate::socket;
 
 /// A connection of a client.
@@ -28,6 +30,8 @@ pub(super) struct Plain {
     machine: ServerConnection,
     queue: Queue,
     request: Option<(RequestId, RequestHead, Vec<u8>)>,
+    /// One whose answer comes later.
+    promised: Option<(RequestId, RequestHead)>,
     file: Option<Rest>,
     /// When it last took bytes, or had none to take.
     progress: Time,
@@ -65,6 +69,9 @@ pub(super) struct Around<'a, H> {
     pub(super) body_bytes: usize,
     /// What clients did wrong, counted.
     pub(super) faults: &'a AtomicU64,
+    /// For answers that come later, and the number of this connection there.
+    pub(super) desk: &'a mut Desk,
+    pub(super) number: u64,
     pub(super) answered: Answered<'a>,
 }
 
@@ -80,6 +87,7 @@ impl Plain {
             machine,
             queue: Queue::default(),
             request: None,
+            promised: None,
             file: None,
             progress: now,
             end: End::Open,
@@ -144,7 +152,7 @@ impl Plain {
 
     /// Whether nothing is under way.
     pub(super) fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.request.is_none() && self.file.is_none()
+        self.queue.is_empty() && self.request.is_none() && self.promised.is_none() && self.file.is_none()
     }
 
     pub(super) fn is_reading(&self) -> bool {
@@ -167,7 +175,9 @@ impl Plain {
                     }
                 }
                 Output::RequestEnd(_) => self.answer(around),
-                Output::RequestAborted(_) => (self.request, self.file) = (None, None),
+                Output::RequestAborted(_) => {
+                    (self.request, self.promised, self.file) = (None, None, None);
+                }
                 Output::Send(bytes) => self.queue.push_bytes(bytes),
                 Output::HalfClose => self.end = End::HalfClose,
                 Output::Close => self.end = End::Close,
@@ -184,10 +194,38 @@ impl Plain {
     fn answer<H: Handler>(&mut self, around: &mut Around<'_, H>) {
         let Some((id, head, body)) = self.request.take() else { return };
         let request = Request::of_connection(&head, &body);
-        let answer = match body.len() > around.body_bytes {
-            true => Answer::text(413, "413 Content Too Large"),
+        let reply = match body.len() > around.body_bytes {
+            true => Answer::text(413, "413 Content Too Large").into(),
             false => around.handler.answer(around.now, &request),
         };
+        match reply {
+            Reply::Now(answer) => self.respond(around, id, &head, answer),
+            Reply::Later(_) if around.desk.is_full() => {
+                self.respond(around, id, &head, Answer::text(503, "503 Service Unavailable"));
+            }
+            Reply::Later(later) => {
+                self.promised = Some((id, head));
+                around.desk.wait(around.now, later, Asked::Connection(around.number));
+            }
+        }
+    }
+
+    /// The answer that was promised has come. `false`: the connection is over, and to be dropped.
+    pub(super) fn answer_now<H: Handler>(&mut self, around: &mut Around<'_, H>, answer: Answer) -> bool {
+        if let Some((id, head)) = self.promised.take() {
+            self.respond(around, id, &head, answer);
+        }
+        self.go_on(around)
+    }
+
+    fn respond<H: Handler>(
+        &mut self,
+        around: &mut Around<'_, H>,
+        id: RequestId,
+        head: &RequestHead,
+        answer: Answer,
+    ) {
+        let request = Request::of_connection(head, &[]);
         let has_body = !request.is_head() && !answer.is_bodiless();
         let bytes = if has_body { answer.body.len() } else { 0 };
         (around.answered)(&request, answer.status, bytes);
@@ -201,7 +239,7 @@ impl Plain {
         let fields = [&*answer.fields, around.today];
         match self.machine.respond_sharing(around.now, id, answer.status, fields, body) {
             Ok(()) => self.file = rest,
-            // A handler that answers with what cannot be sent.
+            // A handler that answers with what cannot be sent, or a client that has gone meanwhile.
             Err(_) => {
                 let _ = self.machine.respond(around.now, id, Response::empty(500));
             }

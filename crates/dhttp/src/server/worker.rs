@@ -17,6 +17,8 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use wire::{Duration, Time};
 
+use super::datagrams::Way;
+use super::desk::{Asked, Desk};
 use super::head::Today;
 use super::keys::Keys;
 use super::opened::OpenedConnections;
@@ -25,7 +27,7 @@ use super::{Said, ServerConfig, Shared};
 use crate::batch::{Inbox, Outbox};
 use crate::clock::Clock;
 use crate::counters::{Counters, count, set};
-use crate::handler::Handler;
+use crate::handler::{Answer, Handler};
 use crate::log::{self, Log};
 
 /// A thread's sockets, all on the server's port.
@@ -34,6 +36,14 @@ pub(super) struct Sockets {
     pub(super) udp: UdpSocket,
     pub(super) listener: TcpListener,
     pub(super) fast_open: bool,
+}
+
+/// Parts of a worker that are borrowed together.
+pub(super) struct Parts<'a, H> {
+    pub(super) inbox: &'a mut Inbox,
+    pub(super) handler: &'a mut H,
+    pub(super) desk: &'a mut Desk,
+    pub(super) way: Way<'a>,
 }
 
 /// One thread of a server.
@@ -53,6 +63,7 @@ pub(super) struct Worker<H> {
     pub(super) today: Today,
     pub(super) counters: Arc<Counters>,
     pub(super) log: Option<Arc<Log>>,
+    desk: Desk,
     index: usize,
     config: ServerConfig,
     keys: Keys,
@@ -69,8 +80,9 @@ pub(super) struct Worker<H> {
 const UDP: u64 = 0;
 const LISTENER: u64 = 2;
 const WAKER: u64 = 4;
+const DESK: u64 = 6;
 /// Even numbers from here on are connections of clients; odd ones are connections to clients.
-const PLAIN: u64 = 6;
+const PLAIN: u64 = 8;
 
 /// So much of a connection of a client is read at once.
 const ROOM_BYTES: usize = 16_384;
@@ -94,6 +106,8 @@ impl<H: Handler> Worker<H> {
         if let Some(waker) = shared.wakers.get(index) {
             epoll::add(&epoll, waker, EventData::new_u64(WAKER), EventFlags::IN)?;
         }
+        let desk = Desk::new()?;
+        epoll::add(&epoll, desk.waker(), EventData::new_u64(DESK), EventFlags::IN)?;
         let Said { handler, log } = shared.said.lock().map_err(|_| io::ErrorKind::Other)?.clone();
         let local = sockets.udp.local_addr()?;
         let mut dhttp = config.dhttp;
@@ -113,6 +127,7 @@ impl<H: Handler> Worker<H> {
             today: Today::at_port(local.port()),
             counters,
             log,
+            desk,
             index,
             config,
             keys,
@@ -136,12 +151,34 @@ impl<H: Handler> Worker<H> {
         let _ = epoll::delete(&self.epoll, &self.sockets.udp);
         let _ = epoll::delete(&self.epoll, &self.sockets.listener);
         let end = self.clock.now() + self.config.grace;
-        while self.clock.now() < end && !(self.opened.are_done() && self.plain.values().all(Plain::is_idle)) {
+        while self.clock.now() < end && !self.is_done() {
             self.turn(&mut events);
         }
         if let Some(log) = &self.log {
             log.flush();
         }
+    }
+
+    /// Whether nothing that was begun is unfinished.
+    fn is_done(&self) -> bool {
+        self.opened.are_done() && self.desk.is_empty() && self.plain.values().all(Plain::is_idle)
+    }
+
+    /// What takes part in answering datagrams, each on its own.
+    pub(super) fn parts(&mut self) -> Parts<'_, H> {
+        let way = Way {
+            machine: &mut self.machine,
+            opened: &mut self.opened,
+            outbox: &mut self.outbox,
+            scratch: &mut self.scratch,
+            epoll: &self.epoll,
+            today: &self.today,
+            counters: &self.counters,
+            log: self.log.as_deref(),
+            local: self.local,
+            fast_open: self.sockets.fast_open,
+        };
+        Parts { inbox: &mut self.inbox, handler: &mut self.handler, desk: &mut self.desk, way }
     }
 
     fn turn(&mut self, events: &mut Vec<Event>) {
@@ -160,6 +197,10 @@ impl<H: Handler> Worker<H> {
                 UDP => self.datagrams(),
                 LISTENER => self.accept(),
                 WAKER => self.woken(),
+                DESK => {
+                    let come = self.desk.take();
+                    self.answers(come);
+                }
                 id if id & 1 == 1 => {
                     let (now, id) = (self.clock.now(), ConnectionId(id >> 1));
                     self.opened.ready(&self.epoll, now, &mut self.machine, id, event.flags);
@@ -192,7 +233,22 @@ impl<H: Handler> Worker<H> {
         next.min(self.swept + SWEEP)
     }
 
+    /// Gives answers that had to be waited for.
+    fn answers(&mut self, come: Vec<(Asked, Answer)>) {
+        for (asked, answer) in come {
+            match asked {
+                Asked::Datagram(asked) => {
+                    let (ends, ticket, head) = *asked;
+                    self.answer_datagram(self.clock.now(), ends, ticket, &head, &answer);
+                }
+                Asked::Connection(id) => self.plain(id, |plain, around| plain.answer_now(around, answer)),
+            }
+        }
+    }
+
     fn sweep(&mut self, now: Time) {
+        let expired = self.desk.expired(now);
+        self.answers(expired);
         let stall = self.config.stall;
         self.plain.retain(|_, plain| {
             let is_stalled = plain.is_stalled(now, stall);
@@ -266,6 +322,8 @@ impl<H: Handler> Worker<H> {
             room: &mut self.room,
             body_bytes: self.config.body_bytes,
             faults: &counters.faults,
+            desk: &mut self.desk,
+            number: id,
             answered: &mut |request, status, bytes| {
                 count(&counters.tcp_client);
                 if let Some(log) = log {

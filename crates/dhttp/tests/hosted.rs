@@ -1,0 +1,99 @@
+//! Applications that take their time, and axum's, behind a server: over UDP, over connections of either side.
+//!
+//! Not what a promise does by itself: that is tested in `later`.
+
+use std::sync::mpsc;
+use std::thread;
+
+use axum::Router;
+use axum::extract::Path;
+use axum::routing::{get, post};
+use dhttp::client::{Known, Via};
+use dhttp::{Answer, Client, ClientConfig, Reply, Request, Server, ServerConfig, Url, hosted, promise};
+use proto::http::{Fields, Method};
+
+fn client() -> Client {
+    Client::start(ClientConfig::internet(), Known::default(), None).unwrap()
+}
+
+fn config() -> ServerConfig {
+    ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() }
+}
+
+fn url(scheme: &str, server: &Server<impl dhttp::Handler>, path: &str) -> Url {
+    format!("{scheme}://{}{path}", server.address()).parse().unwrap()
+}
+
+fn application() -> Router {
+    Router::new()
+        .route("/hello/{name}", get(|Path(name): Path<String>| async move { format!("hello, {name}") }))
+        .route("/large", get(|| async { vec![b'x'; 1_000_000] }))
+        .route("/length", post(|body: String| async move { format!("{} bytes", body.len()) }))
+        .route("/panic", get(|| async { if true { panic!("on purpose") } else { "" } }))
+}
+
+#[test]
+fn an_axum_application_is_served_in_one_line() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = Server::start(
+        "127.0.0.1:0".parse().unwrap(),
+        config(),
+        hosted(application(), runtime.handle().clone()),
+        None,
+    )
+    .unwrap();
+    let client = client();
+    let get = |scheme: &str, path: &str| client.get(&url(scheme, &server, path)).unwrap().whole().unwrap();
+    let (via, head, body) = get("dhttp", "/hello/you");
+    assert_eq!((via, head.status, body.as_slice()), (Via::Udp, 200, &b"hello, you"[..]));
+    assert!(head.fields.get("Content-Type").is_some_and(|kind| kind.starts_with(b"text/plain")));
+    let (via, _, body) = get("dhttp", "/large");
+    assert_eq!((via, body.len()), (Via::TcpOpened, 1_000_000));
+    assert_eq!(get("dhttp", "/missing").1.status, 404);
+    // Whoever panics breaks a promise, and the client is told.
+    assert_eq!(get("dhttp", "/panic").1.status, 500);
+    let plain = self::client();
+    let (via, _, body) = plain.get(&url("http", &server, "/large")).unwrap().whole().unwrap();
+    assert_eq!((via, body.len()), (Via::TcpClient, 1_000_000));
+    let asked = plain.request(Method::Head, &url("http", &server, "/hello/a"), &Fields::new()).unwrap();
+    let (_, head, body) = asked.whole().unwrap();
+    assert_eq!((head.status, body.len()), (200, 0));
+}
+
+#[test]
+fn a_body_over_the_limit_is_an_error_and_not_a_flood() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let handler = hosted(application(), runtime.handle().clone()).with_longest_body(1_000);
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), config(), handler, None).unwrap();
+    let (_, head, body) = client().get(&url("dhttp", &server, "/large")).unwrap().whole().unwrap();
+    assert_eq!(head.status, 502);
+    assert!(String::from_utf8_lossy(&body).contains("longer than 1000 bytes"));
+}
+
+#[test]
+fn a_late_answer_holds_up_nobody_else_and_stopping_waits_for_it() {
+    let (tell, told) = mpsc::channel();
+    let handler = move |request: &Request<'_>| match request.target {
+        "/slow" => {
+            let (promise, later) = promise();
+            tell.send(promise).unwrap();
+            Reply::Later(later)
+        }
+        _ => Answer::text(200, "quick").into(),
+    };
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), config(), handler, None).unwrap();
+    let client = client();
+    let slow: Vec<_> =
+        ["dhttp", "http"].map(|scheme| client.get(&url(scheme, &server, "/slow")).unwrap()).into();
+    let promises: Vec<_> = (0..2).map(|_| told.recv().unwrap()).collect();
+    let (_, _, body) = client.get(&url("dhttp", &server, "/quick")).unwrap().whole().unwrap();
+    assert_eq!(body, b"quick\n");
+    let stopping = thread::spawn(move || server.stop());
+    for promise in promises {
+        promise.give(Answer::text(200, "slow"));
+    }
+    for exchange in slow {
+        assert_eq!(exchange.whole().unwrap().2, b"slow\n");
+    }
+    stopping.join().unwrap();
+}
