@@ -33,6 +33,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use wire::Duration;
 
 use crate::Url;
+use crate::fields::copy;
 use driver::Driver;
 use exchange::Sink;
 
@@ -220,10 +221,7 @@ fn head(method: Method, url: &Url, more: &Fields) -> RequestHead {
     // A host that could not stand in a field is no host of a `Url`.
     let _ = fields.push("Host", &url.authority());
     for (name, value) in more.iter() {
-        if let (Ok(name), Ok(value)) = (std::str::from_utf8(name), std::str::from_utf8(value)) {
-            // They were pushed once already.
-            let _ = fields.push(name, value);
-        }
+        copy(&mut fields, name, value);
     }
     RequestHead { method, target: url.target.clone(), version: Version::Http11, fields }
 }

@@ -23,6 +23,7 @@ use tokio::runtime::Handle;
 use tower_service::Service;
 use wire::Time;
 
+use crate::fields::copy;
 use crate::handler::{Answer, Body, Handler, Request};
 use crate::later::{Reply, promise};
 
@@ -120,11 +121,8 @@ where
     let (head, body) = response.into_parts();
     let mut fields = Fields::new();
     for (name, value) in &head.headers {
-        if !BY_US.iter().any(|by_us| name.as_str().eq_ignore_ascii_case(by_us))
-            && let Ok(value) = std::str::from_utf8(value.as_bytes())
-        {
-            // A value with white space at an end is the application's slip; the answer goes out without it.
-            let _ = fields.push(name.as_str(), value);
+        if !BY_US.iter().any(|by_us| name.as_str().eq_ignore_ascii_case(by_us)) {
+            copy(&mut fields, name.as_str().as_bytes(), value.as_bytes());
         }
     }
     let body = Collected::of(body, most).await?.into_body();

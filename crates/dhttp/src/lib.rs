@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | [`handler`] | what is asked and what is answered, whatever the channel |
 //! | [`hosted`] | any `tower` service as a handler |
+//! | [`origin`] | another HTTP server as such a service |
 //! | [`later`] | answers that must be waited for |
 //! | [`files`] | a handler: the files below a folder |
 //! | [`server`] | threads with their sockets around that handler |
@@ -14,7 +15,7 @@
 //! | [`gateway`] | a local proxy by which programs that know only HTTP use it |
 //! | [`counters`], [`log`] | what a server tells of itself |
 //! | [`batch`] | many datagrams at once, for whoever serves them or loads a server with them |
-//! | `clock`, `random`, `date`, `url` | the time, secrets, dates, addresses |
+//! | `clock`, `random`, `date`, `fields`, `url` | the time, secrets, dates, fields, addresses |
 //!
 //! What it is not: it decides nothing about the protocol. Which channel, how long, how often and how much is for the
 //! machines in [`proto::dhttp`] and [`proto::server`]; here is only how.
@@ -24,12 +25,14 @@ pub mod client;
 mod clock;
 pub mod counters;
 mod date;
+mod fields;
 pub mod files;
 pub mod gateway;
 pub mod handler;
 pub mod hosted;
 pub mod later;
 pub mod log;
+pub mod origin;
 mod random;
 pub mod server;
 mod socket;
@@ -41,5 +44,6 @@ pub use gateway::{Gateway, GatewayConfig};
 pub use handler::{Answer, Body, Handler, Request};
 pub use hosted::hosted;
 pub use later::{Later, Promise, Reply, promise};
+pub use origin::Origin;
 pub use server::{Server, ServerConfig};
 pub use url::{Url, UrlError};

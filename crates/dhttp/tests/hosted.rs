@@ -1,7 +1,9 @@
-//! Applications that take their time, and axum's, behind a server: over UDP, over connections of either side.
+//! Applications that take their time, axum's and other servers behind a server: over UDP, over connections of either side.
 //!
 //! Not what a promise does by itself: that is tested in `later`.
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::sync::mpsc;
 use std::thread;
 
@@ -9,7 +11,9 @@ use axum::Router;
 use axum::extract::Path;
 use axum::routing::{get, post};
 use dhttp::client::{Known, Via};
-use dhttp::{Answer, Client, ClientConfig, Reply, Request, Server, ServerConfig, Url, hosted, promise};
+use dhttp::{
+    Answer, Client, ClientConfig, Origin, Reply, Request, Server, ServerConfig, Url, hosted, promise,
+};
 use proto::http::{Fields, Method};
 
 fn client() -> Client {
@@ -96,4 +100,60 @@ fn a_late_answer_holds_up_nobody_else_and_stopping_waits_for_it() {
         assert_eq!(exchange.whole().unwrap().2, b"slow\n");
     }
     stopping.join().unwrap();
+}
+
+/// Serves what a listener answers that gives each connection one answer, and tells the heads it saw.
+fn in_front_of(
+    answers: Vec<String>,
+) -> (Server<impl dhttp::Handler>, mpsc::Receiver<String>, tokio::runtime::Runtime) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let origin: Url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        for answer in answers {
+            let (stream, _) = listener.accept().unwrap();
+            let mut stream = BufReader::new(stream);
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") && stream.read_line(&mut head).unwrap() > 0 {}
+            tell.send(head).unwrap();
+            stream.get_mut().write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let inside = runtime.enter();
+    let handler = hosted(Origin::new(&origin).unwrap(), runtime.handle().clone());
+    drop(inside);
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), config(), handler, None).unwrap();
+    (server, told, runtime)
+}
+
+#[test]
+fn an_origin_sees_a_clean_request_and_its_answers_go_by_dhttp() {
+    let small = "HTTP/1.1 200 OK\r\nConnection: close, x-hop\r\nX-Hop: 1\r\nX-Kept: 2\r\nContent-Length: 5\r\n\r\nsmall";
+    let chunks = format!(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n493e0\r\n{}\r\n0\r\n\r\n",
+        "y".repeat(300_000)
+    );
+    let (server, told, _runtime) = in_front_of(vec![small.to_owned(), chunks]);
+    let client = client();
+    let (via, head, body) = client.get(&url("dhttp", &server, "/a?b")).unwrap().whole().unwrap();
+    assert_eq!((via, head.status, body.as_slice()), (Via::Udp, 200, &b"small"[..]));
+    assert_eq!((head.fields.get("X-Hop"), head.fields.get("X-Kept")), (None, Some(&b"2"[..])));
+    assert!(head.fields.get("Via").is_some_and(|via| via.starts_with(b"1.1 roundtrip-")));
+    let asked = told.recv().unwrap().to_ascii_lowercase();
+    assert!(asked.starts_with("get /a?b http/1.1\r\n"), "{asked}");
+    assert!(asked.contains(&format!("x-forwarded-host: {}\r\n", server.address())), "{asked}");
+    let (via, _, body) = client.get(&url("dhttp", &server, "/large")).unwrap().whole().unwrap();
+    assert_eq!((via, body), (Via::TcpOpened, vec![b'y'; 300_000]));
+}
+
+#[test]
+fn an_origin_that_is_gone_or_breaks_off_is_said_to_be() {
+    let half = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf";
+    let (server, _told, _runtime) = in_front_of(vec![half.to_owned()]);
+    let client = client();
+    for _ in 0..2 {
+        let (_, head, body) = client.get(&url("dhttp", &server, "/")).unwrap().whole().unwrap();
+        assert_eq!(head.status, 502, "{}", String::from_utf8_lossy(&body));
+    }
 }

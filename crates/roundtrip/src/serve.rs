@@ -5,4 +5,5 @@
 
 pub mod known;
 pub mod metrics;
+pub mod served;
 pub mod settings;

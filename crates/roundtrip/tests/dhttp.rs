@@ -240,3 +240,28 @@ fn a_gateway_is_not_opened_to_everybody_by_mistake() {
         assert_eq!(run(flags).status.code(), Some(2), "{flags:?}");
     }
 }
+
+#[test]
+fn another_servers_answers_are_served_in_the_place_of_files() {
+    let origin = Served::start("origin", &[]);
+    let front = |flags: &[&str]| Command::new(PROGRAM).arg("serve").args(flags).output().unwrap();
+    let refused = front(&["www", "--origin", "http://127.0.0.1:1"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(front(&["--check"]).status.code(), Some(2));
+    assert_eq!(front(&["--check", "--origin", "https://127.0.0.1/"]).status.code(), Some(2));
+    let mut child = Command::new(PROGRAM)
+        .args(["serve", "--listen", "127.0.0.1:0", "--origin"])
+        .arg(format!("http://{}", origin.address))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut told = BufReader::new(child.stderr.take().unwrap());
+    told.read_line(&mut line).unwrap();
+    let at = line.split("dhttp://").nth(1).unwrap().split('/').next().unwrap();
+    let got = origin.get(&["-v", &format!("dhttp://{at}/")]);
+    assert_eq!((got.status.code(), &*got.stdout), (Some(0), &b"<p>small</p>"[..]), "{}", stderr(&got));
+    assert!(stderr(&got).contains("* 200 by udp"), "{}", stderr(&got));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}

@@ -21,6 +21,7 @@ use super::upstream::{self, Came, Upstream};
 use super::{Shared, tunnel};
 use crate::client::{Event as Answered, Via};
 use crate::counters::count;
+use crate::fields::copy;
 use crate::handler::Request;
 use crate::log::Channel;
 use crate::{Url, clock};
@@ -159,10 +160,7 @@ impl Browser<'_> {
         for (name, value) in
             forward.head.fields.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(b"Host"))
         {
-            if let (Ok(name), Ok(value)) = (std::str::from_utf8(name), std::str::from_utf8(value)) {
-                // It was read from a head.
-                let _ = fields.push(name, value);
-            }
+            copy(&mut fields, name, value);
         }
         let mut exchange = match self.shared.client.request(forward.head.method.clone(), url, &fields) {
             Ok(exchange) => exchange,

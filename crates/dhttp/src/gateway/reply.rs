@@ -9,6 +9,7 @@ use std::time::Duration;
 use proto::http::{Fields, Method, ResponseHead, Version};
 
 use super::chunked;
+use crate::fields::copy;
 use crate::socket;
 
 /// What is known of an answer's body when its head has come.
@@ -70,17 +71,17 @@ impl<'a> Reply<'a> {
         for (name, value) in head.fields.iter() {
             let is_length = name.eq_ignore_ascii_case(b"Content-Length");
             if !is_length || body == Framed::Nothing {
-                push(&mut fields, name, value);
+                copy(&mut fields, name, value);
             }
         }
         match body {
-            Framed::Length(length) => push(&mut fields, b"Content-Length", length.to_string().as_bytes()),
-            Framed::Chunked => push(&mut fields, b"Transfer-Encoding", b"chunked"),
+            Framed::Length(length) => copy(&mut fields, b"Content-Length", length.to_string().as_bytes()),
+            Framed::Chunked => copy(&mut fields, b"Transfer-Encoding", b"chunked"),
             Framed::Nothing | Framed::UntilClose => {}
         }
         match (stays, version) {
-            (false, _) => push(&mut fields, b"Connection", b"close"),
-            (true, Version::Http10) => push(&mut fields, b"Connection", b"keep-alive"),
+            (false, _) => copy(&mut fields, b"Connection", b"close"),
+            (true, Version::Http10) => copy(&mut fields, b"Connection", b"keep-alive"),
             (true, Version::Http11) => {}
         }
         let mut out = Vec::with_capacity(1_024);
@@ -141,11 +142,4 @@ pub(super) fn turn_away(mut stream: &TcpStream) {
     let _ = stream.write_all(
         b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
     );
-}
-
-fn push(fields: &mut Fields, name: &[u8], value: &[u8]) {
-    if let (Ok(name), Ok(value)) = (std::str::from_utf8(name), std::str::from_utf8(value)) {
-        // It was read from a head, or is ours.
-        let _ = fields.push(name, value);
-    }
 }

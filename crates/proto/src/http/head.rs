@@ -67,7 +67,8 @@ impl Method {
         }
     }
 
-    pub(crate) fn from_name(name: &str) -> Self {
+    /// A method as it was written: case counts.
+    pub fn from_name(name: &str) -> Self {
         match name {
             "GET" => Self::Get,
             "HEAD" => Self::Head,

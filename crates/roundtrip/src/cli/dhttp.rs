@@ -13,6 +13,10 @@ pub struct Serve {
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub folder: Option<PathBuf>,
 
+    /// Another HTTP server, whose answers are served in the place of files: http://127.0.0.1:3000
+    #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url)]
+    pub origin: Option<String>,
+
     /// Where to listen, by UDP and TCP [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<String>,

@@ -1,7 +1,7 @@
 //! How `roundtrip serve` is to serve: flags, and a file in TOML below them.
 //!
 //! ```toml
-//! folder = "/srv/www"
+//! folder = "/srv/www"          # or: origin = "http://127.0.0.1:3000"
 //! listen = "192.0.2.1:80"
 //! profile = "internet"
 //! metrics = "127.0.0.1:9100"
@@ -17,19 +17,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use dhttp::ServerConfig;
 use dhttp::log::Log;
-use dhttp::{Files, ServerConfig};
 use scenario::names::Quoted;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::cli::dhttp::{Profile, Serve};
 use crate::failure::{Failure, shown};
+use crate::serve::served::Source;
 
 /// How to serve.
 #[derive(Debug)]
 pub struct Settings {
-    folder: PathBuf,
+    source: Source,
     /// Where.
     pub listen: SocketAddr,
     profile: Profile,
@@ -46,6 +47,7 @@ pub struct Settings {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Written {
     folder: Option<PathBuf>,
+    origin: Option<String>,
     listen: Option<String>,
     profile: Option<String>,
     metrics: Option<String>,
@@ -58,10 +60,31 @@ impl Settings {
     /// From flags, and from the file that they name.
     pub fn read(flags: &Serve) -> Result<Self, Failure> {
         let written = flags.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
-        let Written { folder, listen, profile, metrics, access_log, threads, reach_private } = written;
-        let folder = flags.folder.clone().or(folder).ok_or_else(|| {
-            Failure::Value("there is no folder to serve; name one, as in: roundtrip serve www".to_owned())
-        })?;
+        let Written { folder, origin, listen, profile, metrics, access_log, threads, reach_private } =
+            written;
+        let is_asked = flags.folder.is_some() || flags.origin.is_some();
+        let (folder, origin) =
+            if is_asked { (flags.folder.clone(), flags.origin.clone()) } else { (folder, origin) };
+        let source = match (folder, origin) {
+            (Some(folder), None) => Source::Folder(folder),
+            (None, Some(origin)) => Source::Origin(
+                origin
+                    .parse()
+                    .map_err(|error: dhttp::UrlError| Failure::Value(format!("--origin: {error}")))?,
+            ),
+            (Some(_), Some(_)) => {
+                return Err(Failure::Value(
+                    "--origin: either a folder is served or another server's answers; leave one out"
+                        .to_owned(),
+                ));
+            }
+            (None, None) => {
+                return Err(Failure::Value(
+                    "there is nothing to serve; name a folder, as in: roundtrip serve www, or another server with --origin"
+                        .to_owned(),
+                ));
+            }
+        };
         let profile = match (flags.profile, profile) {
             (Some(profile), _) => profile,
             (None, Some(name)) => named_profile(&name)?,
@@ -70,7 +93,7 @@ impl Settings {
         let metrics = flags.metrics.as_ref().or(metrics.as_ref());
         let flag_threads = flags.threads.as_deref().map(thread_count).transpose()?;
         Ok(Self {
-            folder,
+            source,
             listen: address("listen", flags.listen.as_ref().or(listen.as_ref()).map_or(USUAL, |text| text))?,
             profile,
             metrics: metrics.map(|text| address("metrics", text)).transpose()?,
@@ -101,8 +124,8 @@ impl Settings {
     }
 
     /// What is served.
-    pub fn files(&self) -> Result<Files, Failure> {
-        Files::below(&self.folder).map_err(|error| Failure::Read { path: self.folder.clone(), error })
+    pub const fn source(&self) -> &Source {
+        &self.source
     }
 
     /// Where answers are written down.
@@ -117,8 +140,8 @@ impl Settings {
             Profile::Internet => "internet",
             Profile::Paper => "paper",
         };
-        let folder = shown(&self.folder);
-        format!("serving {folder} at http://{listen}/ and dhttp://{listen}/ with the {profile} profile")
+        let source = &self.source;
+        format!("serving {source} at http://{listen}/ and dhttp://{listen}/ with the {profile} profile")
     }
 }
 

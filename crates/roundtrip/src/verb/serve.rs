@@ -1,27 +1,33 @@
-//! `roundtrip serve`: the files below a folder, over DHTTP and plain HTTP on one port.
+//! `roundtrip serve`: the files below a folder, or what another server answers, over DHTTP and plain HTTP on one port.
 //!
 //! SIGTERM and SIGINT end it once what was begun is finished; SIGHUP reads the configuration and opens the log again.
 
+use dhttp::Server;
 use dhttp::counters::Counters;
-use dhttp::{Files, Server};
 use nix::sys::signal::{SigSet, Signal};
+use tokio::runtime::Runtime;
 
 use crate::cli::dhttp::Serve;
 use crate::failure::Failure;
+use crate::serve::served::Served;
 use crate::serve::{metrics, settings::Settings};
 
 /// Serves until a signal ends it.
 pub fn run(flags: &Serve) -> Result<(), Failure> {
     let settings = Settings::read(flags)?;
-    let (config, files) = (settings.config()?, settings.files()?);
-    if flags.check {
-        return crate::output::to_stdout(&format!("{}\n", settings.sentence(settings.listen)));
-    }
+    let config = settings.config()?;
     let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
     // Before there are threads, so that only this one hears them.
     signals.thread_block().map_err(|error| Failure::Network(format!("cannot wait for signals: {error}")))?;
+    // Its threads work only for another server's answers.
+    let runtime =
+        Runtime::new().map_err(|error| Failure::Network(format!("cannot start threads: {error}")))?;
+    let served = Served::open(settings.source(), &runtime)?;
+    if flags.check {
+        return crate::output::to_stdout(&format!("{}\n", settings.sentence(settings.listen)));
+    }
     let listen = settings.listen;
-    let server = Server::start(listen, config, files, settings.log()?).map_err(|error| {
+    let server = Server::start(listen, config, served, settings.log()?).map_err(|error| {
         Failure::Network(format!("cannot listen at {listen}: {error}; choose another address with --listen"))
     })?;
     if let Some(address) = settings.metrics {
@@ -31,7 +37,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     eprintln!("roundtrip: {}", settings.sentence(server.address()));
     loop {
         match signals.wait() {
-            Ok(Signal::SIGHUP) => reload(&server, flags),
+            Ok(Signal::SIGHUP) => reload(&server, flags, &runtime),
             Ok(_) => break,
             Err(error) => return Err(Failure::Network(format!("cannot wait for signals: {error}"))),
         }
@@ -42,11 +48,12 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
 }
 
 /// What cannot be read leaves everything as it is: a slip in a file must not end a server.
-fn reload(server: &Server<Files>, flags: &Serve) {
-    let read = Settings::read(flags).and_then(|settings| Ok((settings.files()?, settings.log()?)));
+fn reload(server: &Server<Served>, flags: &Serve, runtime: &Runtime) {
+    let read = Settings::read(flags)
+        .and_then(|settings| Ok((Served::open(settings.source(), runtime)?, settings.log()?)));
     match read {
-        Ok((files, log)) => {
-            server.reload(files, log);
+        Ok((served, log)) => {
+            server.reload(served, log);
             eprintln!(
                 "roundtrip: read the configuration again; an address or a profile that has changed takes a restart"
             );

@@ -1,0 +1,67 @@
+//! What a server serves: the files below a folder, or what another server answers.
+//!
+//! Not which of them: that is in `settings`.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use dhttp::hosted::{Hosted, hosted};
+use dhttp::origin::OriginBody;
+use dhttp::{Files, Handler, Origin, Reply, Request, Url};
+use tokio::runtime::Runtime;
+use wire::Time;
+
+use crate::failure::{Failure, shown};
+
+/// Where answers come from, in words.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A folder.
+    Folder(PathBuf),
+    /// Another HTTP server.
+    Origin(Url),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folder(folder) => f.write_str(&shown(folder)),
+            Self::Origin(url) => write!(f, "what http://{}/ answers", url.authority()),
+        }
+    }
+}
+
+/// Where answers come from.
+#[derive(Clone, Debug)]
+pub enum Served {
+    /// A folder.
+    Files(Files),
+    /// Another HTTP server.
+    Origin(Hosted<Origin, OriginBody>),
+}
+
+impl Served {
+    /// Opens it. Another server is asked from that runtime.
+    pub fn open(source: &Source, runtime: &Runtime) -> Result<Self, Failure> {
+        match source {
+            Source::Folder(folder) => {
+                let files = Files::below(folder);
+                files.map(Self::Files).map_err(|error| Failure::Read { path: folder.clone(), error })
+            }
+            Source::Origin(url) => {
+                let _inside = runtime.enter();
+                let origin = Origin::new(url).map_err(|error| Failure::Network(error.to_string()))?;
+                Ok(Self::Origin(hosted(origin, runtime.handle().clone())))
+            }
+        }
+    }
+}
+
+impl Handler for Served {
+    fn answer(&mut self, now: Time, request: &Request<'_>) -> Reply {
+        match self {
+            Self::Files(files) => files.answer(now, request),
+            Self::Origin(origin) => origin.answer(now, request),
+        }
+    }
+}
