@@ -3,10 +3,11 @@
 //! Not what is done with them.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 
 use proto::dhttp::server::Tries;
+use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 /// A UDP socket that never fragments what it sends.
@@ -47,6 +48,14 @@ pub(crate) fn tcp(address: SocketAddr, shared: bool, fast_open: bool) -> io::Res
     socket.set_tcp_nodelay(true)?;
     socket.listen(1_024)?;
     Ok(socket.into())
+}
+
+/// A connection that waits at a listener, of which nobody ever waits for anything.
+pub(crate) fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let (stream, peer) = acceptfrom_with(listener, flags)?;
+    let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok()).ok_or(io::ErrorKind::NotConnected)?;
+    Ok((stream.into(), peer))
 }
 
 /// A connection to a client that has only begun, from the service's own port where that can be had.

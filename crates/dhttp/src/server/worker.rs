@@ -29,6 +29,7 @@ use crate::clock::Clock;
 use crate::counters::{Counters, count, set};
 use crate::handler::{Answer, Handler};
 use crate::log::{self, Log};
+use crate::socket;
 
 /// A thread's sockets, all on the server's port.
 #[derive(Debug)]
@@ -281,11 +282,11 @@ impl<H: Handler> Worker<H> {
 
     fn accept(&mut self) {
         for _ in 0..64 {
-            match self.sockets.listener.accept() {
+            match socket::accept(&self.sockets.listener) {
                 Ok((stream, peer)) => {
                     count(&self.counters.accepted);
                     let most = (self.config.accepted / self.config.threads.max(1)).max(1);
-                    if self.plain.len() >= most || stream.set_nonblocking(true).is_err() {
+                    if self.plain.len() >= most {
                         continue;
                     }
                     let now = self.clock.now();
