@@ -174,7 +174,7 @@ pub(crate) fn request(page: &[u8], fields: &str) -> Vec<u8> {
 
 /// What a first request is filled with, so that its answer is within three times its size.
 pub(crate) fn padding() -> String {
-    format!("DHTTP-Fill: {}\r\n", "0".repeat(400))
+    format!("DHTTP-Fill: {}\r\n", "0".repeat(340))
 }
 
 /// The field with the token in an answer.

@@ -33,7 +33,7 @@ pub struct LimiterConfig {
 pub const ATTEMPT: u32 = 10;
 
 impl Default for LimiterConfig {
-    /// 65,536 counters (1 MiB) that halve in a second: about 70 answers a second to an address, 350 to a site,
+    /// 65,536 counters (512 KiB) that halve in a second: about 70 answers a second to an address, 350 to a site,
     /// 1,400 to a network.
     fn default() -> Self {
         Self {
@@ -70,7 +70,9 @@ pub struct Limiter {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counter {
     load: u32,
-    at_millis: u64,
+    /// It comes round after 49 days: a counter that was left alone for exactly so long is a second old again, and holds
+    /// somebody up who has as good as never been here.
+    at_millis: u32,
 }
 
 const UNIT: u32 = 1_024;
@@ -121,9 +123,12 @@ impl Limiter {
 
     /// The load by now: halved for every whole half-life, and on a straight line between.
     fn decayed(&self, now: Time, place: usize) -> u32 {
-        let Some(Counter { load, at_millis }) = self.counters.get(place) else { return 0 };
+        let Some(&Counter { load, at_millis }) = self.counters.get(place) else { return 0 };
+        let age = u64::from(millis(now).wrapping_sub(at_millis));
+        if load == 0 || age == 0 {
+            return load;
+        }
         let half_life = (self.config.half_life.as_nanos() / 1_000_000).max(1);
-        let age = millis(now).saturating_sub(*at_millis);
         let halvings = u32::try_from(age / half_life).unwrap_or(u32::MAX);
         let load = load.checked_shr(halvings).unwrap_or(0);
         let part = u64::from(load / 2) * (age % half_life) / half_life;
@@ -131,8 +136,9 @@ impl Limiter {
     }
 }
 
-const fn millis(now: Time) -> u64 {
-    now.as_nanos() / 1_000_000
+#[expect(clippy::cast_possible_truncation, reason = "it may come round: only differences count")]
+const fn millis(now: Time) -> u32 {
+    (now.as_nanos() / 1_000_000) as u32
 }
 
 /// The address, its site and its network, each with its length.

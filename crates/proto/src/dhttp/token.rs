@@ -4,7 +4,6 @@
 //! 64 bits, so that a guess succeeds once in 2^64. Not a secret of the client's: whoever sees the path sees it, as he
 //! sees everything else there. Not in the paper, whose server takes every address for real.
 
-use core::hash::Hasher;
 use core::net::IpAddr;
 
 use siphasher::sip::SipHasher24;
@@ -105,14 +104,12 @@ struct Body {
 
 impl Body {
     fn hash(self, key: &Key, address: IpAddr) -> u64 {
-        let mut hasher = SipHasher24::new_with_key(&key.secret);
         let mut message = [0; 1 + 4 + 16];
         message[0] = self.generation;
         message[1..5].copy_from_slice(&self.second.to_be_bytes());
         // An IPv4 address as IPv6 writes it, so that a client is one client on either kind of socket.
         message[5..].copy_from_slice(&super::address::mapped(address).octets());
-        hasher.write(&message);
-        hasher.finish()
+        SipHasher24::new_with_key(&key.secret).hash(&message)
     }
 }
 

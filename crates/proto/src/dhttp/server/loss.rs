@@ -32,6 +32,10 @@ struct Counter {
     due_ppm: u32,
 }
 
+/// Which counter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place(usize);
+
 const MILLION: u32 = 1_000_000;
 
 impl Losses {
@@ -43,17 +47,25 @@ impl Losses {
         Self { config, key: Secret(key), counters: vec![Counter::default(); counters] }
     }
 
+    /// Where a client's counter is.
+    pub(super) fn place(&self, client: IpAddr) -> Place {
+        Place(match self.config.scope {
+            Scope::Aggregate => 0,
+            Scope::Prefix { counters: _ } => self.key.place(&prefix(client), self.counters.len()),
+        })
+    }
+
     /// A resent request came in.
-    pub(super) fn count_resent(&mut self, client: IpAddr) {
-        if let Some(counter) = self.counter(client) {
+    pub(super) fn count_resent(&mut self, Place(place): Place) {
+        if let Some(counter) = self.counters.get_mut(place) {
             counter.resent += 1;
         }
     }
 
     /// An answer to a fresh request left by UDP.
-    pub(super) fn count_fresh(&mut self, client: IpAddr) {
+    pub(super) fn count_fresh(&mut self, Place(place): Place) {
         let fades_after = self.config.fades_after;
-        let Some(counter) = self.counter(client) else { return };
+        let Some(counter) = self.counters.get_mut(place) else { return };
         counter.fresh += 1;
         if fades_after.is_some_and(|most| counter.fresh >= most) {
             counter.fresh /= 2;
@@ -62,13 +74,13 @@ impl Losses {
     }
 
     /// The channel for an answer.
-    pub(super) fn choose(&mut self, client: IpAddr, is_large: bool, is_resend: bool) -> Kind {
+    pub(super) fn choose(&mut self, Place(place): Place, is_large: bool, is_resend: bool) -> Kind {
         let threshold_ppm = self.config.threshold_ppm.min(MILLION);
         // Step 1.
         if is_large || is_resend {
             return Kind::Tcp;
         }
-        let Some(counter) = self.counter(client) else { return Kind::Tcp };
+        let Some(counter) = self.counters.get_mut(place) else { return Kind::Tcp };
         // Step 2: high loss or low loss.
         if !counter.is_above(threshold_ppm) {
             // Step 3.
@@ -81,14 +93,6 @@ impl Losses {
         }
         counter.due_ppm -= MILLION;
         Kind::Udp
-    }
-
-    fn counter(&mut self, client: IpAddr) -> Option<&mut Counter> {
-        let place = match self.config.scope {
-            Scope::Aggregate => 0,
-            Scope::Prefix { counters: _ } => self.key.place(&prefix(client), self.counters.len()),
-        };
-        self.counters.get_mut(place)
     }
 }
 
@@ -127,36 +131,36 @@ mod tests {
 
     /// The channels of so many small answers, as UDP's share.
     fn over_udp(losses: &mut Losses, client: IpAddr, answers: u32) -> usize {
-        (0..answers).filter(|_| losses.choose(client, false, false) == Kind::Udp).count()
+        (0..answers).filter(|_| losses.choose(losses.place(client), false, false) == Kind::Udp).count()
     }
 
     #[test]
     fn paper_large_answers_and_answers_to_resends_go_by_tcp() {
         let mut losses = losses(Scope::Aggregate, None);
-        assert_eq!(losses.choose(CLIENT, true, false), Kind::Tcp);
-        assert_eq!(losses.choose(CLIENT, false, true), Kind::Tcp);
-        assert_eq!(losses.choose(CLIENT, false, false), Kind::Udp);
+        assert_eq!(losses.choose(losses.place(CLIENT), true, false), Kind::Tcp);
+        assert_eq!(losses.choose(losses.place(CLIENT), false, true), Kind::Tcp);
+        assert_eq!(losses.choose(losses.place(CLIENT), false, false), Kind::Udp);
     }
 
     #[test]
     fn paper_loss_is_high_when_the_ratio_exceeds_one_in_a_hundred() {
         let mut losses = losses(Scope::Aggregate, None);
-        (0..200).for_each(|_| losses.count_fresh(CLIENT));
-        (0..2).for_each(|_| losses.count_resent(OTHER));
+        (0..200).for_each(|_| losses.count_fresh(losses.place(CLIENT)));
+        (0..2).for_each(|_| losses.count_resent(losses.place(OTHER)));
         assert_eq!(over_udp(&mut losses, CLIENT, 1_000), 1_000, "exactly 1% is not above it");
-        losses.count_resent(OTHER);
+        losses.count_resent(losses.place(OTHER));
         assert_eq!(over_udp(&mut losses, CLIENT, 1_000), 10, "1% by UDP, to keep watching");
     }
 
     #[test]
     fn paper_what_is_watched_brings_udp_back() {
         let mut losses = losses(Scope::Aggregate, None);
-        losses.count_resent(CLIENT);
+        losses.count_resent(losses.place(CLIENT));
         let mut small = 0;
         while over_udp(&mut losses, CLIENT, 1) + over_udp(&mut losses, CLIENT, 1) < 2 {
             small += 2;
             if over_udp(&mut losses, CLIENT, 1) == 1 {
-                losses.count_fresh(CLIENT);
+                losses.count_fresh(losses.place(CLIENT));
             }
             assert!(small < 100_000, "it stays with TCP for ever");
         }
@@ -165,7 +169,7 @@ mod tests {
     #[test]
     fn a_prefix_suffers_only_for_itself() {
         let mut losses = losses(Scope::Prefix { counters: 4_096 }, None);
-        losses.count_resent(CLIENT);
+        losses.count_resent(losses.place(CLIENT));
         assert_eq!(over_udp(&mut losses, NEIGHBOUR, 100), 1);
         assert_eq!(over_udp(&mut losses, OTHER, 100), 100);
     }
@@ -173,8 +177,8 @@ mod tests {
     #[test]
     fn the_past_fades() {
         let mut losses = losses(Scope::Aggregate, Some(100));
-        (0..2).for_each(|_| losses.count_resent(CLIENT));
-        (0..150).for_each(|_| losses.count_fresh(CLIENT));
+        (0..2).for_each(|_| losses.count_resent(losses.place(CLIENT)));
+        (0..150).for_each(|_| losses.count_fresh(losses.place(CLIENT)));
         assert_eq!(over_udp(&mut losses, CLIENT, 100), 100);
     }
 }
