@@ -118,6 +118,20 @@ fn a_document_that_cannot_be_decoded_fails_but_not_what_it_named_before() {
     }
 }
 
+#[test]
+fn a_document_that_is_a_bomb_fails_and_what_it_named_before_is_fetched() {
+    for coding in [Coding::Deflate, Coding::Gzip, Coding::Brotli] {
+        let body = encoded(coding, &[HTML.as_bytes(), &vec![b' '; 8 << 20]].concat());
+        let (name, length) = (coding.name(), body.len());
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: {name}\r\nContent-Length: {length}\r\n\r\n");
+        let told = told([head.as_bytes(), &body].concat());
+        let failure = Failure::Content(DecodeFault::TooDense);
+        assert!(told.contains(&What::ObjectFailed { object: 0, failure }), "{name}: {told:?}");
+        let found = told.iter().filter(|what| matches!(what, What::ObjectFound { .. })).count();
+        assert_eq!(found, 3, "{name}");
+    }
+}
+
 /// What a robot tells that gets this answer for its document, and none for anything else.
 fn told(answer: Vec<u8>) -> Vec<What> {
     let mut robot = Robot::new(Time::ZERO, plan(Shape::Http11)).unwrap();
