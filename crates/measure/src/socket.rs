@@ -4,7 +4,7 @@
 //! Not a machine and not a loop: what to write and when to close is for `proto` to say, when to try for `driver`.
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -24,6 +24,8 @@ pub(crate) struct Connection {
     writes: VecDeque<Vec<u8>>,
     /// How much of the first of them it has taken.
     taken: usize,
+    /// Whether the rest of a message will be written as soon as the kernel has taken these.
+    goes_on: bool,
     ends_after_writes: bool,
 }
 
@@ -69,7 +71,7 @@ impl Connection {
     }
 
     fn around(socket: Socket, is_open: bool) -> Self {
-        Self { socket, is_open, writes: VecDeque::new(), taken: 0, ends_after_writes: false }
+        Self { socket, is_open, writes: VecDeque::new(), taken: 0, goes_on: false, ends_after_writes: false }
     }
 
     /// Whether the handshake is over.
@@ -101,10 +103,17 @@ impl Connection {
         self.write_what_waits()
     }
 
+    /// Whether from now on what is written goes on with the next write at once: then the kernel keeps a last segment that
+    /// is not full, as it would were both one write.
+    pub(crate) const fn go_on(&mut self, goes_on: bool) {
+        self.goes_on = goes_on;
+    }
+
     /// Hands to TCP what waits, as far as it takes it.
     pub(crate) fn write_what_waits(&mut self) -> io::Result<()> {
         while let Some(first) = self.writes.front() {
-            match (&self.socket).write(first.get(self.taken..).unwrap_or_default()) {
+            let flags = libc::MSG_NOSIGNAL | if self.goes_on { libc::MSG_MORE } else { 0 };
+            match self.socket.send_with_flags(first.get(self.taken..).unwrap_or_default(), flags) {
                 Ok(taken) => self.taken += taken,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,

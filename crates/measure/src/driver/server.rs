@@ -13,8 +13,8 @@ use std::sync::Arc;
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::eventfd::EventFd;
 use proto::dhttp::server::ConnectionId;
-use proto::http::RequestHead;
-use proto::server::{Input, Output, RequestId, ServerConfig, ServerConnection};
+use proto::http::{Method, RequestHead, WritePolicy};
+use proto::server::{Input, Misuse, Output, RequestId, ResponseBody, ServerConfig, ServerConnection};
 use proto::site::Site;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use wire::{Duration, Time};
@@ -96,10 +96,66 @@ struct Visitor {
     machine: ServerConnection,
     wakes: Option<Time>,
     wanted: Option<RequestHead>,
+    /// What the machine has yet to be given of an answer.
+    rest: Option<Rest>,
     /// The machine is done with it; the kernel has yet to take the last of the writes.
     is_leaving: bool,
     /// It broke while the machine was speaking, which is told when it has finished.
     is_lost: bool,
+}
+
+/// The rest of a body that is large: copied whole it would keep its first byte waiting.
+#[derive(Debug)]
+struct Rest {
+    request: RequestId,
+    body: Arc<[u8]>,
+    given: usize,
+}
+
+/// So much of it is given to the machine at a time.
+const PIECE: usize = 1 << 18;
+
+impl Visitor {
+    /// Answers; a large body in pieces, as the kernel takes them.
+    fn answer(
+        &mut self,
+        now: Time,
+        request: RequestId,
+        wanted: &RequestHead,
+        service: &Service,
+    ) -> Result<(), Misuse> {
+        let mut response = service.site.respond(wanted);
+        // Who cuts answers into writes of his own means those.
+        let WritePolicy { head_apart, buffer, gather: _ } = service.config.writes;
+        let is_one_write = !head_apart && buffer.is_none() && wanted.method == Method::Get;
+        match &response.body {
+            ResponseBody::Whole(body) if is_one_write && body.len() > PIECE => {
+                self.rest = Some(Rest { request, body: Arc::clone(body), given: 0 });
+                response.body = ResponseBody::Length(body.len() as u64);
+            }
+            ResponseBody::Whole(_) | ResponseBody::Length(_) | ResponseBody::Unknown => {}
+        }
+        self.machine.respond(now, request, response)?;
+        self.go_on(now)
+    }
+
+    /// Gives the machine the next piece of a body, if the kernel has taken what there was before.
+    fn go_on(&mut self, now: Time) -> Result<(), Misuse> {
+        let Some(Rest { request, body, given }) = &mut self.rest else { return Ok(()) };
+        if self.connection.has_writes() {
+            return Ok(());
+        }
+        let (request, last) = (*request, body.len().min(*given + PIECE));
+        self.machine.send_part(request, body.get(*given..last).unwrap_or_default())?;
+        *given = last;
+        let is_whole = last == body.len();
+        self.connection.go_on(!is_whole);
+        if is_whole {
+            self.rest = None;
+            self.machine.finish(now, request)?;
+        }
+        Ok(())
+    }
 }
 
 impl Server {
@@ -207,6 +263,7 @@ impl Server {
                         machine,
                         wakes: None,
                         wanted: None,
+                        rest: None,
                         is_leaving: false,
                         is_lost: false,
                     };
@@ -228,6 +285,12 @@ impl Server {
             visitor.machine.handle(self.clock.now(), Input::Reset);
             return self.obey(id);
         }
+        if flags.contains(PollFlags::POLLOUT) && visitor.rest.is_some() {
+            // Of an answer that nobody awaits any more there is no rest.
+            let _ = visitor.go_on(self.clock.now());
+            self.obey(id)?;
+        }
+        let Some(visitor) = self.connections.get_mut(&id) else { return Ok(()) };
         if visitor.is_leaving {
             if !visitor.connection.has_writes() || flags.contains(PollFlags::POLLERR) {
                 self.connections.remove(&id);
@@ -277,7 +340,7 @@ impl Server {
             let Some(visitor) = self.connections.get_mut(&id) else { continue };
             let Some(wanted) = visitor.wanted.take() else { continue };
             // The client may have gone meanwhile: then nobody awaits the answer.
-            if visitor.machine.respond(now, request, self.service.site.respond(&wanted)).is_ok() {
+            if visitor.answer(now, request, &wanted, &self.service).is_ok() {
                 self.obey(id)?;
             }
         }
@@ -296,10 +359,13 @@ impl Server {
                     self.due.insert((now + self.service.processing, id), request);
                 }
                 Output::RequestAborted(request) => {
+                    visitor.rest = None;
                     self.due.retain(|(_, whose), waiting| (*whose, *waiting) != (id, request));
                 }
                 Output::Send(bytes) => {
                     visitor.is_lost |= visitor.connection.write(bytes).is_err();
+                    // Whose client has gone, the machine is told when it has finished.
+                    let _ = visitor.go_on(now);
                 }
                 Output::HalfClose => {
                     visitor.is_lost |= visitor.connection.half_close().is_err();
