@@ -268,7 +268,7 @@ pub struct Content {
     /// A folder with the page's files, a browser's FILE.har with bodies, or microscape
     #[arg(value_name = "PAGE", value_hint = clap::ValueHint::DirPath)]
     pub page: String,
-    /// Images also at a quality of 1 to 100, as WebP and AVIF: smaller, and not the same to the pixel
+    /// Images also at a quality of 1 to 100, as JPEG, WebP and AVIF: smaller, and not the same to the pixel
     #[arg(long, value_name = "QUALITY", value_parser = clap::value_parser!(u8).range(1..=100))]
     pub quality: Option<u8>,
     #[command(flatten)]

@@ -10,7 +10,7 @@
 //! | [`coding`] | deflate, gzip, brotli, zstd |
 //! | [`picture`], [`still`] | GIF, and PNG and JPEG, decoded within limits |
 //! | [`png`], [`mng`], [`webp`] | the same picture in other formats, without loss |
-//! | [`avif`], and [`webp`] again | the same at a quality, if one is asked for |
+//! | [`jpeg`], [`avif`], and [`webp`] again | the same at a quality, if one is asked for |
 //! | [`make`] | all forms of all files, on every processor |
 //! | [`css`] | spacers and images of text, as rules and words |
 //! | [`step`] | one change to all of the page, and the sizes that come of it |
@@ -25,6 +25,7 @@ pub mod css;
 pub mod gallery;
 pub mod html;
 pub mod input;
+pub mod jpeg;
 pub mod make;
 pub mod mng;
 pub mod picture;
@@ -86,7 +87,9 @@ pub struct Forms {
     pub mng: Option<Vec<u8>>,
     /// WebP without loss.
     pub webp: Option<Vec<u8>>,
-    /// WebP at the quality that was asked for.
+    /// JPEG at the quality that was asked for.
+    pub jpeg: Option<Vec<u8>>,
+    /// WebP at the same.
     pub webp_lossy: Option<Vec<u8>>,
     /// AVIF at the same.
     pub avif: Option<Vec<u8>>,

@@ -166,10 +166,7 @@ const DIAGNOSE: [Example; 8] = [
 const CONTENT: [Example; 4] = [
     example("roundtrip content microscape", "the W3C note's page in every form"),
     example("roundtrip content www --network adsl", "the files in the folder www"),
-    example(
-        "roundtrip content visit.har --quality 60",
-        "a browser's visit; images as lossy WebP and AVIF too",
-    ),
+    example("roundtrip content visit.har --quality 60", "a browser's visit; images with loss, too"),
     example("roundtrip content www --protocol http11 --report content.html", "a page to show"),
 ];
 

@@ -48,8 +48,8 @@ const WEIGHT_MOST: usize = 6 << 20;
 
 /// What a browser can show of an image: MNG never was.
 fn shown<'a>(file: &'a File, forms: &'a Forms) -> Vec<(&'static str, &'a [u8])> {
-    let Forms { picture: _, png, mng: _, webp, webp_lossy, avif } = forms;
-    let made = [("PNG", png), ("WebP", webp), ("WebP, lossy", webp_lossy), ("AVIF", avif)];
+    let Forms { picture: _, png, mng: _, webp, jpeg, webp_lossy, avif } = forms;
+    let made = [("PNG", png), ("WebP", webp), ("JPEG", jpeg), ("WebP, lossy", webp_lossy), ("AVIF", avif)];
     let made = made.into_iter().filter_map(|(name, form)| form.as_deref().map(|form| (name, form)));
     std::iter::once(("as it is", file.bytes.as_slice())).chain(made).collect()
 }

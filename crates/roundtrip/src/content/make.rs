@@ -11,7 +11,7 @@ use std::thread;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::picture::Picture;
-use super::{File, Forms, Kind, avif, mng, png, still, webp};
+use super::{File, Forms, Kind, avif, jpeg, mng, png, still, webp};
 
 /// A file of which nothing is known but its bytes.
 #[derive(Clone, Debug)]
@@ -116,6 +116,7 @@ impl Format {
             png,
             webp,
             mng: shown.filter(|picture| picture.is_animation()).and_then(mng::encode),
+            jpeg: lossy.and_then(|(picture, quality)| jpeg::encode(picture, quality)),
             webp_lossy: lossy.and_then(|(picture, quality)| webp::encode_lossy(picture, quality)),
             avif: lossy.and_then(|(picture, quality)| avif::encode(picture, quality)),
             picture,
@@ -176,9 +177,10 @@ mod tests {
         else {
             panic!("{files:?}")
         };
-        let Forms { picture, png, mng, webp, webp_lossy, avif } = &**png;
+        let Forms { picture, png, mng, webp, jpeg, webp_lossy, avif } = &**png;
         assert_eq!(picture.as_ref().unwrap().frames[0].pixels, still.frames[0].pixels);
-        assert_eq!([png, mng, webp, webp_lossy, avif].map(Option::is_some), [true, false, true, true, true]);
+        let made = [png, mng, webp, jpeg, webp_lossy, avif].map(Option::is_some);
+        assert_eq!(made, [true, false, true, true, true, true]);
         assert!(broken.picture.as_ref().unwrap_err().starts_with("it does not decode: "));
     }
 }

@@ -68,14 +68,15 @@ fn images(content: &Content) -> Grid {
         Column::number(["PNG,", "APNG"], 0),
         Column::number(["", "MNG"], 2),
         Column::number(["", "WebP"], 0),
+        Column::number(["", "JPEG"], 1),
         Column::number(["WebP,", "lossy"], 1),
         Column::number(["", "AVIF"], 1),
     ];
     let mut rows = Vec::new();
-    let mut sums = [0; 7];
+    let mut sums = [0; 8];
     for file in &content.files {
         let Kind::Picture(forms) = &file.kind else { continue };
-        let Forms { picture, png, mng, webp, webp_lossy, avif } = &**forms;
+        let Forms { picture, png, mng, webp, jpeg, webp_lossy, avif } = &**forms;
         let length = |form: &Option<Vec<u8>>| form.as_ref().map(Vec::len);
         let cells = [
             picture.as_ref().ok().map(|picture| picture.frames.len()),
@@ -83,6 +84,7 @@ fn images(content: &Content) -> Grid {
             length(png),
             length(mng),
             length(webp),
+            length(jpeg),
             length(webp_lossy),
             length(avif),
         ];
@@ -95,7 +97,7 @@ fn images(content: &Content) -> Grid {
     Grid { columns, rows }
 }
 
-fn line(name: &str, cells: [Option<usize>; 7]) -> Vec<String> {
+fn line(name: &str, cells: [Option<usize>; 8]) -> Vec<String> {
     let cells = cells.map(|cell| cell.map(|value| number::count(value as f64)).unwrap_or_default());
     std::iter::once(name.to_owned()).chain(cells).collect()
 }

@@ -24,7 +24,9 @@ pub enum Step {
     PngAndApng,
     /// Stills and animations become WebP.
     Webp,
-    /// The same at a quality.
+    /// Stills become JPEG at a quality.
+    Jpeg,
+    /// Stills and animations become WebP at a quality.
     WebpLossy,
     /// Stills become AVIF at a quality.
     Avif,
@@ -56,6 +58,7 @@ enum Format {
     PngAndMng,
     PngAndApng,
     Webp,
+    Jpeg,
     WebpLossy,
     Avif,
     SmallestLossless,
@@ -68,7 +71,7 @@ impl Step {
         Self::ALL.into_iter().filter(move |step| has_quality || !step.is_lossy())
     }
 
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::AsIs,
         Self::Coded(Coding::Deflate),
         Self::Coded(Coding::Gzip),
@@ -78,6 +81,7 @@ impl Step {
         Self::PngAndMng,
         Self::PngAndApng,
         Self::Webp,
+        Self::Jpeg,
         Self::WebpLossy,
         Self::Avif,
         Self::Css,
@@ -88,7 +92,7 @@ impl Step {
 
     fn is_lossy(self) -> bool {
         match self {
-            Self::WebpLossy | Self::Avif | Self::AllOfNowLossy => true,
+            Self::Jpeg | Self::WebpLossy | Self::Avif | Self::AllOfNowLossy => true,
             Self::AsIs
             | Self::Coded(_)
             | Self::LowerCase
@@ -110,6 +114,7 @@ impl Step {
             Self::PngAndMng => "png+mng",
             Self::PngAndApng => "png+apng",
             Self::Webp => "webp",
+            Self::Jpeg => "jpeg",
             Self::WebpLossy => "webp-lossy",
             Self::Avif => "avif",
             Self::Css => "css",
@@ -128,6 +133,7 @@ impl Step {
             Self::PngAndMng => (None, false, Format::PngAndMng, false),
             Self::PngAndApng => (None, false, Format::PngAndApng, false),
             Self::Webp => (None, false, Format::Webp, false),
+            Self::Jpeg => (None, false, Format::Jpeg, false),
             Self::WebpLossy => (None, false, Format::WebpLossy, false),
             Self::Avif => (None, false, Format::Avif, false),
             Self::Css => (None, false, Format::AsIs, true),
@@ -191,7 +197,7 @@ impl File {
 impl Forms {
     /// What there is of a format.
     fn in_format(&self, format: Format) -> impl Iterator<Item = (&'static str, u64)> {
-        let Self { picture, png, mng, webp, webp_lossy, avif } = self;
+        let Self { picture, png, mng, webp, jpeg, webp_lossy, avif } = self;
         let is_animation = picture.as_ref().is_ok_and(|picture| picture.is_animation());
         let lossless = [("png", png), ("webp", webp)];
         let forms: Vec<(&'static str, &Option<Vec<u8>>)> = match format {
@@ -199,10 +205,13 @@ impl Forms {
             Format::PngAndMng if is_animation => vec![("mng", mng)],
             Format::PngAndMng | Format::PngAndApng => vec![("png", png)],
             Format::Webp => vec![("webp", webp)],
+            Format::Jpeg => vec![("jpeg", jpeg)],
             Format::WebpLossy => vec![("webp-lossy", webp_lossy)],
             Format::Avif => vec![("avif", avif)],
             Format::SmallestLossless => lossless.into(),
-            Format::Smallest => [&lossless[..], &[("webp-lossy", webp_lossy), ("avif", avif)]].concat(),
+            Format::Smallest => {
+                [&lossless[..], &[("jpeg", jpeg), ("webp-lossy", webp_lossy), ("avif", avif)]].concat()
+            }
         };
         forms.into_iter().filter_map(|(name, form)| form.as_ref().map(|form| (name, form.len() as u64)))
     }

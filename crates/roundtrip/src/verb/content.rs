@@ -46,7 +46,7 @@ pub fn run(arguments: &Content) -> Result<(), Failure> {
     let lead = ["Each form was really made, and fetched in the simulator.".to_owned()];
     let made = Provenance::fact(
         "encoders",
-        "zlib-rs, brotli, zstd, oxipng, libwebp, rav1e; MNG of our own".to_owned(),
+        "zlib-rs, brotli, zstd, oxipng, libwebp, rav1e; MNG and JPEG of our own".to_owned(),
     );
     let page = report::page(&title, &lead, &show::sections(&content, &replaced, &rows), &program().and(made));
     file::write(path, page.as_bytes())
