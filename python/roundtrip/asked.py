@@ -106,8 +106,9 @@ def _several(values: Any) -> Iterable[Any]:
 
 
 def _milliseconds(timeout: Any) -> int:
-    seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
-    if not isinstance(seconds, Real) or not math.isfinite(seconds) or seconds < 0:
+    given = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+    seconds = float(given) if isinstance(given, Real) else math.nan
+    if not math.isfinite(seconds) or seconds < 0:
         raise ValueError(f"timeouts: {timeout!r} is no time-out; give seconds such as 15 or 0.5")
     milliseconds = round(seconds * 1000)
     if abs(seconds * 1000 - milliseconds) > 1e-6 or milliseconds > 604_800_000:
@@ -116,6 +117,7 @@ def _milliseconds(timeout: Any) -> int:
 
 
 def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value < 1 << 63:
+    number = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else -1
+    if not 0 <= number < 1 << 63:
         raise ValueError(f"{name}: {value!r} is no whole number from 0")
-    return int(value)
+    return number

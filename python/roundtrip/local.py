@@ -18,9 +18,8 @@ from roundtrip.asked import Asked
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from roundtrip._kernel import Read
     from roundtrip.asked import Flags
-
-    Read = tuple[pa.RecordBatch, list[int], int]
 
 # The column that lines of text are in, as Spark calls it.
 LINES = "value"

@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from typing import TYPE_CHECKING, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Iterator, Sequence, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,6 +31,7 @@ from roundtrip.local import LINES
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from roundtrip._kernel import Read
     from roundtrip.asked import Flags
 
 SLICE_S = 3600
@@ -89,7 +91,7 @@ def connections(
 
 def _frame(data: DataFrame | str | Sequence[str]) -> DataFrame:
     if hasattr(data, "mapInArrow"):
-        return data
+        return cast(DataFrame, data)
     paths = [data] if isinstance(data, (str, os.PathLike)) else data
     if not isinstance(paths, (list, tuple)) or not all(isinstance(path, (str, os.PathLike)) for path in paths):
         raise TypeError(f"{type(data).__name__} is neither a data frame nor a path")
@@ -118,11 +120,9 @@ def _given_to_slices(
     asked: Asked, length_ms: int, beginning: bytes | None, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     question, tally = asked.question(), Tally()
-    lines = None if beginning is None else Lines(question, asked.log_format, beginning)
+    read = question.rows if beginning is None else partial(_lines, Lines(question, asked.log_format, beginning), beginning)
     for batch in batches:
-        if lines is not None:
-            _same_fields(batch, beginning)
-        requests, bad, without_size = question.rows(batch) if lines is None else lines.column(batch)
+        requests, bad, without_size = read(batch)
         tally.add(bad, without_size)
         time_ms = requests.column("time_ms")
         own = pc.divide(time_ms, length_ms)
@@ -138,12 +138,13 @@ def _given_to_slices(
     yield pa.record_batch({name: pa.array(values, pa.int64()) for name, values in columns.items()})
 
 
-def _same_fields(batch: pa.RecordBatch, beginning: bytes) -> None:
+def _lines(lines: Lines, beginning: bytes, batch: pa.RecordBatch) -> Read:
     """W3C names its fields in a line, which a reader elsewhere does not see: they must be the same everywhere."""
-    lines = batch.column(0)
-    for line in lines.filter(pc.starts_with(lines, "#Fields:")).to_pylist():
+    texts = batch.column(0)
+    for line in texts.filter(pc.starts_with(texts, "#Fields:")).to_pylist():
         if line.rstrip("\r").encode() not in beginning:
             raise ValueError(f"not all of the log has the same fields ({line[:200]}); count its parts apart")
+    return lines.column(batch)
 
 
 def _with_slice(requests: pa.RecordBatch, slices: pa.Array) -> pa.RecordBatch:
@@ -152,13 +153,13 @@ def _with_slice(requests: pa.RecordBatch, slices: pa.Array) -> pa.RecordBatch:
 
 def _counted(asked: Asked, length_ms: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     question = asked.question()
-    number, counting = None, None
+    number, counting = TALLY, None
     for batch in batches:
         for piece, rows in _by_slice(batch):
             if piece == TALLY:
                 yield from map(_tallied, rows.column("time_ms").to_pylist(), rows.column("client").to_pylist())
                 continue
-            if piece != number:
+            if counting is None or piece != number:
                 if counting is not None:
                     yield _row(number, counting.finish())
                 number, counting = piece, Slice(question, piece * length_ms)
@@ -180,9 +181,9 @@ def _tallied(reason: int, count: int) -> pa.RecordBatch:
     return _row(TALLY, b"", reason, count)
 
 
-def _row(number: int, partial: bytes, reason: int = 0, count: int = 0) -> pa.RecordBatch:
+def _row(number: int, counted: bytes, reason: int = 0, count: int = 0) -> pa.RecordBatch:
     whole = {"reason": pa.array([reason], pa.int64()), "count": pa.array([count], pa.int64())}
-    return pa.record_batch({"slice": pa.array([number], pa.int64()), "partial": pa.array([partial], pa.binary())} | whole)
+    return pa.record_batch({"slice": pa.array([number], pa.int64()), "partial": pa.array([counted], pa.binary())} | whole)
 
 
 def _answer(asked: Asked, counted: DataFrame) -> Answer:
