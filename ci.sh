@@ -10,7 +10,7 @@ for pair in ROUNDTRIP_CAPTURES:captures ROUNDTRIP_LOGS:logs; do
   if [ -d "$folder" ]; then export "${pair%%:*}=$folder"; fi
 done
 
-PURE="wire proto scenario trace model simulate diagnose"
+PURE="wire proto scenario columns trace model simulate diagnose"
 ALL="tools fmt clippy wasm docs smoke test"
 
 # Other people's servers and clients, for the tests that put them into the laboratory. Elsewhere those tests say what they

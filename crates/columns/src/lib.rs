@@ -1,6 +1,6 @@
 //! Access logs that are tables: Arrow record batches in, records out.
 //!
-//! In flow record batches, from Parquet and Arrow files or from another program's memory; out flow the same
+//! In flow record batches, from a file's reader or from another program's memory; out flow the same
 //! [`Record`](scenario::access_log::Record)s that lines give, and a [`Tally`](scenario::access_log::Tally) of rows that
 //! give none. Read in this order:
 //!
@@ -8,13 +8,10 @@
 //! | --- | --- |
 //! | [`role`] | which column is what, by the names that people give or by the usual ones |
 //! | [`row`](mod@row) | a batch's rows as records, whatever types its columns have |
-//! | [`file`](mod@file) | Parquet and Arrow files, batch by batch |
 //!
-//! What it is not: no query engine; and lines of text are `scenario::access_log`'s business.
+//! What it is not: no query engine, no reader of files; and lines of text are `scenario::access_log`'s business.
 
-pub mod file;
 pub mod role;
 pub mod row;
 
-pub use file::{Batches, Kind, batches};
 pub use role::{Columns, Missing, Named};

@@ -9,6 +9,7 @@
 //! | [`input`] | files, folders, patterns, standard input; unpacked |
 //! | [`line_up`] | logs recognised, and put in order of their beginnings |
 //! | [`blocks`] | bytes cut into blocks of whole lines |
+//! | [`table_file`] | Parquet and Arrow files, batch by batch |
 //! | [`source`] | a log that is being read, lines or rows |
 //! | [`order`] | a log's requests put in order of time, within bounds |
 //! | [`merge`] | those of several logs made into one stream |
@@ -42,6 +43,7 @@ pub mod sentence;
 pub mod slices;
 pub mod source;
 pub mod table;
+pub mod table_file;
 
 use crate::failure::Failure;
 

@@ -6,8 +6,6 @@
 use std::io::{self, Read};
 
 use bytes::Bytes;
-use columns::file::Place;
-use columns::{Kind, batches};
 use scenario::access_log::{Format, Reader, recognise};
 use wire::Time;
 
@@ -17,6 +15,7 @@ use super::ask::Asked;
 use super::blocks::{Blocks, Open};
 use super::input::Input;
 use super::source::{Log, OpenTable, Table};
+use super::table_file::{Kind, Place, batches};
 
 /// Logs ready to be read.
 pub struct LinedUp {

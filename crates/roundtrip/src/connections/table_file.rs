@@ -11,11 +11,10 @@ use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::ArrowError;
 use bytes::Bytes;
+use columns::{Columns, Named};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::reader::ChunkReader;
-
-use crate::role::{Columns, Named};
 
 /// A table's file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,14 +38,6 @@ impl Kind {
             [b'A', b'R', b'R', b'O', b'W', b'1', ..] => Some(Self::Arrow),
             [0xff, 0xff, 0xff, 0xff, ..] => Some(Self::ArrowStream),
             _ => None,
-        }
-    }
-
-    /// For people.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Parquet => "Parquet",
-            Self::Arrow | Self::ArrowStream => "Arrow",
         }
     }
 }
