@@ -224,6 +224,9 @@ pub struct Diagnose {
     /// Write a time-sequence plot of each connection with findings here
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub svg: Option<PathBuf>,
+    /// The same as PNG
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub png: Option<PathBuf>,
     /// The same as files for xplot
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub xpl: Option<PathBuf>,

@@ -16,6 +16,7 @@
 //! | [`page`] | one HTML file |
 //! | [`sequence`] | time-sequence plots as SVG |
 //! | [`span`] | time as a person reads it |
+//! | [`raster`] | the same as PNG |
 //! | [`xpl`] | the same for xplot |
 //!
 //! Not the diagnosis itself: that is the crate `diagnose`.
@@ -30,6 +31,7 @@ pub mod live;
 pub mod oddity;
 pub mod open;
 pub mod page;
+pub mod raster;
 pub mod reading;
 pub mod sequence;
 pub mod span;

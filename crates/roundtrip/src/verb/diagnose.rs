@@ -8,16 +8,16 @@ use crate::cli::Diagnose;
 use crate::cli::flags::Format;
 use crate::diagnosis::filter::Filter;
 use crate::diagnosis::live::{self, Live};
-use crate::diagnosis::{Capture, csv, json, page, sequence, text, xpl};
+use crate::diagnosis::{Capture, csv, json, page, raster, sequence, text, xpl};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 use crate::{file, output};
 
 /// 1 if something worth fixing was found, 0 if not.
 pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
-    let Diagnose { files, flows, causes, since, svg, xpl, output: flags, .. } = arguments;
+    let Diagnose { files, flows, causes, since, svg, png, xpl, output: flags, .. } = arguments;
     let mut filter = Filter::new(flows, causes, since.as_deref())?;
-    let is_plotted = svg.is_some() || xpl.is_some() || flags.report.is_some();
+    let is_plotted = svg.is_some() || png.is_some() || xpl.is_some() || flags.report.is_some();
     let captures = match live(arguments)? {
         Some(ask) => {
             filter.is_whole = !ask.command.is_empty();
@@ -44,6 +44,9 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     }
     if let Some(folder) = svg {
         sequence::write_all(&captures, folder)?;
+    }
+    if let Some(folder) = png {
+        raster::write_all(&captures, folder)?;
     }
     if let Some(folder) = xpl {
         xpl::write_all(&captures, folder)?;

@@ -1,0 +1,85 @@
+//! Time-sequence plots as PNG: the SVG of `sequence`, rastered.
+//!
+//! Letters are drawn with the fonts of this machine; where there are none, plots come without letters, and that is said.
+
+use std::io;
+use std::path::Path;
+
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::{self, fontdb};
+
+use super::Capture;
+use super::sequence;
+use crate::failure::Failure;
+use crate::file;
+
+/// Pixels for a unit of the SVG: 1,920 across.
+const SCALE: f32 = 2.0;
+/// Faces without serifs that systems have, best first.
+const FACES: [&str; 6] = ["DejaVu Sans", "Noto Sans", "Liberation Sans", "Arial", "Helvetica", "FreeSans"];
+
+/// A file for each connection with findings, in `folder`.
+pub fn write_all(captures: &[Capture], folder: &Path) -> Result<(), Failure> {
+    let options = options();
+    if options.fontdb.is_empty() {
+        eprintln!("roundtrip: no fonts are installed: the plots have no letters; install some, or use --svg");
+    }
+    for (name, flow) in sequence::named(captures) {
+        if let Some(svg) = sequence::svg(flow) {
+            let path = sequence::folder_of(folder)?.join(format!("{name}.png"));
+            let unwritten = |error| Failure::Write { path: path.clone(), error };
+            let image = png(&svg, &options).map_err(unwritten)?;
+            file::write(&path, &image)?;
+        }
+    }
+    Ok(())
+}
+
+fn options() -> usvg::Options<'static> {
+    let mut options = usvg::Options::default();
+    let fonts = options.fontdb_mut();
+    fonts.load_system_fonts();
+    let known =
+        |name: &&str| fonts.faces().any(|face| face.families.iter().any(|(family, _)| family == *name));
+    let chosen = FACES.iter().find(|name| known(name)).map(|name| (*name).to_owned());
+    let any =
+        |fonts: &fontdb::Database| fonts.faces().find_map(|face| Some(face.families.first()?.0.clone()));
+    if let Some(family) = chosen.or_else(|| any(fonts)) {
+        fonts.set_sans_serif_family(family);
+    }
+    options
+}
+
+fn png(svg: &str, options: &usvg::Options<'_>) -> io::Result<Vec<u8>> {
+    let tree = usvg::Tree::from_str(svg, options).map_err(io::Error::other)?;
+    let size =
+        tree.size().to_int_size().scale_by(SCALE).and_then(|size| Pixmap::new(size.width(), size.height()));
+    let mut pixels = size.ok_or_else(|| io::Error::other("the plot has no size"))?;
+    resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
+    // The plot's paper covers all of it: nothing shines through, and no colour is premultiplied.
+    let mut out = Vec::new();
+    let mut encoder = png::Encoder::new(&mut out, pixels.width(), pixels.height());
+    encoder.set_color(png::ColorType::Rgba);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels.data())?;
+    writer.finish()?;
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_has_the_size_and_the_colours_of_its_drawing() {
+        let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 30 20\"><style>.paper{fill:#fff}.stall{fill:#f00}\
+                   </style><rect class=\"paper\" width=\"30\" height=\"20\"/><rect class=\"stall\" width=\"3\" height=\"3\"/></svg>";
+        let image = png(svg, &usvg::Options::default()).unwrap();
+        let mut reader = png::Decoder::new(io::Cursor::new(image)).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let frame = reader.next_frame(&mut pixels).unwrap();
+        assert_eq!((frame.width, frame.height), (60, 40));
+        assert_eq!((&pixels[..4], &pixels[pixels.len() - 4..]), (&[255, 0, 0, 255][..], &[255; 4][..]));
+    }
+}
