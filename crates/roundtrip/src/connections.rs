@@ -69,8 +69,14 @@ pub struct Answer {
 /// When nothing can be counted: a log that is not there, nothing that is a log, no sizes.
 pub fn answer(inputs: Vec<Input>, asked: &Asked) -> Result<Answer, Failure> {
     let LinedUp { logs, names, mut said } = line_up::line_up(inputs, asked)?;
-    let Asked { question, distribution, sizing, threads, .. } = asked;
-    let wanted = Wanted { question, distribution: *distribution, sizing: *sizing, threads: *threads };
+    let Asked { question, distribution, sizing, window, threads, .. } = asked;
+    let wanted = Wanted {
+        question,
+        distribution: *distribution,
+        sizing: *sizing,
+        window: window.blocks,
+        threads: *threads,
+    };
     let passed = pass(logs, wanted);
     said.extend(said::sentences(&names, &passed, &asked.question));
     if passed.counts.requests == 0 {

@@ -12,13 +12,14 @@ const BUFFER: usize = 1 << 20;
 pub fn unpacked(mut bytes: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
     let mut magic = Vec::new();
     bytes.by_ref().take(4).read_to_end(&mut magic)?;
-    let whole = BufReader::with_capacity(BUFFER, Cursor::new(magic.clone()).chain(bytes));
+    let whole = Cursor::new(magic.clone()).chain(bytes);
+    let buffered = |whole| BufReader::with_capacity(BUFFER, whole);
     Ok(match magic.as_slice() {
         // RFC 1952, section 2.3.1.
-        [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(whole)),
+        [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(buffered(whole))),
         // RFC 8878, section 3.1.1.
-        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::stream::read::Decoder::with_buffer(whole)?),
-        [b'B', b'Z', b'h', _] => Box::new(bzip2::bufread::MultiBzDecoder::new(whole)),
+        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::stream::read::Decoder::with_buffer(buffered(whole))?),
+        [b'B', b'Z', b'h', _] => Box::new(bzip2::bufread::MultiBzDecoder::new(buffered(whole))),
         _ => Box::new(whole),
     })
 }

@@ -27,8 +27,8 @@ pub struct Asked {
     pub format: Option<Format>,
     /// The columns that were named.
     pub named: Named,
-    /// The size of a block.
-    pub window: usize,
+    /// How far apart lines may be.
+    pub window: Window,
     /// How many threads.
     pub threads: usize,
 }
@@ -43,14 +43,35 @@ impl Asked {
             who: Who::default(),
             format: None,
             named: Named::default(),
-            window: WINDOW,
+            window: Window::of(WINDOW),
             threads: processors(),
         }
     }
 }
 
-/// The block that the flag's help names.
+/// How far apart lines may be that are put in order: so many blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// How many.
+    pub blocks: usize,
+    /// The size of each, in bytes.
+    pub size: usize,
+}
+
+impl Window {
+    /// Of so many bytes in all.
+    fn of(bytes: usize) -> Self {
+        let size = (bytes / BLOCKS).max(SMALLEST);
+        Self { blocks: bytes.div_ceil(size), size }
+    }
+}
+
+/// What the flag's help names, in bytes.
 const WINDOW: usize = 2 << 20;
+/// Blocks that a window has, if they are not too small: what was read is at hand yet when it is counted.
+const BLOCKS: usize = 8;
+/// In bytes.
+const SMALLEST: usize = 64 << 10;
 
 /// Every second where connections change most, then fewer: 20 time-outs.
 const TIMEOUTS_S: [u64; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 18, 20, 25, 30, 40, 50, 60];
@@ -78,7 +99,7 @@ pub fn asked(flags: &Connections) -> Result<Asked, Failure> {
         format: format.map_err(|error| Failure::Value(format!("--log-format: {error}")))?,
         who,
         named: named(&flags.columns)?,
-        window: given(&flags.window, "window", window)?.unwrap_or(WINDOW),
+        window: Window::of(given(&flags.window, "window", window)?.unwrap_or(WINDOW)),
         threads: given(&flags.threads, "threads", threads)?.unwrap_or_else(processors),
     })
 }

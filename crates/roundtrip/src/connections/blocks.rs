@@ -80,15 +80,22 @@ impl Blocks {
 
     /// Appends about a block's size of bytes.
     fn fill(&mut self, block: &mut Vec<u8>) {
-        let wanted = self.size as u64;
-        block.reserve(self.size);
-        match self.bytes.open().and_then(|bytes| bytes.take(wanted).read_to_end(block)) {
-            Ok(read) => self.ended = (read as u64) < wanted,
-            Err(error) => {
-                self.ended = true;
-                self.failed = Some(error);
+        let already = block.len();
+        let wanted = already + self.size;
+        block.resize(wanted, 0);
+        let mut filled = already;
+        while filled < wanted && !self.ended {
+            match self.bytes.open().and_then(|bytes| bytes.read(&mut block[filled..])) {
+                Ok(0) => self.ended = true,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.ended = true;
+                    self.failed = Some(error);
+                }
             }
         }
+        block.truncate(filled);
     }
 }
 

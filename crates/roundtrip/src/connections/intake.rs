@@ -22,7 +22,7 @@ pub struct Intake {
 }
 
 /// One log.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Lane {
     /// Whether a thread has it and gets its next block.
     taken: bool,
@@ -53,15 +53,16 @@ pub struct Read {
 const EARLIER: Duration = Duration::from_secs(3_600);
 
 impl Intake {
-    /// For logs that begin about at these times, in order; `room` blocks may be on their way.
-    pub fn new(begin: &[Time], room: usize) -> Self {
+    /// For logs that begin about at these times, in order, lines of which may be `window` blocks apart; `room` blocks may
+    /// be on their way.
+    pub fn new(begin: &[Time], window: usize, room: usize) -> Self {
         let first = begin.iter().min().copied().unwrap_or_default();
         // Nothing comes before the first.
         let from = begin.iter().map(|time| match *time == first {
             true => Time::ZERO,
             false => Time::from_nanos(time.as_nanos().saturating_sub(EARLIER.as_nanos())),
         });
-        let logs = begin.iter().map(|_| Lane::default()).collect();
+        let logs = begin.iter().map(|_| Lane::new(window)).collect();
         Self { logs, merge: Merge::new(from), late: 0, room }
     }
 
@@ -145,6 +146,18 @@ impl Intake {
 }
 
 impl Lane {
+    fn new(window: usize) -> Self {
+        Self {
+            taken: false,
+            cut: 0,
+            cut_all: false,
+            read: BTreeMap::new(),
+            next: 0,
+            order: Order::new(window),
+            said: Read::default(),
+        }
+    }
+
     /// Blocks that were cut and not put in order yet.
     fn on_its_way(&self) -> usize {
         usize::try_from(self.cut - self.next).unwrap_or(usize::MAX)

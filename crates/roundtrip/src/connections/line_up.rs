@@ -87,7 +87,7 @@ fn begun(input: &Input, asked: &Asked) -> Result<(Time, Log), Failure> {
         Input::Stdin => Box::new(move || Ok(Box::new(io::Cursor::new(beginning).chain(bytes)))),
         file @ Input::File(_) => Box::new(move || file.open()),
     };
-    Ok((first, Log::Lines(Blocks::new(open, asked.window), reader)))
+    Ok((first, Log::Lines(Blocks::new(open, asked.window.size), reader)))
 }
 
 /// A table, looked into. What is piped in is kept in memory: a table is not read from its beginning.

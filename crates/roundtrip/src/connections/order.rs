@@ -1,17 +1,22 @@
-//! Requests of one log put in order of time, within bounds: each block is merged with the one before it.
+//! Requests of one log put in order of time, within bounds: each block is merged with those before it, as many as the
+//! window holds.
 //!
 //! What is earlier than all that was already given away comes too late, is left out and counted. Where blocks are in
 //! order, as most are, nothing is copied. Blocks have a fixed size, so that the outcome does not depend on how many
 //! threads read them.
 
+use std::collections::VecDeque;
+
 use scenario::access_log::Request;
 use wire::Time;
 
 /// What was put in order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Order {
-    /// The last block, or as many requests: still to be merged with the next.
-    held: Vec<Request>,
+    /// How many blocks are held.
+    window: usize,
+    /// The last blocks, or as many requests, in order: still to be merged with the next.
+    held: VecDeque<Vec<Request>>,
     /// The last request that was given away.
     given: Time,
     /// Requests that came too late.
@@ -19,42 +24,48 @@ pub struct Order {
 }
 
 impl Order {
+    /// Holds so many blocks.
+    pub fn new(window: usize) -> Self {
+        Self { window, held: VecDeque::new(), given: Time::ZERO, late: 0 }
+    }
+
     /// Takes the requests of the next block, which are in order among themselves, and gives those that are due.
     pub fn next(&mut self, mut block: Vec<Request>) -> Vec<Request> {
         let late = block.partition_point(|request| request.time < self.given);
         self.late += late as u64;
         block.drain(..late);
-        let Some(first) = block.first() else { return Vec::new() };
-        let in_order = self.held.last().is_none_or(|last| last.time <= first.time);
-        let due = if in_order {
-            std::mem::replace(&mut self.held, block)
+        let Some(first) = block.first().map(|first| first.time) else { return Vec::new() };
+        let overlaps = |held: &Vec<Request>| held.last().is_some_and(|last| last.time > first);
+        let overlapping = self.held.iter().rev().take_while(|held| overlaps(held)).count();
+        if overlapping == 0 {
+            self.held.push_back(block);
         } else {
-            let size = self.held.len();
-            let mut due = merged(&self.held, &block);
-            self.held = due.split_off(size);
-            due
-        };
+            let mut merged =
+                self.held.split_off(self.held.len() - overlapping).into_iter().flatten().collect();
+            merged = self::merged(merged, &block);
+            let size = merged.len().div_ceil(overlapping + 1);
+            self.held.extend(merged.chunks(size).map(<[Request]>::to_vec));
+        }
+        if self.held.len() <= self.window {
+            return Vec::new();
+        }
+        let due = self.held.pop_front().unwrap_or_default();
         self.given = due.last().map_or(self.given, |last| last.time);
         due
     }
 
     /// What is left, and how many came too late.
     pub fn finish(&mut self) -> (Vec<Request>, u64) {
-        (std::mem::take(&mut self.held), std::mem::take(&mut self.late))
+        (std::mem::take(&mut self.held).into_iter().flatten().collect(), std::mem::take(&mut self.late))
     }
 }
 
 /// Both in order of time; at the same time, the first's first.
-fn merged(first: &[Request], second: &[Request]) -> Vec<Request> {
-    let mut merged = Vec::with_capacity(first.len() + second.len());
-    let (mut first, mut second) = (first.iter().peekable(), second.iter().peekable());
-    while let (Some(one), Some(other)) = (first.peek(), second.peek()) {
-        let next = if one.time <= other.time { first.next() } else { second.next() };
-        merged.extend(next);
-    }
-    merged.extend(first);
-    merged.extend(second);
-    merged
+fn merged(mut first: Vec<Request>, second: &[Request]) -> Vec<Request> {
+    first.extend_from_slice(second);
+    // Two runs: a stable sort sees them.
+    first.sort_by_key(|request| request.time);
+    first
 }
 
 #[cfg(test)]
@@ -75,7 +86,7 @@ mod tests {
     }
 
     fn ordered(blocks: &[&[u64]]) -> (Vec<u64>, u64) {
-        let mut order = Order::default();
+        let mut order = Order::new(1);
         let mut times = Vec::new();
         for block in blocks {
             times.extend(order.next(at(block)));
@@ -89,6 +100,17 @@ mod tests {
     fn neighbouring_blocks_are_merged() {
         assert_eq!(ordered(&[&[1, 4, 9], &[2, 8], &[9, 12]]), (vec![1, 2, 4, 8, 9, 9, 12], 0));
         assert_eq!(ordered(&[&[], &[5], &[], &[3], &[]]), (vec![3, 5], 0));
+    }
+
+    #[test]
+    fn a_window_of_several_blocks_puts_right_what_is_so_far_apart() {
+        let mut order = Order::new(3);
+        let blocks: [&[u64]; 6] = [&[10, 11], &[12, 13], &[14, 15], &[3, 9], &[16, 17], &[1, 18]];
+        let mut given: Vec<Request> = blocks.iter().flat_map(|block| order.next(at(block))).collect();
+        let (rest, late) = order.finish();
+        given.extend(rest);
+        let times: Vec<u64> = given.iter().map(|request| request.time.as_nanos()).collect();
+        assert_eq!((times, late), (vec![3, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18], 1));
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub struct Wanted<'a> {
     pub distribution: bool,
     /// How sizes count.
     pub sizing: Sizing,
+    /// How many blocks of a log are held to put lines in order.
+    pub window: usize,
     /// How many threads.
     pub threads: usize,
 }
@@ -117,7 +119,7 @@ enum Job {
 
 impl State {
     fn new(logs: Vec<(Time, Log)>, wanted: Wanted<'_>) -> Self {
-        let Wanted { question, distribution, sizing: _, threads } = wanted;
+        let Wanted { question, distribution, sizing: _, window, threads } = wanted;
         let counting = match question.one_pass() {
             true => Counting::Apart(BTreeMap::new(), Known::default()),
             false => Counting::InTurn(Some(Box::new(ByRule::new(question)))),
@@ -125,7 +127,7 @@ impl State {
         let (begin, logs): (Vec<Time>, Vec<Option<Log>>) =
             logs.into_iter().map(|(begin, log)| (begin, Some(log))).unzip();
         Self {
-            intake: Intake::new(&begin, threads * BLOCKS),
+            intake: Intake::new(&begin, window, threads * BLOCKS),
             logs,
             to_read: VecDeque::new(),
             ahead: threads,
@@ -246,10 +248,11 @@ impl Shared<'_> {
                     state
                 }
                 Job::Count(number, slice, known) => {
-                    let counts = count(&slice, self.wanted.question, &known);
+                    let (counts, clients) = count(&slice, self.wanted.question, &known);
                     let mut state = self.lock();
                     if let Counting::Apart(counted, known) = &mut state.counting {
                         known.learn(&counts);
+                        known.expect_clients(clients);
                         counted.insert(number, counts);
                     }
                     state
@@ -277,7 +280,7 @@ impl Shared<'_> {
     fn finish(self) -> Passed {
         let state = self.state.into_inner().expect("no thread has panicked");
         let State { intake, slices, counting, loading, cut, .. } = state;
-        let Wanted { question, distribution, .. } = self.wanted;
+        let Wanted { question, distribution, sizing: _, window: _, threads: _ } = self.wanted;
         let rest = slices.finish();
         let (counts, carried) = match counting {
             Counting::Apart(mut counted, known) => {
@@ -286,7 +289,7 @@ impl Shared<'_> {
                     batches.for_each(|requests| loads.count(requests));
                     loads.finish()
                 });
-                counted.extend(rest.map(|slice| (cut, count(&slice, question, &known))));
+                counted.extend(rest.map(|slice| (cut, count(&slice, question, &known).0)));
                 let mut counts = Counts::new(question);
                 counted.values().for_each(|next| counts.append(next));
                 (counts, loads)
@@ -330,9 +333,11 @@ fn read(unread: Unread, sizing: Sizing) -> (Vec<Request>, Read) {
 /// No log has many lines that are shorter, in bytes.
 const SHORT_LINE: usize = 64;
 
-fn count(slice: &Slice, question: &Question, known: &Known) -> Counts {
+/// What is counted of a slice, and how many clients were remembered for it.
+fn count(slice: &Slice, question: &Question, known: &Known) -> (Counts, usize) {
     let mut counter = Counter::knowing(question, known);
     slice.warm_up.iter().for_each(|requests| counter.warm_up(requests));
     slice.requests.iter().for_each(|requests| counter.count(requests));
-    counter.finish()
+    let clients = counter.clients();
+    (counter.finish(), clients)
 }

@@ -109,6 +109,23 @@ impl ClientTable {
         u64::from(row[0]) | u64::from(row[1]) << 32
     }
 
+    /// How many clients are in it.
+    pub fn len(&self) -> usize {
+        self.filled
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.filled == 0
+    }
+
+    /// Makes an empty table large enough for about so many clients, so that it need not grow.
+    pub fn reserve(&mut self, clients: usize) {
+        if self.is_empty() {
+            *self = Self::with_places(self.row, (clients + clients / 2).max(FEWEST));
+        }
+    }
+
     /// Bytes that it takes.
     pub fn bytes(&self) -> usize {
         self.rows.len() * 4

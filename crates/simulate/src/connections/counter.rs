@@ -61,6 +61,7 @@ impl Counter {
     /// Nothing counted yet, and peaks that are lower than known ones need not be found: they are 0 in what is counted.
     pub fn knowing(question: &Question, known: &Known) -> Self {
         let mut counter = Self::new(question);
+        counter.clients.reserve(known.clients());
         let mut below = known.below();
         counter.uses.iter_mut().for_each(|uses| uses.look_above(&mut below));
         counter
@@ -98,6 +99,11 @@ impl Counter {
             uses.finish(&mut stream.lines, &self.gaps, self.curve);
         }
         counts
+    }
+
+    /// How many clients it remembers.
+    pub fn clients(&self) -> usize {
+        self.clients.len()
     }
 
     /// Bytes that its memory of clients takes.

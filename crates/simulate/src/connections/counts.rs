@@ -73,11 +73,14 @@ pub struct Curve {
     pub minutes: Vec<(u64, u64)>,
 }
 
-/// Peaks that are known of other stretches of the same log: what is lower need not be looked for.
+/// What is known of other stretches of the same log: peaks, as what is lower need not be looked for, and how many clients
+/// there are about.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// By threshold, limit and time-out.
     peaks: Vec<u64>,
+    /// Those of the stretch that was counted last.
+    clients: usize,
 }
 
 impl Known {
@@ -90,6 +93,15 @@ impl Known {
         for (known, peak) in self.peaks.iter_mut().zip(peaks) {
             *known = peak.max(*known);
         }
+    }
+
+    /// About so many clients are to be remembered for the next stretch.
+    pub fn expect_clients(&mut self, clients: usize) {
+        self.clients = clients;
+    }
+
+    pub(super) fn clients(&self) -> usize {
+        self.clients
     }
 
     /// The peaks, in order; as high again is still looked for, because it may be earlier.
