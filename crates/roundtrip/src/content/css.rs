@@ -1,7 +1,8 @@
 //! Images that need none: spacers become boxes, images of text become words (`papers/w3c#content`).
 //!
 //! The document is really rewritten: each such `<img>` becomes a `<span>` and the rules go before the end of its head, so
-//! that what is saved is what is left. What is an image of text is judged by its size, its colours and its alternative text
+//! that what is saved is what is left. An image that anything else names (a style sheet, a script, a link, `srcset`) stays
+//! everywhere. What is an image of text is judged by its size, its colours and its alternative text
 //! ([`words`]); what it looks like afterwards is for a person to see.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,6 +58,12 @@ impl Replaced {
                 }
             }
         }
+        for image in found.iter().map(|(_, _, image, _)| *image).collect::<BTreeSet<_>>() {
+            let tags = found.iter().filter(|(_, _, of, _)| *of == image).count();
+            if mentions(content, &content.files[image].path) > tags {
+                needed.insert(image);
+            }
+        }
         found.retain(|(_, _, image, _)| !needed.contains(image));
         let images = found.iter().rev().map(|(_, _, image, look)| (*image, look.clone())).collect();
         let mut replaced = Self { images, ..Self::default() };
@@ -72,6 +79,22 @@ impl Replaced {
         }
         replaced
     }
+}
+
+/// How often a file is named anywhere in the page's text, by the last part of its path.
+fn mentions(content: &Content, path: &str) -> usize {
+    let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+    let texts = content.files.iter().filter(|file| matches!(file.kind, Kind::Html | Kind::Text));
+    let of_text = |text: &[u8]| {
+        memchr::memmem::find_iter(text, name)
+            .filter(|at| {
+                let before = at.checked_sub(1).map(|before| text[before]);
+                // Not the end of another name.
+                !before.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"-_.%".contains(&byte))
+            })
+            .count()
+    };
+    texts.map(|file| of_text(&file.bytes)).sum()
 }
 
 /// The image of the page that a tag shows.
@@ -179,7 +202,8 @@ fn rewritten(html: &[u8], tags: Vec<(Range<usize>, &Look)>) -> Vec<u8> {
         html::tags(html).into_iter().find(|tag| tag.is(html, "head") && html[tag.whole.start + 1] == b'/');
     let at = end_of_head.map_or(0, |tag| tag.whole.start);
     replacements.push((at..at, rules));
-    replacements.sort_by_key(|(place, _)| place.start);
+    // Before a tag at the same place, if the document begins with one.
+    replacements.sort_by_key(|(place, _)| (place.start, place.end));
     html::replaced(html, &replacements)
 }
 
@@ -225,5 +249,36 @@ mod tests {
              </head><span class=r0></span><span class=r1>solutions &lt;b&gt; &amp;</span><img src=a/n.gif>\
              <span class=r0></span><img src=a/gone.gif></html>"
         );
+    }
+
+    #[test]
+    fn an_image_that_a_style_sheet_or_an_address_names_as_well_stays() {
+        let spacer = || gif(1, 1, &[255, 0, 0, 0, 0, 0], vec![0]);
+        let html = "<img src=a.gif><img src=b.gif><img src=http://h/b.gif><img src=c.gif><p>c.gif or cc.gif";
+        let files = [
+            ("index.html", html.into()),
+            ("x.css", b"p{background:url(a.gif)}q{background:url(dd.gif)}".to_vec()),
+            ("a.gif", spacer()),
+            ("b.gif", spacer()),
+            ("c.gif", spacer()),
+            ("d.gif", spacer()),
+        ];
+        let page = |html: &str| {
+            let mut sources = files.clone().map(|(path, bytes)| Source::of(path.to_owned(), bytes)).to_vec();
+            sources[0].bytes = html.as_bytes().to_vec();
+            Content { name: String::new(), left_out: Vec::new(), files: make::files(sources, None) }
+        };
+        assert_eq!(Replaced::of(&page(html)).images.len(), 0);
+        assert_eq!(Replaced::of(&page("<img src=d.gif>")).images.len(), 1);
+    }
+
+    #[test]
+    fn regress_a_document_may_begin_with_an_image() {
+        let sources = [("index.html", b"<img src=s.gif>".to_vec()), ("s.gif", gif(1, 1, &[0; 6], vec![0]))];
+        let sources = sources.map(|(path, bytes)| Source::of(path.to_owned(), bytes)).to_vec();
+        let content =
+            Content { name: String::new(), left_out: Vec::new(), files: make::files(sources, None) };
+        let rewritten = &Replaced::of(&content).documents[&0];
+        assert!(rewritten.starts_with(b"<style>") && rewritten.ends_with(b"</style><span class=r0></span>"));
     }
 }
