@@ -11,11 +11,11 @@ use super::flags::OutputFlags;
 /// `roundtrip connections`
 #[derive(Debug, Args)]
 pub struct Connections {
-    /// Access logs: files, packed ones too, folders, or - for standard input
+    /// Access logs: files, packed ones too, folders, patterns, or - for standard input; several are merged by time
     #[arg(value_name = "LOG", value_hint = clap::ValueHint::AnyPath)]
     pub logs: Vec<PathBuf>,
 
-    /// Keep-alive time-outs in seconds, or with a unit: 1,5,15 or 500ms
+    /// Keep-alive time-outs in seconds, or with a unit: 1,5,15 or 500ms [default: 20 from 1 to 60]
     #[arg(long = "timeout", value_name = "TIME", value_delimiter = ',', help_heading = QUESTION)]
     pub timeouts: Vec<String>,
 

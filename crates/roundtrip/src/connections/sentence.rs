@@ -69,34 +69,48 @@ fn held(counts: &Counts, place: usize, base: &Opened, http: &Stream) -> String {
 
 fn what_if_timeout(base: &Opened, other: &Opened) -> String {
     format!(
-        "With a {} s time-out instead you would hold {} instead of {}, and open {}.",
+        "With a {} s time-out instead you would hold {}, and open {}.",
         table::seconds(other.timeout),
-        connections(other.peak.connections),
-        number::count(base.peak.connections as f64),
+        instead(base, other),
         change(base.total, other.total),
     )
 }
 
 fn what_if_dhttp(counts: &Counts, stream: &Stream, base: &Opened, other: &Opened) -> String {
     format!(
-        "With DHTTP, answers below {} bytes by UDP, that is {:.0}% of them, you would hold {} instead of {} ({}), and open {}.",
+        "With DHTTP, answers below {} bytes by UDP, that is {:.0}% of them, you would hold {}, and open {}.",
         stream.threshold.get(),
         udp_share(counts.requests, stream.requests) * 100.0,
-        connections(other.peak.connections),
-        number::count(base.peak.connections as f64),
-        change(base.peak.connections, other.peak.connections),
+        match base.peak.connections == other.peak.connections {
+            true => instead(base, other),
+            false => {
+                let change = change(base.peak.connections, other.peak.connections);
+                format!("{} ({change})", instead(base, other))
+            }
+        },
         change(base.total, other.total),
     )
 }
 
 fn what_if_limit(title: &str, base: &Opened, other: &Opened) -> String {
     format!(
-        "With {} you would hold {} instead of {}, and open {}.",
+        "With {} you would hold {}, and open {}.",
         title.to_lowercase(),
-        connections(other.peak.connections),
-        number::count(base.peak.connections as f64),
+        instead(base, other),
         change(base.total, other.total),
     )
+}
+
+/// `24 connections instead of 41`, `as many connections`.
+fn instead(base: &Opened, other: &Opened) -> String {
+    match base.peak.connections == other.peak.connections {
+        true => "as many connections".to_owned(),
+        false => format!(
+            "{} instead of {}",
+            connections(other.peak.connections),
+            number::count(base.peak.connections as f64)
+        ),
+    }
 }
 
 fn connections(count: u64) -> String {
