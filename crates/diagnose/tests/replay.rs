@@ -1,5 +1,5 @@
-//! Replays the fuzzer's corpus of captures through the very check that the fuzz target runs, without a fuzzer; and does
-//! to each what a fuzzer does first: cut it off, and turn its bits. Not a substitute for fuzzing: that finds the inputs,
+//! Replays the fuzzer's corpora of captures and of segments through the very checks that the fuzz targets run, without a
+//! fuzzer; and does to each what a fuzzer does first: cut it off, and turn its bits. Not a substitute for fuzzing: that finds the inputs,
 //! this keeps them.
 
 use std::fs;
@@ -8,23 +8,35 @@ use std::path::Path;
 #[path = "../../../fuzz/checks/capture.rs"]
 mod capture;
 
+#[path = "../../../fuzz/checks/segments.rs"]
+mod segments;
+
 #[test]
 fn every_stored_capture_holds_whole_cut_and_damaged() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/capture");
+    replay("capture", capture::check);
+}
+
+#[test]
+fn every_stored_sequence_of_segments_holds_whole_cut_and_damaged() {
+    replay("segments", segments::check);
+}
+
+fn replay(name: &str, check: fn(&[u8])) {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
     let files = fs::read_dir(&corpus).unwrap_or_else(|error| panic!("{}: {error}", corpus.display()));
     let mut replayed = 0;
     for file in files {
         let path = file.unwrap().path();
         println!("{}", path.display());
         let bytes = fs::read(&path).unwrap();
-        capture::check(&bytes);
+        check(&bytes);
         for cut in (0..bytes.len()).step_by(37) {
-            capture::check(&bytes[..cut]);
+            check(&bytes[..cut]);
         }
         for place in (0..bytes.len()).step_by(11) {
             let mut damaged = bytes.clone();
             damaged[place] ^= 1 << (place % 8);
-            capture::check(&damaged);
+            check(&damaged);
         }
         replayed += 1;
     }

@@ -17,7 +17,13 @@ pub fn write(path: &Path, contents: &[u8]) -> Result<(), Failure> {
 
 /// The same, for what is better written piece by piece.
 pub fn write_with(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    put(path, fill).map_err(|error| Failure::Write { path: path.to_owned(), error })
+    put(path, true, fill).map_err(|error| Failure::Write { path: path.to_owned(), error })
+}
+
+/// One of many files that can be made again: the disk is not waited for, which takes longer than making them.
+pub fn write_one_of_many(path: &Path, contents: &[u8]) -> Result<(), Failure> {
+    put(path, false, |out| out.write_all(contents))
+        .map_err(|error| Failure::Write { path: path.to_owned(), error })
 }
 
 /// Whether a file can be put there at all: to be asked before something that takes long. Nothing is left behind.
@@ -25,10 +31,14 @@ pub fn check(path: &Path) -> Result<(), Failure> {
     probe(path).map_err(|error| Failure::Write { path: path.to_owned(), error })
 }
 
-fn put(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+fn put(
+    path: &Path,
+    is_waited_for: bool,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     match Target::of(path)? {
-        Target::Other => fill_file(File::options().write(true).open(path)?, fill),
-        Target::File { path, permissions } => replace(&path, permissions, fill),
+        Target::Other => fill_file(File::options().write(true).open(path)?, is_waited_for, fill),
+        Target::File { path, permissions } => replace(&path, permissions, is_waited_for, fill),
     }
 }
 
@@ -75,6 +85,7 @@ impl Target {
 fn replace(
     target: &Path,
     permissions: Option<fs::Permissions>,
+    is_waited_for: bool,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     let temporary = beside(target)?;
@@ -83,7 +94,7 @@ fn replace(
         .create_new(true)
         .open(&temporary)
         .and_then(|file| permissions.map_or(Ok(()), |same| file.set_permissions(same)).map(|()| file))
-        .and_then(|file| fill_file(file, fill))
+        .and_then(|file| fill_file(file, is_waited_for, fill))
         .and_then(|()| fs::rename(&temporary, target));
     if written.is_err() {
         // It may not even exist: the first error is the one to tell.
@@ -92,11 +103,15 @@ fn replace(
     written
 }
 
-fn fill_file(file: File, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+fn fill_file(
+    file: File,
+    is_waited_for: bool,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let mut out = BufWriter::new(file);
     fill(&mut out)?;
     let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    match file.metadata()?.is_file() {
+    match is_waited_for && file.metadata()?.is_file() {
         // Some file systems say only here that the disk is full.
         true => file.sync_all(),
         false => Ok(()),

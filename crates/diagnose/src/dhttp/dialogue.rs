@@ -50,7 +50,23 @@ struct Waiting {
     asked: Mark,
     /// When it was sent last.
     sent: Mark,
+    /// Its own time, and how far that reaches: others may wait meanwhile, and for something else.
     account: Account,
+    spent: Time,
+}
+
+impl Waiting {
+    fn spend_until(&mut self, until: Time, share: Share) {
+        self.account.add(share, until.since(self.spent));
+        self.spent = self.spent.max(until);
+    }
+
+    /// The server did something about it.
+    fn served(&mut self, at: Time, round_trip: Option<Duration>) {
+        let crossing = round_trip.map_or(at, |round_trip| (self.spent + round_trip).min(at));
+        self.spend_until(crossing, Share::RoundTrip);
+        self.spend_until(at, Share::Stall(Cause::ServerThink));
+    }
 }
 
 const MOST_WAITING: usize = 1 << 12;
@@ -103,6 +119,7 @@ impl Dialogue {
                 return;
             }
             let before = std::mem::replace(&mut waiting.sent, mark);
+            waiting.spend_until(mark.at, Share::Stall(Cause::RetransmissionTimeout));
             self.spend_until(mark.at, Share::Stall(Cause::RetransmissionTimeout));
             self.find(Cause::RetransmissionTimeout, Side::Client, before.at, mark.at, vec![before.frame, mark.frame], || {
                 format!(
@@ -129,20 +146,22 @@ impl Dialogue {
             is_head: method == "HEAD",
             asked: mark,
             sent: mark,
-            account: self.account,
+            account: Account::default(),
+            spent: mark.at,
         };
         self.waiting.insert(id, waiting);
     }
 
     /// An answer in a datagram; nothing behind the id refers the client to plain HTTP.
     pub(super) fn answer(&mut self, mark: Mark, id: u64, response: &[u8]) {
-        let Some(waiting) = self.waiting.remove(&id) else {
+        let Some(mut waiting) = self.waiting.remove(&id) else {
             self.oddities.needless += 1;
             return;
         };
         let took = mark.at.since(waiting.sent.at);
         self.round_trip = Some(self.round_trip.map_or(took, |least| least.min(took)));
         self.served(mark, waiting.sent);
+        waiting.served(mark.at, self.round_trip);
         self.exchanged(mark, waiting, status(response));
     }
 
@@ -169,14 +188,10 @@ impl Dialogue {
         }
         for event in events {
             match event {
-                Event::Began { id: _ } if is_first => self.set_up(connection.opened, mark),
-                Event::Began { id } => {
-                    if let Some(sent) = self.waiting.get(&id).map(|waiting| waiting.sent) {
-                        self.served(mark, sent);
-                    }
-                }
+                Event::Began { id } => self.began(mark, id, is_first.then_some(connection.opened)),
                 Event::Ended { id, status } => {
-                    if let Some(waiting) = self.waiting.remove(&id) {
+                    if let Some(mut waiting) = self.waiting.remove(&id) {
+                        waiting.spend_until(mark.at, Share::Transfer);
                         self.exchanged(mark, waiting, Some(status));
                     }
                 }
@@ -184,6 +199,21 @@ impl Dialogue {
         }
         if !connection.is_lost() && !tcp.flags.contains(Flags::FIN) && !tcp.flags.contains(Flags::RST) {
             self.connections.insert(server, connection);
+        }
+    }
+
+    /// An answer begins on a connection, which was `opened` for it or is older.
+    fn began(&mut self, mark: Mark, id: u64, opened: Option<Mark>) {
+        let round_trip = self.round_trip;
+        let waiting = self.waiting.get_mut(&id).map(|waiting| {
+            waiting.served(opened.map_or(mark.at, |opened| opened.at), round_trip);
+            waiting.spend_until(mark.at, Share::Stall(Cause::ConnectionSetup));
+            waiting.sent
+        });
+        match (opened, waiting) {
+            (Some(opened), _) => self.set_up(opened, mark),
+            (None, Some(sent)) => self.served(mark, sent),
+            (None, None) => {}
         }
     }
 
@@ -247,7 +277,7 @@ impl Dialogue {
     }
 
     fn exchanged(&mut self, mark: Mark, waiting: Waiting, status: Option<u16>) {
-        let Waiting { request, is_head: _, asked, sent: _, account } = waiting;
+        let Waiting { request, is_head: _, asked, sent: _, account, spent: _ } = waiting;
         if mark.at <= self.since {
             return;
         }
@@ -257,7 +287,7 @@ impl Dialogue {
             at: asked.at,
             elapsed: mark.at.since(asked.at),
             packets: (asked.frame, mark.frame),
-            account: self.account.since(&account),
+            account,
         });
         ExchangeReport::keep_the_longest(&mut self.exchanges, MOST_EXCHANGES);
     }

@@ -29,7 +29,7 @@ pub fn write_all(captures: &[Capture], folder: &Path) -> Result<(), Failure> {
             let path = sequence::folder_of(folder)?.join(format!("{name}.png"));
             let unwritten = |error| Failure::Write { path: path.clone(), error };
             let image = png(&svg, &options).map_err(unwritten)?;
-            file::write(&path, &image)?;
+            file::write_one_of_many(&path, &image)?;
         }
     }
     Ok(())

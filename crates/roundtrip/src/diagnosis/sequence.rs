@@ -36,7 +36,7 @@ const MOST_STROKES: usize = 4_000;
 pub fn write_all(captures: &[Capture], folder: &Path) -> Result<(), Failure> {
     for (name, flow) in named(captures) {
         if let Some(svg) = svg(flow) {
-            file::write(&folder_of(folder)?.join(format!("{name}.svg")), svg.as_bytes())?;
+            file::write_one_of_many(&folder_of(folder)?.join(format!("{name}.svg")), svg.as_bytes())?;
         }
     }
     Ok(())

@@ -21,7 +21,7 @@ pub fn write_all(captures: &[Capture], folder: &Path) -> Result<(), Failure> {
         let Some(plot) = &flow.plot else { continue };
         for (sender, ending) in [(Side::Client, "client"), (Side::Server, "server")] {
             let path = folder_of(folder)?.join(format!("{name}-{ending}.xpl"));
-            file::write(&path, xplot::file(&panel(flow, plot, sender)).as_bytes())?;
+            file::write_one_of_many(&path, xplot::file(&panel(flow, plot, sender)).as_bytes())?;
         }
     }
     Ok(())
