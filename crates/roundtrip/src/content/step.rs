@@ -216,3 +216,59 @@ impl Forms {
         forms.into_iter().filter_map(|(name, form)| form.as_ref().map(|form| (name, form.len() as u64)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::content::make::{self, Source};
+
+    const PIECES: [&str; 22] = [
+        "<img src=s.gif",
+        "<IMG SRC='s.gif'",
+        " width=9",
+        " alt=\"a < b\"",
+        " usemap",
+        "/",
+        ">",
+        "<",
+        "<!--",
+        "-->",
+        "<head>",
+        "</head>",
+        "<script>",
+        "</script>",
+        "<style>",
+        "\"",
+        "'",
+        " ",
+        "words",
+        "\u{e9}",
+        "\0",
+        "<p",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn any_document_is_fetched_in_every_form(pieces in prop::collection::vec(0..PIECES.len(), 1..40)) {
+            let html: String = pieces.into_iter().map(|piece| PIECES[piece]).collect();
+            let spacer = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\x00\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
+            let sources = [("index.html", html.as_bytes()), ("s.gif", spacer)];
+            let sources = sources.map(|(path, bytes)| Source::of(path.to_owned(), bytes.to_vec())).to_vec();
+            let content = Content { name: "p".to_owned(), files: make::files(sources, None), left_out: Vec::new() };
+            let replaced = Replaced::of(&content);
+            for step in Step::all(true) {
+                let parts = step.parts(&content, &replaced);
+                let stays = !matches!(step, Step::Css | Step::AllOfThen | Step::AllOfNow | Step::AllOfNowLossy)
+                    || replaced.images.is_empty();
+                prop_assert_eq!(parts.len(), if stays { 2 } else { 1 }, "{}", step.name());
+                prop_assert!(parts.iter().all(|part| part.bytes > 0), "{}", step.name());
+                // Of one image in one document, both change or neither does.
+                prop_assert_eq!(replaced.documents.len(), replaced.images.len());
+            }
+        }
+    }
+}
