@@ -68,6 +68,8 @@ pub(crate) struct Flow {
     is_reset: bool,
     /// To be found, if it is set up and used like the one before it.
     follows: Option<Follows>,
+    /// Waits for a window that was open there.
+    reopened: Duration,
     keep: Keep,
 }
 
@@ -76,6 +78,8 @@ pub(crate) struct Flow {
 pub(crate) struct Follows {
     /// Its first packet.
     pub(crate) packet: u64,
+    /// How far the server's window was open there in the end, in bytes.
+    pub(crate) window: u64,
 }
 
 impl Flow {
@@ -104,6 +108,7 @@ impl Flow {
             plot: options.is_plotted.then(|| Plot::new(mark.at)),
             is_reset: false,
             follows: None,
+            reopened: Duration::ZERO,
             keep: Keep::among(1),
         }
     }
@@ -317,7 +322,10 @@ impl Flow {
         end.sender.forget(self.keep.segments);
         let kind = match order {
             Order::New if segment.length() == 0 => End::Fin,
-            Order::New => End::Data,
+            Order::New => {
+                self.arrives(segment);
+                End::Data
+            }
             Order::Probe => return,
             Order::Twice => {
                 self.oddities.captured_twice += 1;
@@ -360,6 +368,15 @@ impl Flow {
             if self.is_over() || segment.length() == 0 {
                 self.before = Before::Ending;
             }
+        }
+    }
+
+    /// Near its receiver data comes at the pace of the path; but a short segment may have been written late.
+    fn arrives(&mut self, segment: &Segment<'_>) {
+        let Segment { from, at, .. } = *segment;
+        let is_full = segment.length() >= self.ends.of(from).sender.mss.get();
+        if is_full && self.before == Before::Data(from) && self.is_near(from.other()) {
+            self.ends.of_mut(from).sender.pace.took(at.since(self.last.at), segment.length());
         }
     }
 
@@ -417,6 +434,18 @@ impl Flow {
             oddities: self.oddities,
             plot: self.plot,
         }
+    }
+
+    /// How far the server's window is open, here or on the connection before that might have been kept: a window that was
+    /// filled has opened to twice of that, as its acknowledgements came.
+    pub(crate) fn window(&self) -> u64 {
+        let before = self.follows.map_or(0, |follows| follows.window);
+        before.max(2 * self.ends.server.sender.largest_flight)
+    }
+
+    /// Whether all requests so far have been answered in full.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.conversation.unanswered() == Some(0)
     }
 
     /// HTTP requests so far.

@@ -150,6 +150,8 @@ pub(crate) struct PathFacts {
     pub(crate) round_trip: Duration,
     /// What the slowest link needs for the segment that ended the gap.
     pub(crate) pace: Duration,
+    /// What it needs for a full segment, if that is known.
+    pub(crate) segment: Option<Duration>,
     /// What it needs for all that was still on its way to the sender, and for that segment: nothing, where the capture
     /// was taken at the sender.
     pub(crate) queue: Duration,
@@ -172,15 +174,64 @@ pub(crate) struct Burst {
     pub(crate) rounds: Rounds,
 }
 
-/// The last few flights.
+/// The last few flights at which a sender stopped.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rounds {
     flights: [u64; 8],
     pub(crate) count: usize,
+    /// Since when the flights have been alike, if they are.
+    pub(crate) level: Option<Level>,
+}
+
+/// Why a sender stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The receiver's window was full.
+    Window,
+    /// Some other window or buffer was.
+    Room,
+    /// It had room, or would have had it in time.
+    Otherwise,
+}
+
+/// Flights of one size, or as large as the receiver allows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Level {
+    pub(crate) stop: Stop,
+    /// The flight before the first of them.
+    pub(crate) before: Option<u64>,
+    /// What had been sent at the first.
+    pub(crate) first_end: u64,
+    /// The longest of them, and all together; and what was said that a fix saves of that.
+    pub(crate) longest: Duration,
+    pub(crate) waits: Duration,
+    pub(crate) saved: Duration,
 }
 
 impl Rounds {
-    pub(crate) fn push(&mut self, flight: u64) {
+    /// The level at which a stop is, if it is not the first there.
+    pub(crate) fn level_of(&self, gap: &Gap, stop: Stop) -> Option<Level> {
+        let is_alike = self.latest().next().is_some_and(|before| gap.is_level(before));
+        self.level.filter(|level| match (stop, level.stop) {
+            (Stop::Window, before) => before == Stop::Window,
+            (Stop::Room, before) => is_alike && before != Stop::Window,
+            (Stop::Otherwise, before) => is_alike || before == Stop::Window,
+        })
+    }
+
+    /// Another stop, of which so much would be `saved`.
+    pub(crate) fn push(&mut self, gap: &Gap, stop: Stop, saved: Duration) {
+        let (flight, end) = (gap.flight.bytes, gap.flight.start + gap.flight.bytes);
+        let before = self.latest().next();
+        let wait = gap.duration();
+        let level = self.level_of(gap, stop);
+        let (longest, waits) =
+            level.map_or((wait, wait), |level| (level.longest.max(wait), level.waits + wait));
+        self.level = Some(match level {
+            Some(level) if stop == Stop::Otherwise => Level { waits, ..level },
+            Some(level) => Level { stop, longest, waits, saved: level.saved + saved, ..level },
+            None => Level { stop, before, first_end: end, longest, waits, saved },
+        });
         self.flights.rotate_right(1);
         self.flights[0] = flight;
         self.count += 1;
@@ -225,6 +276,18 @@ impl Gap {
     pub(crate) fn awaited(&self) -> Option<&Ack> {
         let waited = matches!(self.end, End::Data) && self.continues() && self.flight.bytes > 0;
         self.trigger.as_ref().filter(|_| waited)
+    }
+
+    /// What of the gap the path had nothing to do: near its sender a flight is seen before the slowest link has sent it.
+    pub(crate) fn idle(&self) -> Duration {
+        let sending = self.path.segment.unwrap_or_default() * self.flight.segments;
+        let sent_in = self.flight.since.map_or(sending, |since| self.from.at.since(since));
+        self.duration().saturating_sub(sending.saturating_sub(sent_in))
+    }
+
+    /// Whether it stopped at the same flight as `before`, to within half a segment.
+    pub(crate) const fn is_level(&self, before: u64) -> bool {
+        2 * before.abs_diff(self.flight.bytes) <= self.mss
     }
 
     /// Whether data flowed, with no more of a pause than the path itself makes.

@@ -1,21 +1,22 @@
 //! How fast a path takes data, by the spacing of acknowledgements: what the slowest link needs for a byte.
 //!
-//! Only acknowledgements of data that was on its way together count: their spacing is that of the slowest link, while
-//! between two flights it is the sender's. Kept as a histogram of powers of two, so that a few odd ones (a pause, two
-//! acknowledgements that a queue pushed together) do not matter.
+//! Near the receiver data comes at that pace itself. Elsewhere only acknowledgements of data that was on its way together count: their spacing is that of the slowest link, while
+//! between two flights it is the sender's. Kept as a histogram of quarters of octaves, so that a few odd ones (a pause,
+//! two acknowledgements that a queue pushed together) do not matter.
 
 use wire::{Duration, Time};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// How many samples needed less than 2^n / 16 nanoseconds for a byte.
+    /// How many samples needed so many sixteenths of a nanosecond for a byte, by [`bucket`].
     samples: [u16; BUCKETS],
     count: u16,
     /// The last acknowledgement: when, and what had been sent by then.
     before: Option<(Time, u64)>,
 }
 
-const BUCKETS: usize = 40;
+/// Up to a millisecond for a byte.
+const BUCKETS: usize = 100;
 /// With fewer, nothing is known.
 const ENOUGH: u16 = 3;
 
@@ -33,17 +34,21 @@ impl Pace {
             && to <= sent_then
             && !is_delayed
         {
-            let needed = at.since(before).as_nanos().saturating_mul(16) / bytes.max(1);
-            let bucket = (u64::BITS - needed.leading_zeros()) as usize;
-            if let Some(samples) = self.samples.get_mut(bucket) {
-                *samples += 1;
-                self.count += 1;
-                if self.count == u16::MAX {
-                    self.halve();
-                }
-            }
+            self.took(at.since(before), bytes);
         }
         self.before = Some((at, sent));
+    }
+
+    /// `bytes` took so long.
+    pub(crate) fn took(&mut self, time: Duration, bytes: u64) {
+        let needed = time.as_nanos().saturating_mul(16) / bytes.max(1);
+        if let Some(samples) = self.samples.get_mut(bucket(needed)) {
+            *samples += 1;
+            self.count += 1;
+            if self.count == u16::MAX {
+                self.halve();
+            }
+        }
     }
 
     /// Lets the old count for less, so that there is always room for more.
@@ -58,20 +63,37 @@ impl Pace {
         u64::from(self.count ^ first ^ last)
     }
 
-    /// What `bytes` need at the usual pace (that of the first third of the samples, fastest first), rounded up to
-    /// the next power of two; nothing as long as little is known.
+    /// What `bytes` need at the usual pace, rounded up to the next power of two; nothing as long as little is known.
     pub(crate) fn needed(&self, bytes: u64) -> Duration {
-        if self.count < ENOUGH {
-            return Duration::ZERO;
-        }
-        let mut below = 0;
-        let bucket = self.samples.iter().position(|samples| {
-            below += samples;
-            below > self.count / 3
-        });
-        let nanos_16 = bucket.map_or(0, |bucket| 1_u64 << bucket);
+        let nanos_16 = self.usual_bucket().map_or(0, |bucket| 2_u64 << (bucket / 4));
         Duration::from_nanos(bytes.saturating_mul(nanos_16) / 16)
     }
+
+    /// What `bytes` need at the usual pace, to a tenth; `None` as long as little is known.
+    pub(crate) fn usual(&self, bytes: u64) -> Option<Duration> {
+        let bucket = self.usual_bucket()?;
+        let (octave, quarter) = (bucket / 4, bucket as u64 % 4);
+        // The middle of the bucket, in eighths of its octave.
+        let nanos_128 = (9 + 2 * quarter) << octave;
+        Some(Duration::from_nanos(bytes.saturating_mul(nanos_128) / 128))
+    }
+
+    /// That of the first third of the samples, fastest first.
+    fn usual_bucket(&self) -> Option<usize> {
+        let mut below = 0;
+        let is_enough = self.count >= ENOUGH;
+        self.samples.iter().take_while(|_| is_enough).position(|samples| {
+            below += samples;
+            below > self.count / 3
+        })
+    }
+}
+
+/// Four for each power of two.
+fn bucket(value: u64) -> usize {
+    let octave = value.max(1).ilog2();
+    let quarter = if octave >= 2 { value >> (octave - 2) } else { value << (2 - octave) } & 3;
+    (octave * 4) as usize + quarter as usize
 }
 
 #[cfg(test)]
@@ -93,6 +115,8 @@ mod tests {
                 pace.acknowledged(now, 1_000, to, sent, false);
             }
         }
+        let usual = pace.usual(1_000).unwrap();
+        assert!((Duration::from_micros(900)..=Duration::from_micros(1_100)).contains(&usual), "{usual}");
         let needed = pace.needed(1_000);
         assert!((Duration::from_millis(1)..=Duration::from_millis(2)).contains(&needed), "{needed}");
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use wire::packet::{Flags, Packet, TcpSegment, Transport};
 use wire::{Duration, Time};
 
-use crate::causes::connection_per_request::SOON;
+use crate::causes::connection_per_request::{RIGHT_BEFORE, SOON};
 use crate::dhttp::Dialogues;
 use crate::flow::{Flow, Follows};
 use crate::flows::{Flows, Key, Slot};
@@ -27,7 +27,7 @@ pub struct Diagnosis {
     dialogues: Dialogues,
     /// At the end of the capture, those that are still open: the first to be told is the last.
     left: Vec<(Time, u64, Slot)>,
-    /// How a client's last connection to a server ended.
+    /// A client's last connections to a server.
     habits: BTreeMap<(IpAddr, SocketAddr), Habit>,
     options: Options,
     totals: Totals,
@@ -64,12 +64,21 @@ pub struct Totals {
     pub evicted: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Habit {
-    ended: Time,
+    /// How the last that ended did so, if one has.
+    ended: Option<Ended>,
+    /// The last that was opened.
+    opened: Option<(Time, Slot)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    at: Time,
     requests: u64,
-    /// Its first packet.
+    /// Its first packet, and how far its window was open.
     packet: u64,
+    window: u64,
 }
 
 /// Connections at once; those never answered, then the longest silent are given up for more.
@@ -111,7 +120,9 @@ impl Diagnosis {
                 self.evict();
             }
             let flow = self.open(source, destination, now, frame, packet, tcp);
+            let client = (flow.client.ip(), flow.server);
             let (slot, given_up) = self.flows.insert(key, flow);
+            self.habit(client).opened = Some((now, slot));
             self.totals.evicted += u64::from(given_up.is_some());
             self.finished.extend(given_up.map(|flow| flow.finish()));
             slot
@@ -152,6 +163,7 @@ impl Diagnosis {
         let (is_ending, is_over) = (flow.is_ending(), flow.is_over());
         if is_ending && !was_ending {
             self.remember(now, slot);
+            self.was_followed(now, slot);
         }
         if is_over && !was_over {
             self.over.push_back((now, key));
@@ -206,21 +218,45 @@ impl Diagnosis {
 
     /// Whether the client had just closed a connection to the same server after one request.
     fn notice_habit(&self, flow: &mut Flow, now: Time) {
-        let Some(habit) = self.habits.get(&(flow.client.ip(), flow.server)) else { return };
-        if habit.requests != 1 || now.since(habit.ended) > SOON {
-            return;
+        let habit = self.habits.get(&(flow.client.ip(), flow.server));
+        let ended = habit.and_then(|habit| habit.ended);
+        if let Some(Ended { at: _, requests: _, packet, window }) =
+            ended.filter(|ended| ended.requests == 1 && now.since(ended.at) <= SOON)
+        {
+            flow.follows(Follows { packet, window });
         }
-        flow.follows(Follows { packet: habit.packet });
     }
 
     /// What the end of a connection tells of the next.
     fn remember(&mut self, now: Time, slot: Slot) {
         let Some(flow) = self.flows.at(slot) else { return };
-        let habit = Habit { ended: now, requests: flow.requests(), packet: flow.started.frame };
-        if self.habits.len() >= MOST_HABITS {
+        let ended =
+            Ended { at: now, requests: flow.requests(), packet: flow.started.frame, window: flow.window() };
+        let client = (flow.client.ip(), flow.server);
+        self.habit(client).ended = Some(ended);
+    }
+
+    fn habit(&mut self, client: (IpAddr, SocketAddr)) -> &mut Habit {
+        if self.habits.len() >= MOST_HABITS && !self.habits.contains_key(&client) {
             self.habits.pop_first();
         }
-        self.habits.insert((flow.client.ip(), flow.server), habit);
+        self.habits.entry(client).or_default()
+    }
+
+    /// A connection opened right before this one began to end, with its only request answered, follows it, too: the last
+    /// packet of the one is on its way while the client already opens the next.
+    fn was_followed(&mut self, now: Time, slot: Slot) {
+        let Some(flow) = self.flows.at(slot) else { return };
+        let (client, server) = (flow.client.ip(), flow.server);
+        let (packet, window) = (flow.started.frame, flow.window());
+        let is_done = flow.requests() == 1 && flow.is_answered();
+        let next = self.habits.get(&(client, server)).and_then(|habit| habit.opened);
+        let Some((opened, next)) = next.filter(|(_, next)| is_done && *next != slot) else { return };
+        let is_right_before = now.since(opened) <= RIGHT_BEFORE;
+        let follower = self.flows.at(next).filter(|flow| is_right_before && flow.started.at == opened);
+        if let Some(follower) = follower {
+            follower.follows(Follows { packet, window });
+        }
     }
 
     fn release(&mut self, now: Time) {

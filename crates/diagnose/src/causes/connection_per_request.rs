@@ -27,5 +27,8 @@ pub(crate) const ABOUT: About = About {
     least: Duration::ZERO,
 };
 
+/// A connection opened so long before the one before began to end was opened beside it.
+pub(crate) const RIGHT_BEFORE: Duration = Duration::from_millis(5);
+
 /// A connection opened later than this after the one before was opened for another reason.
 pub(crate) const SOON: Duration = Duration::from_secs(2);

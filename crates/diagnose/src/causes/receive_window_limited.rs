@@ -8,8 +8,9 @@
 
 use wire::Duration;
 
+use super::plateau;
 use crate::cause::{About, Cause, Fix, Who};
-use crate::gap::{Gap, millis};
+use crate::gap::{Gap, Stop, millis};
 use crate::judge::Ruling;
 
 pub(crate) const ABOUT: About = About {
@@ -38,7 +39,10 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         ack.edge.is_some_and(|edge| edge >= gap.flight.start + gap.flight.bytes + gap.length.min(gap.mss));
     // A short segment that an earlier acknowledgement had made room for waited for something else.
     let had_room = gap.freed_early && gap.is_short();
-    (is_full && opened && !had_room).then(|| Ruling::all(gap, Cause::ReceiveWindowLimited, evidence))
+    (is_full && opened && !had_room).then(|| Ruling {
+        saving: Some(plateau::saved(gap, Stop::Window)),
+        ..Ruling::all(gap, Cause::ReceiveWindowLimited, evidence)
+    })
 }
 
 fn evidence(gap: &Gap) -> String {

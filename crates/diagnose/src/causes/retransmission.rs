@@ -411,7 +411,7 @@ mod tests {
         let lines = opened(15.0, TAIL_LOST);
         let script = Script { one_way_ms: 15.0, lines: &lines };
         assert_eq!(script.faults(Place::Client), [(Cause::RetransmissionTimeout, 261)]);
-        assert_eq!(script.faults(Place::Server), [(Cause::RetransmissionTimeout, 260)]);
+        assert_eq!(script.faults(Place::Server), [(Cause::RetransmissionTimeout, 261)]);
     }
 
     #[test]

@@ -8,8 +8,9 @@
 
 use wire::Duration;
 
+use super::plateau;
 use crate::cause::{About, Cause, Fix, Who};
-use crate::gap::{Gap, millis};
+use crate::gap::{Gap, Stop, millis};
 use crate::judge::{Confidence, Ruling};
 
 pub(crate) const ABOUT: About = About {
@@ -37,11 +38,12 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     gap.awaited()?;
     let rounds = &gap.burst.rounds;
     let is_plateau = rounds.count + 1 >= ROUNDS
-        && rounds.latest().take(ROUNDS - 1).all(|flight| 2 * flight.abs_diff(gap.flight.bytes) <= gap.mss)
+        && rounds.latest().take(ROUNDS - 1).all(|flight| gap.is_level(flight))
         && gap.flight.bytes >= 2 * gap.mss;
     let fits = is_plateau && !gap.has_lost;
     fits.then(|| Ruling {
         confidence: Confidence::Medium,
+        saving: Some(plateau::saved(gap, Stop::Room)),
         ..Ruling::all(gap, Cause::SendBufferLimited, evidence)
     })
 }

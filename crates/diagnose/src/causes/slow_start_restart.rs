@@ -38,7 +38,11 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     }
     let confidence =
         if 2 * gap.flight.bytes <= burst.largest_before { Confidence::High } else { Confidence::Medium };
-    Some(Ruling { confidence, ..Ruling::all(gap, Cause::SlowStartRestart, evidence) })
+    Some(Ruling {
+        confidence,
+        saving: Some(gap.idle()),
+        ..Ruling::all(gap, Cause::SlowStartRestart, evidence)
+    })
 }
 
 fn evidence(gap: &Gap) -> String {

@@ -76,7 +76,9 @@ fn thinking(gap: &Gap, confidence: Confidence) -> Ruling {
         Side::Client => (Share::Stall(Cause::ClientThink), Some(of_client)),
         Side::Server => (Share::Stall(Cause::ServerThink), Some(of_server)),
     };
-    Ruling { share, since, confidence, evidence, saving: None, lost_since: None }
+    // All of it, for a program that needs no time at all.
+    let saving = (share == Share::Stall(Cause::ServerThink)).then_some(thought);
+    Ruling { share, since, confidence, evidence, saving, lost_since: None }
 }
 
 /// What of a gap the path took.

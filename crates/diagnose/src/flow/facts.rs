@@ -63,7 +63,7 @@ impl Flow {
     }
 
     /// Whether the capture was taken at a side, or so near that its packets need no time.
-    fn is_near(&self, side: Side) -> bool {
+    pub(super) fn is_near(&self, side: Side) -> bool {
         self.path.to(side).is_some_and(|to| to <= Duration::from_millis(2))
     }
 
@@ -128,6 +128,7 @@ impl Flow {
                 to_sender: self.path.to(from),
                 round_trip: self.path.round_trip_at_least(),
                 pace: self.ends.of(from).sender.pace.needed(segment.length()),
+                segment: self.ends.of(from).sender.pace.usual(self.ends.of(from).sender.mss.get()),
                 queue: self.queue(from, segment.length()),
                 is_full,
             },

@@ -6,7 +6,7 @@ use crate::account::Share;
 use crate::cause::Cause;
 use crate::causes;
 use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::{Before, End, Gap, Mark, millis};
+use crate::gap::{Before, End, Gap, Mark, Stop, millis};
 use crate::judge::{self, Ruling};
 use crate::segment::Segment;
 use crate::side::Side;
@@ -74,7 +74,7 @@ impl Flow {
         let Some(ruling) = ruling else {
             self.spend(Share::Unknown, gap.duration());
             if causes::send_buffer_limited::may_be(gap) {
-                self.ends.of_mut(gap.side).burst.rounds.push(gap.flight.bytes);
+                self.ends.of_mut(gap.side).burst.rounds.push(gap, Stop::Room, Duration::ZERO);
                 self.hold(gap, None);
             }
             return;
@@ -85,17 +85,29 @@ impl Flow {
         if matches!(cause, Cause::RetransmissionTimeout | Cause::TailLossProbe) {
             self.ends.of_mut(gap.side).has_lost = true;
         }
+        let claimed =
+            if cause == Cause::SendBufferLimited { self.claim(gap, &ruling) } else { Duration::ZERO };
+        let saving = ruling.saving.map(|saving| saving.saturating_sub(claimed));
+        let ruling = Ruling { saving, ..ruling };
         if gap.awaited().is_some() && !gap.is_flowing() {
-            self.ends.of_mut(gap.side).burst.rounds.push(gap.flight.bytes);
+            let saved = claimed + saving.unwrap_or_default();
+            let (stop, saved) = match cause {
+                Cause::ReceiveWindowLimited => (Stop::Window, saved),
+                Cause::SendBufferLimited => (Stop::Room, saved),
+                Cause::DelayedAck => (Stop::Otherwise, Duration::ZERO),
+                _ => (Stop::Room, Duration::ZERO),
+            };
+            self.ends.of_mut(gap.side).burst.rounds.push(gap, stop, saved);
+        }
+        let was_open = |follows: Follows| gap.side == Side::Server && gap.flight.bytes < follows.window;
+        if cause == Cause::SlowStart && self.follows.is_some_and(was_open) {
+            self.reopened += gap.idle();
         }
         if cause == Cause::SlowStart && causes::send_buffer_limited::may_be(gap) {
             self.hold(gap, Some(ruling));
             return;
         }
-        if cause == Cause::SendBufferLimited {
-            self.claim(gap, &ruling);
-        }
-        let is_same = |held: &Held| gap.awaited().is_some() && is_level(&held.gap, gap);
+        let is_same = |held: &Held| gap.awaited().is_some() && gap.is_level(held.gap.flight.bytes);
         if !self.ends.of(gap.side).held.iter().all(is_same) {
             self.release(gap.side);
         }
@@ -117,7 +129,7 @@ impl Flow {
         /// As long as it takes to know a plateau.
         const MOST: usize = 4;
         let held = &self.ends.of(gap.side).held;
-        if held.len() >= MOST || held.iter().any(|held| !is_level(&held.gap, gap)) {
+        if held.len() >= MOST || held.iter().any(|held| !gap.is_level(held.gap.flight.bytes)) {
             self.release(gap.side);
         }
         let held = &mut self.ends.of_mut(gap.side).held;
@@ -134,18 +146,22 @@ impl Flow {
         }
     }
 
-    /// What was held is of the plateau at which the sender has stopped now.
-    fn claim(&mut self, gap: &Gap, ruling: &Ruling) {
+    /// What was held is of the plateau at which the sender has stopped now; what of that would be saved.
+    fn claim(&mut self, gap: &Gap, ruling: &Ruling) -> Duration {
         let (held, others): (Vec<Held>, Vec<Held>) = std::mem::take(&mut self.ends.of_mut(gap.side).held)
             .into_iter()
-            .partition(|held| is_level(&held.gap, gap));
+            .partition(|held| gap.is_level(held.gap.flight.bytes));
         self.ends.of_mut(gap.side).held = others;
+        let mut claimed = Duration::ZERO;
         for Held { gap: earlier, ruling: looked_like } in held {
             let share = looked_like.map_or(Share::Unknown, |ruling| ruling.share);
             self.account.transfer(share, ruling.share, earlier.duration());
-            let ruling = Ruling { since: earlier.from.at, saving: Some(earlier.duration()), ..*ruling };
+            let saved = causes::plateau::saved(&earlier, Stop::Room).saturating_sub(claimed);
+            claimed += saved;
+            let ruling = Ruling { since: earlier.from.at, saving: Some(saved), ..*ruling };
             self.find(&earlier, Cause::SendBufferLimited, &ruling);
         }
+        claimed
     }
 
     fn find(&mut self, gap: &Gap, cause: Cause, ruling: &Ruling) {
@@ -208,7 +224,10 @@ impl Flow {
 
     /// A connection that repeats what the one before it could have carried on.
     pub(super) fn was_opened_needlessly(&mut self) {
-        let (Some(Follows { packet }), Some(opened)) = (self.follows, self.handshake.opened) else { return };
+        let (Some(Follows { packet, window: _ }), Some(opened)) = (self.follows, self.handshake.opened)
+        else {
+            return;
+        };
         if !self.handshake.is_done || self.conversation.requests == 0 {
             return;
         }
@@ -221,7 +240,7 @@ impl Flow {
             side: Side::Client,
             at: opened.at,
             lost,
-            saving: Some(lost),
+            saving: Some(lost + self.reopened),
             packets: vec![packet, opened.frame],
             evidence: format!(
                 "the client opened this connection (packet {}) right after one to the same server that had carried a \
@@ -362,11 +381,6 @@ impl Flow {
             }
         }
     }
-}
-
-/// Whether a sender stopped at the same flight twice.
-const fn is_level(earlier: &Gap, gap: &Gap) -> bool {
-    2 * earlier.flight.bytes.abs_diff(gap.flight.bytes) <= gap.mss
 }
 
 /// A text without room for more.

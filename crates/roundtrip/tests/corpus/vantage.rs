@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use diagnose::{Account, Diagnosis, Options, Seen};
+use diagnose::{Account, Diagnosis, Finding, FlowReport, Options, Seen};
 use simulate::page::CLIENT;
 use simulate::world::{Address, Record, Seen as SeenAt};
 use trace::Stall;
@@ -60,12 +60,27 @@ pub(crate) struct Captured {
 
 /// What such a capture tells: stalls, in milliseconds since `began`, and where all time went.
 pub(crate) fn found(records: &[Record], how: How, began: Time) -> (Vec<Stall>, Account) {
+    let stall = |finding: Finding| Stall {
+        cause: finding.cause.name().to_owned(),
+        at_ms: finding.at.since(Time::ZERO).as_millis_f64() - began.since(Time::ZERO).as_millis_f64(),
+        lost_ms: finding.lost.as_millis_f64(),
+    };
+    let (mut stalls, mut account) = (Vec::new(), Account::default());
+    for flow in reports(records, how) {
+        account.merge(&flow.account);
+        stalls.extend(flow.findings.into_iter().map(stall));
+    }
+    (stalls, account)
+}
+
+/// What is reported of each connection in such a capture.
+pub(crate) fn reports(records: &[Record], how: How) -> Vec<FlowReport> {
     let packets = captured(records, how);
     let numbers: Vec<u16> = packets.iter().map(|packet| packet.number).collect();
     let records: Vec<Record> = packets.into_iter().map(|packet| packet.record).collect();
     let mut capture = Vec::new();
     simulate::capture::write(&records, &mut capture, "").expect("a run can be written");
-    diagnosed(&capture, &numbers, how.is_cut, began)
+    diagnosed(&capture, &numbers, how.is_cut)
 }
 
 /// The packets of such a capture.
@@ -181,7 +196,7 @@ fn merged(packets: Vec<Captured>, is_client: bool) -> Vec<Captured> {
     merged
 }
 
-fn diagnosed(capture: &[u8], numbers: &[u16], is_cut: bool, began: Time) -> (Vec<Stall>, Account) {
+fn diagnosed(capture: &[u8], numbers: &[u16], is_cut: bool) -> Vec<FlowReport> {
     /// Of 68 bytes Ethernet takes 14.
     const CUT: usize = 54;
     let mut reader = Reader::new(capture).expect("it was just written");
@@ -195,15 +210,5 @@ fn diagnosed(capture: &[u8], numbers: &[u16], is_cut: bool, began: Time) -> (Vec
         diagnosis.handle(frame.at, Seen { frame: frame.number, interface: frame.interface }, &packet);
     }
     diagnosis.end();
-    let stall = |finding: diagnose::Finding| Stall {
-        cause: finding.cause.name().to_owned(),
-        at_ms: finding.at.since(Time::ZERO).as_millis_f64() - began.since(Time::ZERO).as_millis_f64(),
-        lost_ms: finding.lost.as_millis_f64(),
-    };
-    let (mut stalls, mut account) = (Vec::new(), Account::default());
-    while let Some(flow) = diagnosis.poll() {
-        account.merge(&flow.account);
-        stalls.extend(flow.findings.into_iter().map(stall));
-    }
-    (stalls, account)
+    std::iter::from_fn(|| diagnosis.poll()).collect()
 }

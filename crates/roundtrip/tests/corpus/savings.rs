@@ -1,0 +1,128 @@
+//! What `diagnose` says a fix would save, and what it does save: the same run again with the cause mended.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use diagnose::Cause;
+use scenario::stack::{Acks, Idle};
+use scenario::{Protocol, Scenario};
+use simulate::{Experiment, Hosts};
+use wire::{Bytes, Duration};
+
+use crate::cases::Case;
+use crate::vantage::{self, How, Vantage};
+
+/// What is predicted and what is saved, in milliseconds, of one run.
+pub(crate) struct Saving {
+    case: usize,
+    cause: Cause,
+    predicted_ms: f64,
+    saved_ms: f64,
+}
+
+impl Saving {
+    /// Within a tenth, or two milliseconds.
+    pub(crate) fn is_right(&self) -> bool {
+        let Self { case: _, cause: _, predicted_ms, saved_ms } = self;
+        (predicted_ms - saved_ms).abs() <= (saved_ms.abs() / 10.0).max(2.0)
+    }
+}
+
+/// Each run whose cause can be mended, seen at the client, at the server and half-way in turn.
+pub(crate) fn savings(cases: &[Case]) -> Vec<Saving> {
+    cases.iter().enumerate().filter_map(|(number, case)| saving(number, case)).collect()
+}
+
+fn saving(number: usize, case: &Case) -> Option<Saving> {
+    let (cause, mended) = mended(case)?;
+    let run = |scenario: &Scenario| {
+        let experiment = Experiment::new(scenario, Hosts::default()).expect("it can be run");
+        experiment.run(0, true).expect("it can be run")
+    };
+    let (before, after) = (run(&case.scenario), run(&mended));
+    let how = How {
+        vantage: Vantage::ALL[number % Vantage::ALL.len()],
+        way: case.scenario.network.rtt / 2,
+        is_cut: false,
+        is_offloaded: false,
+        is_numbered: true,
+    };
+    let findings = vantage::reports(&before.records, how).into_iter().flat_map(|flow| flow.findings);
+    let predicted: Duration =
+        findings.filter(|finding| finding.cause == cause).filter_map(|finding| finding.saving).sum();
+    let saved_ms = before.elapsed?.as_millis_f64() - after.elapsed?.as_millis_f64();
+    // Of less than a finding is worth nothing is said.
+    if predicted == Duration::ZERO {
+        return None;
+    }
+    Some(Saving { case: number, cause, predicted_ms: predicted.as_millis_f64(), saved_ms })
+}
+
+/// What the case was made to show, and the same without it.
+fn mended(case: &Case) -> Option<(Cause, Scenario)> {
+    let mut scenario = case.scenario.clone();
+    let Scenario { stack, programs, .. } = &mut scenario;
+    let family = case.name.split(' ').next()?;
+    let cause = match family {
+        "connection-per-request" => {
+            scenario.protocol = Protocol::Http11;
+            Cause::ConnectionPerRequest
+        }
+        "server-thinks" => {
+            scenario.server.processing = Duration::ZERO;
+            Cause::ServerThink
+        }
+        "nagle" => {
+            programs.nagle = Some(false);
+            Cause::Nagle
+        }
+        "nagle-delayed-ack" => {
+            programs.nagle = Some(false);
+            Cause::NagleDelayedAck
+        }
+        "short-initial-segment" => {
+            programs.server_head = None;
+            Cause::ShortInitialSegment
+        }
+        "delayed-ack" => {
+            stack.acks = Acks::EverySegment;
+            Cause::DelayedAck
+        }
+        "send-buffer" => {
+            programs.send_buffer = None;
+            Cause::SendBufferLimited
+        }
+        "receive-buffer" => {
+            stack.receive_buffer = Some(Bytes::new(4 << 20));
+            Cause::ReceiveWindowLimited
+        }
+        "after-idle" => {
+            stack.idle = Idle::Kept;
+            Cause::SlowStartRestart
+        }
+        _ => return None,
+    };
+    Some((cause, scenario))
+}
+
+/// Every one, and how many are right.
+pub(crate) fn table(savings: &[Saving]) -> String {
+    let mut text = "cause,case,predicted_ms,saved_ms,right\n".to_owned();
+    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for saving in savings {
+        let Saving { case, cause, predicted_ms, saved_ms } = saving;
+        let _ = writeln!(
+            text,
+            "{},{case},{predicted_ms:.3},{saved_ms:.3},{}",
+            cause.name(),
+            u8::from(saving.is_right())
+        );
+        let (right, all) = counts.entry(cause.name()).or_default();
+        *right += usize::from(saving.is_right());
+        *all += 1;
+    }
+    for (cause, (right, all)) in counts {
+        let _ = writeln!(text, "# {cause}: {right} of {all}");
+    }
+    text
+}
