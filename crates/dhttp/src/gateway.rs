@@ -79,7 +79,7 @@ struct Shared {
     /// In `Via`, so that a request that comes round again is known.
     name: String,
     counters: Counters,
-    log: Option<Arc<Log>>,
+    log: Mutex<Option<Arc<Log>>>,
     stop: AtomicBool,
     /// The connections there are, and whether a request is under way.
     open: Mutex<BTreeMap<u64, Open>>,
@@ -116,7 +116,7 @@ impl Gateway {
             address,
             name: format!("roundtrip-{number:08x}"),
             counters: Counters::default(),
-            log,
+            log: Mutex::new(log),
             stop: AtomicBool::new(false),
             open: Mutex::default(),
             closed: Condvar::new(),
@@ -141,6 +141,13 @@ impl Gateway {
     pub fn metrics(&self) -> impl Fn() -> String + Send + 'static + use<> {
         let shared = Arc::clone(&self.shared);
         move || shared.counters.metrics()
+    }
+
+    /// From now on answers are written to another log.
+    pub fn reload(&self, log: Option<Arc<Log>>) {
+        if let Ok(mut said) = self.shared.log.lock() {
+            *said = log;
+        }
     }
 
     /// Takes no more requests, finishes those that were begun (for `grace` at most), and ends.
@@ -242,6 +249,10 @@ impl Shared {
             one.is_busy = is_busy;
         }
         !self.stop.load(Ordering::Acquire)
+    }
+
+    fn log(&self) -> Option<Arc<Log>> {
+        self.log.lock().ok().and_then(|log| log.clone())
     }
 
     fn wait_for_room(&self) {

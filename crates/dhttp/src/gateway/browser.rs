@@ -409,7 +409,7 @@ impl Browser<'_> {
     }
 
     pub(super) fn log(&self, head: &RequestHead, status: u16, bytes: u64, channel: Channel) {
-        if let Some(log) = &self.shared.log {
+        if let Some(log) = self.shared.log() {
             let request = Request::of_connection(head, &[]);
             let second = clock::calendar().as_nanos() / 1_000_000_000;
             log.line(second, self.peer.ip(), &request, status, bytes, channel);

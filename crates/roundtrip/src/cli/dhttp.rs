@@ -25,21 +25,8 @@ pub struct Serve {
     #[arg(long, value_name = "NAME")]
     pub profile: Option<Profile>,
 
-    /// A file in TOML with what else these flags say; flags win over it. It is read again on SIGHUP
-    #[arg(long, value_name = "FILE.toml", value_hint = clap::ValueHint::FilePath)]
-    pub config: Option<PathBuf>,
-
-    /// Only say whether it could be served so
-    #[arg(long)]
-    pub check: bool,
-
-    /// Where to tell Prometheus how it goes
-    #[arg(long, value_name = "ADDR:PORT")]
-    pub metrics: Option<String>,
-
-    /// Write a line for each answer, with its channel; - for standard output
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    pub access_log: Option<PathBuf>,
+    #[command(flatten)]
+    pub operation: Operation,
 
     /// How many threads [default: one for each processor]
     #[arg(long, value_name = "N")]
@@ -52,6 +39,26 @@ pub struct Serve {
     /// The paper's profile at an address that others can reach: it lets itself be used against others
     #[arg(long)]
     pub force: bool,
+}
+
+/// How those who run it look after it: the same for all that serve.
+#[derive(Debug, Args)]
+pub struct Operation {
+    /// A file in TOML with what these flags say; flags win over it. It is read again on SIGHUP
+    #[arg(long, value_name = "FILE.toml", value_hint = clap::ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+
+    /// Only say whether it could run so
+    #[arg(long)]
+    pub check: bool,
+
+    /// Where to tell Prometheus how it goes
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub metrics: Option<String>,
+
+    /// Write a line for each answer, with its channel; - for standard output
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub access_log: Option<PathBuf>,
 }
 
 /// How to treat clients.
@@ -78,21 +85,8 @@ pub struct Gateway {
     #[arg(long, value_name = "NAME")]
     pub profile: Option<Profile>,
 
-    /// A file in TOML with what else these flags say; flags win over it
-    #[arg(long, value_name = "FILE.toml", value_hint = clap::ValueHint::FilePath)]
-    pub config: Option<PathBuf>,
-
-    /// Only say whether it could run so
-    #[arg(long)]
-    pub check: bool,
-
-    /// Where to tell Prometheus how it goes
-    #[arg(long, value_name = "ADDR:PORT")]
-    pub metrics: Option<String>,
-
-    /// Write a line for each answer, with the channel it came by; - for standard output
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    pub access_log: Option<PathBuf>,
+    #[command(flatten)]
+    pub operation: Operation,
 
     /// Show every datagram and every connection
     #[arg(short, long)]

@@ -59,7 +59,7 @@ struct Written {
 impl Settings {
     /// From flags, and from the file that they name.
     pub fn read(flags: &Serve) -> Result<Self, Failure> {
-        let written = flags.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
+        let written = flags.operation.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
         let Written { folder, origin, listen, profile, metrics, access_log, threads, reach_private } =
             written;
         let is_asked = flags.folder.is_some() || flags.origin.is_some();
@@ -90,14 +90,14 @@ impl Settings {
             (None, Some(name)) => named_profile(&name)?,
             (None, None) => Profile::Internet,
         };
-        let metrics = flags.metrics.as_ref().or(metrics.as_ref());
+        let metrics = flags.operation.metrics.as_ref().or(metrics.as_ref());
         let flag_threads = flags.threads.as_deref().map(thread_count).transpose()?;
         Ok(Self {
             source,
             listen: address("listen", flags.listen.as_ref().or(listen.as_ref()).map_or(USUAL, |text| text))?,
             profile,
             metrics: metrics.map(|text| address("metrics", text)).transpose()?,
-            access_log: flags.access_log.clone().or(access_log),
+            access_log: flags.operation.access_log.clone().or(access_log),
             threads: flag_threads.or(threads),
             reach_private: flags.reach_private || reach_private.unwrap_or(false),
             force: flags.force,

@@ -1,6 +1,6 @@
 //! `roundtrip gateway`: a proxy on this machine by which programs that know only HTTP use DHTTP.
 //!
-//! SIGTERM and SIGINT end it once what was begun is finished; SIGHUP writes down what is known.
+//! SIGTERM and SIGINT end it once what was begun is finished; SIGHUP opens the log again.
 //! Servers that said once that they speak DHTTP are remembered in the same file as those of `roundtrip get`.
 
 use std::net::SocketAddr;
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dhttp::client::{Note, Watch};
+use dhttp::log::Log;
 use dhttp::{ClientConfig, GatewayConfig};
 use nix::sys::signal::{SigSet, Signal};
 use serde::Deserialize;
@@ -33,23 +34,46 @@ struct Written {
 /// So long it finishes what was begun.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// How to run.
+struct Settings {
+    listen: SocketAddr,
+    config: GatewayConfig,
+    metrics: Option<SocketAddr>,
+    access_log: Option<PathBuf>,
+}
+
+impl Settings {
+    /// From flags, and from the file that they name.
+    fn read(flags: &Gateway) -> Result<Self, Failure> {
+        let written: Written =
+            flags.operation.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
+        let listen = flags.listen.as_ref().or(written.listen.as_ref());
+        let listen = address("listen", listen.map_or("127.0.0.1:3128", |text| text))?;
+        if !is_private(listen.ip()) && !flags.force {
+            return Err(Failure::Value(format!(
+                "--listen: {listen} can be reached by others, who could use the gateway to hide, and to reach what \
+                 only this machine can; listen at a loopback or private address, or add --force"
+            )));
+        }
+        let metrics = flags.operation.metrics.as_ref().or(written.metrics.as_ref());
+        Ok(Self {
+            listen,
+            config: config(flags, &written)?,
+            metrics: metrics.map(|text| address("metrics", text)).transpose()?,
+            access_log: flags.operation.access_log.clone().or(written.access_log),
+        })
+    }
+
+    fn log(&self) -> Result<Option<Arc<Log>>, Failure> {
+        self.access_log.as_deref().map(open_log).transpose()
+    }
+}
+
 /// Runs until a signal ends it.
 pub fn run(flags: &Gateway) -> Result<(), Failure> {
-    let written: Written = flags.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
-    let listen = flags.listen.as_ref().or(written.listen.as_ref());
-    let listen = address("listen", listen.map_or("127.0.0.1:3128", |text| text))?;
-    if !is_private(listen.ip()) && !flags.force {
-        return Err(Failure::Value(format!(
-            "--listen: {listen} can be reached by others, who could use the gateway to hide, and to reach what only \
-             this machine can; listen at a loopback or private address, or add --force"
-        )));
-    }
-    let config = config(flags, &written)?;
-    let address_of_metrics = flags.metrics.as_ref().or(written.metrics.as_ref());
-    let address_of_metrics = address_of_metrics.map(|text| address("metrics", text)).transpose()?;
-    let log = flags.access_log.as_ref().or(written.access_log.as_ref());
-    let log = log.map(|path| open_log(path)).transpose()?;
-    if flags.check {
+    let settings = Settings::read(flags)?;
+    let (listen, log) = (settings.listen, settings.log()?);
+    if flags.operation.check {
         return crate::output::to_stdout(&format!("{}\n", sentence(listen)));
     }
     let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
@@ -57,10 +81,13 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
     signals.thread_block().map_err(|error| Failure::Network(format!("cannot wait for signals: {error}")))?;
     let watch: Option<Watch> = flags.verbose.then(|| Arc::new(|note: &Note| eprintln!("{note}")) as Watch);
     let before = known::load();
-    let gateway = dhttp::Gateway::start(listen, config, before.clone(), watch, log).map_err(|error| {
-        Failure::Network(format!("cannot listen at {listen}: {error}; choose another address with --listen"))
-    })?;
-    if let Some(address) = address_of_metrics {
+    let gateway =
+        dhttp::Gateway::start(listen, settings.config, before.clone(), watch, log).map_err(|error| {
+            Failure::Network(format!(
+                "cannot listen at {listen}: {error}; choose another address with --listen"
+            ))
+        })?;
+    if let Some(address) = settings.metrics {
         metrics::serve(address, gateway.metrics())?;
     }
     eprintln!("roundtrip: {}", sentence(gateway.address()));
@@ -71,10 +98,22 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
         if signal != Signal::SIGHUP {
             break;
         }
+        reload(&gateway, flags);
     }
     eprintln!("roundtrip: finishing what was begun");
     gateway.stop(GRACE);
     Ok(())
+}
+
+/// What cannot be read leaves everything as it is: a slip in a file must not end a gateway.
+fn reload(gateway: &dhttp::Gateway, flags: &Gateway) {
+    match Settings::read(flags).and_then(|settings| settings.log()) {
+        Ok(log) => {
+            gateway.reload(log);
+            eprintln!("roundtrip: opened the log again; anything else that has changed takes a restart");
+        }
+        Err(failure) => eprintln!("roundtrip: {failure}; everything stays as it was"),
+    }
 }
 
 fn config(flags: &Gateway, written: &Written) -> Result<GatewayConfig, Failure> {

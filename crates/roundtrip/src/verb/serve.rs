@@ -23,7 +23,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let runtime =
         Runtime::new().map_err(|error| Failure::Network(format!("cannot start threads: {error}")))?;
     let served = Served::open(settings.source(), &runtime)?;
-    if flags.check {
+    if flags.operation.check {
         return crate::output::to_stdout(&format!("{}\n", settings.sentence(settings.listen)));
     }
     let listen = settings.listen;
