@@ -10,6 +10,7 @@
 //! | [`web`] | `proto`'s robot and server on hosts, and the time their work takes |
 //! | [`profile`] | what a stack profile means to the machine |
 //! | [`page`] | a scenario as two hosts and a link |
+//! | [`town`] | another: crowds and one server behind a line |
 //! | [`stalls`] | where the time of a run went |
 //! | [`row`] | runs as a row |
 //! | [`capture`] | the packets of a run as a file for Wireshark |
@@ -27,6 +28,7 @@ pub mod profile;
 pub mod row;
 pub mod stalls;
 pub mod tcp;
+pub mod town;
 pub mod web;
 pub mod world;
 

@@ -93,7 +93,7 @@ macro_rules! study {
 }
 
 /// In the order of the papers, tables before figures; then our own studies.
-pub static ENTRIES: [Entry; 39] = [
+pub static ENTRIES: [Entry; 41] = [
     table!("heidemann-model/table-2", heidemann::table_2),
     table!("heidemann-model/table-3", heidemann::table_3),
     table!("heidemann-model/table-4", heidemann::table_4),
@@ -130,6 +130,8 @@ pub static ENTRIES: [Entry; 39] = [
     table!("w3c/images", w3c::content::images),
     table!("w3c/style-sheet", w3c::content::style_sheet),
     table!("w3c/modem-compression", w3c::modem_compression),
+    table!("dhttp/table-1", rabinovich::congestion::table_1),
+    table!("dhttp/figure-1", rabinovich::round_trips::figure_1),
     table!("dhttp/section-vi-a", rabinovich::shares),
     counted!("dhttp/figure-6", rabinovich::figure_6, rabinovich::drawn::figure_6),
     counted!("dhttp/figure-7", rabinovich::figure_7, rabinovich::drawn::figure_7),

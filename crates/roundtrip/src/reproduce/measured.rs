@@ -1,5 +1,5 @@
-//! What is not computed from the papers alone: what the kernel measures for a table, and what is counted of logs. Each
-//! is asked for once, whatever the number of cells it fills.
+//! What is not computed from the papers alone, or takes a while: what the kernel measures for a table, what is counted of
+//! logs, what crowds do. Each is asked for once, whatever the number of cells it fills.
 //!
 //! Not the laboratory and not the logs: whoever calls `reproduce` hands them in, or none.
 
@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use measure::Peers;
 use scenario::Scenario;
 use simulate::connections::Counts;
+use simulate::town::{self, Asks};
 use trace::Row;
-use wire::Duration;
+use wire::{Duration, Seed};
 
 use super::rabinovich::logs::Log;
 
@@ -32,6 +33,7 @@ pub struct Measured<'a> {
     found: Vec<(Scenario, Peers, Option<Found>)>,
     logs: Option<PathBuf>,
     counted: CountedLogs,
+    crowds: Vec<(usize, town::Found)>,
 }
 
 /// What was counted of one log.
@@ -57,7 +59,24 @@ impl CountedLogs {
 impl<'a> Measured<'a> {
     /// With nothing measured yet.
     pub fn new(measure: Option<&'a mut Measure<'a>>, logs: Option<PathBuf>) -> Self {
-        Self { measure, found: Vec::new(), logs, counted: CountedLogs::default() }
+        let (found, crowds) = (Vec::new(), Vec::new());
+        Self { measure, found, logs, counted: CountedLogs::default(), crowds }
+    }
+
+    /// What came of so many machines with a hundred users of DHTTP each.
+    ///
+    /// # Errors
+    /// What the simulator says.
+    pub fn crowd(&mut self, machines: usize) -> Result<&town::Found, String> {
+        let place = match self.crowds.iter().position(|(known, _)| *known == machines) {
+            Some(place) => place,
+            None => {
+                let found = town::found(machines, Asks::Dhttp, Seed::default());
+                self.crowds.push((machines, found.map_err(|error| error.to_string())?));
+                self.crowds.len() - 1
+            }
+        };
+        Ok(&self.crowds[place].1)
     }
 
     /// What is counted of a log; `None` where logs are not to be had.

@@ -1,4 +1,5 @@
-//! Ours for what `papers/dhttp#section-vi-a` says of its log: counted from other logs, as both are not the paper's.
+//! Ours for the DHTTP paper. What `papers/dhttp#section-vi-a` says of its log is counted from other logs, as both are not the
+//! paper's; what it says of packets is simulated.
 //!
 //! The paper's log, three months of AT&T's EasyWWW, is not to be had, and its figures have no numbers in print: what the
 //! text says of them stands in the data. Logs are found by the environment (`ROUNDTRIP_LOGS`); without them nothing
@@ -9,9 +10,13 @@
 //! | --- | --- |
 //! | [`logs`] | the logs, and what is counted of each |
 //! | [`drawn`] | Figures 6 to 9 for them |
+//! | [`round_trips`] | Figure 1 in packets, and T/TCP beside it |
+//! | [`congestion`] | Table I in packets |
 
+pub mod congestion;
 pub mod drawn;
 pub mod logs;
+pub mod round_trips;
 
 use simulate::connections::{Counts, Opened, Stream};
 use wire::{Bytes, Duration};

@@ -1,0 +1,80 @@
+//! Round trips to the last byte: DHTTP beside HTTP/1.1, Transaction TCP and its modern relative (`papers/dhttp#figure-1`,
+//! section VI-B.3), over a path on which nothing else takes time.
+//!
+//! Not what servers can bear: section VI-B.3 measured throughput, and here hosts take no time.
+
+use proto::dhttp::ServerConfig;
+use scenario::dhttp::Dhttp;
+use scenario::{Connection, Network, Page, Protocol, Scenario, Stack};
+use simulate::{Experiment, Fetched, Hosts};
+use wire::{Bytes, Duration, Rate};
+
+use crate::reproduce::measured::Measured;
+use crate::reproduce::published::Cell;
+
+/// There and back.
+const RTT: Duration = Duration::from_millis(50);
+/// A body that fits a datagram, and a SYN.
+const SMALL: u64 = 1_000;
+/// A body that fits neither, and any initial window.
+const LARGE: u64 = 3_000;
+/// Longer than a server keeps a connection: a client that is known, and has none.
+const THINK: Duration = Duration::from_secs(60);
+
+/// Protocol, size of the answer, and what is there of an earlier one: nothing, a connection, or memory.
+pub fn figure_1(cell: &Cell, measured: &mut Measured<'_>) -> Result<Option<f64>, String> {
+    let (scenario, hosts) = asked(cell)?;
+    match cell.column.name.as_str() {
+        "measured" => {
+            let Some(found) = measured.found(&scenario)? else { return Ok(None) };
+            Ok(found.row.elapsed_ms.map(|elapsed| elapsed / RTT.as_millis_f64()))
+        }
+        column => {
+            let experiment = Experiment::new(&scenario, hosts).map_err(|error| error.to_string())?;
+            let fetched = experiment.run(0, false).map_err(|error| error.to_string())?;
+            let Fetched { elapsed, up, down, .. } = fetched;
+            Ok(match column {
+                "packets" => Some((up.packets + down.packets) as f64),
+                _ => elapsed.map(|elapsed| elapsed.as_secs_f64() / RTT.as_secs_f64()),
+            })
+        }
+    }
+}
+
+/// What a row asks for.
+fn asked(cell: &Cell) -> Result<(Scenario, Hosts), String> {
+    let [protocol, answer, before] = [0, 1, 2].map(|place| cell.label(place));
+    let mut hosts = Hosts::default();
+    let protocol = match protocol {
+        "http10-fast-open" => {
+            hosts.fast_open = true;
+            Protocol::Http10
+        }
+        "dhttp-fast-open" => {
+            hosts.fast_open = true;
+            // Of what fits a SYN, some fits no datagram of today.
+            let paper = Dhttp::paper();
+            let server = ServerConfig { threshold: SMALL, ..paper.server };
+            hosts.dhttp = Some(Dhttp { server, ..paper });
+            Protocol::Dhttp
+        }
+        name => Protocol::named(name).map_err(|unknown| unknown.to_string())?,
+    };
+    let size = Bytes::new(if answer == "small" { SMALL } else { LARGE });
+    let page = Page::from_sizes(answer, [size]).map_err(|error| error.to_string())?;
+    let rate = Rate::from_bits_per_second(1_000_000_000).expect("above zero");
+    let network = Network::new("50ms".to_owned(), RTT, rate, Bytes::new(1_460));
+    // No system of today has T/TCP.
+    let stack = if protocol == Protocol::Ttcp { "period" } else { "linux" };
+    let stack = Stack::named(stack).map_err(|unknown| unknown.to_string())?;
+    let mut scenario = Scenario { runs: 5, ..Scenario::new(network, page, protocol, stack) };
+    match before {
+        "cold" => {}
+        "warm" => scenario.client.connection = Connection::Warm,
+        _ => {
+            scenario.client.connection = Connection::Warm;
+            hosts.think = THINK;
+        }
+    }
+    Ok((scenario, hosts))
+}

@@ -1,0 +1,260 @@
+//! A server behind one line, machines with a hundred users each before it, and others' downloads through the same line: the
+//! congestion of `papers/dhttp#table-1`.
+//!
+//! Not the Internet of 2003: there is no traffic but this, and the machines' paths lose nothing elsewhere.
+
+pub mod crowd;
+
+use proto::http::Limits;
+use proto::server::{Patience, ServerConfig};
+use proto::site::Site;
+use scenario::Stack;
+use scenario::dhttp::Dhttp;
+use wire::link::{self, QueueLimit};
+use wire::seed::Random;
+use wire::{Bytes, Duration, Rate, Seed, Time};
+
+use crate::error::Error;
+use crate::profile::{self, Clocks};
+use crate::tcp::Payload;
+use crate::web::server::PORT;
+use crate::web::{DhttpCounts, DhttpServer, HeadSizes, ServerTimes, Web, WebServer};
+use crate::world::{
+    Action, Address, Application, Bounds, HostConfig, HostId, Input, LinkId, SocketId, World,
+};
+use crowd::Crowd;
+
+/// "A fractional T3 line with a bandwidth of up to 9Mbps."
+const BOTTLENECK_BITS: u64 = 9_000_000;
+/// A router's room: 60 packets, 80 ms of this line.
+const QUEUE: QueueLimit = QueueLimit { packets: Some(60), bytes: None };
+/// "Two SURGE processes with 50 threads on each client machine."
+const USERS: u16 = 100;
+/// To New Jersey from Seattle, Durham and New York, and back.
+const ROUND_TRIPS: [Duration; 3] =
+    [Duration::from_millis(70), Duration::from_millis(25), Duration::from_millis(10)];
+/// "There is competing traffic": downloads without an end, by TCP.
+const FLOWS: usize = 2;
+const ROUND_TRIP: Duration = Duration::from_millis(40);
+/// "The persistent connection timeout for both servers is 5 seconds."
+const IDLE: Duration = Duration::from_secs(5);
+/// More than there are users: nobody is sent away.
+const CONNECTIONS: usize = 1_000;
+/// SURGE's lognormal body, with the mean of "roughly 10K" that the paper gives.
+const SIGMA: f64 = 1.318;
+const MEAN: f64 = 10_000.0;
+const OBJECTS: u64 = 2_000;
+/// From when on others' flows are counted: the crowd is there.
+const SETTLED: Time = Time::from_nanos(10_000_000_000);
+/// Until when.
+const END: Time = Time::from_nanos(60_000_000_000);
+
+/// How the users ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// Over a connection each, kept as long as the server keeps it.
+    Http,
+    /// As in the paper.
+    Dhttp,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// What the server counted.
+    pub dhttp: DhttpCounts,
+    /// What each of others' flows has received, in bits per second.
+    pub flows: Vec<f64>,
+}
+
+impl Found {
+    /// The share of answers that went by UDP.
+    pub fn udp_share(&self) -> f64 {
+        let DhttpCounts { by_datagram, by_connection, .. } = self.dhttp;
+        by_datagram as f64 / (by_datagram + by_connection).max(1) as f64
+    }
+
+    /// Resent requests for each that was answered by UDP.
+    pub fn resent(&self) -> f64 {
+        self.all_resent() / self.dhttp.by_datagram.max(1) as f64
+    }
+
+    /// The share of resent requests that came late and were not answered again.
+    pub fn ignored(&self) -> f64 {
+        self.dhttp.late_resends as f64 / self.all_resent().max(1.0)
+    }
+
+    /// Jain's index of others' flows: 1 if all have the same, 1/n if one has all.
+    pub fn fairness(&self) -> f64 {
+        let sum: f64 = self.flows.iter().sum();
+        let squares: f64 = self.flows.iter().map(|flow| flow * flow).sum();
+        if squares == 0.0 { 0.0 } else { sum * sum / (self.flows.len() as f64 * squares) }
+    }
+
+    fn all_resent(&self) -> f64 {
+        (self.dhttp.resends + self.dhttp.late_resends) as f64
+    }
+}
+
+/// So many machines, with others' flows beside them.
+///
+/// # Errors
+/// What the simulator says.
+pub fn found(machines: usize, asks: Asks, seed: Seed) -> Result<Found, Error> {
+    let mut town = Town::new(seed)?;
+    for machine in 0..machines {
+        town.add_crowd(asks, machine)?;
+    }
+    let mut sinks = Vec::new();
+    for _ in 0..FLOWS {
+        sinks.push(town.add_flow()?);
+    }
+    let world = &mut town.world;
+    world.run(Bounds { until: SETTLED, events: u64::MAX });
+    let before: Vec<u64> = sinks.iter().map(|sink| received(world, *sink)).collect();
+    world.run(Bounds { until: END, events: u64::MAX });
+    let span = END.since(SETTLED).as_secs_f64();
+    let mut found = Found {
+        flows: sinks
+            .iter()
+            .zip(before)
+            .map(|(sink, before)| (received(world, *sink) - before) as f64 * 8.0 / span)
+            .collect(),
+        ..Found::default()
+    };
+    if let Inhabitant::Web(Web::Server(server)) = world.application(HostId(0)) {
+        found.dhttp = server.dhttp_counts().unwrap_or_default();
+    }
+    Ok(found)
+}
+
+/// The server behind its line, and everybody else.
+struct Town {
+    world: World<Inhabitant>,
+    seed: Seed,
+    tcp: HostConfig,
+    up: LinkId,
+    down: LinkId,
+    hosts: u64,
+}
+
+impl Town {
+    fn new(seed: Seed) -> Result<Self, Error> {
+        let stack = Stack::named("linux-2.0").expect("a stack of the catalogue");
+        let clocks = Clocks::random(seed, 0);
+        let tcp = profile::config(&stack, Bytes::new(1_460), Duration::from_micros(1_300), clocks);
+        let tcp = HostConfig { tcp };
+        let mut world = World::new(seed);
+        let mut random = seed.stream("sizes", 0);
+        let sizes: Vec<Bytes> = (0..OBJECTS).map(|_| size(&mut random)).collect();
+        let site = Site::new(&sizes, seed).expect("10 MB at most, 2,000 times, fit");
+        let patience = Patience { idle: IDLE, request: IDLE * 60, linger: IDLE };
+        let config = ServerConfig { limits: Limits::default(), patience, ..ServerConfig::default() };
+        let mut dhttp = Dhttp::paper().server;
+        dhttp.patience.idle = IDLE;
+        dhttp.connections = CONNECTIONS;
+        let server = WebServer::new(site, config, ServerTimes::default(), HeadSizes::default(), false)
+            .with_dhttp(DhttpServer { config: dhttp, seed });
+        let server = Inhabitant::Web(Web::Server(Box::new(server)));
+        world.add_host(tcp.clone(), server).map_err(Error::Stack)?;
+        let rate = Rate::from_bits_per_second(BOTTLENECK_BITS);
+        let line = link::Config { rate, queue: QUEUE, ..link::Config::default() };
+        let [up, down] = [world.add_link(&line), world.add_link(&line)];
+        let (up, down) = (up.map_err(Error::Link)?, down.map_err(Error::Link)?);
+        Ok(Self { world, seed, tcp, up, down, hosts: 1 })
+    }
+
+    fn add_crowd(&mut self, asks: Asks, machine: usize) -> Result<(), Error> {
+        let random = self.seed.stream("crowd", machine as u64);
+        let server = Address { host: HostId(0), port: PORT };
+        let crowd = Crowd::new(asks, server, OBJECTS, USERS, random);
+        let round_trip = ROUND_TRIPS.get(machine).copied().unwrap_or(ROUND_TRIP);
+        let crowd = self.add(Inhabitant::Crowd(Box::new(crowd)))?;
+        self.join(HostId(0), crowd, round_trip)
+    }
+
+    fn add_flow(&mut self) -> Result<HostId, Error> {
+        let source = self.add(Inhabitant::Source(vec![Action::Listen(BULK)]))?;
+        let server = Address { host: source, port: BULK };
+        let sink = self.add(Inhabitant::Sink(vec![Action::Connect(server)], 0))?;
+        self.join(source, sink, ROUND_TRIP)?;
+        Ok(sink)
+    }
+
+    fn add(&mut self, inhabitant: Inhabitant) -> Result<HostId, Error> {
+        let mut tcp = self.tcp.clone();
+        let stack = Stack::named("linux-2.0").expect("a stack of the catalogue");
+        let clocks = Clocks::random(self.seed, self.hosts);
+        tcp.tcp = profile::config(&stack, Bytes::new(1_460), Duration::from_micros(1_300), clocks);
+        self.hosts += 1;
+        self.world.add_host(tcp, inhabitant).map_err(Error::Stack)
+    }
+
+    /// Both ways between one behind the line and one beyond it.
+    fn join(&mut self, behind: HostId, beyond: HostId, round_trip: Duration) -> Result<(), Error> {
+        let own = link::Config { delay: round_trip / 2, ..link::Config::default() };
+        let [to, from] = [self.world.add_link(&own), self.world.add_link(&own)];
+        let (to, from) = (to.map_err(Error::Link)?, from.map_err(Error::Link)?);
+        self.world.add_route(behind, beyond, &[self.down, to]);
+        self.world.add_route(beyond, behind, &[from, self.up]);
+        Ok(())
+    }
+}
+
+/// Lognormal, by Box and Muller.
+fn size(random: &mut Random) -> Bytes {
+    let (radius, angle) = ((-2.0 * (1.0 - random.unit()).ln()).sqrt(), std::f64::consts::TAU * random.unit());
+    let median = MEAN / (SIGMA * SIGMA / 2.0).exp();
+    let drawn = median * (SIGMA * radius * angle.cos()).exp();
+    // Above zero and below 2^53: nine deviations from the median are 600 MB, and none is drawn beyond.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let bytes = drawn.min(1e7) as u64;
+    Bytes::new(bytes)
+}
+
+/// Where others' flows come from.
+const BULK: u16 = 81;
+
+/// Who lives there.
+enum Inhabitant {
+    Web(Web),
+    Crowd(Box<Crowd>),
+    /// It sends as fast as it may.
+    Source(Vec<Action>),
+    /// It takes all there is, and counts it.
+    Sink(Vec<Action>, u64),
+}
+
+impl Application for Inhabitant {
+    fn handle(&mut self, now: Time, input: Input) {
+        match self {
+            Self::Web(web) => web.handle(now, input),
+            Self::Crowd(crowd) => crowd.handle(now, input),
+            Self::Source(next) => {
+                if let Input::Accepted(socket, _) | Input::Written(socket) = input {
+                    next.push(Action::Write(socket, Payload::from(vec![0; 65_536])));
+                }
+            }
+            Self::Sink(_, received) => {
+                if let Input::Data(_, bytes) = input {
+                    *received += bytes.len() as u64;
+                }
+            }
+        }
+    }
+
+    fn poll(&mut self, now: Time, fresh: SocketId) -> Action {
+        match self {
+            Self::Web(web) => web.poll(now, fresh),
+            Self::Crowd(crowd) => crowd.poll(now, fresh),
+            Self::Source(next) | Self::Sink(next, _) => next.pop().unwrap_or(Action::Wait(None)),
+        }
+    }
+}
+
+fn received(world: &World<Inhabitant>, sink: HostId) -> u64 {
+    match world.application(sink) {
+        Inhabitant::Sink(_, received) => *received,
+        Inhabitant::Web(_) | Inhabitant::Crowd(_) | Inhabitant::Source(_) => 0,
+    }
+}

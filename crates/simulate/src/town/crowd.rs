@@ -1,0 +1,262 @@
+//! The users of one machine: each fetches a page, looks at it, and fetches another.
+//!
+//! After SURGE (Barford and Crovella 1998), which the paper used, in what matters here: pages of one object and, by a Pareto
+//! distribution, some more, one after the other; a time to look at them that is Pareto, too. Not its popularity and its
+//! locality: nothing here keeps anything.
+
+use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use proto::dhttp::client::{ConnectionId, Input as Told, Output};
+use proto::dhttp::{Client, ClientConfig, Id};
+use proto::http::{Event, Fields, Limits, Method, RequestHead, ResponseReader, Version};
+use proto::site::Site;
+use wire::seed::Random;
+use wire::{Duration, Time};
+
+use super::Asks;
+use crate::tcp::Payload;
+use crate::world::{Action, Address, Datagram, Input, SocketId};
+
+/// The first user's port, UDP and TCP; the others have those that follow.
+const PORT: u16 = 20_000;
+/// SURGE's number of objects of a page, and its time between pages in seconds.
+const OBJECTS: Pareto = Pareto { least: 1.0, shape: 2.43 };
+const THINKING: Pareto = Pareto { least: 1.0, shape: 1.5 };
+/// Nobody looks at a page for longer, or at a page of more objects.
+const MOST: f64 = 60.0;
+
+/// The users of one machine.
+pub struct Crowd {
+    server: Address,
+    /// How many objects the server has.
+    objects: u64,
+    random: Random,
+    users: Vec<User>,
+    /// Who does something next: goes on, or has a machine that wants to be asked.
+    agenda: BTreeSet<(Time, usize)>,
+    /// Connections, and whose they are.
+    sockets: BTreeMap<SocketId, usize>,
+    steps: VecDeque<Step>,
+}
+
+struct User {
+    way: Way,
+    /// Objects of the page that are still to be asked for.
+    left: u64,
+    /// When the next page is begun; nothing is on its way.
+    begins: Option<Time>,
+}
+
+/// How a user asks.
+enum Way {
+    /// By HTTP/1.1: over a connection that is kept, once there is one.
+    Http(Option<Box<Line>>),
+    /// By DHTTP, each with a machine of its own.
+    Dhttp(Box<Client>),
+}
+
+/// A connection of HTTP/1.1.
+struct Line {
+    socket: SocketId,
+    reader: ResponseReader,
+    is_waiting: bool,
+}
+
+enum Step {
+    Do(Action),
+    Open(usize),
+}
+
+struct Pareto {
+    least: f64,
+    shape: f64,
+}
+
+impl Pareto {
+    fn draw(&self, random: &mut Random) -> f64 {
+        (self.least / (1.0 - random.unit()).powf(1.0 / self.shape)).min(MOST)
+    }
+}
+
+impl Crowd {
+    /// So many users, who begin one after the other in the first three seconds.
+    pub fn new(asks: Asks, server: Address, objects: u64, count: u16, mut random: Random) -> Self {
+        let (mut users, mut agenda, mut steps) = (Vec::new(), BTreeSet::new(), VecDeque::new());
+        for (number, port) in (0..usize::from(count)).zip(PORT..) {
+            let way = match asks {
+                Asks::Http => Way::Http(None),
+                Asks::Dhttp => {
+                    steps.extend([Step::Do(Action::Bind(port)), Step::Do(Action::Listen(port))]);
+                    let secret =
+                        (u128::from(random.next_u64()) << 64 | u128::from(random.next_u64())).to_be_bytes();
+                    Way::Dhttp(Box::new(Client::new(ClientConfig::paper(), port, secret)))
+                }
+            };
+            let begins = Time::ZERO + Duration::from_millis(random.up_to(3_000));
+            users.push(User { way, left: 0, begins: Some(begins) });
+            agenda.insert((begins, number));
+        }
+        let sockets = BTreeMap::new();
+        Self { server, objects, random, users, agenda, sockets, steps }
+    }
+
+    /// Something has happened.
+    pub fn handle(&mut self, now: Time, input: Input) {
+        match input {
+            Input::Datagram(Datagram { peer: _, port, payload }) => {
+                self.tell(now, usize::from(port - PORT), Told::Datagram(SERVER, &payload));
+            }
+            Input::Accepted(socket, port) => {
+                let user = usize::from(port - PORT);
+                self.sockets.insert(socket, user);
+                self.tell(now, user, Told::Accepted(name(socket), SERVER));
+            }
+            Input::Data(socket, bytes) => {
+                let Some(user) = self.sockets.get(&socket).copied() else { return };
+                self.tell(now, user, Told::Received(name(socket), &bytes));
+                self.read(now, user, &bytes);
+            }
+            Input::Connected(socket) => {
+                if let Some(user) = self.sockets.get(&socket).copied() {
+                    let reader = ResponseReader::new(Limits::default());
+                    let line = Box::new(Line { socket, reader, is_waiting: false });
+                    self.users[user].way = Way::Http(Some(line));
+                    self.ask(now, user);
+                }
+            }
+            Input::Finished(socket) | Input::Closed(socket) | Input::Failed(socket, _) => {
+                let Some(user) = self.sockets.remove(&socket) else { return };
+                self.steps.push_back(Step::Do(Action::Close(socket)));
+                self.tell(now, user, Told::Ended(name(socket)));
+                if let Way::Http(line) = &mut self.users[user].way
+                    && line.take().is_none_or(|line| line.is_waiting)
+                {
+                    // The server's patience was over as the request left, or it could not be reached.
+                    self.ask(now, user);
+                }
+            }
+            Input::Written(_) => {}
+        }
+    }
+
+    /// Reads an answer of HTTP/1.1; when it is there the user goes on.
+    fn read(&mut self, now: Time, user: usize, mut bytes: &[u8]) {
+        let Way::Http(Some(line)) = &mut self.users[user].way else { return };
+        while let Ok(Some(event)) = line.reader.read(&mut bytes, &Method::Get) {
+            if event == Event::End {
+                line.is_waiting = false;
+                return self.go_on(now, user);
+            }
+        }
+    }
+
+    /// What to do next.
+    pub fn poll(&mut self, now: Time, fresh: SocketId) -> Action {
+        loop {
+            match self.steps.pop_front() {
+                Some(Step::Do(action)) => return action,
+                Some(Step::Open(user)) => {
+                    self.sockets.insert(fresh, user);
+                    return Action::Connect(self.server);
+                }
+                None => match self.agenda.first().copied() {
+                    Some((at, user)) if at <= now => {
+                        self.agenda.pop_first();
+                        self.wake(now, user);
+                    }
+                    next => return Action::Wait(next.map(|(at, _)| at)),
+                },
+            }
+        }
+    }
+
+    fn wake(&mut self, now: Time, number: usize) {
+        let user = &mut self.users[number];
+        if user.begins.is_some_and(|begins| begins <= now) {
+            user.begins = None;
+            // From 1 to 60.
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let objects = OBJECTS.draw(&mut self.random) as u64;
+            user.left = objects;
+            self.go_on(now, number);
+        }
+        self.listen(now, number);
+    }
+
+    fn tell(&mut self, now: Time, user: usize, told: Told<'_>) {
+        if let Way::Dhttp(client) = &mut self.users[user].way {
+            client.handle(now, told);
+        }
+        self.listen(now, user);
+    }
+
+    /// What a user's machine says, until it waits.
+    fn listen(&mut self, now: Time, user: usize) {
+        loop {
+            let Way::Dhttp(client) = &mut self.users[user].way else { return };
+            match client.poll(now) {
+                Output::Send(_, datagram) => {
+                    let (peer, port) = (self.server, (PORT..).nth(user).unwrap_or(PORT));
+                    let datagram = Datagram { peer, port, payload: Payload::from(datagram) };
+                    self.steps.push_back(Step::Do(Action::Send(datagram)));
+                }
+                Output::Close(connection) => {
+                    let socket = SocketId(u32::try_from(connection.0).unwrap_or(u32::MAX));
+                    self.sockets.remove(&socket);
+                    self.steps.push_back(Step::Do(Action::Close(socket)));
+                }
+                Output::Head(..) | Output::Body(..) | Output::Discarded(..) => {}
+                // What is given up is not asked for by other means: the user goes on with the next.
+                Output::End(_) | Output::Fallback(..) | Output::Failed(..) => self.go_on(now, user),
+                Output::Timeout(until) => {
+                    self.agenda.extend(until.map(|until| (until, user)));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The next object of a user's page, or a time to look at it.
+    fn go_on(&mut self, now: Time, number: usize) {
+        let user = &mut self.users[number];
+        if user.left == 0 {
+            let thinking = Duration::from_secs_f64(THINKING.draw(&mut self.random)).unwrap_or_default();
+            user.begins = Some(now + thinking);
+            self.agenda.insert((now + thinking, number));
+            return;
+        }
+        user.left -= 1;
+        self.ask(now, number);
+    }
+
+    /// Asks for an object, whichever.
+    fn ask(&mut self, now: Time, number: usize) {
+        let object = usize::try_from(self.random.up_to(self.objects - 1)).unwrap_or_default();
+        let mut fields = Fields::new();
+        fields.push("Host", "server").expect("a word can stand in a field");
+        let (method, target, version) = (Method::Get, Site::path(object), Version::Http11);
+        let head = RequestHead { method, target, version, fields };
+        match &mut self.users[number].way {
+            Way::Http(None) => self.steps.push_back(Step::Open(number)),
+            Way::Http(Some(line)) => {
+                line.is_waiting = true;
+                let mut request = Vec::new();
+                head.encode(&mut request);
+                let write = Action::Write(line.socket, Payload::from(request));
+                self.steps.push_back(Step::Do(write));
+            }
+            Way::Dhttp(client) => {
+                let asked = client.request(now, Id(self.random.next_u64()), SERVER, &head);
+                asked.expect("a short request of one who has nothing else on its way goes over UDP");
+            }
+        }
+    }
+}
+
+fn name(socket: SocketId) -> ConnectionId {
+    ConnectionId(u64::from(socket.0))
+}
+
+/// The server, as machines know it: on simulated hosts the first.
+const SERVER: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 80));

@@ -1,0 +1,63 @@
+//! DHTTP where the line is full: what goes by UDP, what is resent, and what others' TCP flows have beside it, and beside as many
+//! users of HTTP/1.1.
+//!
+//! Without the test harness: as a test it runs the fullest line once. `cargo test --release -p simulate --test congestion -- 20`
+//! runs one, two and three machines with so many seeds and prints a table of means with their 95% intervals, as kept in
+//! `studies/dhttp-congestion`.
+
+use std::process::ExitCode;
+
+use simulate::town::{Asks, Found, found};
+use trace::Summary;
+use trace::statistics::interval95;
+use wire::Seed;
+
+fn main() -> ExitCode {
+    match std::env::args().skip(1).find_map(|word| word.parse().ok()) {
+        Some(seeds) => table(seeds),
+        None => sample(),
+    }
+}
+
+/// `papers/dhttp#table-1`: UDP is left, and what is resent comes late; others share fairly what is left to them.
+fn sample() -> ExitCode {
+    let full = found(3, Asks::Dhttp, Seed::default()).expect("a town that can be");
+    let is_as_in_the_paper = full.udp_share() < 0.06 && full.resent() < 0.2 && full.ignored() > 0.2;
+    if is_as_in_the_paper && full.fairness() > 0.9 {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("a full line: {full:?}");
+    ExitCode::FAILURE
+}
+
+fn table(seeds: u64) -> ExitCode {
+    println!(
+        "| machines | users ask by | UDP share | resent/fresh | of it ignored | others' flows, Mbit/s | Jain's index |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    for machines in 1..=3 {
+        for asks in [Asks::Dhttp, Asks::Http] {
+            let all: Vec<Found> = (1..=seeds)
+                .map(|seed| found(machines, asks, Seed::new(seed)).expect("a town that can be"))
+                .collect();
+            let both = |value: fn(&Found) -> f64, digits: usize| {
+                let values: Vec<f64> = all.iter().map(value).collect();
+                let summary = Summary::of(&values).expect("at least one seed");
+                let interval = summary.deviation.map_or(0.0, |deviation| interval95(deviation, values.len()));
+                format!("{:.digits$} ± {interval:.digits$}", summary.mean)
+            };
+            let flows = both(|found| found.flows.iter().sum::<f64>() / 1e6, 2);
+            let fairness = both(Found::fairness, 3);
+            let dhttp = match asks {
+                Asks::Http => ["-".to_owned(), "-".to_owned(), "-".to_owned()],
+                Asks::Dhttp => [
+                    both(|found| 100.0 * found.udp_share(), 1) + "%",
+                    both(|found| 100.0 * found.resent(), 1) + "%",
+                    both(|found| 100.0 * found.ignored(), 0) + "%",
+                ],
+            };
+            println!("| {machines} | {asks:?} | {} | {flows} | {fairness} |", dhttp.join(" | "));
+        }
+    }
+    ExitCode::SUCCESS
+}
