@@ -27,6 +27,14 @@ impl Input {
         }
     }
 
+    /// Whether it can be opened again and is then the same: not a pipe, such as a shell's `<(...)`.
+    pub fn is_there_again(&self) -> bool {
+        match self {
+            Self::Stdin => false,
+            Self::File(path) => path.is_file(),
+        }
+    }
+
     /// Its bytes, unpacked.
     pub fn open(&self) -> io::Result<Box<dyn Read + Send>> {
         match self {
@@ -51,6 +59,7 @@ pub fn named(arguments: &[PathBuf]) -> Result<Vec<Input>, Failure> {
         match fs::metadata(argument) {
             Ok(there) if there.is_dir() => below(argument, &mut found).map_err(at)?,
             Ok(_) => found.push(argument.clone()),
+            Err(_) if pattern.contains("://") => return Err(Failure::Value(elsewhere(&pattern))),
             Err(_) if pattern.contains(['*', '?']) => matching(&pattern, &mut found).map_err(at)?,
             Err(error) => return Err(at(error)),
         }
@@ -64,6 +73,18 @@ pub fn named(arguments: &[PathBuf]) -> Result<Vec<Input>, Failure> {
         inputs.push(Input::Stdin);
     }
     Ok(inputs)
+}
+
+/// Logs in an object store or on the Web are not fetched: a sentence that says who can.
+fn elsewhere(address: &str) -> String {
+    let fetch = match address.split_once(':') {
+        Some(("s3", _)) => format!("aws s3 cp {address} -"),
+        Some(("gs", _)) => format!("gcloud storage cat {address}"),
+        Some(_) | None => format!("curl -sS {address}"),
+    };
+    format!(
+        "{address}: what is not a file here is not fetched; pipe it in: {fetch} | roundtrip connections -"
+    )
 }
 
 /// Every file below a folder; links are not followed, so that there is no way round in a circle.

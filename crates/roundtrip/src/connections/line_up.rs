@@ -83,9 +83,9 @@ fn begun(input: &Input, asked: &Asked) -> Result<(Time, Log), Failure> {
     let mut first = Time::MAX;
     reader.clone().read(&beginning, |record| first = first.min(record.time));
     // Files are opened again when it is their turn: there may be more of them than a process may hold open.
-    let open: Open = match input.clone() {
-        Input::Stdin => Box::new(move || Ok(Box::new(io::Cursor::new(beginning).chain(bytes)))),
-        file @ Input::File(_) => Box::new(move || file.open()),
+    let open: Open = match input.is_there_again().then(|| input.clone()) {
+        Some(file) => Box::new(move || file.open()),
+        None => Box::new(move || Ok(Box::new(io::Cursor::new(beginning).chain(bytes)))),
     };
     Ok((first, Log::Lines(Blocks::new(open, asked.window.size), reader)))
 }
@@ -101,8 +101,8 @@ fn table(
     let name = input.name();
     let bad = |error: &dyn std::fmt::Display| Failure::Value(format!("{name}: {error}; {}", TABLE_REMEDY));
     let place = match input {
-        Input::File(path) => Place::File(path.clone()),
-        Input::Stdin => {
+        Input::File(path) if input.is_there_again() => Place::File(path.clone()),
+        Input::File(_) | Input::Stdin => {
             rest.read_to_end(&mut beginning).map_err(|error| bad(&error))?;
             Place::Memory(Bytes::from(beginning))
         }

@@ -1,10 +1,11 @@
 //! Logs as they come: packed, cut, rotated, piped; and the answer in every form.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::Value;
 
-use super::program::{Folder, gzipped, json, made_up, piped, roundtrip, rows, text};
+use super::program::{Folder, JSON, gzipped, json, made_up, piped, roundtrip, rows, text};
 
 #[test]
 fn the_answer_is_the_same_however_the_log_comes_and_however_many_threads_read_it() {
@@ -59,6 +60,16 @@ fn logs_that_overlap_in_time_count_as_all_their_lines_sorted() {
         rows(&roundtrip(&json(&[&servers], &["--rule", "first-created", "--threads", threads])))
     });
     assert_eq!(by_threads[0], by_threads[1]);
+}
+
+#[test]
+fn regress_a_pipe_with_a_name_is_read_from_its_beginning() {
+    let folder = Folder::new("named-pipe");
+    let log = folder.write("whole.log", &made_up(5_000));
+    let program = env!("CARGO_BIN_EXE_roundtrip");
+    let script = format!("cat {log} | {program} connections /dev/fd/0 {}", JSON.join(" "));
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(rows(&output), rows(&roundtrip(&json(&[&log], &[]))));
 }
 
 #[test]

@@ -69,7 +69,7 @@ pub(crate) fn rows(output: &Output) -> Vec<Value> {
 }
 
 /// Three time-outs.
-const JSON: [&str; 4] = ["--format", "json", "--timeout", "1,5,15"];
+pub(crate) const JSON: [&str; 4] = ["--format", "json", "--timeout", "1,5,15"];
 
 pub(crate) fn json<'a>(logs: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     [&["connections"], logs, &JSON, more].concat()
