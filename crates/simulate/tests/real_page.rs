@@ -35,8 +35,16 @@ fn found(fetched: &Fetched) -> usize {
 
 #[test]
 fn every_protocol_finds_the_page_in_its_document() {
-    for protocol in [Protocol::Http10, Protocol::Http10KeepAlive, Protocol::Http11, Protocol::Http11Pipelined]
-    {
+    let protocols = [
+        Protocol::Http10,
+        Protocol::Http10KeepAlive,
+        Protocol::Http11,
+        Protocol::Http11Pipelined,
+        Protocol::Ttcp,
+        Protocol::Ardp,
+        Protocol::Dhttp,
+    ];
+    for protocol in protocols {
         for (requests, parallel) in [(Requests::Dependent, 1), (Requests::Independent, 4)] {
             for connection in [Connection::Cold, Connection::Warm] {
                 let client = Client { requests, parallel, connection, ..Client::default() };

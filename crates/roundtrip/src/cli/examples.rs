@@ -84,10 +84,14 @@ const PREDICT: [Example; 5] = [
     example("roundtrip predict --format json", "for a program to read"),
 ];
 
-const SIMULATE: [Example; 5] = [
+const SIMULATE: [Example; 6] = [
     example("roundtrip simulate", "a connection an object against keep-alive"),
     example("roundtrip simulate --stack sunos-4.1.3,linux --network all", "how two stacks fare everywhere"),
     example("roundtrip simulate --loss 1% --runs 100", "with one packet in a hundred lost"),
+    example(
+        "roundtrip simulate --page www --protocol http11-pipelined --client-codings br",
+        "the page in the folder www, its text by Brotli",
+    ),
     example("roundtrip simulate --plot run.svg", "and draw the packets in time"),
     example("roundtrip simulate --pcap run.pcapng", "and keep the packets, for Wireshark"),
 ];
