@@ -2,7 +2,7 @@
 //! reflects datagrams and does nothing else, over the loopback interface, in turns, in one run.
 //!
 //! `cargo bench -p dhttp --bench small_answers [-- --rounds N] [WORD...]`: only the lines that have one of these words in
-//! them. Each server is one thread on processor 0, and what loads it runs on the others. Processor time is what the
+//! them; behind the lines there are `latency`, `mutated` and `memory`. Each server is one thread on processor 0, and what loads it runs on the others. Processor time is what the
 //! kernel booked on the server, so that a server that is not fully loaded can be compared with one that is. Over loopback
 //! whoever sends is booked what the kernel does at the other end, too: of a connection that is whoever opens it. That is
 //! why both ends' time together is told, which whoever loads has a share in. Not what a
@@ -13,6 +13,7 @@
 mod datagrams;
 mod latency;
 mod memory;
+mod mutated;
 mod opened;
 mod processor;
 mod server;
@@ -114,6 +115,9 @@ fn main() -> ExitCode {
     print(&rates);
     if is_wanted("latency") {
         latency::compare(&servers, rounds);
+    }
+    if is_wanted("mutated") {
+        mutated::compare(&servers);
     }
     drop(servers);
     if is_wanted("memory") {

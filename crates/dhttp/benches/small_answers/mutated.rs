@@ -1,0 +1,118 @@
+//! A million mutated requests at a server that serves: what it answers, how much, and whether it is as fast as before.
+//!
+//! Half of them are still requests, of a kind. Those that are not carry a mark in their number, by which an answer to
+//! one of them would be known. Not a fuzzer: that is `fuzz/`, without a server.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+
+use dhttp::batch::{BATCH, Ends, Inbox, Outbox};
+use proto::dhttp::ServerConfig;
+use proto::dhttp::message::Request;
+
+use super::datagrams::{self, arrive, request};
+use super::server::{Kind, Running};
+use super::{processor, spread};
+
+const DATAGRAMS: u64 = 1_000_000;
+/// Where the mark is in a number.
+const MARK: u8 = 0x80;
+
+/// What came of it.
+#[derive(Default)]
+struct Told {
+    sent_bytes: u64,
+    requests: u64,
+    answers: u64,
+    answer_bytes: u64,
+    /// Answers to what is no request.
+    wrong: u64,
+}
+
+/// Prints it.
+pub(crate) fn compare(servers: &Running) {
+    let Some(server) = servers.get(Kind::Ours) else { return };
+    let once = || {
+        let before = processor::time(server.process);
+        let answers = datagrams::run(datagrams::Load::Known, server.address);
+        answers as f64 / (processor::time(server.process) - before).as_secs_f64()
+    };
+    let speed = || spread((0..5).map(|_| once()).collect()).0;
+    let first = speed();
+    let before = processor::time(server.process);
+    let Told { sent_bytes, requests, answers, answer_bytes, wrong } = mutate(server.address);
+    let spent = processor::time(server.process) - before;
+    println!(
+        "{DATAGRAMS} mutated datagrams, {requests} of them still requests: {answers} answered, {wrong} of what is no \
+         request, {:.2} bytes for each that came, {:.2} microseconds each",
+        answer_bytes as f64 / sent_bytes as f64,
+        spent.as_secs_f64() * 1e6 / DATAGRAMS as f64
+    );
+    println!("answers for a second of processor time: {first:.0} before, {:.0} after", speed());
+}
+
+fn mutate(server: SocketAddr) -> Told {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("a free port");
+    socket.set_nonblocking(true).expect("it is a socket");
+    dhttp::batch::prepare(&socket);
+    let (mut inbox, mut outbox) = (Inbox::default(), Outbox::default());
+    let (mut told, mut draw) = (Told::default(), Draw(0x9e37_79b9_7f4a_7c15));
+    let seed = request(b"small.txt", "DHTTP-Token: 00\r\nAccept-Encoding: br\r\nRange: bytes=0-9\r\n");
+    let limits = ServerConfig::internet().limits;
+    for number in 0..DATAGRAMS {
+        let mut datagram = seed.clone();
+        for _ in 0..1 + draw.below(3) {
+            let place = draw.below(datagram.len());
+            match draw.below(4) {
+                0 => datagram[place] ^= 1 << draw.below(8),
+                1 => datagram.truncate(place.max(1)),
+                2 => datagram.insert(place, draw.byte()),
+                _ => datagram[place] = b"\r\n: \0/"[draw.below(6)],
+            }
+        }
+        let is_request = Request::read(&datagram, &limits).is_ok();
+        if let Some(first) = datagram.first_mut() {
+            *first = if is_request { *first & !MARK } else { *first | MARK };
+        }
+        told.sent_bytes += datagram.len() as u64;
+        told.requests += u64::from(is_request);
+        let [.., middle, low] = number.to_be_bytes();
+        let local = IpAddr::from([127, 20 + draw.byte() % 180, middle, low.clamp(1, 254)]);
+        outbox.slot(Ends { peer: server, local: Some(local) }).extend_from_slice(&datagram);
+        if outbox.len() == BATCH {
+            outbox.send(&socket);
+            arrive(&socket);
+            take(&socket, &mut inbox, &mut told);
+        }
+    }
+    outbox.send(&socket);
+    arrive(&socket);
+    take(&socket, &mut inbox, &mut told);
+    told
+}
+
+fn take(socket: &UdpSocket, inbox: &mut Inbox, told: &mut Told) {
+    while inbox.receive(socket).is_ok() {
+        for index in 0..inbox.len() {
+            let Some((_, answer)) = inbox.datagram(index) else { continue };
+            told.answers += 1;
+            told.answer_bytes += answer.len() as u64;
+            told.wrong += u64::from(answer.first().is_none_or(|first| first & MARK != 0));
+        }
+    }
+}
+
+/// xorshift64: any sequence will do, as long as it is the same each time.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).unwrap_or(0) % most.max(1)
+    }
+
+    fn byte(&mut self) -> u8 {
+        u8::try_from(self.below(256)).unwrap_or(0)
+    }
+}
