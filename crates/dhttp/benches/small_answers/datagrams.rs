@@ -159,7 +159,7 @@ impl Loader {
 /// Waits until something comes, but not for ever.
 pub(crate) fn arrive(socket: &UdpSocket) {
     let mut waits = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
-    let _ = poll(&mut waits, PollTimeout::from(20_u8));
+    let _ = poll(&mut waits, PollTimeout::from(200_u8));
 }
 
 /// A request with its number, and 50,000 for the client's port.

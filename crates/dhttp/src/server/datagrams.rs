@@ -22,16 +22,18 @@ use crate::handler::{Answer, Body, Handler, Request};
 use crate::later::Reply;
 use crate::log::{self, Log};
 
-/// So many batches, and then it is the connections' turn.
-const TURN_BATCHES: usize = 8;
+/// So many, and then it is the connections' turn.
+const TURN_DATAGRAMS: usize = 8 * BATCH;
 /// Answers that wait to be sent with one call.
 const MOST_WAITING: usize = 4 * BATCH;
 
 impl<H: Handler> Worker<H> {
     /// Takes datagrams and answers them.
     pub(super) fn datagrams(&mut self) {
-        for _ in 0..TURN_BATCHES {
+        let mut taken = 0;
+        while taken < TURN_DATAGRAMS {
             let Ok(messages) = self.inbox.receive(&self.sockets.udp) else { return };
+            taken += self.inbox.len();
             let now = self.clock.now();
             self.today.look(now);
             for index in 0..self.inbox.len() {

@@ -106,7 +106,8 @@ impl Scan {
     /// Inside a line nothing happens before its end: the text up to there, and lines that follow as they should, are
     /// taken in one go, as far as the limit allows. Most of the time would go here otherwise.
     fn skip_lines(&mut self, input: &[u8]) -> usize {
-        if self.line != Line::Inside || self.seen < STATUS_LINE_BEGINS.len() {
+        let begins = self.rules.opening == Opening::StatusLine && self.seen < STATUS_LINE_BEGINS.len();
+        if self.line != Line::Inside || begins {
             return 0;
         }
         let allowed = input.get(..self.rules.bytes - self.seen).unwrap_or(input);
@@ -178,9 +179,12 @@ impl Scan {
 fn text_at_front(bytes: &[u8]) -> usize {
     // Without a branch for each byte, so that several are looked at with one instruction.
     let is_text = |byte: &u8| (*byte >= 0x20 && *byte != 0x7f) | (*byte == b'\t');
-    let whole = bytes.as_chunks::<16>().0;
-    let text = whole.iter().take_while(|piece| piece.iter().fold(true, |all, byte| all & is_text(byte)));
-    let skipped = text.count() * 16;
+    let all_text = |piece: &[u8]| piece.iter().fold(true, |all, byte| all & is_text(byte));
+    let mut skipped = bytes.as_chunks::<16>().0.iter().take_while(|piece| all_text(*piece)).count() * 16;
+    for size in [8, 4] {
+        let piece = bytes.get(skipped..skipped + size);
+        skipped += piece.filter(|piece| all_text(piece)).map_or(0, <[u8]>::len);
+    }
     let rest = bytes.get(skipped..).unwrap_or_default();
     skipped + rest.iter().take_while(|byte| is_text(byte)).count()
 }
