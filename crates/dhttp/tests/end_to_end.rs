@@ -100,9 +100,9 @@ fn many_answers_of_one_client_come_side_by_side() {
     let asked: Vec<_> = (0..60)
         .map(|number| client.get(&url("dhttp", server.address(), paths[number % 3])).unwrap())
         .collect();
+    let expected = [b"a small answer".to_vec(), vec![b'm'; 5_000], large()];
     for (number, exchange) in asked.into_iter().enumerate() {
         let (via, head, body) = exchange.whole().unwrap();
-        let expected = [b"a small answer".to_vec(), vec![b'm'; 5_000], large()];
         assert_eq!((head.status, body.len()), (200, expected[number % 3].len()));
         assert!(body == expected[number % 3]);
         assert_ne!(via, Via::TcpClient);
