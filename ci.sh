@@ -65,8 +65,9 @@ job_smoke() {
   cargo run --release -- reproduce
 }
 
-# The Python package, installed as a user would, held to the program, also on Spark. Takes its packages from PyPI, by pip;
-# not part of the whole run. What it installs stands outside the checkout.
+# The Python package, installed as a user would, held to the program, also on Spark. Takes its packages
+# from PyPI, by pip: 860 MB, most of them Spark; and building takes five minutes of a processor. Not part of the whole run.
+# What it installs stands outside the checkout.
 job_python() {
   local place="${ROUNDTRIP_VENV:-${TMPDIR:-/tmp}/roundtrip-python}" target="${CARGO_TARGET_DIR:-target}"
   python3 -c 'import sys, venv; sys.exit(sys.version_info < (3, 10))' 2> /dev/null ||

@@ -71,7 +71,7 @@ def test_a_worker_that_is_killed_changes_nothing(spark, log, program, tmp_path):
 
 TIMES = {
     "timestamp": "timestamp_micros(t * 1000)",
-    "timestamp_ntz": "to_utc_timestamp(timestamp_micros(t * 1000), 'America/New_York')::timestamp_ntz",
+    "timestamp_ntz": "CAST(to_utc_timestamp(timestamp_micros(t * 1000), 'America/New_York') AS timestamp_ntz)",
     "milliseconds": "t",
     "microseconds": "t * 1000",
     "double": "t / 1000.0D",
