@@ -152,7 +152,7 @@ fn watch(
     let lost = sniffer.lost()?;
     if lost > 0 {
         capture.warnings.push(format!(
-            "{lost} packets came faster than they could be read and are missing; give --port to capture fewer"
+            "packets that came faster than they could be read, and are missing: {lost}; give --port to capture fewer"
         ));
     }
     Ok(capture)

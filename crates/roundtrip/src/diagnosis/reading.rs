@@ -83,16 +83,18 @@ impl<'a> Reading<'a> {
         let warnings = [
             (
                 unlisted,
-                "connections without findings are not listed: there are too many; their time is counted",
+                "connections without findings that are not listed",
+                "there are too many; their time is counted",
             ),
             (
                 evicted,
-                "silent connections were diagnosed before their end: more were open at once than are kept",
+                "silent connections that were diagnosed before their end",
+                "more were open at once than are kept",
             ),
-            (capture.unreadable, "packets have headers that cannot be read; they are left out"),
+            (capture.unreadable, "packets whose headers cannot be read", "they are left out"),
         ];
-        let said = warnings.into_iter().filter(|(count, _)| *count > 0);
-        capture.warnings.extend(said.map(|(count, what)| format!("{count} {what}")));
+        let said = warnings.into_iter().filter(|(count, _, _)| *count > 0);
+        capture.warnings.extend(said.map(|(count, what, why)| format!("{what}: {count}; {why}")));
         capture
     }
 
