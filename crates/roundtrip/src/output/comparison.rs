@@ -93,7 +93,13 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         let elapsed = |row: Option<&Row>| cell(row.and_then(|row| row.elapsed_ms), number::significant);
         let best =
             |of: fn(&Row) -> Option<f64>, print: fn(f64) -> String| cell(line.best().and_then(of), print);
-        let notes: Vec<String> = line.rows().flat_map(|row| row.notes.clone()).collect();
+        // What several engines say of it is said once.
+        let mut notes: Vec<String> = Vec::new();
+        for note in line.rows().flat_map(|row| &row.notes) {
+            if !notes.contains(note) {
+                notes.push(note.clone());
+            }
+        }
         let any = line.rows().next();
         let runs = line.rows().map(|row| row.runs).max().unwrap_or_default();
         vec![
