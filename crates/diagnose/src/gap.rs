@@ -177,7 +177,7 @@ pub(crate) struct Burst {
 /// The last few flights at which a sender stopped.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rounds {
-    flights: [u64; 8],
+    flights: [u32; 8],
     pub(crate) count: usize,
     /// Since when the flights have been alike, if they are.
     pub(crate) level: Option<Level>,
@@ -233,13 +233,13 @@ impl Rounds {
             None => Level { stop, before, first_end: end, longest, waits, saved },
         });
         self.flights.rotate_right(1);
-        self.flights[0] = flight;
+        self.flights[0] = u32::try_from(flight).unwrap_or(u32::MAX);
         self.count += 1;
     }
 
     /// The latest first.
     pub(crate) fn latest(&self) -> impl Iterator<Item = u64> {
-        self.flights.into_iter().take(self.count)
+        self.flights.into_iter().map(u64::from).take(self.count)
     }
 }
 

@@ -6,25 +6,23 @@
 
 use wire::{Duration, Time};
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Pace {
-    /// How many samples needed so many sixteenths of a nanosecond for a byte, by [`bucket`].
-    samples: [u16; BUCKETS],
     count: u16,
+    /// The usual bucket, looked for now and then: among thousands of connections the samples are in no cache.
+    usual: Option<u8>,
     /// The last acknowledgement: when, and what had been sent by then.
     before: Option<(Time, u64)>,
+    /// How many samples needed so many sixteenths of a nanosecond for a byte, by [`bucket`].
+    samples: Option<Box<[u16; BUCKETS]>>,
 }
 
 /// Up to a millisecond for a byte.
 const BUCKETS: usize = 100;
+/// After so many samples the usual one is looked for again.
+const OFTEN: u16 = 16;
 /// With fewer, nothing is known.
 const ENOUGH: u16 = 3;
-
-impl Default for Pace {
-    fn default() -> Self {
-        Self { samples: [0; BUCKETS], count: 0, before: None }
-    }
-}
 
 impl Pace {
     /// An acknowledgement of `bytes` more, up to `to`, when everything below `sent` was sent. One that was delayed
@@ -42,50 +40,57 @@ impl Pace {
     /// `bytes` took so long.
     pub(crate) fn took(&mut self, time: Duration, bytes: u64) {
         let needed = time.as_nanos().saturating_mul(16) / bytes.max(1);
-        if let Some(samples) = self.samples.get_mut(bucket(needed)) {
+        let samples = self.samples.get_or_insert_with(|| Box::new([0; BUCKETS]));
+        if let Some(samples) = samples.get_mut(bucket(needed)) {
             *samples += 1;
             self.count += 1;
             if self.count == u16::MAX {
                 self.halve();
+            }
+            if self.count <= OFTEN || self.count.is_multiple_of(OFTEN) {
+                self.usual = self.usual_bucket();
             }
         }
     }
 
     /// Lets the old count for less, so that there is always room for more.
     fn halve(&mut self) {
-        self.samples.iter_mut().for_each(|samples| *samples /= 2);
-        self.count = self.samples.iter().sum();
+        let samples = self.samples.iter_mut().flat_map(|samples| samples.iter_mut());
+        self.count = samples.map(|samples| std::mem::replace(samples, *samples / 2) / 2).sum();
     }
 
     /// How much is known.
     pub(crate) fn known(&self) -> u64 {
-        let [first, .., last] = self.samples;
-        u64::from(self.count ^ first ^ last)
+        u64::from(self.count)
     }
 
     /// What `bytes` need at the usual pace, rounded up to the next power of two; nothing as long as little is known.
     pub(crate) fn needed(&self, bytes: u64) -> Duration {
-        let nanos_16 = self.usual_bucket().map_or(0, |bucket| 2_u64 << (bucket / 4));
+        let nanos_16 = self.usual.map_or(0, |bucket| 2_u64 << (bucket / 4));
         Duration::from_nanos(bytes.saturating_mul(nanos_16) / 16)
     }
 
     /// What `bytes` need at the usual pace, to a tenth; `None` as long as little is known.
     pub(crate) fn usual(&self, bytes: u64) -> Option<Duration> {
-        let bucket = self.usual_bucket()?;
-        let (octave, quarter) = (bucket / 4, bucket as u64 % 4);
+        let bucket = u64::from(self.usual?);
+        let (octave, quarter) = (bucket / 4, bucket % 4);
         // The middle of the bucket, in eighths of its octave.
         let nanos_128 = (9 + 2 * quarter) << octave;
         Some(Duration::from_nanos(bytes.saturating_mul(nanos_128) / 128))
     }
 
     /// That of the first third of the samples, fastest first.
-    fn usual_bucket(&self) -> Option<usize> {
+    fn usual_bucket(&self) -> Option<u8> {
         let mut below = 0;
         let is_enough = self.count >= ENOUGH;
-        self.samples.iter().take_while(|_| is_enough).position(|samples| {
-            below += samples;
-            below > self.count / 3
-        })
+        let place =
+            self.samples.iter().take_while(|_| is_enough).flat_map(|samples| samples.iter()).position(
+                |samples| {
+                    below += samples;
+                    below > self.count / 3
+                },
+            )?;
+        u8::try_from(place).ok()
     }
 }
 

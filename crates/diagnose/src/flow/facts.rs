@@ -36,7 +36,7 @@ impl Flow {
         let talk = self.conversation.talk(from, segment.tcp.payload);
         let patience = self.patience(from);
         let learned = self.ends.of_mut(from).sender.learn(at, away);
-        let burst = self.burst(from, at);
+        self.goes_on(from, at);
         let sender = &self.ends.of(from).sender;
         let flight = if is_looked_at { sender.flight(learned.known) } else { Flight::default() };
         let is_soon = |ack: &Ack| at.since(ack.at) <= away + patience;
@@ -51,7 +51,8 @@ impl Flow {
             learned,
             trigger,
             talk,
-            burst,
+            // Nobody asks for it where nothing stopped.
+            burst: if is_looked_at { self.ends.of(from).burst.clone() } else { Burst::default() },
         }
     }
 
@@ -183,13 +184,13 @@ impl Flow {
     }
 
     /// What the sender does since it last had nothing to send; begins anew when it is its turn, or after a silence.
-    fn burst(&mut self, side: Side, at: Time) -> Burst {
+    fn goes_on(&mut self, side: Side, at: Time) {
         let timeout = self.path.retransmission_timeout();
         let continues = self.before == Before::Data(side);
         let EndState { sender, burst, .. } = self.ends.of_mut(side);
         let silence = sender.sent_last.map_or(Duration::ZERO, |last| at.since(last));
         if sender.in_flight() > 0 || (continues && silence <= timeout) {
-            return burst.clone();
+            return;
         }
         *burst = if silence > timeout {
             let largest_before = sender.largest_flight;
@@ -201,6 +202,5 @@ impl Flow {
             // A short message after the pause has not opened the window again.
             Burst { start: sender.next, rounds: Rounds::default(), ..burst.clone() }
         };
-        burst.clone()
     }
 }
