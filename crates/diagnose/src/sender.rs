@@ -307,8 +307,9 @@ impl Sender {
     /// The acknowledgements that the sender has by `now`, `away` being what they need to it and its packets back.
     /// What it knew before stays to be asked until [`Sender::forget`].
     pub(crate) fn learn(&mut self, now: Time, away: Duration) -> Learned {
-        // None is faster than the fastest; a little less forgives the clock.
-        let least = away.saturating_sub(CLOCK);
+        // None is faster than the fastest, but for what the slowest link spares an acknowledgement that is shorter than
+        // what that was measured by; and a little less forgives the clock.
+        let least = away.saturating_sub(CLOCK.max(away / 20));
         // What a path adds at times: an acknowledgement that came so much earlier did not make it send.
         let most = away + (away / 20).max(if away < NEAR { CLOCK } else { NEAR / 2 });
         let mut learned = Learned {

@@ -31,11 +31,15 @@ const KNOWN: [(&str, &str, &str); 5] = [
         "after a loss the same: the delay is within what the path varies by",
     ),
     (
-        "delayed-ack",
-        "nagle-delayed-ack",
+        "congestion-window",
+        "nagle",
         "Linux 2.0 counts segments, and the last one is short: both would hold it",
     ),
-    ("congestion-window", "nagle", "the same, without the delay"),
+    (
+        "connection-setup",
+        "retransmission-timeout",
+        "Solaris 2.5 asks again after half a second, by a satellite that takes as long: it counts as lost until its answer comes",
+    ),
     (
         "send-buffer-limited",
         "receive-window-limited",
