@@ -180,3 +180,30 @@ impl fmt::Display for Misuse {
 }
 
 impl Error for Misuse {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(response: Response, answers: &Method) -> Result<String, Misuse> {
+        let mut out = Vec::new();
+        response.encode(answers, &mut out).map(|()| String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn one_message_shows_its_own_end() {
+        let whole = || Response::whole(200, "text/plain", Arc::from(*b"body")).unwrap();
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\n";
+        assert_eq!(message(whole(), &Method::Get), Ok(format!("{head}body")));
+        assert_eq!(message(whole(), &Method::Head), Ok(head.to_owned()));
+        let unchanged = message(Response::empty(304), &Method::Get).unwrap();
+        assert!(unchanged.ends_with("\r\n\r\n") && !unchanged.contains("Content-Length"), "{unchanged}");
+    }
+
+    #[test]
+    fn what_has_no_end_that_one_message_could_show_is_refused() {
+        let partial = Response { body: ResponseBody::Length(4), ..Response::empty(200) };
+        assert_eq!(message(partial, &Method::Get), Err(Misuse::Partial));
+        assert_eq!(message(Response::empty(100), &Method::Get), Err(Misuse::Status(100)));
+    }
+}
