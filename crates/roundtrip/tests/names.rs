@@ -19,7 +19,7 @@ const PROTOCOLS: [Protocol; 4] =
     [Protocol::Http10, Protocol::Http10KeepAlive, Protocol::Http11, Protocol::Http11Pipelined];
 
 /// What may differ: what the endpoints say, what is found, and why the packets say no more.
-const KNOWN: [(&str, &str, &str); 5] = [
+const KNOWN: [(&str, &str, &str); 4] = [
     (
         "delayed-ack",
         "slow-start",
@@ -29,11 +29,6 @@ const KNOWN: [(&str, &str, &str); 5] = [
         "delayed-ack",
         "congestion-window",
         "after a loss the same: the delay is within what the path varies by",
-    ),
-    (
-        "congestion-window",
-        "nagle",
-        "Linux 2.0 counts segments, and the last one is short: both would hold it",
     ),
     (
         "connection-setup",
