@@ -6,7 +6,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`handler`] | what is asked and what is answered, whatever the channel |
-//! | [`hosted`] | any `tower` service as a handler |
+//! | [`mod@hosted`] | any `tower` service as a handler |
 //! | [`origin`] | another HTTP server as such a service |
 //! | [`later`] | answers that must be waited for |
 //! | [`files`] | a handler: the files below a folder |

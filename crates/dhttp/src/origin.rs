@@ -22,7 +22,7 @@ use tower_service::Service;
 use crate::Url;
 use crate::fields::copy;
 
-/// An origin, as a service: see [`crate::hosted`].
+/// An origin, as a service: see [`mod@crate::hosted`].
 #[derive(Clone, Debug)]
 pub struct Origin {
     client: Client<HttpConnector, Full<Bytes>>,
