@@ -221,7 +221,6 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
 mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
-
     use std::os::fd::AsFd;
 
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
