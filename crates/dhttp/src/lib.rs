@@ -15,7 +15,7 @@
 //! | [`gateway`] | a local proxy by which programs that know only HTTP use it |
 //! | [`counters`], [`log`] | what a server tells of itself |
 //! | [`batch`] | many datagrams at once, for whoever serves them or loads a server with them |
-//! | `clock`, `random`, `date`, `fields`, `url` | the time, secrets, dates, fields, addresses |
+//! | `clock`, `random`, `fields`, `url` | the time, secrets, fields, addresses |
 //!
 //! What it is not: it decides nothing about the protocol. Which channel, how long, how often and how much is for the
 //! machines in [`proto::dhttp`] and [`proto::server`]; here is only how.
@@ -24,7 +24,6 @@ pub mod batch;
 pub mod client;
 mod clock;
 pub mod counters;
-mod date;
 mod fields;
 pub mod files;
 pub mod gateway;

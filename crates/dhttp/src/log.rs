@@ -8,7 +8,8 @@ use std::io::{BufWriter, Write};
 use std::net::IpAddr;
 use std::sync::Mutex;
 
-use crate::date;
+use wire::{Duration, calendar};
+
 use crate::handler::Request;
 
 /// The way an answer took.
@@ -63,7 +64,11 @@ impl Log {
         bytes: u64,
         way: Channel,
     ) {
-        let (method, target, when) = (request.method, Quoted(request.target.as_bytes()), date::log(seconds));
+        let (method, target, when) = (
+            request.method,
+            Quoted(request.target.as_bytes()),
+            calendar::common_log(Duration::from_secs(seconds)),
+        );
         let referer = Quoted(request.field("Referer").unwrap_or(b"-"));
         let agent = Quoted(request.field("User-Agent").unwrap_or(b"-"));
         let (client, way) = (client.to_canonical(), way.name());

@@ -8,7 +8,7 @@
 use proto::robot::Course;
 use scenario::Scenario;
 use trace::Row;
-use trace::calendar::iso_8601;
+use wire::calendar::iso_8601;
 use wire::{Bytes, Duration};
 
 use crate::emulator::{Capture, Scheduling};

@@ -4,9 +4,8 @@
 //! asks.
 
 use serde::Serialize;
-use wire::{Bytes, Duration};
+use wire::{Bytes, Duration, calendar};
 
-use crate::calendar;
 use crate::row::{Row, Stall};
 
 /// One run.

@@ -5,6 +5,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`time`] | [`Time`] and [`Duration`], integer nanoseconds since an arbitrary zero |
+//! | [`calendar`] | dates for people and for HTTP, from what has passed since 1970 |
 //! | [`size`] | [`Bytes`] |
 //! | [`rate`] | [`Rate`], in thousandths of a bit per second |
 //! | [`probability`] | [`Probability`], from never to always |
@@ -16,6 +17,7 @@
 //! What it is not: it knows no socket, no clock, no HTTP and no file format. It imports nothing of ours and
 //! builds for `wasm32-unknown-unknown`.
 
+pub mod calendar;
 pub mod link;
 pub mod modem;
 pub mod packet;

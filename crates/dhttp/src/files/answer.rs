@@ -7,8 +7,8 @@ use std::sync::Arc;
 use proto::content::{Coding, media_type};
 use proto::http::Fields;
 use proto::http::validator::is_unchanged;
+use wire::{Duration, calendar};
 
-use crate::date;
 use crate::handler::{Answer, Body, Request};
 
 /// A file that was found, ready to be sent.
@@ -31,7 +31,7 @@ impl Found {
         let (seconds, nanos) = changed;
         let suffix = coding.map_or(String::new(), |coding| format!("-{}", coding.name()));
         let tag = format!("\"{seconds:x}.{nanos:x}-{:x}{suffix}\"", body.len());
-        let modified = date::http(u64::try_from(seconds).unwrap_or(0));
+        let modified = calendar::http(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)));
         let mut list = vec![
             ("Content-Type", media_type(path)),
             ("ETag", &*tag),

@@ -5,10 +5,9 @@
 use proto::dhttp::token::{TOKEN_FIELD, Token};
 use proto::http::head::{write_decimal, write_status_line};
 use proto::http::{Fields, Version};
-use wire::{Duration, Time};
+use wire::{Duration, Time, calendar};
 
-use crate::clock::calendar;
-use crate::date;
+use crate::clock;
 use crate::handler::Answer;
 
 /// Writes a head, its empty line included.
@@ -52,12 +51,12 @@ impl Today {
         if now < self.until {
             return;
         }
-        let since = calendar();
+        let since = clock::calendar();
         self.second = since.as_nanos() / 1_000_000_000;
         self.until = now + (Duration::from_secs(self.second + 1) - since);
         // All of them made here: valid fields.
         self.date = Fields::new();
-        let _ = self.date.push("Date", &date::http(self.second));
+        let _ = self.date.push("Date", &calendar::http(since));
         self.plain = self.date.clone();
         // So that the client may ask by UDP next time (RFC 7838).
         let _ = self.plain.push("Alt-Svc", &format!("dhttp=\":{}\"", self.port));

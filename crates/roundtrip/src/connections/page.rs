@@ -4,7 +4,7 @@
 //! bytes that each carries; Figures 8 and 9 are the same with one (`papers/dhttp#figure-6` to `papers/dhttp#figure-9`).
 
 use simulate::connections::{Carried, Counts, Curve, Opened, Stream};
-use trace::calendar;
+use wire::calendar;
 
 use crate::provenance::Provenance;
 use crate::report::{self, html::escaped};

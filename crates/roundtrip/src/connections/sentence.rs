@@ -4,7 +4,7 @@
 //! that were asked about.
 
 use simulate::connections::{Counts, Opened, Stream};
-use trace::calendar;
+use wire::calendar;
 use wire::{Bytes, Duration, Time};
 
 use crate::output::number;

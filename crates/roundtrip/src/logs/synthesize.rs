@@ -4,8 +4,8 @@
 
 use std::io::{self, Write};
 
-use trace::calendar;
 use wire::Seed;
+use wire::calendar;
 
 use super::answer::Answers;
 use super::curve::Curve;

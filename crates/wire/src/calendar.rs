@@ -1,0 +1,112 @@
+//! Dates for people, for access logs and for HTTP, from what has passed since 1970, in UTC.
+//!
+//! Not a clock, and not a parser: whoever knows the time tells it.
+
+use crate::Duration;
+
+/// As ISO 8601 writes it, to the second: `1997-06-24T00:00:00Z`.
+pub fn iso_8601(since_1970: Duration) -> String {
+    let (date, time) = written(since_1970);
+    format!("{date}T{time}Z")
+}
+
+/// As people write it, to the second: `1997-06-24 00:00:00`.
+pub fn to_the_second(since_1970: Duration) -> String {
+    let (date, time) = written(since_1970);
+    format!("{date} {time}")
+}
+
+/// As HTTP writes it (RFC 9110, section 5.6.7), to the second: `Sun, 06 Nov 1994 08:49:37 GMT`.
+pub fn http(since_1970: Duration) -> String {
+    let (day_since_1970, time) = split(since_1970);
+    let (year, month, day) = date(day_since_1970);
+    format!(
+        "{}, {day:02} {} {year:04} {time} GMT",
+        named(&WEEKDAYS, day_since_1970 % 7),
+        named(&MONTHS, month - 1)
+    )
+}
+
+/// As access logs write it, to the second: `06/Nov/1994:08:49:37 +0000`.
+pub fn common_log(since_1970: Duration) -> String {
+    let (day_since_1970, time) = split(since_1970);
+    let (year, month, day) = date(day_since_1970);
+    format!("{day:02}/{}/{year:04}:{time} +0000", named(&MONTHS, month - 1))
+}
+
+/// Year, month and day of a day since 1970.
+pub const fn date(day: u64) -> (u64, u64, u64) {
+    // The Gregorian calendar repeats every 400 years (146,097 days); years begin in March, so that a leap day is
+    // the last of its year.
+    let since_march_of_year_0 = day + 719_468;
+    let (era, day) = (since_march_of_year_0 / 146_097, since_march_of_year_0 % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year + year / 4 - year / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day_of_month = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (era * 400 + year + (month <= 2) as u64, month, day_of_month)
+}
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+/// 1 January 1970 was a Thursday.
+const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+
+fn named(names: &[&'static str], index: u64) -> &'static str {
+    usize::try_from(index)
+        .ok()
+        .and_then(|index| names.get(index))
+        .expect("an index within the calendar's own names")
+}
+
+fn written(since_1970: Duration) -> (String, String) {
+    let (day_since_1970, time) = split(since_1970);
+    let (year, month, day) = date(day_since_1970);
+    (format!("{year:04}-{month:02}-{day:02}"), time)
+}
+
+/// The day since 1970, and the time of it.
+fn split(since_1970: Duration) -> (u64, String) {
+    let seconds = since_1970.as_nanos() / 1_000_000_000;
+    let (hour, minute, second) = (seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
+    (seconds / 86_400, format!("{hour:02}:{minute:02}:{second:02}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_days_have_their_dates() {
+        for (seconds, date) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (867_110_400, "1997-06-24T00:00:00Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ] {
+            assert_eq!(iso_8601(Duration::from_secs(seconds)), date);
+        }
+        assert_eq!(to_the_second(Duration::from_secs(867_110_401)), "1997-06-24 00:00:01");
+    }
+
+    #[test]
+    fn the_date_of_the_standard_is_written_as_there() {
+        let example = Duration::from_secs(784_111_777);
+        assert_eq!(http(example), "Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(common_log(example), "06/Nov/1994:08:49:37 +0000");
+    }
+
+    #[test]
+    fn weekdays_go_on_across_leap_days() {
+        for (seconds, date) in [
+            (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+            (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
+            (1_709_251_199, "Thu, 29 Feb 2024 23:59:59 GMT"),
+            (1_709_251_200, "Fri, 01 Mar 2024 00:00:00 GMT"),
+        ] {
+            assert_eq!(http(Duration::from_secs(seconds)), date);
+        }
+    }
+}
