@@ -4,7 +4,7 @@
 
 use super::palette;
 use super::scale::{Kind, Scale};
-use super::svg::{Anchor, Font, Stroke, Svg};
+use super::svg::{Anchor, Font, Heading, Stroke, Svg};
 
 /// A picture of bars.
 pub struct Bars<'a> {
@@ -59,11 +59,7 @@ impl Bars<'_> {
         let panels = self.panels.len() as f64;
         let height = TOP + panels * PANEL + (panels - 1.0).max(0.0) * GAP + BOTTOM;
         let mut svg = Svg::new(WIDTH, height);
-        let bold = Font { bold: true, ..Font::new(17.0, palette::INK, Anchor::Start) };
-        svg.text((LEFT, 28.0), self.title, bold);
-        for (line, y) in self.subtitle.iter().zip([48.0, 65.0]) {
-            svg.text((LEFT, y), line, Font::new(12.0, palette::GREY, Anchor::Start));
-        }
+        svg.heading(LEFT, Heading::SMALL, self.title, &self.subtitle);
         self.key(&mut svg);
         let mut top = TOP;
         for panel in &self.panels {

@@ -7,7 +7,7 @@ use super::field::{Contour, Field};
 use super::label::Labels;
 use super::palette;
 use super::scale::Scale;
-use super::svg::{Anchor, Font, Point, Stroke, Svg};
+use super::svg::{Anchor, Font, Heading, Point, Stroke, Svg};
 
 /// Everything on the map. Labels keep clear of marks and of each other.
 pub struct ContourMap<'a> {
@@ -221,11 +221,7 @@ impl ContourMap<'_> {
     }
 
     fn words(&self, svg: &mut Svg) {
-        let title = Font::new(21.0, palette::INK, Anchor::Start);
-        svg.text((LEFT, 38.0), self.title, Font { bold: true, ..title });
-        let grey = Font::new(13.5, palette::GREY, Anchor::Start);
-        svg.text((LEFT, 62.0), self.subtitle[0], grey);
-        svg.text((LEFT, 81.0), self.subtitle[1], grey);
+        svg.heading(LEFT, Heading::LARGE, self.title, &self.subtitle);
         let mut x = LEFT;
         for (stroke, meaning) in &self.key {
             let y = BOTTOM + 77.0;

@@ -4,7 +4,7 @@
 
 use super::palette;
 use super::scale::{Scale, round_step};
-use super::svg::{Anchor, Font, Point, Stroke, Svg};
+use super::svg::{Anchor, Font, Heading, Point, Stroke, Svg};
 
 /// A picture of curves.
 pub struct Curves<'a> {
@@ -60,11 +60,7 @@ impl Curves<'_> {
         let rows = self.rows.len() as f64;
         let height = TOP + rows * PANEL + (rows - 1.0).max(0.0) * DOWN + BOTTOM;
         let mut svg = Svg::new(WIDTH, height);
-        let bold = Font { bold: true, ..Font::new(17.0, palette::INK, Anchor::Start) };
-        svg.text((LEFT, 28.0), self.title, bold);
-        for (line, y) in self.subtitle.iter().zip([48.0, 65.0]) {
-            svg.text((LEFT, y), line, Font::new(12.0, palette::GREY, Anchor::Start));
-        }
+        svg.heading(LEFT, Heading::SMALL, self.title, &self.subtitle);
         self.key(&mut svg);
         for (row, panels) in self.rows.iter().enumerate() {
             let count = panels.len().max(1) as f64;

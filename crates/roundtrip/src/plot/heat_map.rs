@@ -3,7 +3,7 @@
 //! Not a field: nothing lies between two cells.
 
 use super::palette;
-use super::svg::{Anchor, Font, Svg};
+use super::svg::{Anchor, Font, Heading, Svg};
 
 /// Panels that share rows and columns.
 pub struct HeatMap<'a> {
@@ -49,11 +49,7 @@ impl HeatMap<'_> {
             TOP + lines * height + lines * GAP.1,
         );
         let mut svg = Svg::new(size.0, size.1);
-        let bold = Font { bold: true, ..Font::new(17.0, palette::INK, Anchor::Start) };
-        svg.text((24.0, 28.0), self.title, bold);
-        for (line, y) in self.subtitle.iter().zip([48.0, 65.0]) {
-            svg.text((24.0, y), line, Font::new(12.0, palette::GREY, Anchor::Start));
-        }
+        svg.heading(24.0, Heading::SMALL, self.title, &self.subtitle);
         for (place, panel) in self.panels.iter().enumerate() {
             let x = LEFT + (place % PER_LINE) as f64 * (width + GAP.0);
             let y = TOP + (place / PER_LINE) as f64 * (height + GAP.1) + 14.0;

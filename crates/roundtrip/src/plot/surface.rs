@@ -6,7 +6,7 @@
 use super::field::Field;
 use super::palette;
 use super::scale::Scale;
-use super::svg::{Anchor, Font, Point, Stroke, Svg};
+use super::svg::{Anchor, Font, Heading, Point, Stroke, Svg};
 
 /// Everything on the picture.
 pub struct Surface<'a> {
@@ -172,11 +172,7 @@ impl Surface<'_> {
     }
 
     fn words(&self, svg: &mut Svg) {
-        let title = Font::new(21.0, palette::INK, Anchor::Start);
-        svg.text((LEFT, 38.0), self.title, Font { bold: true, ..title });
-        let grey = Font::new(13.5, palette::GREY, Anchor::Start);
-        svg.text((LEFT, 62.0), self.subtitle[0], grey);
-        svg.text((LEFT, 81.0), self.subtitle[1], grey);
+        svg.heading(LEFT, Heading::LARGE, self.title, &self.subtitle);
         svg.text((LEFT, SIZE.1 - 16.0), self.source, Font::new(12.0, palette::GREY, Anchor::Start));
     }
 }

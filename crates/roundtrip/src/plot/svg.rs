@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 
+use super::palette;
+
 /// A place on the picture, in pixels from the top left.
 pub type Point = (f64, f64);
 
@@ -66,6 +68,24 @@ impl<'a> Font<'a> {
     pub const fn new(size: f64, colour: &'a str, anchor: Anchor) -> Self {
         Self { size, colour, anchor, bold: false, turned: 0.0, halo: false }
     }
+}
+
+/// How large the words above a picture are, and where they stand: sizes and baselines in pixels.
+#[derive(Clone, Copy, Debug)]
+pub struct Heading {
+    title: (f64, f64),
+    /// The first line below the title; others follow `pitch` apart.
+    line: (f64, f64),
+    pitch: f64,
+}
+
+impl Heading {
+    /// Above several small panels.
+    pub const SMALL: Self = Self { title: (17.0, 28.0), line: (12.0, 48.0), pitch: 17.0 };
+    /// Above packets in panels below one another.
+    pub const MEDIUM: Self = Self { title: (20.0, 34.0), line: (13.5, 57.0), pitch: 19.0 };
+    /// Above one large picture.
+    pub const LARGE: Self = Self { title: (21.0, 38.0), line: (13.5, 62.0), pitch: 19.0 };
 }
 
 impl Svg {
@@ -157,6 +177,17 @@ impl Svg {
         ));
     }
 
+    /// A title and the lines below it, beginning at `left`.
+    pub fn heading(&mut self, left: f64, heading: Heading, title: &str, lines: &[&str]) {
+        let Heading { title: (size, baseline), line: (line_size, mut below), pitch } = heading;
+        let bold = Font { bold: true, ..Font::new(size, palette::INK, Anchor::Start) };
+        self.text((left, baseline), title, bold);
+        for line in lines {
+            self.text((left, below), line, Font::new(line_size, palette::GREY, Anchor::Start));
+            below += pitch;
+        }
+    }
+
     /// The file. `title` and `description` are for those who cannot see it.
     pub fn finish(self, title: &str, description: &str) -> String {
         let Self { width, height, clips: _, body } = self;
@@ -200,6 +231,15 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_heading_is_a_title_and_lines_below_it() {
+        let mut svg = Svg::new(10.0, 20.0);
+        svg.heading(5.0, Heading::SMALL, "t", &["one", "two"]);
+        let text = svg.finish("", "");
+        assert!(text.contains(r#"y="28.00" font-size="17""#) && text.contains(r#"font-weight="600">t<"#));
+        assert!(text.contains(r#"y="48.00" font-size="12""#) && text.contains(r#"y="65.00" font-size="12""#));
+    }
 
     #[test]
     fn a_picture_is_one_element_and_text_in_it_is_escaped() {

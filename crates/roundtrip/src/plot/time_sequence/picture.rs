@@ -9,7 +9,7 @@ use super::{End, Panel, Stall};
 use crate::output::number;
 use crate::plot::palette;
 use crate::plot::scale::{Scale, multiples};
-use crate::plot::svg::{Anchor, Font, Point, Stroke, Svg};
+use crate::plot::svg::{Anchor, Font, Heading, Point, Stroke, Svg};
 
 /// Several runs or captures, to be looked at together.
 #[derive(Clone, Debug)]
@@ -54,12 +54,7 @@ impl Picture<'_> {
         let pitch = above + height + AXIS;
         let bottom = HEAD + pitch * self.panels.len() as f64;
         let mut svg = Svg::new(WIDTH, bottom + FOOT);
-        svg.text(
-            (LEFT, 34.0),
-            self.title,
-            Font { bold: true, ..Font::new(20.0, palette::INK, Anchor::Start) },
-        );
-        svg.text((LEFT, 57.0), self.subtitle, Font::new(13.5, palette::GREY, Anchor::Start));
+        svg.heading(LEFT, Heading::MEDIUM, self.title, &[self.subtitle]);
         let mut key = Key::default();
         for (index, ((panel, track), clock)) in self.panels.iter().zip(&tracks).zip(&clocks).enumerate() {
             let top = HEAD + pitch * index as f64;
