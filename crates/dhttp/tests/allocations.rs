@@ -1,0 +1,92 @@
+//! What an answer in a datagram costs the allocator: nothing (`docs/dhttp-server.md`).
+//!
+//! The whole program counts, so that this binary has one test and no other. Not a timing.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use dhttp::{Files, Server, ServerConfig};
+
+/// The system's allocator, and how often it was asked for memory.
+struct Counting;
+
+static ASKED: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: everything is the system allocator's, which keeps the contract; counting beside it allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ASKED.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(place, layout) }
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ASKED.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.realloc(place, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+#[test]
+fn a_datagram_is_answered_without_asking_for_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("small.txt"), [b's'; 960]).unwrap();
+    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    let files = Files::below(folder.path()).unwrap();
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), config, files, None).unwrap();
+    let client = Client::of(&server);
+    let token = client.ask(&request(0, &format!("DHTTP-Fill: {}", "0".repeat(340))));
+    let token = token.lines().find(|line| line.starts_with("DHTTP-Token: ")).expect("who is new gets one");
+    // The file is read, and memory that is used again has grown to what it needs.
+    let known: Vec<_> = (1..=600).map(|id| request(id, token)).collect();
+    let mut room = [0; 2_048];
+    let mut asked_in = |requests: &[Vec<u8>]| {
+        let before = ASKED.load(Ordering::Relaxed);
+        for request in requests {
+            client.0.send(request).unwrap();
+            assert!(client.0.recv(&mut room).unwrap() > 960, "it is answered in one datagram");
+        }
+        ASKED.load(Ordering::Relaxed) - before
+    };
+    let asked: Vec<u64> = known.chunks(50).map(&mut asked_in).collect();
+    // Once in a second it looks at the date and at the file again, and some of these fifties may see that.
+    let quiet = asked.iter().filter(|asked| **asked == 0).count();
+    assert!(quiet >= asked.len() / 2, "fifties of datagrams asked for memory so often: {asked:?}");
+}
+
+struct Client(UdpSocket);
+
+impl Client {
+    fn of(server: &Server<Files>) -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(server.address()).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        Self(socket)
+    }
+
+    fn ask(&self, request: &[u8]) -> String {
+        let mut room = [0; 2_048];
+        self.0.send(request).unwrap();
+        let length = self.0.recv(&mut room).unwrap();
+        String::from_utf8_lossy(&room[..length]).into_owned()
+    }
+}
+
+/// A request with its number, and 50,000 for the client's port.
+fn request(id: u64, field: &str) -> Vec<u8> {
+    let mut request = id.to_be_bytes().to_vec();
+    request.extend_from_slice(b"\xc3\x50\0");
+    let head = format!("GET /small.txt HTTP/1.1\r\nHost: 127.0.0.1\r\n{field}\r\n\r\n");
+    request.extend_from_slice(head.as_bytes());
+    request
+}
