@@ -55,6 +55,46 @@ fn pythons_server_is_caught_holding_back_what_it_answers_on_a_connection_that_is
     assert_eq!(again["flows"], flows, "the file says something else than the live capture");
 }
 
+/// Ten requests without waiting, on each of twenty connections, to the port that is given. What is answered of them it reads
+/// slowly.
+const PIPELINING_CLIENT: &str = "
+import socket, sys, time
+for _ in range(20):
+    connection = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
+    try:
+        for _ in range(10):
+            connection.sendall(b'GET /large.bin HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n')
+            time.sleep(0.001)
+        while connection.recv(4096):
+            pass
+    except OSError:
+        pass
+    connection.close()
+";
+
+/// As nginx comes it lingers only where it has noticed that the client sends more.
+#[test]
+fn nginx_resets_those_who_send_a_sixth_request_and_not_where_it_is_told_to_linger() {
+    for (lingering, is_lost) in [("", true), ("lingering_close always;", false)] {
+        let Some(server) = Server::nginx(lingering) else { return };
+        let port = server.port.to_string();
+        let ask = ["diagnose", "--format", "json", "--port", &port, "--run", "--"];
+        let client = ["python3", "-c", PIPELINING_CLIENT, &port];
+        let Some(output) = captured(&[ask.as_slice(), &client].concat()) else { return };
+        let live: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(live["connections"], 20, "{lingering}: {live}");
+        let found =
+            live["flows"].as_array().unwrap().iter().flat_map(|flow| flow["findings"].as_array().unwrap());
+        let lost: Vec<_> = found.filter(|finding| finding["cause"] == "reset-lost-data").collect();
+        assert_eq!(!lost.is_empty(), is_lost, "{lingering}: {live}");
+        for finding in lost {
+            assert!(finding["evidence"].as_str().unwrap().contains("not answered in full"), "{finding}");
+            let fix = finding["fixes"][0]["change"].as_str().unwrap();
+            assert!(fix.contains("nginx lingering_close always"), "{fix}");
+        }
+    }
+}
+
 #[test]
 fn connections_of_other_programs_are_left_out() {
     let Some(server) = Server::start() else { return };
@@ -156,7 +196,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Python's own, in a folder of its own with a file of five bytes.
+/// A program that others wrote, in a folder of its own.
 struct Server {
     process: Child,
     port: u16,
@@ -164,12 +204,9 @@ struct Server {
 }
 
 impl Server {
+    /// Python's own, with a file of five bytes.
     fn start() -> Option<Self> {
-        static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-        let folder = folder.join(format!("live-{}-{number}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let folder = folder();
         fs::write(folder.join("small.txt"), "small").unwrap();
         let words = ["-u", "-m", "http.server", "--protocol", "HTTP/1.1", "--bind", "127.0.0.1", "0"];
         let spawned = Command::new("python3")
@@ -191,6 +228,48 @@ impl Server {
         server.port = port.unwrap_or_else(|| panic!("python3 -m http.server says: {line}"));
         Some(server)
     }
+
+    /// nginx, that closes after five requests, with a file of ten thousand bytes.
+    fn nginx(more: &str) -> Option<Self> {
+        let folder = folder();
+        let place = folder.display();
+        fs::write(folder.join("large.bin"), vec![7; 10_000]).unwrap();
+        // Taken and given back: nginx cannot be asked which port the kernel gave it.
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+        let temporary = temporary.map(|kind| format!("{kind}_temp_path {place}/{kind}; ")).concat();
+        let told = format!(
+            "daemon off; master_process off; pid {place}/pid; error_log {place}/error.log; events {{}}\n\
+             http {{ access_log off; {temporary} keepalive_requests 5; {more}\n\
+             server {{ listen 127.0.0.1:{port}; root {place}; }} }}\n"
+        );
+        let file = folder.join("nginx.conf");
+        fs::write(&file, told).unwrap();
+        let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap_or_default());
+        let mut command = Command::new("nginx");
+        command.arg("-c").arg(&file).env("PATH", path).stderr(Stdio::null());
+        let Ok(process) = command.spawn() else {
+            eprintln!("SKIPPED: nginx is not installed");
+            return None;
+        };
+        let server = Self { process, port, folder };
+        let is_there = |_| {
+            Command::new("sleep").arg("0.02").status().unwrap();
+            std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
+        };
+        assert!((0..250).any(is_there), "nginx does not listen");
+        Some(server)
+    }
+}
+
+/// Of this test.
+fn folder() -> PathBuf {
+    static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let folder = folder.join(format!("live-{}-{number}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    folder
 }
 
 impl Drop for Server {
