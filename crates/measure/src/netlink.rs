@@ -1,6 +1,6 @@
 //! Links, addresses and routes of the namespace the calling thread is in: RTNETLINK, spoken by hand.
 //!
-//! Not a library for it: the five questions a laboratory asks, synchronously, on one socket. The numbers are
+//! Not a library for it: the few questions a laboratory asks, synchronously, on one socket. The numbers are
 //! Linux's (`linux/rtnetlink.h`, `linux/if_link.h`), the format is that of netlink(7).
 
 use std::net::Ipv4Addr;
@@ -114,7 +114,7 @@ impl Netlink {
         let Route { destination, source, metrics } = route;
         let index = self.index(name)?;
         let mut message = Message::new(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
-        message.put(&route_header());
+        message.put(&route_header(HOST_PREFIX));
         message.attribute(RTA_DST, &destination.octets());
         message.attribute(RTA_PREFSRC, &source.octets());
         message.number(RTA_OIF, index);
@@ -129,6 +129,16 @@ impl Netlink {
             wanted: format!("{metrics:?}"),
             found: format!("{found:?}"),
         })
+    }
+
+    /// Sends everything that has no other route over a link: whoever holds its other end is the whole Internet.
+    pub fn set_default_route(&mut self, name: &str, source: Ipv4Addr) -> Result<(), Error> {
+        let index = self.index(name)?;
+        let mut message = Message::new(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
+        message.put(&route_header(0));
+        message.attribute(RTA_PREFSRC, &source.octets());
+        message.number(RTA_OIF, index);
+        self.ask(message, &format!("route everything over {name}")).map(drop)
     }
 
     /// Packets that a link lost before the emulator could read them.
@@ -167,7 +177,7 @@ impl Netlink {
     /// What the kernel holds for the route to `destination`, as far as [`Metrics`] can say it.
     fn metrics(&mut self, destination: Ipv4Addr, wanted: Option<&'static str>) -> Result<Metrics, Error> {
         let mut message = Message::new(RTM_GETROUTE, NLM_F_DUMP);
-        message.put(&route_header());
+        message.put(&route_header(HOST_PREFIX));
         let answers = self.ask(message, "list the routes")?;
         let ours = answers.iter().find(|answer| {
             attribute(answer, ROUTE_HEADER, RTA_DST) == Some(&destination.octets())
@@ -222,9 +232,9 @@ fn link_header(flags: u32) -> [u8; LINK_HEADER] {
     header
 }
 
-/// `struct rtmsg` for one host's unicast route in the main table.
-fn route_header() -> [u8; ROUTE_HEADER] {
-    [AF_INET, HOST_PREFIX, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, RT_SCOPE_LINK, RTN_UNICAST, 0, 0, 0, 0]
+/// `struct rtmsg` for a unicast route in the main table, to whatever has the same first bits.
+const fn route_header(bits: u8) -> [u8; ROUTE_HEADER] {
+    [AF_INET, bits, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, RT_SCOPE_LINK, RTN_UNICAST, 0, 0, 0, 0]
 }
 
 fn put_metrics(nested: &mut Message, metrics: &Metrics) {
