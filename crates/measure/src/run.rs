@@ -250,7 +250,8 @@ impl Experiment {
         };
         match serves {
             (_, None) => {
-                let patience = Patience { idle: patient, request: patient, linger: patient };
+                let patience =
+                    Patience { idle: patient, request: patient, linger: patient, ..Patience::default() };
                 let service = Service {
                     address: SERVER,
                     site: site.clone(),

@@ -16,7 +16,7 @@ mod unread;
 
 use std::collections::VecDeque;
 
-use wire::Time;
+use wire::{Bytes, Time};
 
 use crate::http::write::WriteBuffer;
 use crate::http::{Event, Fields, PeerFault, RequestHead, RequestReader, Version};
@@ -89,7 +89,7 @@ enum Phase {
     Idle(Time),
     /// The rest of its head.
     Head(Time),
-    /// More of its body.
+    /// More of its body, and until when.
     Body(Time),
     /// The application.
     Answer,
@@ -275,11 +275,15 @@ impl ServerConnection {
                 let id = RequestId(self.requests);
                 self.requests += 1;
                 *exchange = Some(Exchange::new(id, &head));
-                self.phase = Phase::Body(now);
+                self.phase = Phase::Body(now + self.config.patience.request);
                 self.outputs.push_back(Output::Request(id, head));
             }
             (Event::Body(part), Some(exchange)) => {
-                self.phase = Phase::Body(now);
+                if let Phase::Body(until) = self.phase {
+                    let Patience { idle: _, request, least_rate, linger: _ } = self.config.patience;
+                    let earned = until + least_rate.time_for(Bytes::new(part.len() as u64));
+                    self.phase = Phase::Body(earned.min(now + request));
+                }
                 self.outputs.push_back(Output::RequestBody(exchange.id, part.to_vec()));
             }
             (Event::End, Some(exchange)) => {
@@ -355,10 +359,11 @@ impl ServerConnection {
     }
 
     fn deadline(&self) -> Option<Time> {
-        let Patience { idle, request, linger } = self.config.patience;
+        let Patience { idle, request, least_rate: _, linger } = self.config.patience;
         match self.phase {
             Phase::Idle(since) => Some(since + idle),
-            Phase::Head(since) | Phase::Body(since) => Some(since + request),
+            Phase::Head(since) => Some(since + request),
+            Phase::Body(until) => Some(until),
             Phase::Linger(since) => Some(since + linger),
             Phase::Answer | Phase::Closed => None,
         }

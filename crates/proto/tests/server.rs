@@ -293,7 +293,7 @@ fn an_empty_line_before_the_end_is_nothing() {
 
 #[test]
 fn patience_ends_and_how_it_ends_depends_on_what_was_awaited() {
-    let Patience { idle, request, linger } = Patience::default();
+    let Patience { idle, request, least_rate: _, linger } = Patience::default();
     let mut client = Client::connect();
     assert_eq!(client.deadline(), Some(NOW + idle));
     assert_eq!(client.did(NOW + idle), [Did::HalfClosed]);
@@ -311,4 +311,27 @@ fn patience_ends_and_how_it_ends_depends_on_what_was_awaited() {
     let mut client = Client::connect();
     client.says(GET);
     assert_eq!(client.deadline(), None, "an application may take as long as it likes");
+}
+
+#[test]
+fn a_body_that_trickles_has_its_time_and_one_that_flows_has_more() {
+    let request = Patience::default().request;
+    let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n";
+    let mut client = Client::connect();
+    client.says(head);
+    let mut now = NOW;
+    for _ in 0..29 {
+        now += Duration::from_secs(1);
+        client.0.handle(now, Input::Received(b"x"));
+        client.did(now);
+    }
+    let end = NOW + request + Duration::from_millis(29 * 2);
+    assert_eq!(client.deadline(), Some(end), "a byte a second buys two milliseconds");
+    assert_eq!(client.did(end)[0], Did::Complained(PeerFault::TooSlow));
+
+    let mut client = Client::connect();
+    client.says(head);
+    client.0.handle(now, Input::Received(&[b'x'; 90_000]));
+    assert_eq!(client.did(now).len(), 1);
+    assert_eq!(client.deadline(), Some(now + request), "no more than the patience itself");
 }

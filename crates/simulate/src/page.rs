@@ -267,8 +267,12 @@ impl Experiment {
         let dhttp = self.dhttp.map(|Dhttp { client, server: _ }| DhttpClient { config: client, seed });
         let config = BrowserConfig { times, is_transaction, warm_up, dhttp };
         let browser = Browser::new(Time::ZERO, self.plan.clone(), address, config).map_err(Error::Plan)?;
-        let patience =
-            Patience { idle: self.plan.deadline, request: self.plan.deadline, linger: self.plan.deadline };
+        let patience = Patience {
+            idle: self.plan.deadline,
+            request: self.plan.deadline,
+            linger: self.plan.deadline,
+            ..Patience::default()
+        };
         let (writes, requests, closing) = (self.hosts.writes, self.hosts.requests, self.hosts.closing);
         let config = ServerConfig { limits: Limits::default(), writes, requests, closing, patience };
         let server =

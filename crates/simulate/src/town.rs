@@ -148,7 +148,7 @@ impl Town {
         let mut random = seed.stream("sizes", 0);
         let sizes: Vec<Bytes> = (0..OBJECTS).map(|_| size(&mut random)).collect();
         let site = Site::new(&sizes, seed).expect("10 MB at most, 2,000 times, fit");
-        let patience = Patience { idle: IDLE, request: IDLE * 60, linger: IDLE };
+        let patience = Patience { idle: IDLE, request: IDLE * 60, linger: IDLE, ..Patience::default() };
         let config = ServerConfig { limits: Limits::default(), patience, ..ServerConfig::default() };
         let mut dhttp = Dhttp::paper().server;
         dhttp.patience.idle = IDLE;

@@ -4,7 +4,7 @@
 
 use std::num::NonZeroU32;
 
-use wire::Duration;
+use wire::{Duration, Rate};
 
 use crate::http::{Limits, WritePolicy};
 
@@ -56,6 +56,9 @@ pub struct Patience {
     pub idle: Duration,
     /// From the first byte of a head to its last, and between two arrivals of a body. Default 30 s.
     pub request: Duration,
+    /// How fast a body must come in, behind its first [`Patience::request`]: each byte buys as much time as it takes at
+    /// this rate, and never more than that patience. Default 500 bytes a second, as Apache's `mod_reqtimeout` has it.
+    pub least_rate: Rate,
     /// From our end of the stream to the client's: what it still sends is thrown away, but not met by a reset
     /// that would destroy our last response on its way (`papers/w3c`, on closing). Default 2 s.
     pub linger: Duration,
@@ -66,7 +69,10 @@ impl Default for Patience {
         Self {
             idle: Duration::from_secs(75),
             request: Duration::from_secs(30),
+            least_rate: LEAST_RATE,
             linger: Duration::from_secs(2),
         }
     }
 }
+
+const LEAST_RATE: Rate = Rate::from_bits_per_second(500 * 8).expect("is not zero");

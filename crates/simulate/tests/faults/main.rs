@@ -245,7 +245,8 @@ impl Case {
         let (site, seed) = (Site::new(&sizes, self.seed).expect("a small site"), self.seed);
         Box::new(move || {
             let patience = Duration::from_secs(60);
-            let patience = Patience { idle: patience, request: patience, linger: patience };
+            let patience =
+                Patience { idle: patience, request: patience, linger: patience, ..Patience::default() };
             let config = ServerConfig { limits: Limits::default(), patience, ..ServerConfig::default() };
             let (times, heads) = (ServerTimes::default(), HeadSizes::default());
             let server = WebServer::new(site.clone(), config, times, heads, false);
