@@ -1,0 +1,133 @@
+//! Clients of plain HTTP that take their time, to hold a server's connections and memory: in writing, and in reading.
+//!
+//! The times are shortened to be waited for; how long they are by default is in `proto::server::Patience` and
+//! `dhttp::ServerConfig`. No time is judged but by its order: what must end ends, long before it would by itself.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration as Wait;
+
+use dhttp::{Answer, Request, Server, ServerConfig};
+use socket2::{Domain, Socket, Type};
+use wire::Duration;
+
+type Handler = fn(&Request<'_>) -> Answer;
+
+/// Each of the server's times is this long.
+const SHORT: Duration = Duration::from_millis(300);
+/// What is read after this long has not ended by the server's doing.
+const LONG: Wait = Wait::from_secs(20);
+
+fn server(accepted: usize) -> Server<Handler> {
+    let handler: Handler = |request| {
+        let length = request.target.trim_start_matches('/').parse().unwrap_or(10);
+        Answer::whole(200, "text/plain", vec![b'x'; length])
+    };
+    let mut config = ServerConfig { threads: 1, accepted, stall: SHORT, ..ServerConfig::internet() };
+    config.http.patience.request = SHORT;
+    config.http.patience.idle = SHORT;
+    Server::start("127.0.0.1:0".parse().unwrap(), config, handler, None).unwrap()
+}
+
+fn connected(server: &Server<Handler>) -> TcpStream {
+    let stream = TcpStream::connect(server.address()).unwrap();
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    stream
+}
+
+/// Writes `part` again and again, a hundredth of a second between, until the server has had enough; what it said then.
+fn trickled(mut stream: TcpStream, begin: &str, part: &str) -> String {
+    stream.write_all(begin.as_bytes()).unwrap();
+    stream.set_read_timeout(Some(Wait::from_millis(10))).unwrap();
+    let mut said = Vec::new();
+    for _ in 0..2_000 {
+        if stream.write_all(part.as_bytes()).is_err() {
+            break;
+        }
+        let mut room = [0; 1_024];
+        match stream.read(&mut room) {
+            Ok(0) => break,
+            Ok(length) => said.extend_from_slice(&room[..length]),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(_) => break,
+        }
+    }
+    String::from_utf8(said).unwrap()
+}
+
+#[test]
+fn a_head_that_trickles_buys_no_time() {
+    let server = server(100);
+    let said = trickled(connected(&server), "GET / HTTP/1.1\r\nHost: h\r\n", "A: b\r\n");
+    assert!(said.starts_with("HTTP/1.1 408 "), "{said}");
+}
+
+#[test]
+fn a_body_that_trickles_buys_little() {
+    let server = server(100);
+    let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n";
+    let said = trickled(connected(&server), head, "x");
+    assert!(said.starts_with("HTTP/1.1 408 "), "{said}");
+}
+
+#[test]
+fn who_connects_and_says_nothing_is_left() {
+    let server = server(100);
+    assert_eq!(connected(&server).read(&mut [0]).unwrap(), 0);
+}
+
+#[test]
+fn who_asks_and_does_not_read_is_reset() {
+    let server = server(100);
+    // A small window, so that what the kernels keep is far less than all.
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.set_recv_buffer_size(65_536).unwrap();
+    socket.connect(&server.address().into()).unwrap();
+    let mut stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    stream.write_all(b"GET /20000000 HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
+    // Idlers come and are left, one after another: that takes a while.
+    for _ in 0..4 {
+        assert_eq!(connected(&server).read(&mut [0]).unwrap(), 0);
+    }
+    let mut got = Vec::new();
+    let ended = stream.read_to_end(&mut got);
+    assert!(ended.is_err() && got.len() < 20_000_000, "{ended:?} after {} bytes", got.len());
+}
+
+#[test]
+fn who_asks_ahead_without_end_waits_for_his_own_answers() {
+    let server = server(100);
+    let mut stream = connected(&server);
+    stream.set_write_timeout(Some(Wait::from_secs(2))).unwrap();
+    let ahead = b"GET /100000 HTTP/1.1\r\nHost: h\r\n\r\n".repeat(10_000);
+    let mut written = 0;
+    for _ in 0..1_000 {
+        match stream.write(&ahead) {
+            Ok(length) => written += length,
+            Err(_) => break,
+        }
+    }
+    assert!(written < 1_000 * ahead.len(), "it read everything");
+    let _ = stream.shutdown(Shutdown::Both);
+}
+
+#[test]
+fn a_house_that_is_full_of_idlers_closes_to_newcomers_at_once_and_opens_again() {
+    let server = server(20);
+    let idlers: Vec<_> = (0..20).map(|_| connected(&server)).collect();
+    // They are taken in the order in which they came.
+    let mut newcomer = connected(&server);
+    assert!(matches!(newcomer.read(&mut [0]), Ok(0) | Err(_)), "told at once");
+    // The idlers' time is over soon; then there is room again, though they never close.
+    let answer = std::iter::repeat_with(|| {
+        let mut stream = connected(&server);
+        let _ = stream.write_all(b"GET /10 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+        let mut text = String::new();
+        let _ = stream.read_to_string(&mut text);
+        text
+    })
+    .find(|text| !text.is_empty());
+    assert!(answer.unwrap().starts_with("HTTP/1.1 200 "));
+    drop(idlers);
+}
