@@ -1,0 +1,126 @@
+//! Many spoofed sources: what each network gets, what everybody else still gets, and what the server keeps of it.
+//!
+//! Speeds are not judged.
+
+use std::process::{Child, Command, Stdio};
+
+use super::host::{Host, Sent, allowed};
+use super::{PORT, SERVER, SOON, address, fill, request, serve, token};
+
+/// Answers proper, and answers of eight bytes.
+fn count(sent: &[Sent]) -> (usize, usize) {
+    let eight =
+        sent.iter().filter(|sent| sent.datagram().is_some_and(|datagram| datagram.len() == 8)).count();
+    (sent.len() - eight, eight)
+}
+
+#[test]
+fn each_network_has_its_share_and_every_second_of_the_rest_is_told_to_use_plain_http() {
+    if !allowed() {
+        return;
+    }
+    let host = Host::new("shares", SERVER);
+    let server = serve(&host);
+    let own = address([23, 0, 0, 1], 40_000);
+    let proved = token(&host, own);
+    // (how many addresses, how many requests, the share: docs/dhttp.md)
+    for (network, addresses, share) in [(1, 1, 100), (2, 200, 500), (3, 50_000, 2_000)] {
+        let (mut answers, mut referred) = (0, 0);
+        for id in 0..6_000_u32 {
+            let [_, _, high, low] = (id % addresses).to_be_bytes();
+            let source = address([60, network, high, low], 40_000);
+            host.receives_datagram(source, PORT, &request(id.into(), 0, 10, &fill(200)));
+            if id % 16 == 15 {
+                let (more, eight) = count(&host.until_silent(1));
+                (answers, referred) = (answers + more, referred + eight);
+            }
+        }
+        let (more, eight) = count(&host.until_silent(SOON));
+        (answers, referred) = (answers + more, referred + eight);
+        // What fades while they come in is on top.
+        assert!((share..4_000).contains(&answers), "{answers} answers to {addresses} addresses");
+        let limited = 6_000 - answers;
+        assert!(referred.abs_diff(limited / 2) <= 100, "{referred} of {limited} were told");
+    }
+    // Neither who has proved his address nor who lives elsewhere notices.
+    for id in 0..300 {
+        host.receives_datagram(own, PORT, &request(id, 0, 10, &proved));
+    }
+    assert_eq!(count(&host.until_silent(SOON)), (300, 0));
+    host.receives_datagram(address([77, 0, 0, 1], 40_000), PORT, &request(1, 0, 10, &fill(200)));
+    assert_eq!(count(&host.until_silent(SOON)), (1, 0));
+    drop(server);
+}
+
+#[test]
+fn spoofed_sources_leave_nothing_behind() {
+    spoofed(100_000);
+}
+
+/// Takes some minutes; the figure is in docs/dhttp-server.md.
+#[test]
+#[ignore = "long evidence: cargo test --release -p roundtrip --test dhttp_attacks -- --ignored --nocapture ten_million"]
+fn ten_million_spoofed_sources_leave_nothing_behind() {
+    spoofed(10_000_000);
+}
+
+fn spoofed(number: u32) {
+    if !allowed() {
+        return;
+    }
+    let host = Host::new("sources", SERVER);
+    let folder = std::env::temp_dir().join(format!("roundtrip-sources-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("index.html"), "<p>small</p>").unwrap();
+    let mut server = started(&host, &folder);
+    // Whatever is made at first use is there: every counter of the limiter's table, room for many at once.
+    let mut answers = flood(&host, 0..20_000);
+    let before = resident_kib(&server);
+    answers += flood(&host, 20_000..20_000 + number);
+    let after = resident_kib(&server);
+    println!("{number} spoofed sources, {answers} answers: {before} KiB before, {after} KiB after");
+    server.kill().unwrap();
+    server.wait().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(answers > number as usize / 10 * 9, "{answers}");
+    assert!(after <= before + 256, "{before} KiB before, {after} KiB after");
+}
+
+/// Requests, each from another address of another network.
+fn flood(host: &Host, numbers: std::ops::Range<u32>) -> usize {
+    let mut answers = 0;
+    let datagram = request(1, 0, 0, &fill(300));
+    let datagram = String::from_utf8_lossy(&datagram).replace("/0 ", "/ ").into_bytes();
+    for number in numbers {
+        // Odd, so that no address comes twice; below 1.0.0.0 and above 223 nobody lives.
+        let mixed = number.wrapping_mul(0x9e37_79b1);
+        let [a, b, c, d] = mixed.to_be_bytes();
+        let source = address([20 + a % 70, b, c, d], 40_000);
+        host.receives_datagram(source, PORT, &datagram);
+        // No more at once than its socket holds.
+        if number % 32 == 31 {
+            answers += (0..32).map_while(|_| host.next(SOON)).count();
+        }
+    }
+    answers
+}
+
+/// `roundtrip serve`, by itself, so that its memory is nobody else's.
+fn started(host: &Host, folder: &std::path::Path) -> Child {
+    let address = host.socket(PORT).to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
+    command.args(["serve", "--threads", "1", "--listen", &address]).arg(folder);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = host.does(move || command.spawn()).unwrap();
+    let mut line = String::new();
+    let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
+    std::io::BufRead::read_line(&mut told, &mut line).unwrap();
+    assert!(line.contains("serving"), "{line}");
+    child
+}
+
+fn resident_kib(child: &Child) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}

@@ -1,0 +1,113 @@
+//! Answers that the server did not give: somebody off the path writes the server's address on them, against
+//! `roundtrip get`.
+//!
+//! The forger here is luckier than one can be: he knows the client's ports and that it waits; only the id he does not
+//! know.
+
+use std::process::{Child, Command, Stdio};
+
+use wire::packet::Flags;
+
+use super::host::{Host, Sent, allowed};
+use super::{PORT, SERVER, SOON, address, serve};
+
+const CLIENT: [u8; 4] = [23, 0, 0, 7];
+
+/// `roundtrip get`, and its first request.
+fn asking(host: &Host, path: &str) -> (Child, Sent) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
+    command.args(["get", "-v", &format!("dhttp://{}{path}", address(SERVER, PORT))]);
+    command.env("XDG_CACHE_HOME", std::env::temp_dir().join("roundtrip-forged"));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = host.does(move || command.spawn()).unwrap();
+    let sent = host.next(20_000).expect("a request");
+    (child, sent)
+}
+
+fn forged(id: u64) -> Vec<u8> {
+    let mut bytes = id.to_be_bytes().to_vec();
+    bytes.extend(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged");
+    bytes
+}
+
+#[test]
+fn a_forger_off_the_path_is_not_believed() {
+    if !allowed() {
+        return;
+    }
+    let [client, far] = [Host::new("client", CLIENT), Host::new("far", SERVER)];
+    let server = serve(&far);
+    let (child, asked) = asking(&client, "/5000");
+    let port = asked.packet().sockets().unwrap().0.port();
+    let listens = u16::from_be_bytes(asked.datagram().unwrap()[8..10].try_into().unwrap());
+    for id in 0..20_000 {
+        client.receives_datagram(address(SERVER, PORT), port, &forged(id));
+    }
+    // He may connect from his own address, and from the server's only if he sees what the client answers.
+    let own = address([66, 0, 0, 1], 50_000);
+    client.receives_segment((own, listens), (1_000, 0), Flags::SYN, b"");
+    client.receives_segment((address(SERVER, 50_001), listens), (1_000, 0), Flags::SYN, b"");
+    client.receives_segment((address(SERVER, PORT), listens), (5, 5), Flags::RST, b"");
+    for answer in client.until_silent(SOON) {
+        let packet = answer.packet();
+        let Some(segment) = packet.tcp().filter(|segment| segment.flags.contains(Flags::SYN)) else {
+            continue;
+        };
+        let next = (1_001, segment.seq.wrapping_add(1));
+        if answer.to() == own {
+            client.receives_segment((own, listens), next, Flags::ACK | Flags::PSH, &forged(3));
+        }
+        let blind = (1_001, segment.seq.wrapping_add(77));
+        client.receives_segment(
+            (address(SERVER, 50_001), listens),
+            blind,
+            Flags::ACK | Flags::PSH,
+            &forged(4),
+        );
+    }
+    // At last what was asked reaches the server, and the true answer the client.
+    far.receives(&asked.0);
+    carry(&client, &far);
+    let output = child.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 5_000), "{told}");
+    assert!(!output.stdout.starts_with(b"forged"));
+    assert!(told.contains("it answers nothing that was asked"), "{told}");
+    drop(server);
+}
+
+#[test]
+fn a_client_answers_nothing() {
+    if !allowed() {
+        return;
+    }
+    let client = Host::new("quiet", CLIENT);
+    let (mut child, asked) = asking(&client, "/10");
+    let port = asked.packet().sockets().unwrap().0.port();
+    let id = asked.datagram().unwrap()[..8].to_vec();
+    let mut wrong = id;
+    wrong.extend(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nlies");
+    for datagram in [&b""[..], b"x", &forged(1), asked.datagram().unwrap(), &wrong] {
+        client.receives_datagram(address(SERVER, PORT), port, datagram);
+        client.receives_datagram(address([66, 0, 0, 1], 53), port, datagram);
+    }
+    let said = client.until_silent(SOON);
+    assert!(said.is_empty(), "{} packets, the first to {}", said.len(), said[0].to());
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Carries packets both ways until neither has more.
+fn carry(left: &Host, right: &Host) {
+    loop {
+        let (from_left, from_right) = (left.until_silent(SOON), right.until_silent(SOON));
+        from_left
+            .iter()
+            .filter(|sent| sent.to().ip() == right.socket(0).ip())
+            .for_each(|sent| right.receives(&sent.0));
+        from_right.iter().for_each(|sent| left.receives(&sent.0));
+        if from_left.is_empty() && from_right.is_empty() {
+            return;
+        }
+    }
+}

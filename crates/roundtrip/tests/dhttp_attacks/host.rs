@@ -1,0 +1,135 @@
+//! A host whose only link ends in the test's hands: the test is the attacker, the victims and the network between.
+//!
+//! Not a link: nothing takes time and nothing is lost. Every packet that the host sends to anybody is seen here, which
+//! is what an interface at each victim would count, and any address can be written as a packet's source.
+
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::os::fd::AsFd;
+
+use measure::Namespace;
+use measure::netlink::{Link, Netlink};
+use measure::tun::Tun;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use wire::packet::{Flags, Packet, TcpBuilder, Transport, UdpBuilder};
+
+/// A host with one address, to which everything else is the Internet.
+pub(crate) struct Host {
+    pub(crate) namespace: Namespace,
+    tun: Tun,
+    address: Ipv4Addr,
+}
+
+/// A packet that the host sent.
+pub(crate) struct Sent(pub(crate) Vec<u8>);
+
+/// The device must never lose what is to be counted.
+const LINK: Link = Link { mtu: 1_500, tx_queue_length: 100_000, gso_max_segments: 1 };
+
+/// Whether there can be hosts here. Where `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, there must.
+pub(crate) fn allowed() -> bool {
+    let Err(missing) = measure::available() else { return true };
+    assert!(std::env::var_os("ROUNDTRIP_REQUIRE_KERNEL").is_none(), "{missing}");
+    eprintln!("skipped: {missing}");
+    false
+}
+
+impl Host {
+    pub(crate) fn new(name: &'static str, address: [u8; 4]) -> Self {
+        let (namespace, address) = (Namespace::new(name).unwrap(), Ipv4Addr::from(address));
+        let tun = namespace.run(move || {
+            // Its own attempts to find neighbours and routers would be counted with the rest.
+            let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+            let tun = Tun::open(name)?;
+            let mut netlink = Netlink::open()?;
+            netlink.bring_up_loopback()?;
+            netlink.bring_up(name, LINK)?;
+            netlink.add_address(name, address)?;
+            netlink.set_default_route(name, address)?;
+            Ok(tun)
+        });
+        Self { namespace, tun: tun.unwrap(), address }
+    }
+
+    pub(crate) const fn socket(&self, port: u16) -> SocketAddr {
+        SocketAddr::V4(SocketAddrV4::new(self.address, port))
+    }
+
+    /// Does something on the host; threads that it starts are there, too.
+    pub(crate) fn does<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
+        self.namespace.start(job).wait().unwrap()
+    }
+
+    /// A packet arrives at the host.
+    pub(crate) fn receives(&self, packet: &[u8]) {
+        self.tun.write(packet).unwrap();
+    }
+
+    /// A datagram arrives that says it is from there; returns the bytes it took on the network.
+    pub(crate) fn receives_datagram(&self, from: SocketAddr, port: u16, payload: &[u8]) -> u64 {
+        let mut packet = Vec::with_capacity(1_500);
+        UdpBuilder { source: from, destination: self.socket(port) }.write(payload, &mut packet).unwrap();
+        self.receives(&packet);
+        packet.len() as u64
+    }
+
+    /// A segment arrives that says it is from there.
+    pub(crate) fn receives_segment(
+        &self,
+        (source, port): (SocketAddr, u16),
+        (seq, ack): (u32, u32),
+        flags: Flags,
+        payload: &[u8],
+    ) {
+        let destination = self.socket(port);
+        let segment = TcpBuilder { source, destination, seq, ack, flags, window: 65_535, options: &[] };
+        let mut packet = Vec::new();
+        segment.write(payload, &mut packet).unwrap();
+        self.receives(&packet);
+    }
+
+    /// The next packet that the host sends, if one comes soon enough.
+    pub(crate) fn next(&self, within_ms: u16) -> Option<Sent> {
+        let mut room = [0; 2_048];
+        loop {
+            if let Some(length) = self.tun.read(&mut room).unwrap() {
+                return Some(Sent(room[..length].to_vec()));
+            }
+            let mut wanted = [PollFd::new(self.tun.as_fd(), PollFlags::POLLIN)];
+            if poll(&mut wanted, PollTimeout::from(within_ms)).unwrap() == 0 {
+                return None;
+            }
+        }
+    }
+
+    /// Everything that the host sends until it has been silent for so long.
+    pub(crate) fn until_silent(&self, silence_ms: u16) -> Vec<Sent> {
+        std::iter::from_fn(|| self.next(silence_ms)).collect()
+    }
+}
+
+impl Sent {
+    pub(crate) fn packet(&self) -> Packet<'_> {
+        Packet::read(&self.0).unwrap()
+    }
+
+    pub(crate) fn to(&self) -> SocketAddr {
+        self.packet().sockets().map_or(SocketAddr::new(self.packet().destination, 0), |(_, to)| to)
+    }
+
+    pub(crate) fn is_tcp(&self) -> bool {
+        self.packet().tcp().is_some()
+    }
+
+    /// What it carries, if it is a datagram.
+    pub(crate) fn datagram(&self) -> Option<&[u8]> {
+        match self.packet().transport {
+            Transport::Udp(datagram) => Some(datagram.payload),
+            Transport::Tcp(_) | Transport::Fragment | Transport::Other(_) => None,
+        }
+    }
+
+    /// As many bytes as it takes on the network.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.packet().ip_length.get()
+    }
+}
