@@ -7,6 +7,7 @@
 //! | [`message`] | what is on the wire: requests, answers, the answer of eight bytes |
 //! | [`client`] | asks, asks again, matches answers on any channel in any order, gives up in time |
 //! | [`server`] | judges requests, chooses a channel for each answer, keeps connections to clients |
+//! | [`extension`] | what goes beyond the paper, each to be had or not, by its name |
 //! | [`visitor`] | a page fetched in this way: [`crate::robot`] over these channels |
 //! | [`token`] | that a client can receive at its address, without remembering that it did |
 //! | [`address`] | who must not be answered, and where no connection may go |
@@ -18,6 +19,7 @@
 
 pub mod address;
 pub mod client;
+pub mod extension;
 pub mod limiter;
 pub mod message;
 mod secret;
@@ -26,6 +28,7 @@ pub mod token;
 pub mod visitor;
 
 pub use client::{Client, ClientConfig};
+pub use extension::Extension;
 pub use message::{Id, Malformed};
 pub use server::{Server, ServerConfig};
 pub use token::{Key, Tokens};

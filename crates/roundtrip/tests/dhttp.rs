@@ -113,6 +113,23 @@ fn of_an_answer_that_breaks_off_nothing_is_left_and_what_was_there_stays() {
 }
 
 #[test]
+fn what_goes_beyond_the_paper_is_chosen_by_name() {
+    let serve = |flags: &[&str]| {
+        let flags = flags.iter().copied();
+        Command::new(PROGRAM).args(["serve", ".", "--check"]).args(flags).output().unwrap()
+    };
+    let chosen = serve(&["--profile", "paper", "--with", "loss-by-prefix", "--without", "more-connections"]);
+    let said = String::from_utf8_lossy(&chosen.stdout).into_owned();
+    let end = "with the paper profile, with loss-by-prefix, without more-connections\n";
+    assert!(said.ends_with(end), "{said}{}", stderr(&chosen));
+    let both = serve(&["--with", "loss-by-prefix", "--without", "loss-by-prefix"]);
+    assert!(stderr(&both).contains("say one of both"), "{}", stderr(&both));
+    let none = serve(&["--with", "loss"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(stderr(&none).contains("loss-by-prefix"), "{}", stderr(&none));
+}
+
+#[test]
 fn what_a_server_said_of_itself_is_remembered_by_the_next_command() {
     let served = Served::start("remembered", &[]);
     assert!(stderr(&served.get(&["-v", "http://HERE/"])).contains("* 200 by tcp-client"));

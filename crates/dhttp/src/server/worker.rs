@@ -113,6 +113,7 @@ impl<H: Handler> Worker<H> {
         let local = sockets.udp.local_addr()?;
         let mut dhttp = config.dhttp;
         dhttp.connections = (dhttp.connections / config.threads.max(1)).max(1);
+        dhttp.per_client.few /= config.threads.max(1);
         Ok(Self {
             clock,
             epoll,

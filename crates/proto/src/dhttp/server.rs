@@ -14,6 +14,7 @@ mod config;
 mod connections;
 mod loss;
 pub(crate) mod phase;
+mod prefixes;
 
 use core::net::SocketAddr;
 
@@ -219,7 +220,7 @@ impl Server {
         if header.is_resend {
             // Whoever has proved nothing must not be able to say that a path loses.
             if worth != Worth::Nothing {
-                self.losses.count_resent(self.losses.place(source.ip()));
+                self.losses.count_resent(now, source.ip());
             }
             let id = global(source, header.id);
             if self.answered.contains(id) {
@@ -271,11 +272,10 @@ impl Server {
             .filter(|_| worth == Worth::Nothing)
             .map(|guard| guard.factor.saturating_mul(bytes));
         let is_within = |size| budget.is_none_or(|budget| size <= budget);
-        let place = self.losses.place(source.ip());
-        let kind = self.losses.choose(place, size > self.config.threshold, is_resend);
+        let kind = self.losses.choose(now, source.ip(), size > self.config.threshold, is_resend);
         if kind == Kind::Udp && is_within(size) {
             self.release(lane);
-            self.losses.count_fresh(place);
+            self.losses.count_fresh(source.ip());
             return Channel::Datagram;
         }
         let Some((connection, tries)) = self.connection(now, client, lane, budget) else {

@@ -2,10 +2,12 @@
 //!
 //! Not what attackers try: that is in `attacks`.
 
-use proto::dhttp::ServerConfig;
+use core::net::SocketAddr;
+
 use proto::dhttp::server::{
     Channel, ConnectionId, Ignored, Input, Output, PerClient, Server, Tries, Verdict,
 };
+use proto::dhttp::{Extension, ServerConfig};
 use proto::http::Method;
 use wire::Time;
 
@@ -61,6 +63,39 @@ fn paper_in_high_loss_one_small_answer_in_a_hundred_goes_by_udp() {
     let by_udp = (1..=1_000).filter(|id| ask(&mut server, at(0), *id, 100) == Channel::Datagram).count();
     // One resend, no fresh request: loss is high until a hundred fresh ones were counted.
     assert_eq!(by_udp, 10);
+}
+
+#[test]
+fn one_network_that_loses_pushes_others_onto_tcp_only_where_loss_is_counted_in_aggregate() {
+    // Half of the datagrams to the one network are lost, and asked for again; the other loses nothing.
+    let by_udp = |config: ServerConfig| {
+        let mut server = server(config);
+        let lossy = SocketAddr::from(([9, 8, 7, 6], UDP_PORT));
+        let mut by_udp = 0;
+        for id in 0..2_000 {
+            let first = ticket(server.receive(at(id), lossy, &get(2 * id, false)));
+            if server.answer(at(id), first, 100) == Channel::Datagram && id % 2 == 0 {
+                let again = ticket(server.receive(at(id), lossy, &get(2 * id, true)));
+                server.answer(at(id), again, 100);
+            }
+            by_udp += usize::from(ask(&mut server, at(id), 2 * id + 1, 100) == Channel::Datagram);
+        }
+        by_udp
+    };
+    let aggregate = by_udp(ServerConfig::paper());
+    assert!(aggregate < 50, "{aggregate}");
+    assert_eq!(by_udp(ServerConfig::paper().with(Extension::LossByPrefix, true)), 2_000);
+}
+
+#[test]
+fn what_goes_beyond_the_paper_is_off_in_its_profile_and_can_be_had_by_name() {
+    for extension in Extension::ALL {
+        let paper = ServerConfig::paper();
+        assert_eq!(paper.with(extension, false), paper, "{extension}");
+        assert_ne!(paper.with(extension, true), paper, "{extension}");
+    }
+    let all = Extension::ALL.into_iter().fold(ServerConfig::internet(), |config, one| config.with(one, true));
+    assert_eq!(all, ServerConfig::internet());
 }
 
 #[test]

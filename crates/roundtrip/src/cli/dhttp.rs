@@ -4,7 +4,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
+use proto::dhttp::Extension;
 
 /// `roundtrip serve`
 #[derive(Debug, Args)]
@@ -26,6 +28,9 @@ pub struct Serve {
     pub profile: Option<Profile>,
 
     #[command(flatten)]
+    pub beyond: Beyond,
+
+    #[command(flatten)]
     pub operation: Operation,
 
     /// How many threads [default: one for each processor]
@@ -39,6 +44,22 @@ pub struct Serve {
     /// The paper's profile at an address that others can reach: it lets itself be used against others
     #[arg(long)]
     pub force: bool,
+}
+
+/// What goes beyond the paper, where a profile is to have more of it or less.
+#[derive(Debug, Args)]
+pub struct Beyond {
+    /// Also do this, which goes beyond the paper
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = extensions())]
+    pub with: Vec<String>,
+
+    /// Do not do this, which goes beyond the paper
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = extensions())]
+    pub without: Vec<String>,
+}
+
+fn extensions() -> PossibleValuesParser {
+    PossibleValuesParser::new(Extension::ALL.map(Extension::name))
 }
 
 /// How those who run it look after it: the same for all that serve.

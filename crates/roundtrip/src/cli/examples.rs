@@ -174,13 +174,14 @@ const CONTENT: [Example; 4] = [
     example("roundtrip content www --protocol http11 --report content.html", "a page to show"),
 ];
 
-const SERVE: [Example; 6] = [
+const SERVE: [Example; 7] = [
     example("roundtrip serve www", "the folder www at 127.0.0.1:8080"),
     example("roundtrip serve www --access-log -", "and a line for each answer, with its channel"),
     example("roundtrip serve www --listen 192.0.2.1:80", "for others"),
     example("roundtrip serve --origin http://127.0.0.1:3000", "in front of a server that knows only HTTP"),
     example("roundtrip serve --config server.toml --check", "whether a configuration can be served"),
     example("roundtrip serve www --profile paper", "as in the paper, on this machine only"),
+    example("roundtrip serve www --profile paper --with loss-by-prefix", "and one thing that goes beyond it"),
 ];
 
 const GATEWAY: [Example; 4] = [

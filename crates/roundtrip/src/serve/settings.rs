@@ -4,12 +4,14 @@
 //! folder = "/srv/www"          # or: origin = "http://127.0.0.1:3000"
 //! listen = "192.0.2.1:80"
 //! profile = "internet"
+//! without = ["more-connections"]
 //! metrics = "127.0.0.1:9100"
 //! access-log = "/var/log/roundtrip.log"
 //! threads = 4
 //! reach-private = false
 //! ```
 
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -19,7 +21,8 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use dhttp::ServerConfig;
 use dhttp::log::Log;
-use scenario::names::Quoted;
+use proto::dhttp::Extension;
+use scenario::names::{self, Quoted};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -34,6 +37,8 @@ pub struct Settings {
     /// Where.
     pub listen: SocketAddr,
     profile: Profile,
+    /// What goes beyond the paper, and whether it is wanted.
+    beyond: BTreeMap<Extension, bool>,
     /// Where to tell how it goes.
     pub metrics: Option<SocketAddr>,
     access_log: Option<PathBuf>,
@@ -50,6 +55,8 @@ struct Written {
     origin: Option<String>,
     listen: Option<String>,
     profile: Option<String>,
+    with: Option<Vec<String>>,
+    without: Option<Vec<String>>,
     metrics: Option<String>,
     access_log: Option<PathBuf>,
     threads: Option<usize>,
@@ -60,8 +67,20 @@ impl Settings {
     /// From flags, and from the file that they name.
     pub fn read(flags: &Serve) -> Result<Self, Failure> {
         let written = flags.operation.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
-        let Written { folder, origin, listen, profile, metrics, access_log, threads, reach_private } =
-            written;
+        let Written {
+            folder,
+            origin,
+            listen,
+            profile,
+            with,
+            without,
+            metrics,
+            access_log,
+            threads,
+            reach_private,
+        } = written;
+        let mut beyond = named_extensions(&with.unwrap_or_default(), &without.unwrap_or_default())?;
+        beyond.extend(named_extensions(&flags.beyond.with, &flags.beyond.without)?);
         let is_asked = flags.folder.is_some() || flags.origin.is_some();
         let (folder, origin) =
             if is_asked { (flags.folder.clone(), flags.origin.clone()) } else { (folder, origin) };
@@ -96,6 +115,7 @@ impl Settings {
             source,
             listen: address("listen", flags.listen.as_ref().or(listen.as_ref()).map_or(USUAL, |text| text))?,
             profile,
+            beyond,
             metrics: metrics.map(|text| address("metrics", text)).transpose()?,
             access_log: flags.operation.access_log.clone().or(access_log),
             threads: flag_threads.or(threads),
@@ -118,7 +138,11 @@ impl Settings {
             }
         };
         let threads = self.threads.unwrap_or(config.threads);
-        let config = ServerConfig { threads, ..config };
+        let mut dhttp = config.dhttp;
+        for (extension, is_on) in &self.beyond {
+            dhttp = dhttp.with(*extension, *is_on);
+        }
+        let config = ServerConfig { threads, dhttp, ..config };
         let reaches = self.reach_private || is_private(self.listen.ip());
         Ok(if reaches { config.reaching_anywhere() } else { config })
     }
@@ -141,7 +165,14 @@ impl Settings {
             Profile::Paper => "paper",
         };
         let source = &self.source;
-        format!("serving {source} at http://{listen}/ and dhttp://{listen}/ with the {profile} profile")
+        let beyond = self.beyond.iter().map(|(extension, is_on)| {
+            let how = if *is_on { "with" } else { "without" };
+            format!(", {how} {extension}")
+        });
+        let beyond: String = beyond.collect();
+        format!(
+            "serving {source} at http://{listen}/ and dhttp://{listen}/ with the {profile} profile{beyond}"
+        )
     }
 }
 
@@ -161,6 +192,22 @@ const USUAL: &str = "127.0.0.1:8080";
 pub fn named_profile(name: &str) -> Result<Profile, Failure> {
     Profile::from_str(name, false)
         .map_err(|_| Failure::Value(format!("profile: {} is none; choose internet or paper", Quoted(name))))
+}
+
+/// What goes beyond the paper, by its names, and whether it is wanted.
+pub fn named_extensions(with: &[String], without: &[String]) -> Result<BTreeMap<Extension, bool>, Failure> {
+    let mut beyond = BTreeMap::new();
+    for (name, is_on) in with.iter().map(|name| (name, true)).chain(without.iter().map(|name| (name, false)))
+    {
+        let extension = names::find("extension", name, &Extension::ALL, Extension::name)
+            .map_err(|unknown| Failure::Value(unknown.to_string()))?;
+        if beyond.insert(extension, is_on) == Some(!is_on) {
+            return Err(Failure::Value(format!(
+                "{extension}: it is to be there and not to be; say one of both"
+            )));
+        }
+    }
+    Ok(beyond)
 }
 
 /// Reads a file of settings.

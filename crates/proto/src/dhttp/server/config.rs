@@ -4,6 +4,7 @@
 
 use wire::Duration;
 
+use crate::dhttp::Extension;
 use crate::dhttp::address::Reach;
 use crate::dhttp::limiter::LimiterConfig;
 use crate::http::Limits;
@@ -49,11 +50,21 @@ pub struct LossConfig {
 pub enum Scope {
     /// Everybody's, as in the paper.
     Aggregate,
-    /// Those of clients whose prefix (/24, or /48 of IPv6) falls on the same of so many counters.
+    /// Those of clients with the same prefix (/24, or /48 of IPv6).
     Prefix {
-        /// How many counters there are.
-        counters: usize,
+        /// Of how many prefixes there is room for counters; the others count as if nothing was ever resent there.
+        prefixes: usize,
+        /// Fresh requests that a prefix is given to begin with, so that a single loss says nothing yet.
+        credit: u64,
+        /// Both counters are halved when so much time has gone by.
+        half_life: Duration,
     },
+}
+
+impl Scope {
+    /// 4,096 prefixes; a hundred fresh requests, so that one loss is not above 1%; halved every minute.
+    pub const BY_PREFIX: Self =
+        Self::Prefix { prefixes: 4_096, credit: 100, half_life: Duration::from_secs(60) };
 }
 
 /// Connections to one client.
@@ -65,6 +76,13 @@ pub struct PerClient {
     pub when_few: usize,
     /// Fewer than this is few.
     pub few: usize,
+}
+
+impl PerClient {
+    /// Two; as many as browsers open (six) while there are fewer than a thousand in all.
+    pub const MORE_WHEN_FEW: Self = Self { usual: 2, when_few: 6, few: 1_000 };
+    /// One, as in the paper, and however many there are.
+    pub const ONE: Self = Self { usual: 1, when_few: 1, few: 0 };
 }
 
 /// How long a connection may take.
@@ -95,6 +113,20 @@ pub enum Validation {
 }
 
 impl ServerConfig {
+    /// The same with, or without, something that goes beyond the paper.
+    #[must_use]
+    pub fn with(mut self, extension: Extension, is_on: bool) -> Self {
+        match extension {
+            Extension::LossByPrefix => {
+                self.loss.scope = if is_on { Scope::BY_PREFIX } else { Scope::Aggregate };
+            }
+            Extension::MoreConnections => {
+                self.per_client = if is_on { PerClient::MORE_WHEN_FEW } else { PerClient::ONE };
+            }
+        }
+        self
+    }
+
     /// As in the paper. What the paper leaves open is as the Apache 1.3 had it that it was made from. For
     /// laboratories: it believes every address.
     pub fn paper() -> Self {
@@ -107,7 +139,7 @@ impl ServerConfig {
             remembered: 10_000,
             // Apache 1.3: MaxClients 150, KeepAliveTimeout 15, Timeout 300.
             connections: 150,
-            per_client: PerClient { usual: 1, when_few: 1, few: 0 },
+            per_client: PerClient::ONE,
             patience: Patience {
                 open: Duration::from_secs(75),
                 idle: Duration::from_secs(15),
@@ -125,14 +157,10 @@ impl ServerConfig {
         Self {
             // 1,280 bytes, the least that every IPv6 link carries (RFC 8200, section 5), without IPv6 and UDP headers.
             threshold: 1_232,
-            loss: LossConfig {
-                threshold_ppm: 10_000,
-                scope: Scope::Prefix { counters: 4_096 },
-                fades_after: Some(10_000),
-            },
+            loss: LossConfig { threshold_ppm: 10_000, scope: Scope::BY_PREFIX, fades_after: Some(10_000) },
             remembered: 10_000,
             connections: 100_000,
-            per_client: PerClient { usual: 2, when_few: 6, few: 1_000 },
+            per_client: PerClient::MORE_WHEN_FEW,
             patience: Patience {
                 open: Duration::from_secs(10),
                 idle: Duration::from_secs(15),

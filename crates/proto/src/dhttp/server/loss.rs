@@ -1,13 +1,15 @@
 //! UDP or TCP: the paper's four steps (`papers/dhttp#section-iii-c`).
 //!
 //! Not congestion control: what is lost is asked for again and answered over TCP, which has it. Fresh requests are
-//! those answered by UDP, resent ones all that come in; their ratio is what is known of loss.
+//! those answered by UDP, resent ones all that come in; their ratio is what is known of loss. The paper counts for
+//! everybody together and names finer counting as work to do; here it may be done by prefix.
 
 use core::net::IpAddr;
 
+use wire::{Duration, Time};
+
 use super::config::{LossConfig, Scope};
-use crate::dhttp::address::unmapped;
-use crate::dhttp::secret::Secret;
+use super::prefixes::Prefixes;
 
 /// The two channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +21,20 @@ pub(super) enum Kind {
 /// What is known of loss.
 #[derive(Debug)]
 pub(super) struct Losses {
-    config: LossConfig,
-    key: Secret,
-    counters: Vec<Counter>,
+    threshold_ppm: u32,
+    fades_after: Option<u64>,
+    counters: Counters,
+}
+
+#[derive(Debug)]
+enum Counters {
+    Aggregate(Counter),
+    /// Of prefixes from which a request was resent lately; the others have not lost anything.
+    Prefix {
+        counters: Prefixes<Counter>,
+        credit: u64,
+        half_life: Duration,
+    },
 }
 
 /// Fresh and resent requests, and what small answers over UDP are due in high loss, in millionths of one.
@@ -30,62 +43,62 @@ struct Counter {
     fresh: u64,
     resent: u64,
     due_ppm: u32,
+    /// When it began, or was last halved.
+    halved: Time,
 }
-
-/// Which counter.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place(usize);
 
 const MILLION: u32 = 1_000_000;
 
 impl Losses {
     pub(super) fn new(config: LossConfig, key: [u8; 16]) -> Self {
-        let counters = match config.scope {
-            Scope::Aggregate => 1,
-            Scope::Prefix { counters } => counters.max(1),
+        let LossConfig { threshold_ppm, scope, fades_after } = config;
+        let counters = match scope {
+            Scope::Aggregate => Counters::Aggregate(Counter::default()),
+            Scope::Prefix { prefixes, credit, half_life } => {
+                let counters = Prefixes::new(key, prefixes, Counter::weight);
+                Counters::Prefix { counters, credit, half_life }
+            }
         };
-        Self { config, key: Secret(key), counters: vec![Counter::default(); counters] }
-    }
-
-    /// Where a client's counter is.
-    pub(super) fn place(&self, client: IpAddr) -> Place {
-        Place(match self.config.scope {
-            Scope::Aggregate => 0,
-            Scope::Prefix { counters: _ } => self.key.place(&prefix(client), self.counters.len()),
-        })
+        Self { threshold_ppm: threshold_ppm.min(MILLION), fades_after, counters }
     }
 
     /// A resent request came in.
-    pub(super) fn count_resent(&mut self, Place(place): Place) {
-        if let Some(counter) = self.counters.get_mut(place) {
+    pub(super) fn count_resent(&mut self, now: Time, client: IpAddr) {
+        self.counters.fade(now, client);
+        let counter = match &mut self.counters {
+            Counters::Aggregate(counter) => Some(counter),
+            Counters::Prefix { counters, credit, half_life: _ } => {
+                let begun = Counter { fresh: *credit, halved: now, ..Counter::default() };
+                counters.find_or_begin(client, begun)
+            }
+        };
+        if let Some(counter) = counter {
             counter.resent += 1;
         }
     }
 
     /// An answer to a fresh request left by UDP.
-    pub(super) fn count_fresh(&mut self, Place(place): Place) {
-        let fades_after = self.config.fades_after;
-        let Some(counter) = self.counters.get_mut(place) else { return };
+    pub(super) fn count_fresh(&mut self, client: IpAddr) {
+        let fades_after = self.fades_after;
+        let Some(counter) = self.counters.of(client) else { return };
         counter.fresh += 1;
         if fades_after.is_some_and(|most| counter.fresh >= most) {
-            counter.fresh /= 2;
-            counter.resent /= 2;
+            counter.halve(1);
         }
     }
 
     /// The channel for an answer.
-    pub(super) fn choose(&mut self, Place(place): Place, is_large: bool, is_resend: bool) -> Kind {
-        let threshold_ppm = self.config.threshold_ppm.min(MILLION);
+    pub(super) fn choose(&mut self, now: Time, client: IpAddr, is_large: bool, is_resend: bool) -> Kind {
+        let threshold_ppm = self.threshold_ppm;
         // Step 1.
         if is_large || is_resend {
             return Kind::Tcp;
         }
-        let Some(counter) = self.counters.get_mut(place) else { return Kind::Tcp };
+        self.counters.fade(now, client);
         // Step 2: high loss or low loss.
-        if !counter.is_above(threshold_ppm) {
-            // Step 3.
-            return Kind::Udp;
-        }
+        let counter = self.counters.of(client).filter(|counter| counter.is_above(threshold_ppm));
+        // Step 3.
+        let Some(counter) = counter else { return Kind::Udp };
         // Step 4: L of the small answers by UDP, to keep watching; the others by TCP.
         counter.due_ppm += threshold_ppm;
         if counter.due_ppm < MILLION {
@@ -96,23 +109,43 @@ impl Losses {
     }
 }
 
-impl Counter {
-    fn is_above(self, threshold_ppm: u32) -> bool {
-        u128::from(self.resent) * u128::from(MILLION) > u128::from(self.fresh) * u128::from(threshold_ppm)
+impl Counters {
+    /// The counter that stands for a client, if there is one.
+    fn of(&mut self, client: IpAddr) -> Option<&mut Counter> {
+        match self {
+            Self::Aggregate(counter) => Some(counter),
+            Self::Prefix { counters, credit: _, half_life: _ } => counters.find(client),
+        }
+    }
+
+    /// Lets go by what has been for too long: a prefix of few clients would wait for ever for a hundred fresh requests.
+    fn fade(&mut self, now: Time, client: IpAddr) {
+        let Self::Prefix { counters, credit, half_life } = self else { return };
+        let Some(counter) = counters.find(client) else { return };
+        let halvings = now.since(counter.halved).as_nanos().checked_div(half_life.as_nanos()).unwrap_or(0);
+        if halvings > 0 {
+            counter.halve(u32::try_from(halvings).unwrap_or(u32::MAX));
+            counter.fresh = counter.fresh.max(*credit);
+            counter.halved = now;
+        }
+        if counter.resent == 0 {
+            counters.forget(client);
+        }
     }
 }
 
-/// The first three bytes of an IPv4 address, the first six of IPv6.
-fn prefix(client: IpAddr) -> [u8; 6] {
-    match unmapped(client) {
-        IpAddr::V4(address) => {
-            let [a, b, c, _] = address.octets();
-            [a, b, c, 0, 0, 4]
-        }
-        IpAddr::V6(address) => {
-            let [a, b, c, d, e, f, ..] = address.octets();
-            [a, b, c, d, e, f]
-        }
+impl Counter {
+    fn is_above(&self, threshold_ppm: u32) -> bool {
+        u128::from(self.resent) * u128::from(MILLION) > u128::from(self.fresh) * u128::from(threshold_ppm)
+    }
+
+    fn halve(&mut self, times: u32) {
+        (self.fresh, self.resent) =
+            (self.fresh.checked_shr(times).unwrap_or(0), self.resent.checked_shr(times).unwrap_or(0));
+    }
+
+    fn weight(&self) -> u64 {
+        self.fresh + self.resent
     }
 }
 
@@ -120,47 +153,57 @@ fn prefix(client: IpAddr) -> [u8; 6] {
 mod tests {
     use super::*;
     use core::net::Ipv4Addr;
+    use proptest::prelude::*;
 
     const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
     const NEIGHBOUR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
     const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 9, 1));
 
+    fn by_prefix() -> Scope {
+        Scope::Prefix { prefixes: 4_096, credit: 100, half_life: Duration::from_secs(60) }
+    }
+
     fn losses(scope: Scope, fades_after: Option<u64>) -> Losses {
         Losses::new(LossConfig { threshold_ppm: 10_000, scope, fades_after }, [3; 16])
     }
 
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Duration::from_secs(seconds)
+    }
+
     /// The channels of so many small answers, as UDP's share.
-    fn over_udp(losses: &mut Losses, client: IpAddr, answers: u32) -> usize {
-        (0..answers).filter(|_| losses.choose(losses.place(client), false, false) == Kind::Udp).count()
+    fn over_udp(losses: &mut Losses, now: Time, client: IpAddr, answers: u32) -> usize {
+        (0..answers).filter(|_| losses.choose(now, client, false, false) == Kind::Udp).count()
     }
 
     #[test]
     fn paper_large_answers_and_answers_to_resends_go_by_tcp() {
         let mut losses = losses(Scope::Aggregate, None);
-        assert_eq!(losses.choose(losses.place(CLIENT), true, false), Kind::Tcp);
-        assert_eq!(losses.choose(losses.place(CLIENT), false, true), Kind::Tcp);
-        assert_eq!(losses.choose(losses.place(CLIENT), false, false), Kind::Udp);
+        assert_eq!(losses.choose(at(0), CLIENT, true, false), Kind::Tcp);
+        assert_eq!(losses.choose(at(0), CLIENT, false, true), Kind::Tcp);
+        assert_eq!(losses.choose(at(0), CLIENT, false, false), Kind::Udp);
     }
 
     #[test]
     fn paper_loss_is_high_when_the_ratio_exceeds_one_in_a_hundred() {
         let mut losses = losses(Scope::Aggregate, None);
-        (0..200).for_each(|_| losses.count_fresh(losses.place(CLIENT)));
-        (0..2).for_each(|_| losses.count_resent(losses.place(OTHER)));
-        assert_eq!(over_udp(&mut losses, CLIENT, 1_000), 1_000, "exactly 1% is not above it");
-        losses.count_resent(losses.place(OTHER));
-        assert_eq!(over_udp(&mut losses, CLIENT, 1_000), 10, "1% by UDP, to keep watching");
+        (0..200).for_each(|_| losses.count_fresh(CLIENT));
+        (0..2).for_each(|_| losses.count_resent(at(0), OTHER));
+        assert_eq!(over_udp(&mut losses, at(0), CLIENT, 1_000), 1_000, "exactly 1% is not above it");
+        losses.count_resent(at(0), OTHER);
+        assert_eq!(over_udp(&mut losses, at(0), CLIENT, 1_000), 10, "1% by UDP, to keep watching");
+        assert_eq!(over_udp(&mut losses, at(86_400), CLIENT, 1_000), 10, "time alone changes nothing");
     }
 
     #[test]
     fn paper_what_is_watched_brings_udp_back() {
         let mut losses = losses(Scope::Aggregate, None);
-        losses.count_resent(losses.place(CLIENT));
+        losses.count_resent(at(0), CLIENT);
         let mut small = 0;
-        while over_udp(&mut losses, CLIENT, 1) + over_udp(&mut losses, CLIENT, 1) < 2 {
+        while over_udp(&mut losses, at(0), CLIENT, 2) < 2 {
             small += 2;
-            if over_udp(&mut losses, CLIENT, 1) == 1 {
-                losses.count_fresh(losses.place(CLIENT));
+            if over_udp(&mut losses, at(0), CLIENT, 1) == 1 {
+                losses.count_fresh(CLIENT);
             }
             assert!(small < 100_000, "it stays with TCP for ever");
         }
@@ -168,17 +211,53 @@ mod tests {
 
     #[test]
     fn a_prefix_suffers_only_for_itself() {
-        let mut losses = losses(Scope::Prefix { counters: 4_096 }, None);
-        losses.count_resent(losses.place(CLIENT));
-        assert_eq!(over_udp(&mut losses, NEIGHBOUR, 100), 1);
-        assert_eq!(over_udp(&mut losses, OTHER, 100), 100);
+        let mut losses = losses(by_prefix(), None);
+        losses.count_resent(at(0), CLIENT);
+        assert_eq!(
+            over_udp(&mut losses, at(0), NEIGHBOUR, 100),
+            100,
+            "one in a hundred that went well before"
+        );
+        losses.count_resent(at(0), CLIENT);
+        assert_eq!(over_udp(&mut losses, at(0), NEIGHBOUR, 100), 1);
+        assert_eq!(over_udp(&mut losses, at(0), OTHER, 100), 100);
+    }
+
+    #[test]
+    fn a_prefix_of_few_clients_comes_back_to_udp_when_it_has_been_quiet() {
+        let mut losses = losses(by_prefix(), Some(10_000));
+        (0..5).for_each(|_| losses.count_resent(at(0), CLIENT));
+        assert_eq!(over_udp(&mut losses, at(59), CLIENT, 100), 1);
+        assert_eq!(over_udp(&mut losses, at(60), CLIENT, 100), 1, "two are left");
+        assert_eq!(over_udp(&mut losses, at(120), CLIENT, 100), 100, "one is left");
+        assert_eq!(over_udp(&mut losses, at(180), CLIENT, 100), 100);
+        assert!(losses.counters.of(CLIENT).is_none(), "forgotten");
     }
 
     #[test]
     fn the_past_fades() {
         let mut losses = losses(Scope::Aggregate, Some(100));
-        (0..2).for_each(|_| losses.count_resent(losses.place(CLIENT)));
-        (0..150).for_each(|_| losses.count_fresh(losses.place(CLIENT)));
-        assert_eq!(over_udp(&mut losses, CLIENT, 100), 100);
+        (0..2).for_each(|_| losses.count_resent(at(0), CLIENT));
+        (0..150).for_each(|_| losses.count_fresh(CLIENT));
+        assert_eq!(over_udp(&mut losses, at(0), CLIENT, 100), 100);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn whoever_loses_or_says_so_in_many_prefixes_pushes_nobody_else_onto_tcp(
+            resends in prop::collection::vec((any::<[u8; 3]>(), 1_u32..50), 0..2_000),
+            quiet in any::<[u8; 3]>(),
+        ) {
+            let mut losses = losses(by_prefix(), Some(10_000));
+            let address = |[a, b, c]: [u8; 3], host| IpAddr::V4(Ipv4Addr::new(a, b, c, host));
+            for (net, times) in resends {
+                if net != quiet {
+                    (0..times).for_each(|_| losses.count_resent(at(0), address(net, 1)));
+                }
+            }
+            prop_assert_eq!(over_udp(&mut losses, at(0), address(quiet, 2), 100), 100);
+        }
     }
 }

@@ -1,0 +1,34 @@
+//! What goes beyond the paper, each to be had or not, by its name (`papers/dhttp#section-vii` names most of it as work
+//! that is left).
+//!
+//! Not what each does: that is in the values of [`super::ServerConfig`], which [`super::ServerConfig::with`] changes.
+
+use core::fmt;
+
+/// Something that goes beyond the paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Extension {
+    /// Loss is tracked for each prefix of clients, not in aggregate.
+    LossByPrefix,
+    /// More than one connection to a client while few are open.
+    MoreConnections,
+}
+
+impl Extension {
+    /// Every one.
+    pub const ALL: [Self; 2] = [Self::LossByPrefix, Self::MoreConnections];
+
+    /// On the command line and in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LossByPrefix => "loss-by-prefix",
+            Self::MoreConnections => "more-connections",
+        }
+    }
+}
+
+impl fmt::Display for Extension {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
