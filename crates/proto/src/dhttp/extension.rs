@@ -1,5 +1,5 @@
-//! What goes beyond the paper, each to be had or not, by its name (`papers/dhttp#section-vii` names most of it as work
-//! that is left).
+//! What goes beyond the paper, each to be had or not, by its name (`papers/dhttp#section-iii-c`, and the sections on
+//! connections and size thresholds, name it as work that is left).
 //!
 //! Not what each does: that is in the values of [`super::ServerConfig`], which [`super::ServerConfig::with`] changes.
 
