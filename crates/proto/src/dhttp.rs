@@ -12,6 +12,7 @@
 //! | [`token`] | that a client can receive at its address, without remembering that it did |
 //! | [`address`] | who must not be answered, and where no connection may go |
 //! | [`limiter`] | how many answers go to a prefix that has proved nothing |
+//! | [`translator`] | what a translating router or a firewall does for requests and answers |
 //! | `secret` | the key of tables that strangers' bytes are looked up in |
 //!
 //! What it is not: it opens no socket, keeps no body and speaks no plain HTTP; where that is the way to go it says
@@ -25,6 +26,7 @@ pub mod message;
 mod secret;
 pub mod server;
 pub mod token;
+pub mod translator;
 pub mod visitor;
 
 pub use client::{Client, ClientConfig};
@@ -32,6 +34,7 @@ pub use extension::Extension;
 pub use message::{Id, Malformed};
 pub use server::{Server, ServerConfig};
 pub use token::{Key, Tokens};
+pub use translator::{Translator, TranslatorConfig};
 pub use visitor::Visitor;
 
 /// A table of states as `docs/dhttp.md` shows it: a row for each state, a column for each event, and where it leads.

@@ -24,7 +24,7 @@ impl Reach {
             && client.port() >= 1_024
             && match self {
                 Self::Anywhere => true,
-                Self::Internet => is_global(address) && !LISTENED_ON.contains(&client.port()),
+                Self::Internet => is_global(address) && !is_listened_on(client.port()),
             }
     }
 }
@@ -51,6 +51,11 @@ pub(crate) const fn mapped(address: IpAddr) -> Ipv6Addr {
 /// An IPv4 address that IPv6 wrote, as itself: or it would be judged by the wrong rules.
 pub(crate) const fn unmapped(address: IpAddr) -> IpAddr {
     address.to_canonical()
+}
+
+/// Whether other services than a client's listen at this TCP port, from 1024 on.
+pub(crate) fn is_listened_on(port: u16) -> bool {
+    LISTENED_ON.contains(&port)
 }
 
 /// UDP ports above 1023 of services that answer anything: SSDP, mDNS, STUN, SIP, Memcached and others.
