@@ -2,15 +2,17 @@
 //!
 //! A thread for each, which waits. Not a pool: whoever asks much asks servers that speak DHTTP.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::thread;
 
 use proto::http::{Event as Part, Limits, RequestHead, ResponseReader};
+use wire::{Duration, Time};
 
 use super::exchange::{Event, Sink, Via};
 use super::{Note, Question, Shared};
+use crate::clock::Clock;
 
 /// Asks in a thread of its own.
 pub(super) fn ask(shared: &Arc<Shared>, question: Question) {
@@ -28,7 +30,7 @@ pub(super) fn ask(shared: &Arc<Shared>, question: Question) {
 fn exchange(shared: &Shared, question: &Question) -> Result<(), String> {
     let Question { id: _, url, server, dhttp: _, head, sink } = question;
     let patience = std::time::Duration::from_nanos(shared.patience.as_nanos());
-    let failed = |what: &str, error: &std::io::Error| format!("{what} {server}: {error}");
+    let failed = |what: &str, error: &io::Error| format!("{what} {server}: {error}");
     shared.note(&Note::Connecting(*server));
     let mut stream =
         TcpStream::connect_timeout(server, patience).map_err(|error| failed("cannot connect to", &error))?;
@@ -37,7 +39,7 @@ fn exchange(shared: &Shared, question: &Question) -> Result<(), String> {
     let mut bytes = Vec::new();
     alone(head).encode(&mut bytes);
     stream.write_all(&bytes).map_err(|error| failed("cannot write to", &error))?;
-    let heard = read(&mut stream, head, sink).map_err(|why| format!("{server}: {why}"))?;
+    let heard = read(&mut stream, shared.patience, head, sink).map_err(|why| format!("{server}: {why}"))?;
     if let (Some(heard), Ok(mut known)) = (heard, shared.known.lock()) {
         known.hear(&url.authority(), &heard);
     }
@@ -45,13 +47,23 @@ fn exchange(shared: &Shared, question: &Question) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads the answer, hands it over but for its end, and says what the server told of other ways to ask.
-fn read(stream: &mut TcpStream, asked: &RequestHead, sink: &Sink) -> Result<Option<Vec<u8>>, String> {
+/// Reads the answer, hands it over but for its end, and says what the server told of other ways to ask. The head must
+/// be whole within `patience`, and then something must come as often as that.
+fn read(
+    stream: &mut TcpStream,
+    patience: Duration,
+    asked: &RequestHead,
+    sink: &Sink,
+) -> Result<Option<Vec<u8>>, String> {
+    let clock = Clock::start();
     let mut reader = ResponseReader::new(Limits::default());
     let mut room = vec![0; 65_536];
     let (mut is_final, mut heard, mut interim) = (false, None, 0);
     loop {
-        let length = stream.read(&mut room).map_err(|error| error.to_string())?;
+        if !is_final && clock.now().since(Time::ZERO) > patience {
+            return Err(format!("the server's answer has not begun within {patience}"));
+        }
+        let length = stream.read(&mut room).map_err(|error| silence(&error, patience))?;
         let mut input = room.get(..length).unwrap_or_default();
         if length == 0 {
             return match reader.end_of_stream().map_err(|fault| fault.to_string())? {
@@ -81,6 +93,16 @@ fn read(stream: &mut TcpStream, asked: &RequestHead, sink: &Sink) -> Result<Opti
                 return Err("nobody waits for the answer any more".to_owned());
             }
         }
+    }
+}
+
+/// Why nothing could be read: the system's word for a wait that is over says nothing to a reader.
+fn silence(error: &io::Error, patience: Duration) -> String {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            format!("the server has said nothing for {patience}")
+        }
+        _another => error.to_string(),
     }
 }
 

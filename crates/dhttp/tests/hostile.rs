@@ -1,0 +1,214 @@
+//! A client at the mercy of its server, over loopback: whatever the server does, the caller is told how it ended, in a
+//! sentence, and before long.
+//!
+//! Not a server that is somebody else: forgers are in `attacks` and, with spoofed addresses, in the tests of
+//! `roundtrip`. The client's times are shortened to be waited for.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+
+use dhttp::client::{Known, Via};
+use dhttp::{Client, ClientConfig};
+use proto::dhttp::client::Resend;
+use wire::Duration;
+
+const SHORT: Duration = Duration::from_millis(300);
+
+fn client() -> Client {
+    let mut config = ClientConfig { patience: SHORT, ..ClientConfig::internet() };
+    config.dhttp.stall = SHORT;
+    config.dhttp.resend = Resend::Adaptive { first: SHORT, least: SHORT, most: SHORT, times: 1 };
+    Client::start(config, Known::default(), None).unwrap()
+}
+
+/// How a request ended.
+type Outcome = Result<(Via, u16, usize), String>;
+
+/// How one request to such a server ended, where nothing listens by TCP. The server hears the request and acts: its
+/// socket, where the client waits, where it listens, the id.
+fn asked(act: impl FnOnce(&UdpSocket, SocketAddr, SocketAddr, &[u8]) + Send + 'static) -> Outcome {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    outcome(socket, act)
+}
+
+/// The same where the server wants plain HTTP, and does this on the connection that it gets.
+fn asked_plainly(act: impl FnOnce(&mut TcpStream) + Send + 'static) -> Outcome {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let socket = UdpSocket::bind(listener.local_addr().unwrap()).unwrap();
+    outcome(socket, move |socket, client, _, id| {
+        socket.send_to(id, client).unwrap();
+        let mut stream = listener.accept().unwrap().0;
+        let _ = stream.read(&mut [0; 4_096]);
+        act(&mut stream);
+    })
+}
+
+fn outcome(
+    socket: UdpSocket,
+    act: impl FnOnce(&UdpSocket, SocketAddr, SocketAddr, &[u8]) + Send + 'static,
+) -> Outcome {
+    let url = format!("dhttp://{}/", socket.local_addr().unwrap()).parse().unwrap();
+    let (done, over) = std::sync::mpsc::channel::<()>();
+    let server = std::thread::spawn(move || {
+        let mut room = [0; 2_048];
+        let (_, client) = socket.recv_from(&mut room).unwrap();
+        let port = u16::from_be_bytes([room[8], room[9]]);
+        act(&socket, client, SocketAddr::new(client.ip(), port), &room[..8]);
+        // Its port is taken until the client has ended: nobody else says that nothing is there.
+        let _ = over.recv();
+    });
+    let client = client();
+    let outcome = client.get(&url).unwrap().whole().map(|(via, head, body)| (via, head.status, body.len()));
+    drop((client, done));
+    server.join().unwrap();
+    outcome
+}
+
+/// The server connects, says the id and this, and then nothing; it closes if it is to.
+fn says(listens: SocketAddr, id: &[u8], text: &[u8], closes: bool) {
+    let mut stream = TcpStream::connect(listens).unwrap();
+    let _ = stream.write_all(&[id, text].concat());
+    if !closes {
+        // Until the client has had enough.
+        let _ = stream.read(&mut [0]);
+    }
+}
+
+/// On a connection that it opened, a server that answers nonsense is asked no more by DHTTP; then nobody is there.
+fn nobody_there(outcome: Outcome) {
+    let why = outcome.unwrap_err();
+    assert!(why.starts_with("cannot connect to 127.0.0.1:"), "{why}");
+}
+
+#[test]
+fn heads_without_end_are_cut_off() {
+    for text in [b"A: b\r\n".repeat(50_000), b"\r\nHTTP/1.1 100 Continue\r\n".repeat(10_000)] {
+        let text = [&b"HTTP/1.1 100 Continue\r\n"[..], &text].concat();
+        nobody_there(asked(move |_, _, listens, id| says(listens, id, &text, false)));
+    }
+}
+
+#[test]
+fn a_head_that_trickles_has_its_time_and_no_more() {
+    nobody_there(asked(|_, _, listens, id| {
+        let mut stream = TcpStream::connect(listens).unwrap();
+        let _ = stream.write_all(&[id, b"HTTP/1.1 200 OK\r\n"].concat());
+        trickle(&mut stream);
+    }));
+}
+
+/// Fields, one after the other, until the client has had enough.
+fn trickle(stream: &mut TcpStream) {
+    stream.set_read_timeout(Some(std::time::Duration::from_millis(20))).unwrap();
+    for _ in 0..1_000 {
+        if stream.write_all(b"A: b\r\n").is_err() || matches!(stream.read(&mut [0]), Ok(0)) {
+            return;
+        }
+    }
+    panic!("the client would have waited for ever");
+}
+
+#[test]
+fn a_connection_that_never_speaks_is_closed_and_what_was_asked_goes_another_way() {
+    nobody_there(asked(|_, _, listens, _| {
+        let mut stream = TcpStream::connect(listens).unwrap();
+        assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)), "the client closes it");
+    }));
+}
+
+#[test]
+fn a_body_shorter_than_its_length_is_told_as_silence_or_as_an_end() {
+    let half = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
+    let silent = asked(|_, _, listens, id| says(listens, id, half, false)).unwrap_err();
+    assert!(silent.ends_with("the server fell silent in the middle of the answer; ask again"), "{silent}");
+    let ended = asked(|_, _, listens, id| says(listens, id, half, true)).unwrap_err();
+    assert!(ended.ends_with("connection ended in the middle of the answer; ask again"), "{ended}");
+}
+
+#[test]
+fn what_is_behind_a_body_longer_than_its_length_is_nobodys_answer() {
+    let long = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfour, and more that nobody asked for";
+    let outcome = asked(|_, _, listens, id| says(listens, id, long, false));
+    assert_eq!(outcome, Ok((Via::TcpOpened, 200, 4)));
+}
+
+#[test]
+fn lengths_that_cannot_be_true_are_not_believed() {
+    for fields in [
+        "Content-Length: 5\r\nContent-Length: 6\r\n",
+        "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+        "Content-Length: 99999999999999999999\r\n",
+        "Content-Length: -1\r\n",
+        // Neither a length nor chunks: the end of a connection that carries others, too, would be that of the body.
+        "",
+    ] {
+        let text = format!("HTTP/1.1 200 OK\r\n{fields}\r\nhello");
+        nobody_there(asked(move |_, _, listens, id| says(listens, id, text.as_bytes(), false)));
+    }
+    let chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n";
+    let why = asked(|_, _, listens, id| says(listens, id, chunks, false)).unwrap_err();
+    assert!(why.contains("chunk"), "{why}");
+}
+
+#[test]
+fn datagrams_that_lie_and_wrong_ids_by_the_thousand_do_not_keep_the_true_answer_away() {
+    let outcome = asked(|socket, client, _, id| {
+        for number in 0..20_000_u64 {
+            let wrong = [&number.to_be_bytes()[..], b"HTTP/1.1 200 OK\r\n\r\nforged"].concat();
+            let _ = socket.send_to(&wrong, client);
+        }
+        for lie in
+            ["Content-Length: 9", "Transfer-Encoding: chunked", "Content-Length: 4\r\nContent-Length: 5"]
+        {
+            let text = format!("HTTP/1.1 200 OK\r\n{lie}\r\n\r\nlies");
+            socket.send_to(&[id, text.as_bytes()].concat(), client).unwrap();
+        }
+        // What floods in may have filled the client's socket: the true answer comes when it asks again.
+        socket.recv_from(&mut [0; 2_048]).unwrap();
+        socket.send_to(&[id, b"HTTP/1.1 200 OK\r\n\r\ntrue"].concat(), client).unwrap();
+    });
+    assert_eq!(outcome, Ok((Via::Udp, 200, 4)));
+}
+
+#[test]
+fn on_plain_http_every_end_has_its_sentence() {
+    let why = |outcome: Outcome| outcome.unwrap_err();
+    let silent = |stream: &mut TcpStream| drop(stream.read(&mut [0]));
+    let told = why(asked_plainly(silent));
+    assert!(told.ends_with("the server has said nothing for 300ms"), "{told}");
+    let told = why(asked_plainly(|_| {}));
+    assert!(told.ends_with("the server closed the connection without an answer"), "{told}");
+    let told = why(asked_plainly(|stream| {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n");
+        trickle(stream);
+    }));
+    assert!(told.ends_with("the server's answer has not begun within 300ms"), "{told}");
+    let texts: [(&[u8], &str); 4] = [
+        (&b"HTTP/1.1 100 Continue\r\n\r\n".repeat(10_000), "without end"),
+        (&[&b"HTTP/1.1 200 OK\r\n"[..], &b"A: b\r\n".repeat(50_000)].concat(), "head"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", "Content-Length"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", "said nothing"),
+    ];
+    for (text, word) in texts {
+        let text = text.to_vec();
+        let told = why(asked_plainly(move |stream| {
+            let _ = stream.write_all(&text);
+            let _ = stream.read(&mut [0]);
+        }));
+        assert!(told.starts_with("127.0.0.1:") && told.contains(word), "{told}");
+    }
+}
+
+#[test]
+fn where_icmp_says_that_nobody_is_there_plain_http_is_asked_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("dhttp://{}/", listener.local_addr().unwrap()).parse().unwrap();
+    let server = std::thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        let _ = stream.read(&mut [0; 4_096]);
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
+    });
+    let (via, _, body) = client().get(&url).unwrap().whole().unwrap();
+    assert_eq!((via, &*body), (Via::TcpClient, &b"ok"[..]));
+    server.join().unwrap();
+}
