@@ -11,6 +11,7 @@
 //! | [`server`] | one connection of a server |
 //! | [`site`] | an application for that server: objects of given sizes |
 //! | [`gateway`] | what a proxy passes on, and how |
+//! | [`cache`] | what a proxy may keep, and give again |
 //! | [`dhttp`] | small answers in one datagram, large ones over TCP that the server opens |
 //!
 //! Every machine keeps one contract: `handle(now, input)`, then `poll(now)` until it returns a timeout, and only
@@ -19,6 +20,7 @@
 //! What it is not: it knows no scenario, no TCP and no file, and imports only `wire`. It builds for
 //! `wasm32-unknown-unknown`.
 
+pub mod cache;
 pub mod content;
 pub mod dhttp;
 pub mod gateway;

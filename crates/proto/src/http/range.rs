@@ -41,7 +41,7 @@ pub fn wanted(request: &RequestHead, tag: Option<&str>, last_modified: &str, len
 }
 
 /// `bytes=0-99`, `bytes=100-`, `bytes=-100`; `None` for anything else.
-fn parse(range: &[u8], length: u64) -> Option<Wanted> {
+pub(crate) fn parse(range: &[u8], length: u64) -> Option<Wanted> {
     let (unit, spec) = range.split_at_checked(6)?;
     if !unit.eq_ignore_ascii_case(b"bytes=") {
         return None;

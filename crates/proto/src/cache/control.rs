@@ -1,0 +1,190 @@
+//! `Cache-Control`: what a request and what an answer say about keeping (RFC 9111, section 5.2; RFC 5861).
+//!
+//! Not what follows from it: that is for [`super::policy`].
+
+/// A span of whole seconds as directives give it; what is longer than 68 years is as good as for ever.
+pub(crate) type Seconds = u32;
+
+/// The longest (RFC 9111, section 1.2.2).
+pub(crate) const FOR_EVER: Seconds = 1 << 31;
+
+/// What a request says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RequestControl {
+    /// Ask the server, whatever there is.
+    pub(crate) no_cache: bool,
+    /// Keep nothing of this.
+    pub(crate) no_store: bool,
+    /// Do not ask the server.
+    pub(crate) only_if_cached: bool,
+    /// Nothing older.
+    pub(crate) max_age: Option<Seconds>,
+    /// Nothing that is fresh for less.
+    pub(crate) min_fresh: Option<Seconds>,
+    /// Also what has been stale for so long.
+    pub(crate) max_stale: Option<Seconds>,
+    /// If the server fails, also what has been stale for so long.
+    pub(crate) if_error: Option<Seconds>,
+}
+
+impl RequestControl {
+    /// Reads one field's value; may be called for several.
+    pub(crate) fn read(&mut self, value: &[u8]) {
+        for (name, argument) in Directives(value) {
+            // What is no number asks for the freshest there is.
+            let strictly = seconds(argument).unwrap_or(0);
+            match &*name.to_ascii_lowercase() {
+                b"no-cache" => self.no_cache = true,
+                b"no-store" => self.no_store = true,
+                b"only-if-cached" => self.only_if_cached = true,
+                b"max-age" => self.max_age = Some(self.max_age.unwrap_or(FOR_EVER).min(strictly)),
+                b"min-fresh" => self.min_fresh = Some(seconds(argument).unwrap_or(FOR_EVER)),
+                b"max-stale" if argument.is_none() => self.max_stale = Some(FOR_EVER),
+                b"max-stale" => self.max_stale = Some(strictly),
+                b"stale-if-error" => self.if_error = Some(strictly),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What an answer says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ResponseControl {
+    pub(crate) no_store: bool,
+    pub(crate) no_cache: bool,
+    pub(crate) private: bool,
+    pub(crate) public: bool,
+    /// `must-revalidate` or `proxy-revalidate`: never stale.
+    pub(crate) must_revalidate: bool,
+    pub(crate) must_understand: bool,
+    pub(crate) max_age: Option<Seconds>,
+    pub(crate) s_maxage: Option<Seconds>,
+    pub(crate) while_revalidate: Option<Seconds>,
+    pub(crate) if_error: Option<Seconds>,
+}
+
+impl ResponseControl {
+    /// Reads one field's value; may be called for several. Of a directive that comes twice the first counts.
+    pub(crate) fn read(&mut self, value: &[u8]) {
+        for (name, argument) in Directives(value) {
+            // A lifetime that is no number is none (RFC 9111, section 4.2.1).
+            let lifetime = seconds(argument).unwrap_or(0);
+            match &*name.to_ascii_lowercase() {
+                b"no-store" => self.no_store = true,
+                // With the names of fields they would let the rest be kept; to keep nothing is always allowed.
+                b"no-cache" => self.no_cache = true,
+                b"private" => self.private = true,
+                b"public" => self.public = true,
+                b"must-revalidate" | b"proxy-revalidate" => self.must_revalidate = true,
+                b"must-understand" => self.must_understand = true,
+                b"max-age" => self.max_age = self.max_age.or(Some(lifetime)),
+                b"s-maxage" => self.s_maxage = self.s_maxage.or(Some(lifetime)),
+                b"stale-while-revalidate" => self.while_revalidate = self.while_revalidate.or(Some(lifetime)),
+                b"stale-if-error" => self.if_error = self.if_error.or(Some(lifetime)),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Digits and nothing else; as many as there are.
+pub(crate) fn seconds(argument: Option<&[u8]>) -> Option<Seconds> {
+    let digits = argument.filter(|digits| !digits.is_empty())?;
+    digits.iter().try_fold(0, |number: Seconds, byte| {
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
+        Some(number.saturating_mul(10).saturating_add(Seconds::from(digit)).min(FOR_EVER))
+    })
+}
+
+/// Names and arguments, without the quotes around these.
+struct Directives<'a>(&'a [u8]);
+
+impl<'a> Iterator for Directives<'a> {
+    type Item = (&'a [u8], Option<&'a [u8]>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let text = self.0.trim_ascii_start();
+            if text.is_empty() {
+                return None;
+            }
+            let end = end_of_element(text);
+            self.0 = text.get(end + 1..).unwrap_or_default();
+            let element = text.get(..end)?.trim_ascii();
+            let equals = element.iter().position(|byte| *byte == b'=' || *byte == b'"');
+            match equals {
+                None if element.is_empty() => {}
+                None => return Some((element, None)),
+                // White space at the equals sign makes it another word.
+                Some(at) => {
+                    let (name, argument) = (element.get(..at)?, element.get(at + 1..)?);
+                    return Some((name, Some(unquoted(argument))));
+                }
+            }
+        }
+    }
+}
+
+/// Where the comma is that ends the first element: not one within quotes.
+fn end_of_element(text: &[u8]) -> usize {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_quoted => is_escaped = true,
+            b'"' => is_quoted = !is_quoted,
+            b',' if !is_quoted => return at,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+fn unquoted(argument: &[u8]) -> &[u8] {
+    let inside = argument.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+    inside.unwrap_or(argument)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn max_age(value: &str) -> Option<Seconds> {
+        let mut control = ResponseControl::default();
+        control.read(value.as_bytes());
+        control.max_age
+    }
+
+    #[test]
+    fn a_lifetime_is_digits_with_or_without_quotes() {
+        for value in
+            ["max-age=3600", "MAX-AGE=3600", "max-age=003600", "max-age=\"3600\"", ", ,max-age=3600,"]
+        {
+            assert_eq!(max_age(value), Some(3_600), "{value}");
+        }
+        for value in ["max-age=-1", "max-age=1.5", "max-age='3600'", "max-age", "max-age=", "max-age= 5"] {
+            assert_eq!(max_age(value), Some(0), "{value}");
+        }
+        assert_eq!(max_age("max-age=99999999999999999999"), Some(FOR_EVER));
+        assert_eq!(max_age("max-age =5"), None);
+    }
+
+    #[test]
+    fn what_stands_in_quotes_is_no_directive() {
+        assert_eq!(max_age("extension=\"max-age=3600\""), None);
+        assert_eq!(max_age("extension=\"a, max-age=3600, \\\", b\", max-age=1"), Some(1));
+        assert_eq!(max_age("extension=\"max-age=3600"), None);
+        assert_eq!(max_age("a=\"x\", max-age=2, max-age=3"), Some(2));
+    }
+
+    #[test]
+    fn a_request_is_read_on_the_side_of_the_freshest() {
+        let mut control = RequestControl::default();
+        control.read(b"max-age=10, no-cache, max-stale");
+        control.read(b"max-age=5, min-fresh=x, ONLY-IF-CACHED");
+        assert_eq!((control.max_age, control.min_fresh), (Some(5), Some(FOR_EVER)));
+        assert_eq!(control.max_stale, Some(FOR_EVER));
+        assert!(control.no_cache && control.only_if_cached && !control.no_store);
+    }
+}
