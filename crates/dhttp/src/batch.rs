@@ -163,13 +163,16 @@ impl Inbox {
 pub struct Outbox {
     slots: Vec<(Vec<u8>, Ends)>,
     used: usize,
+    /// Those that the link did not take when they were sent last, because of their size.
+    too_large: Vec<(Vec<u8>, Ends)>,
 }
 
 impl Default for Outbox {
     fn default() -> Self {
         let nobody = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
         let nobody = Ends { peer: nobody, local: None };
-        Self { slots: (0..BATCH).map(|_| (Vec::with_capacity(LONGEST), nobody)).collect(), used: 0 }
+        let slots = (0..BATCH).map(|_| (Vec::with_capacity(LONGEST), nobody)).collect();
+        Self { slots, used: 0, too_large: Vec::new() }
     }
 }
 
@@ -219,7 +222,10 @@ impl Outbox {
                     alone = first + group(waiting, true);
                 }
                 // One that cannot go, because of where to; the others may.
-                Err(_) => {
+                Err(error) => {
+                    if error.raw_os_error() == Some(libc::EMSGSIZE) {
+                        self.too_large.extend(waiting.first().cloned());
+                    }
                     lost += 1;
                     first += 1;
                 }
@@ -227,6 +233,11 @@ impl Outbox {
         }
         self.used = 0;
         (sent_bytes, lost)
+    }
+
+    /// Takes those that the link did not take when they were sent, because of their size.
+    pub fn too_large(&mut self) -> Vec<(Vec<u8>, Ends)> {
+        std::mem::take(&mut self.too_large)
     }
 }
 
@@ -345,6 +356,23 @@ mod tests {
             client.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
             assert_eq!(client.recv_from(&mut [0; 9]).unwrap(), (1, asked));
         }
+    }
+
+    #[test]
+    fn what_is_too_large_for_the_link_comes_back() {
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let ends = to(receiver.local_addr().unwrap());
+        let mut outbox = Outbox::default();
+        outbox.slot(ends).resize(66_000, 1);
+        outbox.slot(ends).extend([2; 8]);
+        assert_eq!(outbox.send(&sender), (8, 1));
+        let back = outbox.too_large();
+        assert_eq!(
+            back.iter().map(|(bytes, ends)| (bytes.len(), *ends)).collect::<Vec<_>>(),
+            [(66_000, ends)]
+        );
+        assert!(outbox.too_large().is_empty());
     }
 
     #[test]

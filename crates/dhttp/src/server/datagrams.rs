@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 
 use std::os::fd::OwnedFd;
 
-use proto::dhttp::Server as Machine;
 use proto::dhttp::server::{Channel, Ignored, Input, Ticket, Tries, Verdict};
+use proto::dhttp::{Id, Server as Machine};
 use proto::http::RequestHead;
 use wire::Time;
 
@@ -50,6 +50,24 @@ impl<H: Handler> Worker<H> {
     }
 
     fn send(&mut self) {
+        let (bytes, lost) = self.outbox.send(&self.sockets.udp);
+        add(&self.counters.sent_bytes, bytes);
+        add(&self.counters.unsent, lost);
+        if lost > 0 {
+            self.referred_for_size();
+        }
+    }
+
+    /// What the link does not carry is asked for over plain HTTP, at once, and others like it go by TCP from now on.
+    fn referred_for_size(&mut self) {
+        let now = self.clock.now();
+        for (datagram, ends) in self.outbox.too_large() {
+            self.machine.handle(now, Input::TooLarge(ends.peer.ip(), datagram.len() as u64));
+            if let Some((eight, _)) = datagram.split_first_chunk::<{ Id::BYTES }>() {
+                self.outbox.slot(ends).extend_from_slice(eight);
+                count(&self.counters.referred);
+            }
+        }
         let (bytes, lost) = self.outbox.send(&self.sockets.udp);
         add(&self.counters.sent_bytes, bytes);
         add(&self.counters.unsent, lost);

@@ -12,17 +12,20 @@ pub enum Extension {
     LossByPrefix,
     /// More than one connection to a client while few are open.
     MoreConnections,
+    /// The size threshold adapts to the way to each prefix.
+    AdaptiveSize,
 }
 
 impl Extension {
     /// Every one.
-    pub const ALL: [Self; 2] = [Self::LossByPrefix, Self::MoreConnections];
+    pub const ALL: [Self; 3] = [Self::LossByPrefix, Self::MoreConnections, Self::AdaptiveSize];
 
     /// On the command line and in files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::LossByPrefix => "loss-by-prefix",
             Self::MoreConnections => "more-connections",
+            Self::AdaptiveSize => "adaptive-size",
         }
     }
 }

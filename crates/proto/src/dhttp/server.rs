@@ -15,8 +15,9 @@ mod connections;
 mod loss;
 pub(crate) mod phase;
 mod prefixes;
+mod sizes;
 
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 
 use wire::Time;
 
@@ -29,9 +30,11 @@ use answered::{Answered, GlobalId};
 use connections::{Choice, Connections};
 use loss::{Kind, Losses};
 use phase::Event;
+use sizes::Sizes;
 
 pub use config::{LossConfig, Patience, PerClient, Scope, ServerConfig, Validation};
 pub use connections::ConnectionId;
+pub use sizes::Adaptation;
 
 /// What is to become of a datagram.
 #[derive(Debug, PartialEq, Eq)]
@@ -124,6 +127,8 @@ pub enum Input {
     Closed(ConnectionId),
     /// It could not be had, or is gone.
     Broken(ConnectionId),
+    /// Not of a connection: the system's own link carries no datagram of so many bytes to there.
+    TooLarge(IpAddr, u64),
 }
 
 /// What is to be done.
@@ -151,6 +156,7 @@ pub struct Secrets {
 pub struct Server {
     config: ServerConfig,
     losses: Losses,
+    sizes: Sizes,
     answered: Answered,
     connections: Connections,
     guard: Option<Guard>,
@@ -181,6 +187,7 @@ impl Server {
         Self {
             config,
             losses: Losses::new(config.loss, secrets.tables),
+            sizes: Sizes::new(config.threshold, config.adapts, secrets.tables),
             answered: Answered::new(config.remembered),
             connections: Connections::new(config.connections, config.per_client, config.patience),
             guard,
@@ -272,10 +279,15 @@ impl Server {
             .filter(|_| worth == Worth::Nothing)
             .map(|guard| guard.factor.saturating_mul(bytes));
         let is_within = |size| budget.is_none_or(|budget| size <= budget);
-        let kind = self.losses.choose(now, source.ip(), size > self.config.threshold, is_resend);
+        let most = self.sizes.most(now, source.ip());
+        if is_resend && size <= most && worth != Worth::Nothing {
+            self.strike(now, source.ip(), size);
+        }
+        let kind = self.losses.choose(now, source.ip(), size > most, is_resend);
         if kind == Kind::Udp && is_within(size) {
             self.release(lane);
             self.losses.count_fresh(source.ip());
+            self.sizes.left(source.ip(), size);
             return Channel::Datagram;
         }
         let Some((connection, tries)) = self.connection(now, client, lane, budget) else {
@@ -303,6 +315,7 @@ impl Server {
             Input::Written(id) => self.connections.written(now, id),
             Input::Closed(id) => self.end(id, Event::Lost, false),
             Input::Broken(id) => self.end(id, Event::Lost, true),
+            Input::TooLarge(client, size) => self.sizes.refused(now, client, size),
         }
     }
 
@@ -313,6 +326,13 @@ impl Server {
         };
         self.end(id, Event::TimedOut, !is_idle);
         if is_idle { Output::Close(id) } else { Output::Abort(id) }
+    }
+
+    /// An answer of a size that goes by UDP was asked for again: because of congestion, or because of its size.
+    fn strike(&mut self, now: Time, client: IpAddr, size: u64) {
+        if let Some(resent) = self.sizes.struck(now, client, size) {
+            self.losses.forgive(client, resent);
+        }
     }
 
     fn worth(&self, now: Time, source: SocketAddr, marks: &Marks<'_>) -> Worth {

@@ -88,6 +88,24 @@ fn one_network_that_loses_pushes_others_onto_tcp_only_where_loss_is_counted_in_a
 }
 
 #[test]
+fn a_way_that_carries_less_costs_two_waits_and_is_not_taken_for_loss() {
+    let config =
+        ServerConfig::paper().with(Extension::LossByPrefix, true).with(Extension::AdaptiveSize, true);
+    let mut server = server(config);
+    for id in [1, 2] {
+        assert_eq!(ask(&mut server, at(0), id, 1_400), Channel::Datagram, "which is lost");
+        let again = ticket(server.receive(at(5_000), client_at(UDP_PORT), &get(id, true)));
+        assert!(!matches!(server.answer(at(5_000), again, 1_400), Channel::Datagram));
+    }
+    assert!(!matches!(ask(&mut server, at(6_000), 3, 1_400), Channel::Datagram));
+    assert_eq!(ask(&mut server, at(6_000), 4, 1_200), Channel::Datagram);
+    server.handle(at(6_000), Input::TooLarge(client_at(UDP_PORT).ip(), 1_200));
+    assert!(!matches!(ask(&mut server, at(6_000), 5, 1_200), Channel::Datagram));
+    assert_eq!(ask(&mut server, at(6_000), 6, 900), Channel::Datagram);
+    assert_eq!(ask(&mut server, at(606_000), 7, 1_400), Channel::Datagram, "tried again");
+}
+
+#[test]
 fn what_goes_beyond_the_paper_is_off_in_its_profile_and_can_be_had_by_name() {
     for extension in Extension::ALL {
         let paper = ServerConfig::paper();

@@ -4,6 +4,7 @@
 
 use wire::Duration;
 
+use super::sizes::Adaptation;
 use crate::dhttp::Extension;
 use crate::dhttp::address::Reach;
 use crate::dhttp::limiter::LimiterConfig;
@@ -14,6 +15,8 @@ use crate::http::Limits;
 pub struct ServerConfig {
     /// The size threshold, S: the largest UDP payload that is sent, id and head included, in bytes.
     pub threshold: u64,
+    /// Whether S falls where the way to a client carries less.
+    pub adapts: Option<Adaptation>,
     /// When small answers leave UDP.
     pub loss: LossConfig,
     /// How many answers that went by TCP are remembered, so that a late resend is not answered twice.
@@ -123,6 +126,7 @@ impl ServerConfig {
             Extension::MoreConnections => {
                 self.per_client = if is_on { PerClient::MORE_WHEN_FEW } else { PerClient::ONE };
             }
+            Extension::AdaptiveSize => self.adapts = is_on.then_some(Adaptation::USUAL),
         }
         self
     }
@@ -133,6 +137,7 @@ impl ServerConfig {
         Self {
             // papers/dhttp#section-iii-b: "default threshold of 1460 bytes".
             threshold: 1_460,
+            adapts: None,
             // papers/dhttp#section-iii-c: "L (currently 1%)".
             loss: LossConfig { threshold_ppm: 10_000, scope: Scope::Aggregate, fades_after: None },
             // papers/dhttp#section-iii-c: "room for 10000 global request IDs".
@@ -157,6 +162,7 @@ impl ServerConfig {
         Self {
             // 1,280 bytes, the least that every IPv6 link carries (RFC 8200, section 5), without IPv6 and UDP headers.
             threshold: 1_232,
+            adapts: Some(Adaptation::USUAL),
             loss: LossConfig { threshold_ppm: 10_000, scope: Scope::BY_PREFIX, fades_after: Some(10_000) },
             remembered: 10_000,
             connections: 100_000,

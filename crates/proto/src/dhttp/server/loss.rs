@@ -77,6 +77,13 @@ impl Losses {
         }
     }
 
+    /// So many resent requests had another reason than loss.
+    pub(super) fn forgive(&mut self, client: IpAddr, resent: u64) {
+        if let Some(counter) = self.counters.of(client) {
+            counter.resent = counter.resent.saturating_sub(resent);
+        }
+    }
+
     /// An answer to a fresh request left by UDP.
     pub(super) fn count_fresh(&mut self, client: IpAddr) {
         let fades_after = self.fades_after;

@@ -1,0 +1,203 @@
+//! How large a datagram may be for the way to a client: the size threshold, S, where it adapts.
+//!
+//! The paper fixes S at one Ethernet packet. Where a way carries less, every answer in between is lost in silence, and
+//! costs the client its wait. Two things tell: that large answers are asked for again while others are not, and the
+//! system, if its own link carries less. What ICMP says does not count, because anybody can say it: the same as
+//! packetization layer path MTU discovery (RFC 8899) has it, whose timer for trying again this takes. Not above what the
+//! profile says, ever.
+
+use core::net::IpAddr;
+
+use wire::{Duration, Time};
+
+use super::prefixes::Prefixes;
+
+/// How S adapts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adaptation {
+    /// S never falls below this, in bytes; smaller answers that are lost say nothing of sizes.
+    pub least: u64,
+    /// Of how many prefixes there is room to remember something.
+    pub prefixes: usize,
+    /// What is known is forgotten after this time, and the largest is tried again.
+    pub lasts: Duration,
+}
+
+impl Adaptation {
+    /// 512 bytes, 1,024 prefixes, ten minutes (RFC 8899, section 5.1.1: `PMTU_RAISE_TIMER`).
+    pub const USUAL: Self = Self { least: 512, prefixes: 1_024, lasts: Duration::from_secs(600) };
+}
+
+/// What is known of ways.
+#[derive(Debug)]
+pub(super) struct Sizes {
+    most: u64,
+    known: Option<(Adaptation, Prefixes<Known>)>,
+}
+
+/// What is known of the way to a prefix.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// S, if it is less than the profile's.
+    most: Option<u64>,
+    /// Large answers that were asked for again since the first of them, and the smallest.
+    struck: u64,
+    smallest: u64,
+    /// Answers at least as large that have left since the first was asked for again.
+    left: u64,
+    since: Time,
+}
+
+/// S takes one of these values, or the profile's: what is left of 1,280 bytes of IPv6, of 1,024, of 768, of 576 for
+/// the headers of IP and UDP and what tunnels add.
+const STEPS: [u64; 4] = [1_232, 976, 720, 512];
+
+/// So many strikes, and that most of what has left has struck, are no accident.
+const STRIKES: u64 = 2;
+
+impl Sizes {
+    pub(super) fn new(most: u64, adapts: Option<Adaptation>, key: [u8; 16]) -> Self {
+        let known = adapts.map(|adapts| (adapts, Prefixes::new(key, adapts.prefixes, Known::weight)));
+        Self { most, known }
+    }
+
+    /// S for a client.
+    pub(super) fn most(&mut self, now: Time, client: IpAddr) -> u64 {
+        let Some((adapts, prefixes)) = &mut self.known else { return self.most };
+        let Some(known) = prefixes.find(client) else { return self.most };
+        if now.since(known.since) >= adapts.lasts {
+            prefixes.forget(client);
+            return self.most;
+        }
+        known.most.map_or(self.most, |most| most.min(self.most))
+    }
+
+    /// An answer of this size has left by UDP.
+    pub(super) fn left(&mut self, client: IpAddr, size: u64) {
+        if let Some((_, prefixes)) = &mut self.known
+            && let Some(known) = prefixes.find(client)
+            && size >= known.smallest
+        {
+            known.left += 1;
+        }
+    }
+
+    /// An answer of this size, which went by UDP or would have, was asked for again. How often that was before if it
+    /// is now held against the size: those were not lost to congestion.
+    pub(super) fn struck(&mut self, now: Time, client: IpAddr, size: u64) -> Option<u64> {
+        let (adapts, prefixes) = self.known.as_mut()?;
+        if size <= adapts.least {
+            // Small ones are lost as well: that is loss.
+            if prefixes.find(client).is_some_and(|known| known.most.is_none()) {
+                prefixes.forget(client);
+            }
+            return None;
+        }
+        let begun = Known { smallest: size, left: 1, since: now, ..Known::default() };
+        let known = prefixes.find_or_begin(client, begun)?;
+        known.struck += 1;
+        known.smallest = known.smallest.min(size);
+        if known.struck < STRIKES || known.struck * 2 <= known.left {
+            return None;
+        }
+        let struck = known.struck;
+        self.lower(now, client, size);
+        Some(struck)
+    }
+
+    /// The system says that its link carries no datagram of this size to there.
+    pub(super) fn refused(&mut self, now: Time, client: IpAddr, size: u64) {
+        self.lower(now, client, size);
+    }
+
+    /// S becomes less than what is known not to arrive.
+    fn lower(&mut self, now: Time, client: IpAddr, size: u64) {
+        let Some((adapts, prefixes)) = &mut self.known else { return };
+        let begun = Known { smallest: size, ..Known::default() };
+        let Some(known) = prefixes.find_or_begin(client, begun) else { return };
+        let smallest = known.smallest.min(size);
+        let step = STEPS.into_iter().find(|step| *step < smallest).unwrap_or(adapts.least);
+        let most = known.most.map_or(step, |most| most.min(step)).max(adapts.least);
+        *known = Known { most: Some(most), struck: 0, smallest: most, left: 0, since: now };
+    }
+}
+
+impl Known {
+    fn weight(&self) -> u64 {
+        self.struck + if self.most.is_some() { STRIKES } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::Ipv4Addr;
+
+    const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+    const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 1, 1));
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Duration::from_secs(seconds)
+    }
+
+    fn sizes() -> Sizes {
+        Sizes::new(1_460, Some(Adaptation::USUAL), [5; 16])
+    }
+
+    /// Answers of these sizes over a way that carries so much, until S stands still: S, and the answers that were lost.
+    fn over(carries: u64, answers: &[u64]) -> (u64, u64) {
+        let (mut sizes, mut lost) = (sizes(), 0);
+        for size in answers.iter().cycle().take(100) {
+            if *size <= sizes.most(at(1), CLIENT) {
+                sizes.left(CLIENT, *size);
+                if *size > carries {
+                    lost += 1;
+                    sizes.struck(at(1), CLIENT, *size);
+                }
+            }
+        }
+        (sizes.most(at(1), CLIENT), lost)
+    }
+
+    #[test]
+    fn a_way_that_carries_less_is_found_at_the_cost_of_a_few_answers() {
+        assert_eq!(over(1_460, &[1_460, 700, 1_200]), (1_460, 0));
+        assert_eq!(over(1_300, &[1_460, 700, 1_200]), (1_232, 2));
+        assert_eq!(over(1_000, &[1_460]), (1_232, 2), "what it does not send it need not know");
+        assert_eq!(over(1_000, &[1_100, 1_300]), (976, 2));
+        assert_eq!(over(600, &[1_400, 1_100, 900, 700, 300]), (512, 4));
+        assert_eq!(over(0, &[2_000, 1_400]).0, 1_232);
+    }
+
+    #[test]
+    fn loss_is_not_taken_for_a_narrow_way() {
+        let mut sizes = sizes();
+        for answer in 0..10_000 {
+            let size = if answer % 2 == 0 { 1_400 } else { 300 };
+            sizes.left(CLIENT, size);
+            // One in five, of either size.
+            if answer % 5 == 0 {
+                assert_eq!(sizes.struck(at(1), CLIENT, size), None);
+            }
+        }
+        assert_eq!(sizes.most(at(1), CLIENT), 1_460);
+    }
+
+    #[test]
+    fn it_concerns_one_prefix_and_is_tried_again() {
+        let mut sizes = sizes();
+        sizes.refused(at(0), CLIENT, 1_400);
+        assert_eq!((sizes.most(at(599), CLIENT), sizes.most(at(0), OTHER)), (1_232, 1_460));
+        assert_eq!(sizes.most(at(600), CLIENT), 1_460);
+        sizes.refused(at(600), CLIENT, 100);
+        assert_eq!(sizes.most(at(600), CLIENT), 512, "and no less");
+    }
+
+    #[test]
+    fn what_was_held_against_the_size_is_told() {
+        let mut sizes = sizes();
+        assert_eq!(sizes.struck(at(0), CLIENT, 1_400), None);
+        sizes.left(CLIENT, 1_400);
+        assert_eq!(sizes.struck(at(1), CLIENT, 1_400), Some(2));
+    }
+}
