@@ -8,6 +8,7 @@ use std::thread;
 use dhttp::batch::{Ends, Inbox, Outbox};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::network::client;
 use super::{LOADED, now, processor};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,13 +72,13 @@ impl Loader {
             Self { load, server, socket, inbox, outbox, requests: Vec::new(), asked: 0, seed: run << 32 };
         let [.., high, low] = run.to_be_bytes();
         let address =
-            |client: u16| IpAddr::from([127, 1 + (high << 4 | low >> 4), low << 4, client.to_be_bytes()[1]]);
+            |number: u16| client(server, [1 + (high << 4 | low >> 4), low << 4, number.to_be_bytes()[1]]);
         loader.requests = match load {
-            Load::Known => (0..CLIENTS).map(|client| loader.known(address(client))).collect(),
+            Load::Known => (0..CLIENTS).map(|number| loader.known(address(number))).collect(),
             Load::One => vec![loader.known(address(1))],
             Load::New => vec![(address(1), request(b"small.txt", &padding()))],
             // It remembers every client for minutes, and slows down with their number.
-            Load::Coap => vec![(IpAddr::from([127, 0, 0, 1]), coap())],
+            Load::Coap => vec![(client(server, [0, 0, 1]), coap())],
         };
         loader
     }
@@ -124,16 +125,16 @@ impl Loader {
         self.asked += 1;
         let id = self.seed + self.asked;
         let turn = usize::try_from(self.asked).unwrap_or(0) % self.requests.len();
-        let (client, request) = &self.requests[turn];
-        let client = match self.load {
-            Load::Known | Load::One | Load::Coap => *client,
+        let (whose, request) = &self.requests[turn];
+        let local = match self.load {
+            Load::Known | Load::One | Load::Coap => *whose,
             // Another every time, and all networks in turns, which have a share each; others than the other loads use.
             Load::New => {
                 let [.., low, middle, high] = (id.wrapping_mul(0x9e37_79b1) ^ self.seed >> 32).to_be_bytes();
-                IpAddr::from([127, 20 + low % 180, middle, high.clamp(1, 254)])
+                client(self.server, [20 + low % 180, middle, high.clamp(1, 254)])
             }
         };
-        let slot = self.outbox.slot(Ends { peer: self.server, local: Some(client) });
+        let slot = self.outbox.slot(Ends { peer: self.server, local: Some(local) });
         slot.extend_from_slice(request);
         match self.load {
             Load::Known | Load::One | Load::New => {

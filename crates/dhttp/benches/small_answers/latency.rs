@@ -32,7 +32,7 @@ pub(crate) fn compare(servers: &Running, rounds: usize) {
 
 /// The median and the 99.9th, in microseconds.
 fn percentiles(server: SocketAddr) -> [f64; 2] {
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("a free port");
     socket.connect(server).expect("it is an address");
     socket.set_nonblocking(true).expect("it is a socket");
     let mut room = [0; 2_048];

@@ -1,11 +1,12 @@
 //! How many small answers a second of processor time is worth: this server beside nginx, hyper, libcoap and a server that
-//! reflects datagrams and does nothing else, over the loopback interface, in turns, in one run.
+//! reflects datagrams and does nothing else, in turns, in one run.
 //!
-//! `cargo bench -p dhttp --bench small_answers [-- --rounds N] [WORD...]`: only the lines that have one of these words in
-//! them; behind the lines there are `latency`, `mutated` and `memory`. Each server is one thread on processor 0, and what loads it runs on the others. Processor time is what the
-//! kernel booked on the server, so that a server that is not fully loaded can be compared with one that is. Over loopback
-//! whoever sends is booked what the kernel does at the other end, too: of a connection that is whoever opens it. That is
-//! why both ends' time together is told, which whoever loads has a share in. Not what a
+//! `cargo bench -p dhttp --bench small_answers [-- [--loopback] [--rounds N] [SECTION...]]`; the sections are `http`,
+//! `many`, `first`, `one`, `opened`, `latency`, `mutated` and `memory`, and without any it is all of them. Each server is
+//! one thread on processor 0, and what loads it runs on the others, in a network namespace of its own, so that each end
+//! pays for itself (`network`); without the right to make namespaces, or with `--loopback`, it is the loopback interface,
+//! where whoever sends pays for both. Processor time is what the kernel booked on the server, and on the kernel's own
+//! thread for what arrives there, so that a server that is not fully loaded can be compared with one that is. Not what a
 //! network would do, and not a comparison of machines: only ratios within a run say anything.
 //!
 //! `wrk`, `nginx` (nginx-light) and `coap-server-notls` (libcoap3-bin) are Debian's; what is not there is left out, and said.
@@ -14,6 +15,7 @@ mod datagrams;
 mod latency;
 mod memory;
 mod mutated;
+mod network;
 mod opened;
 mod processor;
 mod server;
@@ -23,6 +25,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use network::Network;
 use server::{Kind, Running};
 
 /// One line of the table.
@@ -68,22 +71,34 @@ const LINES: [Line; 19] = {
     ]
 };
 
-/// Which line is to be how many times as fast as which.
-const TARGETS: [(&str, f64, &str); 13] = [
-    ("ours, kept alive", 1.2, "nginx, kept alive"),
-    ("ours, kept alive", 0.9, "hyper, kept alive"),
-    ("ours, pipelined", 0.9, "hyper, pipelined"),
-    ("ours, pipelined", 1.0, "nginx, pipelined"),
-    ("ours, a connection each", 1.0, "nginx, a connection each"),
-    ("ours, DHTTP, many clients", 2.5, "nginx, kept alive"),
-    ("ours, DHTTP, many clients", 2.0, "libcoap, two clients"),
-    ("ours, DHTTP, many clients", 0.9, "reflector, many clients"),
-    ("ours, DHTTP, first requests", 6.0, "nginx, a connection each"),
-    ("ours, DHTTP, one client", 8.0, "nginx, kept alive"),
-    ("ours, DHTTP, one client", 1.2, "hyper, pipelined"),
-    ("ours, DHTTP, 16 KB, connection reused", 0.95, "nginx, 16 KB, kept alive"),
-    ("ours, DHTTP, 16 KB, new connection", 1.0, "nginx, 16 KB, a connection each"),
-];
+/// What is asked: of one line so many times the answers of another.
+struct Target {
+    section: &'static str,
+    ours: &'static str,
+    wanted: f64,
+    theirs: &'static str,
+}
+
+const TARGETS: [Target; 13] = {
+    const fn target(section: &'static str, ours: &'static str, wanted: f64, theirs: &'static str) -> Target {
+        Target { section, ours, wanted, theirs }
+    }
+    [
+        target("http", "ours, kept alive", 1.2, "nginx, kept alive"),
+        target("http", "ours, kept alive", 0.9, "hyper, kept alive"),
+        target("http", "ours, pipelined", 0.9, "hyper, pipelined"),
+        target("http", "ours, pipelined", 1.0, "nginx, pipelined"),
+        target("http", "ours, a connection each", 1.0, "nginx, a connection each"),
+        target("many", "ours, DHTTP, many clients", 2.5, "nginx, kept alive"),
+        target("many", "ours, DHTTP, many clients", 2.0, "libcoap, two clients"),
+        target("many", "ours, DHTTP, many clients", 0.9, "reflector, many clients"),
+        target("first", "ours, DHTTP, first requests", 6.0, "nginx, a connection each"),
+        target("one", "ours, DHTTP, one client", 8.0, "nginx, kept alive"),
+        target("one", "ours, DHTTP, one client", 1.2, "hyper, pipelined"),
+        target("opened", "ours, DHTTP, 16 KB, connection reused", 0.95, "nginx, 16 KB, kept alive"),
+        target("opened", "ours, DHTTP, 16 KB, new connection", 1.0, "nginx, 16 KB, a connection each"),
+    ]
+};
 
 /// Answers for a second of processor time.
 #[derive(Clone, Copy)]
@@ -91,37 +106,82 @@ struct Rate {
     server: f64,
     /// Of the server's and of what loads it.
     both: f64,
+    /// How much of the time the server's processor was booked.
+    busy: f64,
+}
+
+/// What is to be done.
+struct Wish {
+    rounds: usize,
+    is_loopback: bool,
+    sections: Vec<String>,
+}
+
+impl Wish {
+    fn of(arguments: Vec<String>) -> Self {
+        let mut wish = Self { rounds: 5, is_loopback: false, sections: Vec::new() };
+        let mut arguments = arguments.into_iter();
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--loopback" => wish.is_loopback = true,
+                "--rounds" => {
+                    wish.rounds = arguments.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(5).max(1);
+                }
+                _ => wish.sections.push(argument),
+            }
+        }
+        wish
+    }
+
+    fn wants(&self, section: &str) -> bool {
+        self.sections.is_empty() || self.sections.iter().any(|wanted| wanted == section)
+    }
+
+    fn network(&self) -> Network {
+        if self.is_loopback {
+            return Network::Loopback;
+        }
+        Network::apart().unwrap_or_else(|error| {
+            eprintln!("over the loopback interface, for want of namespaces: {error}");
+            Network::Loopback
+        })
+    }
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    if let [server::ROLE, role, port, folder] = arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        server::run(role, port.parse().expect("this program wrote it"), Path::new(folder));
+    if let [server::ROLE, role, address, folder] =
+        arguments.iter().map(String::as_str).collect::<Vec<_>>()[..]
+    {
+        server::run(role, address.parse().expect("this program wrote it"), Path::new(folder));
         return ExitCode::SUCCESS;
     }
-    let (rounds, words) = match &arguments[..] {
-        [flag, rounds, words @ ..] if flag == "--rounds" => (rounds.parse().unwrap_or(5), words),
-        words => (5, words),
-    };
+    let wish = Wish::of(arguments);
+    let network = wish.network();
     let folder = server::Folder::new();
-    let servers = Running::start(&folder);
-    let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
+    let servers = Running::start(&network, &folder);
+    let targets: Vec<&Target> = TARGETS.iter().filter(|target| wish.wants(target.section)).collect();
+    let is_wanted =
+        |line: &Line| targets.iter().any(|target| [target.ours, target.theirs].contains(&line.name));
     let mut rates: [Vec<Rate>; LINES.len()] = Default::default();
-    for _ in 0..rounds {
-        for (line, rates) in LINES.iter().zip(&mut rates).filter(|(line, _)| is_wanted(line.name)) {
+    for _ in 0..wish.rounds {
+        for (line, rates) in LINES.iter().zip(&mut rates).filter(|(line, _)| is_wanted(line)) {
             rates.extend(measure(line, &servers));
         }
     }
-    print(&rates);
-    if is_wanted("latency") {
-        latency::compare(&servers, rounds);
+    if !targets.is_empty() {
+        print_rates(&rates);
+        print_ratios(&targets, &rates);
     }
-    if is_wanted("mutated") {
+    if wish.wants("latency") {
+        latency::compare(&servers, wish.rounds);
+    }
+    if wish.wants("mutated") {
         mutated::compare(&servers);
     }
     drop(servers);
-    if is_wanted("memory") {
-        memory::compare(&folder);
+    if wish.wants("memory") {
+        memory::compare(&network, &folder);
     }
     ExitCode::SUCCESS
 }
@@ -129,34 +189,50 @@ fn main() -> ExitCode {
 /// `None` if a program is not there.
 fn measure(line: &Line, servers: &Running) -> Option<Rate> {
     let server = servers.get(line.kind)?;
-    let (server_before, loader_before) = (processor::time(server.process), processor::time_of_loaders());
+    let (started, server_before, loader_before) =
+        (now(), processor::time_of_server(server.process), processor::time_of_loaders());
     let answers = match line.load {
         Load::Wrk(load) => wrk::run(load, server.address)?,
         Load::Datagrams(load) => datagrams::run(load, server.address),
         Load::Opened(load) => opened::run(load, server.address),
-    };
-    let spent = processor::time(server.process) - server_before;
+    } as f64;
+    let spent = processor::time_of_server(server.process) - server_before;
     let both = spent + (processor::time_of_loaders() - loader_before);
-    Some(Rate { server: answers as f64 / spent.as_secs_f64(), both: answers as f64 / both.as_secs_f64() })
+    Some(Rate {
+        server: answers / spent.as_secs_f64(),
+        both: answers / both.as_secs_f64(),
+        busy: spent.as_secs_f64() / started.elapsed().as_secs_f64(),
+    })
 }
 
-fn print(rates: &[Vec<Rate>]) {
-    println!("{:>42} | answers for a second of the server's processor time: median (least, most)", "");
-    println!("{:>42} | and of both ends' together: median", "");
+fn print_rates(rates: &[Vec<Rate>]) {
+    println!("answers for a second of processor time, medians\n");
+    println!("| {:37} | server's | least | most | both ends' | server busy |", "");
+    println!("| {:-<37} | ---: | ---: | ---: | ---: | ---: |", "");
     for (line, rates) in LINES.iter().zip(rates).filter(|(_, rates)| !rates.is_empty()) {
-        let (median, least, most) = spread(rates.iter().map(|rate| rate.server).collect());
-        let (both, ..) = spread(rates.iter().map(|rate| rate.both).collect());
-        println!("{:>42} | {median:9.0} ({least:9.0}, {most:9.0}) | {both:9.0}", line.name);
+        let of = |part: fn(&Rate) -> f64| spread(rates.iter().map(part).collect());
+        let ((server, least, most), (both, ..), (busy, ..)) =
+            (of(|rate| rate.server), of(|rate| rate.both), of(|rate| rate.busy));
+        let name = line.name;
+        println!("| {name:37} | {server:.0} | {least:.0} | {most:.0} | {both:.0} | {:.0}% |", 100.0 * busy);
     }
+}
+
+fn print_ratios(targets: &[&Target], rates: &[Vec<Rate>]) {
     let of = |name: &str| LINES.iter().zip(rates).find(|(line, _)| line.name == name).map(|(_, rates)| rates);
-    println!("ratios of each round, their median; in brackets the same of both ends' time");
-    for (ours, wanted, theirs) in TARGETS {
+    println!("\nratios within a round, their median, least and most\n");
+    println!("| ours | beside | asked | got | least | most | | of both ends' time |");
+    println!("| --- | --- | ---: | ---: | ---: | ---: | --- | ---: |");
+    for Target { section: _, ours, wanted, theirs } in targets {
         let (Some(first), Some(second)) = (of(ours), of(theirs)) else { continue };
         let pairs = || first.iter().zip(second);
         if pairs().next().is_some() {
-            let (server, ..) = spread(pairs().map(|(one, other)| one.server / other.server).collect());
+            let (got, least, most) = spread(pairs().map(|(one, other)| one.server / other.server).collect());
             let (both, ..) = spread(pairs().map(|(one, other)| one.both / other.both).collect());
-            println!("{server:6.2} (wanted {wanted}) [{both:.2}] {ours} / {theirs}");
+            let verdict = if got >= *wanted { "reached" } else { "missed" };
+            println!(
+                "| {ours} | {theirs} | {wanted:.2} | {got:.2} | {least:.2} | {most:.2} | {verdict} | {both:.2} |"
+            );
         }
     }
 }

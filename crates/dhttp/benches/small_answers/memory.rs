@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::Read;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::datagrams::{self, request};
+use super::network::{Network, client};
 use super::server::{Folder, Kind, LARGE_BYTES, One};
 
 const CLIENTS: u64 = 1_000_000;
@@ -20,8 +21,8 @@ const CONNECTIONS: u32 = 100_000;
 const SPARE: u64 = 1_000;
 
 /// Prints both.
-pub(crate) fn compare(folder: &Folder) {
-    if let Some(server) = One::start(Kind::Ours, folder) {
+pub(crate) fn compare(network: &Network, folder: &Folder) {
+    if let Some(server) = One::start(Kind::Ours, network, folder) {
         let before = resident(server.process);
         let mut answers = 0;
         while answers < CLIENTS {
@@ -31,7 +32,7 @@ pub(crate) fn compare(folder: &Folder) {
         println!("{answers} first requests, each from another client: {} KiB more than idle", more / 1_024);
     }
     let connections = descriptors();
-    if let Some(server) = One::start(Kind::Holding, folder) {
+    if let Some(server) = One::start(Kind::Holding, network, folder) {
         let before = resident(server.process);
         let held = hold(server.address, connections);
         let more = resident(server.process).saturating_sub(before);
@@ -75,10 +76,10 @@ fn hold(server: SocketAddr, connections: u32) -> Vec<TcpStream> {
     request[8..10].copy_from_slice(&port.to_be_bytes());
     let (mut outbox, mut held, mut room) = (Outbox::default(), Vec::new(), vec![0; 65_536]);
     for first in (0..connections).step_by(TOGETHER as usize) {
-        for client in first..connections.min(first + TOGETHER) {
-            let [_, high, middle, low] = client.to_be_bytes();
-            let local = Some(IpAddr::from([127, 100 + high, middle, low]));
-            request[4..8].copy_from_slice(&client.to_be_bytes());
+        for number in first..connections.min(first + TOGETHER) {
+            let [_, high, middle, low] = number.to_be_bytes();
+            let local = Some(client(server, [100 + high, middle, low]));
+            request[4..8].copy_from_slice(&number.to_be_bytes());
             outbox.slot(Ends { peer: server, local }).extend_from_slice(&request);
         }
         outbox.send(&socket);

@@ -3,13 +3,14 @@
 //! Half of them are still requests, of a kind. Those that are not carry a mark in their number, by which an answer to
 //! one of them would be known. Not a fuzzer: that is `fuzz/`, without a server.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
 use dhttp::batch::{BATCH, Ends, Inbox, Outbox};
 use proto::dhttp::ServerConfig;
 use proto::dhttp::message::Request;
 
 use super::datagrams::{self, arrive, request};
+use super::network::client;
 use super::server::{Kind, Running};
 use super::{processor, spread};
 
@@ -32,15 +33,15 @@ struct Told {
 pub(crate) fn compare(servers: &Running) {
     let Some(server) = servers.get(Kind::Ours) else { return };
     let once = || {
-        let before = processor::time(server.process);
+        let before = processor::time_of_server(server.process);
         let answers = datagrams::run(datagrams::Load::Known, server.address);
-        answers as f64 / (processor::time(server.process) - before).as_secs_f64()
+        answers as f64 / (processor::time_of_server(server.process) - before).as_secs_f64()
     };
     let speed = || spread((0..5).map(|_| once()).collect()).0;
     let first = speed();
-    let before = processor::time(server.process);
+    let before = processor::time_of_server(server.process);
     let Told { sent_bytes, requests, answers, answer_bytes, wrong } = mutate(server.address);
-    let spent = processor::time(server.process) - before;
+    let spent = processor::time_of_server(server.process) - before;
     println!(
         "{DATAGRAMS} mutated datagrams, {requests} of them still requests: {answers} answered, {wrong} of what is no \
          request, {:.2} bytes for each that came, {:.2} microseconds each",
@@ -76,7 +77,7 @@ fn mutate(server: SocketAddr) -> Told {
         told.sent_bytes += datagram.len() as u64;
         told.requests += u64::from(is_request);
         let [.., middle, low] = number.to_be_bytes();
-        let local = IpAddr::from([127, 20 + draw.byte() % 180, middle, low.clamp(1, 254)]);
+        let local = client(server, [20 + draw.byte() % 180, middle, low.clamp(1, 254)]);
         outbox.slot(Ends { peer: server, local: Some(local) }).extend_from_slice(&datagram);
         if outbox.len() == BATCH {
             outbox.send(&socket);

@@ -10,6 +10,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
 use super::datagrams::{arrive, padding, request, token};
+use super::network::client;
 use super::server::LARGE_BYTES;
 use super::{LOADED, now, processor};
 
@@ -89,9 +90,9 @@ impl Loader {
             Load::Reused => (200, WINDOW),
             Load::New => (210, NEW_CLIENTS),
         };
-        for client in 0..count {
-            let [high, low] = client.to_be_bytes();
-            loader.prepare(IpAddr::from([127, network + thread, high, low.clamp(1, 254)]));
+        for number in 0..count {
+            let [high, low] = number.to_be_bytes();
+            loader.prepare(client(server, [network + thread, high, low.clamp(1, 254)]));
         }
         loader
     }

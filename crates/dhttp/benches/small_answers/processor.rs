@@ -1,6 +1,8 @@
 //! Where threads run, and how long they have run. Not a clock.
 
 use std::fs;
+use std::ops::Range;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -10,39 +12,72 @@ use nix::unistd::Pid;
 
 /// The calling thread, and those it starts, run on the first processor: it serves.
 pub(crate) fn serve_here() {
-    keep_to(0..1);
+    keep(0, 0..1);
 }
 
 /// The calling thread, and those it starts, run on all but the first: it loads servers.
 pub(crate) fn load_here() {
-    let all = std::thread::available_parallelism().map_or(1, usize::from);
-    keep_to(1..all.max(2));
+    keep(0, others());
 }
 
-fn keep_to(processors: std::ops::Range<usize>) {
+fn others() -> Range<usize> {
+    1..std::thread::available_parallelism().map_or(1, usize::from).max(2)
+}
+
+/// A thread, 0 for the calling one, runs on these processors.
+fn keep(thread: u32, processors: Range<usize>) {
     let mut set = CpuSet::new();
     for processor in processors {
         // More processors than the set has room for are left out.
         let _ = set.set(processor);
     }
     // On a machine with one processor everything runs there.
-    let _ = sched_setaffinity(Pid::from_raw(0), &set);
+    let _ = sched_setaffinity(Pid::from_raw(thread.try_into().unwrap_or(0)), &set);
 }
 
-/// Processor time of this process and of those it waited for: what loads the servers.
+/// Processor time of this process, of those it waited for, and of the kernel's threads that take what arrives at them:
+/// what loads the servers.
 pub(crate) fn time_of_loaders() -> Duration {
-    [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN]
-        .into_iter()
-        .filter_map(|who| {
-            let usage = getrusage(who).ok()?;
-            let spent = usage.user_time() + usage.system_time();
-            u64::try_from(spent.num_microseconds()).ok().map(Duration::from_micros)
-        })
-        .sum()
+    static KERNEL: OnceLock<Vec<u32>> = OnceLock::new();
+    let kernel = KERNEL.get_or_init(|| kernel_threads("napi/loaders-"));
+    let own = [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN].into_iter().filter_map(|who| {
+        let usage = getrusage(who).ok()?;
+        let spent = usage.user_time() + usage.system_time();
+        u64::try_from(spent.num_microseconds()).ok().map(Duration::from_micros)
+    });
+    own.chain(kernel.iter().map(|thread| time(*thread))).sum()
+}
+
+/// The kernel's threads that take what arrives run where those do that it is for.
+pub(crate) fn keep_apart() {
+    for number in kernel_threads("napi/servers-") {
+        keep(number, 0..1);
+    }
+    for number in kernel_threads("napi/loaders-") {
+        keep(number, others());
+    }
+}
+
+/// Processor time of a server, and of the kernel's threads that take what arrives at it.
+pub(crate) fn time_of_server(process: u32) -> Duration {
+    static KERNEL: OnceLock<Vec<u32>> = OnceLock::new();
+    let kernel = KERNEL
+        .get_or_init(|| ["napi/servers-", "ksoftirqd/0"].into_iter().flat_map(kernel_threads).collect());
+    time(process) + kernel.iter().map(|thread| time(*thread)).sum::<Duration>()
+}
+
+/// Those whose names begin so.
+fn kernel_threads(name: &str) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = processes.filter_map(|process| process.file_name().to_str()?.parse().ok());
+    let is_named = |number: &u32| {
+        fs::read_to_string(format!("/proc/{number}/comm")).is_ok_and(|text| text.starts_with(name))
+    };
+    numbers.filter(is_named).collect()
 }
 
 /// Processor time of all threads of a process that are there.
-pub(crate) fn time(process: u32) -> Duration {
+fn time(process: u32) -> Duration {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     tasks
         .filter_map(|task| {

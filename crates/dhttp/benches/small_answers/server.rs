@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -20,6 +20,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use proto::dhttp::server::Validation;
 use std::os::fd::AsFd;
 
+use super::network::Network;
 use super::processor;
 
 /// Says that this program is to be a server.
@@ -78,9 +79,9 @@ impl Drop for One {
 pub(crate) struct Running(Vec<One>);
 
 impl Running {
-    pub(crate) fn start(folder: &Folder) -> Self {
+    pub(crate) fn start(network: &Network, folder: &Folder) -> Self {
         let all = [Kind::Ours, Kind::Hyper, Kind::Reflector, Kind::Nginx, Kind::Coap];
-        Self(all.into_iter().filter_map(|kind| One::start(kind, folder)).collect())
+        Self(all.into_iter().filter_map(|kind| One::start(kind, network, folder)).collect())
     }
 
     pub(crate) fn get(&self, kind: Kind) -> Option<&One> {
@@ -90,13 +91,22 @@ impl Running {
 
 impl One {
     /// Starts a server; `None` if it is not there.
-    pub(crate) fn start(kind: Kind, folder: &Folder) -> Option<Self> {
-        // It takes over on which processor it runs.
-        processor::serve_here();
-        let server = start(kind, &folder.0);
-        processor::load_here();
-        wait();
-        server
+    pub(crate) fn start(kind: Kind, network: &Network, folder: &Folder) -> Option<Self> {
+        let started = network.inside(|| {
+            // It takes over on which processor it runs.
+            processor::serve_here();
+            start(kind, network.servers(), &folder.0)
+        });
+        match started {
+            Ok(server) => {
+                wait();
+                Some(server)
+            }
+            Err(error) => {
+                eprintln!("left out: {kind:?}, {error}; Debian has it in nginx-light or libcoap3-bin");
+                None
+            }
+        }
     }
 }
 
@@ -105,51 +115,42 @@ fn wait() {
     std::thread::sleep(Duration::from_millis(200));
 }
 
-fn start(kind: Kind, folder: &Path) -> Option<One> {
-    let port = free_port();
+fn start(kind: Kind, host: Ipv4Addr, folder: &Path) -> io::Result<One> {
+    let address = SocketAddr::from((host, free_port(host)?));
     let mut command = match kind {
-        Kind::Ours => of_this_program("ours", port, folder),
-        Kind::Holding => of_this_program("holding", port, folder),
-        Kind::Hyper => of_this_program("hyper", port, folder),
-        Kind::Reflector => of_this_program("reflector", port, folder),
+        Kind::Ours => of_this_program("ours", address, folder),
+        Kind::Holding => of_this_program("holding", address, folder),
+        Kind::Hyper => of_this_program("hyper", address, folder),
+        Kind::Reflector => of_this_program("reflector", address, folder),
         Kind::Nginx => {
             let path = folder.join("nginx.conf");
-            fs::write(&path, nginx_configuration(port, folder)).expect("room for a page");
+            fs::write(&path, nginx_configuration(address, folder)).expect("room for a page");
             let mut command = Command::new("/usr/sbin/nginx");
             command.arg("-p").arg(folder).arg("-c").arg(path).arg("-e").arg("stderr");
             command
         }
         Kind::Coap => {
             let mut command = Command::new("coap-server-notls");
-            command.args(["-A", "127.0.0.1", "-p", &port.to_string()]);
+            command.args(["-A", &host.to_string(), "-p", &address.port().to_string()]);
             command
         }
     };
-    match command.stdin(Stdio::null()).stdout(Stdio::null()).spawn() {
-        Ok(child) => {
-            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-            Some(One { kind, process: child.id(), child, address })
-        }
-        Err(error) => {
-            eprintln!("left out: {kind:?}, {error}; Debian has it in nginx-light or libcoap3-bin");
-            None
-        }
-    }
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+    Ok(One { kind, process: child.id(), child, address })
 }
 
-fn of_this_program(role: &str, port: u16, folder: &Path) -> Command {
+fn of_this_program(role: &str, address: SocketAddr, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program is somewhere"));
-    command.args([ROLE, role, &port.to_string()]).arg(folder);
+    command.args([ROLE, role, &address.to_string()]).arg(folder);
     command
 }
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    listener.local_addr().expect("it is bound").port()
+fn free_port(host: Ipv4Addr) -> io::Result<u16> {
+    Ok(TcpListener::bind((host, 0))?.local_addr()?.port())
 }
 
 /// As somebody who wants answers a second would write it.
-fn nginx_configuration(port: u16, folder: &Path) -> String {
+fn nginx_configuration(address: SocketAddr, folder: &Path) -> String {
     let folder = folder.display();
     format!(
         "daemon off; master_process off; worker_processes 1; pid {folder}/pid; error_log stderr crit;
@@ -160,15 +161,14 @@ http {{
   types {{ text/plain txt; }} charset utf-8;
   client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
   uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
-  server {{ listen 127.0.0.1:{port} backlog=4096; root {folder}; }}
+  server {{ listen {address} backlog=4096; root {folder}; }}
 }}
 "
     )
 }
 
 /// Serves until it is killed.
-pub(crate) fn run(role: &str, port: u16, folder: &Path) {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+pub(crate) fn run(role: &str, address: SocketAddr, folder: &Path) {
     match role {
         "ours" | "holding" => {
             let mut config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };

@@ -1,0 +1,133 @@
+//! Where servers and what loads them meet: two network namespaces with a wire between them, each end's work on its own
+//! processors. Not a link with a rate or a delay.
+//!
+//! Over the loopback interface whoever sends is booked what the kernel does at the other end, too: a server that opens
+//! connections pays for both ends, and one that is connected to, for neither handshake. Here what arrives at an end is
+//! taken by a thread of the kernel's (`threaded`; Documentation/networking/napi.rst): at the servers' end it runs on their
+//! processor and is booked on them, at the other end on the others'. That is what a network card does, but for the
+//! card's own work.
+
+use std::fs::File;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::process::Command;
+use std::thread;
+
+use nix::sched::{CloneFlags, setns, unshare};
+
+use super::processor;
+
+/// The network of this run.
+pub(crate) enum Network {
+    /// One interface for all.
+    Loopback,
+    /// The servers' namespace; this program is in the other.
+    Apart(File),
+}
+
+const SERVERS: Ipv4Addr = Ipv4Addr::new(192, 168, 77, 1);
+const LOADERS: Ipv4Addr = Ipv4Addr::new(192, 168, 77, 2);
+
+impl Network {
+    /// Two namespaces, which are gone with this program. To be called while it has one thread.
+    ///
+    /// # Errors
+    /// What it takes and is not there.
+    pub(crate) fn apart() -> io::Result<Self> {
+        let servers = in_thread(|| {
+            unshare(CloneFlags::CLONE_NEWNET)?;
+            File::open("/proc/thread-self/ns/net")
+        })?;
+        unshare(CloneFlags::CLONE_NEWNET)?;
+        let path = format!("/proc/{}/fd/{}", std::process::id(), servers.as_raw_fd());
+        run(&["ip", "link", "set", "lo", "up"])?;
+        run(&["ip", "link", "add", "loaders", "type", "veth", "peer", "name", "servers", "netns", &path])?;
+        run(&["ip", "address", "add", &format!("{LOADERS}/30"), "dev", "loaders"])?;
+        run(&["ip", "link", "set", "loaders", "up"])?;
+        // Every address of it is a client.
+        run(&["ip", "route", "add", "local", "10.0.0.0/8", "dev", "lo"])?;
+        receive_in_thread("loaders")?;
+        let network = Self::Apart(servers);
+        network.inside(|| {
+            run(&["ip", "link", "set", "lo", "up"])?;
+            run(&["ip", "address", "add", &format!("{SERVERS}/30"), "dev", "servers"])?;
+            run(&["ip", "link", "set", "servers", "up"])?;
+            run(&["ip", "route", "add", "10.0.0.0/8", "via", &LOADERS.to_string()])?;
+            receive_in_thread("servers")
+        })?;
+        processor::keep_apart();
+        Ok(network)
+    }
+
+    /// Where servers listen.
+    pub(crate) const fn servers(&self) -> Ipv4Addr {
+        match self {
+            Self::Loopback => Ipv4Addr::LOCALHOST,
+            Self::Apart(_) => SERVERS,
+        }
+    }
+
+    /// Does something where the servers are, in a thread that takes over where this one runs.
+    pub(crate) fn inside<T: Send>(&self, what: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        in_thread(|| {
+            match self {
+                Self::Loopback => {}
+                Self::Apart(namespace) => setns(namespace, CloneFlags::CLONE_NEWNET)?,
+            }
+            what()
+        })
+    }
+}
+
+/// One of the addresses that ask this server.
+pub(crate) fn client(server: SocketAddr, [second, third, fourth]: [u8; 3]) -> IpAddr {
+    IpAddr::from([if server.ip().is_loopback() { 127 } else { 10 }, second, third, fourth])
+}
+
+fn in_thread<T: Send>(what: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    thread::scope(|scope| scope.spawn(what).join().expect("it does not panic"))
+}
+
+/// What arrives at this device is taken by a thread.
+fn receive_in_thread(device: &str) -> io::Result<()> {
+    // `ethtool --offload DEVICE gro on tso off`: what one end segments is nothing that the other has to take.
+    offload(device, 0x2c, 1)?;
+    offload(device, 0x1f, 0)?;
+    // Who sends waits when there is no room, instead of losing what was sent.
+    run(&["tc", "qdisc", "add", "dev", device, "root", "pfifo_fast"])?;
+    // Only a /sys that was mounted in a namespace shows its devices.
+    let script = format!("mount -t sysfs sysfs /sys && echo 1 > /sys/class/net/{device}/threaded");
+    run(&["unshare", "--mount", "sh", "-c", &script])
+}
+
+/// Tells a device what it is to do by itself.
+fn offload(device: &str, command: u32, data: u32) -> io::Result<()> {
+    /// linux/ethtool.h: `struct ethtool_value`.
+    #[repr(C)]
+    struct Value {
+        command: u32,
+        data: u32,
+    }
+    let mut value = Value { command, data };
+    // SAFETY: plain numbers and pointers, for which zero is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (place, byte) in request.ifr_name.iter_mut().zip(device.bytes()) {
+        *place = byte.cast_signed();
+    }
+    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    // SAFETY: the request has a name that ends with zero and points at a value of the command's kind; both outlive the
+    // call.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn run(words: &[&str]) -> io::Result<()> {
+    let output = Command::new(words[0]).args(&words[1..]).output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("{}: {}", words.join(" "), text.trim())))
+}
