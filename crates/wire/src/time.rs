@@ -5,26 +5,29 @@
 
 use std::fmt;
 use std::iter::Sum;
+use std::num::NonZeroU64;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
 /// An instant: nanoseconds since an arbitrary zero.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Time(u64);
+///
+/// Held as one more than that, so that an `Option<Time>` needs no more room than a `Time`: machines keep many.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(NonZeroU64);
 
 impl Time {
     /// The arbitrary zero.
-    pub const ZERO: Self = Self(0);
+    pub const ZERO: Self = Self(NonZeroU64::MIN);
     /// Later than everything: 584 years after zero.
-    pub const MAX: Self = Self(u64::MAX);
+    pub const MAX: Self = Self(NonZeroU64::MAX);
 
-    /// The instant `nanos` nanoseconds after zero.
+    /// The instant `nanos` nanoseconds after zero; [`Time::MAX`] for `u64::MAX`, too, which is a nanosecond later.
     pub const fn from_nanos(nanos: u64) -> Self {
-        Self(nanos)
+        Self(NonZeroU64::MIN.saturating_add(nanos))
     }
 
     /// Nanoseconds since zero.
     pub const fn as_nanos(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// Milliseconds since zero, for people and for JSON.
@@ -34,7 +37,19 @@ impl Time {
 
     /// The span from `earlier` to `self`; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
-        Duration(self.0.saturating_sub(earlier.0))
+        Duration(self.0.get().saturating_sub(earlier.0.get()))
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Time").field(&self.as_nanos()).finish()
+    }
+}
+
+impl Default for Time {
+    fn default() -> Self {
+        Self::ZERO
     }
 }
 
@@ -178,6 +193,14 @@ impl fmt::Display for Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_instant_that_may_be_missing_needs_no_more_room() {
+        assert_eq!(size_of::<Option<Time>>(), size_of::<Time>());
+        assert_eq!((Time::ZERO.as_nanos(), Time::from_nanos(7).as_nanos()), (0, 7));
+        assert_eq!(Time::from_nanos(u64::MAX), Time::MAX);
+        assert_eq!(Time::from_nanos(u64::MAX - 9) + Duration::from_nanos(20), Time::MAX);
+    }
 
     #[test]
     fn a_span_never_goes_below_zero() {
