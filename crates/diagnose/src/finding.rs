@@ -85,7 +85,16 @@ impl Severity {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Findings {
     kept: Vec<Finding>,
-    pub(crate) counts: Vec<Count>,
+    tallies: Vec<Tally>,
+}
+
+/// What there is of one cause: whether a finding is worth keeping is known without a look at those that are kept.
+#[derive(Clone, Copy, Debug)]
+struct Tally {
+    count: Count,
+    kept: usize,
+    /// What the least of them cost.
+    least: Duration,
 }
 
 /// How often a cause was found, and what it cost in all.
@@ -108,26 +117,38 @@ impl Findings {
         most: usize,
         finding: impl FnOnce() -> Finding,
     ) {
-        match self.counts.iter_mut().find(|count| count.cause == cause) {
-            Some(count) => (count.times, count.lost) = (count.times + 1, count.lost + lost),
-            None => self.counts.push(Count { cause, times: 1, lost }),
-        }
-        let alike = || self.kept.iter().enumerate().filter(|(_, kept)| kept.cause == cause);
-        if alike().count() < most {
+        let tally = match self.tallies.iter_mut().position(|tally| tally.count.cause == cause) {
+            Some(place) => &mut self.tallies[place],
+            None => {
+                self.tallies.reserve_exact(1);
+                let count = Count { cause, times: 0, lost: Duration::ZERO };
+                self.tallies.push_mut(Tally { count, kept: 0, least: Duration::MAX })
+            }
+        };
+        (tally.count.times, tally.count.lost) = (tally.count.times + 1, tally.count.lost + lost);
+        if tally.kept < most {
+            (tally.kept, tally.least) = (tally.kept + 1, tally.least.min(lost));
             self.kept.reserve_exact(1);
             self.kept.push(finding());
-            return;
-        }
-        let least = alike().min_by_key(|(_, kept)| kept.lost);
-        if let Some((place, _)) = least.filter(|(_, kept)| kept.lost < lost) {
-            self.kept[place] = finding();
+        } else if tally.least < lost {
+            let alike = self.kept.iter().enumerate().filter(|(_, kept)| kept.cause == cause);
+            if let Some((place, _)) = alike.min_by_key(|(_, kept)| kept.lost) {
+                self.kept[place] = finding();
+            }
+            let alike = self.kept.iter().filter(|kept| kept.cause == cause);
+            tally.least = alike.map(|kept| kept.lost).min().unwrap_or(Duration::MAX);
         }
     }
 
-    /// What was kept, in the order of time.
-    pub(crate) fn into_sorted(mut self) -> Vec<Finding> {
+    /// How many there were of the last cause: a look at the tallies.
+    pub(crate) fn all(&self) -> u64 {
+        self.tallies.last().map_or(0, |tally| tally.count.times)
+    }
+
+    /// What was kept, in the order of time, and how much there was.
+    pub(crate) fn into_sorted(mut self) -> (Vec<Finding>, Vec<Count>) {
         self.kept.sort_by_key(|finding| (finding.at, finding.cause));
-        self.kept
+        (self.kept, self.tallies.into_iter().map(|tally| tally.count).collect())
     }
 }
 
@@ -157,9 +178,8 @@ mod tests {
             let lost = Duration::from_millis(millis);
             findings.add(Cause::DelayedAck, lost, 64, || finding(millis));
         }
-        assert_eq!(findings.counts[0].times, 200);
-        assert_eq!(findings.counts[0].lost, Duration::from_millis(20_100));
-        let kept = findings.into_sorted();
+        let (kept, counts) = findings.into_sorted();
+        assert_eq!((counts[0].times, counts[0].lost), (200, Duration::from_millis(20_100)));
         assert_eq!(
             (kept.len(), kept[0].lost, kept[63].lost),
             (64, Duration::from_millis(200), Duration::from_millis(137))

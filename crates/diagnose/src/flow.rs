@@ -38,39 +38,44 @@ use crate::sender::Order;
 use crate::side::{Both, Side};
 use crate::table::Options;
 
-use state::{EndState, Handshake};
+use state::{EndState, Handshake, Lately};
 
 /// A connection, as far as it has been seen.
+///
+/// In this order in memory: among thousands of connections each packet's time is that of what must be fetched for it, so
+/// what every packet needs lies together, and what few need is behind it or elsewhere.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Flow {
     pub(crate) client: SocketAddr,
     pub(crate) server: SocketAddr,
-    pub(crate) started: Mark,
     pub(crate) last_at: Time,
     packets: u64,
     bytes: Bytes,
-    ends: Both<EndState>,
-    path: Path,
-    handshake: Handshake,
-    conversation: Conversation,
+    is_reset: bool,
+    keep: Keep,
+    lately: Both<Lately>,
     /// The last event, and what it was; what of its sender was on its way then.
-    last: Mark,
     before: Before,
+    last: Mark,
     last_flight: u64,
-    account: Account,
     /// How far the account reaches, and from when on anything counts.
     spent: Time,
     since: Time,
+    path: Path,
+    ends: Both<EndState>,
+    conversation: Conversation,
     findings: Findings,
-    oddities: Oddities,
+    account: Account,
+    plot: Option<Box<Plot>>,
     exchanges: Vec<ExchangeReport>,
-    plot: Option<Plot>,
-    is_reset: bool,
+    pub(crate) started: Mark,
+    handshake: Handshake,
+    oddities: Oddities,
     /// To be found, if it is set up and used like the one before it.
     follows: Option<Follows>,
     /// Waits for a window that was open there.
     reopened: Duration,
-    keep: Keep,
 }
 
 /// A connection right before this one, that carried a single request.
@@ -88,28 +93,29 @@ impl Flow {
         Self {
             client,
             server,
-            started: mark,
             last_at: first.at,
             packets: 0,
             bytes: Bytes::ZERO,
-            ends: Both::default(),
-            path: Path::default(),
-            handshake: Handshake::default(),
-            conversation: Conversation::default(),
-            last: mark,
+            is_reset: false,
+            keep: Keep::among(1),
+            lately: Both::default(),
             before: Before::Nothing,
+            last: mark,
             last_flight: 0,
-            account: Account::default(),
             spent: first.at,
             since: options.since,
+            path: Path::default(),
+            ends: Both::default(),
+            conversation: Conversation::default(),
             findings: Findings::default(),
-            oddities: Oddities::default(),
+            account: Account::default(),
+            plot: options.is_plotted.then(|| Box::new(Plot::new(mark.at))),
             exchanges: Vec::new(),
-            plot: options.is_plotted.then(|| Plot::new(mark.at)),
-            is_reset: false,
+            started: mark,
+            handshake: Handshake::default(),
+            oddities: Oddities::default(),
             follows: None,
             reopened: Duration::ZERO,
-            keep: Keep::among(1),
         }
     }
 
@@ -126,7 +132,7 @@ impl Flow {
 
     /// Whether either side has begun to end it.
     pub(crate) fn is_ending(&self) -> bool {
-        self.is_reset || self.ends.client.has_ended || self.ends.server.has_ended
+        self.is_reset || self.lately.client.has_ended || self.lately.server.has_ended
     }
 
     /// Whether a SYN from the client begins another connection between the same ports.
@@ -147,12 +153,12 @@ impl Flow {
 
     /// Whether nothing more can come but repetitions.
     pub(crate) fn is_over(&self) -> bool {
-        self.is_reset || (self.ends.client.has_ended && self.ends.server.has_ended)
+        self.is_reset || (self.lately.client.has_ended && self.lately.server.has_ended)
     }
 
     /// Whether a packet of `from` on `interface` is to be looked at: on others it is the same packet again.
     pub(crate) fn is_watched_on(&mut self, from: Side, interface: u32) -> bool {
-        let is_watched = *self.ends.of_mut(from).interface.get_or_insert(interface) == interface;
+        let is_watched = *self.lately.of_mut(from).interface.get_or_insert(interface) == interface;
         self.oddities.captured_twice += u64::from(!is_watched);
         is_watched
     }
@@ -162,15 +168,14 @@ impl Flow {
     pub(crate) fn warm(&self) {
         let Self { ends: Both { client, server }, path, account, conversation, findings, .. } = self;
         let of = |end: &EndState| {
-            let EndState { sender, recent, burst, own_ack, .. } = end;
+            let EndState { sender, recent, burst, heard_at, .. } = end;
             let [first, last] = recent.edges();
             let places = sender.next ^ u64::from(sender.is_sacked) ^ sender.pace.known() ^ sender.newest();
-            places ^ first ^ last ^ burst.start ^ own_ack.map_or(0, |mark| mark.frame)
+            places ^ first ^ last ^ burst.start ^ heard_at.map_or(0, Time::as_nanos)
         };
         let paths = path.round_trip_at_least() + account.of(Share::RoundTrip) + account.of(Share::Unknown);
-        let counts = findings.counts.last().map_or(0, |count| count.times);
         let last = self.last_at.as_nanos() ^ self.last.frame ^ self.last_flight ^ conversation.requests;
-        std::hint::black_box(of(client) ^ of(server) ^ paths.as_nanos() ^ counts ^ last);
+        std::hint::black_box(of(client) ^ of(server) ^ paths.as_nanos() ^ findings.all() ^ last);
     }
 
     /// The next segment of the capture.
@@ -189,8 +194,8 @@ impl Flow {
             return;
         }
         self.path.passed(segment.from, segment.hops_left);
-        let end = self.ends.of_mut(segment.from);
-        end.numbers.passed(
+        let end = self.ends.of(segment.from);
+        self.lately.of_mut(segment.from).numbers.passed(
             segment.identification,
             segment.hops_left,
             segment.length().div_ceil(end.sender.mss.get()),
@@ -225,7 +230,7 @@ impl Flow {
         let Segment { from, at, frame, .. } = *segment;
         self.scales_as_it_did(segment);
         let scale = self.ends.of(from).scale;
-        let window = match (u64::from(segment.tcp.window), scale) {
+        let window = match (u32::from(segment.tcp.window), scale) {
             (window, _) if segment.has(Flags::SYN) => Some(window),
             (window, Some(bits)) => Some(window << bits),
             (0, None) => Some(0),
@@ -266,8 +271,9 @@ impl Flow {
             peer.sender.tells_of_a_gap();
         }
         if let Some(ack) = ack {
-            let is_at_once = ack.bytes >= 2 * self.ends.of(from.other()).sender.mss.get();
-            if let Some(after) = ack.after {
+            let bytes = u64::from(ack.bytes);
+            let is_at_once = bytes >= 2 * self.ends.of(from.other()).sender.mss.get();
+            if let Some(after) = ack.after() {
                 self.path.answered(from, after);
                 if is_at_once {
                     self.path.answered_at_once(from, after);
@@ -275,7 +281,7 @@ impl Flow {
             }
             let is_delayed = self.lateness(from, &ack).is_some();
             let peer = self.ends.of_mut(from.other());
-            peer.sender.pace.acknowledged(at, ack.bytes, ack.to, peer.sender.next, is_delayed);
+            peer.sender.pace.acknowledged(at, bytes, ack.to, peer.sender.next, is_delayed);
             peer.heard_at = Some(at);
         }
     }
@@ -293,7 +299,7 @@ impl Flow {
         }
         let peer = &self.ends.of(segment.from.other()).sender;
         let covers_all = peer.acknowledged >= peer.next;
-        let own = &mut self.ends.of_mut(segment.from).own_ack;
+        let own = &mut self.lately.of_mut(segment.from).own_ack;
         if covers_all && own.is_none() {
             *own = Some(mark);
         }
@@ -309,7 +315,7 @@ impl Flow {
         end.sender.mss.saw(segment.length());
         end.sender.mss.has_timestamps = segment.options.has_timestamps;
         let passed_over = start.saturating_sub(end.sender.next);
-        end.numbers.passed_over(passed_over.div_ceil(end.sender.mss.get()));
+        self.lately.of_mut(from).numbers.passed_over(passed_over.div_ceil(end.sender.mss.get()));
         if let Some(heard_at) = end.heard_at.take() {
             self.path.echoed(from, at.since(heard_at));
         }
@@ -319,7 +325,7 @@ impl Flow {
             .clamp(Duration::from_micros(100), Duration::from_millis(50));
         let end = self.ends.of_mut(from);
         let order = end.sender.send(start, stop, mark, segment.identification, soon);
-        end.sender.forget(self.keep.segments);
+        end.sender.forget(self.keep.segments.into());
         let kind = match order {
             Order::New if segment.length() == 0 => End::Fin,
             Order::New => {
@@ -339,7 +345,7 @@ impl Flow {
                 let sender = &self.ends.of(from).sender;
                 if stop <= sender.acknowledged {
                     self.oddities.needless += 1;
-                    self.ends.of_mut(from).needless.get_or_insert(mark);
+                    self.lately.of_mut(from).needless.get_or_insert(mark);
                     return;
                 }
                 let earlier = Mark { at: before.at, frame: before.frame };
@@ -364,7 +370,7 @@ impl Flow {
         if segment.has(Flags::FIN) {
             self.conversation.ended(from, mark);
             self.take_exchanges();
-            self.ends.of_mut(from).has_ended = true;
+            self.lately.of_mut(from).has_ended = true;
             if self.is_over() || segment.length() == 0 {
                 self.before = Before::Ending;
             }
@@ -393,7 +399,7 @@ impl Flow {
             self.exchanges.reserve_exact(1);
             self.exchanges.push(ExchangeReport::new(exchange, &self.account));
         }
-        ExchangeReport::keep_the_longest(&mut self.exchanges, self.keep.exchanges);
+        ExchangeReport::keep_the_longest(&mut self.exchanges, self.keep.exchanges.into());
     }
 
     fn reset(&mut self, segment: &Segment<'_>) {
@@ -413,7 +419,7 @@ impl Flow {
         let Self { client, server, started, last_at, packets, bytes, path, conversation, account, .. } = self;
         let mut exchanges = self.exchanges;
         exchanges.sort_by_key(|exchange| exchange.at);
-        let counts = self.findings.counts.clone();
+        let (findings, counts) = self.findings.into_sorted();
         FlowReport {
             protocol: Protocol::Tcp,
             client,
@@ -427,12 +433,12 @@ impl Flow {
             round_trip: path.round_trip(),
             place: path.place(),
             requests: conversation.requests,
-            findings: self.findings.into_sorted(),
+            findings,
             counts,
             account,
             exchanges,
             oddities: self.oddities,
-            plot: self.plot,
+            plot: self.plot.map(|plot| *plot),
         }
     }
 
@@ -440,7 +446,7 @@ impl Flow {
     /// filled has opened to twice of that, as its acknowledgements came.
     pub(crate) fn window(&self) -> u64 {
         let before = self.follows.map_or(0, |follows| follows.window);
-        before.max(2 * self.ends.server.sender.largest_flight)
+        before.max(2 * u64::from(self.ends.server.sender.largest_flight))
     }
 
     /// Whether all requests so far have been answered in full.

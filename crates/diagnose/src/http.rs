@@ -40,12 +40,18 @@ pub(crate) struct Exchange {
 struct Stream {
     /// The next byte to be read.
     next: Option<u64>,
-    /// What came before its turn.
-    ahead: BTreeMap<u64, Vec<u8>>,
-    ahead_bytes: usize,
+    /// What came before its turn, if anything did.
+    ahead: Option<Box<Ahead>>,
     reader: Reader,
     /// Body bytes of the message so far.
     body: u64,
+}
+
+/// Pieces that came before their turn, and how much they are together.
+#[derive(Debug, Default)]
+struct Ahead {
+    pieces: BTreeMap<u64, Vec<u8>>,
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -97,12 +103,13 @@ impl Conversation {
             return;
         }
         if start > next {
-            stream.ahead_bytes += payload.len();
-            if (payload.len() as u64) < length || stream.ahead_bytes > MOST_AHEAD {
+            let ahead = stream.ahead.get_or_insert_default();
+            ahead.bytes += payload.len();
+            if (payload.len() as u64) < length || ahead.bytes > MOST_AHEAD {
                 self.lose();
                 return;
             }
-            stream.ahead.insert(start, payload.to_vec());
+            ahead.pieces.insert(start, payload.to_vec());
             return;
         }
         let known =
@@ -112,12 +119,10 @@ impl Conversation {
         while !self.is_lost {
             let stream = self.streams.of_mut(side);
             let next = stream.next.unwrap_or_default();
-            let Some((start, piece)) = stream.ahead.pop_first() else { break };
-            if start > next {
-                stream.ahead.insert(start, piece);
-                break;
-            }
-            stream.ahead_bytes -= piece.len();
+            let Some(ahead) = &mut stream.ahead else { break };
+            let Some(piece) = ahead.pieces.first_entry().filter(|piece| *piece.key() <= next) else { break };
+            let (start, piece) = piece.remove_entry();
+            ahead.bytes -= piece.len();
             let fresh =
                 usize::try_from(next - start).ok().and_then(|known| piece.get(known..)).unwrap_or_default();
             stream.next = Some(next + fresh.len() as u64);

@@ -6,11 +6,11 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Keep {
     /// Findings of one cause: the worst.
-    pub(crate) findings: usize,
+    pub(crate) findings: u16,
     /// HTTP exchanges: the longest, and up to half as many again between two looks.
-    pub(crate) exchanges: usize,
+    pub(crate) exchanges: u16,
     /// Segments on their way, and acknowledgements, of one side: the newest.
-    pub(crate) segments: usize,
+    pub(crate) segments: u16,
 }
 
 impl Keep {
@@ -23,11 +23,15 @@ impl Keep {
         let flows = flows.max(1);
         let each = ALL / flows;
         Self {
-            findings: each.clamp(1, 64),
-            exchanges: each.clamp(1, 16),
-            segments: (SEGMENTS / flows).clamp(64, 4_096),
+            findings: between(1, each, 64),
+            exchanges: between(1, each, 16),
+            segments: between(64, SEGMENTS / flows, 4_096),
         }
     }
+}
+
+fn between(least: u16, number: usize, most: u16) -> u16 {
+    u16::try_from(number).unwrap_or(most).clamp(least, most)
 }
 
 #[cfg(test)]

@@ -7,13 +7,14 @@ pub(crate) struct Mss {
     pub(crate) offered: Option<u16>,
     pub(crate) accepted: Option<u16>,
     pub(crate) has_timestamps: bool,
-    largest: u64,
-    largest_twice: u64,
+    largest: u32,
+    largest_twice: u32,
 }
 
 impl Mss {
     /// A segment of `length` payload bytes.
     pub(crate) fn saw(&mut self, length: u64) {
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
         if length >= self.largest {
             if length == self.largest {
                 self.largest_twice = length;
@@ -36,8 +37,8 @@ impl Mss {
         let full = match agreed {
             Some(agreed) => u64::from(agreed).saturating_sub(options),
             // More than an Ethernet carries was merged by a network card.
-            None if self.largest > USUAL => USUAL - options,
-            None => self.largest_twice.max(LEAST),
+            None if u64::from(self.largest) > USUAL => USUAL - options,
+            None => u64::from(self.largest_twice).max(LEAST),
         };
         full.max(1)
     }

@@ -73,7 +73,10 @@ impl Plot {
             start,
             length: segment.length(),
             ack: has_ack.then(|| i64::from(segment.tcp.ack.wrapping_sub(low(base)).cast_signed())),
-            edge: peer.window.filter(|_| has_ack).and_then(|window| relative(peer.acknowledged + window)),
+            edge: peer
+                .window
+                .filter(|_| has_ack)
+                .and_then(|window| relative(peer.acknowledged + u64::from(window))),
             flags: segment.tcp.flags,
         });
     }

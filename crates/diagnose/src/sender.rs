@@ -29,20 +29,24 @@ pub(crate) struct Sender {
     /// How far the window reached that it knew of then; `None` where windows cannot be read.
     pub(crate) edge: Option<u64>,
     /// The peer's window, when it last passed.
-    pub(crate) window: Option<u64>,
+    pub(crate) window: Option<u32>,
     /// The largest segment it may send.
     pub(crate) mss: Mss,
     /// Flights, in bytes: the largest ever, the largest since it last repaired a loss, and since it last paused.
-    pub(crate) largest_flight: u64,
-    pub(crate) largest_since_loss: u64,
-    pub(crate) largest_since_pause: u64,
+    pub(crate) largest_flight: u32,
+    pub(crate) largest_since_loss: u32,
+    pub(crate) largest_since_pause: u32,
     pub(crate) sent_last: Option<Time>,
     /// Sent and not known to have arrived, oldest first.
     pub(crate) sent: VecDeque<Sent>,
     /// Passed, and not yet at the sender.
     acks: VecDeque<Ack>,
-    /// Never seen, though something behind it was.
-    holes: Vec<Hole>,
+    /// Never seen, though something behind it was. Most have none.
+    #[expect(
+        clippy::box_collection,
+        reason = "a pointer is less than a vector, and there are two for each connection"
+    )]
+    holes: Option<Box<Vec<Hole>>>,
     /// Up to where it had sent when it last repaired a loss.
     repaired: u64,
     /// When an acknowledgement of something new passed last.
@@ -67,7 +71,7 @@ pub(crate) struct Sent {
     pub(crate) again_at: Time,
     pub(crate) times: u32,
     /// Bytes that were on their way before it.
-    pub(crate) ahead: u64,
+    pub(crate) ahead: u32,
 }
 
 /// An acknowledgement of something new, or a wider window, or one that repeats what was said.
@@ -79,17 +83,29 @@ pub(crate) struct Ack {
     pub(crate) edge: Option<u64>,
     /// Whether that is further than before.
     pub(crate) widens: bool,
-    /// Since the newest segment it covers had passed, if that was sent once.
-    pub(crate) after: Option<Duration>,
-    /// Since the oldest segment it does not cover had passed.
-    pub(crate) not_covered: Option<Duration>,
+    /// When the newest segment it covers had passed, if that was sent once.
+    newest: Option<Time>,
+    /// When the oldest segment it does not cover had passed.
+    oldest_after: Option<Time>,
     /// Bytes that it newly acknowledges.
-    pub(crate) bytes: u64,
+    pub(crate) bytes: u32,
     /// Whether it only repeats the one before, and whether it tells of data behind a gap.
     pub(crate) is_duplicate: bool,
     pub(crate) is_sacked: bool,
     /// Bytes that were on their way before its newest segment.
-    pub(crate) ahead: u64,
+    pub(crate) ahead: u32,
+}
+
+impl Ack {
+    /// Since the newest segment it covers had passed, if that was sent once.
+    pub(crate) fn after(&self) -> Option<Duration> {
+        self.newest.map(|passed| self.at.since(passed))
+    }
+
+    /// Since the oldest segment it does not cover had passed.
+    pub(crate) fn not_covered(&self) -> Option<Duration> {
+        self.oldest_after.map(|passed| self.at.since(passed))
+    }
 }
 
 /// A range that was not captured when what follows it was.
@@ -158,12 +174,13 @@ impl Sender {
             return self.send_again(start, end, mark, soon);
         }
         if start > self.next {
-            if self.holes.len() >= MOST_HOLES {
-                self.holes.remove(0);
+            let holes = self.holes.get_or_insert_default();
+            if holes.len() >= MOST_HOLES {
+                holes.remove(0);
             }
-            self.holes.push(Hole { start: self.next, end: start, since: at, frame, identification });
+            holes.push(Hole { start: self.next, end: start, since: at, frame, identification });
         }
-        let ahead = self.next.saturating_sub(self.acknowledged);
+        let ahead = bounded(self.next.saturating_sub(self.acknowledged));
         let first = start.max(self.next);
         if self.sent.capacity() == 0 {
             self.sent.reserve_exact(1);
@@ -196,15 +213,18 @@ impl Sender {
                 return Order::Probe;
             }
         }
-        if let Some(place) = self.holes.iter().position(|hole| hole.start < end && start < hole.end) {
-            let hole = self.holes.remove(place);
+        let filled = |hole: &Hole| hole.start < end && start < hole.end;
+        if let Some(holes) = &mut self.holes
+            && let Some(place) = holes.iter().position(filled)
+        {
+            let hole = holes.remove(place);
             for (first, last) in [(hole.start, start), (end, hole.end)] {
-                if first < last && self.holes.len() < MOST_HOLES {
-                    self.holes.push(Hole { start: first, end: last, ..hole });
+                if first < last && holes.len() < MOST_HOLES {
+                    holes.push(Hole { start: first, end: last, ..hole });
                 }
             }
             let place = self.sent.partition_point(|sent| sent.end <= start);
-            let ahead = start.saturating_sub(self.acknowledged);
+            let ahead = bounded(start.saturating_sub(self.acknowledged));
             self.sent.insert(place, Sent { start, end, frame, at, again_at: at, times: 1, ahead });
             return Order::Filled(hole);
         }
@@ -220,8 +240,8 @@ impl Sender {
     }
 
     /// Its peer acknowledged up to `to`, and offered `window` bytes more. `None` if that lets it send no more.
-    pub(crate) fn acknowledge(&mut self, to: u64, window: Option<u64>, frame: u64, at: Time) -> Option<Ack> {
-        let edge = window.map(|window| to + window);
+    pub(crate) fn acknowledge(&mut self, to: u64, window: Option<u32>, frame: u64, at: Time) -> Option<Ack> {
+        let edge = window.map(|window| to + u64::from(window));
         let widens = edge > self.acknowledged_edge();
         let differs = edge != self.acknowledged_edge();
         self.window = window;
@@ -241,9 +261,9 @@ impl Sender {
             to,
             edge,
             widens,
-            after: fresh.map(|sent| at.since(sent.at)),
-            not_covered: self.sent.get(covered).map(|sent| at.since(sent.again_at)),
-            bytes,
+            newest: fresh.map(|sent| sent.at),
+            oldest_after: self.sent.get(covered).map(|sent| sent.again_at),
+            bytes: bounded(bytes),
             is_duplicate: false,
             is_sacked: false,
             ahead: fresh.map_or(0, |sent| sent.ahead),
@@ -251,7 +271,9 @@ impl Sender {
         if bytes > 0 {
             self.progressed_at = Some(at);
             self.acknowledged = to;
-            self.holes.retain(|hole| hole.end > to);
+            if let Some(holes) = &mut self.holes {
+                holes.retain(|hole| hole.end > to);
+            }
         }
         self.will_hear(ack);
         (bytes > 0 || widens).then_some(ack)
@@ -272,8 +294,8 @@ impl Sender {
             to: self.acknowledged,
             edge: self.acknowledged_edge(),
             widens: false,
-            after: None,
-            not_covered: None,
+            newest: None,
+            oldest_after: None,
             bytes: 0,
             is_duplicate: true,
             is_sacked,
@@ -301,7 +323,7 @@ impl Sender {
     pub(crate) fn jump(&mut self, to: u64) {
         self.next = self.next.max(to);
         self.sent.clear();
-        self.holes.clear();
+        self.holes = None;
     }
 
     /// The acknowledgements that the sender has by `now`, `away` being what they need to it and its packets back.
@@ -348,7 +370,7 @@ impl Sender {
         while self.sent.front().is_some_and(|sent| sent.end <= self.known) || self.sent.len() > most {
             self.sent.pop_front();
         }
-        let flight = self.in_flight();
+        let flight = bounded(self.in_flight());
         self.largest_flight = self.largest_flight.max(flight);
         self.largest_since_pause = self.largest_since_pause.max(flight);
         if self.known >= self.repaired {
@@ -365,6 +387,12 @@ impl Sender {
     pub(crate) fn in_flight(&self) -> u64 {
         self.next.saturating_sub(self.known)
     }
+}
+
+/// A count of bytes in half the room: no window is larger. More than that is on its way only where nothing is
+/// acknowledged, and is as much as it can hold.
+fn bounded(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 /// What a sender learned since it last sent.
@@ -431,8 +459,8 @@ mod tests {
     fn an_acknowledgement_tells_what_it_covers_and_what_not() {
         let mut sender = sender();
         let ack = sender.acknowledge(START + 1_000, None, 3, at(20)).unwrap();
-        assert_eq!(ack.after, Some(Duration::from_millis(20)));
-        assert_eq!(ack.not_covered, Some(Duration::from_millis(19)));
+        assert_eq!(ack.after(), Some(Duration::from_millis(20)));
+        assert_eq!(ack.not_covered(), Some(Duration::from_millis(19)));
         assert!(sender.acknowledge(START + 1_000, None, 4, at(21)).is_none());
     }
 

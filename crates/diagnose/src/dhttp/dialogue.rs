@@ -220,7 +220,7 @@ impl Dialogue {
     /// What is known in the end.
     pub(super) fn finish(mut self) -> FlowReport {
         self.spend_until(self.last_at, if self.waiting.is_empty() { Share::Closing } else { Share::Unknown });
-        let counts = self.findings.counts.clone();
+        let (findings, counts) = self.findings.into_sorted();
         let mut exchanges = self.exchanges;
         exchanges.sort_by_key(|exchange| exchange.at);
         FlowReport {
@@ -236,7 +236,7 @@ impl Dialogue {
             round_trip: self.round_trip,
             place: Place::Unknown,
             requests: self.requests,
-            findings: self.findings.into_sorted(),
+            findings,
             counts,
             account: self.account,
             exchanges,

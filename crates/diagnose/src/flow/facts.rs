@@ -44,8 +44,8 @@ impl Flow {
         Facts {
             flight,
             in_flight: sender.in_flight(),
-            largest_flight: sender.largest_flight,
-            largest_since_loss: sender.largest_since_loss,
+            largest_flight: u64::from(sender.largest_flight),
+            largest_since_loss: u64::from(sender.largest_since_loss),
             room: learned.edge.map(|edge| edge.saturating_sub(sender.next)),
             window: learned.edge.map(|edge| edge.saturating_sub(learned.known)),
             learned,
@@ -74,13 +74,13 @@ impl Flow {
         const LATE: Duration = Duration::from_millis(20);
         const TO_BE_ON_ITS_WAY: Duration = Duration::from_millis(5);
         let way = self.path.to(receiver)?;
-        let late = ack.after?.saturating_sub(self.path.prompt(receiver)?);
+        let late = ack.after()?.saturating_sub(self.path.prompt(receiver)?);
         let is_late = late >= LATE.max(way / 10);
         // A timer's acknowledgement covers everything that has come.
-        let covers_all = ack.not_covered.is_none_or(|since| since < way + TO_BE_ON_ITS_WAY);
+        let covers_all = ack.not_covered().is_none_or(|since| since < way + TO_BE_ON_ITS_WAY);
         // Two full segments are acknowledged at once, unless the receiver is seen not to.
         let mss = self.ends.of(receiver.other()).sender.mss.get();
-        let is_odd = ack.bytes < 2 * mss || self.is_near(receiver);
+        let is_odd = u64::from(ack.bytes) < 2 * mss || self.is_near(receiver);
         (is_late && covers_all && is_odd).then_some(late)
     }
 
@@ -124,7 +124,7 @@ impl Flow {
             is_acknowledged: self.ends.of(from.other()).sender.is_seen
                 || self.handshake.answered.is_some()
                 || learned.acks > 0,
-            own_ack: self.ends.of(from).own_ack,
+            own_ack: self.lately.of(from).own_ack,
             path: PathFacts {
                 to_sender: self.path.to(from),
                 round_trip: self.path.round_trip_at_least(),
@@ -135,8 +135,8 @@ impl Flow {
             },
             burst,
             has_lost: self.ends.of(from).has_lost,
-            needless: self.ends.of(from).needless,
-            missing: self.ends.of(from).numbers.missing(),
+            needless: self.lately.of(from).needless,
+            missing: self.lately.of(from).numbers.missing(),
             silence: self
                 .ends
                 .of(from)
@@ -169,14 +169,14 @@ impl Flow {
     /// Whether an acknowledgement took so much longer than the path needs that what was sent before its segment must
     /// have waited in a queue: more than a segment and a half of it (as TCP Vegas reckons).
     fn is_full(&self, sender: Side, ack: &Ack) -> bool {
-        let (Some(after), Some(least)) = (ack.after, self.path.to(sender.other())) else { return false };
+        let (Some(after), Some(least)) = (ack.after(), self.path.to(sender.other())) else { return false };
         let mss = self.ends.of(sender).sender.mss.get();
-        if after <= least + Duration::from_millis(1) || ack.ahead < 2 * mss {
+        if after <= least + Duration::from_millis(1) || u64::from(ack.ahead) < 2 * mss {
             return false;
         }
         let waited = after.saturating_sub(least).as_secs_f64() / after.as_secs_f64();
         #[expect(clippy::cast_precision_loss)]
-        let queued = (ack.ahead + mss) as f64 * waited;
+        let queued = (u64::from(ack.ahead) + mss) as f64 * waited;
         #[expect(clippy::cast_precision_loss)]
         let is_queue = queued > 1.5 * mss as f64;
         // Data passes a capture near its receiver behind the queue: there the way of the acknowledgement shows none.
@@ -193,10 +193,10 @@ impl Flow {
             return;
         }
         *burst = if silence > timeout {
-            let largest_before = sender.largest_flight;
+            let largest_before = u64::from(sender.largest_flight);
             sender.largest_since_pause = 0;
             Burst { silence, timeout, largest_before, start: sender.next, rounds: Rounds::default() }
-        } else if sender.largest_since_pause >= burst.largest_before {
+        } else if u64::from(sender.largest_since_pause) >= burst.largest_before {
             Burst { start: sender.next, ..Burst::default() }
         } else {
             // A short message after the pause has not opened the window again.

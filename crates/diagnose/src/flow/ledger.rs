@@ -9,7 +9,7 @@ use crate::finding::{Confidence, Finding, Severity};
 use crate::gap::{Before, End, Gap, Mark, Stop, millis};
 use crate::judge::{self, Ruling};
 use crate::segment::Segment;
-use crate::side::Side;
+use crate::side::{Both, Side};
 
 use super::facts::Facts;
 use super::state::Held;
@@ -45,7 +45,7 @@ impl Flow {
         let is_mended = matches!(gap.end, End::Repair(_));
         self.moves_on(gap.to);
         if is_mended {
-            self.ends.of_mut(gap.side).numbers.still(gap.missing);
+            self.lately.of_mut(gap.side).numbers.still(gap.missing);
         }
     }
 
@@ -63,9 +63,9 @@ impl Flow {
 
     fn moves_on(&mut self, to: Mark) {
         self.last = to;
-        for end in [&mut self.ends.client, &mut self.ends.server] {
-            (end.own_ack, end.needless) = (None, None);
-            end.numbers.moves_on();
+        for lately in [&mut self.lately.client, &mut self.lately.server] {
+            (lately.own_ack, lately.needless) = (None, None);
+            lately.numbers.moves_on();
         }
     }
 
@@ -176,7 +176,7 @@ impl Flow {
         if lost < cause.about().least || gap.to.at <= self.since {
             return;
         }
-        self.findings.add(cause, lost, self.keep.findings, || Finding {
+        self.findings.add(cause, lost, self.keep.findings.into(), || Finding {
             cause,
             severity: Severity::of(cause, lost),
             confidence: ruling.confidence,
@@ -194,7 +194,7 @@ impl Flow {
         if at + lost <= self.since {
             return;
         }
-        self.findings.add(cause, lost, self.keep.findings, || finding);
+        self.findings.add(cause, lost, self.keep.findings.into(), || finding);
     }
 
     /// The handshake is over.
@@ -251,14 +251,15 @@ impl Flow {
     }
 
     /// A peer's window of zero, or the end of it.
-    pub(super) fn closes_window(&mut self, sender: Side, window: Option<u64>, mark: Mark) {
-        let end = self.ends.of_mut(sender);
-        match (window, end.closed_since) {
-            (Some(0), None) => end.closed_since = Some(mark),
+    pub(super) fn closes_window(&mut self, sender: Side, window: Option<u32>, mark: Mark) {
+        let closed = &mut self.ends.of_mut(sender).closed;
+        match (window, closed.as_ref().and_then(|closed| closed.since)) {
+            (Some(0), None) => closed.get_or_insert_default().since = Some(mark),
             (Some(0), Some(_)) | (None, None) | (Some(_), None) => {}
             (None | Some(_), Some(since)) => {
-                end.closed_since = None;
-                end.closed.push((since, mark));
+                let closed = closed.get_or_insert_default();
+                closed.since = None;
+                closed.over.push((since, mark));
                 self.find_closed(sender, since, mark);
             }
         }
@@ -294,9 +295,10 @@ impl Flow {
     fn forbidden(&mut self, to: Mark) -> Duration {
         let from = self.last.at;
         let mut all: Vec<(Time, Time)> = Vec::new();
-        for end in [&mut self.ends.client, &mut self.ends.server] {
-            let open = end.closed_since.map(|since| (since.at, to.at));
-            all.extend(end.closed.drain(..).map(|(since, until)| (since.at, until.at)).chain(open));
+        let Both { client, server } = &mut self.ends;
+        for closed in [&mut client.closed, &mut server.closed].into_iter().flatten() {
+            let open = closed.since.map(|since| (since.at, to.at));
+            all.extend(closed.over.drain(..).map(|(since, until)| (since.at, until.at)).chain(open));
         }
         if all.is_empty() {
             return Duration::ZERO;
@@ -328,13 +330,13 @@ impl Flow {
     pub(super) fn loses_answers(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
         if from != Side::Server
-            || self.ends.client.has_ended && self.conversation.unanswered().unwrap_or(0) == 0
+            || self.lately.client.has_ended && self.conversation.unanswered().unwrap_or(0) == 0
         {
             return;
         }
         let unanswered = self.conversation.unanswered();
-        let late =
-            self.ends.server.has_ended && self.ends.client.sender.next > self.ends.client.sender.acknowledged;
+        let late = self.lately.server.has_ended
+            && self.ends.client.sender.next > self.ends.client.sender.acknowledged;
         let evidence = match unanswered {
             Some(0) => return,
             Some(count) if self.handshake.answered.is_some() || self.ends.server.sender.is_seen => format!(

@@ -13,14 +13,18 @@ use super::numbers::Numbers;
 /// What is kept of one side.
 #[derive(Debug, Default)]
 pub(super) struct EndState {
-    /// Where its packets are looked at.
-    pub(super) interface: Option<u32>,
     pub(super) sender: Sender,
+    /// The last packets, so that a second capture of one is known.
+    pub(super) recent: Recent,
     pub(super) burst: Burst,
     /// Gaps that may be a plateau's beginning.
     pub(super) held: Vec<Held>,
     /// What repairs a loss, and up to where.
     pub(super) recovery: Option<(Cause, u64)>,
+    /// When its peer's last acknowledgement of something new passed, if it has sent nothing since.
+    pub(super) heard_at: Option<Time>,
+    /// When its peer forbade it to send, if that ever happened.
+    pub(super) closed: Option<Box<Closed>>,
     pub(super) has_lost: bool,
     /// By how many bits the windows that this side offers are shifted.
     pub(super) scale: Option<u8>,
@@ -28,19 +32,28 @@ pub(super) struct EndState {
     /// The window in its SYN, which is never shifted.
     pub(super) first_window: Option<u16>,
     pub(super) has_sent_syn: bool,
-    pub(super) has_ended: bool,
-    /// The last packets, so that a second capture of one is known.
-    pub(super) recent: Recent,
-    pub(super) numbers: Numbers,
-    /// When its peer's last acknowledgement of something new passed, if it has sent nothing since.
-    pub(super) heard_at: Option<Time>,
+}
+
+/// What each packet of one side is held against, and the gap since the last event.
+#[derive(Debug, Default)]
+pub(super) struct Lately {
     /// The first acknowledgement without data in the gap.
     pub(super) own_ack: Option<Mark>,
     /// The first that it sent again in the gap without need.
     pub(super) needless: Option<Mark>,
-    /// Since when its peer forbids it to send, and what was forbidden in this gap.
-    pub(super) closed_since: Option<Mark>,
-    pub(super) closed: Vec<(Mark, Mark)>,
+    /// Where its packets are looked at.
+    pub(super) interface: Option<u32>,
+    pub(super) numbers: Numbers,
+    pub(super) has_ended: bool,
+}
+
+/// Windows of zero.
+#[derive(Debug, Default)]
+pub(super) struct Closed {
+    /// Since when its peer forbids it to send.
+    pub(super) since: Option<Mark>,
+    /// What was forbidden in this gap.
+    pub(super) over: Vec<(Mark, Mark)>,
 }
 
 /// A gap, and what it looks like if it is not of a plateau.
