@@ -18,7 +18,7 @@ use wire::packet::{Flags, Packet, TcpBuilder, TcpOption};
 
 const PACKETS: u32 = 1_000_000;
 const ROUNDS: usize = 5;
-const SHAPES: [u32; 3] = [1, 100, 10_000];
+const SHAPES: [u32; 5] = [1, 100, 1_000, 10_000, 100_000];
 /// The word that makes this program the one that is measured.
 const MEASURED: &str = "--measured";
 
