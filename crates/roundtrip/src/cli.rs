@@ -7,6 +7,7 @@ pub mod connections;
 pub mod dhttp;
 pub mod examples;
 pub mod flags;
+pub mod load;
 pub mod misuse;
 
 use std::ffi::OsString;
@@ -19,6 +20,7 @@ use clap_complete::Shell;
 use crate::cli::connections::{Connections, Logs};
 use crate::cli::dhttp::{Gateway, Get, Serve};
 use crate::cli::flags::{OutputFlags, ScenarioFlags};
+use crate::cli::load::Load;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 
@@ -65,6 +67,8 @@ pub enum Verb {
     /// Makes every form of every file, without loss, and fetches the page in each by the simulator. What is larger in
     /// another form stays as it is.
     Content(Content),
+    /// Users for a server, after SURGE
+    Load(Load),
     /// Access logs that are made up
     Logs(Logs),
     /// Why something was slow, from a capture of its packets
@@ -101,7 +105,8 @@ pub enum Verb {
     /// A site in files, to serve or to give as a page
     ///
     /// `microscape` is the page that the W3C note measured: HTML of 42 kB that deflates to 11, 40 images of 103,299 bytes
-    /// and 2 animations of 24,988, real GIF files, the same bytes from the same seed.
+    /// and 2 animations of 24,988, real GIF files, the same bytes from the same seed. `surge` are the files that a plan of
+    /// `roundtrip load plan` asks for.
     Site(Site),
     /// The names of networks, pages, protocols and stacks, with their sources
     List(List),
@@ -254,15 +259,18 @@ pub struct Reproduce {
 /// `roundtrip site`
 #[derive(Debug, Args)]
 pub struct Site {
-    /// Which: microscape
+    /// Which: microscape, or surge
     #[arg(value_name = "NAME")]
     pub name: String,
     /// Where its files go: a folder that is empty, or not there yet
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub folder: PathBuf,
     /// What words and pixels are drawn by; the sizes are always the same
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "plan")]
     pub seed: u64,
+    /// surge: whose files; without it, those of `load plan` with the same seed and no other flags
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
 }
 
 /// `roundtrip content`

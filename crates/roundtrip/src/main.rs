@@ -70,6 +70,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         Verb::Compare(arguments) => verb::compare::run(arguments)?,
         Verb::Connections(arguments) => verb::connections::run(arguments)?,
         Verb::Content(arguments) => verb::content::run(arguments)?,
+        Verb::Load(arguments) => verb::load::run(arguments)?,
         Verb::Logs(arguments) => verb::logs::run(arguments)?,
         Verb::Diagnose(arguments) => return verb::diagnose::run(arguments),
         Verb::Reproduce(arguments) => return verb::reproduce::run(arguments),

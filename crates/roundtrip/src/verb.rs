@@ -7,6 +7,7 @@ pub mod diagnose;
 pub mod gateway;
 pub mod get;
 pub mod list;
+pub mod load;
 pub mod logs;
 pub mod manual;
 pub mod measure;

@@ -22,6 +22,7 @@
 //! | [`har`] | a page from a browser's HTTP archive |
 //! | [`access_log`] | logs of servers, made into requests |
 //! | [`site`] | sites made of bytes: Microscape |
+//! | [`surge`] | what users ask for and when, after SURGE |
 //!
 //! What it is not: it runs nothing, reads no file and prints nothing. What TOML looks like stays in its own
 //! module; the values here know no format.
@@ -42,6 +43,7 @@ pub mod serving;
 pub mod site;
 pub mod spec;
 pub mod stack;
+pub mod surge;
 pub mod value;
 
 pub use client::{Client, Connection, Requests, Visit};

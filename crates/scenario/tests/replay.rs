@@ -8,6 +8,8 @@ use std::path::Path;
 mod access_log;
 #[path = "../../../fuzz/checks/har.rs"]
 mod har;
+#[path = "../../../fuzz/checks/plan.rs"]
+mod plan;
 #[path = "../../../fuzz/checks/scenario_flags.rs"]
 mod scenario_flags;
 #[path = "../../../fuzz/checks/scenario_toml.rs"]
@@ -21,6 +23,11 @@ fn every_stored_file_holds() {
 #[test]
 fn every_stored_har_holds() {
     replay("har", har::check);
+}
+
+#[test]
+fn every_stored_plan_holds() {
+    replay("plan", plan::check);
 }
 
 #[test]

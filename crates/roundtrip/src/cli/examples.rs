@@ -27,6 +27,7 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
         Some("reproduce") => &REPRODUCE,
         Some("connections") => &CONNECTIONS,
         Some("content") => &CONTENT,
+        Some("load") => &LOAD,
         Some("logs") => &LOGS,
         Some("serve") => &SERVE,
         Some("gateway") => &GATEWAY,
@@ -201,8 +202,18 @@ const GET: [Example; 4] = [
     ),
 ];
 
-const SITE: [Example; 2] = [
+const LOAD: [Example; 3] = [
+    example("roundtrip load plan", "what 100 users would ask for in two minutes, law by law"),
+    example("roundtrip load plan --users 1000 --for 60s -o plan.txt", "the same as a file, for 1,000 users"),
+    example(
+        "roundtrip load plan --rate 100:30s,200:30s -o plan.txt",
+        "requests at given rates, whatever the server does",
+    ),
+];
+
+const SITE: [Example; 3] = [
     example("roundtrip site microscape www", "43 files in the folder www"),
+    example("roundtrip site surge www --plan plan.txt", "the files that the plan asks for"),
     example("roundtrip site microscape www --seed 2", "other words and pixels, the same sizes"),
 ];
 

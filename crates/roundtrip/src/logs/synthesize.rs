@@ -4,8 +4,7 @@
 
 use std::io::{self, Write};
 
-use wire::Seed;
-use wire::calendar;
+use wire::{Duration, Seed, calendar};
 
 use super::answer::Answers;
 use super::curve::Curve;
@@ -76,14 +75,11 @@ pub fn write(wanted: &Wanted, out: &mut dyn Write) -> io::Result<()> {
     let mut stamped = (u64::MAX, String::new());
     each(wanted, |Line { second, client, status, size }| {
         if stamped.0 != second {
-            stamped = (second, stamp(second));
+            stamped = (second, calendar::common_log(Duration::from_secs(second)));
         }
         let [_, a, b, c] = client.to_be_bytes();
         let (stamp, page) = (&stamped.1, pages.up_to(9_999));
-        writeln!(
-            text,
-            "10.{a}.{b}.{c} - - [{stamp} +0000] \"GET /page/{page}.html HTTP/1.0\" {status} {size}"
-        )?;
+        writeln!(text, "10.{a}.{b}.{c} - - [{stamp}] \"GET /page/{page}.html HTTP/1.0\" {status} {size}")?;
         if text.len() >= BUFFER {
             out.write_all(&text)?;
             text.clear();
@@ -92,16 +88,6 @@ pub fn write(wanted: &Wanted, out: &mut dyn Write) -> io::Result<()> {
     })?;
     out.write_all(&text)?;
     out.flush()
-}
-
-/// A time as Common Log Format begins it: `30/Apr/1998:21:30:17`.
-fn stamp(seconds: u64) -> String {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let (year, month, day) = calendar::date(seconds / 86_400);
-    let month = usize::try_from(month - 1).ok().and_then(|month| MONTHS.get(month)).unwrap_or(&"Jan");
-    let (hour, minute, second) = (seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
-    format!("{day:02}/{month}/{year:04}:{hour:02}:{minute:02}:{second:02}")
 }
 
 #[cfg(test)]

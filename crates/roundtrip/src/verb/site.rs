@@ -6,8 +6,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use nix::sys::statvfs::statvfs;
 use scenario::Site;
 use scenario::site::File;
+use scenario::surge::plan::{contents, path};
 use wire::Seed;
 
 use crate::cli;
@@ -16,20 +18,77 @@ use crate::output;
 
 /// Writes the site and says what was written.
 pub fn run(arguments: &cli::Site) -> Result<(), Failure> {
-    let cli::Site { name, folder, seed } = arguments;
-    let site = Site::named(name).map_err(|error| Failure::Value(error.to_string()))?;
+    let cli::Site { name, folder, seed, plan } = arguments;
     let is_new = !folder.exists();
     if !is_new {
         check_empty(folder)?;
     }
-    let files = site.files(Seed::new(*seed));
-    if let Err(failure) = write(folder, &files) {
-        remove(folder, &files, is_new);
+    let seed = Seed::new(*seed);
+    if name == SURGE {
+        let plan = match plan {
+            Some(path) => super::load::read(path)?,
+            None => super::load::usual(seed)?,
+        };
+        let bytes: u64 = plan.files.iter().sum();
+        check_room(folder, bytes)?;
+        let seed = plan.wanted.seed;
+        let file = |(file, size): (u32, u64)| File { path: path(file), contents: contents(seed, file, size) };
+        let paths: Vec<String> = (0..plan.wanted.files).map(path).collect();
+        let written = write(folder, (0..).zip(plan.files).map(file));
+        return told(name, folder, is_new, &paths, bytes, written);
+    }
+    if plan.is_some() {
+        return Err(Failure::Value(format!("--plan is for the site surge; {name} has files of its own")));
+    }
+    let site = Site::named(name).map_err(|mut unknown| {
+        unknown.known.push(SURGE);
+        Failure::Value(unknown.to_string())
+    })?;
+    let files = site.files(seed);
+    let paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
+    let bytes = files.iter().map(|file| file.contents.len() as u64).sum();
+    let written = write(folder, files.into_iter());
+    told(name, folder, is_new, &paths, bytes, written)
+}
+
+/// The name of what a plan of `load` asks for.
+const SURGE: &str = "surge";
+
+/// Takes away what is not whole, or says what there is.
+fn told(
+    name: &str,
+    folder: &Path,
+    is_new: bool,
+    paths: &[String],
+    bytes: u64,
+    written: Result<(), Failure>,
+) -> Result<(), Failure> {
+    if let Err(failure) = written {
+        remove(folder, paths, is_new);
         return Err(failure);
     }
-    let bytes: usize = files.iter().map(|file| file.contents.len()).sum();
-    let (count, bytes, folder) = (files.len(), output::number::count(bytes as f64), shown(folder));
-    output::to_stdout(&format!("{name} in {folder}: {count} files, {bytes} bytes, index.html first\n"))
+    let (count, bytes, folder) = (paths.len(), output::number::count(bytes as f64), shown(folder));
+    let first = paths.first().map_or("", String::as_str);
+    output::to_stdout(&format!("{name} in {folder}: {count} files, {bytes} bytes, {first} first\n"))
+}
+
+/// Refuses what the disk has no room for, before anything is written.
+fn check_room(folder: &Path, bytes: u64) -> Result<(), Failure> {
+    let there =
+        folder.ancestors().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
+    let there = there.into_iter().find(|path| path.exists()).unwrap_or(Path::new("/"));
+    let Ok(disk) = statvfs(there) else { return Ok(()) };
+    let free = disk.blocks_available().saturating_mul(disk.fragment_size());
+    if bytes <= free {
+        return Ok(());
+    }
+    let count = |bytes: u64| output::number::count(bytes as f64);
+    Err(Failure::Value(format!(
+        "the site has {} bytes and the disk of {} has room for {}; plan fewer files, or a smaller --cap",
+        count(bytes),
+        shown(folder),
+        count(free)
+    )))
 }
 
 /// Something else there may be somebody's.
@@ -47,27 +106,25 @@ fn check_empty(folder: &Path) -> Result<(), Failure> {
     }
 }
 
-fn write(folder: &Path, files: &[File]) -> Result<(), Failure> {
+fn write(folder: &Path, files: impl Iterator<Item = File>) -> Result<(), Failure> {
     for File { path, contents } in files {
         let path = folder.join(path);
         let unwritable = |error: io::Error| Failure::Write { path: path.clone(), error };
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(unwritable)?;
         }
-        crate::file::write(&path, contents)?;
+        crate::file::write_one_of_many(&path, &contents)?;
     }
     Ok(())
 }
 
 /// What could not be written whole is taken away; the first failure is the one to tell.
-fn remove(folder: &Path, files: &[File], is_new: bool) {
-    for file in files {
-        let _ = fs::remove_file(folder.join(&file.path));
+fn remove(folder: &Path, paths: &[String], is_new: bool) {
+    for path in paths {
+        let _ = fs::remove_file(folder.join(path));
     }
-    let inner = files
-        .iter()
-        .filter_map(|file| Path::new(&file.path).parent())
-        .filter(|path| !path.as_os_str().is_empty());
+    let inner =
+        paths.iter().filter_map(|path| Path::new(path).parent()).filter(|path| !path.as_os_str().is_empty());
     let folders = inner.map(|path| folder.join(path)).chain(is_new.then(|| PathBuf::from(folder)));
     // Only empty ones go.
     folders.for_each(|folder| drop(fs::remove_dir(folder)));
@@ -82,10 +139,10 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("roundtrip-site-{}", std::process::id()));
         let files = [("index.html", 3), ("images/1.gif", 2)]
             .map(|(path, size)| File { path: path.to_owned(), contents: vec![0; size] });
-        write(&folder, &files).unwrap();
+        write(&folder, files.iter().cloned()).unwrap();
         assert_eq!(fs::read(folder.join("images/1.gif")).unwrap(), [0, 0]);
         let refusal = check_empty(&folder).unwrap_err().to_string();
-        remove(&folder, &files, true);
+        remove(&folder, &files.map(|file| file.path), true);
         assert!(refusal.ends_with("is not empty; name a folder that is, or a new one"), "{refusal}");
         assert!(!folder.exists());
     }

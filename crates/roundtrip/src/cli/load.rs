@@ -1,0 +1,72 @@
+//! The flags of `load`: what users are to ask for, and when.
+//!
+//! Not what the values mean: `scenario::surge` knows that.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::flags;
+
+/// `roundtrip load`
+#[derive(Debug, Args)]
+pub struct Load {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: LoadVerb,
+}
+
+/// What to do with load.
+#[derive(Debug, Subcommand)]
+pub enum LoadVerb {
+    /// Draw a plan: every page, every object and every intended time, as a file
+    Plan(LoadPlan),
+}
+
+/// `roundtrip load plan`
+#[derive(Debug, Args)]
+pub struct LoadPlan {
+    /// Which laws sizes, popularity and pauses follow: surge-1998 or surge-1999
+    #[arg(long, value_name = "NAME", default_value = "surge-1998")]
+    pub laws: String,
+
+    /// How many users there are: each fetches a page, looks at it, and fetches the next
+    #[arg(long, value_name = "N", default_value = "100", conflicts_with = "rate")]
+    pub users: String,
+
+    /// Requests a second instead, whatever the server does: 100, in steps 100:30s,200:30s, in a ramp 0..1000:60s
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<String>,
+
+    /// Requests at even distances, not by chance
+    #[arg(long, requires = "rate")]
+    pub even: bool,
+
+    /// How long, up to an hour
+    #[arg(long = "for", value_name = "TIME", default_value = "120s")]
+    pub lasts: String,
+
+    /// How many files the site has
+    #[arg(long, value_name = "N", default_value = "2000")]
+    pub files: String,
+
+    /// No file is larger
+    #[arg(long, value_name = "SIZE", default_value = "10000000")]
+    pub cap: String,
+
+    /// The share of requests that only ask whether a file has changed, such as 26%
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    pub conditional: String,
+
+    /// What makes it repeatable
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: String,
+
+    /// Where to write the plan; without it, only how well it fits is printed
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// How to print how well it fits
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: flags::Format,
+}

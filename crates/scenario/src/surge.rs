@@ -1,0 +1,26 @@
+//! SURGE's users (Barford and Crovella, SIGMETRICS 1998): what they ask a server for, and when.
+//!
+//! In flow a set of laws, a number of files and of users, a schedule, a seed; out flows a [`plan::Plan`]: every page, every
+//! object, every intended time. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`law`] | the distributions, and values drawn from them |
+//! | [`set`] | which laws belong together: those of 1998, those of 1999 |
+//! | [`popularity`] | how often each file is asked for, in which order, and which size it has |
+//! | [`schedule`] | when users begin: one page after the other, or at a rate whatever the server does |
+//! | [`plan`], `draft` | all of it drawn: files and pages |
+//! | [`text`] | the plan as a file |
+//! | [`fit`], [`fits`] | whether what was drawn is as it was asked for |
+//!
+//! Not a load generator: nothing is sent here, and nobody waits. `papers/dhttp#section-vi-b` used SURGE for its load.
+
+mod draft;
+pub mod fit;
+pub mod fits;
+pub mod law;
+pub mod plan;
+pub mod popularity;
+pub mod schedule;
+pub mod set;
+pub mod text;
