@@ -106,7 +106,7 @@ impl OpenedConnections {
         }
         if events.intersects(EventFlags::IN | EventFlags::RDHUP) {
             // A client says nothing here: it has closed, or breaks the protocol.
-            let is_closed = matches!(opened.stream.peek(&mut [0]), Ok(0));
+            let is_closed = events.intersects(EventFlags::RDHUP);
             let is_done = opened.queue.is_empty();
             self.end(id, !is_closed);
             return machine
