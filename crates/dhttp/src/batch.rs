@@ -189,6 +189,11 @@ impl Outbox {
         bytes
     }
 
+    /// Takes back the datagram that was begun last.
+    pub const fn take_back(&mut self) {
+        self.used = self.used.saturating_sub(1);
+    }
+
     /// How many wait.
     pub const fn len(&self) -> usize {
         self.used

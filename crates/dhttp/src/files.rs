@@ -7,6 +7,7 @@
 mod answer;
 mod path;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -20,7 +21,7 @@ use proto::http::Fields;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use wire::{Duration, Time};
 
-use crate::handler::{Answer, Body, Handler, Request};
+use crate::handler::{Answer, Body, Handler, Request, Shown};
 use crate::later::Reply;
 use answer::{Asked, Found, conditioned};
 
@@ -66,17 +67,27 @@ impl Files {
         Ok(Self { root, kept: BTreeMap::new(), kept_bytes: 0, kept_open: 0 })
     }
 
-    fn answer_from(&mut self, now: Time, path: &str, request: &Request<'_>) -> Result<Answer, u16> {
+    fn show_from<T>(
+        &mut self,
+        now: Time,
+        path: &str,
+        request: &Request<'_>,
+        to: impl FnOnce(Shown<'_>) -> T,
+    ) -> T {
         let asked = Asked::of(request);
         let codings = asked.codings.map_or([false; 3], readable);
         let kept = self.kept.get(&codings).and_then(|paths| paths.get(path));
         if let Some(kept) = kept.filter(|kept| now.since(kept.checked) < FRESH) {
-            return Ok(conditioned(&kept.found, request, &asked));
+            return show(conditioned(&kept.found, request, &asked), to);
         }
-        let found = self.look(path, codings)?;
-        let answer = conditioned(&found, request, &asked);
-        self.keep(now, codings, path, found);
-        Ok(answer)
+        match self.look(path, codings) {
+            Ok(found) => {
+                let answer = conditioned(&found, request, &asked).into_owned();
+                self.keep(now, codings, path, found);
+                to(Shown::Given(answer.into()))
+            }
+            Err(status) => to(Shown::Given(refusal(status).into())),
+        }
     }
 
     /// Looks at the file system: the file, or one beside it, or what stands for a folder.
@@ -143,11 +154,27 @@ fn weight(path: &str, found: &Found) -> (u64, usize) {
 
 impl Handler for Files {
     fn answer(&mut self, now: Time, request: &Request<'_>) -> Reply {
+        self.show(now, request, |shown| match shown {
+            Shown::Kept(answer) => answer.clone().into(),
+            Shown::Given(reply) => reply,
+        })
+    }
+
+    fn show<T>(&mut self, now: Time, request: &Request<'_>, to: impl FnOnce(Shown<'_>) -> T) -> T {
         if !matches!(request.method, "GET" | "HEAD") {
-            return not_allowed().into();
+            return to(Shown::Given(not_allowed().into()));
         }
-        let answer = path::below_root(request.target).and_then(|path| self.answer_from(now, &path, request));
-        answer.unwrap_or_else(refusal).into()
+        match path::below_root(request.target) {
+            Ok(path) => self.show_from(now, &path, request, to),
+            Err(status) => to(Shown::Given(refusal(status).into())),
+        }
+    }
+}
+
+fn show<T>(answer: Cow<'_, Answer>, to: impl FnOnce(Shown<'_>) -> T) -> T {
+    match answer {
+        Cow::Borrowed(answer) => to(Shown::Kept(answer)),
+        Cow::Owned(answer) => to(Shown::Given(answer.into())),
     }
 }
 

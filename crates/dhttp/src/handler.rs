@@ -16,6 +16,20 @@ use crate::later::Reply;
 pub trait Handler: Clone + Send + 'static {
     /// The answer to a request. `now` counts from when the server was started.
     fn answer(&mut self, now: Time, request: &Request<'_>) -> Reply;
+
+    /// The same, shown to whoever sends it. A handler that keeps its answers need not even count that one is in use.
+    fn show<T>(&mut self, now: Time, request: &Request<'_>, to: impl FnOnce(Shown<'_>) -> T) -> T {
+        to(Shown::Given(self.answer(now, request)))
+    }
+}
+
+/// What a handler says, to whoever need not keep it.
+#[derive(Debug)]
+pub enum Shown<'a> {
+    /// One that the handler keeps.
+    Kept(&'a Answer),
+    /// One that it has made.
+    Given(Reply),
 }
 
 impl<F, R> Handler for F

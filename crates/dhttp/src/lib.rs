@@ -40,7 +40,7 @@ mod url;
 pub use client::{Client, ClientConfig};
 pub use files::Files;
 pub use gateway::{Gateway, GatewayConfig};
-pub use handler::{Answer, Body, Handler, Request};
+pub use handler::{Answer, Body, Handler, Request, Shown};
 pub use hosted::hosted;
 pub use later::{Later, Promise, Reply, promise};
 pub use origin::Origin;

@@ -2,6 +2,7 @@
 //!
 //! Not where the file is: that is [`super::Files`].
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use proto::content::{Coding, media_type};
@@ -99,19 +100,20 @@ impl<'a> Asked<'a> {
 }
 
 /// What a request's conditions and range leave of a file.
-pub(super) fn conditioned(found: &Found, request: &Request<'_>, asked: &Asked<'_>) -> Answer {
+pub(super) fn conditioned<'a>(found: &'a Found, request: &Request<'_>, asked: &Asked<'_>) -> Cow<'a, Answer> {
     let Found { answer, tag, modified } = found;
     if answer.status != 200 {
-        return answer.clone();
+        return Cow::Borrowed(answer);
     }
     let Asked { codings: _, is_conditional, range, if_range } = *asked;
     if is_conditional && is_unchanged(&conditions(request), tag, modified) {
-        return Answer { status: 304, fields: Arc::clone(&answer.fields), body: Body::Whole(Arc::from([])) };
+        let fields = Arc::clone(&answer.fields);
+        return Cow::Owned(Answer { status: 304, fields, body: Body::Whole(Arc::from([])) });
     }
     let is_same = if_range.is_none_or(|known| known == tag.as_bytes() || known == modified.as_bytes());
     match range.filter(|_| is_same && request.method == "GET") {
-        Some(range) => part(answer, range),
-        None => answer.clone(),
+        Some(range) => Cow::Owned(part(answer, range)),
+        None => Cow::Borrowed(answer),
     }
 }
 

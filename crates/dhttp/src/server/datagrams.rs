@@ -18,7 +18,7 @@ use super::opened::OpenedConnections;
 use super::worker::{Parts, Worker};
 use crate::batch::{BATCH, Ends, Outbox};
 use crate::counters::{Counters, add, count};
-use crate::handler::{Answer, Body, Handler, Request};
+use crate::handler::{Answer, Body, Handler, Request, Shown};
 use crate::later::Reply;
 use crate::log::{self, Log};
 
@@ -96,18 +96,19 @@ impl<H: Handler> Worker<H> {
             }
         };
         let request = Request::of_datagram(&head);
-        match handler.answer(now, &request) {
-            Reply::Now(answer) => way.answer(now, (ends, ticket), &request, &answer),
-            Reply::Later(later) if desk.is_full() => {
+        handler.show(now, &request, |shown| match shown {
+            Shown::Kept(answer) => way.answer(now, (ends, ticket), &request, answer),
+            Shown::Given(Reply::Now(answer)) => way.answer(now, (ends, ticket), &request, &answer),
+            Shown::Given(Reply::Later(later)) if desk.is_full() => {
                 drop(later);
                 way.answer(now, (ends, ticket), &request, &Answer::text(503, "503 Service Unavailable"));
             }
-            Reply::Later(later) => {
+            Shown::Given(Reply::Later(later)) => {
                 // Resends have no answer until this one has.
                 way.machine.defer(&ticket);
                 desk.wait(now, later, Asked::Datagram(Box::new((ends, ticket, head.to_head()))));
             }
-        }
+        });
     }
 
     /// Answers a request that had to wait.
@@ -131,7 +132,6 @@ pub(super) struct Way<'a> {
     pub(super) machine: &'a mut Machine,
     pub(super) opened: &'a mut OpenedConnections,
     pub(super) outbox: &'a mut Outbox,
-    pub(super) scratch: &'a mut Vec<u8>,
     pub(super) epoll: &'a OwnedFd,
     pub(super) today: &'a Today,
     pub(super) counters: &'a Counters,
@@ -143,22 +143,22 @@ pub(super) struct Way<'a> {
 impl Way<'_> {
     fn answer(&mut self, now: Time, (ends, ticket): (Ends, Ticket), request: &Request<'_>, answer: &Answer) {
         let token = self.machine.token(now, &ticket);
-        self.scratch.clear();
-        self.scratch.extend_from_slice(&ticket.id.to_bytes());
-        head::write(self.scratch, answer, self.today, token.as_ref());
+        // Most heads leave in a datagram: they are written where that is made.
+        let slot = self.outbox.slot(ends);
+        slot.extend_from_slice(&ticket.id.to_bytes());
+        head::write(slot, answer, self.today, token.as_ref());
         let has_body = !request.is_head() && !answer.is_bodiless();
-        let size = self.scratch.len() as u64 + if has_body { answer.body.len() } else { 0 };
+        let size = slot.len() as u64 + if has_body { answer.body.len() } else { 0 };
         let (id, body) = (ticket.id, has_body.then_some(&answer.body));
         let way = match self.machine.answer(now, ticket, size) {
             Channel::Datagram => {
-                let slot = self.outbox.slot(ends);
-                slot.extend_from_slice(self.scratch);
                 write_body(slot, body);
                 count(&self.counters.udp);
                 log::Channel::Udp
             }
             Channel::Connection(connection) => {
-                let message = (self.scratch.clone(), body);
+                let message = (slot.clone(), body);
+                self.outbox.take_back();
                 self.opened.send(self.epoll, now, self.machine, connection, message);
                 count(&self.counters.tcp_opened);
                 log::Channel::TcpOpened
@@ -171,19 +171,22 @@ impl Way<'_> {
                 if self.opened.open(self.epoll, connection, way, how).is_ok() {
                     count(&self.counters.opened);
                     count(&self.counters.tcp_opened);
-                    let message = (self.scratch.clone(), body);
+                    let message = (slot.clone(), body);
+                    self.outbox.take_back();
                     self.opened.send(self.epoll, now, self.machine, connection, message);
                     log::Channel::TcpOpened
                 } else {
                     self.machine.handle(now, Input::Broken(connection));
-                    self.outbox.slot(ends).extend_from_slice(&id.to_bytes());
+                    slot.clear();
+                    slot.extend_from_slice(&id.to_bytes());
                     count(&self.counters.broken);
                     count(&self.counters.referred);
                     log::Channel::Overload
                 }
             }
             Channel::Refer(eight) => {
-                self.outbox.slot(ends).extend_from_slice(&eight);
+                slot.clear();
+                slot.extend_from_slice(&eight);
                 count(&self.counters.referred);
                 log::Channel::Overload
             }

@@ -58,7 +58,6 @@ pub(super) struct Worker<H> {
     pub(super) opened: OpenedConnections,
     pub(super) inbox: Inbox,
     pub(super) outbox: Outbox,
-    pub(super) scratch: Vec<u8>,
     /// What comes in on connections of clients, for a moment.
     room: Box<[u8]>,
     pub(super) today: Today,
@@ -124,7 +123,6 @@ impl<H: Handler> Worker<H> {
             opened: OpenedConnections::default(),
             inbox: Inbox::default(),
             outbox: Outbox::default(),
-            scratch: Vec::with_capacity(2_048),
             room: vec![0; ROOM_BYTES].into(),
             today: Today::at_port(local.port()),
             counters,
@@ -172,7 +170,6 @@ impl<H: Handler> Worker<H> {
             machine: &mut self.machine,
             opened: &mut self.opened,
             outbox: &mut self.outbox,
-            scratch: &mut self.scratch,
             epoll: &self.epoll,
             today: &self.today,
             counters: &self.counters,
