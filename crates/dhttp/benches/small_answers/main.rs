@@ -150,10 +150,15 @@ impl Wish {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    if let [server::ROLE, role, address, folder] =
-        arguments.iter().map(String::as_str).collect::<Vec<_>>()[..]
-    {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let [server::ROLE, role, address, folder] = words[..] {
         server::run(role, address.parse().expect("this program wrote it"), Path::new(folder));
+        return ExitCode::SUCCESS;
+    }
+    if let [memory::ROLE, server, connections] = words[..] {
+        let parsed = (server.parse().ok(), connections.parse().ok());
+        let (Some(server), Some(connections)) = parsed else { return ExitCode::FAILURE };
+        memory::keep(server, connections);
         return ExitCode::SUCCESS;
     }
     let wish = Wish::of(arguments);

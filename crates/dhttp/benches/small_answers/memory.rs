@@ -2,9 +2,10 @@
 //! a hundred thousand connections that it opened. Not the kernel's memory, which has several KiB for each socket.
 
 use std::fs;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use dhttp::batch::{Ends, Outbox};
@@ -20,6 +21,9 @@ const CONNECTIONS: u32 = 100_000;
 /// Files that are open for other reasons.
 const SPARE: u64 = 1_000;
 
+/// Says that this program is to be clients that keep connections.
+pub(crate) const ROLE: &str = "--keep";
+
 /// Prints both.
 pub(crate) fn compare(network: &Network, folder: &Folder) {
     if let Some(server) = One::start(Kind::Ours, network, folder) {
@@ -29,33 +33,77 @@ pub(crate) fn compare(network: &Network, folder: &Folder) {
             answers += datagrams::run(datagrams::Load::New, server.address);
         }
         let more = resident(server.process).saturating_sub(before);
-        println!("{answers} first requests, each from another client: {} KiB more than idle", more / 1_024);
+        print_row(&format!("{answers} first requests, each from another client"), 64 << 20, more);
     }
-    let connections = descriptors();
-    if let Some(server) = One::start(Kind::Holding, network, folder) {
+    let each = descriptors();
+    let (mut servers, mut held, mut more) = (0, 0, 0);
+    // With what they keep: all of it is there at once.
+    let mut all = Vec::new();
+    while held < CONNECTIONS {
+        let Some(server) = One::start(Kind::Holding, network, folder) else { return };
         let before = resident(server.process);
-        let held = hold(server.address, connections);
-        let more = resident(server.process).saturating_sub(before);
-        let each = more / (held.len() as u64).max(1);
-        println!("{} idle connections that the server opened: {each} bytes of its memory each", held.len());
+        let Some(kept) = Keepers::start(server.address, each.min(CONNECTIONS - held)) else { break };
+        more += resident(server.process).saturating_sub(before);
+        (servers, held) = (servers + 1, held + kept.count);
+        let is_all = kept.count > 0;
+        all.push((server, kept));
+        if !is_all {
+            break;
+        }
     }
+    let what = format!("each of {held} idle connections that {servers} servers opened");
+    print_row(&what, 1_024, more / u64::from(held).max(1));
 }
 
-/// How many connections there can be: each end needs a descriptor for each, and what is started from here may have as
-/// many as this program.
+fn print_row(what: &str, asked: u64, got: u64) {
+    let verdict = if got <= asked { "reached" } else { "missed" };
+    println!("{what}: at most {asked} bytes more asked, {got} got: {verdict}");
+}
+
+/// How many connections a server can have: each needs a descriptor, and what is started from here may have as many as
+/// this program.
 fn descriptors() -> u32 {
     let wanted = u64::from(CONNECTIONS) + SPARE;
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or_default();
     let most = if setrlimit(Resource::RLIMIT_NOFILE, wanted, wanted.max(hard)).is_ok() {
         wanted
     } else {
-        println!(
-            "memory: fewer connections than {CONNECTIONS}, because this system allows {hard} open files"
-        );
+        println!("several servers, because a process may have {hard} open files here and no more");
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
         hard
     };
-    u32::try_from(most.saturating_sub(SPARE)).unwrap_or(0)
+    u32::try_from(most.saturating_sub(SPARE)).unwrap_or(0).max(1)
+}
+
+/// A process that has the other ends, because a descriptor is one of its own, too.
+struct Keepers {
+    child: Child,
+    count: u32,
+}
+
+impl Keepers {
+    fn start(server: SocketAddr, connections: u32) -> Option<Self> {
+        let mut command = Command::new(std::env::current_exe().ok()?);
+        command.args([ROLE, &server.to_string(), &connections.to_string()]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take()?).read_line(&mut line).ok()?;
+        Some(Self { child, count: line.trim().parse().ok()? })
+    }
+}
+
+impl Drop for Keepers {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Keeps so many connections until it is killed, or whoever started it is gone.
+pub(crate) fn keep(server: SocketAddr, connections: u32) {
+    let held = hold(server, connections);
+    println!("{}", held.len());
+    let _ = std::io::stdin().read(&mut [0]);
 }
 
 /// Bytes of memory that a process holds.
