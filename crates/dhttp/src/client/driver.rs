@@ -3,6 +3,7 @@
 //! Not what becomes of requests: the machine says that ([`proto::dhttp::client`]).
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::ops::RangeInclusive;
@@ -35,6 +36,8 @@ pub(super) struct Driver {
     questions: BTreeMap<Id, Question>,
     shared: Arc<Shared>,
     room: Vec<u8>,
+    /// Given up to take a connection that there is no descriptor for, and close it.
+    spare: Option<File>,
 }
 
 const WAKER: u64 = 0;
@@ -70,6 +73,7 @@ impl Driver {
             questions: BTreeMap::new(),
             shared,
             room: vec![0; 256 << 10],
+            spare: Some(File::open("/dev/null")?),
         })
     }
 
@@ -199,7 +203,19 @@ impl Driver {
     }
 
     fn accept(&mut self) {
-        while let Ok((stream, from)) = self.listener.accept() {
+        loop {
+            let (stream, from) = match self.listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+                    // The server is told so by the end of the connection; left waiting, it would wake this thread
+                    // again and again.
+                    self.spare = None;
+                    drop(self.listener.accept());
+                    self.spare = File::open("/dev/null").ok();
+                    return;
+                }
+                Err(_) => return,
+            };
             let from = SocketAddr::new(from.ip().to_canonical(), from.port());
             let id = ConnectionId(self.next);
             self.next += 1;
