@@ -5,6 +5,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::AsFd;
+use std::sync::Arc;
 
 use measure::Namespace;
 use measure::netlink::{Link, Netlink};
@@ -14,8 +15,8 @@ use wire::packet::{Flags, Packet, TcpBuilder, Transport, UdpBuilder};
 
 /// A host with one address, to which everything else is the Internet.
 pub(crate) struct Host {
-    pub(crate) namespace: Namespace,
-    tun: Tun,
+    namespace: Namespace,
+    tun: Arc<Tun>,
     address: Ipv4Addr,
 }
 
@@ -47,7 +48,12 @@ impl Host {
             netlink.set_default_route(name, address)?;
             Ok(tun)
         });
-        Self { namespace, tun: tun.unwrap(), address }
+        Self { namespace, tun: Arc::new(tun.unwrap()), address }
+    }
+
+    /// The other end of its link.
+    pub(crate) fn link(&self) -> Arc<Tun> {
+        Arc::clone(&self.tun)
     }
 
     pub(crate) const fn socket(&self, port: u16) -> SocketAddr {

@@ -1,15 +1,28 @@
-//! What an attacker would do to a server and a client of DHTTP whose addresses he can write on what he sends: on hosts
-//! of their own, with the test as the network, which sees each packet that reaches a victim.
+//! DHTTP's server and client on hosts of their own, with the test as the network between them.
 //!
-//! Not what can be tried without other people's addresses: that is in `crates/dhttp/tests/attacks.rs`. The table in
-//! docs/dhttp-server.md says which rule is tried where. Where the system gives no such hosts, the tests say that they
+//! | module | what it holds |
+//! | --- | --- |
+//! | `host` | a host whose only link ends in the test's hands |
+//! | `network` | a bad network between two of them |
+//! | `reflection`, `bounce`, `flood`, `forged` | what an attacker would do who writes any address on what he sends |
+//! | `weather` | what bad networks do: the caller is told of every request what became of it |
+//! | `deaths`, `shortage` | the same where programs are killed, and where descriptors and ports are used up |
+//!
+//! Not what can be tried without other people's addresses: that is in `crates/dhttp/tests`. The tables in
+//! docs/dhttp-server.md say which rule is tried where. Where the system gives no such hosts, the tests say that they
 //! were skipped; with `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, that is a failure.
 
 mod bounce;
+mod deaths;
+
 mod flood;
 mod forged;
 mod host;
+mod network;
 mod reflection;
+mod shortage;
+
+mod weather;
 
 use std::net::SocketAddr;
 

@@ -60,7 +60,7 @@ fn mutated_requests_in_a_victims_name_come_back_within_the_budget() {
 
 /// Takes half a minute; the figure is in docs/dhttp-server.md.
 #[test]
-#[ignore = "long evidence: cargo test --release -p roundtrip --test dhttp_attacks -- --ignored --nocapture a_million"]
+#[ignore = "long evidence: cargo test --release -p roundtrip --test dhttp_hosts -- --ignored --nocapture a_million"]
 fn a_million_mutated_requests_in_a_victims_name_come_back_within_the_budget() {
     mutated(1_000_000);
 }

@@ -1,0 +1,141 @@
+//! Programs that are killed while others count on them.
+//!
+//! Not a graceful stop, which is tested where it belongs. No time is judged, but that all ends.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration as Wait;
+
+use proto::http::Method;
+
+use super::host::{Host, allowed};
+use super::network::{Network, Weather};
+use super::weather::{CLIENT, Done, ask, client, counting};
+use super::{PORT, SERVER, address};
+
+/// A folder with an answer of each size, by the names that [`ask`] knows; gone when dropped.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn of(name: &str, sizes: &[usize]) -> Self {
+        let folder = std::env::temp_dir().join(format!("roundtrip-{name}-{}", std::process::id()));
+        for size in sizes {
+            std::fs::create_dir_all(folder.join(size.to_string())).unwrap();
+            for number in 0..20 {
+                let path = format!("/{size}/{number}");
+                std::fs::write(folder.join(&path[1..]), super::weather::expected(&path)).unwrap();
+            }
+        }
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// `roundtrip serve`, with so many descriptors.
+pub(crate) fn serve(host: &Host, folder: &Folder, descriptors: u32) -> Child {
+    let program = env!("CARGO_BIN_EXE_roundtrip");
+    let listen = host.socket(PORT);
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!(
+        "ulimit -n {descriptors}; exec '{program}' serve --threads 1 --listen {listen} '{}'",
+        folder.0.display()
+    ));
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = host.does(move || command.spawn()).unwrap();
+    let mut line = String::new();
+    let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
+    std::io::BufRead::read_line(&mut told, &mut line).unwrap();
+    assert!(line.contains("serving"), "{line}");
+    child
+}
+
+pub(crate) fn kill(child: &mut Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Asks for everything in the folder.
+pub(crate) fn everything(sizes: &[usize]) -> Vec<(Method, String)> {
+    sizes
+        .iter()
+        .flat_map(|size| (0..20).map(move |number| (Method::Get, format!("/{size}/{number}"))))
+        .collect()
+}
+
+/// Lets a moment pass.
+fn pause() {
+    let (_keep, never) = mpsc::channel::<()>();
+    let _ = never.recv_timeout(Wait::from_millis(50));
+}
+
+#[test]
+fn of_a_client_that_is_killed_or_cut_off_nothing_stays() {
+    if !allowed() {
+        return;
+    }
+    let [here, there] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
+    let done = Done::default();
+    let server = counting(&there, &done);
+    let is_open = |number: usize| {
+        let line = format!("dhttp_connections_open{{side=\"server\"}} {number}\n");
+        server.metrics().contains(&line)
+    };
+    for is_cut_off in [false, true] {
+        let network = Network::between(&here, &there, Weather::FINE);
+        let url = format!("dhttp://{}/60000000/1", address(SERVER, PORT));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
+        command.args(["get", &url]).env("XDG_CACHE_HOME", std::env::temp_dir().join("roundtrip-killed"));
+        // Nobody reads what it writes, so that it is in the middle of it until it dies.
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = here.does(move || command.spawn()).unwrap();
+        while !is_open(1) {
+            pause();
+        }
+        // Cut off, it cannot even say that it is gone: then the server's patience ends.
+        let network = (!is_cut_off).then_some(network);
+        kill(&mut child);
+        while !is_open(0) {
+            pause();
+        }
+        drop(network);
+    }
+    let network = Network::between(&here, &there, Weather::FINE);
+    let fates = ask(&client(&here), &[(Method::Get, "/3000/1".to_owned())]);
+    assert!(fates.iter().all(|(_, outcome)| outcome.is_ok()), "{fates:?}");
+    drop(network);
+}
+
+#[test]
+fn a_server_that_is_killed_under_load_and_comes_back_is_found_again() {
+    if !allowed() {
+        return;
+    }
+    let sizes = [10, 3_000, 60_000];
+    let folder = Folder::of("killed", &sizes);
+    let [here, there] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
+    let network = Network::between(&here, &there, Weather { loss: 2, ..Weather::FINE });
+    let client = client(&here);
+    let mut server = serve(&there, &folder, 1_000);
+    // Each round it dies a little later in the midst of it; of each request somebody is told.
+    for round in 0..4 {
+        let fates = std::thread::scope(|scope| {
+            let asking = scope.spawn(|| ask(&client, &everything(&sizes)));
+            (0..round).for_each(|_| pause());
+            kill(&mut server);
+            asking.join().unwrap()
+        });
+        server = serve(&there, &folder, 1_000);
+        assert!(fates.iter().all(|(_, outcome)| outcome.as_ref().err().is_none_or(|why| !why.is_empty())));
+    }
+    let fates = ask(&client, &everything(&[10, 3_000]));
+    let failed: Vec<_> = fates.iter().filter(|(_, outcome)| outcome.is_err()).collect();
+    assert!(failed.len() <= 2, "it is there again: {failed:?}");
+    kill(&mut server);
+    drop(network);
+}

@@ -1,0 +1,96 @@
+//! A bad network between two hosts: packets are lost, doubled, overtaken, and changed.
+//!
+//! Not the emulated link of the laboratory, which has a rate and a queue and changes no bit: what counts here is what may
+//! happen to a packet, not when.
+
+use std::collections::BTreeMap;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use measure::clock::Clock;
+use nix::poll::{PollFd, PollFlags, poll};
+use wire::{Duration, Probability, Seed};
+
+use super::host::Host;
+
+/// What may happen to a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weather {
+    pub(crate) seed: u64,
+    /// What each packet takes.
+    pub(crate) delay: Duration,
+    /// How often one is lost, in hundredths.
+    pub(crate) loss: u32,
+    /// How often one comes twice.
+    pub(crate) copies: u32,
+    /// How often one takes four times as long, and 10 ms more.
+    pub(crate) falls_behind: u32,
+    /// How often one bit of one is turned over.
+    pub(crate) flips: u32,
+}
+
+impl Weather {
+    pub(crate) const FINE: Self =
+        Self { seed: 1, delay: Duration::from_millis(1), loss: 0, copies: 0, falls_behind: 0, flips: 0 };
+}
+
+/// The network, until it is dropped.
+pub(crate) struct Network {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Network {
+    pub(crate) fn between(left: &Host, right: &Host, weather: Weather) -> Self {
+        let (links, stop) = ([left.link(), right.link()], Arc::new(AtomicBool::new(false)));
+        let heard = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let Weather { seed, delay, loss, copies, falls_behind, flips } = weather;
+            let mut random = Seed::new(seed).stream("weather", 0);
+            let clock = Clock::start();
+            let mut room = [0; 2_048];
+            let (mut travelling, mut number) = (BTreeMap::new(), 0_u64);
+            let chance = |hundredths: u32| Probability::new(f64::from(hundredths) / 100.0).unwrap();
+            while !heard.load(Ordering::Relaxed) {
+                let mut wanted = links.each_ref().map(|link| PollFd::new(link.as_fd(), PollFlags::POLLIN));
+                poll(&mut wanted, 1_u8).unwrap();
+                for (from, to) in [(0, 1), (1, 0)] {
+                    while let Some(length) = links[from].read(&mut room).unwrap() {
+                        let mut packet = room[..length].to_vec();
+                        if random.chance(chance(loss)) {
+                            continue;
+                        }
+                        if random.chance(chance(flips)) {
+                            let bit = usize::try_from(random.up_to(length as u64 * 8 - 1)).unwrap();
+                            packet[bit / 8] ^= 1 << (bit % 8);
+                        }
+                        for _ in 0..=u8::from(random.chance(chance(copies))) {
+                            let late = random.chance(chance(falls_behind));
+                            let takes = if late { delay * 4 + Duration::from_millis(10) } else { delay };
+                            number += 1;
+                            travelling.insert((clock.now() + takes, number), (to, packet.clone()));
+                        }
+                    }
+                }
+                while let Some(entry) = travelling.first_entry().filter(|entry| entry.key().0 <= clock.now())
+                {
+                    let (to, packet) = entry.remove();
+                    // What begins with no IP header any more is refused, and so is lost.
+                    let _ = links[to].write(&packet);
+                }
+            }
+        });
+        Self { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}

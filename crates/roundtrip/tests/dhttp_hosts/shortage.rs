@@ -1,0 +1,148 @@
+//! Where there are no more descriptors, no more ports, or no more room: nothing hangs, and whoever goes without is told.
+//!
+//! Not memory: that a server keeps nothing of who is not there is in [`super::flood`].
+
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+
+use proto::http::Method;
+
+use super::deaths::{Folder, everything, kill, serve};
+use super::host::{Host, allowed};
+use super::network::{Network, Weather};
+use super::weather::{CLIENT, Done, Fate, ask, client, counting, mixed, nothing_twice};
+use super::{PORT, SERVER, address};
+
+fn hosts() -> [Host; 2] {
+    [Host::new("client", CLIENT), Host::new("server", SERVER)]
+}
+
+fn failed(fates: &[Fate]) -> Vec<&Fate> {
+    fates.iter().filter(|(_, outcome)| outcome.is_err()).collect()
+}
+
+/// The host has these ports for connections of its own.
+fn with_ports(host: &Host, range: &'static str) {
+    host.does(move || std::fs::write("/proc/sys/net/ipv4/ip_local_port_range", range)).unwrap();
+}
+
+#[test]
+fn a_server_without_descriptors_says_so_and_recovers() {
+    if !allowed() {
+        return;
+    }
+    let [here, there] = hosts();
+    let network = Network::between(&here, &there, Weather::FINE);
+    let folder = Folder::of("descriptors", &[10, 20_000]);
+    let mut server = serve(&there, &folder, 40);
+    let client = client(&here);
+    let idlers: Vec<_> = here.does(|| (0..60).map(|_| TcpStream::connect(address(SERVER, PORT))).collect());
+    // A file takes one to be opened, and a connection one: who has none is told by 503, or by how plain HTTP ends.
+    let fates = ask(&client, &everything(&[10, 20_000]));
+    for (what, outcome) in failed(&fates) {
+        let why = outcome.as_ref().unwrap_err();
+        assert!(why == "status 503" || why.contains(&address(SERVER, PORT).to_string()), "{what}: {why}");
+    }
+    assert!(!failed(&fates).is_empty(), "there was no shortage");
+    drop(idlers);
+    // Files are opened for a moment each; what was held by idlers is free again.
+    assert!(failed(&ask(&client, &everything(&[20_000]))).is_empty());
+    kill(&mut server);
+    drop(network);
+}
+
+#[test]
+fn a_client_without_descriptors_says_so_and_ends() {
+    if !allowed() {
+        return;
+    }
+    let [here, there] = hosts();
+    let network = Network::between(&here, &there, Weather::FINE);
+    let done = Done::default();
+    let server = counting(&there, &done);
+    let mut seen = [false; 2];
+    for descriptors in 4..16 {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!(
+            "ulimit -n {descriptors}; exec '{}' get -v dhttp://{}/20000/1",
+            env!("CARGO_BIN_EXE_roundtrip"),
+            address(SERVER, PORT)
+        ));
+        command
+            .env("XDG_CACHE_HOME", std::env::temp_dir().join("roundtrip-descriptors"))
+            .stdin(Stdio::null());
+        let output = here.does(move || command.output()).unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        match output.status.code() {
+            Some(0) => assert_eq!(output.stdout.len(), 20_000, "{told}"),
+            // The loader needs some for itself, and says so in its own words.
+            Some(code) => {
+                assert!(code == 127 || told.contains("Too many open files"), "{descriptors}: {code}, {told}")
+            }
+            None => panic!("{descriptors}: {told}"),
+        }
+        seen[usize::from(output.status.success())] = true;
+    }
+    assert_eq!(seen, [true, true], "enough at the end, too few at the beginning");
+    drop((server, network));
+}
+
+#[test]
+fn a_server_without_ports_sends_its_clients_to_plain_http() {
+    if !allowed() {
+        return;
+    }
+    let [here, there] = hosts();
+    with_ports(&there, "50000 50001");
+    let network = Network::between(&here, &there, Weather::FINE);
+    let done = Done::default();
+    let server = counting(&there, &done);
+    let fates = ask(&client(&here), &mixed(60, 0));
+    assert!(failed(&fates).is_empty(), "{:?}", failed(&fates));
+    nothing_twice(&done);
+    drop((server, network));
+}
+
+#[test]
+fn a_client_without_ports_is_told_so() {
+    if !allowed() {
+        return;
+    }
+    let [here, there] = hosts();
+    with_ports(&here, "50000 50003");
+    let network = Network::between(&here, &there, Weather::FINE);
+    let done = Done::default();
+    let server = counting(&there, &done);
+    let client = client(&here);
+    // By DHTTP it needs none but those it has, once it has proved its address; what may change something takes one each.
+    assert!(failed(&ask(&client, &mixed(1, 0))).is_empty());
+    let gets: Vec<_> = mixed(60, 0).into_iter().filter(|(method, _)| *method == Method::Get).collect();
+    assert!(failed(&ask(&client, &gets)).is_empty());
+    let posts: Vec<_> =
+        (0..30).map(|number| (Method::Other("POST".to_owned()), format!("/60000/{number}"))).collect();
+    let fates = ask(&client, &posts);
+    for (what, outcome) in failed(&fates) {
+        assert!(
+            outcome.as_ref().is_err_and(|why| why.starts_with("cannot connect to")),
+            "{what}: {outcome:?}"
+        );
+    }
+    nothing_twice(&done);
+    drop((server, network));
+}
+
+#[test]
+fn more_at_once_than_sockets_hold_is_asked_for_again() {
+    if !allowed() {
+        return;
+    }
+    let [here, there] = hosts();
+    let network = Network::between(&here, &there, Weather::FINE);
+    let done = Done::default();
+    let server = counting(&there, &done);
+    let requests: Vec<_> =
+        (0..500).map(|number| (Method::Get, format!("/{}/{number}", 10 + number))).collect();
+    let fates = ask(&client(&here), &requests);
+    assert!(failed(&fates).is_empty(), "{:?}", failed(&fates).first());
+    drop((server, network));
+}

@@ -1,0 +1,176 @@
+//! Requests over bad networks, on the kernel: none is lost without its caller being told, none comes to another's
+//! answer, and none that may change something is done twice.
+//!
+//! Thousands of seeds in virtual time are in `crates/simulate/tests/faults`; here are few, on real sockets. No time is
+//! judged, but that all ends.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+
+use dhttp::client::Known;
+use dhttp::{Answer, Client, ClientConfig, Request, Server, ServerConfig, Url};
+use proto::dhttp::client::Resend;
+use proto::http::{Fields, Method};
+use wire::Duration;
+
+use super::host::{Host, allowed};
+use super::network::{Network, Weather};
+use super::{PORT, SERVER};
+
+pub(crate) const CLIENT: [u8; 4] = [23, 0, 0, 7];
+
+/// How often each was done: method and path.
+pub(crate) type Done = Arc<Mutex<BTreeMap<String, u32>>>;
+
+/// A server whose answer is as long as the first part of the path says and filled with the second, and which counts
+/// what it did.
+pub(crate) fn counting(
+    host: &Host,
+    done: &Done,
+) -> Server<impl Fn(&Request<'_>) -> Answer + Clone + Send + 'static> {
+    let (address, done) = (host.socket(PORT), Arc::clone(done));
+    host.does(move || {
+        let handler = move |request: &Request<'_>| {
+            let what = format!("{} {}", request.method, request.target);
+            *done.lock().unwrap().entry(what).or_default() += 1;
+            Answer::whole(200, "text/plain", expected(request.target))
+        };
+        let mut config = ServerConfig { threads: 1, stall: SHORT, ..ServerConfig::internet() };
+        config.dhttp.patience.stall = SHORT;
+        config.http.patience.idle = SHORT;
+        config.http.patience.request = SHORT;
+        Server::start(address, config, handler, None).unwrap()
+    })
+}
+
+const SHORT: Duration = Duration::from_secs(4);
+
+/// What `/LENGTH/NUMBER` is answered with.
+pub(crate) fn expected(path: &str) -> Vec<u8> {
+    let mut parts = path.split('/').skip(1).map(|part| part.parse().unwrap_or(0));
+    let (length, number): (usize, usize) = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    (0..length).map(|at| u8::try_from((at / 7 + number) % 251).unwrap()).collect()
+}
+
+/// A client that does not wait long for anything.
+pub(crate) fn client(host: &Host) -> Client {
+    host.does(|| {
+        let mut config = ClientConfig { patience: SHORT, ..ClientConfig::internet() };
+        config.dhttp.stall = SHORT;
+        let first = Duration::from_millis(300);
+        config.dhttp.resend =
+            Resend::Adaptive { first, least: Duration::from_millis(100), most: SHORT, times: 3 };
+        Client::start(config, Known::default(), None).unwrap()
+    })
+}
+
+/// What became of a request: true if it has its answer.
+pub(crate) type Fate = (String, Result<(), String>);
+
+/// Asks for all of these at once and waits for what becomes of each; fails if of one nothing becomes, or what is not
+/// its answer.
+pub(crate) fn ask(client: &Client, requests: &[(Method, String)]) -> Vec<Fate> {
+    let (tell, told) = mpsc::channel();
+    for (method, path) in requests {
+        let url: Url = format!("dhttp://{}{path}", super::address(SERVER, PORT)).parse().unwrap();
+        let exchange = client.request(method.clone(), &url, &Fields::new()).unwrap();
+        let (tell, path, name) = (tell.clone(), path.clone(), format!("{} {path}", method.name()));
+        std::thread::spawn(move || {
+            let outcome = exchange.whole().and_then(|(_, head, body)| match head.status {
+                200 => {
+                    assert!(body == expected(&path), "{path}: another's answer");
+                    Ok(())
+                }
+                status => Err(format!("status {status}")),
+            });
+            // Whoever waited has failed already.
+            let _ = tell.send((name, outcome));
+        });
+    }
+    drop(tell);
+    let fates: Vec<Fate> =
+        requests.iter().map_while(|_| told.recv_timeout(std::time::Duration::from_secs(120)).ok()).collect();
+    assert_eq!(fates.len(), requests.len(), "of the others nobody was told what became");
+    fates
+}
+
+/// Requests for answers of all sizes, numbered from there; every fifth may change something.
+pub(crate) fn mixed(count: usize, from: usize) -> Vec<(Method, String)> {
+    (from..from + count)
+        .map(|number| {
+            let size = [10, 700, 1_100, 3_000, 20_000, 60_000][number % 6];
+            let method = if number % 5 == 4 { Method::Other("POST".to_owned()) } else { Method::Get };
+            (method, format!("/{size}/{number}"))
+        })
+        .collect()
+}
+
+/// Nothing that may change something was done twice.
+pub(crate) fn nothing_twice(done: &Done) {
+    let done = done.lock().unwrap();
+    let twice: Vec<_> = done.iter().filter(|(what, times)| what.starts_with("POST") && **times > 1).collect();
+    assert!(twice.is_empty(), "{twice:?}");
+}
+
+/// How many had their answer, of how many.
+fn through(weather: Weather, count: usize) -> (usize, usize) {
+    let [here, there] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
+    let network = Network::between(&here, &there, weather);
+    let done = Done::default();
+    let server = counting(&there, &done);
+    let client = client(&here);
+    let fates = ask(&client, &mixed(count, 0));
+    nothing_twice(&done);
+    let came: Vec<_> = fates.iter().filter(|(_, outcome)| outcome.is_ok()).collect();
+    for (what, outcome) in &fates {
+        // Whoever has his answer was served; who has none was told why.
+        let was_done = done.lock().unwrap().contains_key(what);
+        assert!(outcome.as_ref().map_or_else(|why| !why.is_empty(), |()| was_done), "{what}: {outcome:?}");
+    }
+    let outcome = (came.len(), fates.len());
+    drop((client, server, network));
+    outcome
+}
+
+#[test]
+fn in_fine_weather_everything_comes() {
+    if allowed() {
+        assert_eq!(through(Weather::FINE, 60), (60, 60));
+    }
+}
+
+#[test]
+fn copies_and_overtaking_change_nothing() {
+    if allowed() {
+        let weather = Weather { copies: 30, falls_behind: 30, ..Weather::FINE };
+        assert_eq!(through(weather, 60), (60, 60));
+    }
+}
+
+#[test]
+fn what_is_lost_or_changed_is_asked_for_again_or_told() {
+    if allowed() {
+        let (came, asked) =
+            through(Weather { loss: 10, flips: 5, copies: 10, falls_behind: 10, ..Weather::FINE }, 60);
+        assert!(came > asked / 2, "{came} of {asked}");
+    }
+}
+
+/// Takes some minutes; the figures are in docs/dhttp-server.md.
+#[test]
+#[ignore = "long evidence: cargo test -p roundtrip --test dhttp_hosts -- --ignored --nocapture every_kind"]
+fn in_every_kind_of_weather_everybody_is_told() {
+    if !allowed() {
+        return;
+    }
+    for loss in [0, 1, 3, 10, 20, 30] {
+        for (copies, falls_behind, flips) in [(0, 0, 0), (20, 20, 0), (0, 0, 10), (20, 20, 10)] {
+            let sums = (1..=4).map(|seed| {
+                through(Weather { seed, loss, copies, falls_behind, flips, ..Weather::FINE }, 120)
+            });
+            let (came, asked) = sums.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            println!("| {loss} | {copies} | {falls_behind} | {flips} | {came} of {asked} |");
+        }
+    }
+}
