@@ -7,9 +7,11 @@
 //! | --- | --- |
 //! | [`ask`] | flags, made into a question |
 //! | [`input`] | files, folders, patterns, standard input; unpacked |
+//! | [`store`], [`object`] | the same in object stores, fetched |
 //! | [`line_up`] | logs recognised, and put in order of their beginnings |
 //! | [`blocks`] | bytes cut into blocks of whole lines |
 //! | [`table_file`] | Parquet and Arrow files, batch by batch |
+//! | [`parquet_object`] | Parquet in an object store |
 //! | [`source`] | a log that is being read, lines or rows |
 //! | [`order`] | a log's requests put in order of time, within bounds |
 //! | [`merge`] | those of several logs made into one stream |
@@ -32,16 +34,19 @@ pub mod input;
 pub mod intake;
 pub mod line_up;
 pub mod merge;
+pub mod object;
 pub mod order;
 pub mod over_time;
 pub mod page;
 pub mod parquet_file;
+pub mod parquet_object;
 pub mod pass;
 pub mod row;
 pub mod said;
 pub mod sentence;
 pub mod slices;
 pub mod source;
+pub mod store;
 pub mod table;
 pub mod table_file;
 

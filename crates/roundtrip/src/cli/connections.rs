@@ -11,7 +11,8 @@ use super::flags::OutputFlags;
 /// `roundtrip connections`
 #[derive(Debug, Args)]
 pub struct Connections {
-    /// Access logs: files, packed ones too, folders, patterns, or - for standard input; several are merged by time
+    /// Access logs: files, packed ones too, folders, patterns, addresses such as s3://bucket/logs/*.gz, or - for standard
+    /// input; several are merged by time
     #[arg(value_name = "LOG", value_hint = clap::ValueHint::AnyPath)]
     pub logs: Vec<PathBuf>,
 

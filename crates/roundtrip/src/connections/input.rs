@@ -1,4 +1,5 @@
-//! Where logs are: files, folders, patterns, standard input; and bytes out of them, whatever they were packed with.
+//! Where logs are: files, folders, patterns, standard input, object stores; and bytes out of them, whatever they were
+//! packed with.
 //!
 //! Not what is in them. Packing is known by its first bytes, not by the file's name.
 
@@ -9,13 +10,18 @@ use std::path::{Path, PathBuf};
 use crate::failure::Failure;
 use crate::unpack::unpacked;
 
+use super::object::Object;
+use super::store::{Stores, is_address};
+
 /// One log.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Input {
     /// What is piped in.
     Stdin,
     /// A file.
     File(PathBuf),
+    /// An object of a store, or a page of the Web.
+    Object(Object),
 }
 
 impl Input {
@@ -24,6 +30,7 @@ impl Input {
         match self {
             Self::Stdin => "standard input".to_owned(),
             Self::File(path) => path.display().to_string(),
+            Self::Object(object) => object.name(),
         }
     }
 
@@ -32,6 +39,7 @@ impl Input {
         match self {
             Self::Stdin => false,
             Self::File(path) => path.is_file(),
+            Self::Object(_) => true,
         }
     }
 
@@ -40,14 +48,17 @@ impl Input {
         match self {
             Self::Stdin => unpacked(io::stdin()),
             Self::File(path) => unpacked(File::open(path)?),
+            Self::Object(object) => unpacked(object.open()),
         }
     }
 }
 
 /// What the arguments name: `-` and nothing are standard input, a folder all files below it, `*` and `?` stand for
-/// letters of a name. In order of name; how they follow one another in time is not known here.
+/// letters of a name, and all this in an object store too. In order of name; how they follow one another in time is not
+/// known here.
 pub fn named(arguments: &[PathBuf]) -> Result<Vec<Input>, Failure> {
     let mut inputs = Vec::new();
+    let mut stores = None;
     for argument in arguments {
         if argument.as_os_str() == "-" {
             inputs.push(Input::Stdin);
@@ -59,7 +70,15 @@ pub fn named(arguments: &[PathBuf]) -> Result<Vec<Input>, Failure> {
         match fs::metadata(argument) {
             Ok(there) if there.is_dir() => below(argument, &mut found).map_err(at)?,
             Ok(_) => found.push(argument.clone()),
-            Err(_) if pattern.contains("://") => return Err(Failure::Value(elsewhere(&pattern))),
+            Err(_) if is_address(&pattern) => {
+                let stores = match &mut stores {
+                    Some(stores) => stores,
+                    none => none.insert(Stores::new().map_err(Failure::Network)?),
+                };
+                let objects = stores.named(&pattern).map_err(Failure::Network)?;
+                inputs.extend(objects.into_iter().map(Input::Object));
+                continue;
+            }
             Err(_) if pattern.contains(['*', '?']) => matching(&pattern, &mut found).map_err(at)?,
             Err(error) => return Err(at(error)),
         }
@@ -73,18 +92,6 @@ pub fn named(arguments: &[PathBuf]) -> Result<Vec<Input>, Failure> {
         inputs.push(Input::Stdin);
     }
     Ok(inputs)
-}
-
-/// Logs in an object store or on the Web are not fetched: a sentence that says who can.
-fn elsewhere(address: &str) -> String {
-    let fetch = match address.split_once(':') {
-        Some(("s3", _)) => format!("aws s3 cp {address} -"),
-        Some(("gs", _)) => format!("gcloud storage cat {address}"),
-        Some(_) | None => format!("curl -sS {address}"),
-    };
-    format!(
-        "{address}: what is not a file here is not fetched; pipe it in: {fetch} | roundtrip connections -"
-    )
 }
 
 /// Every file below a folder; links are not followed, so that there is no way round in a circle.
@@ -129,7 +136,7 @@ fn matching(pattern: &str, found: &mut Vec<PathBuf>) -> io::Result<()> {
 }
 
 /// `*` stands for any letters, `?` for one.
-fn fits(pattern: &[u8], name: &[u8]) -> bool {
+pub fn fits(pattern: &[u8], name: &[u8]) -> bool {
     // Where the last star is, and what it stood for so far.
     let (mut at, mut letter, mut star) = (0, 0, None);
     while letter < name.len() {

@@ -60,6 +60,7 @@ fn begun(input: &Input, asked: &Asked) -> Result<(Time, Log), Failure> {
     let unreadable = |error: io::Error| match input {
         Input::File(path) => Failure::Read { path: path.clone(), error },
         Input::Stdin => Failure::Value(format!("cannot read standard input: {error}")),
+        Input::Object(object) => Failure::Network(format!("{}: {error}", object.name())),
     };
     let mut bytes = input.open().map_err(unreadable)?;
     let mut beginning = Vec::new();
@@ -101,6 +102,7 @@ fn table(
     let name = input.name();
     let bad = |error: &dyn std::fmt::Display| Failure::Value(format!("{name}: {error}; {}", TABLE_REMEDY));
     let place = match input {
+        Input::Object(object) => Place::Object(object.clone()),
         Input::File(path) if input.is_there_again() => Place::File(path.clone()),
         Input::File(_) | Input::Stdin => {
             rest.read_to_end(&mut beginning).map_err(|error| bad(&error))?;

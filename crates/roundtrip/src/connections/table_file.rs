@@ -16,6 +16,9 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::reader::ChunkReader;
 
+use super::object::Object;
+use super::parquet_object::ParquetObject;
+
 /// A table's file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -55,6 +58,8 @@ pub struct Batches {
 pub enum Place {
     /// In a file, which is read here and there.
     File(PathBuf),
+    /// In an object store, from which the columns are fetched that are needed.
+    Object(Object),
     /// In memory.
     Memory(Bytes),
 }
@@ -66,11 +71,18 @@ pub enum Place {
 pub fn batches(kind: Kind, place: Place, named: &Named) -> Result<Batches, ArrowError> {
     match (kind, place) {
         (Kind::Parquet, Place::File(path)) => parquet(File::open(path)?, named),
+        (Kind::Parquet, Place::Object(object)) => parquet_object(&object, named),
         (Kind::Parquet, Place::Memory(bytes)) => parquet(bytes, named),
         (Kind::Arrow, Place::File(path)) => arrow_file(BufReader::new(File::open(path)?), named),
         (Kind::Arrow, Place::Memory(bytes)) => arrow_file(Cursor::new(bytes), named),
+        (Kind::Arrow, Place::Object(object)) => {
+            let mut bytes = Vec::new();
+            object.open().read_to_end(&mut bytes)?;
+            arrow_file(Cursor::new(bytes), named)
+        }
         (Kind::ArrowStream, Place::File(path)) => arrow_stream(BufReader::new(File::open(path)?), named),
         (Kind::ArrowStream, Place::Memory(bytes)) => arrow_stream(Cursor::new(bytes), named),
+        (Kind::ArrowStream, Place::Object(object)) => arrow_stream(object.open(), named),
     }
 }
 
@@ -80,6 +92,13 @@ fn parquet(bytes: impl ChunkReader + 'static, named: &Named) -> Result<Batches, 
     let mask = ProjectionMask::roots(builder.parquet_schema(), columns.places());
     let reader = builder.with_projection(mask).build()?;
     Ok(Batches { columns: columns.alone(), batches: Box::new(reader) })
+}
+
+fn parquet_object(object: &Object, named: &Named) -> Result<Batches, ArrowError> {
+    let table = ParquetObject::open(object)?;
+    let columns = find(table.schema(), named)?;
+    let batches = table.batches(ROWS, columns.places())?;
+    Ok(Batches { columns: columns.alone(), batches: Box::new(batches) })
 }
 
 fn arrow_file(bytes: impl Read + Seek + Send + 'static, named: &Named) -> Result<Batches, ArrowError> {

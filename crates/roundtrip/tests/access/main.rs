@@ -7,10 +7,14 @@
 //! | --- | --- |
 //! | [`lines`] | logs of lines, however they come |
 //! | [`tables`] | Parquet and Arrow |
+//! | [`objects`] | logs in an object store |
 //! | [`wrong`] | bad logs, bad flags, full disks |
 //! | [`program`] | the program, and logs to give it |
+//! | [`s3`] | an object store on this machine |
 
 mod lines;
+mod objects;
 mod program;
+mod s3;
 mod tables;
 mod wrong;

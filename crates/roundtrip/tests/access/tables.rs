@@ -45,6 +45,17 @@ fn parquet(batch: &RecordBatch) -> Vec<u8> {
     writer.into_inner().unwrap()
 }
 
+/// A table with a column that nobody needs, and that takes most of it.
+pub(crate) fn parquet_with_ballast() -> Vec<u8> {
+    let (_, batch) = made_up(["time", "client", "status", "bytes"]);
+    let ballast = (0..batch.num_rows()).map(|row| format!("{:0>200}", row.wrapping_mul(0x9e37_79b9_7f4a)));
+    let mut columns: Vec<(String, ArrayRef)> =
+        vec![("agent".to_owned(), Arc::new(ballast.map(Some).collect::<StringArray>()))];
+    let names = batch.schema().fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
+    columns.extend(names.into_iter().zip(batch.columns().iter().cloned()));
+    parquet(&RecordBatch::try_from_iter(columns).unwrap())
+}
+
 #[test]
 fn a_table_counts_as_its_lines_do() {
     let folder = Folder::new("tables");

@@ -32,7 +32,6 @@ fn what_is_no_log_is_refused_in_a_sentence() {
         (vec![&nothing, &diary], "nothing there is a log"),
         (vec!["no-such-file.log"], "there is no such file or folder"),
         (vec!["no-such-*.log"], "no file is there; name a log"),
-        (vec!["s3://bucket/access.log"], "aws s3 cp s3://bucket/access.log - | roundtrip connections -"),
     ];
     for (logs, sentence) in cases {
         let output = roundtrip(&json(&logs, &[]));

@@ -1,0 +1,128 @@
+//! One object of a store, read from its beginning: pieces are fetched side by side, ahead of whoever reads.
+//!
+//! Not what lies where ([`store`](super::store)). A little is fetched first, alone: who only looks at the beginning of
+//! many logs does not pay for the rest.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+use object_store::{GetOptions, GetRange, ObjectMeta};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use super::store::Store;
+
+/// An object.
+#[derive(Clone)]
+pub struct Object {
+    store: Arc<Store>,
+    meta: ObjectMeta,
+}
+
+/// What is fetched first, in bytes: more than is looked at, packed or not.
+const FIRST: u64 = 256 << 10;
+/// What is fetched at once after that.
+const PIECE: u64 = 4 << 20;
+/// Pieces on their way, at most.
+const AHEAD: usize = 4;
+
+impl Object {
+    /// What a store has said that it has.
+    pub fn new(store: Arc<Store>, meta: ObjectMeta) -> Self {
+        Self { store, meta }
+    }
+
+    /// Its address.
+    pub fn name(&self) -> String {
+        self.store.address(&self.meta.location)
+    }
+
+    /// Its bytes, from the first.
+    pub fn open(&self) -> impl Read + Send + 'static {
+        Fetching { object: self.clone(), asked: 0, coming: VecDeque::new(), here: Bytes::new() }
+    }
+
+    /// Its length.
+    pub fn bytes(&self) -> u64 {
+        self.meta.size
+    }
+
+    /// What waits for the store.
+    pub fn runtime(&self) -> &Handle {
+        self.store.runtime.handle()
+    }
+
+    /// A stretch of it.
+    ///
+    /// # Errors
+    /// What the store said, in a sentence.
+    pub async fn piece(self, range: Range<u64>) -> io::Result<Bytes> {
+        // A weak tag never matches (RFC 9110, section 13.1.1).
+        let tag = self.meta.e_tag.clone().filter(|tag| !tag.starts_with("W/"));
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(range.clone())),
+            if_match: tag,
+            ..GetOptions::default()
+        };
+        let fetched = async { self.store.store.get_opts(&self.meta.location, options).await?.bytes().await };
+        let bytes = fetched.await.map_err(|error| io::Error::other(self.store.reason(&error)))?;
+        match bytes.len() as u64 == range.end - range.start {
+            true => Ok(bytes),
+            false => Err(io::Error::other("it was changed while it was read; read it again")),
+        }
+    }
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name())
+    }
+}
+
+/// An object that is being fetched.
+struct Fetching {
+    object: Object,
+    /// Up to where it was asked for.
+    asked: u64,
+    coming: VecDeque<JoinHandle<io::Result<Bytes>>>,
+    here: Bytes,
+}
+
+impl Fetching {
+    /// Asks for as many pieces as may be on their way.
+    fn ask(&mut self) {
+        let (room, length) = match self.asked {
+            0 => (1, FIRST),
+            _ => (AHEAD, PIECE),
+        };
+        while self.coming.len() < room && self.asked < self.object.bytes() {
+            let from = self.asked;
+            self.asked = self.object.bytes().min(from + length);
+            let piece = self.object.clone().piece(from..self.asked);
+            self.coming.push_back(self.object.runtime().spawn(piece));
+        }
+    }
+}
+
+impl Read for Fetching {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if !self.here.has_remaining() && !into.is_empty() {
+            self.ask();
+            let Some(next) = self.coming.pop_front() else { return Ok(0) };
+            self.here = self.object.runtime().block_on(next).map_err(io::Error::other)??;
+        }
+        let length = self.here.len().min(into.len());
+        self.here.copy_to_slice(&mut into[..length]);
+        Ok(length)
+    }
+}
+
+impl Drop for Fetching {
+    fn drop(&mut self) {
+        self.coming.iter().for_each(JoinHandle::abort);
+    }
+}

@@ -1,0 +1,82 @@
+//! A Parquet file in an object store: the columns that are needed are fetched, row group by row group.
+//!
+//! Not what the columns mean: [`table_file`](super::table_file) has found them out of the schema.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+use bytes::Bytes;
+use futures_util::future::{BoxFuture, FutureExt, try_join_all};
+use futures_util::{TryFutureExt, TryStreamExt};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ArrowReaderOptions;
+use parquet::arrow::async_reader::{AsyncFileReader, ParquetRecordBatchStreamBuilder};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+
+use super::object::Object;
+
+/// A table whose schema is known, and nothing else fetched.
+pub struct ParquetObject {
+    object: Object,
+    builder: ParquetRecordBatchStreamBuilder<Fetched>,
+}
+
+impl ParquetObject {
+    /// Fetches the schema.
+    ///
+    /// # Errors
+    /// What is wrong with the file, or why it cannot be fetched.
+    pub fn open(object: &Object) -> Result<Self> {
+        let reader = ParquetRecordBatchStreamBuilder::new(Fetched(object.clone()));
+        Ok(Self { object: object.clone(), builder: object.runtime().block_on(reader)? })
+    }
+
+    /// What it has.
+    pub fn schema(&self) -> &arrow_schema::Schema {
+        self.builder.schema()
+    }
+
+    /// So many rows at a time, of some columns.
+    ///
+    /// # Errors
+    /// When the file does not say where they lie.
+    pub fn batches(
+        self,
+        rows: usize,
+        columns: impl IntoIterator<Item = usize>,
+    ) -> Result<impl Iterator<Item = std::result::Result<RecordBatch, ArrowError>> + Send> {
+        let Self { object, builder } = self;
+        let mask = ProjectionMask::roots(builder.parquet_schema(), columns);
+        let mut stream = builder.with_batch_size(rows).with_projection(mask).build()?;
+        Ok(std::iter::from_fn(move || {
+            let batch = object.runtime().block_on(stream.try_next());
+            batch.map_err(ArrowError::from).transpose()
+        }))
+    }
+}
+
+/// What fetches stretches of a file.
+struct Fetched(Object);
+
+impl AsyncFileReader for Fetched {
+    fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, Result<Bytes>> {
+        self.0.clone().piece(range).map_err(ParquetError::from).boxed()
+    }
+
+    fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, Result<Vec<Bytes>>> {
+        let pieces = ranges.into_iter().map(|range| self.0.clone().piece(range));
+        try_join_all(pieces).map_err(ParquetError::from).boxed()
+    }
+
+    fn get_metadata<'a>(
+        &'a mut self,
+        options: Option<&'a ArrowReaderOptions>,
+    ) -> BoxFuture<'a, Result<Arc<ParquetMetaData>>> {
+        let bytes = self.0.bytes();
+        let reader = ParquetMetaDataReader::new().with_arrow_reader_options(options);
+        reader.load_and_finish(self, bytes).map_ok(Arc::new).boxed()
+    }
+}

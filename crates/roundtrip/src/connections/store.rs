@@ -1,0 +1,315 @@
+//! Object stores and the Web: what an address names there, and the errors they answer with, each in a sentence.
+//!
+//! Not the bytes of an object: those are fetched by [`object`](super::object). Credentials come from the environment,
+//! by the names that the stores' own tools use (`AWS_ACCESS_KEY_ID`, `GOOGLE_APPLICATION_CREDENTIALS`,
+//! `AZURE_STORAGE_ACCOUNT_NAME` and their kin); so does another place for S3 (`AWS_ENDPOINT_URL`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use object_store::aws::AmazonS3Builder;
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::http::HttpBuilder;
+use object_store::path::Path;
+use object_store::{ClientOptions, Error, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig};
+use tokio::runtime::{Builder, Runtime};
+
+use super::input::fits;
+use super::object::Object;
+
+/// Every store that was asked so far.
+#[derive(Debug)]
+pub struct Stores {
+    runtime: Arc<Runtime>,
+    /// By scheme and host.
+    known: BTreeMap<String, Arc<Store>>,
+}
+
+/// A bucket, a container, or a server.
+#[derive(Debug)]
+pub struct Store {
+    /// What waits for its answers.
+    pub runtime: Arc<Runtime>,
+    /// Who asks it.
+    pub store: Arc<dyn ObjectStore>,
+    /// The beginning of its objects' addresses: `s3://bucket`.
+    origin: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Aws,
+    Azure,
+    Google,
+    Web,
+}
+
+/// Threads that wait for stores: what they do besides is deciphering.
+const THREADS: usize = 2;
+/// How often a request is made again, and for how long.
+const RETRIES: usize = 3;
+const RETRY_FOR: Duration = Duration::from_secs(30);
+
+/// Whether an argument is an address and not the name of a file.
+pub fn is_address(argument: &str) -> bool {
+    argument.split_once("://").is_some_and(|(scheme, _)| {
+        !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    })
+}
+
+impl Stores {
+    /// None asked yet.
+    ///
+    /// # Errors
+    /// When the system gives no threads.
+    pub fn new() -> Result<Self, String> {
+        let runtime = Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
+        let runtime = runtime.map_err(|error| format!("no threads to fetch with: {error}"))?;
+        // Somebody else may have chosen first; then it is chosen.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Ok(Self { runtime: Arc::new(runtime), known: BTreeMap::new() })
+    }
+
+    /// What an address names: an object, all objects below it, or all that fit it if it has `*` or `?` in it.
+    ///
+    /// # Errors
+    /// Why nothing is to be had there, in a sentence.
+    pub fn named(&mut self, address: &str) -> Result<Vec<Object>, String> {
+        let place = Place::of(address)?;
+        let store = self.store(&place).map_err(|error| format!("{address}: {error}"))?;
+        let found = store.find(&place).map_err(|error| format!("{address}: {error}"))?;
+        if found.is_empty() {
+            return Err(format!("{address}: there is no such object, and none below it; name a log"));
+        }
+        Ok(found.into_iter().map(|meta| Object::new(Arc::clone(&store), meta)).collect())
+    }
+
+    fn store(&mut self, place: &Place) -> Result<Arc<Store>, String> {
+        if let Some(known) = self.known.get(&place.origin) {
+            return Ok(Arc::clone(known));
+        }
+        let store = place.kind.connect(&place.origin).map_err(|error| reason(&error, place.kind))?;
+        let store = Arc::new(Store {
+            runtime: Arc::clone(&self.runtime),
+            store,
+            origin: place.origin.clone(),
+            kind: place.kind,
+        });
+        self.known.insert(place.origin.clone(), Arc::clone(&store));
+        Ok(store)
+    }
+}
+
+/// An address, taken apart.
+struct Place {
+    kind: Kind,
+    origin: String,
+    key: String,
+}
+
+impl Place {
+    fn of(address: &str) -> Result<Self, String> {
+        let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+        let kind = match scheme {
+            "s3" | "s3a" => Kind::Aws,
+            "gs" => Kind::Google,
+            "az" | "abfs" | "abfss" => Kind::Azure,
+            "http" | "https" => Kind::Web,
+            _ => {
+                return Err(format!(
+                    "{address}: `{scheme}` is not fetched; s3, gs, az, abfs, http and https are, or pipe it in"
+                ));
+            }
+        };
+        let (host, key) = rest.split_once('/').unwrap_or((rest, ""));
+        if host.is_empty() {
+            return Err(format!("{address}: the bucket is missing; write {scheme}://BUCKET/NAME"));
+        }
+        if kind == Kind::Web && key.contains(['*', '?', '#']) {
+            return Err(format!(
+                "{address}: addresses with a pattern or a query are not fetched from the Web; \
+                 pipe it in: curl -sS '{address}' | roundtrip connections -"
+            ));
+        }
+        Ok(Self { kind, origin: format!("{scheme}://{host}"), key: key.to_owned() })
+    }
+
+    fn is_pattern(&self) -> bool {
+        self.key.contains(['*', '?'])
+    }
+}
+
+impl Kind {
+    /// Nothing is sent yet.
+    fn connect(self, origin: &str) -> Result<Arc<dyn ObjectStore>, Error> {
+        let retry = RetryConfig { max_retries: RETRIES, retry_timeout: RETRY_FOR, ..RetryConfig::default() };
+        Ok(match self {
+            Self::Aws => {
+                let endpoint = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"]
+                    .iter()
+                    .find_map(|name| std::env::var(name).ok());
+                let mut builder = AmazonS3Builder::from_env().with_url(origin).with_retry(retry);
+                // Whoever names a place without a cipher wants it so.
+                if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
+                    builder = builder.with_allow_http(true);
+                }
+                Arc::new(builder.build()?)
+            }
+            Self::Azure => {
+                let mut builder = MicrosoftAzureBuilder::from_env().with_url(origin).with_retry(retry);
+                let endpoint = builder.get_config_value(&AzureConfigKey::Endpoint);
+                if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
+                    builder = builder.with_allow_http(true);
+                }
+                Arc::new(builder.build()?)
+            }
+            Self::Google => {
+                Arc::new(GoogleCloudStorageBuilder::from_env().with_url(origin).with_retry(retry).build()?)
+            }
+            Self::Web => {
+                let options = ClientOptions::new().with_allow_http(origin.starts_with("http://"));
+                let builder = HttpBuilder::new().with_url(origin).with_client_options(options);
+                Arc::new(builder.with_retry(retry).build()?)
+            }
+        })
+    }
+}
+
+impl Store {
+    /// An object's whole address.
+    pub fn address(&self, path: &Path) -> String {
+        format!("{}/{path}", self.origin)
+    }
+
+    /// Why it did not answer as it should, in a sentence.
+    pub fn reason(&self, error: &Error) -> String {
+        reason(error, self.kind)
+    }
+
+    fn find(&self, place: &Place) -> Result<Vec<ObjectMeta>, String> {
+        let said = |error: Error| self.reason(&error);
+        let path = match self.kind {
+            Kind::Web => Path::from_url_path(&place.key),
+            Kind::Aws | Kind::Azure | Kind::Google => Path::parse(place.key.trim_end_matches('/')),
+        };
+        let path = path.map_err(|error| said(error.into()))?;
+        if place.is_pattern() {
+            let fitting = self.below(&fixed(&place.key)).map_err(said)?.into_iter();
+            return Ok(fitting.filter(|meta| fits_parts(&place.key, meta.location.as_ref())).collect());
+        }
+        // A bucket, and what ends as a folder does, is no object.
+        if self.kind == Kind::Web || !(place.key.is_empty() || place.key.ends_with('/')) {
+            match self.runtime.block_on(self.store.head(&path)) {
+                Ok(meta) => return Ok(vec![meta]),
+                Err(Error::NotFound { .. }) if self.kind != Kind::Web => {}
+                Err(error) => return Err(said(error)),
+            }
+        }
+        self.below(&path).map_err(said)
+    }
+
+    /// Every object below a path that has something in it, by name.
+    fn below(&self, path: &Path) -> Result<Vec<ObjectMeta>, Error> {
+        let listed = self.store.list(Some(path)).try_filter(|meta| std::future::ready(meta.size > 0));
+        let mut found: Vec<ObjectMeta> = self.runtime.block_on(listed.try_collect())?;
+        found.sort_by(|one, other| one.location.cmp(&other.location));
+        Ok(found)
+    }
+}
+
+/// The folder that everything lies in which a pattern describes.
+fn fixed(pattern: &str) -> Path {
+    let parts = pattern.split('/').take_while(|part| !part.contains(['*', '?']));
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
+/// A pattern and a name with as many parts, each of which fits.
+fn fits_parts(pattern: &str, name: &str) -> bool {
+    let (mut patterns, mut names) = (pattern.split('/').filter(|part| !part.is_empty()), name.split('/'));
+    loop {
+        match (patterns.next(), names.next()) {
+            (Some(pattern), Some(name)) if fits(pattern.as_bytes(), name.as_bytes()) => {}
+            (None, None) => return true,
+            (Some(_) | None, _) => return false,
+        }
+    }
+}
+
+/// In a sentence, with the remedy where there is one.
+fn reason(error: &Error, kind: Kind) -> String {
+    let refused = || format!("the store does not let us read it; {}", kind.credentials());
+    match error {
+        Error::NotFound { .. } => "there is no such object; name another".to_owned(),
+        Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => refused(),
+        Error::Precondition { .. } => "it was changed while it was read; read it again".to_owned(),
+        Error::NotSupported { .. } if kind == Kind::Web => {
+            "the server gives no part of it; fetch all of it and pipe it in".to_owned()
+        }
+        // Theirs is not exhaustive: what else it may be has its own words.
+        _ => match innermost(error) {
+            // Who may not list is told so in words alone.
+            text if text.contains("401 Unauthorized") || text.contains("403 Forbidden") => refused(),
+            text => format!("cannot be fetched: {}", in_one_line(&text)),
+        },
+    }
+}
+
+impl Kind {
+    fn credentials(self) -> &'static str {
+        match self {
+            Self::Aws => {
+                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true if it is public"
+            }
+            Self::Azure => "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
+            Self::Google => "set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account",
+            Self::Web => "fetch it with what has the password, and pipe it in",
+        }
+    }
+}
+
+/// What is at the bottom of an error: that the name is not known, that nobody listens.
+fn innermost(error: &Error) -> String {
+    let mut error: &(dyn std::error::Error + 'static) = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}
+
+/// Some answer with a page: its beginning says enough.
+fn in_one_line(text: &str) -> String {
+    const LONGEST: usize = 240;
+    let line: Vec<&str> = text.split_whitespace().collect();
+    line.join(" ").chars().take(LONGEST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_fits_part_by_part() {
+        let cases = [
+            ("logs/*.gz", "logs/a.gz", true),
+            ("logs/*.gz", "logs/old/a.gz", false),
+            ("logs/2026-*/??.log", "logs/2026-11/21.log", true),
+            ("logs/*", "logs", false),
+        ];
+        for (pattern, name, expected) in cases {
+            assert_eq!(fits_parts(pattern, name), expected, "{pattern} {name}");
+        }
+        assert_eq!(fixed("logs/2026/*/x.log").as_ref(), "logs/2026");
+        assert_eq!(fixed("*.log").as_ref(), "");
+    }
+
+    #[test]
+    fn addresses_are_told_from_files() {
+        assert!(is_address("s3://bucket/access.log"));
+        assert!(!is_address("logs/s3://x"));
+        assert!(!is_address("access.log"));
+    }
+}

@@ -1,0 +1,104 @@
+//! Logs in an object store: the same answer as from files, and a sentence for whatever goes wrong.
+//!
+//! Not the stores of others: one on this machine stands for all that speak S3.
+
+use super::program::{Folder, gzipped, json, made_up, roundtrip, rows, text};
+use super::s3::{Store, key};
+use super::tables;
+
+/// A log cut in four, one of them packed.
+fn rotated() -> (Vec<u8>, Vec<(String, Vec<u8>)>) {
+    let log = made_up(20_000);
+    let lines: Vec<&[u8]> = log.split_inclusive(|byte| *byte == b'\n').collect();
+    let parts = lines.chunks(5_000).enumerate().map(|(number, lines)| match number {
+        2 => (format!("logs/2026/access-{number}.log.gz"), gzipped(&lines.concat())),
+        _ => (format!("logs/2026/access-{number}.log"), lines.concat()),
+    });
+    let parts = parts.collect();
+    (log, parts)
+}
+
+#[test]
+fn a_store_counts_as_files_do_by_pattern_and_by_prefix() {
+    let folder = Folder::new("store");
+    let (log, parts) = rotated();
+    let expected = rows(&roundtrip(&json(&[&folder.write("whole.log", &log)], &[])));
+    let mut objects: Vec<(&str, &[u8])> =
+        parts.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+    objects.push(("logs/notes/readme.txt", b"dear diary,\n"));
+    let store = Store::new(&objects, &[]);
+    for logs in ["s3://bucket/logs/2026", "s3://bucket/logs/2026/", "s3://bucket/logs/*/access-?.log*"] {
+        let output = store.roundtrip(key(), &json(&[logs], &[]));
+        assert_eq!(rows(&output), expected, "{logs}");
+    }
+    // One object and a file beside it.
+    let rest = folder.write("rest.log", &parts[1].1);
+    let output = store.roundtrip(key(), &json(&["s3://bucket/logs/2026/access-0.log", &rest], &[]));
+    assert_eq!(rows(&output)[0]["requests"], 10_000);
+    let web = store.on_the_web("logs/2026/access-0.log");
+    assert_eq!(rows(&store.roundtrip(key(), &json(&[&web], &[])))[0]["requests"], 5_000);
+}
+
+#[test]
+fn what_is_long_is_fetched_in_pieces() {
+    let folder = Folder::new("pieces");
+    let log = made_up(120_000);
+    let expected = rows(&roundtrip(&json(&[&folder.write("whole.log", &log)], &[])));
+    let store = Store::new(&[("whole.log", &log)], &[]);
+    let output = store.roundtrip(key(), &json(&["s3://bucket/whole.log"], &[]));
+    assert_eq!(rows(&output), expected);
+    let first = "GET whole.log bytes=0-262143";
+    assert_eq!(store.asked()[..2], ["HEAD whole.log", first], "its beginning, to see what it is");
+    assert!(store.asked().iter().any(|asked| asked == "GET whole.log bytes=262144-4456447"));
+}
+
+#[test]
+fn of_a_parquet_object_only_the_columns_are_fetched_that_are_needed() {
+    let folder = Folder::new("parquet-object");
+    let table = tables::parquet_with_ballast();
+    let expected = rows(&roundtrip(&json(&[&folder.write("table.parquet", &table)], &[])));
+    let store = Store::new(&[("table.parquet", &table)], &[]);
+    let output = store.roundtrip(key(), &json(&["s3://bucket/table.parquet"], &[]));
+    assert_eq!(rows(&output), expected);
+    let fetched: usize = store.asked().iter().filter_map(|asked| length(asked)).sum();
+    assert!(fetched * 2 < table.len(), "{fetched} of {} bytes: {:?}", table.len(), store.asked());
+}
+
+/// Of the range in `GET name bytes=0-9`.
+fn length(asked: &str) -> Option<usize> {
+    let (from, to) = asked.rsplit_once("bytes=")?.1.split_once('-')?;
+    Some(to.parse::<usize>().ok()? + 1 - from.parse::<usize>().ok()?)
+}
+
+#[test]
+fn what_a_store_refuses_is_said_in_a_sentence() {
+    let store = Store::new(&[("access.log", b"x"), ("empty.log", b"")], &[]);
+    let cases = [
+        ("s3://bucket/none.log", key(), "there is no such object, and none below it; name a log"),
+        ("s3://bucket/none-*", key(), "there is no such object"),
+        ("s3://bucket/access.log", "somebody", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
+        ("s3://bucket/*.log", "somebody", "does not let us read it"),
+        ("s3://bucket/access.log", key(), "not an access log that is known here"),
+        ("s3://bucket/empty.log", key(), "there is nothing in it"),
+        ("s3:///access.log", key(), "the bucket is missing"),
+        ("ftp://host/access.log", key(), "`ftp` is not fetched"),
+        ("https://127.0.0.1:1/access.log?token=1", key(), "pipe it in: curl"),
+    ];
+    for (log, key, sentence) in cases {
+        let output = store.roundtrip(key, &json(&[log], &[]));
+        assert_eq!(output.status.code(), Some(2), "{log}");
+        let said = text(&output.stderr);
+        assert!(said.contains(sentence) && said.contains(log), "{log}: {said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn an_object_that_ends_too_early_is_counted_as_far_as_it_goes() {
+    let log = made_up(20_000);
+    let store = Store::new(&[("cut.log", &log)], &[("cut.log", 1_000_000)]);
+    let output = store.roundtrip(key(), &json(&["s3://bucket/cut.log"], &[]));
+    let counted = rows(&output)[0]["requests"].as_u64().unwrap();
+    assert!((1_000..15_000).contains(&counted), "{counted}");
+    assert!(text(&output.stderr).contains("could not be read to its end"), "{}", text(&output.stderr));
+}

@@ -1,0 +1,189 @@
+//! A store of objects on this machine that speaks as much of S3 as reading takes: ListObjectsV2 by pages of two, and
+//! objects by ranges. It answers nobody who does not sign.
+//!
+//! Not a check of signatures: only that they are there, by the right key. Where a file is cut, the connection ends.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// The key that may read.
+const KEY: &str = "AKIDEXAMPLE";
+const PAGE: usize = 2;
+
+/// A running store with one bucket, `bucket`; it ends with the test.
+pub(crate) struct Store {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+struct Objects {
+    objects: BTreeMap<String, Vec<u8>>,
+    /// Objects whose bytes end too early.
+    cut: BTreeMap<String, usize>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Store {
+    pub(crate) fn new(objects: &[(&str, &[u8])], cut: &[(&str, usize)]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let objects = Arc::new(Objects {
+            objects: objects.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect(),
+            cut: cut.iter().map(|(name, at)| ((*name).to_owned(), *at)).collect(),
+            asked: Arc::clone(&asked),
+        });
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let objects = Arc::clone(&objects);
+                // A client that has read enough hangs up.
+                thread::spawn(move || drop(objects.serve(&stream)));
+            }
+        });
+        Self { address, asked }
+    }
+
+    /// The program, told where the store is and who asks.
+    pub(crate) fn roundtrip(&self, key: &str, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_roundtrip"))
+            .args(arguments)
+            .env("AWS_ENDPOINT_URL", format!("http://{}", self.address))
+            .env("AWS_ACCESS_KEY_ID", key)
+            .env("AWS_SECRET_ACCESS_KEY", "not a secret")
+            .env("AWS_REGION", "eu-central-1")
+            .env("NO_PROXY", "127.0.0.1")
+            .output()
+            .unwrap()
+    }
+
+    /// What was asked for so far, as `GET name range`.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// An object's address on the Web.
+    pub(crate) fn on_the_web(&self, name: &str) -> String {
+        format!("http://{}/public/{name}", self.address)
+    }
+}
+
+impl Objects {
+    fn serve(&self, stream: &TcpStream) -> std::io::Result<()> {
+        let mut lines = BufReader::new(stream).lines();
+        while let Some(request) = lines.next().transpose()? {
+            let (mut range, mut signed) = (None, false);
+            for line in lines.by_ref() {
+                let line = line?;
+                let Some((name, value)) = line.split_once(": ") else { break };
+                match name.to_ascii_lowercase().as_str() {
+                    "range" => range = Some(value.to_owned()),
+                    "authorization" => {
+                        let by = format!("AWS4-HMAC-SHA256 Credential={KEY}/");
+                        signed = value.starts_with(&by) && value.contains("Signature=");
+                    }
+                    _ => {}
+                }
+            }
+            let mut words = request.split(' ');
+            let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+            let (path, query) = target.split_once('?').unwrap_or((target, ""));
+            let name = path.strip_prefix("/bucket").or_else(|| path.strip_prefix("/public/"));
+            let name = name.unwrap_or_default().trim_start_matches('/');
+            let asked = [method, name, range.as_deref().unwrap_or_default()].join(" ");
+            self.asked.lock().unwrap().push(asked.trim_end().to_owned());
+            if !signed && !path.starts_with("/public/") {
+                answer(stream, "403 Forbidden", "", b"<Error><Code>AccessDenied</Code></Error>")?;
+            } else if query.contains("list-type=2") {
+                answer(stream, "200 OK", "", self.listed(query).as_bytes())?;
+            } else if let Some(bytes) = self.objects.get(name) {
+                if !self.give(stream, method, name, bytes, range.as_deref())? {
+                    return Ok(());
+                }
+            } else {
+                answer(stream, "404 Not Found", "", b"")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Some keys, and where the next begin.
+    fn listed(&self, query: &str) -> String {
+        let of = |name: &str| {
+            query
+                .split('&')
+                .filter_map(|pair| pair.split_once('='))
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| value.replace("%2F", "/"))
+        };
+        let prefix = of("prefix").unwrap_or_default();
+        let after = of("continuation-token").unwrap_or_default();
+        let mut keys = self.objects.iter().filter(|(key, _)| key.starts_with(&prefix) && **key > after);
+        let page: Vec<_> = keys.by_ref().take(PAGE).collect();
+        let contents: String = page
+            .iter()
+            .map(|(key, bytes)| {
+                format!(
+                    "<Contents><Key>{key}</Key><LastModified>2026-11-21T00:00:00.000Z</LastModified>\
+                     <ETag>\"1\"</ETag><Size>{}</Size></Contents>",
+                    bytes.len()
+                )
+            })
+            .collect();
+        let next = match (keys.next(), page.last()) {
+            (Some(_), Some((last, _))) => {
+                format!(
+                    "<IsTruncated>true</IsTruncated><NextContinuationToken>{last}</NextContinuationToken>"
+                )
+            }
+            _ => "<IsTruncated>false</IsTruncated>".to_owned(),
+        };
+        format!("<?xml version=\"1.0\"?><ListBucketResult>{contents}{next}</ListBucketResult>")
+    }
+
+    /// An object or a stretch of it; whether the connection goes on.
+    fn give(
+        &self,
+        mut stream: &TcpStream,
+        method: &str,
+        name: &str,
+        bytes: &[u8],
+        range: Option<&str>,
+    ) -> std::io::Result<bool> {
+        let tag = "ETag: \"1\"\r\nLast-Modified: Sat, 21 Nov 2026 00:00:00 GMT\r\n";
+        if method == "HEAD" {
+            write!(stream, "HTTP/1.1 200 OK\r\n{tag}Content-Length: {}\r\n\r\n", bytes.len())?;
+            return Ok(true);
+        }
+        let (from, to) = range
+            .and_then(|range| range.strip_prefix("bytes=")?.split_once('-'))
+            .map_or((0, bytes.len()), |(from, to)| (from.parse().unwrap(), to.parse::<usize>().unwrap() + 1));
+        let to = to.min(bytes.len());
+        let head = format!("{tag}Content-Range: bytes {from}-{}/{}\r\n", to - 1, bytes.len());
+        match self.cut.get(name).filter(|cut| **cut < to) {
+            Some(cut) => {
+                write!(
+                    stream,
+                    "HTTP/1.1 206 Partial Content\r\n{head}Content-Length: {}\r\n\r\n",
+                    to - from
+                )?;
+                stream.write_all(&bytes[from.min(*cut)..*cut])?;
+                Ok(false)
+            }
+            None => answer(stream, "206 Partial Content", &head, &bytes[from..to]).map(|()| true),
+        }
+    }
+}
+
+fn answer(mut stream: &TcpStream, status: &str, head: &str, body: &[u8]) -> std::io::Result<()> {
+    write!(stream, "HTTP/1.1 {status}\r\n{head}Content-Length: {}\r\n\r\n", body.len())?;
+    stream.write_all(body)
+}
+
+/// The key that the store knows.
+pub(crate) fn key() -> &'static str {
+    KEY
+}
