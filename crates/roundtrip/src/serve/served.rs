@@ -37,7 +37,7 @@ pub enum Served {
     /// A folder.
     Files(Files),
     /// Another HTTP server.
-    Origin(Hosted<Origin, OriginBody>),
+    Origin(Box<Hosted<Origin, OriginBody>>),
 }
 
 impl Served {
@@ -51,7 +51,7 @@ impl Served {
             Source::Origin(url) => {
                 let _inside = runtime.enter();
                 let origin = Origin::new(url).map_err(|error| Failure::Network(error.to_string()))?;
-                Ok(Self::Origin(hosted(origin, runtime.handle().clone())))
+                Ok(Self::Origin(Box::new(hosted(origin, runtime.handle().clone()))))
             }
         }
     }
