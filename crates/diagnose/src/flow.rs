@@ -26,6 +26,7 @@ use wire::packet::{Flags, Packet};
 use wire::{Bytes, Duration, Time};
 
 use crate::account::{Account, Share};
+use crate::cause::Cause;
 use crate::finding::Findings;
 use crate::gap::{Before, End, Mark};
 use crate::http::Conversation;
@@ -34,7 +35,7 @@ use crate::path::Path;
 use crate::plot::Plot;
 use crate::report::{ExchangeReport, FlowReport, Oddities, Protocol};
 use crate::segment::Segment;
-use crate::sender::Order;
+use crate::sender::{Order, Sender};
 use crate::side::{Both, Side};
 use crate::table::Options;
 
@@ -165,17 +166,21 @@ impl Flow {
 
     /// Looks once at what the next segment will need. Among thousands of connections none of it is in a cache: asked
     /// for together, it comes together, where one question after the other would wait each time.
-    pub(crate) fn warm(&self) {
-        let Self { ends: Both { client, server }, path, account, conversation, findings, .. } = self;
-        let of = |end: &EndState| {
-            let EndState { sender, recent, burst, heard_at, .. } = end;
-            let [first, last] = recent.edges();
-            let places = sender.next ^ u64::from(sender.is_sacked) ^ sender.pace.known() ^ sender.newest();
-            places ^ first ^ last ^ burst.start ^ heard_at.map_or(0, Time::as_nanos)
+    pub(crate) fn warm(&self, from: Side, carries: bool) {
+        let Self { ends, path, account, conversation, findings, .. } = self;
+        let of = |sender: &Sender| {
+            sender.next ^ u64::from(sender.is_sacked) ^ sender.pace.known() ^ sender.newest()
         };
-        let paths = path.round_trip_at_least() + account.of(Share::RoundTrip) + account.of(Share::Unknown);
-        let last = self.last_at.as_nanos() ^ self.last.frame ^ self.last_flight ^ conversation.requests;
-        std::hint::black_box(of(client) ^ of(server) ^ paths.as_nanos() ^ findings.all() ^ last);
+        let (own, peer) = (ends.of(from), ends.of(from.other()));
+        let [first, last] = own.recent.edges();
+        let mut all = first ^ last ^ of(&peer.sender) ^ path.round_trip_at_least().as_nanos();
+        all ^= self.last_at.as_nanos() ^ self.last.frame ^ self.last_flight;
+        if carries {
+            let rounds = own.burst.rounds.count as u64;
+            all ^= of(&own.sender) ^ own.burst.start ^ rounds ^ conversation.requests ^ findings.all();
+            all ^= (account.of(Share::RoundTrip) + account.of(Share::Stall(Cause::SlowStart))).as_nanos();
+        }
+        std::hint::black_box(all);
     }
 
     /// The next segment of the capture.
@@ -393,6 +398,9 @@ impl Flow {
     }
 
     fn take_exchanges(&mut self) {
+        if self.conversation.answered.is_empty() {
+            return;
+        }
         let answered = std::mem::take(&mut self.conversation.answered);
         for exchange in answered.into_iter().filter(|exchange| exchange.ended.at > self.since) {
             // One at a time: most connections have few, and there are many connections.

@@ -7,12 +7,15 @@
 use core::net::{IpAddr, SocketAddr};
 
 use crate::flow::Flow;
+use crate::keep::Keep;
 
-/// The two sockets of a connection, in an order of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The two sockets of a connection, in either order.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Key {
-    low: SocketAddr,
-    high: SocketAddr,
+    one: SocketAddr,
+    other: SocketAddr,
+    /// The same for both orders.
+    hash: u32,
 }
 
 /// Where a connection is, as long as it is open.
@@ -26,6 +29,8 @@ pub(crate) struct Flows {
     places: Vec<Place>,
     slots: Vec<Option<Box<Flow>>>,
     free: Vec<u32>,
+    /// How much each may keep, as many as they are.
+    keep: Keep,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,16 +46,18 @@ const MOST_TOGETHER: usize = 64;
 
 impl Key {
     pub(crate) fn of(one: SocketAddr, other: SocketAddr) -> Self {
-        if one <= other { Self { low: one, high: other } } else { Self { low: other, high: one } }
+        let (first, second) = (number(one), number(other));
+        let hash = mix(first.min(second), first.max(second)) >> 32;
+        Self { one, other, hash: u32::try_from(hash).unwrap_or_default() }
     }
 
     fn of_flow(flow: &Flow) -> Self {
         Self::of(flow.client, flow.server)
     }
 
-    fn hash(&self) -> u32 {
-        let hash = mix(number(self.low), number(self.high));
-        u32::try_from(hash >> 32).unwrap_or_default()
+    fn is_of(&self, flow: &Flow) -> bool {
+        let sockets = (flow.client, flow.server);
+        sockets == (self.one, self.other) || sockets == (self.other, self.one)
     }
 }
 
@@ -75,13 +82,17 @@ const fn mix(one: u64, other: u64) -> u64 {
 
 impl Default for Flows {
     fn default() -> Self {
-        Self { places: vec![EMPTY; FEWEST], slots: Vec::new(), free: Vec::new() }
+        Self { places: vec![EMPTY; FEWEST], slots: Vec::new(), free: Vec::new(), keep: Keep::among(0) }
     }
 }
 
 impl Flows {
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
+    }
+
+    pub(crate) const fn keep(&self) -> Keep {
+        self.keep
     }
 
     pub(crate) fn find(&self, key: &Key) -> Option<Slot> {
@@ -97,7 +108,7 @@ impl Flows {
         if (self.len() + 1) * 2 > self.places.len() {
             self.grow();
         }
-        let home = self.home(key.hash());
+        let home = self.home(key.hash);
         let is_crowded = (0..MOST_TOGETHER).all(|step| !self.is_empty(home + step));
         let given_up = is_crowded.then(|| self.places[home].slot);
         let given_up = given_up.and_then(|slot| self.slots.get(slot as usize)?.as_deref().map(Key::of_flow));
@@ -107,7 +118,8 @@ impl Flows {
             u32::try_from(self.slots.len() - 1).expect("a table has fewer connections than 2^32")
         });
         self.slots[slot as usize] = Some(Box::new(flow));
-        self.settle(Place { hash: key.hash(), slot });
+        self.settle(Place { hash: key.hash, slot });
+        self.keep = Keep::among(self.len());
         (Slot(slot), given_up)
     }
 
@@ -130,6 +142,7 @@ impl Flows {
         }
         self.places[gap] = EMPTY;
         self.free.push(slot);
+        self.keep = Keep::among(self.len());
         self.slots[slot as usize].take()
     }
 
@@ -145,13 +158,12 @@ impl Flows {
     }
 
     fn place(&self, key: &Key) -> Option<usize> {
-        let hash = key.hash();
+        let hash = key.hash;
         let mask = self.places.len() - 1;
         let mut place = self.home(hash);
         while !self.is_empty(place) {
             let Place { hash: there, slot } = self.places[place];
-            let is_it =
-                || self.slots[slot as usize].as_deref().is_some_and(|flow| Key::of_flow(flow) == *key);
+            let is_it = || self.slots[slot as usize].as_deref().is_some_and(|flow| key.is_of(flow));
             if there == hash && is_it() {
                 return Some(place);
             }
@@ -235,7 +247,7 @@ mod tests {
     #[test]
     fn sockets_that_fall_together_are_not_kept_without_end() {
         let mut flows = Flows::default();
-        let mut together = (0..).map(key).filter(|(key, _)| key.hash() & 0xfff == 7);
+        let mut together = (0..).map(key).filter(|(key, _)| key.hash & 0xfff == 7);
         let given_up = (0..200).filter(|_| {
             let (key, flow) = together.next().unwrap();
             flows.insert(key, flow).1.is_some()

@@ -11,7 +11,6 @@ use crate::dhttp::Dialogues;
 use crate::flow::{Flow, Follows};
 use crate::flows::{Flows, Key, Slot};
 use crate::gap::Mark;
-use crate::keep::Keep;
 use crate::report::FlowReport;
 use crate::segment::Segment;
 use crate::side::Side;
@@ -151,10 +150,10 @@ impl Diagnosis {
     fn pass(&mut self, key: Key, slot: Slot, now: Time, seen: Seen, packet: &Packet<'_>) {
         let Seen { frame, interface } = seen;
         let Transport::Tcp(tcp) = packet.transport else { return };
-        let keep = Keep::among(self.flows.len());
+        let keep = self.flows.keep();
         let Some(flow) = self.flows.at(slot) else { return };
-        flow.warm();
         let from = flow.side_of(packet);
+        flow.warm(from, tcp.sequence_length() > 0);
         if !flow.is_watched_on(from, interface) {
             return;
         }
