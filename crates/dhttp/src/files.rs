@@ -149,6 +149,7 @@ fn weight(path: &str, found: &Found) -> (u64, usize) {
     match &found.answer.body {
         Body::Whole(bytes) => (bytes.len() as u64 + around, 0),
         Body::File { file: _, offset: _, length: _ } => (around, 1),
+        Body::Described(_) => (around, 0),
     }
 }
 

@@ -139,6 +139,8 @@ pub enum Body {
         /// How many there are.
         length: u64,
     },
+    /// Only for HEAD: somebody else's, of so many bytes if that is known.
+    Described(Option<u64>),
 }
 
 impl Body {
@@ -147,7 +149,34 @@ impl Body {
         match self {
             Self::Whole(bytes) => bytes.len() as u64,
             Self::File { file: _, offset: _, length } => *length,
+            Self::Described(length) => length.unwrap_or(0),
         }
+    }
+
+    /// How many bytes are to be told, if any.
+    pub(crate) fn told_length(&self) -> Option<u64> {
+        match self {
+            Self::Whole(_) | Self::File { file: _, offset: _, length: _ } => Some(self.len()),
+            Self::Described(length) => *length,
+        }
+    }
+
+    /// So many bytes of it, from the one with this number.
+    pub(crate) fn part(&self, first: u64, length: u64) -> Self {
+        match self {
+            Self::Whole(bytes) if first == 0 && length == bytes.len() as u64 => self.clone(),
+            Self::Whole(bytes) => Self::of_slice(bytes, first, length),
+            Self::File { file, offset, length: _ } => {
+                Self::File { file: Arc::clone(file), offset: offset + first, length }
+            }
+            Self::Described(_) => Self::Described(Some(length)),
+        }
+    }
+
+    /// So many of these bytes, from the one with this number.
+    pub(crate) fn of_slice(bytes: &[u8], first: u64, length: u64) -> Self {
+        let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).min(bytes.len());
+        Self::Whole(bytes.get(place(first)..place(first.saturating_add(length))).unwrap_or_default().into())
     }
 
     /// Whether there are none.

@@ -37,7 +37,7 @@ pub struct Hosted<S, B> {
 }
 
 /// As a cause in a sentence.
-type Cause = Box<dyn Error + Send + Sync>;
+pub(crate) type Cause = Box<dyn Error + Send + Sync>;
 
 /// More of a body waits in a file.
 const IN_MEMORY: usize = 256 << 10;
@@ -135,14 +135,14 @@ const BY_US: [&str; 6] =
 
 /// A body that has come, in memory or in a file that has no name.
 #[derive(Default)]
-struct Collected {
+pub(crate) struct Collected {
     memory: Vec<u8>,
     file: Option<File>,
     length: u64,
 }
 
 impl Collected {
-    async fn of<B>(body: B, most: u64) -> Result<Self, Cause>
+    pub(crate) async fn of<B>(body: B, most: u64) -> Result<Self, Cause>
     where
         B: HttpBody,
         B::Error: Into<Cause>,
@@ -182,7 +182,7 @@ impl Collected {
         Ok(())
     }
 
-    fn into_body(self) -> Body {
+    pub(crate) fn into_body(self) -> Body {
         match self.file {
             Some(file) => Body::File { file: Arc::new(file), offset: 0, length: self.length },
             None => Body::Whole(self.memory.into()),

@@ -9,6 +9,7 @@
 //! | [`mod@hosted`] | any `tower` service as a handler |
 //! | [`origin`] | another HTTP server as such a service |
 //! | [`later`] | answers that must be waited for |
+//! | [`mod@cache`] | a handler: what others answered, kept as long as it may be |
 //! | [`files`] | a handler: the files below a folder |
 //! | [`server`] | threads with their sockets around that handler |
 //! | [`client`] | a thread that asks, and hands answers over to whoever waits, blocking or not |
@@ -21,6 +22,7 @@
 //! machines in [`proto::dhttp`] and [`proto::server`]; here is only how.
 
 pub mod batch;
+pub mod cache;
 pub mod client;
 mod clock;
 pub mod counters;
@@ -37,6 +39,7 @@ pub mod server;
 mod socket;
 mod url;
 
+pub use cache::{Cache, CacheConfig};
 pub use client::{Client, ClientConfig};
 pub use files::Files;
 pub use gateway::{Gateway, GatewayConfig};

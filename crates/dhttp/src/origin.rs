@@ -170,7 +170,7 @@ fn version(version: http::Version) -> Version {
     if version == http::Version::HTTP_10 { Version::Http10 } else { Version::Http11 }
 }
 
-fn fields_from(headers: &HeaderMap) -> Fields {
+pub(crate) fn fields_from(headers: &HeaderMap) -> Fields {
     let mut fields = Fields::new();
     for (name, value) in headers {
         copy(&mut fields, name.as_str().as_bytes(), value.as_bytes());

@@ -3,6 +3,7 @@
 //! Not what the verbs do (`verb`), nor what the values mean: those stay text here and are read by `scenario`, which
 //! knows their units and limits.
 
+pub mod cache;
 pub mod connections;
 pub mod dhttp;
 pub mod examples;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::cli::cache::Cache;
 use crate::cli::connections::{Connections, Logs};
 use crate::cli::dhttp::{Gateway, Get, Serve};
 use crate::cli::flags::{OutputFlags, ScenarioFlags};
@@ -97,6 +99,12 @@ pub enum Verb {
                       it does not look into."
     )]
     Gateway(Gateway),
+    /// A cache before an HTTP server: what it answers is kept as long as it may be
+    ///
+    /// Asked over DHTTP and plain HTTP on one port, it keeps the rules of RFC 9111 for caches that many share: freshness,
+    /// validators, Vary, ranges, stale answers while it asks again or when the server fails. Cache-Status in each answer
+    /// says how it came.
+    Cache(Cache),
     /// Fetches something over DHTTP, or over HTTP where that is not spoken
     ///
     /// An address dhttp://... says that the server speaks DHTTP; of others it is found out by the first answer, and

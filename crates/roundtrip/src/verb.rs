@@ -1,5 +1,6 @@
 //! What each verb does: flags in, results out, one module a verb.
 
+pub mod cache;
 pub mod compare;
 pub mod connections;
 pub mod content;

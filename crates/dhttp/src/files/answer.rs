@@ -164,15 +164,7 @@ fn part(answer: &Answer, range: &[u8]) -> Answer {
     let mut fields = Fields::clone(&answer.fields);
     // Digits only.
     let _ = fields.push("Content-Range", &format!("bytes {begin}-{}/{total}", end - 1));
-    let body = match &answer.body {
-        Body::Whole(bytes) => {
-            let (begin, end) = (usize::try_from(begin).unwrap_or(0), usize::try_from(end).unwrap_or(0));
-            Body::Whole(bytes.get(begin..end).unwrap_or_default().into())
-        }
-        Body::File { file, offset, length: _ } => {
-            Body::File { file: Arc::clone(file), offset: offset + begin, length: end - begin }
-        }
-    };
+    let body = answer.body.part(begin, end - begin);
     Answer { status: 206, fields: Arc::new(fields), body }
 }
 

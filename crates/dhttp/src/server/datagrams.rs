@@ -200,7 +200,7 @@ impl Way<'_> {
 
 fn write_body(slot: &mut Vec<u8>, body: Option<&Body>) {
     match body {
-        None => {}
+        None | Some(Body::Described(_)) => {}
         Some(Body::Whole(bytes)) => slot.extend_from_slice(bytes),
         Some(Body::File { file, offset, length }) => {
             let (start, length) = (slot.len(), usize::try_from(*length).unwrap_or(0));

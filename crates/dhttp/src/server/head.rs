@@ -8,22 +8,26 @@ use proto::http::{Fields, Version};
 use wire::{Duration, Time, calendar};
 
 use crate::clock;
+use crate::fields::copy;
 use crate::handler::Answer;
 
 /// Writes a head, its empty line included.
 pub(super) fn write(out: &mut Vec<u8>, answer: &Answer, today: &Today, token: Option<&Token>) {
     let Answer { status, fields, body } = answer;
     write_status_line(Version::Http11, *status, out);
-    out.extend_from_slice(today.date.lines());
+    // A cache knows better when an answer was made.
+    if fields.get("Date").is_none() {
+        out.extend_from_slice(today.date.lines());
+    }
     out.extend_from_slice(fields.lines());
     if let Some(token) = token {
         for part in [TOKEN_FIELD, ": ", token.as_str(), "\r\n"] {
             out.extend_from_slice(part.as_bytes());
         }
     }
-    if !answer.is_bodiless() {
+    if let Some(length) = body.told_length().filter(|_| !answer.is_bodiless()) {
         out.extend_from_slice(b"Content-Length: ");
-        write_decimal(body.len(), out);
+        write_decimal(length, out);
         out.extend_from_slice(b"\r\n");
     }
     out.extend_from_slice(b"\r\n");
@@ -38,12 +42,20 @@ pub(super) struct Today {
     second: u64,
     date: Fields,
     plain: Fields,
+    undated: Fields,
 }
 
 impl Today {
     /// For a server at this port.
     pub(super) const fn at_port(port: u16) -> Self {
-        Self { port, until: Time::ZERO, second: 0, date: Fields::new(), plain: Fields::new() }
+        Self {
+            port,
+            until: Time::ZERO,
+            second: 0,
+            date: Fields::new(),
+            plain: Fields::new(),
+            undated: Fields::new(),
+        }
     }
 
     /// Looks at the calendar, if that can have changed.
@@ -59,15 +71,19 @@ impl Today {
         let _ = self.date.push("Date", &calendar::http(since));
         self.plain = self.date.clone();
         // So that the client may ask by UDP next time (RFC 7838).
-        let _ = self.plain.push("Alt-Svc", &format!("dhttp=\":{}\"", self.port));
+        self.undated = Fields::new();
+        let _ = self.undated.push("Alt-Svc", &format!("dhttp=\":{}\"", self.port));
+        for (name, value) in self.undated.iter() {
+            copy(&mut self.plain, name, value);
+        }
     }
 
     pub(super) const fn second(&self) -> u64 {
         self.second
     }
 
-    /// What answers on connections of clients say.
-    pub(super) const fn plain(&self) -> &Fields {
-        &self.plain
+    /// What an answer with these fields says beside them on a connection of a client.
+    pub(super) fn beside(&self, fields: &Fields) -> &Fields {
+        if fields.get("Date").is_none() { &self.plain } else { &self.undated }
     }
 }

@@ -10,11 +10,12 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use proto::http::{Fields, RequestHead};
+use proto::http::RequestHead;
 use proto::server::{Input, Output, RequestId, Response, ResponseBody, ServerConnection};
 use wire::Time;
 
 use super::desk::{Asked, Desk};
+use super::head::Today;
 use super::queue::Queue;
 use crate::counters::count;
 use crate::handler::{Answer, Body, Handler, Request};
@@ -63,7 +64,7 @@ pub(super) struct Around<'a, H> {
     pub(super) now: Time,
     pub(super) handler: &'a mut H,
     /// Fields of every answer.
-    pub(super) today: &'a Fields,
+    pub(super) today: &'a Today,
     /// For what comes in.
     pub(super) room: &'a mut [u8],
     pub(super) body_bytes: usize,
@@ -235,8 +236,9 @@ impl Plain {
                 let rest = Rest { id, file, at: offset, end: offset + length };
                 (ResponseBody::Length(length), has_body.then_some(rest))
             }
+            Body::Described(length) => (length.map_or(ResponseBody::Unknown, ResponseBody::Length), None),
         };
-        let fields = [&*answer.fields, around.today];
+        let fields = [&*answer.fields, around.today.beside(&answer.fields)];
         match self.machine.respond_sharing(around.now, id, answer.status, fields, body) {
             Ok(()) => self.file = rest,
             // A handler that answers with what cannot be sent, or a client that has gone meanwhile.

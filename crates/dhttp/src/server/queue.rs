@@ -55,6 +55,8 @@ impl Queue {
             Body::File { file, offset, length } => {
                 self.pieces.push_back(Piece::File(Arc::clone(file), *offset, offset + length));
             }
+            // There is nothing to send.
+            Body::Described(_) => {}
         }
     }
 

@@ -317,7 +317,7 @@ impl<H: Handler> Worker<H> {
         let mut around = Around {
             now,
             handler: &mut self.handler,
-            today: self.today.plain(),
+            today: &self.today,
             room: &mut self.room,
             body_bytes: self.config.body_bytes,
             faults: &counters.faults,

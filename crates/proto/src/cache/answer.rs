@@ -8,9 +8,9 @@ use wire::Time;
 use super::asked::Asked;
 use super::date;
 use super::policy::Policy;
-use crate::http::Fields;
 use crate::http::range::{self, Wanted};
 use crate::http::validator;
+use crate::http::{FieldLines, Fields};
 
 /// An answer as it is given: without what belongs to a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Kept<'a> {
     /// Its status.
     pub status: u16,
     /// As they came, without those of one connection.
-    pub fields: &'a Fields,
+    pub fields: FieldLines<'a>,
     /// The length of its body.
     pub length: u64,
     /// What it allows.
@@ -45,7 +45,7 @@ pub fn answer(kept: Kept<'_>, request: &Asked<'_>, now: Time, by: &str, how: &st
     } else {
         (status, (0, length))
     };
-    let mut given = Fields::with_room(fields.iter().count() + 3, fields.lines().len() + 96);
+    let mut given = Fields::with_room(fields.iter().count() + 3, fields.as_bytes().len() + 96);
     for (name, value) in fields.iter().filter(|(name, _)| is_given(status, name)) {
         given.push_checked(name, value);
     }
@@ -64,7 +64,7 @@ pub fn answer(kept: Kept<'_>, request: &Asked<'_>, now: Time, by: &str, how: &st
 }
 
 /// Adds a line about this cache to what others have said (RFC 9211).
-pub fn status_field(fields: &mut Fields, came: &Fields, by: &str, how: &str, left: Option<i64>) {
+pub fn status_field(fields: &mut Fields, came: FieldLines<'_>, by: &str, how: &str, left: Option<i64>) {
     let mut value: Vec<u8> = came.all("Cache-Status").collect::<Vec<_>>().join(&b", "[..]);
     if !value.is_empty() {
         value.extend_from_slice(b", ");
@@ -101,7 +101,7 @@ fn is_given(status: u16, name: &[u8]) -> bool {
 }
 
 /// Which of a 200, and with which status.
-fn chosen(fields: &Fields, length: u64, request: &Asked<'_>) -> (u16, (u64, u64)) {
+fn chosen(fields: FieldLines<'_>, length: u64, request: &Asked<'_>) -> (u16, (u64, u64)) {
     if is_unchanged(fields, request) {
         return (304, (0, 0));
     }
@@ -124,7 +124,7 @@ fn chosen(fields: &Fields, length: u64, request: &Asked<'_>) -> (u16, (u64, u64)
 }
 
 /// Whether the client has it already (RFC 9111, section 4.3.2).
-fn is_unchanged(fields: &Fields, request: &Asked<'_>) -> bool {
+fn is_unchanged(fields: FieldLines<'_>, request: &Asked<'_>) -> bool {
     if request.all(b"If-None-Match").next().is_some() {
         let tag = fields.get("ETag").and_then(|tag| std::str::from_utf8(tag).ok());
         // An empty tag is equal to none.

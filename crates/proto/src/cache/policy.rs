@@ -140,6 +140,38 @@ impl Policy {
             && most > 0
     }
 
+    /// How many bytes it is kept in.
+    pub const BYTES: usize = 21;
+
+    /// To be kept.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let Self { born, lifetime, while_revalidate, if_error, no_cache, must_revalidate } = *self;
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&born.as_nanos().to_be_bytes());
+        for (room, seconds) in bytes[8..20].chunks_exact_mut(4).zip([lifetime, while_revalidate, if_error]) {
+            room.copy_from_slice(&seconds.to_be_bytes());
+        }
+        bytes[20] = u8::from(no_cache) | u8::from(must_revalidate) << 1;
+        bytes
+    }
+
+    /// One that was kept.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        let (born, rest) = bytes.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        let seconds = |index: usize| {
+            let four = rest.get(4 * index..).and_then(<[u8]>::first_chunk);
+            four.map_or(0, |four| Seconds::from_be_bytes(*four))
+        };
+        Self {
+            born: Time::from_nanos(u64::from_be_bytes(*born)),
+            lifetime: seconds(0),
+            while_revalidate: seconds(1),
+            if_error: seconds(2),
+            no_cache: bytes[20] & 1 != 0,
+            must_revalidate: bytes[20] & 2 != 0,
+        }
+    }
+
     /// The same, never fresh any more: something has shown that it has changed.
     #[must_use]
     pub const fn spoilt(self) -> Self {

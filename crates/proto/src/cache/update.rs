@@ -2,10 +2,10 @@
 //!
 //! Not when to ask: that is [`super::policy`].
 
-use crate::http::{Fields, Method, RequestHead, ResponseHead};
+use crate::http::{FieldLines, Fields, Method, RequestHead, ResponseHead};
 
 /// A request as it is sent to the server: if something is kept, with our conditions in the place of the client's.
-pub fn for_server(request: &RequestHead, kept: Option<&Fields>) -> RequestHead {
+pub fn for_server(request: &RequestHead, kept: Option<FieldLines<'_>>) -> RequestHead {
     const CONDITIONS: [&str; 4] = ["If-None-Match", "If-Modified-Since", "If-Range", "Range"];
     let RequestHead { method, target, version, fields } = request;
     let is_ours = kept.is_some();
@@ -28,13 +28,13 @@ pub fn for_server(request: &RequestHead, kept: Option<&Fields>) -> RequestHead {
 }
 
 /// Whether the server can be asked if this is still good.
-pub fn has_validator(kept: &Fields) -> bool {
+pub fn has_validator(kept: FieldLines<'_>) -> bool {
     kept.get("ETag").is_some() || kept.get("Last-Modified").is_some()
 }
 
 /// What is kept, after the server has said by a 304 that it is still good (section 3.2), or has described it in the
 /// answer to HEAD.
-pub fn freshened(kept: &Fields, said: &Fields) -> Fields {
+pub fn freshened(kept: FieldLines<'_>, said: &Fields) -> Fields {
     // They describe the bytes that are kept, not those that were not sent.
     const OF_THE_BODY: [&str; 6] =
         ["Content-Encoding", "Content-Length", "Content-MD5", "Content-Range", "ETag", "Transfer-Encoding"];
@@ -56,7 +56,7 @@ pub fn freshened(kept: &Fields, said: &Fields) -> Fields {
 }
 
 /// Whether a 304 is about what is kept (section 4.3.4): its tag, if it has one, is ours; if it has none, the date.
-pub fn is_about(kept: &Fields, said: &Fields) -> bool {
+pub fn is_about(kept: FieldLines<'_>, said: &Fields) -> bool {
     let opaque = |tag: &'_ [u8]| tag.strip_prefix(b"W/").unwrap_or(tag).to_vec();
     match (said.get("ETag"), said.get("Last-Modified")) {
         (Some(tag), _) => kept.get("ETag").is_some_and(|ours| opaque(ours) == opaque(tag)),
@@ -66,7 +66,7 @@ pub fn is_about(kept: &Fields, said: &Fields) -> bool {
 }
 
 /// Whether the answer to HEAD is about what is kept (section 4.3.5).
-pub fn describes(kept: &Fields, length: u64, said: &Fields) -> bool {
+pub fn describes(kept: FieldLines<'_>, length: u64, said: &Fields) -> bool {
     let same = |name: &str| said.get(name).is_none_or(|new| kept.get(name) == Some(new));
     let same_length = said.get("Content-Length").is_none_or(|new| new == length.to_string().as_bytes());
     same("ETag") && same("Last-Modified") && same_length

@@ -5,6 +5,8 @@
 use std::error::Error;
 use std::fmt;
 
+use super::FieldLines;
+
 /// The fields of a head, in the order they came, in one piece of memory: the lines as they are sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
@@ -85,6 +87,11 @@ impl Fields {
     /// Whether a comma-separated list in a field with this name has this token, whatever the case of either.
     pub fn has_token(&self, name: &str, token: &str) -> bool {
         self.all(name).flat_map(list).any(|found| found.eq_ignore_ascii_case(token.as_bytes()))
+    }
+
+    /// The same, borrowed.
+    pub fn as_lines(&self) -> FieldLines<'_> {
+        FieldLines::of_checked(&self.text)
     }
 
     /// Every field as it is sent: `Name: value` and a line end.

@@ -89,6 +89,16 @@ impl<'a> ResponseView<'a> {
 pub struct FieldLines<'a>(&'a [u8]);
 
 impl<'a> FieldLines<'a> {
+    /// Lines that were checked once, and kept as [`FieldLines::as_bytes`] gave them.
+    pub const fn of_checked(lines: &'a [u8]) -> Self {
+        Self(lines)
+    }
+
+    /// Every line as it is sent, to be kept.
+    pub const fn as_bytes(self) -> &'a [u8] {
+        self.0
+    }
+
     /// Every field: name as it was written, value without the white space around it.
     pub fn iter(self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         let mut rest = self.0;
@@ -118,7 +128,8 @@ impl<'a> FieldLines<'a> {
         Self(head.get(line_end + 1..).unwrap_or_default())
     }
 
-    fn to_fields(self) -> Fields {
+    /// The same, to change.
+    pub fn to_fields(self) -> Fields {
         let mut fields = Fields::new();
         for (name, value) in self.iter() {
             fields.push_checked(name, value);

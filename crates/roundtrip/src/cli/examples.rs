@@ -31,6 +31,7 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
         Some("logs") => &LOGS,
         Some("serve") => &SERVE,
         Some("gateway") => &GATEWAY,
+        Some("cache") => &CACHE,
         Some("get") => &GET,
         Some("site") => &SITE,
         Some("list") => &LIST,
@@ -190,6 +191,12 @@ const GATEWAY: [Example; 4] = [
     example("http_proxy=http://127.0.0.1:3128 curl http://example.org/", "what uses it"),
     example("chromium --proxy-pac-url=http://127.0.0.1:3128/proxy.pac", "a browser"),
     example("roundtrip gateway --verbose --access-log -", "and what is sent, and how answers came"),
+];
+
+const CACHE: [Example; 3] = [
+    example("roundtrip cache --origin http://127.0.0.1:3000", "before a server on this machine"),
+    example("roundtrip cache --origin http://127.0.0.1:3000 --memory 2GiB", "with more room"),
+    example("roundtrip get -v dhttp://127.0.0.1:8080/", "what asks it: see Age and Cache-Status"),
 ];
 
 const GET: [Example; 4] = [

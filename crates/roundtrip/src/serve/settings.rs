@@ -232,7 +232,8 @@ pub fn address(what: &str, text: &str) -> Result<SocketAddr, Failure> {
     })
 }
 
-fn thread_count(text: &str) -> Result<usize, Failure> {
+/// A number of threads.
+pub fn thread_count(text: &str) -> Result<usize, Failure> {
     text.parse()
         .ok()
         .filter(|count| (1..=1_024).contains(count))

@@ -1,0 +1,192 @@
+//! A cache that many share, as what answers: what is kept is given at once, in the thread that serves; the rest is asked
+//! for (`papers/dhttp#section-iv-a`, RFC 9111).
+//!
+//! Requests flow in as to any handler, and out to an [`Upstream`]; its answers are kept as they allow. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `upstream` | whom it asks |
+//! | `exchange` | asking, keeping, and what is given when that fails |
+//! | `waiting` | those who want the same meanwhile |
+//! | `record` | an answer as it is kept |
+//! | `memory` | where, and who goes when it is full |
+//! | `counters` | what it tells of itself |
+//!
+//! What it is not: it decides nothing about caching; that is [`proto::cache`]. It knows no channel; that is the server's.
+
+pub mod counters;
+mod exchange;
+mod memory;
+mod record;
+pub mod upstream;
+mod waiting;
+
+use std::sync::Arc;
+
+use proto::cache::{Asked, Kept, Verdict, answer};
+use proto::http::{Method, RequestHead, Version};
+use tokio::runtime::Handle;
+use wire::Time;
+
+use crate::clock::calendar;
+use crate::counters::count;
+use crate::handler::{Answer, Body, Handler, Request};
+use crate::later::{Reply, promise};
+use crate::random;
+use counters::Counters;
+use exchange::Owned;
+use memory::{Found, Memory};
+pub use upstream::Upstream;
+use waiting::Waiting;
+
+/// How a cache behaves.
+#[derive(Clone, Debug)]
+pub struct CacheConfig {
+    /// So many bytes are kept in memory at most.
+    pub memory: u64,
+    /// No longer body is kept, in bytes.
+    pub largest: u64,
+}
+
+impl Default for CacheConfig {
+    fn default() -> Self {
+        Self { memory: 256 << 20, largest: 32 << 20 }
+    }
+}
+
+/// A cache before an upstream. Its clones share what is kept.
+#[derive(Debug)]
+pub struct Cache<U> {
+    shared: Arc<Shared<U>>,
+    /// For keys, used again.
+    key: Vec<u8>,
+}
+
+/// What the threads have in common.
+#[derive(Debug)]
+struct Shared<U> {
+    upstream: U,
+    runtime: Handle,
+    config: CacheConfig,
+    memory: Memory,
+    waiting: Waiting,
+    counters: Arc<Counters>,
+}
+
+/// In `Cache-Status` and `Via`.
+const NAME: &str = "roundtrip";
+
+impl<U: Upstream> Cache<U> {
+    /// An empty one. What it lacks is asked for in that runtime.
+    ///
+    /// # Errors
+    /// If the kernel gives no random bytes.
+    pub fn new(upstream: U, config: CacheConfig, runtime: Handle) -> std::io::Result<Self> {
+        let memory = Memory::new(config.memory, random::bytes()?);
+        let (waiting, counters) = (Waiting::default(), Arc::default());
+        Ok(Self {
+            shared: Arc::new(Shared { upstream, runtime, config, memory, waiting, counters }),
+            key: Vec::new(),
+        })
+    }
+
+    /// What it has counted, in Prometheus' text format, whenever it is called.
+    pub fn metrics(&self) -> impl Fn() -> String + Send + 'static + use<U> {
+        let shared = Arc::clone(&self.shared);
+        move || shared.counters.metrics(shared.memory.size())
+    }
+}
+
+impl<U> Clone for Cache<U> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), key: Vec::new() }
+    }
+}
+
+impl<U: Upstream> Handler for Cache<U> {
+    fn answer(&mut self, _now: Time, request: &Request<'_>) -> Reply {
+        let mut lines = Vec::with_capacity(16);
+        request.each_field(|name, value| lines.push((name, value)));
+        let asked = Asked::new(request.method, lines);
+        write_key(&mut self.key, request);
+        let is_for_cache = asked.is_for_cache() && request.body.is_empty();
+        let found = is_for_cache.then(|| self.shared.memory.find(&self.key, &asked)).flatten();
+        let now = since_1970();
+        let verdict = found.as_ref().map(|found| found.record.policy().verdict(now, &asked));
+        match (found, verdict) {
+            (Some(found), Some(Verdict::Fresh)) => {
+                count(&self.shared.counters.hits);
+                given(&found, &asked, now, "hit").into()
+            }
+            (Some(found), Some(Verdict::Meanwhile)) => {
+                count(&self.shared.counters.hits);
+                let given = given(&found, &asked, now, "hit");
+                self.begin(request, is_for_cache, Some(found), None);
+                given.into()
+            }
+            (_, _) if is_for_cache && asked.is_only_for_cache() => Answer::text(
+                504,
+                "504 Gateway Timeout: this is not kept here, and nobody else was to be asked",
+            )
+            .into(),
+            (found, _) => {
+                let (promise, later) = promise();
+                self.begin(request, is_for_cache, found, Some(promise));
+                Reply::Later(later)
+            }
+        }
+    }
+}
+
+impl<U: Upstream> Cache<U> {
+    /// Asks the upstream, unless somebody does so already.
+    fn begin(
+        &self,
+        request: &Request<'_>,
+        is_for_cache: bool,
+        found: Option<Found>,
+        promise: Option<crate::later::Promise>,
+    ) {
+        let owned = Owned {
+            key: self.key.clone(),
+            head: to_head(request),
+            body: request.body.to_vec(),
+            is_for_cache,
+        };
+        waiting::begin(&self.shared, owned, found, promise);
+    }
+}
+
+/// Whom and what: answers of one host are nothing to another.
+fn write_key(key: &mut Vec<u8>, request: &Request<'_>) {
+    key.clear();
+    key.extend(request.field("Host").unwrap_or_default().iter().map(u8::to_ascii_lowercase));
+    // In no host, and in no target.
+    key.push(b' ');
+    key.extend_from_slice(request.target.as_bytes());
+}
+
+fn to_head(request: &Request<'_>) -> RequestHead {
+    let mut fields = proto::http::Fields::new();
+    request.each_field(|name, value| crate::fields::copy(&mut fields, name, value));
+    let method = Method::from_name(request.method);
+    RequestHead { method, target: request.target.to_owned(), version: Version::Http11, fields }
+}
+
+fn since_1970() -> Time {
+    Time::ZERO + calendar()
+}
+
+/// What a request gets of what was found.
+fn given(found: &Found, asked: &Asked<'_>, now: Time, how: &str) -> Answer {
+    let Found { record, large } = found;
+    let length = large.as_ref().map_or(record.body().len() as u64, Body::len);
+    let kept = Kept { status: record.status(), fields: record.fields(), length, policy: record.policy() };
+    let given = answer(kept, asked, now, NAME, how);
+    let (first, length) = given.part;
+    let body = match large {
+        Some(large) => large.part(first, length),
+        None => Body::of_slice(record.body(), first, length),
+    };
+    Answer { status: given.status, fields: Arc::new(given.fields), body }
+}

@@ -1,0 +1,34 @@
+//! Flags of `roundtrip cache`.
+//!
+//! Values stay text, as elsewhere: what reads them says what is wrong with them.
+
+use clap::Args;
+
+use crate::cli::dhttp::Operation;
+
+/// `roundtrip cache`
+#[derive(Debug, Args)]
+pub struct Cache {
+    /// The HTTP server whose answers are kept: http://127.0.0.1:3000
+    #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url)]
+    pub origin: Option<String>,
+
+    /// Where to listen, by UDP and TCP [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub listen: Option<String>,
+
+    /// How much is kept in memory [default: 256MiB]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+
+    #[command(flatten)]
+    pub operation: Operation,
+
+    /// How many threads [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<String>,
+
+    /// Also open connections to clients at private addresses [default: if it listens at one]
+    #[arg(long)]
+    pub reach_private: bool,
+}
