@@ -102,6 +102,34 @@ fn begin(local: Option<SocketAddr>, to: SocketAddr, tries: Tries, fast_open: boo
     }
 }
 
+/// Whether the first bytes of an accepted connection came in its SYN (RFC 7413).
+pub(crate) fn came_with_data(stream: &impl AsRawFd) -> bool {
+    let mut information = [0_u8; size_of::<libc::tcp_info>()];
+    let mut length = libc::socklen_t::try_from(information.len()).unwrap_or(0);
+    // SAFETY: the kernel writes at most `length` bytes, which is how many there are, and says how many.
+    let result = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            information.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    let options = information.get(core::mem::offset_of!(libc::tcp_info, tcpi_options));
+    result == 0 && options.is_some_and(|options| options & SYN_DATA != 0)
+}
+
+/// `TCPI_OPT_SYN_DATA` (`linux/tcp.h`): data in the SYN was acknowledged.
+const SYN_DATA: u8 = 32;
+
+/// What this host's kernel says of TCP Fast Open, and whether it lets listeners take data in SYNs.
+pub(crate) fn fast_open_setting() -> Option<(u32, bool)> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_fastopen").ok()?;
+    let value: u32 = text.trim().parse().ok()?;
+    Some((value, value & 2 != 0))
+}
+
 /// So that the client knows that something is missing.
 pub(crate) fn reset_on_close(socket: &impl AsFd) {
     // A socket that is gone already needs no reset.

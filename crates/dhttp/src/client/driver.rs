@@ -36,6 +36,8 @@ pub(super) struct Driver {
     questions: BTreeMap<Id, Question>,
     shared: Arc<Shared>,
     room: Vec<u8>,
+    /// What the kernel says of Fast Open, until it has been told.
+    fast_open: Option<(u32, bool)>,
     /// Given up to take a connection that there is no descriptor for, and close it.
     spare: Option<File>,
 }
@@ -73,6 +75,7 @@ impl Driver {
             questions: BTreeMap::new(),
             shared,
             room: vec![0; 256 << 10],
+            fast_open: socket::fast_open_setting(),
             spare: Some(File::open("/dev/null")?),
         })
     }
@@ -222,7 +225,10 @@ impl Driver {
             let is_ready = stream.set_nonblocking(true).is_ok();
             let data = EventData::new_u64(id.0);
             if is_ready && epoll::add(&self.epoll, &stream, data, EventFlags::IN).is_ok() {
-                self.shared.note(&Note::Connected(from));
+                self.shared.note(&Note::Connected(from, socket::came_with_data(&stream)));
+                if let Some((value, false)) = self.fast_open.take() {
+                    self.shared.note(&Note::NoFastOpen(value));
+                }
                 self.connections.insert(id, (stream, from));
                 self.machine.handle(self.clock.now(), Input::Accepted(id, from));
                 self.poll();

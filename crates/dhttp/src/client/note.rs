@@ -14,8 +14,10 @@ pub enum Note {
     Sent(SocketAddr, usize, bool),
     /// A datagram from there.
     Received(SocketAddr, usize),
-    /// A server connected from there.
-    Connected(SocketAddr),
+    /// A server connected from there; its first bytes came with its SYN (TCP Fast Open) if so.
+    Connected(SocketAddr, bool),
+    /// First bytes cannot come with SYNs: this is `net.ipv4.tcp_fastopen`, and its bit 1 is not set.
+    NoFastOpen(u32),
     /// Its connection ended.
     Ended(SocketAddr),
     /// What came from there was thrown away.
@@ -33,7 +35,15 @@ impl fmt::Display for Note {
             Self::Sent(to, bytes, true) => write!(f, "> udp {to}: the same again, {bytes} bytes"),
             Self::Received(from, 8) => write!(f, "< udp {from}: eight bytes, ask over plain HTTP"),
             Self::Received(from, bytes) => write!(f, "< udp {from}: answer, {bytes} bytes"),
-            Self::Connected(from) => write!(f, "< tcp {from}: connected to us"),
+            Self::Connected(from, false) => write!(f, "< tcp {from}: connected to us"),
+            Self::Connected(from, true) => write!(f, "< tcp {from}: connected to us, with data in its SYN"),
+            Self::NoFastOpen(value) => {
+                write!(
+                    f,
+                    "* no SYN may bring data here: net.ipv4.tcp_fastopen is {value}; {} allows it",
+                    value | 2
+                )
+            }
             Self::Ended(from) => write!(f, "< tcp {from}: closed"),
             Self::Discarded(from, why) => write!(f, "* {from}: thrown away, {}", discarded(*why)),
             Self::Fallback(Reason::Referred) => f.write_str("* the server asks for plain HTTP"),

@@ -65,9 +65,14 @@ impl OpenedConnections {
         (head, body): (Vec<u8>, Option<&Body>),
     ) {
         let Some(opened) = self.all.get_mut(&id) else { return machine.handle(now, Input::Broken(id)) };
-        opened.queue.push_bytes(head);
-        if let Some(body) = body {
-            opened.queue.push_body(body);
+        match body {
+            // A SYN may carry it, and takes what is written first: of a file the head alone, unless some is read.
+            Some(body) if !opened.is_there => opened.queue.push_begun(head, body),
+            Some(body) => {
+                opened.queue.push_bytes(head);
+                opened.queue.push_body(body);
+            }
+            None => opened.queue.push_bytes(head),
         }
         opened.queue.push_end();
         if opened.queue.len() > MOST_WAITING {

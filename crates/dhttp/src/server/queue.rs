@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::net::TcpStream;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use rustix::fs::sendfile;
@@ -39,6 +40,8 @@ pub(super) struct Written {
     pub(super) is_full: bool,
 }
 
+/// What a SYN carries over Ethernet: 1,500 bytes without two headers and the most options there are.
+const SYN_BYTES: usize = 1_420;
 /// Pieces that are written at once.
 const MOST_PARTS: usize = 32;
 /// A connection writes so much before it is the next one's turn.
@@ -58,6 +61,22 @@ impl Queue {
             // There is nothing to send.
             Body::Described(_) => {}
         }
+    }
+
+    /// A head, and with it in one piece as much of a file as a SYN can carry.
+    pub(super) fn push_begun(&mut self, mut head: Vec<u8>, body: &Body) {
+        let Body::File { file, offset, length } = body else {
+            self.push_bytes(head);
+            return self.push_body(body);
+        };
+        let start = head.len();
+        let wanted = SYN_BYTES.saturating_sub(start).min(usize::try_from(*length).unwrap_or(SYN_BYTES));
+        head.resize(start + wanted, 0);
+        // What cannot be read now is an error when the file's turn comes.
+        let read = head.get_mut(start..).map_or(Ok(0), |room| file.read_at(room, *offset)).unwrap_or(0);
+        head.truncate(start + read);
+        self.push_bytes(head);
+        self.pieces.push_back(Piece::File(Arc::clone(file), *offset + read as u64, *offset + *length));
     }
 
     pub(super) fn push_end(&mut self) {

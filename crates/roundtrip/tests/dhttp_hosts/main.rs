@@ -5,6 +5,7 @@
 //! | `host` | a host whose only link ends in the test's hands |
 //! | `network` | a bad network between two of them |
 //! | `reflection`, `bounce`, `flood`, `forged` | what an attacker would do who writes any address on what he sends |
+//! | `fast_open` | data in the SYNs of the server |
 //! | `weather` | what bad networks do: the caller is told of every request what became of it |
 //! | `deaths`, `shortage` | the same where programs are killed, and where descriptors and ports are used up |
 //!
@@ -14,6 +15,7 @@
 
 mod bounce;
 mod deaths;
+mod fast_open;
 
 mod flood;
 mod forged;

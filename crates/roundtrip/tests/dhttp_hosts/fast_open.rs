@@ -1,0 +1,113 @@
+//! TCP Fast Open the other way: a server's connection to a client that it knows brings the first bytes in its SYN, so
+//! that what fits one is there after one round trip, with no connection open (RFC 7413).
+//!
+//! Round trips are shown, not judged: what is judged is what the kernel says of the connection.
+
+use std::sync::{Arc, Mutex};
+
+use dhttp::client::{Known, Note, Via};
+use dhttp::{Answer, Client, ClientConfig, Request, Server, ServerConfig};
+use measure::clock::Clock;
+use wire::Duration;
+
+use super::host::{Host, allowed};
+use super::network::{Network, Weather};
+use super::weather::CLIENT;
+use super::{PORT, SERVER, address};
+
+/// There and back.
+const RTT: Duration = Duration::from_millis(50);
+/// Too large for a datagram of today, head and all, and small enough for a SYN.
+const FITTING: usize = 1_150;
+/// Too large for both.
+const LARGE: usize = 9_000;
+
+struct Setting {
+    clock: Clock,
+    client: Client,
+    notes: Arc<Mutex<Vec<Note>>>,
+    // What they live on is dropped behind them.
+    _rest: (Server<super::Handler>, Network, [Host; 2]),
+}
+
+/// A client whose host says so about Fast Open, and a server that does not keep connections.
+fn setting(fast_open: &'static str) -> Setting {
+    let hosts = [Host::new("client", CLIENT), Host::new("server", SERVER)];
+    hosts[0].does(move || std::fs::write("/proc/sys/net/ipv4/tcp_fastopen", fast_open)).unwrap();
+    hosts[1].does(|| std::fs::write("/proc/sys/net/ipv4/tcp_fastopen", "1")).unwrap();
+    let network = Network::between(&hosts[0], &hosts[1], Weather { delay: RTT / 2, ..Weather::FINE });
+    let address = hosts[1].socket(PORT);
+    let server = hosts[1].does(move || {
+        let handler: super::Handler = |request: &Request<'_>| {
+            let length = request.target.trim_start_matches('/').parse().unwrap_or(0);
+            Answer::whole(200, "text/plain", vec![b'x'; length])
+        };
+        let mut config = ServerConfig { threads: 1, ..ServerConfig::internet() };
+        config.dhttp.patience.idle = Duration::from_millis(100);
+        Server::start(address, config, handler, None).unwrap()
+    });
+    let notes = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&notes);
+    let watch: dhttp::client::Watch = Arc::new(move |note: &Note| told.lock().unwrap().push(*note));
+    let client =
+        hosts[0].does(|| Client::start(ClientConfig::internet(), Known::default(), Some(watch)).unwrap());
+    Setting { clock: Clock::start(), client, notes, _rest: (server, network, hosts) }
+}
+
+impl Setting {
+    /// Asks for so much when no connection is open; round trips, and whether the connection came with data.
+    fn cold(&self, size: usize) -> (f64, bool) {
+        // The server has closed the last one after its patience, and the client knows by now.
+        while self.is_open() {
+            std::thread::yield_now();
+        }
+        self.notes.lock().unwrap().clear();
+        let began = self.clock.now();
+        let url = format!("dhttp://{}/{size}", address(SERVER, PORT)).parse().unwrap();
+        let (via, _, body) = self.client.get(&url).unwrap().whole().unwrap();
+        let took = self.clock.now().since(began).as_secs_f64() / RTT.as_secs_f64();
+        assert_eq!((via, body.len()), (Via::TcpOpened, size));
+        let notes = self.notes.lock().unwrap();
+        let with_data = notes.iter().any(|note| matches!(note, Note::Connected(_, true)));
+        println!("{size} bytes, no connection open: {took:.2} round trips, data in the SYN: {with_data}");
+        (took, with_data)
+    }
+
+    fn is_open(&self) -> bool {
+        let notes = self.notes.lock().unwrap();
+        let count = |wanted: fn(&Note) -> bool| notes.iter().filter(|note| wanted(note)).count();
+        count(|note| matches!(note, Note::Connected(..))) > count(|note| matches!(note, Note::Ended(_)))
+    }
+
+    /// A small answer, by which the server comes to know the client.
+    fn met(&self) {
+        let url = format!("dhttp://{}/10", address(SERVER, PORT)).parse().unwrap();
+        assert_eq!(self.client.get(&url).unwrap().whole().unwrap().0, Via::Udp);
+    }
+}
+
+#[test]
+fn a_client_that_is_known_gets_the_first_bytes_with_the_syn() {
+    if !allowed() {
+        return;
+    }
+    let setting = setting("3");
+    setting.met();
+    assert!(!setting.cold(FITTING).1, "the first connection asks for a cookie");
+    assert!(setting.cold(FITTING).1);
+    assert!(setting.cold(LARGE).1);
+    assert!(!setting.notes.lock().unwrap().iter().any(|note| matches!(note, Note::NoFastOpen(_))));
+}
+
+#[test]
+fn where_the_kernel_does_not_allow_it_there_is_a_handshake_and_it_is_said() {
+    if !allowed() {
+        return;
+    }
+    let setting = setting("1");
+    setting.met();
+    assert!(!setting.cold(FITTING).1);
+    assert!(setting.notes.lock().unwrap().contains(&Note::NoFastOpen(1)));
+    assert!(!setting.cold(FITTING).1);
+    assert!(!setting.notes.lock().unwrap().contains(&Note::NoFastOpen(1)), "it is said once");
+}
