@@ -1,62 +1,113 @@
-//! How long a server takes that has nothing else to do, beside one that only reflects. Not the network's time.
+//! How long a server takes that has nothing else to do, beside one that only reflects, over the loopback interface. Not
+//! the network's time.
+//!
+//! They are asked in turns, a few hundred times each, so that what disturbs one disturbs the other. Both run, and are
+//! asked, before all other programs where that is allowed, so that a machine that is not idle is measured as if it were;
+//! what is left of other programs, of interrupts and of the hypervisor is in both.
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
 
 use super::datagrams::{padding, request, token};
-use super::now;
-use super::server::{Kind, Running};
+use super::network::Network;
+use super::server::{Folder, Kind, One};
+use super::{now, processor, spread};
 
-const REQUESTS: usize = 20_000;
+/// In a turn, of one server.
+const TOGETHER: usize = 500;
+/// In a round, for each server.
+const TURNS: usize = 40;
+/// What comes later than this is asked for again, and not counted.
+const LOST: Duration = Duration::from_millis(200);
 
-/// Prints percentiles of both.
-pub(crate) fn compare(servers: &Running, rounds: usize) {
-    let both = [Kind::Reflector, Kind::Ours].map(|kind| servers.get(kind));
-    let [Some(reflector), Some(ours)] = both else { return };
-    let (mut theirs, mut mine) = (Vec::new(), Vec::new());
-    for _ in 0..rounds {
-        theirs.push(percentiles(reflector.address));
-        mine.push(percentiles(ours.address));
+/// Of one server in one round, in microseconds: the median, and the 999th of a thousand.
+type Percentiles = [f64; 2];
+
+/// Prints percentiles of both, and what lies between.
+pub(crate) fn compare(folder: &Folder, rounds: usize) {
+    let is_first = processor::hurry();
+    let [reflector, ours] =
+        [Kind::Reflector, Kind::Ours].map(|kind| One::start(kind, &Network::Loopback, folder));
+    let (Some(reflector), Some(ours)) = (reflector, ours) else { return };
+    let mut asking = [Asking::new(reflector.address), Asking::new(ours.address)];
+    let rounds: Vec<[Percentiles; 2]> = (0..rounds).map(|_| round(&mut asking)).collect();
+    processor::do_not_hurry();
+    let whose = if is_first { "before all other programs" } else { "among other programs" };
+    println!("\nunloaded, microseconds, {whose}: medians of {} rounds, least and most\n", rounds.len());
+    println!("| | p50 | least | most | p99.9 | least | most |");
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
+    for (name, which) in [("reflector", 0), ("ours, DHTTP", 1)] {
+        print_row(name, |place| spread(rounds.iter().map(|round| round[which][place]).collect()));
     }
-    for (name, mut all) in [("reflector", theirs), ("ours, DHTTP", mine)] {
-        let mut median = |index: usize| {
-            all.sort_by(|one, other| one[index].total_cmp(&other[index]));
-            (all[all.len() / 2][index], all[0][index], all[all.len() - 1][index])
-        };
-        let [half, most] = [median(0), median(1)];
-        println!(
-            "unloaded, microseconds, {name}: p50 {:.1} ({:.1} to {:.1}), p99.9 {:.1} ({:.1} to {:.1})",
-            half.0, half.1, half.2, most.0, most.1, most.2
-        );
+    let more = |place: usize| spread(rounds.iter().map(|round| round[1][place] - round[0][place]).collect());
+    print_row("more", more);
+    for (place, name, asked) in [(0, "p50", 2.0), (1, "p99.9", 15.0)] {
+        let (got, ..) = more(place);
+        let verdict = if got <= asked { "reached" } else { "missed" };
+        println!("{name}: at most {asked} microseconds more asked, {got:.1} got: {verdict}");
     }
 }
 
-/// The median and the 99.9th, in microseconds.
-fn percentiles(server: SocketAddr) -> [f64; 2] {
-    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("a free port");
-    socket.connect(server).expect("it is an address");
-    socket.set_nonblocking(true).expect("it is a socket");
-    let mut room = [0; 2_048];
-    let first = request(b"small.txt", &padding());
-    let (_, length) = ask(&socket, &first, &mut room);
-    let mut request = token(&room[..length]).map_or(first, |token| request(b"small.txt", &token));
-    let mut times: Vec<f64> = (0..REQUESTS as u64)
-        .map(|number| {
-            request[..8].copy_from_slice(&(number << 8).to_be_bytes());
-            ask(&socket, &request, &mut room).0
-        })
-        .collect();
-    times.sort_by(f64::total_cmp);
-    [times[REQUESTS / 2], times[REQUESTS - REQUESTS / 1_000]]
+fn print_row(name: &str, of: impl Fn(usize) -> (f64, f64, f64)) {
+    let ((half, half_least, half_most), (most, most_least, most_most)) = (of(0), of(1));
+    println!(
+        "| {name} | {half:.1} | {half_least:.1} | {half_most:.1} | {most:.1} | {most_least:.1} | {most_most:.1} |"
+    );
 }
 
-fn ask(socket: &UdpSocket, request: &[u8], room: &mut [u8]) -> (f64, usize) {
-    let started = now();
-    loop {
-        socket.send(request).expect("it is connected");
-        // A lost one is asked for again.
-        for _ in 0..1_000_000 {
-            if let Ok(length) = socket.recv(room) {
-                return (started.elapsed().as_secs_f64() * 1e6, length);
+fn round(asking: &mut [Asking; 2]) -> [Percentiles; 2] {
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..TURNS {
+        for (asking, times) in asking.iter_mut().zip(&mut times) {
+            times.extend((0..TOGETHER).map(|_| asking.ask()));
+            rest();
+        }
+    }
+    times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        [times[times.len() / 2], times[times.len() - 1 - times.len() / 1_000]]
+    })
+}
+
+/// What runs before all others must leave them something, or the kernel sees to it in its own way.
+#[expect(clippy::disallowed_methods, reason = "there is nothing to be waited for")]
+fn rest() {
+    std::thread::sleep(Duration::from_millis(5));
+}
+
+/// A client that has been there before.
+struct Asking {
+    socket: UdpSocket,
+    request: Vec<u8>,
+    room: [u8; 2_048],
+    asked: u64,
+}
+
+impl Asking {
+    fn new(server: SocketAddr) -> Self {
+        let socket = UdpSocket::bind((server.ip(), 0)).expect("a free port");
+        socket.connect(server).expect("it is an address");
+        socket.set_nonblocking(true).expect("it is a socket");
+        let first = request(b"small.txt", &padding());
+        let mut asking = Self { socket, request: first, room: [0; 2_048], asked: 0 };
+        asking.ask();
+        if let Some(token) = token(&asking.room) {
+            asking.request = request(b"small.txt", &token);
+        }
+        asking
+    }
+
+    /// In microseconds.
+    fn ask(&mut self) -> f64 {
+        loop {
+            self.asked += 1;
+            self.request[..8].copy_from_slice(&self.asked.to_be_bytes());
+            let started = now();
+            self.socket.send(&self.request).expect("it is connected");
+            while started.elapsed() < LOST {
+                if self.socket.recv(&mut self.room).is_ok() {
+                    return started.elapsed().as_secs_f64() * 1e6;
+                }
             }
         }
     }

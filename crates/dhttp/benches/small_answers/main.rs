@@ -178,13 +178,13 @@ fn main() -> ExitCode {
         print_rates(&rates);
         print_ratios(&targets, &rates);
     }
-    if wish.wants("latency") {
-        latency::compare(&servers, wish.rounds);
-    }
     if wish.wants("mutated") {
         mutated::compare(&servers);
     }
     drop(servers);
+    if wish.wants("latency") {
+        latency::compare(&folder, wish.rounds);
+    }
     if wish.wants("memory") {
         memory::compare(&network, &folder);
     }

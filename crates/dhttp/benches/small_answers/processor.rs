@@ -48,6 +48,22 @@ pub(crate) fn time_of_loaders() -> Duration {
     own.chain(kernel.iter().map(|thread| time(*thread))).sum()
 }
 
+/// The calling thread, and what it starts, runs before all others that want its processors; whether that is allowed.
+pub(crate) fn hurry() -> bool {
+    schedule(libc::SCHED_FIFO, 1)
+}
+
+/// It does so no longer.
+pub(crate) fn do_not_hurry() {
+    schedule(libc::SCHED_OTHER, 0);
+}
+
+fn schedule(policy: i32, priority: i32) -> bool {
+    let how = libc::sched_param { sched_priority: priority };
+    // SAFETY: the parameters outlive the call.
+    unsafe { libc::sched_setscheduler(0, policy, &raw const how) == 0 }
+}
+
 /// The kernel's threads that take what arrives run where those do that it is for.
 pub(crate) fn keep_apart() {
     for number in kernel_threads("napi/servers-") {
