@@ -1,7 +1,7 @@
 //! How long a server takes that has nothing else to do, beside one that only reflects, over the loopback interface. Not
 //! the network's time.
 //!
-//! They are asked in turns, a few hundred times each, so that what disturbs one disturbs the other. Both run, and are
+//! They are asked in turns, two thousand times each, so that what disturbs one disturbs the other. Both run, and are
 //! asked, before all other programs where that is allowed, so that a machine that is not idle is measured as if it were;
 //! what is left of other programs, of interrupts and of the hypervisor is in both.
 
@@ -14,9 +14,9 @@ use super::server::{Folder, Kind, One};
 use super::{now, processor, spread};
 
 /// In a turn, of one server.
-const TOGETHER: usize = 500;
+const TOGETHER: usize = 2_000;
 /// In a round, for each server.
-const TURNS: usize = 40;
+const TURNS: usize = 10;
 /// What comes later than this is asked for again, and not counted.
 const LOST: Duration = Duration::from_millis(200);
 
@@ -72,7 +72,7 @@ fn round(asking: &mut [Asking; 2]) -> [Percentiles; 2] {
 /// What runs before all others must leave them something, or the kernel sees to it in its own way.
 #[expect(clippy::disallowed_methods, reason = "there is nothing to be waited for")]
 fn rest() {
-    std::thread::sleep(Duration::from_millis(5));
+    std::thread::sleep(Duration::from_millis(10));
 }
 
 /// A client that has been there before.
@@ -102,6 +102,8 @@ impl Asking {
         loop {
             self.asked += 1;
             self.request[..8].copy_from_slice(&self.asked.to_be_bytes());
+            // An answer that came too late must not be taken for this one's.
+            while self.socket.recv(&mut self.room).is_ok() {}
             let started = now();
             self.socket.send(&self.request).expect("it is connected");
             while started.elapsed() < LOST {
