@@ -8,6 +8,7 @@
 //! | `config` | how a server behaves |
 //! | `worker` | one thread: waits, and hands what is ready to the others |
 //! | `datagrams` | requests by UDP, and the way of their answers |
+//! | `alarm` | when it is time for something |
 //! | `desk` | requests whose answers come later |
 //! | `opened` | connections to clients |
 //! | `plain` | connections of clients: HTTP/1.1 |
@@ -17,6 +18,7 @@
 //!
 //! Not the choice of a channel: that is [`proto::dhttp::server`].
 
+mod alarm;
 mod config;
 mod datagrams;
 mod desk;

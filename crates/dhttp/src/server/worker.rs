@@ -13,10 +13,10 @@ use std::sync::atomic::Ordering;
 use proto::dhttp::Server as Machine;
 use proto::dhttp::server::{ConnectionId, Output};
 use proto::server::ServerConnection;
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use wire::{Duration, Time};
 
+use super::alarm::Alarm;
 use super::datagrams::Way;
 use super::desk::{Asked, Desk};
 use super::head::Today;
@@ -64,6 +64,7 @@ pub(super) struct Worker<H> {
     pub(super) counters: Arc<Counters>,
     pub(super) log: Option<Arc<Log>>,
     desk: Desk,
+    alarm: Alarm,
     index: usize,
     config: ServerConfig,
     keys: Keys,
@@ -81,8 +82,9 @@ const UDP: u64 = 0;
 const LISTENER: u64 = 2;
 const WAKER: u64 = 4;
 const DESK: u64 = 6;
+const ALARM: u64 = 8;
 /// Even numbers from here on are connections of clients; odd ones are connections to clients.
-const PLAIN: u64 = 8;
+const PLAIN: u64 = 10;
 
 /// So much of a connection of a client is read at once.
 const ROOM_BYTES: usize = 16_384;
@@ -108,6 +110,8 @@ impl<H: Handler> Worker<H> {
         }
         let desk = Desk::new()?;
         epoll::add(&epoll, desk.waker(), EventData::new_u64(DESK), EventFlags::IN)?;
+        let alarm = Alarm::new()?;
+        epoll::add(&epoll, alarm.timer(), EventData::new_u64(ALARM), EventFlags::IN)?;
         let Said { handler, log } = shared.said.lock().map_err(|_| io::ErrorKind::Other)?.clone();
         let local = sockets.udp.local_addr()?;
         let mut dhttp = config.dhttp;
@@ -128,6 +132,7 @@ impl<H: Handler> Worker<H> {
             counters,
             log,
             desk,
+            alarm,
             index,
             config,
             keys,
@@ -184,18 +189,15 @@ impl<H: Handler> Worker<H> {
         let now = self.clock.now();
         let next = self.timers(now);
         events.clear();
-        let wait = next.since(now).as_nanos();
-        let wait = Timespec {
-            tv_sec: i64::try_from(wait / 1_000_000_000).unwrap_or(i64::MAX),
-            tv_nsec: i64::try_from(wait % 1_000_000_000).unwrap_or(0),
-        };
+        self.alarm.ring_by(now, next);
         // An interrupted wait has no events; any other failure would be a mistake in this file.
-        let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&wait));
+        let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), None);
         for event in events.drain(..) {
             match event.data.u64() {
                 UDP => self.datagrams(),
                 LISTENER => self.accept(),
                 WAKER => self.woken(),
+                ALARM => self.alarm.rung(),
                 DESK => {
                     let come = self.desk.take();
                     self.answers(come);

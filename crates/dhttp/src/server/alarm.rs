@@ -1,0 +1,87 @@
+//! Wakes a thread when something is due, without a word to the kernel each time that the thread waits.
+//!
+//! A wait with a time-out sets a timer and takes it back, which costs more than a datagram where the processor is a
+//! virtual one. Most that is due is due later with every request, so that this one is set when something is due sooner,
+//! and rings too early now and then. Not what is due: that is the machine's.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
+use rustix::time::{timerfd_create, timerfd_settime};
+use wire::Time;
+
+/// A timer that is watched like a socket.
+#[derive(Debug)]
+pub(super) struct Alarm {
+    timer: OwnedFd,
+    /// When it rings.
+    set: Time,
+}
+
+impl Alarm {
+    /// # Errors
+    /// If the system has no descriptor left.
+    pub(super) fn new() -> io::Result<Self> {
+        let timer =
+            timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+        Ok(Self { timer, set: Time::MAX })
+    }
+
+    /// Readable when it rings.
+    pub(super) const fn timer(&self) -> &OwnedFd {
+        &self.timer
+    }
+
+    /// It rings by then.
+    pub(super) fn ring_by(&mut self, now: Time, next: Time) {
+        if next >= self.set {
+            return;
+        }
+        // None at all would be no alarm.
+        let wait = next.since(now).as_nanos().max(1);
+        let once = Timespec {
+            tv_sec: i64::try_from(wait / 1_000_000_000).unwrap_or(i64::MAX),
+            tv_nsec: i64::try_from(wait % 1_000_000_000).unwrap_or(0),
+        };
+        let never = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let how = Itimerspec { it_interval: never, it_value: once };
+        // The time is one that a clock can show: the system has nothing to refuse.
+        if timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &how).is_ok() {
+            self.set = next;
+        }
+    }
+
+    /// It has rung.
+    pub(super) fn rung(&mut self) {
+        // It only says how often.
+        let _ = rustix::io::read(&self.timer, &mut [0_u8; 8]);
+        self.set = Time::MAX;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::{PollFd, PollFlags, poll};
+    use wire::Duration;
+
+    fn rings(alarm: &Alarm, within_ms: i64) -> bool {
+        let within = Timespec { tv_sec: 0, tv_nsec: within_ms * 1_000_000 };
+        poll(&mut [PollFd::new(alarm.timer(), PollFlags::IN)], Some(&within)).unwrap() == 1
+    }
+
+    #[test]
+    fn it_rings_when_the_first_is_due_and_then_not_before_it_is_set_again() {
+        let (mut alarm, now) = (Alarm::new().unwrap(), Time::ZERO + Duration::from_secs(1));
+        assert!(!rings(&alarm, 0));
+        alarm.ring_by(now, now + Duration::from_secs(60));
+        alarm.ring_by(now, now);
+        alarm.ring_by(now, now + Duration::from_secs(50));
+        assert!(rings(&alarm, 900), "due already");
+        alarm.rung();
+        assert!(!rings(&alarm, 0));
+        alarm.ring_by(now, now + Duration::from_millis(1));
+        assert!(rings(&alarm, 900));
+    }
+}
