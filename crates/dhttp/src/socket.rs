@@ -74,6 +74,8 @@ fn begin(local: Option<SocketAddr>, to: SocketAddr, tries: Tries, fast_open: boo
     let kind = Type::STREAM.nonblocking().cloexec();
     let socket = Socket::new_raw(Domain::for_address(to), kind, Some(Protocol::TCP))?;
     socket.set_tcp_nodelay(true)?;
+    // The answer is here already, and takes the third segment of the handshake along.
+    set(&socket, libc::IPPROTO_TCP, libc::TCP_QUICKACK, 0)?;
     match tries {
         Tries::Few => set(&socket, libc::IPPROTO_TCP, libc::TCP_SYNCNT, 1)?,
         Tries::Usual => {}
