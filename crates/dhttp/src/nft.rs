@@ -1,0 +1,187 @@
+//! Rules of nftables, in one table of our own: installed whole or not at all, and taken away again.
+//!
+//! Written as text for the program `nft`, which puts a whole table into the kernel in one step; beside it one line of
+//! policy routing (by the program `ip`) that keeps diverted packets on this machine. Tables of other programs are never
+//! touched. What changes with every request goes to the kernel directly: [`elements`].
+//!
+//! Not what the rules say: that is for whoever installs them.
+
+pub mod elements;
+
+use std::error::Error;
+use std::fmt;
+use std::io::{self, Write};
+use std::process::{Command, Output, Stdio};
+
+/// A table, and where marked packets go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Its family is `ip`; nobody else has one of this name.
+    pub table: &'static str,
+    /// What is in it: sets, maps and chains.
+    pub content: String,
+    /// Packets with this mark are delivered to this machine, whomever they are for. It is also the number of the
+    /// routing table that says so.
+    pub diverted: u32,
+}
+
+impl Rules {
+    /// As one can install them by hand, and take them away.
+    pub fn text(&self) -> String {
+        let Self { table, content, diverted } = self;
+        format!(
+            "# ip -4 route add local default dev lo table {diverted}\n# ip -4 rule add fwmark {diverted} lookup \
+             {diverted}\n# and to remove them: nft delete table ip {table}; ip -4 rule del fwmark {diverted}; ip -4 \
+             route flush table {diverted}\ntable ip {table} {{\n{content}}}\n"
+        )
+    }
+
+    /// Installs them until the result is dropped.
+    ///
+    /// # Errors
+    /// What is missing, or was refused; then nothing is installed.
+    pub fn install(self) -> Result<Installed, RulesError> {
+        let table = self.table;
+        if self.is_there()? {
+            return Err(RulesError::Exists(table));
+        }
+        let diverted = self.diverted.to_string();
+        check("nft", nft(&self.text())?)?;
+        // Only what was added is taken away again, also if a line fails.
+        let mut installed = Installed { rules: self, parts: 1 };
+        check("ip", ip(&["route", "add", "local", "default", "dev", "lo", "table", &diverted])?)?;
+        installed.parts = 2;
+        check("ip", ip(&["rule", "add", "fwmark", &diverted, "lookup", &diverted])?)?;
+        installed.parts = 3;
+        Ok(installed)
+    }
+
+    /// Whether the kernel would take them, without giving them to it.
+    ///
+    /// # Errors
+    /// What is missing, or was refused.
+    pub fn check(&self) -> Result<(), RulesError> {
+        check("nft", run("nft", &["--check", "--file", "-"], &self.text())?)
+    }
+
+    /// Takes away what a program that was killed has left; whether there was anything.
+    ///
+    /// # Errors
+    /// If the programs are missing or may not be used.
+    pub fn clean(&self) -> Result<bool, RulesError> {
+        let was_there = self.is_there()?;
+        self.remove(ALL);
+        Ok(was_there)
+    }
+
+    fn is_there(&self) -> Result<bool, RulesError> {
+        let listed = run("nft", &["list", "tables", "ip"], "")?;
+        let wanted = format!("table ip {}", self.table);
+        let is_there = String::from_utf8_lossy(&listed.stdout).lines().any(|line| line.trim() == wanted);
+        check("nft", listed)?;
+        Ok(is_there)
+    }
+
+    /// Takes the first so many parts away. What is not there needs no removing.
+    fn remove(&self, parts: usize) {
+        let diverted = self.diverted.to_string();
+        let remove: [&dyn Fn() -> Result<Output, RulesError>; ALL] = [
+            &|| nft(&format!("delete table ip {}", self.table)),
+            &|| ip(&["route", "flush", "table", &diverted]),
+            &|| ip(&["rule", "del", "fwmark", &diverted]),
+        ];
+        for part in remove.iter().take(parts).rev() {
+            let _ = part();
+        }
+    }
+}
+
+/// The table, the route, the rule that leads to it.
+const ALL: usize = 3;
+
+/// Rules that are in force until this is dropped.
+#[derive(Debug)]
+pub struct Installed {
+    rules: Rules,
+    parts: usize,
+}
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        self.rules.remove(self.parts);
+    }
+}
+
+fn nft(text: &str) -> Result<Output, RulesError> {
+    run("nft", &["--file", "-"], text)
+}
+
+fn ip(arguments: &[&str]) -> Result<Output, RulesError> {
+    run("ip", &[&["-4"], arguments].concat(), "")
+}
+
+fn run(program: &'static str, arguments: &[&str], input: &str) -> Result<Output, RulesError> {
+    // Where administrators' programs are, also for those whose PATH does not say so.
+    let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env("PATH", path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| RulesError::Program(program, error))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that reads nothing has said why.
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    child.wait_with_output().map_err(|error| RulesError::Program(program, error))
+}
+
+fn check(program: &'static str, output: Output) -> Result<(), RulesError> {
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it did not say why");
+    Err(RulesError::Refused(program, first.trim().replace(char::is_control, " ")))
+}
+
+/// Why there are no rules.
+#[derive(Debug)]
+pub enum RulesError {
+    /// The program cannot be run.
+    Program(&'static str, io::Error),
+    /// The kernel, or the program, did not take them.
+    Refused(&'static str, String),
+    /// There is such a table already.
+    Exists(&'static str),
+    /// The kernel did not take a change.
+    Change(io::Error),
+}
+
+impl fmt::Display for RulesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Program(program, error) => {
+                let package = if *program == "nft" { "nftables" } else { "iproute2" };
+                write!(f, "cannot run {program}: {error}; install {package}")
+            }
+            Self::Refused(program, said) => write!(
+                f,
+                "{program} refused the rules, and nothing is installed: {said}; run as root, on a kernel with nf_tables, \
+                 nft_tproxy and nft_nat"
+            ),
+            Self::Exists(table) => write!(
+                f,
+                "the table ip {table} is there already: another of these commands runs, or was killed; then remove it \
+                 with --clean"
+            ),
+            Self::Change(error) => {
+                write!(f, "the kernel did not take a change of the rules: {error}; is the table still there?")
+            }
+        }
+    }
+}
+
+impl Error for RulesError {}

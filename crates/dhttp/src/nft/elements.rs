@@ -1,0 +1,177 @@
+//! Elements of the sets and maps of a table of nftables, added and deleted without a program in between.
+//!
+//! The kernel's own interface (`linux/netfilter/nf_tables.h`): a batch over netlink, which it takes whole or not at all.
+//! Not for tables and chains: those come once, as text ([`super`]).
+
+use std::io::{self, Read, Write};
+use std::time::Duration as Wait;
+
+use socket2::{Domain, Protocol, Socket, Type};
+use wire::Duration;
+
+use super::RulesError;
+
+/// The way to one table's elements.
+#[derive(Debug)]
+pub struct Elements {
+    socket: Socket,
+    table: &'static str,
+    sequence: u32,
+}
+
+/// An element, as the kernel compares it: numbers in network order, each part filled up to four bytes if there are
+/// several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Element<'a> {
+    /// The name of the set or map.
+    pub set: &'a str,
+    /// What is looked up.
+    pub key: &'a [u8],
+    /// What a map gives for it.
+    pub value: Option<&'a [u8]>,
+    /// It goes by itself.
+    pub lifetime: Option<Duration>,
+}
+
+const NETLINK_NETFILTER: i32 = 12;
+const NLMSG_ERROR: u16 = 2;
+const BATCH_BEGIN: u16 = 0x10;
+const BATCH_END: u16 = 0x11;
+const SUBSYSTEM: u16 = 10;
+const NEW_ELEMENT: u16 = SUBSYSTEM << 8 | 12;
+const DELETE_ELEMENT: u16 = SUBSYSTEM << 8 | 14;
+const REQUEST: u16 = 1;
+const ACKNOWLEDGE: u16 = 4;
+const EXCLUSIVE: u16 = 0x200;
+const CREATE: u16 = 0x400;
+const NESTED: u16 = 0x8000;
+
+impl Elements {
+    /// Those of a table of family `ip`.
+    ///
+    /// # Errors
+    /// If the kernel gives no such socket.
+    pub fn open(table: &'static str) -> Result<Self, RulesError> {
+        let protocol = Some(Protocol::from(NETLINK_NETFILTER));
+        let open = || {
+            let socket = Socket::new(Domain::from(libc::AF_NETLINK), Type::RAW, protocol)?;
+            socket.set_read_timeout(Some(Wait::from_secs(1)))?;
+            Ok(socket)
+        };
+        Ok(Self { socket: open().map_err(RulesError::Change)?, table, sequence: 0 })
+    }
+
+    /// Adds one; if it is there already, its time begins anew.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn add(&mut self, element: &Element<'_>) -> Result<(), RulesError> {
+        let added = self.change(NEW_ELEMENT, CREATE | EXCLUSIVE, element);
+        match added {
+            Err(error) if error.raw_os_error() == Some(libc::EEXIST) => {
+                self.delete(element)?;
+                self.change(NEW_ELEMENT, CREATE, element)
+            }
+            result => result,
+        }
+        .map_err(RulesError::Change)
+    }
+
+    /// Deletes one, if it is there.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn delete(&mut self, element: &Element<'_>) -> Result<(), RulesError> {
+        let bare = Element { value: None, lifetime: None, ..*element };
+        match self.change(DELETE_ELEMENT, 0, &bare) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),
+            result => result.map_err(RulesError::Change),
+        }
+    }
+
+    fn change(&mut self, kind: u16, flags: u16, element: &Element<'_>) -> io::Result<()> {
+        let mut batch = Vec::with_capacity(512);
+        self.sequence = self.sequence.wrapping_add(1);
+        // One number for all: what is said to any part is said of the whole.
+        let expected = self.sequence;
+        message(&mut batch, (BATCH_BEGIN, REQUEST, expected), SUBSYSTEM, |_| {});
+        message(&mut batch, (kind, REQUEST | ACKNOWLEDGE | flags, expected), 0, |out| {
+            write_element(out, self.table, element);
+        });
+        message(&mut batch, (BATCH_END, REQUEST, expected), SUBSYSTEM, |_| {});
+        (&self.socket).write_all(&batch)?;
+        let mut room = [0; 8_192];
+        loop {
+            let length = (&self.socket).read(&mut room)?;
+            match told(room.get(..length).unwrap_or_default(), expected) {
+                None => {}
+                Some(0) => return Ok(()),
+                Some(code) => return Err(io::Error::from_raw_os_error(-code)),
+            }
+        }
+    }
+}
+
+/// What the kernel said to the message with this number: 0 or an error below 0. What it says to others is old.
+fn told(answer: &[u8], expected: u32) -> Option<i32> {
+    let field = |at: usize| answer.get(at..at + 4)?.try_into().ok();
+    let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
+    let sequence = u32::from_ne_bytes(field(8)?);
+    (kind == NLMSG_ERROR && sequence == expected).then(|| field(16).map(i32::from_ne_bytes))?
+}
+
+/// `struct nlmsghdr`, `struct nfgenmsg`, attributes.
+fn message(
+    out: &mut Vec<u8>,
+    (kind, flags, sequence): (u16, u16, u32),
+    resource: u16,
+    write: impl FnOnce(&mut Vec<u8>),
+) {
+    let start = out.len();
+    out.extend([0; 4]);
+    out.extend(kind.to_ne_bytes());
+    out.extend(flags.to_ne_bytes());
+    out.extend(sequence.to_ne_bytes());
+    out.extend([0; 4]);
+    // The batch itself is of no family; tables are of `ip`.
+    let family = if resource == SUBSYSTEM { 0 } else { 2 };
+    out.extend([family, 0]);
+    out.extend(resource.to_be_bytes());
+    write(out);
+    let length = u32::try_from(out.len() - start).unwrap_or(u32::MAX);
+    if let Some(place) = out.get_mut(start..start + 4) {
+        place.copy_from_slice(&length.to_ne_bytes());
+    }
+}
+
+fn write_element(out: &mut Vec<u8>, table: &str, element: &Element<'_>) {
+    // NFTA_SET_ELEM_LIST_TABLE, _SET, _ELEMENTS, then NFTA_LIST_ELEM.
+    attribute(out, 1, |out| out.extend([table.as_bytes(), &[0]].concat()));
+    attribute(out, 2, |out| out.extend([element.set.as_bytes(), &[0]].concat()));
+    attribute(out, 3 | NESTED, |out| {
+        attribute(out, 1 | NESTED, |out| {
+            // NFTA_SET_ELEM_KEY, _DATA, _TIMEOUT; in each NFTA_DATA_VALUE.
+            attribute(out, 1 | NESTED, |out| attribute(out, 1, |out| out.extend(element.key)));
+            if let Some(value) = element.value {
+                attribute(out, 2 | NESTED, |out| attribute(out, 1, |out| out.extend(value)));
+            }
+            if let Some(lifetime) = element.lifetime {
+                let millis = lifetime.as_nanos() / 1_000_000;
+                attribute(out, 4, |out| out.extend(millis.to_be_bytes()));
+            }
+        });
+    });
+}
+
+/// `struct nlattr` and what it holds, filled up to four bytes.
+fn attribute(out: &mut Vec<u8>, kind: u16, write: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend([0; 2]);
+    out.extend(kind.to_ne_bytes());
+    write(out);
+    let length = u16::try_from(out.len() - start).unwrap_or(u16::MAX);
+    if let Some(place) = out.get_mut(start..start + 2) {
+        place.copy_from_slice(&length.to_ne_bytes());
+    }
+    out.resize(out.len().next_multiple_of(4), 0);
+}
