@@ -28,7 +28,7 @@ use super::secret::Secret;
 use crate::http::{Method, RequestHead};
 use incoming::{Answer, Connection};
 use phase::{Event, Phase};
-use servers::{Servers, write_datagram};
+use servers::{Cache, Servers, write_datagram};
 use timing::RoundTrips;
 
 pub use config::{Answerers, ClientConfig, Resend};
@@ -109,9 +109,9 @@ impl Client {
         if self.outstanding() >= self.config.outstanding {
             return Err(Refusal::Crowded);
         }
-        let token = self.servers.token(server);
+        let shown = self.servers.shown(server);
         let header = RequestHeader { id, port: self.port, is_resend: false };
-        let datagram = write_datagram(header, head, token, self.config.fill_to);
+        let datagram = write_datagram(header, head, shown, self.config.fill_to);
         if datagram.len() > self.config.request_bytes {
             return Err(Refusal::TooLarge);
         }
@@ -223,12 +223,25 @@ impl Client {
         }
     }
 
+    /// Sends a request again before its time, once.
+    fn hurry(&mut self, now: Time, key: Key) {
+        let Some(request) = self.requests.get_mut(&key) else { return };
+        if request.resends == 0
+            && let Some(due) = request.due.take()
+        {
+            self.agenda.remove(&(due, Due::Request(key)));
+            self.expire(now, key);
+        }
+    }
+
     fn datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Result<(), Discard> {
         let (id, message) = Id::split(datagram).map_err(Discard::Malformed)?;
         let key = self.find(id).ok_or(Discard::Unknown)?;
         let request = self.requests.get(&key).ok_or(Discard::Unknown)?;
         let is_server = from == request.server;
         if !is_server && self.config.answerers == Answerers::Server {
+            // Who knows the id has seen the request: a cache on its way, which lets pass what is sent again.
+            self.hurry(now, key);
             return Err(Discard::Stranger);
         }
         if message.is_empty() {
@@ -237,7 +250,12 @@ impl Client {
                 return Err(Discard::Late);
             }
             // Perhaps because our token is worth nothing any more: without it the next request is filled up.
-            self.servers.learn(server).token = None;
+            let known = self.servers.learn(server);
+            if is_server {
+                known.token = None;
+            } else {
+                known.cache = Cache::Seen;
+            }
             self.outputs.push_back(Output::Fallback(id, Reason::Referred));
             return Ok(());
         }
@@ -252,6 +270,9 @@ impl Client {
             let server = self.servers.learn(from);
             rtt.into_iter().for_each(|rtt| server.round_trips.measured(rtt));
             server.learn_token(&head);
+        } else {
+            let server = self.requests.get(&key).map(|request| request.server);
+            server.into_iter().for_each(|server| self.servers.learn(server).learn_cache(&head));
         }
         self.outputs.push_back(Output::Head(id, Source::Datagram(from), head));
         if !body.is_empty() {

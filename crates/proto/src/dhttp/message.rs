@@ -85,6 +85,8 @@ pub struct Request<'a> {
 pub struct Marks<'a> {
     /// The token that the client shows; the last, if it shows several.
     pub token: Option<&'a [u8]>,
+    /// The one before: a client that met a cache on the way shows the server's and the cache's, not knowing who answers.
+    pub other_token: Option<&'a [u8]>,
     /// `Expect` or `Upgrade`: it wants more than one answer.
     pub wants_more: bool,
     /// `Authorization` or `Cookie`: it shows who the user is.
@@ -104,7 +106,7 @@ impl<'a> Marks<'a> {
             13 if is("Authorization") => self.has_credentials = true,
             6 if is("Expect") => self.wants_more = true,
             7 if is("Upgrade") => self.wants_more = true,
-            11 if is(TOKEN_FIELD) => self.token = Some(value),
+            11 if is(TOKEN_FIELD) => self.other_token = self.token.replace(value),
             14 if is("Content-Length") => self.has_length = true,
             17 if is("Transfer-Encoding") => self.has_coding = true,
             _ => {}

@@ -337,7 +337,11 @@ impl Server {
 
     fn worth(&self, now: Time, source: SocketAddr, marks: &Marks<'_>) -> Worth {
         let Some(guard) = &self.guard else { return Worth::Valid };
-        marks.token.map_or(Worth::Nothing, |token| guard.tokens.check(now, source.ip(), token))
+        let check = |token| guard.tokens.check(now, source.ip(), token);
+        match marks.token.map_or(Worth::Nothing, check) {
+            Worth::Nothing => marks.other_token.map_or(Worth::Nothing, check),
+            worth @ (Worth::Valid | Worth::Ageing) => worth,
+        }
     }
 
     /// Whether the paper sends this over UDP: what may be asked twice, and what everybody may read.

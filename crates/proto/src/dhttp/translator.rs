@@ -45,7 +45,7 @@ pub struct Translator {
     secret: Secret,
     drawn: u64,
     mappings: BTreeMap<Key, State>,
-    /// The other way; empty where addresses are not translated, because answers do not come this way then.
+    /// The other way, where addresses are translated.
     outsides: BTreeMap<SocketAddr, Key>,
     agenda: BTreeSet<(Time, Due)>,
     outputs: VecDeque<Output>,
@@ -97,8 +97,12 @@ impl Translator {
         let (peer, refused) = match input {
             Input::Request { from, to, datagram } => (from, self.request(now, from, to, datagram)),
             Input::Answer { at, from, datagram } => (from, self.answer(at, from, datagram)),
-            Input::Unreachable { at, server } => (server, self.unreachable(at, server)),
-            Input::Taken(mapping) => return self.end((mapping.inside, mapping.tcp_port)),
+            Input::Taken(outside) => {
+                if let Some(key) = self.outsides.get(&outside).copied() {
+                    self.end(key);
+                }
+                return;
+            }
         };
         if let Err(refusal) = refused {
             self.outputs.push_back(Output::Refused(peer, refusal));
@@ -187,10 +191,7 @@ impl Translator {
             strangers: VecDeque::new(),
             asked: 0,
         };
-        match self.config.translation {
-            Translation::To(..) => self.outsides.insert(outside, key),
-            Translation::None => None,
-        };
+        self.outsides.insert(outside, key);
         self.agenda.insert((state.due, Due::Mapping(key)));
         self.mappings.insert(key, state);
         self.outputs.push_back(Output::Begin(mapping));
@@ -258,18 +259,6 @@ impl Translator {
             None => return Err(Refusal::Unasked),
         }
         self.outputs.push_back(Output::Answer { from, to: key.0, datagram: datagram.to_vec() });
-        Ok(())
-    }
-
-    /// Only for who asked there, and has no answer yet.
-    fn unreachable(&mut self, at: SocketAddr, server: SocketAddr) -> Result<(), Refusal> {
-        let key = *self.outsides.get(&at).ok_or(Refusal::Unasked)?;
-        let state = self.mappings.get(&key).ok_or(Refusal::Unasked)?;
-        let waits = state.outstanding.values().any(|asked| asked.server == server);
-        if !waits && !state.strangers.contains(&server) {
-            return Err(Refusal::Unasked);
-        }
-        self.outputs.push_back(Output::Unreachable { server, to: key.0 });
         Ok(())
     }
 

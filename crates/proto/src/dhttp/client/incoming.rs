@@ -91,10 +91,13 @@ impl Client {
             }
             Step::Head(answer, head) => {
                 if answer.is_wanted && self.step(answer.key, Event::Head) {
-                    if let Some(server) = self.requests.get(&answer.key).map(|request| request.server)
-                        && same_host(server.ip(), connection.peer.ip())
-                    {
-                        self.servers.learn(server).learn_token(&head);
+                    if let Some(server) = self.requests.get(&answer.key).map(|request| request.server) {
+                        let known = self.servers.learn(server);
+                        if same_host(server.ip(), connection.peer.ip()) {
+                            known.learn_token(&head);
+                        } else {
+                            known.learn_cache(&head);
+                        }
                     }
                     self.outputs.push_back(Output::Head(
                         answer.id,

@@ -25,6 +25,20 @@ pub(super) struct Servers {
 pub(super) struct Server {
     pub(super) round_trips: RoundTrips,
     pub(super) token: Option<Vec<u8>>,
+    /// What is known of the caches on the way to it.
+    pub(super) cache: Cache,
+}
+
+/// Whether a cache on the way to a server has answered in its own name.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Cache {
+    /// Never.
+    #[default]
+    Unseen,
+    /// It has, and gave no token, or one that is worth nothing any more.
+    Seen,
+    /// It has, and gave this token.
+    Gave(Vec<u8>),
 }
 
 impl Servers {
@@ -36,8 +50,17 @@ impl Servers {
         self.known.get(&server).map(|server| server.round_trips).unwrap_or_default()
     }
 
-    pub(super) fn token(&self, server: SocketAddr) -> Option<&[u8]> {
-        self.known.get(&server)?.token.as_deref()
+    /// What is to be shown to the server, and to a cache that may answer in its place.
+    pub(super) fn shown(&self, server: SocketAddr) -> Shown<'_> {
+        let Some(known) = self.known.get(&server) else {
+            return Shown { tokens: [None; 2], is_known: false };
+        };
+        let (cache, is_known) = match &known.cache {
+            Cache::Unseen => (None, true),
+            Cache::Seen => (None, false),
+            Cache::Gave(token) => (Some(&**token), true),
+        };
+        Shown { tokens: [known.token.as_deref(), cache], is_known: is_known && known.token.is_some() }
     }
 
     /// One of them, to learn about.
@@ -52,36 +75,57 @@ impl Servers {
 impl Server {
     /// Keeps the token that an answer gives.
     pub(super) fn learn_token(&mut self, head: &ResponseHead) {
-        let token = head.fields.get(TOKEN_FIELD).filter(|token| token.len() <= MOST_TOKEN);
-        if let Some(token) = token.filter(|token| token.iter().all(u8::is_ascii_graphic)) {
-            self.token = Some(token.to_vec());
+        if let Some(token) = token(head) {
+            self.token = Some(token);
         }
     }
+
+    /// Keeps the token of a cache on the way, which has answered in its own name.
+    pub(super) fn learn_cache(&mut self, head: &ResponseHead) {
+        match (token(head), &self.cache) {
+            (Some(token), _) => self.cache = Cache::Gave(token),
+            (None, Cache::Unseen) => self.cache = Cache::Seen,
+            (None, Cache::Seen | Cache::Gave(_)) => {}
+        }
+    }
+}
+
+/// The tokens that go with a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shown<'a> {
+    tokens: [Option<&'a [u8]>; 2],
+    /// Whether everybody who may answer knows this client by them.
+    is_known: bool,
+}
+
+fn token(head: &ResponseHead) -> Option<Vec<u8>> {
+    let token = head.fields.get(TOKEN_FIELD).filter(|token| token.len() <= MOST_TOKEN)?;
+    token.iter().all(u8::is_ascii_graphic).then(|| token.to_vec())
 }
 
 /// A token of another server than ours may be longer, but not much: it is sent with every request.
 const MOST_TOKEN: usize = 64;
 
-/// A request with the token that its server gave, or else filled up.
+/// A request with the tokens that its server and a cache gave; filled up if one of them does not know us.
 pub(super) fn write_datagram(
     header: RequestHeader,
     head: &RequestHead,
-    token: Option<&[u8]>,
+    shown: Shown<'_>,
     fill_to: usize,
 ) -> Vec<u8> {
     let mut head = head.clone();
+    for token in shown.tokens.into_iter().flatten() {
+        head.fields.push_checked(TOKEN_FIELD.as_bytes(), token);
+    }
     let mut datagram = Vec::new();
-    match token {
-        Some(token) => head.fields.push_checked(TOKEN_FIELD.as_bytes(), token),
-        None => {
-            write_request(header, &head, &mut datagram);
-            let field = FILL_FIELD.len() + ": \r\n".len();
-            if datagram.len() < fill_to {
-                let fill = "0".repeat(fill_to.saturating_sub(datagram.len() + field).max(1));
-                head.fields.push_checked(FILL_FIELD.as_bytes(), fill.as_bytes());
-            }
-            datagram.clear();
+    if !shown.is_known {
+        write_request(header, &head, &mut datagram);
+        let field = FILL_FIELD.len() + ": \r\n".len();
+        if datagram.len() < fill_to {
+            let fill = "0".repeat(fill_to.saturating_sub(datagram.len() + field).max(1));
+            head.fields.push_checked(FILL_FIELD.as_bytes(), fill.as_bytes());
         }
+        datagram.clear();
     }
     write_request(header, &head, &mut datagram);
     datagram

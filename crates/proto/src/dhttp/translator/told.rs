@@ -72,15 +72,8 @@ pub enum Input<'a> {
         /// What was sent.
         datagram: &'a [u8],
     },
-    /// ICMP said at a mapping's outside that nobody listens there.
-    Unreachable {
-        /// Whose outside.
-        at: SocketAddr,
-        /// The server that was asked.
-        server: SocketAddr,
-    },
-    /// The mapping's outside port cannot be had: another program has it.
-    Taken(Mapping),
+    /// This outside port cannot be had: another program has it.
+    Taken(SocketAddr),
 }
 
 /// What is to be done.
@@ -111,13 +104,6 @@ pub enum Output {
         to: SocketAddr,
         /// What to send.
         datagram: Vec<u8>,
-    },
-    /// Tell the inside host that nobody listens there.
-    Unreachable {
-        /// The server that was asked.
-        server: SocketAddr,
-        /// The inside host.
-        to: SocketAddr,
     },
     /// Nothing is done about a datagram from there.
     Refused(SocketAddr, Refusal),
