@@ -68,6 +68,8 @@ pub struct Inbox {
     controls: Box<[Control]>,
     /// Of each message; `None` if it is from nowhere.
     ends: Vec<Option<Ends>>,
+    /// Of each message: whom it was written to, where that is told.
+    written: Vec<Option<SocketAddrV4>>,
     /// Of each datagram: its message, and where it lies.
     found: Vec<(usize, Range<usize>)>,
 }
@@ -81,6 +83,7 @@ impl Default for Inbox {
             names: vec![name; BATCH].into(),
             controls: vec![Control::EMPTY; BATCH].into(),
             ends: Vec::with_capacity(BATCH),
+            written: Vec::with_capacity(BATCH),
             found: Vec::with_capacity(BATCH),
         }
     }
@@ -107,6 +110,7 @@ impl Inbox {
             control.offer(&mut header.msg_hdr);
         }
         self.ends.clear();
+        self.written.clear();
         self.found.clear();
         // SAFETY: every header points at a name, control bytes and a part, and each part at a buffer, of the length
         // given; all of them outlive the call, and nothing else refers to them.
@@ -131,9 +135,10 @@ impl Inbox {
         Ok(count)
     }
 
-    fn take_apart(&mut self, index: usize, length: usize, Told { local, segment }: Told) {
+    fn take_apart(&mut self, index: usize, length: usize, Told { local, written, segment }: Told) {
         let peer = self.names.get(index).and_then(name::read);
         self.ends.push(peer.map(|peer| Ends { peer, local }));
+        self.written.push(written);
         let (start, size) = (index * STRIDE, segment.unwrap_or(ROOM));
         // An empty datagram is one, too.
         for first in (0..length.max(1)).step_by(size) {
@@ -149,6 +154,12 @@ impl Inbox {
     /// Whether there was none.
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
+    }
+
+    /// Whom one of those that came in last was written to, where the socket takes what is for others.
+    pub(crate) fn written_to(&self, index: usize) -> Option<SocketAddrV4> {
+        let (message, _) = self.found.get(index)?;
+        *self.written.get(*message)?
     }
 
     /// One of those that came in last, and whom it is from; `None` if it is longer than any request.

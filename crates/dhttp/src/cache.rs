@@ -5,7 +5,9 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `upstream` | whom it asks |
+//! | [`upstream`] | whom it asks |
+//! | [`onward`] | of these, the servers to whom requests were on their way |
+//! | [`rules`] | how they are taken on their way |
 //! | `exchange` | asking, keeping, and what is given when that fails |
 //! | `waiting` | those who want the same meanwhile |
 //! | `record` | an answer as it is kept |
@@ -17,19 +19,25 @@
 pub mod counters;
 mod exchange;
 mod memory;
+pub mod onward;
 mod record;
+pub mod rules;
 pub mod upstream;
 mod waiting;
 
+use std::io::Write;
 use std::sync::Arc;
 
 use proto::cache::{Asked, Kept, Verdict, answer};
+use proto::dhttp::client::FILL_FIELD;
+use proto::dhttp::token::TOKEN_FIELD;
 use proto::http::{Method, RequestHead, Version};
 use tokio::runtime::Handle;
 use wire::Time;
 
 use crate::clock::calendar;
 use crate::counters::count;
+use crate::fields::copy;
 use crate::handler::{Answer, Body, Handler, Request};
 use crate::later::{Reply, promise};
 use crate::random;
@@ -149,6 +157,7 @@ impl<U: Upstream> Cache<U> {
     ) {
         let owned = Owned {
             key: self.key.clone(),
+            to: request.meant_for,
             head: to_head(request),
             body: request.body.to_vec(),
             is_for_cache,
@@ -157,9 +166,14 @@ impl<U: Upstream> Cache<U> {
     }
 }
 
-/// Whom and what: answers of one host are nothing to another.
+/// Whom and what: answers of one host are nothing to another; and, of what was taken on its way, those of one server
+/// are nothing to another that only says that it is the same host.
 fn write_key(key: &mut Vec<u8>, request: &Request<'_>) {
     key.clear();
+    if let Some(server) = request.meant_for {
+        // Writing to memory cannot fail.
+        let _ = write!(key, "{server} ");
+    }
     key.extend(request.field("Host").unwrap_or_default().iter().map(u8::to_ascii_lowercase));
     // In no host, and in no target.
     key.push(b' ');
@@ -168,7 +182,13 @@ fn write_key(key: &mut Vec<u8>, request: &Request<'_>) {
 
 fn to_head(request: &Request<'_>) -> RequestHead {
     let mut fields = proto::http::Fields::new();
-    request.each_field(|name, value| crate::fields::copy(&mut fields, name, value));
+    request.each_field(|name, value| {
+        // They were for whoever answers the datagram.
+        let is_ours = [TOKEN_FIELD, FILL_FIELD].iter().any(|ours| name.eq_ignore_ascii_case(ours.as_bytes()));
+        if !is_ours {
+            copy(&mut fields, name, value);
+        }
+    });
     let method = Method::from_name(request.method);
     RequestHead { method, target: request.target.to_owned(), version: Version::Http11, fields }
 }

@@ -153,6 +153,21 @@ impl Client {
         Ok(exchange)
     }
 
+    /// Asks the server at this address by DHTTP, whatever address the host's name has. What is wanted of it, `Host`
+    /// included, is all in the head.
+    ///
+    /// # Errors
+    /// If the kernel gives no random bytes.
+    pub fn request_at(&self, server: SocketAddr, head: RequestHead) -> io::Result<Exchange> {
+        let id = Id(u64::from_be_bytes(crate::random::bytes()?));
+        let sink = Arc::new(Sink::default());
+        let exchange = Exchange::new(id, Arc::clone(&sink), Arc::clone(&self.shared));
+        let (host, port, target) = (server.ip().to_string(), server.port(), head.target.clone());
+        let url = Url { is_dhttp: true, host, port, target };
+        self.shared.ask(id, &url, server, head, sink);
+        Ok(exchange)
+    }
+
     /// Whether this would be asked by DHTTP: by its address, its path, or because the server said so once.
     pub fn speaks_dhttp(&self, url: &Url) -> bool {
         self.shared.dhttp_port(url).is_some()

@@ -4,6 +4,7 @@
 //! connection (`Connection`, `Content-Length`, `Date`, tokens) is added behind it.
 
 use std::fs::File;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use proto::http::{FieldLines, Fields, RequestHead, RequestView};
@@ -51,6 +52,8 @@ pub struct Request<'a> {
     pub target: &'a str,
     /// Its body; nothing if it came in a datagram.
     pub body: &'a [u8],
+    /// Whom it was sent to, if that is somebody else: it was taken on its way.
+    pub meant_for: Option<SocketAddr>,
     fields: Source<'a>,
 }
 
@@ -63,13 +66,24 @@ enum Source<'a> {
 impl<'a> Request<'a> {
     /// One that came in a datagram.
     pub const fn of_datagram(head: &RequestView<'a>) -> Self {
-        Self { method: head.method, target: head.target, body: &[], fields: Source::Lines(head.fields) }
+        Self {
+            method: head.method,
+            target: head.target,
+            body: &[],
+            meant_for: None,
+            fields: Source::Lines(head.fields),
+        }
     }
 
     /// One that came on a connection.
     pub fn of_connection(head: &'a RequestHead, body: &'a [u8]) -> Self {
         let (method, target) = (head.method.name(), head.target.as_str());
-        Self { method, target, body, fields: Source::Kept(&head.fields) }
+        Self { method, target, body, meant_for: None, fields: Source::Kept(&head.fields) }
+    }
+
+    /// The same, taken on its way to somebody else.
+    pub(crate) const fn on_its_way_to(self, meant_for: Option<SocketAddr>) -> Self {
+        Self { meant_for, ..self }
     }
 
     /// The value of the first field of this name, whatever its case.

@@ -187,6 +187,9 @@ impl Sockets {
         let listener = socket::tcp(address, true, false)?;
         let udp = socket::udp(address, true)?;
         batch::prepare(&udp);
+        if config.intercepts {
+            socket::take_what_is_for_others(&udp)?;
+        }
         Ok(Self { udp, listener, fast_open: config.fast_open })
     }
 }

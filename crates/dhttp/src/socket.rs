@@ -21,6 +21,15 @@ pub(crate) fn udp(address: SocketAddr, shared: bool) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
+/// The same, to which the kernel may divert what is for others (`tproxy` of nftables); it tells for whom.
+///
+/// # Errors
+/// What the system said; it takes `CAP_NET_ADMIN`.
+pub(crate) fn take_what_is_for_others(socket: &UdpSocket) -> io::Result<()> {
+    set(socket, libc::IPPROTO_IP, libc::IP_TRANSPARENT, 1)?;
+    set(socket, libc::IPPROTO_IP, libc::IP_RECVORIGDSTADDR, 1)
+}
+
 /// The UDP socket of a client: it also hears what ICMP says about those it sent to.
 pub(crate) fn udp_of_client(address: SocketAddr) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -40,7 +40,13 @@ impl Origin {
 }
 
 impl Upstream for Origin {
-    async fn ask(&self, head: RequestHead, _body: Vec<u8>, _most: u64) -> Result<Fetched, String> {
+    async fn ask(
+        &self,
+        _to: Option<SocketAddr>,
+        head: RequestHead,
+        _body: Vec<u8>,
+        _most: u64,
+    ) -> Result<Fetched, String> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let wait = *self.wait.lock().unwrap();
         tokio::time::sleep(wait).await;

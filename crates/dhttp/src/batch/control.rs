@@ -1,9 +1,9 @@
-//! What goes beside a datagram: which address of ours it is for or from, and how many datagrams it really is.
+//! What goes beside a datagram: which address it is for or from, and how many datagrams it really is.
 //!
-//! `IP_PKTINFO` (ip(7)), `IPV6_PKTINFO` (RFC 3542, section 6), `UDP_SEGMENT` and `UDP_GRO` (udp(7)). Not the bytes.
+//! `IP_PKTINFO` and `IP_ORIGDSTADDR` (ip(7)), `IPV6_PKTINFO` (RFC 3542, section 6), `UDP_SEGMENT` and `UDP_GRO` (udp(7)). Not the bytes.
 
 use std::mem::{size_of, zeroed};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
 
 /// Room for what is written and read here, aligned as control messages are.
 #[derive(Clone, Copy)]
@@ -14,6 +14,8 @@ pub(super) struct Control([u64; 16]);
 pub(super) struct Told {
     /// Where it was sent to.
     pub(super) local: Option<IpAddr>,
+    /// The address and port that its sender wrote on it, where the socket takes what is for others.
+    pub(super) written: Option<SocketAddrV4>,
     /// It is several, each but the last of so many bytes.
     pub(super) segment: Option<usize>,
 }
@@ -77,6 +79,12 @@ pub(super) unsafe fn read(header: &libc::msghdr) -> Told {
                 // SAFETY: the same.
                 let info = unsafe { data.cast::<libc::in6_pktinfo>().read_unaligned() };
                 told.local = Some(Ipv6Addr::from(info.ipi6_addr.s6_addr).into());
+            }
+            (libc::IPPROTO_IP, libc::IP_ORIGDSTADDR) => {
+                // SAFETY: the same.
+                let name = unsafe { data.cast::<libc::sockaddr_in>().read_unaligned() };
+                let address = Ipv4Addr::from(u32::from_be(name.sin_addr.s_addr));
+                told.written = Some(SocketAddrV4::new(address, u16::from_be(name.sin_port)));
             }
             (libc::SOL_UDP, libc::UDP_GRO) => {
                 // SAFETY: a message of this kind holds a number.

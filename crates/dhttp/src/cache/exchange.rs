@@ -2,10 +2,12 @@
 //!
 //! Not whether to ask: that was decided before.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use proto::cache::update::{describes, for_server, freshened, has_validator, is_about, obsolete};
 use proto::cache::{Asked, Choice, Policy, Times, Trouble};
+use proto::dhttp::token::TOKEN_FIELD;
 use proto::http::{Fields, Method, RequestHead, ResponseHead, Version};
 use wire::{Time, calendar};
 
@@ -22,6 +24,8 @@ use crate::handler::{Answer, Body};
 #[derive(Debug)]
 pub(super) struct Owned {
     pub(super) key: Vec<u8>,
+    /// The server that it was on its way to.
+    pub(super) to: Option<SocketAddr>,
     pub(super) head: RequestHead,
     pub(super) body: Vec<u8>,
     /// Whether an answer that is kept could be what it wants.
@@ -60,7 +64,7 @@ pub(super) async fn exchange<U: Upstream>(shared: &Shared<U>, owned: &Owned, fou
         .filter(|found| owned.head.method == Method::Get && has_validator(found.record.fields()));
     let (head, body) = (for_server(&owned.head, ours.map(|found| found.record.fields())), owned.body.clone());
     let asked_at = since_1970();
-    let fetched = shared.upstream.ask(head, body, LONGEST).await;
+    let fetched = shared.upstream.ask(owned.to, head, body, LONGEST).await;
     let times = Times { asked: asked_at, came: since_1970() };
     let fetched = match (fetched, ours) {
         (Ok(Fetched { head, body: _ }), Some(found)) if head.status == 304 => {
@@ -69,7 +73,7 @@ pub(super) async fn exchange<U: Upstream>(shared: &Shared<U>, owned: &Owned, fou
             }
             // It is about another answer, which we do not have: now without our conditions.
             let head = for_server(&owned.head, Some(Fields::new().as_lines()));
-            shared.upstream.ask(head, owned.body.clone(), LONGEST).await
+            shared.upstream.ask(owned.to, head, owned.body.clone(), LONGEST).await
         }
         (fetched, _) => fetched,
     };
@@ -214,7 +218,9 @@ fn passed(head: &ResponseHead, body: Body, how: &str) -> Answer {
 /// Fields as they are kept: without those that a server adds by itself, but with the date, and without those that are
 /// between a client and a proxy (RFC 9111, section 3.1).
 fn kept_fields(came: &Fields, now: Time) -> Fields {
-    const NOT_KEPT: [&str; 6] = [
+    const NOT_KEPT: [&str; 7] = [
+        // It was given to us, for our address.
+        TOKEN_FIELD,
         "Content-Length",
         "Connection",
         "Transfer-Encoding",

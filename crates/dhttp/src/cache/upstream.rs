@@ -3,6 +3,7 @@
 //! Not what becomes of the answers.
 
 use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -17,9 +18,10 @@ use crate::origin::fields_from;
 
 /// Whom it asks.
 pub trait Upstream: Send + Sync + 'static {
-    /// The answer to a request, whole; or why there is none, in a sentence. No body is longer than `most` bytes.
+    /// The answer to a request, whole, of the server that it was on its way to, if it was taken on its way; or why there is none, in a sentence. No body is longer than `most` bytes.
     fn ask(
         &self,
+        to: Option<SocketAddr>,
         head: RequestHead,
         body: Vec<u8>,
         most: u64,
@@ -36,7 +38,13 @@ pub struct Fetched {
 }
 
 impl Upstream for Origin {
-    async fn ask(&self, head: RequestHead, body: Vec<u8>, most: u64) -> Result<Fetched, String> {
+    async fn ask(
+        &self,
+        _to: Option<SocketAddr>,
+        head: RequestHead,
+        body: Vec<u8>,
+        most: u64,
+    ) -> Result<Fetched, String> {
         let mut origin = self.clone();
         let mut builder = http::Request::builder().method(head.method.name()).uri(&head.target);
         for (name, value) in head.fields.iter() {

@@ -30,6 +30,9 @@ pub struct ServerConfig {
     /// Whether a connection to a client that has proved its address may carry data in its SYN (RFC 7413), where the
     /// kernel allows it: a large answer in one round trip.
     pub fast_open: bool,
+    /// Whether it also takes datagrams for others that rules divert to it, and answers them from its own address
+    /// (`papers/dhttp#section-iv-a`). It takes `CAP_NET_ADMIN`.
+    pub intercepts: bool,
 }
 
 /// Answers to requests that were sent ahead are written together, as much as is read at once.
@@ -48,6 +51,7 @@ impl ServerConfig {
             stall: Duration::from_secs(30),
             grace: Duration::from_secs(5),
             fast_open: true,
+            intercepts: false,
         }
     }
 

@@ -79,6 +79,10 @@ impl<H: Handler> Worker<H> {
             return count(&way.counters.ignored_malformed);
         };
         add(&way.counters.received_bytes, bytes.len() as u64);
+        // What was written to our own port was meant for us.
+        let on_its_way_to = inbox.written_to(index).filter(|to| to.port() != way.local.port());
+        // And what was not is answered in our own name all the same.
+        let ends = if on_its_way_to.is_some() { Ends { local: None, ..ends } } else { ends };
         let (ticket, head) = match way.machine.receive(now, ends.peer, bytes) {
             Verdict::Serve(ticket, head) => (ticket, head),
             Verdict::Refer(eight) => {
@@ -95,7 +99,8 @@ impl<H: Handler> Worker<H> {
                 });
             }
         };
-        let request = Request::of_datagram(&head);
+        let on_its_way_to = on_its_way_to.map(SocketAddr::V4);
+        let request = Request::of_datagram(&head).on_its_way_to(on_its_way_to);
         handler.show(now, &request, |shown| match shown {
             Shown::Kept(answer) => way.answer(now, (ends, ticket), &request, answer),
             Shown::Given(Reply::Now(answer)) => way.answer(now, (ends, ticket), &request, &answer),

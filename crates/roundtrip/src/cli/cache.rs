@@ -13,7 +13,19 @@ pub struct Cache {
     #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url)]
     pub origin: Option<String>,
 
-    /// Where to listen, by UDP and TCP [default: 127.0.0.1:8080]
+    /// On a router: take DHTTP's requests to these ports on their way to servers, such as 80,8080; TCP passes
+    #[arg(long, value_name = "PORTS", conflicts_with = "origin")]
+    pub intercept: Option<String>,
+
+    /// Show the rules of nftables that this takes, and end
+    #[arg(long, requires = "intercept")]
+    pub print_rules: bool,
+
+    /// Take away the rules that a cache has left which was killed, and end
+    #[arg(long)]
+    pub clean: bool,
+
+    /// Where to listen, by UDP and TCP [default: 127.0.0.1:8080, or 0.0.0.0:3129 with --intercept]
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<String>,
 

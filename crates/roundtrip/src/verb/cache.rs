@@ -1,14 +1,19 @@
-//! `roundtrip cache`: what another server answers, kept as long as it may be, over DHTTP and plain HTTP on one port.
+//! `roundtrip cache`: what other servers answer, kept as long as it may be: one server's, asked in its place, or those to
+//! whom requests are on their way, on a router.
 //!
 //! SIGTERM and SIGINT end it once what was begun is finished; SIGHUP opens the log again, and nothing that is kept is lost.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use dhttp::cache::Upstream;
+use dhttp::cache::onward::Onward;
+use dhttp::cache::rules::rules;
 use dhttp::counters::Counters;
 use dhttp::log::Log;
-use dhttp::{Cache, CacheConfig, Origin, Server, ServerConfig, Url};
+use dhttp::{Cache, CacheConfig, ClientConfig, Origin, Server, ServerConfig, Url};
 use nix::sys::signal::{SigSet, Signal};
 use scenario::names::Quoted;
 use serde::Deserialize;
@@ -16,6 +21,7 @@ use tokio::runtime::Runtime;
 
 use crate::cli::cache::Cache as Flags;
 use crate::failure::Failure;
+use crate::output;
 use crate::serve::metrics;
 use crate::serve::settings::{address, is_private, open_log, read_file, thread_count};
 
@@ -24,6 +30,7 @@ use crate::serve::settings::{address, is_private, open_log, read_file, thread_co
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Written {
     origin: Option<String>,
+    intercept: Option<String>,
     listen: Option<String>,
     memory: Option<String>,
     metrics: Option<String>,
@@ -32,9 +39,17 @@ struct Written {
     reach_private: Option<bool>,
 }
 
+/// Whose answers are kept.
+enum Whose {
+    /// This server's.
+    Origin(Url),
+    /// Those of all to whom requests to these ports are on their way.
+    OnTheirWay(Vec<u16>),
+}
+
 /// How to run.
 struct Settings {
-    origin: Url,
+    whose: Whose,
     listen: SocketAddr,
     cache: CacheConfig,
     server: ServerConfig,
@@ -46,28 +61,54 @@ impl Settings {
     /// From flags, and from the file that they name.
     fn read(flags: &Flags) -> Result<Self, Failure> {
         let written = flags.operation.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
-        let Written { origin, listen, memory, metrics, access_log, threads, reach_private } = written;
-        let Some(origin) = flags.origin.as_ref().or(origin.as_ref()) else {
-            return Err(Failure::Value(
-                "there is nobody to ask; name the server whose answers are kept, as in: roundtrip cache --origin \
-                 http://127.0.0.1:3000"
-                    .to_owned(),
-            ));
+        let Written { origin, intercept, listen, memory, metrics, access_log, threads, reach_private } =
+            written;
+        let is_asked = flags.origin.is_some() || flags.intercept.is_some();
+        let (origin, intercept) =
+            if is_asked { (flags.origin.clone(), flags.intercept.clone()) } else { (origin, intercept) };
+        let (whose, usual_listen) = match (origin, intercept) {
+            (Some(origin), None) => {
+                let url = origin.parse();
+                let url =
+                    url.map_err(|error: dhttp::UrlError| Failure::Value(format!("--origin: {error}")))?;
+                (Whose::Origin(url), "127.0.0.1:8080")
+            }
+            (None, Some(list)) => (Whose::OnTheirWay(port_list(&list)?), "0.0.0.0:3129"),
+            (Some(_), Some(_)) => {
+                return Err(Failure::Value(
+                    "origin and intercept: a cache stands before one server or on the way to many; leave one out"
+                        .to_owned(),
+                ));
+            }
+            (None, None) => {
+                return Err(Failure::Value(
+                    "there is nobody to ask; name the server whose answers are kept, as in: roundtrip cache --origin \
+                     http://127.0.0.1:3000"
+                        .to_owned(),
+                ));
+            }
         };
-        let origin =
-            origin.parse().map_err(|error: dhttp::UrlError| Failure::Value(format!("--origin: {error}")))?;
         let listen = flags.listen.as_ref().or(listen.as_ref());
-        let listen = address("listen", listen.map_or("127.0.0.1:8080", |text| text))?;
+        let listen = address("listen", listen.map_or(usual_listen, |text| text))?;
+        if let Whose::OnTheirWay(ports) = &whose
+            && (!listen.ip().is_unspecified() || !listen.is_ipv4() || ports.contains(&listen.port()))
+        {
+            return Err(Failure::Value(format!(
+                "--listen: {listen} cannot be where requests are diverted to; give 0.0.0.0 and a port that is none of \
+                 those of --intercept, such as 0.0.0.0:3129"
+            )));
+        }
         let usual = CacheConfig::default();
         let memory =
             flags.memory.as_ref().or(memory.as_ref()).map(|text| size("memory", text)).transpose()?;
         let threads = flags.threads.as_deref().map(thread_count).transpose()?.or(threads);
         let server = ServerConfig::internet();
-        let server = ServerConfig { threads: threads.unwrap_or(server.threads), ..server };
+        let intercepts = matches!(whose, Whose::OnTheirWay(_));
+        let server = ServerConfig { threads: threads.unwrap_or(server.threads), intercepts, ..server };
         let reaches = flags.reach_private || reach_private.unwrap_or(false) || is_private(listen.ip());
         let metrics = flags.operation.metrics.as_ref().or(metrics.as_ref());
         Ok(Self {
-            origin,
+            whose,
             listen,
             cache: CacheConfig { memory: memory.unwrap_or(usual.memory), ..usual },
             server: if reaches { server.reaching_anywhere() } else { server },
@@ -81,36 +122,84 @@ impl Settings {
     }
 
     fn sentence(&self, listen: SocketAddr) -> String {
-        let origin = self.origin.authority();
-        format!("keeping what http://{origin}/ answers, at http://{listen}/ and dhttp://{listen}/")
+        match &self.whose {
+            Whose::Origin(url) => {
+                let origin = url.authority();
+                format!("keeping what http://{origin}/ answers, at http://{listen}/ and dhttp://{listen}/")
+            }
+            Whose::OnTheirWay(ports) => {
+                let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+                format!("taking DHTTP's requests to UDP {} on their way, at {listen}", ports.join(", "))
+            }
+        }
     }
 }
 
 /// Runs until a signal ends it.
 pub fn run(flags: &Flags) -> Result<(), Failure> {
+    if flags.clean {
+        let any = rules(SocketAddr::from(([0; 4], 0)), &[]);
+        let was_there = any.clean().map_err(|error| Failure::Network(error.to_string()))?;
+        return output::to_stdout(if was_there { "the rules are gone\n" } else { "there were no rules\n" });
+    }
     let settings = Settings::read(flags)?;
-    let (listen, log) = (settings.listen, settings.log()?);
+    let listen = settings.listen;
+    if let (Whose::OnTheirWay(ports), true) = (&settings.whose, flags.print_rules) {
+        return output::to_stdout(&rules(listen, ports).text());
+    }
     if flags.operation.check {
-        return crate::output::to_stdout(&format!("{}\n", settings.sentence(listen)));
+        return output::to_stdout(&format!("{}\n", settings.sentence(listen)));
     }
     let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
     // Before there are threads, so that only this one hears them.
     signals.thread_block().map_err(|error| Failure::Network(format!("cannot wait for signals: {error}")))?;
     let runtime =
         Runtime::new().map_err(|error| Failure::Network(format!("cannot start threads: {error}")))?;
-    let cache = {
-        let _inside = runtime.enter();
-        Origin::new(&settings.origin)
-            .and_then(|origin| Cache::new(origin, settings.cache.clone(), runtime.handle().clone()))
-            .map_err(|error| Failure::Network(error.to_string()))?
-    };
+    let network = |error: io::Error| Failure::Network(error.to_string());
+    match &settings.whose {
+        Whose::Origin(url) => {
+            let origin = {
+                let _inside = runtime.enter();
+                Origin::new(url).map_err(network)?
+            };
+            serve(flags, &settings, origin, &runtime, &signals, || Ok(()))
+        }
+        Whose::OnTheirWay(ports) => {
+            let onward = Onward::start(ClientConfig::internet(), None).map_err(network)?;
+            // Only once somebody listens.
+            let install = || {
+                let installed = rules(listen, ports).install();
+                installed.map_err(|error| Failure::Network(error.to_string()))
+            };
+            serve(flags, &settings, onward, &runtime, &signals, install)
+        }
+    }
+}
+
+/// Serves; what `once_it_listens` gives is dropped at the end.
+fn serve<U: Upstream, T>(
+    flags: &Flags,
+    settings: &Settings,
+    upstream: U,
+    runtime: &Runtime,
+    signals: &SigSet,
+    once_it_listens: impl FnOnce() -> Result<T, Failure>,
+) -> Result<(), Failure> {
+    let (listen, log) = (settings.listen, settings.log()?);
+    let cache = Cache::new(upstream, settings.cache.clone(), runtime.handle().clone());
+    let cache = cache.map_err(|error| Failure::Network(error.to_string()))?;
     let server = Server::start(listen, settings.server, cache.clone(), log).map_err(|error| {
-        Failure::Network(format!("cannot listen at {listen}: {error}; choose another address with --listen"))
+        let remedy = match settings.whose {
+            Whose::Origin(_) => "choose another address with --listen",
+            Whose::OnTheirWay(_) => "choose another address with --listen, and run as root",
+        };
+        Failure::Network(format!("cannot listen at {listen}: {error}; {remedy}"))
     })?;
     if let Some(address) = settings.metrics {
         let (counters, kept) = (server.counters(), cache.metrics());
         metrics::serve(address, move || Counters::text(&counters) + &kept())?;
     }
+    let installed = once_it_listens()?;
     eprintln!("roundtrip: {}", settings.sentence(server.address()));
     loop {
         match signals.wait() {
@@ -120,12 +209,14 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
         }
     }
     eprintln!("roundtrip: finishing what was begun");
+    // From now on requests pass.
+    drop(installed);
     server.stop();
     Ok(())
 }
 
 /// What cannot be read leaves everything as it is: a slip in a file must not end a server.
-fn reload(server: &Server<Cache<Origin>>, flags: &Flags, cache: &Cache<Origin>) {
+fn reload<U: Upstream>(server: &Server<Cache<U>>, flags: &Flags, cache: &Cache<U>) {
     match Settings::read(flags).and_then(|settings| settings.log()) {
         Ok(log) => {
             server.reload(cache.clone(), log);
@@ -133,6 +224,15 @@ fn reload(server: &Server<Cache<Origin>>, flags: &Flags, cache: &Cache<Origin>) 
         }
         Err(failure) => eprintln!("roundtrip: {failure}; everything stays as it was"),
     }
+}
+
+/// `80,8080`
+fn port_list(text: &str) -> Result<Vec<u16>, Failure> {
+    let ports: Option<Vec<u16>> =
+        text.split(',').map(|port| port.trim().parse().ok().filter(|port| *port > 0)).collect();
+    ports.ok_or_else(|| {
+        Failure::Value(format!("--intercept: {} is no list of ports; give one such as 80,8080", Quoted(text)))
+    })
 }
 
 /// `64KiB`, `256MiB`, `2GiB`, or bytes.

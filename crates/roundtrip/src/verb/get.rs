@@ -11,16 +11,17 @@ use std::sync::Arc;
 use dhttp::client::{Event, Note, Watch};
 use dhttp::{Client, ClientConfig, Url};
 use indicatif::{ProgressBar, ProgressStyle};
+use proto::dhttp::client::Answerers;
 use scenario::names::Quoted;
 
-use crate::cli::dhttp::{Get, Profile};
+use crate::cli::dhttp::{Caches, Get, Profile};
 use crate::failure::Failure;
 use crate::file;
 use crate::serve::known;
 
 /// Fetches each; 1 if an answer says that it is none (400 and above).
 pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
-    let Get { urls, output, verbose, ports, profile } = flags;
+    let Get { urls, output, verbose, ports, profile, caches } = flags;
     if output.is_some() && urls.len() > 1 {
         return Err(Failure::Value(
             "--output: one file cannot take several answers; give one URL".to_owned(),
@@ -35,6 +36,13 @@ pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
         Profile::Internet => ClientConfig::internet(),
         Profile::Paper => ClientConfig::paper(),
     };
+    let answerers = match caches {
+        None => config.dhttp.answerers,
+        Some(Caches::Any) => Answerers::Anybody,
+        Some(Caches::None) => Answerers::Server,
+    };
+    let dhttp = proto::dhttp::ClientConfig { answerers, ..config.dhttp };
+    let config = ClientConfig { dhttp, ..config };
     let config = ClientConfig { ports: ports.as_deref().map(port_range).transpose()?, ..config };
     let watch: Option<Watch> = verbose.then(|| Arc::new(|note: &Note| eprintln!("{note}")) as Watch);
     let known = known::load();
