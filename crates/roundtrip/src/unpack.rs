@@ -1,8 +1,8 @@
 //! Files as they are, or compressed by gzip, zstd or bzip2: told by their first bytes, not by their names.
 //!
-//! Not an archive reader. What comes out is not bounded: whoever reads it streams.
+//! What is damaged is said to be, in a sentence that does not ask its reader to know what deflate is. Not an archive reader. What comes out is not bounded: whoever reads it streams.
 
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 
 /// A buffer that is worth a system call.
 const BUFFER: usize = 1 << 20;
@@ -16,10 +16,36 @@ pub fn unpacked(mut bytes: impl Read + Send + 'static) -> io::Result<Box<dyn Rea
     let buffered = |whole| BufReader::with_capacity(BUFFER, whole);
     Ok(match magic.as_slice() {
         // RFC 1952, section 2.3.1.
-        [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(buffered(whole))),
+        [0x1f, 0x8b, ..] => {
+            Box::new(Packed { from: flate2::bufread::MultiGzDecoder::new(buffered(whole)), by: "gzip" })
+        }
         // RFC 8878, section 3.1.1.
-        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::stream::read::Decoder::with_buffer(buffered(whole))?),
-        [b'B', b'Z', b'h', _] => Box::new(bzip2::bufread::MultiBzDecoder::new(buffered(whole))),
+        [0x28, 0xb5, 0x2f, 0xfd] => {
+            Box::new(Packed { from: zstd::stream::read::Decoder::with_buffer(buffered(whole))?, by: "zstd" })
+        }
+        [b'B', b'Z', b'h', _] => {
+            Box::new(Packed { from: bzip2::bufread::MultiBzDecoder::new(buffered(whole)), by: "bzip2" })
+        }
         _ => Box::new(whole),
     })
+}
+
+/// What a decompressor makes of its bytes; what it complains of in words.
+struct Packed<R> {
+    from: R,
+    by: &'static str,
+}
+
+impl<R: Read> Read for Packed<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let by = self.by;
+        self.from.read(into).map_err(|error| match (error.raw_os_error(), error.kind()) {
+            // The system's own words, and what is not an error at all.
+            (Some(_), _) | (None, ErrorKind::Interrupted) => error,
+            (None, ErrorKind::UnexpectedEof) => {
+                io::Error::other(format!("its {by} data ends too early; copy or compress it again"))
+            }
+            (None, _) => io::Error::other(format!("its {by} data is damaged; copy or compress it again")),
+        })
+    }
 }

@@ -166,6 +166,14 @@ impl fmt::Display for Unreadable {
                 "it is no capture (it begins with {a:02x} {b:02x} {c:02x} {d:02x}): give a pcap or pcapng file, as \
                  tcpdump -w and Wireshark write them"
             ),
+            Self::CutShort { frame: 1 } => f.write_str(
+                "it ends before its first packet does: nothing of it can be used, copy or capture it again",
+            ),
+            Self::Damaged { frame: 1, what } => write!(
+                f,
+                "{what} at packet 1: the capture is damaged from there on, nothing of it can be used, copy or capture it \
+                 again"
+            ),
             Self::CutShort { frame } => {
                 write!(
                     f,
@@ -220,6 +228,6 @@ mod tests {
         let refused = |bytes: &[u8]| Reader::new(bytes).err().map(|error| error.to_string()).unwrap();
         assert!(refused(b"").contains("empty"));
         assert!(refused(b"<!doctype html>").contains("3c 21 64 6f"));
-        assert!(refused(&[0xd4, 0xc3, 0xb2, 0xa1, 0]).contains("packet 1"));
+        assert!(refused(&[0xd4, 0xc3, 0xb2, 0xa1, 0]).contains("first packet"));
     }
 }
