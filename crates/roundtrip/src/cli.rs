@@ -208,7 +208,7 @@ pub struct Compare {
 pub struct Diagnose {
     /// Captures; - for standard input
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    #[arg(required_unless_present_any = ["run", "port", "span"], conflicts_with_all = ["run", "port", "span", "write"])]
+    #[arg(required_unless_present_any = ["run", "port", "span", "write"], conflicts_with_all = ["run", "port", "span"])]
     pub files: Vec<PathBuf>,
     /// Run the command that follows `--`, capture meanwhile, and diagnose the connections that were opened then
     #[arg(long, requires = "command")]
@@ -222,7 +222,7 @@ pub struct Diagnose {
     /// Capture live for so long, such as 30s
     #[arg(long = "for", id = "span", value_name = "TIME")]
     pub span: Option<String>,
-    /// Keep what was captured live
+    /// Keep what was captured live; with --run, --port or --for
     #[arg(long, value_name = "FILE.pcapng", value_hint = clap::ValueHint::FilePath)]
     pub write: Option<PathBuf>,
     /// Only connections whose ADDRESS:PORT pairs contain this; repeat it for more

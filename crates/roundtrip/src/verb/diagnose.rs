@@ -59,7 +59,13 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
 fn live(arguments: &Diagnose) -> Result<Option<Live>, Failure> {
     let Diagnose { run, command, port, span, write, .. } = arguments;
     if !run && port.is_none() && span.is_none() {
-        return Ok(None);
+        return match write {
+            Some(_) => Err(Failure::Value(
+                "--write keeps the packets of a live capture: give --run, --port or --for instead of a file"
+                    .to_owned(),
+            )),
+            None => Ok(None),
+        };
     }
     let span = span.as_deref().map(quantity::duration).transpose();
     let span = span.map_err(|error| Failure::Value(format!("--for: {error}")))?;
