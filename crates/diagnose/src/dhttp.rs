@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use wire::packet::{Packet, TcpSegment, UdpDatagram};
 use wire::{Duration, Time};
 
+use crate::cause::{Fix, Who};
 use crate::gap::Mark;
 use crate::report::FlowReport;
 use crate::table::Options;
@@ -34,6 +35,19 @@ pub(crate) struct Dialogues {
     doors: BTreeMap<(IpAddr, u16, IpAddr), (SocketAddr, SocketAddr)>,
     finished: VecDeque<FlowReport>,
 }
+
+/// What can be done about a request that had to be sent again, which no setting of TCP's is for.
+pub(crate) const RESENT: [Fix; 2] = [
+    Fix {
+        who: Who::Network,
+        change: "find where packets are lost (a queue too short, a faulty link, a policer, Wi-Fi)",
+    },
+    Fix {
+        who: Who::ClientApplication,
+        change: "a wait before a request is sent again that follows the round trip, as DHTTP's internet profile has it (at \
+                 least 300 ms; the paper's is 5 s)",
+    },
+];
 
 /// Dialogues at once; the longest silent are given up for more.
 const MOST: usize = 1 << 12;
@@ -79,6 +93,11 @@ impl Dialogues {
         let Some(key) = self.doors.get(&(client.ip(), client.port(), server.ip())) else { return };
         let Some(dialogue) = self.all.get_mut(key) else { return };
         dialogue.opened(mark, server, tcp);
+    }
+
+    /// Whether a connection from `client` to `server` is one that a server of DHTTP opens for its answers.
+    pub(crate) fn has_door(&self, client: SocketAddr, server: SocketAddr) -> bool {
+        self.doors.contains_key(&(server.ip(), server.port(), client.ip()))
     }
 
     /// One that is over, if there is one.

@@ -75,6 +75,8 @@ pub(crate) struct Flow {
     oddities: Oddities,
     /// To be found, if it is set up and used like the one before it.
     follows: Option<Follows>,
+    /// Whether a server of DHTTP opened it.
+    is_within_dialogue: bool,
     /// Waits for a window that was open there.
     reopened: Duration,
 }
@@ -116,6 +118,7 @@ impl Flow {
             handshake: Handshake::default(),
             oddities: Oddities::default(),
             follows: None,
+            is_within_dialogue: false,
             reopened: Duration::ZERO,
         }
     }
@@ -123,6 +126,11 @@ impl Flow {
     /// The client had just closed another connection to the same server.
     pub(crate) fn follows(&mut self, follows: Follows) {
         self.follows = Some(follows);
+    }
+
+    /// A server of DHTTP opened it for its answers.
+    pub(crate) fn is_of_a_dialogue(&mut self) {
+        self.is_within_dialogue = true;
     }
 
     /// Who sent a packet of this connection.
@@ -430,6 +438,7 @@ impl Flow {
         let (findings, counts) = self.findings.into_sorted();
         FlowReport {
             protocol: Protocol::Tcp,
+            is_within_dialogue: self.is_within_dialogue,
             client,
             server,
             started: started.at,

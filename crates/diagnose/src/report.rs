@@ -5,6 +5,8 @@ use core::net::SocketAddr;
 use wire::{Bytes, Duration, Time};
 
 use crate::account::Account;
+use crate::cause::{Cause, Fix};
+use crate::dhttp;
 use crate::finding::{Count, Finding};
 use crate::http::Exchange;
 pub use crate::path::Place;
@@ -15,6 +17,8 @@ use crate::plot::Plot;
 pub struct FlowReport {
     /// What it speaks.
     pub protocol: Protocol,
+    /// Whether a dialogue of DHTTP tells of it, too, and of its time: a connection that the server opened.
+    pub is_within_dialogue: bool,
     /// Who opened it.
     pub client: SocketAddr,
     /// Who was called.
@@ -72,6 +76,14 @@ impl Protocol {
 }
 
 impl FlowReport {
+    /// What can be done about a cause here: datagrams have other timers than TCP.
+    pub fn fixes(&self, cause: Cause) -> &'static [Fix] {
+        match (self.protocol, cause) {
+            (Protocol::Dhttp, Cause::RetransmissionTimeout) => &dhttp::RESENT,
+            (Protocol::Dhttp | Protocol::Tcp, _) => cause.about().fixes,
+        }
+    }
+
     /// Whether something was found that is worth fixing.
     pub fn is_worth_fixing(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity.is_worth_fixing())

@@ -80,6 +80,8 @@ struct Ended {
     window: u64,
 }
 
+/// No program and no network makes anybody wait for so long: a clock was set. What lies across is not judged.
+pub const LEAP: Duration = Duration::from_secs(86_400);
 /// Connections at once; those never answered, then the longest silent are given up for more.
 const MOST_FLOWS: usize = 1 << 14;
 const MOST_HABITS: usize = 1 << 14;
@@ -209,7 +211,9 @@ impl Diagnosis {
         let from = if source_is_client { Side::Client } else { Side::Server };
         let first = Segment::new(frame, now, from, packet, tcp);
         let mut flow = Flow::new(client, server, &first, self.options);
-        if opens && !answers {
+        if self.dialogues.has_door(client, server) {
+            flow.is_of_a_dialogue();
+        } else if opens && !answers {
             self.notice_habit(&mut flow, now);
         }
         flow

@@ -44,7 +44,7 @@ use ::diagnose::{Account, FlowReport};
 use trace::capture::{Reader, Unreadable};
 use wire::Time;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 
 use filter::Filter;
 use kernel::Told;
@@ -84,7 +84,8 @@ impl Capture {
         let name = path.display().to_string();
         let unreadable = |error: Unreadable| match error {
             Unreadable::Io(error) => Failure::Read { path: path.to_owned(), error },
-            other => Failure::Value(format!("{name}: {other}")),
+            other if path == Path::new("-") => Failure::Value(format!("standard input: {other}")),
+            other => Failure::Value(format!("{}: {other}", shown(path))),
         };
         let source = open::open(path).map_err(|error| Failure::Read { path: path.to_owned(), error })?;
         let mut reader = Reader::new(source).map_err(unreadable)?;
@@ -107,10 +108,11 @@ impl Capture {
         at.since(self.started).as_millis_f64()
     }
 
-    /// All connections together.
+    /// All connections together. What a dialogue of DHTTP tells of is counted there alone.
     pub fn account(&self) -> Account {
         let mut all = self.left_out;
-        self.flows.iter().for_each(|flow| all.merge(&flow.account));
+        let flows = self.flows.iter().filter(|flow| !flow.is_within_dialogue);
+        flows.for_each(|flow| all.merge(&flow.account));
         all
     }
 

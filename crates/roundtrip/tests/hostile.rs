@@ -1,4 +1,5 @@
-//! What others send, through the command line: servers that break the rules of HTTP, and folders that are no decent pages.
+//! What others send, through the command line: servers that break the rules of HTTP, folders that are no decent pages, and
+//! captures that are none, or lie.
 //!
 //! The machines' own limits are held in `proto`, byte by byte; here is what a user sees: a sentence, an exit status, and
 //! everything that had arrived.
@@ -8,6 +9,8 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::thread;
+
+use wire::packet::{Flags, TcpBuilder};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
 
@@ -132,4 +135,128 @@ fn a_page_of_too_many_objects_and_one_of_missing_ones_are_told_of_and_fetched() 
             "the document names more than 10000 objects; those beyond were not fetched"
         ])
     );
+}
+
+/// What `roundtrip diagnose` makes of a file of these bytes.
+fn diagnosed(name: &str, bytes: &[u8]) -> (Option<i32>, String, String) {
+    let path = std::env::temp_dir().join(format!("roundtrip-hostile-{}-{name}", std::process::id()));
+    std::fs::write(&path, bytes).unwrap();
+    let output = Command::new(PROGRAM).arg("diagnose").arg(&path).output().unwrap();
+    std::fs::remove_file(path).unwrap();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// A capture in pcap form of a request and its answer, one packet at each of these seconds.
+fn capture(seconds: [u32; 5]) -> Vec<u8> {
+    let (client, server) = (([10, 0, 0, 1], 40_000).into(), ([10, 0, 0, 2], 80).into());
+    let request = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    let packets = [
+        (true, Flags::SYN, (0, 0), ""),
+        (false, Flags::SYN | Flags::ACK, (0, 1), ""),
+        (true, Flags::ACK, (1, 1), ""),
+        (true, Flags::ACK, (1, 1), request),
+        (false, Flags::ACK, (1, 28), answer),
+    ];
+    let mut file = [0xa1b2_c3d4_u32, 0x0002_0004, 0, 0, 0xffff, 101].map(u32::to_be_bytes).concat();
+    for (second, (is_up, flags, (seq, ack), payload)) in seconds.into_iter().zip(packets) {
+        let (source, destination) = if is_up { (client, server) } else { (server, client) };
+        let mut packet = Vec::new();
+        let segment = TcpBuilder { source, destination, seq, ack, flags, window: 60_000, options: &[] };
+        segment.write(payload.as_bytes(), &mut packet).unwrap();
+        let length = u32::try_from(packet.len()).unwrap();
+        file.extend([second, 0, length, length].map(u32::to_be_bytes).concat());
+        file.extend(packet);
+    }
+    file
+}
+
+fn gzipped(bytes: &[u8]) -> Vec<u8> {
+    let mut file = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    file.write_all(bytes).unwrap();
+    file.finish().unwrap()
+}
+
+#[test]
+fn a_file_that_is_no_capture_is_told_of_in_a_sentence() {
+    let whole = capture([1; 5]);
+    let (gzip, zstd) = (gzipped(&whole), zstd::encode_all(whole.as_slice(), 1).unwrap());
+    let mut damaged = gzip.clone();
+    damaged[12] ^= 0xff;
+    let mut endless = whole.clone();
+    endless[32] = 0xff;
+    for (name, bytes, says) in [
+        ("empty", &[][..], "it is empty, or too short to be a capture: give a pcap or pcapng file"),
+        (
+            "text",
+            b"<!doctype html>",
+            "it is no capture (it begins with 3c 21 64 6f): give a pcap or pcapng file",
+        ),
+        ("text.gz", &gzipped(b"a text"), "it is no capture (it begins with 61 20 74 65)"),
+        (
+            "magic",
+            &whole[..4],
+            "it ends before its first packet does: nothing of it can be used, copy or capture it again",
+        ),
+        ("first", &whole[..50], "it ends before its first packet does"),
+        (
+            "long",
+            &endless,
+            "a packet longer than any packet at packet 1: the capture is damaged from there on",
+        ),
+        ("cut.gz", &gzip[..12], "its gzip data ends too early; copy or compress it again"),
+        ("cut.zst", &zstd[..12], "its zstd data ends too early; copy or compress it again"),
+        ("damaged.gz", &damaged, "its gzip data is damaged; copy or compress it again"),
+    ] {
+        let (status, stdout, stderr) = diagnosed(name, bytes);
+        assert_eq!((status, stdout.as_str()), (Some(2), ""), "{name}: {stderr}");
+        assert!(stderr.contains(says) && stderr.lines().count() == 1, "{name}: {stderr}");
+    }
+}
+
+#[test]
+fn a_capture_that_is_damaged_or_lies_is_used_as_far_as_it_can_be_and_the_damage_named() {
+    let whole = capture([1; 5]);
+    let jumps = |seconds| capture(seconds);
+    let other_link = [&whole[..20], &147_u32.to_be_bytes(), &whole[24..]].concat();
+    let cut = whole.len() - 3;
+    for (name, bytes, says) in [
+        (
+            "cut",
+            &whole[..cut],
+            "it ends within packet 5: the capture was cut off there, what came before is used",
+        ),
+        ("header", &whole[..24], ""),
+        (
+            "link",
+            &other_link,
+            "packets of a kind of link that is not read (number 147): 5; capture on Ethernet",
+        ),
+        (
+            "forward",
+            &jumps([1, 1, 1, 1, u32::MAX]),
+            "packets a day or more after the one before them: 1; a clock was set, or captures were merged",
+        ),
+        ("back", &jumps([u32::MAX, 1, 1, 1, 1]), "packets with an earlier time than those before them: 4"),
+        ("zero", &jumps([0; 5]), ""),
+    ] {
+        let (status, stdout, stderr) = diagnosed(name, bytes);
+        // Nothing is worth fixing, least of all an answer that took 136 years.
+        assert_eq!(status, Some(0), "{name}: {stdout}{stderr}");
+        // Lines are broken where they are full.
+        let said = format!("{stdout}{stderr}").split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(says), "{name}: {said}");
+    }
+}
+
+#[test]
+fn packets_of_a_file_are_not_kept_again() {
+    for words in
+        [&["diagnose", "--write", "kept.pcapng"][..], &["diagnose", "a.pcap", "--write", "kept.pcapng"]]
+    {
+        let output = Command::new(PROGRAM).args(words).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("give --run, --port or --for instead of a file"), "{said}");
+    }
 }

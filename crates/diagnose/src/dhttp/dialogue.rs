@@ -18,7 +18,7 @@ use crate::finding::{Confidence, Finding, Findings, Severity};
 use crate::gap::{Mark, millis};
 use crate::report::{ExchangeReport, FlowReport, Oddities, Place, Protocol};
 use crate::side::Side;
-use crate::table::Options;
+use crate::table::{LEAP, Options};
 
 #[derive(Debug)]
 pub(super) struct Dialogue {
@@ -225,6 +225,7 @@ impl Dialogue {
         exchanges.sort_by_key(|exchange| exchange.at);
         FlowReport {
             protocol: Protocol::Dhttp,
+            is_within_dialogue: false,
             client: self.client,
             server: self.server,
             started: self.started.at,
@@ -295,6 +296,7 @@ impl Dialogue {
     /// Puts what has passed up to `until` under `share`, as far as it counts; the only way into the account.
     fn spend_until(&mut self, until: Time, share: Share) {
         let time = until.since(self.spent);
+        let share = if time >= LEAP { Share::Unknown } else { share };
         let before = self.since.since(self.spent).min(time);
         self.spent = self.spent.max(until);
         self.account.add(share, time - before);
@@ -310,7 +312,7 @@ impl Dialogue {
         evidence: impl FnOnce() -> String,
     ) {
         let lost = until.since(at);
-        if lost < cause.about().least || until <= self.since {
+        if lost < cause.about().least || lost >= LEAP || until <= self.since {
             return;
         }
         self.findings.add(cause, lost, MOST_FINDINGS, || Finding {

@@ -51,16 +51,19 @@ impl Script {
     }
 
     fn dialogue(self) -> FlowReport {
+        let report = self.reports().into_iter().find(|report| report.protocol == Protocol::Dhttp).unwrap();
+        assert_eq!(report.account.total(), report.elapsed);
+        report
+    }
+
+    fn reports(self) -> Vec<FlowReport> {
         let mut diagnosis = Diagnosis::default();
         for (frame, (at, bytes)) in (1..).zip(&self.0) {
             let at = Time::ZERO + Duration::from_millis(*at);
             diagnosis.handle(at, Seen { frame, interface: 0 }, &Packet::read(bytes).unwrap());
         }
         diagnosis.end();
-        let mut reports = std::iter::from_fn(|| diagnosis.poll());
-        let report = reports.find(|report| report.protocol == Protocol::Dhttp).unwrap();
-        assert_eq!(report.account.total(), report.elapsed);
-        report
+        std::iter::from_fn(|| diagnosis.poll()).collect()
     }
 }
 
@@ -88,6 +91,8 @@ fn a_request_that_is_sent_again_waited_for_the_clients_timer() {
     assert_eq!(found(&report), [(Cause::RetransmissionTimeout, 300), (Cause::RetransmissionTimeout, 600)]);
     assert_eq!(report.exchanges[0].packets, (1, 4));
     assert_eq!(report.requests, 1);
+    let fixes = report.fixes(Cause::RetransmissionTimeout).iter().map(|fix| fix.change);
+    assert!(fixes.into_iter().all(|change| !change.contains("tcp")), "datagrams have no timers of TCP's");
 }
 
 #[test]
@@ -110,6 +115,15 @@ fn a_connection_that_the_server_opens_is_paired_with_the_requests_it_answers() {
     assert_eq!(found(&report), [(Cause::ConnectionSetup, 60)]);
     let seen: Vec<_> = report.exchanges.iter().map(|one| (one.status, one.packets)).collect();
     assert_eq!(seen, [(Some(200), (1, 4)), (Some(404), (2, 5))]);
+}
+
+#[test]
+fn what_the_server_opened_says_that_the_dialogue_tells_of_it() {
+    let answer = b"\0\0\0\0\0\0\0\x01HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody";
+    let script = Script::default().asks(0, 1, false).segment(30, Flags::SYN, 100, &[]);
+    let reports = script.segment(90, Flags::ACK, 101, answer).reports();
+    let told: Vec<_> = reports.iter().map(|report| (report.protocol, report.is_within_dialogue)).collect();
+    assert_eq!(told, [(Protocol::Dhttp, false), (Protocol::Tcp, true)]);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::gap::{Before, End, Gap, Mark, Stop, millis};
 use crate::judge::{self, Ruling};
 use crate::segment::Segment;
 use crate::side::{Both, Side};
+use crate::table::LEAP;
 
 use super::facts::Facts;
 use super::state::Held;
@@ -25,7 +26,7 @@ impl Flow {
     /// Judges the gap, and begins the next.
     pub(super) fn close_with(&mut self, facts: Facts, end: End, segment: &Segment<'_>) {
         let gap = self.gap(facts, end, segment);
-        if gap.before == Before::Nothing {
+        if gap.before == Before::Nothing || gap.duration() >= LEAP {
             // What went before the first event: acknowledgements of what the capture came too late for.
             self.spend(Share::Unknown, gap.duration());
         } else {
@@ -173,7 +174,7 @@ impl Flow {
     fn find_as(&mut self, gap: &Gap, cause: Cause, ruling: &Ruling, evidence: impl Fn(&Gap) -> String) {
         let since = ruling.lost_since.map_or(ruling.since, |mark| mark.at);
         let lost = gap.to.at.since(since);
-        if lost < cause.about().least || gap.to.at <= self.since {
+        if lost < cause.about().least || lost >= LEAP || gap.to.at <= self.since {
             return;
         }
         self.findings.add(cause, lost, self.keep.findings.into(), || Finding {
@@ -191,7 +192,7 @@ impl Flow {
 
     pub(crate) fn add(&mut self, finding: Finding) {
         let Finding { cause, at, lost, .. } = finding;
-        if at + lost <= self.since {
+        if at + lost <= self.since || lost >= LEAP {
             return;
         }
         self.findings.add(cause, lost, self.keep.findings.into(), || finding);
@@ -201,7 +202,8 @@ impl Flow {
     pub(super) fn set_up(&mut self, mark: Mark) {
         let (Some(opened), Some(answered)) = (self.handshake.opened, self.handshake.answered) else { return };
         let lost = mark.at.since(opened.at);
-        if lost < Cause::ConnectionSetup.about().least {
+        // What the opening cost a dialogue is told there.
+        if lost < Cause::ConnectionSetup.about().least || self.is_within_dialogue {
             return;
         }
         self.add(Finding {
@@ -371,6 +373,7 @@ impl Flow {
         let rest = self.last_at.since(self.last.at);
         match self.before {
             Before::Nothing => self.spend(Share::Unknown, rest),
+            _ if rest >= LEAP => self.spend(Share::Unknown, rest),
             Before::Ending => self.spend(Share::Closing, rest),
             Before::Handshake(_) | Before::Data(_) | Before::Unseen(_) => {
                 let to = Mark { at: self.last_at, frame: self.last.frame };

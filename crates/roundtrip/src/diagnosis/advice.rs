@@ -1,7 +1,7 @@
 //! Fixes, by who can make them in the case at hand: a sender is a client here and a server there.
 
 use ::diagnose::cause::{Fix, Who};
-use ::diagnose::{Finding, Side};
+use ::diagnose::{Finding, FlowReport, Side};
 
 /// Who can do something about a finding.
 pub fn who(finding: &Finding, who: Who) -> &'static str {
@@ -26,7 +26,7 @@ pub fn who(finding: &Finding, who: Who) -> &'static str {
 }
 
 /// All fixes in one line.
-pub fn line(finding: &Finding) -> String {
+pub fn line(flow: &FlowReport, finding: &Finding) -> String {
     let fix = |Fix { who: able, change }: &Fix| format!("{}: {change}", who(finding, *able));
-    finding.cause.about().fixes.iter().map(fix).collect::<Vec<_>>().join("; ")
+    flow.fixes(finding.cause).iter().map(fix).collect::<Vec<_>>().join("; ")
 }

@@ -40,7 +40,7 @@ pub fn text(captures: &[Capture]) -> String {
                     saving.map(|span| span.as_millis_f64().to_string()).unwrap_or_default(),
                     packets.join(" "),
                     evidence.clone(),
-                    advice::line(finding),
+                    advice::line(flow, finding),
                 ]);
             }
         }

@@ -50,6 +50,7 @@ fn capture(capture: &Capture) -> Value {
 fn flow(capture: &Capture, flow: &FlowReport) -> Value {
     let FlowReport {
         protocol,
+        is_within_dialogue,
         client,
         server,
         started,
@@ -71,6 +72,7 @@ fn flow(capture: &Capture, flow: &FlowReport) -> Value {
     let Oddities { captured_twice, not_captured, backwards, out_of_order, needless } = oddities;
     json!({
         "protocol": protocol.name(),
+        "within_dialogue": is_within_dialogue,
         "client": client.to_string(),
         "server": server.to_string(),
         "packets": packets,
@@ -82,7 +84,7 @@ fn flow(capture: &Capture, flow: &FlowReport) -> Value {
         "first_packet": first_packet,
         "captured_at": place_name(*place),
         "requests": requests,
-        "findings": findings.iter().map(|finding| self::finding(capture, finding)).collect::<Value>(),
+        "findings": findings.iter().map(|finding| self::finding(capture, flow, finding)).collect::<Value>(),
         "causes": counts
             .iter()
             .map(|count| json!({
@@ -100,9 +102,9 @@ fn flow(capture: &Capture, flow: &FlowReport) -> Value {
     })
 }
 
-fn finding(capture: &Capture, finding: &Finding) -> Value {
+fn finding(capture: &Capture, flow: &FlowReport, finding: &Finding) -> Value {
     let Finding { cause, severity, confidence, side, at, lost, saving, packets, evidence } = finding;
-    let fixes = cause.about().fixes.iter();
+    let fixes = flow.fixes(*cause).iter();
     json!({
         "cause": cause.name(),
         "severity": severity.name(),
@@ -110,7 +112,7 @@ fn finding(capture: &Capture, finding: &Finding) -> Value {
         "lost_ms": lost.as_millis_f64(),
         "packets": packets,
         "evidence": evidence,
-        "fix": advice::line(finding),
+        "fix": advice::line(flow, finding),
         "fixes": fixes
             .map(|fix| json!({ "who": advice::who(finding, fix.who), "change": fix.change }))
             .collect::<Value>(),

@@ -93,7 +93,7 @@ fn causes(capture: &Capture) -> String {
     let item = |group: &Group<'_>| {
         let sentences = [Some(group.example(capture)), group.server(capture), group.saving()];
         let sentences: Vec<String> = sentences.into_iter().flatten().collect();
-        let fixes = group.cause.about().fixes.iter();
+        let fixes = group.worst.0.fixes(group.cause).iter();
         let fixes = fixes.map(|fix| (advice::who(group.worst.1, fix.who), fix.change));
         let fixes: String =
             fixes.map(|(who, change)| format!("<li>{who}: {}</li>", escaped(change))).collect();

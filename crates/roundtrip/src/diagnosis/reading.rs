@@ -4,8 +4,9 @@
 //! taken out of the diagnosis as they come, and of many connections less of each is kept: memory does not grow with the
 //! packets.
 
+use ::diagnose::table::LEAP;
 use ::diagnose::{Account, Cause, Diagnosis, FlowReport, Options, Seen};
-use trace::capture::Frame;
+use trace::capture::{Frame, LinkType};
 use wire::Time;
 use wire::packet::Packet;
 
@@ -20,6 +21,12 @@ pub struct Reading<'a> {
     filter: &'a Filter,
     is_plotted: bool,
     quiet: u64,
+    /// When the last packet was captured, and how often that was a leap after the one before.
+    last_at: Time,
+    leaps: u64,
+    /// Packets of a link that is not read, and which.
+    unknown_links: u64,
+    unknown_link: u32,
 }
 
 /// In captures of more connections, fewer findings of each are listed ...
@@ -45,7 +52,17 @@ impl<'a> Reading<'a> {
             damage: None,
             warnings: Vec::new(),
         };
-        Self { capture, diagnosis: Diagnosis::default(), filter, is_plotted, quiet: 0 }
+        Self {
+            capture,
+            diagnosis: Diagnosis::default(),
+            filter,
+            is_plotted,
+            quiet: 0,
+            last_at: Time::MAX,
+            leaps: 0,
+            unknown_links: 0,
+            unknown_link: 0,
+        }
     }
 
     /// The next packet.
@@ -56,6 +73,11 @@ impl<'a> Reading<'a> {
             self.diagnosis = Diagnosis::new(Options { is_plotted: self.is_plotted, since });
         }
         self.capture.packets += 1;
+        self.leaps += u64::from(frame.at.since(self.last_at) >= LEAP);
+        self.last_at = frame.at;
+        if let LinkType::Other(number) = frame.link {
+            (self.unknown_links, self.unknown_link) = (self.unknown_links + 1, number);
+        }
         match frame.ip().map(Packet::read) {
             Some(Ok(packet)) => {
                 let seen = Seen { frame: frame.number, interface: frame.interface };
@@ -76,7 +98,7 @@ impl<'a> Reading<'a> {
     pub fn finish(mut self) -> Capture {
         self.diagnosis.end();
         self.take();
-        let Self { mut capture, diagnosis, quiet, .. } = self;
+        let Self { mut capture, diagnosis, quiet, leaps, unknown_links, unknown_link, .. } = self;
         capture.flows.sort_by_key(|flow| (flow.started, flow.first_packet));
         let evicted = diagnosis.totals().evicted;
         let unlisted = quiet.saturating_sub(MOST_QUIET);
@@ -91,10 +113,21 @@ impl<'a> Reading<'a> {
                 "silent connections that were diagnosed before their end",
                 "more were open at once than are kept",
             ),
+            (
+                leaps,
+                "packets a day or more after the one before them",
+                "a clock was set, or captures were merged; what lies across is unknown",
+            ),
             (capture.unreadable, "packets whose headers cannot be read", "they are left out"),
         ];
         let said = warnings.into_iter().filter(|(count, _, _)| *count > 0);
         capture.warnings.extend(said.map(|(count, what, why)| format!("{what}: {count}; {why}")));
+        if unknown_links > 0 {
+            capture.warnings.push(format!(
+                "packets of a kind of link that is not read (number {unknown_link}): {unknown_links}; capture on Ethernet, \
+                 raw IP, Linux's cooked, loopback or PPP"
+            ));
+        }
         capture
     }
 
@@ -111,7 +144,9 @@ impl<'a> Reading<'a> {
             }
             self.quiet += u64::from(flow.findings.is_empty());
             if flow.findings.is_empty() && self.quiet > MOST_QUIET {
-                capture.left_out.merge(&flow.account);
+                if !flow.is_within_dialogue {
+                    capture.left_out.merge(&flow.account);
+                }
             } else {
                 capture.flows.push(flow);
             }

@@ -71,11 +71,11 @@ fn place(flows: &[FlowReport]) -> Option<String> {
 }
 
 fn example(capture: &Capture, group: &Group<'_>, width: usize) -> String {
-    let (_, finding) = group.worst;
+    let (flow, finding) = group.worst;
     let mut text = wrapped(group.cause.about().what, "   ", width);
     let sentences = [Some(group.example(capture)), group.server(capture), group.saving()];
     text.extend(sentences.into_iter().flatten().map(|sentence| wrapped(&sentence, "   ", width)));
-    for fix in group.cause.about().fixes {
+    for fix in flow.fixes(group.cause) {
         text += &wrapped(&format!("- {}: {}", advice::who(finding, fix.who), fix.change), "   ", width);
     }
     text
