@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use proto::dhttp::client::{ConnectionId, Input, Output};
 use proto::dhttp::message::Request;
-use proto::dhttp::{Client, ClientConfig, Id};
+use proto::dhttp::{Client, ClientConfig, Extension, Id};
 use proto::http::{Fields, Limits, Method, RequestHead, Version};
 use wire::Time;
 
@@ -56,7 +56,8 @@ impl Fetch {
             extension_bytes: 16,
             ..Limits::default()
         };
-        let mut client = Client::new(ClientConfig { limits, ..ClientConfig::internet() }, 40_001, [0; 16]);
+        let config = ClientConfig { limits, ..ClientConfig::internet() }.with(Extension::Parts, true);
+        let mut client = Client::new(config, 40_001, [0; 16]);
         for (id, method) in [(1, Method::Get), (2, Method::Head)] {
             let mut fields = Fields::new();
             fields.push("Host", "h").expect("a field");

@@ -5,8 +5,9 @@
 use core::net::SocketAddr;
 
 use proto::dhttp::message::{Request, write_request};
+use proto::dhttp::parts::Divisible;
 use proto::dhttp::server::{Channel, Output, Secrets, Verdict};
-use proto::dhttp::{Key, Server, ServerConfig};
+use proto::dhttp::{Extension, Key, Server, ServerConfig};
 use proto::http::{Event, Limits, RequestReader};
 use wire::Time;
 
@@ -28,8 +29,12 @@ pub(crate) fn check(data: &[u8]) {
         assert!(stream.is_empty(), "there was more than one request");
     }
     for size in [8, 100, 1_232, 1_460, 100_000] {
+        let more = |config: ServerConfig| {
+            Extension::ALL.into_iter().fold(config, |config, extension| config.with(extension, true))
+        };
         serve(ServerConfig::paper(), data, size);
-        let sent = serve(ServerConfig::internet(), data, size);
+        serve(more(ServerConfig::paper()), data, size);
+        let sent = serve(more(ServerConfig::internet()), data, size);
         assert!(sent <= 3 * data.len() as u64, "{sent} bytes for {}", data.len());
     }
 }
@@ -40,8 +45,14 @@ fn serve(config: ServerConfig, data: &[u8], size: u64) -> u64 {
     let mut server = Server::new(config, secrets);
     let from = SocketAddr::from(([8, 8, 4, 4], 50_000));
     let sent = match server.receive(Time::ZERO, from, data) {
-        Verdict::Serve(ticket, _) => match server.answer(Time::ZERO, ticket, size) {
+        Verdict::Serve(ticket, _) => match server.answer_in_parts(Time::ZERO, ticket, size, || {
+            Divisible::of(200, [(&b"ETag"[..], &b"\"t\""[..])].into_iter(), size)
+        }) {
             Channel::Datagram => size,
+            Channel::Parts(division) => {
+                assert_eq!(division.map(|part| part.length).sum::<u64>(), size);
+                division.bytes()
+            }
             Channel::Refer(eight) => eight.len() as u64,
             Channel::Open { .. } => return 120,
             Channel::Connection(_) => panic!("no connection is open"),

@@ -39,6 +39,8 @@ pub(crate) use counters;
 counters! {
     /// Answers in one datagram.
     udp = "dhttp_answers_total{channel=\"udp\"}", "Answers, by the channel they took.";
+    /// Datagrams with parts of answers.
+    parts = "dhttp_parts_total", "Datagrams with parts of answers; those answers count once among those by UDP.";
     /// Answers on connections that the server opened.
     tcp_opened = "dhttp_answers_total{channel=\"tcp-opened\"}", "";
     /// Answers on connections that clients opened.

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use dhttp::client::{Event, Known, Via};
 use dhttp::log::Log;
 use dhttp::{Answer, Client, ClientConfig, Files, Request, Server, ServerConfig, Url};
+use proto::dhttp::Extension;
 use proto::http::{Fields, Method};
 
 /// A folder that is gone when the test is over.
@@ -78,6 +79,32 @@ fn small_answers_take_one_datagram_and_large_ones_a_connection_of_the_server() {
     assert!(metrics.contains("dhttp_answers_total{channel=\"tcp-opened\"} 2\n"), "{metrics}");
     assert!(metrics.contains("dhttp_connections_total{side=\"server\"} 1\n"), "reused: {metrics}");
     server.stop();
+}
+
+#[test]
+fn who_takes_parts_gets_middling_answers_in_datagrams_and_others_get_them_as_before() {
+    let folder = Folder::new("parts");
+    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    let config = ServerConfig { dhttp: config.dhttp.with(Extension::Parts, true), ..config };
+    let files = Files::below(&folder.0).unwrap();
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), config, files, None).unwrap();
+    let config = ClientConfig::internet();
+    let config = ClientConfig { dhttp: config.dhttp.with(Extension::Parts, true), ..config };
+    let takes_parts = Client::start(config, Known::default(), None).unwrap();
+    for client in [&takes_parts, &client()] {
+        // Who has no token gets three bytes for one.
+        assert_eq!(fetch(client, &url("dhttp", server.address(), "/small.txt")).0, Via::Udp);
+    }
+    for _ in 0..3 {
+        let middle = fetch(&takes_parts, &url("dhttp", server.address(), "/middle.txt"));
+        assert_eq!(middle, (Via::Udp, 200, vec![b'm'; 5_000]));
+    }
+    assert!(
+        fetch(&takes_parts, &url("dhttp", server.address(), "/large.bin")) == (Via::TcpOpened, 200, large())
+    );
+    let middle = fetch(&client(), &url("dhttp", server.address(), "/middle.txt"));
+    assert_eq!(middle, (Via::TcpOpened, 200, vec![b'm'; 5_000]));
+    assert!(server.metrics().contains("dhttp_parts_total 15\n"), "{}", server.metrics());
 }
 
 #[test]

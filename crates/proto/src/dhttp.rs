@@ -5,6 +5,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`message`] | what is on the wire: requests, answers, the answer of eight bytes |
+//! | [`parts`] | an answer in several datagrams |
 //! | [`client`] | asks, asks again, matches answers on any channel in any order, gives up in time |
 //! | [`server`] | judges requests, chooses a channel for each answer, keeps connections to clients |
 //! | [`extension`] | what goes beyond the paper, each to be had or not, by its name |
@@ -23,6 +24,7 @@ pub mod client;
 pub mod extension;
 pub mod limiter;
 pub mod message;
+pub mod parts;
 mod secret;
 pub mod server;
 pub mod token;

@@ -130,6 +130,17 @@ fn what_goes_beyond_the_paper_is_chosen_by_name() {
 }
 
 #[test]
+fn parts_are_shown_one_by_one() {
+    let served = Served::start("parts", &["--with", "parts"]);
+    std::fs::write(served.folder.join("middle.txt"), vec![b'm'; 5_000]).unwrap();
+    let got = served.get(&["-v", "--with", "parts", "dhttp://HERE/", "dhttp://HERE/middle.txt"]);
+    assert!(got.stdout.ends_with(&[b'm'; 5_000]));
+    let told = stderr(&got);
+    assert_eq!(told.matches(": a part of the answer, ").count(), 5, "{told}");
+    assert!(told.contains("* 200 by udp"), "{told}");
+}
+
+#[test]
 fn what_a_server_said_of_itself_is_remembered_by_the_next_command() {
     let served = Served::start("remembered", &[]);
     assert!(stderr(&served.get(&["-v", "http://HERE/"])).contains("* 200 by tcp-client"));

@@ -4,7 +4,7 @@
 
 use proto::dhttp::address::Reach;
 use proto::dhttp::visitor::Counts;
-use proto::dhttp::{ClientConfig, ServerConfig};
+use proto::dhttp::{ClientConfig, Extension, ServerConfig};
 use wire::Bytes;
 
 use crate::Network;
@@ -28,6 +28,13 @@ impl Dhttp {
     pub fn internet() -> Self {
         let server = ServerConfig { reach: Reach::Anywhere, ..ServerConfig::internet() };
         Self { client: ClientConfig::internet(), server }
+    }
+
+    /// The same with, or without, something that goes beyond the paper, at both ends.
+    #[must_use]
+    pub fn with(self, extension: Extension, is_on: bool) -> Self {
+        let Self { client, server } = self;
+        Self { client: client.with(extension, is_on), server: server.with(extension, is_on) }
     }
 
     /// The same on a network, which carries no larger datagrams whole, and a note if that changes anything.

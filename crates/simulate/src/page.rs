@@ -216,6 +216,10 @@ impl Experiment {
             Shape::Dhttp => {
                 let (dhttp, note) = hosts.dhttp.unwrap_or_else(Dhttp::paper).on(network);
                 notes.extend(note);
+                if dhttp.server.parts > 1 {
+                    // By which what is lost can be asked for.
+                    serving.site = serving.site.with_validators(*seed);
+                }
                 Some(dhttp)
             }
             Shape::Http10 { parallel: _ }

@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use proto::dhttp::client::{ConnectionId, Failure, Input, Output, Reason, Source};
-use proto::dhttp::{Client as Machine, ClientConfig, Id};
+use proto::dhttp::{Client as Machine, ClientConfig, Id, parts};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event as Ready, EventData, EventFlags};
 use wire::Time;
@@ -116,7 +116,11 @@ impl Driver {
             match self.machine.poll(self.clock.now()) {
                 Output::Send(to, bytes) => {
                     let is_resend = bytes.get(10).is_some_and(|flags| flags & 1 == 1);
-                    self.shared.note(&Note::Sent(to, bytes.len(), is_resend));
+                    self.shared.note(&if parts::is_for_missing(&bytes) {
+                        Note::AskedForMissing(to, bytes.len())
+                    } else {
+                        Note::Sent(to, bytes.len(), is_resend)
+                    });
                     let socket = self.udp.iter().find(|socket| {
                         socket.local_addr().is_ok_and(|local| local.is_ipv4() == to.is_ipv4())
                     });
@@ -272,7 +276,11 @@ impl Driver {
         }
         for index in 0..self.inbox.len() {
             if let Some((Ends { peer: from, local: _ }, bytes)) = self.inbox.datagram(index) {
-                self.shared.note(&Note::Received(from, bytes.len()));
+                self.shared.note(&if parts::is_part(bytes) {
+                    Note::Part(from, bytes.len())
+                } else {
+                    Note::Received(from, bytes.len())
+                });
                 self.machine.handle(self.clock.now(), Input::Datagram(from, bytes));
                 self.poll();
             }

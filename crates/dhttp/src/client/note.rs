@@ -12,8 +12,12 @@ use proto::dhttp::client::{Discard, Reason};
 pub enum Note {
     /// A request by UDP, of so many bytes, to there; a resend if so.
     Sent(SocketAddr, usize, bool),
+    /// The same request, for what is missing of its answer.
+    AskedForMissing(SocketAddr, usize),
     /// A datagram from there.
     Received(SocketAddr, usize),
+    /// One with a part of an answer.
+    Part(SocketAddr, usize),
     /// A server connected from there; its first bytes came with its SYN (TCP Fast Open) if so.
     Connected(SocketAddr, bool),
     /// First bytes cannot come with SYNs: this is `net.ipv4.tcp_fastopen`, and its bit 1 is not set.
@@ -33,6 +37,8 @@ impl fmt::Display for Note {
         match self {
             Self::Sent(to, bytes, false) => write!(f, "> udp {to}: request, {bytes} bytes"),
             Self::Sent(to, bytes, true) => write!(f, "> udp {to}: the same again, {bytes} bytes"),
+            Self::AskedForMissing(to, bytes) => write!(f, "> udp {to}: what is missing, {bytes} bytes"),
+            Self::Part(from, bytes) => write!(f, "< udp {from}: a part of the answer, {bytes} bytes"),
             Self::Received(from, 8) => write!(f, "< udp {from}: eight bytes, ask over plain HTTP"),
             Self::Received(from, bytes) => write!(f, "< udp {from}: answer, {bytes} bytes"),
             Self::Connected(from, false) => write!(f, "< tcp {from}: connected to us"),

@@ -3,10 +3,11 @@
 //! Nothing is allocated for an answer that goes by UDP, but by a handler that allocates.
 
 use std::net::SocketAddr;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
-use std::os::fd::OwnedFd;
-
+use proto::dhttp::parts::{Divisible, write_head};
 use proto::dhttp::server::{Channel, Ignored, Input, Ticket, Tries, Verdict};
 use proto::dhttp::{Id, Server as Machine};
 use proto::http::RequestHead;
@@ -155,9 +156,23 @@ impl Way<'_> {
         let has_body = !request.is_head() && !answer.is_bodiless();
         let size = slot.len() as u64 + if has_body { answer.body.len() } else { 0 };
         let (id, body) = (ticket.id, has_body.then_some(&answer.body));
-        let way = match self.machine.answer(now, ticket, size) {
+        let fields = || head::fields(answer, self.today, token.as_ref());
+        let divisible = || Divisible::of(answer.status, fields(), body.map_or(0, Body::len));
+        let way = match self.machine.answer_in_parts(now, ticket, size, divisible) {
             Channel::Datagram => {
-                write_body(slot, body);
+                write_body(slot, body, 0..body.map_or(0, Body::len));
+                count(&self.counters.udp);
+                log::Channel::Udp
+            }
+            Channel::Parts(division) => {
+                self.outbox.take_back();
+                for part in division {
+                    let slot = self.outbox.slot(ends);
+                    write_head(slot, id, part, fields());
+                    let first = division.offset(part);
+                    write_body(slot, body, first..first + part.length);
+                    count(&self.counters.parts);
+                }
                 count(&self.counters.udp);
                 log::Channel::Udp
             }
@@ -203,15 +218,19 @@ impl Way<'_> {
     }
 }
 
-fn write_body(slot: &mut Vec<u8>, body: Option<&Body>) {
+/// Writes a range of a body's bytes.
+fn write_body(slot: &mut Vec<u8>, body: Option<&Body>, range: Range<u64>) {
+    let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
     match body {
         None | Some(Body::Described(_)) => {}
-        Some(Body::Whole(bytes)) => slot.extend_from_slice(bytes),
-        Some(Body::File { file, offset, length }) => {
-            let (start, length) = (slot.len(), usize::try_from(*length).unwrap_or(0));
+        Some(Body::Whole(bytes)) => {
+            slot.extend_from_slice(bytes.get(place(range.start)..place(range.end)).unwrap_or_default());
+        }
+        Some(Body::File { file, offset, length: _ }) => {
+            let (start, length) = (slot.len(), place(range.end - range.start));
             slot.resize(start + length, 0);
             // A file that has become shorter gives a datagram that is shorter than its head says: it is thrown away.
-            let read = slot.get_mut(start..).map_or(Ok(0), |room| file.read_at(room, *offset));
+            let read = slot.get_mut(start..).map_or(Ok(0), |room| file.read_at(room, *offset + range.start));
             slot.truncate(start + read.unwrap_or(0));
         }
     }

@@ -33,6 +33,16 @@ pub(super) fn write(out: &mut Vec<u8>, answer: &Answer, today: &Today, token: Op
     out.extend_from_slice(b"\r\n");
 }
 
+/// The fields of an answer, but for its length: what the first of its parts says, if it goes in parts.
+pub(super) fn fields<'a>(
+    answer: &'a Answer,
+    today: &'a Today,
+    token: Option<&'a Token>,
+) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+    let token = token.map(|token| (TOKEN_FIELD.as_bytes(), token.as_str().as_bytes()));
+    today.date.iter().chain(answer.fields.iter()).chain(token)
+}
+
 /// What every answer of this second says, made once.
 #[derive(Debug)]
 pub(super) struct Today {

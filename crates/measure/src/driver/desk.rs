@@ -9,10 +9,12 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
 use nix::poll::{PollFd, PollFlags};
+use proto::dhttp::parts::Divisible;
 use proto::dhttp::server::{Channel, ConnectionId, Input, Output, Secrets, Ticket, Verdict};
 use proto::dhttp::token::TOKEN_FIELD;
 use proto::dhttp::{Key, Server as Machine, ServerConfig};
 use proto::http::RequestHead;
+use proto::server::{Response, ResponseBody};
 use proto::site::Site;
 use wire::{Duration, Seed, Time};
 
@@ -134,14 +136,21 @@ impl Desk {
                 let _ = response.fields.push(TOKEN_FIELD, token.as_str());
             }
             let mut bytes = ticket.id.to_bytes().to_vec();
+            let whole = response.clone();
             if response.encode(&head.method, &mut bytes).is_err() {
                 // The site gives whole objects and final statuses only.
                 self.machine.abandon(ticket);
                 continue;
             }
-            let source = ticket.source;
-            match self.machine.answer(now, ticket, bytes.len() as u64) {
+            let (id, source) = (ticket.id, ticket.source);
+            let divisible = || Divisible::of(whole.status, whole.fields.iter(), body(&whole).len() as u64);
+            match self.machine.answer_in_parts(now, ticket, bytes.len() as u64, divisible) {
                 Channel::Datagram => self.send(&bytes, source)?,
+                Channel::Parts(division) => {
+                    for part in division {
+                        self.send(&division.datagram(part, id, whole.fields.iter(), body(&whole)), source)?;
+                    }
+                }
                 Channel::Refer(eight) => self.send(&eight, source)?,
                 Channel::Connection(id) => self.carry(now, id, bytes),
                 Channel::Open { connection: id, client, tries: _ } => {
@@ -258,5 +267,13 @@ impl Desk {
             }
             Err(error) => Err(Error::io("send a datagram")(error)),
         }
+    }
+}
+
+/// The bytes of an answer, which the site has whole.
+fn body(response: &Response) -> &[u8] {
+    match &response.body {
+        ResponseBody::Whole(bytes) => bytes,
+        ResponseBody::Length(_) | ResponseBody::Unknown => &[],
     }
 }

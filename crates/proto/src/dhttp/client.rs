@@ -10,6 +10,8 @@
 //! ```
 
 mod config;
+mod gathered;
+mod in_parts;
 mod incoming;
 pub(crate) mod phase;
 mod servers;
@@ -26,6 +28,8 @@ use super::address::unmapped;
 use super::message::{Id, RequestHeader, read_response};
 use super::secret::Secret;
 use crate::http::{Method, RequestHead};
+use gathered::Gathered;
+use in_parts::Aside;
 use incoming::{Answer, Connection};
 use phase::{Event, Phase};
 use servers::{Cache, Servers, write_datagram};
@@ -61,6 +65,12 @@ struct Request {
     resends: u8,
     sent: Time,
     due: Option<Time>,
+    /// How many parts it was offered to take; 0 if none.
+    parts: u8,
+    gathered: Option<Box<Gathered>>,
+    /// Whether what is missing was asked for.
+    has_recovered: bool,
+    aside: Option<Aside>,
 }
 
 /// A request's place: a keyed hash of its id, so that the time of a look-up tells nothing about ids.
@@ -111,7 +121,8 @@ impl Client {
         }
         let shown = self.servers.shown(server);
         let header = RequestHeader { id, port: self.port, is_resend: false };
-        let datagram = write_datagram(header, head, shown, self.config.fill_to);
+        let parts = self.offer(server, head);
+        let datagram = write_datagram(header, head, parts, shown, self.config.fill_to);
         if datagram.len() > self.config.request_bytes {
             return Err(Refusal::TooLarge);
         }
@@ -124,9 +135,16 @@ impl Client {
             resends: 0,
             sent: now,
             due: None,
+            parts,
+            gathered: None,
+            has_recovered: false,
+            aside: None,
         };
         self.requests.insert(key, request);
-        self.send(now, key);
+        if parts > 0 {
+            self.servers.learn(server).offer(parts);
+        }
+        self.send(now, key, None);
         Ok(())
     }
 
@@ -189,15 +207,16 @@ impl Client {
         Ok(())
     }
 
-    /// Sends a request, for the first time or again, and sets its time.
-    fn send(&mut self, now: Time, key: Key) {
+    /// Sends a request, for the first time or again, whole or for what is missing, and sets its time.
+    fn send(&mut self, now: Time, key: Key, recovery: Option<Vec<u8>>) {
         let Some(request) = self.requests.get_mut(&key) else { return };
         let wait = self.servers.round_trips(request.server).wait(&self.config.resend, request.resends);
         let Some(wait) = wait else { return };
         request.sent = now;
         request.due = Some(now + wait);
         self.agenda.insert((now + wait, Due::Request(key)));
-        self.outputs.push_back(Output::Send(request.server, request.datagram.clone()));
+        let datagram = recovery.unwrap_or_else(|| request.datagram.clone());
+        self.outputs.push_back(Output::Send(request.server, datagram));
     }
 
     /// The time of a request is over.
@@ -214,12 +233,17 @@ impl Client {
         if self.step(key, Event::Resent)
             && let Some(request) = self.requests.get_mut(&key)
         {
-            request.resends = resends;
             let header = RequestHeader { id, port: self.port, is_resend: true };
             for (byte, new) in request.datagram.iter_mut().zip(header.to_bytes()) {
                 *byte = new;
             }
-            self.send(now, key);
+            let recovery = self.recovery(key);
+            if recovery.is_none()
+                && let Some(request) = self.requests.get_mut(&key)
+            {
+                request.resends = resends;
+            }
+            self.send(now, key, recovery);
         }
     }
 
@@ -261,6 +285,9 @@ impl Client {
         }
         let (head, body) =
             read_response(message, &request.method, &self.config.limits).map_err(Discard::Malformed)?;
+        if head.status == 206 && request.parts > 0 {
+            return self.part(now, key, from, head.to_head(), body);
+        }
         let rtt = (is_server && request.resends == 0).then(|| now.since(request.sent));
         if !self.step(key, Event::Answered) {
             return Err(Discard::Late);
@@ -318,13 +345,16 @@ impl Client {
         let Some(request) = self.requests.get_mut(&key) else { return false };
         let Some(next) = request.phase.next(event) else { return false };
         request.phase = next;
-        if next != Phase::Waiting
+        if !matches!(next, Phase::Waiting | Phase::Gathering)
             && let Some(due) = request.due.take()
         {
             self.agenda.remove(&(due, Due::Request(key)));
         }
         if next == Phase::Over {
-            request.datagram = Vec::new();
+            (request.datagram, request.gathered, request.aside) = (Vec::new(), None, None);
+            if request.parts > 0 {
+                self.servers.learn(request.server).take_back(request.parts);
+            }
             self.over.push_back(key);
             if self.over.len() > self.config.remembered {
                 self.over.pop_front().map(|oldest| self.requests.remove(&oldest));

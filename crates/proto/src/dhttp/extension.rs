@@ -1,7 +1,8 @@
 //! What goes beyond the paper, each to be had or not, by its name (`papers/dhttp#section-iii-c`, and the sections on
 //! connections and size thresholds, name it as work that is left).
 //!
-//! Not what each does: that is in the values of [`super::ServerConfig`], which [`super::ServerConfig::with`] changes.
+//! Not what each does: that is in the values of [`super::ServerConfig`] and [`super::ClientConfig`], which their
+//! `with` changes.
 
 use core::fmt;
 
@@ -14,11 +15,13 @@ pub enum Extension {
     MoreConnections,
     /// The size threshold adapts to the way to each prefix.
     AdaptiveSize,
+    /// An answer may come in several datagrams, and what is lost of it is asked for as a range.
+    Parts,
 }
 
 impl Extension {
     /// Every one.
-    pub const ALL: [Self; 3] = [Self::LossByPrefix, Self::MoreConnections, Self::AdaptiveSize];
+    pub const ALL: [Self; 4] = [Self::LossByPrefix, Self::MoreConnections, Self::AdaptiveSize, Self::Parts];
 
     /// On the command line and in files.
     pub const fn name(self) -> &'static str {
@@ -26,6 +29,7 @@ impl Extension {
             Self::LossByPrefix => "loss-by-prefix",
             Self::MoreConnections => "more-connections",
             Self::AdaptiveSize => "adaptive-size",
+            Self::Parts => "parts",
         }
     }
 }

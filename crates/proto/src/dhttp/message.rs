@@ -6,6 +6,7 @@
 use std::error::Error;
 use std::fmt;
 
+use super::parts::{self, PARTS_FIELD};
 use super::token::TOKEN_FIELD;
 use crate::http::framing::content_length;
 use crate::http::{Limits, Method, PeerFault, RequestHead, RequestView, ResponseView, Version};
@@ -91,6 +92,10 @@ pub struct Marks<'a> {
     pub wants_more: bool,
     /// `Authorization` or `Cookie`: it shows who the user is.
     pub has_credentials: bool,
+    /// How many parts of an answer the client takes; 0 if it takes none.
+    pub parts: u8,
+    /// `Range`: it wants a part of an object.
+    pub has_range: bool,
     hosts: usize,
     has_coding: bool,
     has_length: bool,
@@ -102,11 +107,13 @@ impl<'a> Marks<'a> {
         // By length first: most fields are none of these.
         match name.len() {
             4 if is("Host") => self.hosts += 1,
+            5 if is("Range") => self.has_range = true,
             6 if is("Cookie") => self.has_credentials = true,
             13 if is("Authorization") => self.has_credentials = true,
             6 if is("Expect") => self.wants_more = true,
             7 if is("Upgrade") => self.wants_more = true,
             11 if is(TOKEN_FIELD) => self.other_token = self.token.replace(value),
+            11 if is(PARTS_FIELD) => self.parts = parts::read(value),
             14 if is("Content-Length") => self.has_length = true,
             17 if is("Transfer-Encoding") => self.has_coding = true,
             _ => {}

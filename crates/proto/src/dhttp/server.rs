@@ -24,6 +24,7 @@ use wire::Time;
 use super::address::{can_be_client, unmapped};
 use super::limiter::{ATTEMPT, Allowance, Limiter};
 use super::message::{Id, Malformed, Marks, Request};
+use super::parts::{Divisible, Division};
 use super::token::{Key, Token, Tokens, Worth};
 use crate::http::RequestView;
 use answered::{Answered, GlobalId};
@@ -74,6 +75,10 @@ pub struct Ticket {
     client: SocketAddr,
     bytes: u64,
     is_resend: bool,
+    /// How many parts the client takes; 0 if none.
+    parts: u8,
+    /// It asks for parts that were lost.
+    recovers: bool,
     worth: Worth,
     lane: Option<ConnectionId>,
 }
@@ -90,6 +95,8 @@ impl Ticket {
 pub enum Channel {
     /// One datagram: id, head, body.
     Datagram,
+    /// So many datagrams, each with a head that [`super::parts::write_head`] writes and its share of the body.
+    Parts(Division),
     /// This connection, behind whatever waits there already: id, head, body. Say when it is written.
     Connection(ConnectionId),
     /// The same, once the connection is there: open it.
@@ -224,13 +231,15 @@ impl Server {
                 Allowance::Silence => return Verdict::Ignore(Ignored::Limited),
             }
         }
+        // Not the whole answer once more: what has come of it shall not be in vain.
+        let recovers = header.is_resend && marks.parts > 0 && marks.has_range;
         if header.is_resend {
             // Whoever has proved nothing must not be able to say that a path loses.
             if worth != Worth::Nothing {
                 self.losses.count_resent(now, source.ip());
             }
             let id = global(source, header.id);
-            if self.answered.contains(id) {
+            if self.answered.contains(id) && !recovers {
                 return Verdict::Ignore(Ignored::Answered);
             }
             if self.answered.is_in_progress(id) {
@@ -248,6 +257,8 @@ impl Server {
             client,
             bytes: datagram.len() as u64,
             is_resend: header.is_resend,
+            parts: marks.parts,
+            recovers,
             worth,
             lane,
         };
@@ -271,8 +282,19 @@ impl Server {
 
     /// Chooses the channel of an answer of `size` bytes: id, head and body.
     pub fn answer(&mut self, now: Time, ticket: Ticket, size: u64) -> Channel {
-        let Ticket { id, source, client, bytes, is_resend, worth, lane } = ticket;
-        let is_resend = self.answered.end(global(source, id)) || is_resend;
+        self.answer_in_parts(now, ticket, size, || None)
+    }
+
+    /// The same, of an answer that may be divisible; that is asked for only where it makes a difference.
+    pub fn answer_in_parts(
+        &mut self,
+        now: Time,
+        ticket: Ticket,
+        size: u64,
+        divisible: impl FnOnce() -> Option<Divisible>,
+    ) -> Channel {
+        let Ticket { id, source, client, bytes, is_resend, parts, recovers, worth, lane } = ticket;
+        let is_resend = (self.answered.end(global(source, id)) || is_resend) && !recovers;
         let budget = self
             .guard
             .as_ref()
@@ -280,21 +302,33 @@ impl Server {
             .map(|guard| guard.factor.saturating_mul(bytes));
         let is_within = |size| budget.is_none_or(|budget| size <= budget);
         let most = self.sizes.most(now, source.ip());
-        if is_resend && size <= most && worth != Worth::Nothing {
-            self.strike(now, source.ip(), size);
+        let parts = parts.min(self.config.parts);
+        let division = if size > most && parts > 1 {
+            divisible().and_then(|whole| whole.divide(most, parts))
+        } else {
+            None
+        };
+        if is_resend && (size <= most || division.is_some()) && worth != Worth::Nothing {
+            self.strike(now, source.ip(), size.min(most));
         }
-        let kind = self.losses.choose(now, source.ip(), size > most, is_resend);
-        if kind == Kind::Udp && is_within(size) {
+        let division = division.filter(|division| !is_resend && is_within(division.bytes()));
+        let is_large = size > most && division.is_none();
+        let kind = self.losses.choose(now, source.ip(), is_large, is_resend);
+        if kind == Kind::Udp && (division.is_some() || is_within(size)) {
             self.release(lane);
-            self.losses.count_fresh(source.ip());
-            self.sizes.left(source.ip(), size);
-            return Channel::Datagram;
+            if !recovers {
+                self.losses.count_fresh(source.ip());
+                self.sizes.left(source.ip(), size.min(most));
+            }
+            return division.map_or(Channel::Datagram, Channel::Parts);
         }
         let Some((connection, tries)) = self.connection(now, client, lane, budget) else {
             return Channel::Refer(id.to_bytes());
         };
         self.connections.carry(now, connection, id);
-        self.answered.remember(global(source, id));
+        if !recovers {
+            self.answered.remember(global(source, id));
+        }
         match tries {
             None => Channel::Connection(connection),
             Some(tries) => Channel::Open { connection, client, tries },

@@ -24,6 +24,7 @@ use wire::Time;
 use super::address::{can_be_client, is_listened_on};
 use super::client::Answerers;
 use super::message::{Id, Request, RequestHeader};
+use super::parts::is_part;
 use super::secret::Secret;
 use crate::http::Limits;
 
@@ -250,6 +251,8 @@ impl Translator {
                 Answerers::Anybody => true,
             });
         match asked {
+            // Others of its parts may come.
+            Some(_) if is_part(datagram) => {}
             Some((id, asked)) => {
                 state.outstanding.remove(&id);
                 self.agenda.remove(&(asked.until, Due::Answer(key, id)));

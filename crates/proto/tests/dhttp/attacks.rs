@@ -6,8 +6,9 @@ use core::net::SocketAddr;
 use proptest::prelude::*;
 use proto::dhttp::client::{ConnectionId, Discard, Input, Output};
 use proto::dhttp::message::Request;
+use proto::dhttp::parts::Divisible;
 use proto::dhttp::server::{Channel, Ignored, Server, Tries, Verdict};
-use proto::dhttp::{Client, ClientConfig, Id, Malformed, ServerConfig};
+use proto::dhttp::{Client, ClientConfig, Extension, Id, Malformed, ServerConfig};
 use proto::http::{Limits, Method};
 use wire::Duration;
 
@@ -25,11 +26,17 @@ fn validated(server: &mut Server, id: u64, from: SocketAddr, is_resend: bool) ->
     datagram(id, is_resend, &head(Method::Get, "/", &[("DHTTP-Token", token.as_str())]))
 }
 
+/// An answer of so many bytes that may be divided.
+fn divisible(size: u64) -> Option<Divisible> {
+    Divisible::of(200, [(&b"ETag"[..], &b"\"t\""[..])].into_iter(), size.saturating_sub(60))
+}
+
 /// What a server sends for a datagram, in bytes of UDP payload; a connection that is tried counts as two SYNs.
 fn cost(server: &mut Server, from: SocketAddr, datagram: &[u8], size: u64) -> u64 {
     match server.receive(at(0), from, datagram) {
-        Verdict::Serve(ticket, _) => match server.answer(at(0), ticket, size) {
+        Verdict::Serve(ticket, _) => match server.answer_in_parts(at(0), ticket, size, || divisible(size)) {
             Channel::Datagram => size,
+            Channel::Parts(division) => division.bytes(),
             Channel::Refer(eight) => eight.len() as u64,
             Channel::Open { connection: _, client: _, tries } => {
                 assert_eq!(tries, Tries::Few);
@@ -47,10 +54,11 @@ proptest! {
     fn nobody_gets_more_than_three_bytes_for_one_without_a_token(
         asked in prop::collection::vec((0_usize..1_200, 0_u64..30_000, any::<bool>(), any::<u16>()), 1..50)
     ) {
-        let mut server = internet();
+        // Also in parts: all of them count.
+        let mut server = server(ServerConfig::internet().with(Extension::Parts, true));
         let (mut sent, mut received) = (0, 0);
         for (id, (padding, size, is_resend, cut)) in asked.into_iter().enumerate() {
-            let head = head(Method::Get, "/", &[("DHTTP-Fill", &"0".repeat(padding))]);
+            let head = head(Method::Get, "/", &[("DHTTP-Parts", "10"), ("DHTTP-Fill", &"0".repeat(padding))]);
             let mut datagram = datagram(id as u64, is_resend, &head);
             datagram.truncate(usize::from(cut).max(12));
             received += datagram.len() as u64;

@@ -4,7 +4,7 @@
 
 use proto::dhttp::client::{ConnectionId, Discard, Failure, Input, Output, Reason, Refusal, Source};
 use proto::dhttp::message::Request;
-use proto::dhttp::{Client, ClientConfig, Id};
+use proto::dhttp::{Client, ClientConfig, Extension, Id};
 use proto::http::{Limits, Method};
 use wire::{Duration, Time};
 
@@ -222,4 +222,32 @@ fn only_so_many_are_under_way() {
     outputs.retain(|output| matches!(output, Output::Discarded(..)));
     let discarded = [Discard::Unknown, Discard::Late].map(|why| Output::Discarded(server_at(), why));
     assert_eq!(outputs, discarded);
+}
+
+#[test]
+fn somebody_elses_word_on_parts_is_not_passed_on() {
+    let asked = |config: ClientConfig| {
+        let mut client = client(config);
+        let head = head(Method::Get, "/", &[("dhttp-parts", "7"), ("X", "y")]);
+        client.request(at(0), Id(1), server_at(), &head).unwrap();
+        let Output::Send(_, datagram) = client.poll(at(0)) else { panic!("it asks") };
+        String::from_utf8_lossy(&datagram).into_owned()
+    };
+    let paper = asked(ClientConfig::paper());
+    assert!(!paper.to_lowercase().contains("dhttp-parts") && paper.contains("X: y"), "{paper}");
+    let takes_parts = asked(ClientConfig::paper().with(Extension::Parts, true));
+    assert!(takes_parts.contains("DHTTP-Parts: 10\r\n") && !takes_parts.contains("dhttp-parts"));
+}
+
+#[test]
+fn who_has_much_on_its_way_takes_fewer_parts_and_none_in_the_end() {
+    let mut client = client(ClientConfig::paper().with(Extension::Parts, true));
+    let takes_parts = |client: &mut Client, id| {
+        ask(client, at(0), id);
+        let Output::Send(_, datagram) = client.poll(at(0)) else { panic!("it asks") };
+        String::from_utf8_lossy(&datagram).contains("DHTTP-Parts: 10")
+    };
+    assert_eq!([0, 1, 2, 3].map(|id| takes_parts(&mut client, id)), [true, true, false, false]);
+    [0, 1].into_iter().for_each(|id| client.cancel(Id(id)));
+    assert!(takes_parts(&mut client, 4), "what is over gives back what it took");
 }

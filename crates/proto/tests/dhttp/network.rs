@@ -7,9 +7,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
 use proto::dhttp::client::{self, Client, Output, Reason};
+use proto::dhttp::parts::Divisible;
 use proto::dhttp::server::{self, Channel, Server, Verdict};
-use proto::dhttp::{ClientConfig, Id, ServerConfig};
-use proto::http::Method;
+use proto::dhttp::{ClientConfig, Extension, Id, ServerConfig};
+use proto::http::range::{self, Wanted};
+use proto::http::{Fields, Method, RequestHead};
+use proto::server::{Response, ResponseBody};
 use wire::seed::Random;
 use wire::{Duration, Probability, Seed, Time};
 
@@ -41,7 +44,7 @@ const CALM: Weather = Weather {
 enum Arrival {
     Request(Vec<u8>),
     Datagram(Vec<u8>),
-    Thought(Box<server::Ticket>, usize),
+    Thought(Box<server::Ticket>, RequestHead),
     Opened(u64),
     Bytes(u64, Vec<u8>),
     Written(u64),
@@ -67,10 +70,12 @@ struct World {
     /// What waits for each connection to open, and when the last of what was sent on it arrives.
     pipes: BTreeMap<u64, (bool, VecDeque<Vec<u8>>, Time)>,
     ended: BTreeMap<u64, End>,
-    bodies: BTreeMap<u64, usize>,
+    bodies: BTreeMap<u64, Vec<u8>>,
     /// Answers that went by TCP, for each request.
     by_tcp: BTreeMap<u64, u32>,
     by_udp: u32,
+    /// Answers, or what was missing of them, that were divided into datagrams.
+    in_parts: u32,
 }
 
 /// The sizes of the bodies that are asked for, one request each.
@@ -88,6 +93,7 @@ fn fetch(weather: Weather, profile: (ClientConfig, ServerConfig), sizes: &[usize
         bodies: BTreeMap::new(),
         by_tcp: BTreeMap::new(),
         by_udp: 0,
+        in_parts: 0,
     };
     for (id, size) in sizes.iter().enumerate() {
         let head = head(Method::Get, &format!("/{size}"), &[]);
@@ -132,20 +138,20 @@ impl World {
         match arrival {
             Arrival::Request(datagram) => match self.server.receive(now, client_at(50_000), &datagram) {
                 Verdict::Serve(ticket, head) => {
-                    let size = head.target[1..].parse().expect("a size");
                     assert_eq!(head.method, "GET", "nothing else is ever executed");
+                    let head = head.to_head();
                     if self.weather.thinking == Duration::ZERO {
-                        self.answer(ticket, size);
+                        self.answer(ticket, &head);
                     } else {
                         self.server.defer(&ticket);
                         let thought = self.up_to(self.weather.thinking);
-                        self.at(now + thought, Arrival::Thought(Box::new(ticket), size));
+                        self.at(now + thought, Arrival::Thought(Box::new(ticket), head));
                     }
                 }
                 Verdict::Refer(eight) => self.datagram(Arrival::Datagram(eight.to_vec())),
                 Verdict::Ignore(_) => {}
             },
-            Arrival::Thought(ticket, size) => self.answer(*ticket, size),
+            Arrival::Thought(ticket, head) => self.answer(*ticket, &head),
             Arrival::Datagram(datagram) => {
                 self.client.handle(now, client::Input::Datagram(server_at(), &datagram))
             }
@@ -170,12 +176,39 @@ impl World {
         }
     }
 
-    fn answer(&mut self, ticket: server::Ticket, size: usize) {
-        let token = self.server.token(self.now, &ticket);
-        let fields = token.map_or(String::new(), |token| format!("DHTTP-Token: {}\r\n", token.as_str()));
-        let bytes = crate::setting::answer(ticket.id.0, &fields, size);
+    fn answer(&mut self, ticket: server::Ticket, request: &RequestHead) {
+        let body = body(request.target[1..].parse().expect("a size"));
+        let tag = format!("\"{}\"", body.len());
+        let mut fields = Fields::new();
+        fields.push("ETag", &tag).expect("digits");
+        if let Some(token) = self.server.token(self.now, &ticket) {
+            fields.push("DHTTP-Token", token.as_str()).expect("digits");
+        }
+        let (status, body) = match range::wanted(request, Some(&tag), "", body.len() as u64) {
+            Wanted::Whole => (200, body),
+            Wanted::Part { first, last } => {
+                let range = format!("bytes {first}-{last}/{}", body.len());
+                fields.push("Content-Range", &range).expect("digits");
+                let at = |at: u64| usize::try_from(at).expect("small");
+                (206, body[at(first)..=at(last)].to_vec())
+            }
+            Wanted::Nowhere => panic!("nobody asks for that"),
+        };
+        let mut bytes = ticket.id.to_bytes().to_vec();
+        let response =
+            Response { status, fields: fields.clone(), body: ResponseBody::Whole(body.clone().into()) };
+        response.encode(&Method::Get, &mut bytes).expect("a whole answer");
         let id = ticket.id.0;
-        match self.server.answer(self.now, ticket, bytes.len() as u64) {
+        let divisible = || Divisible::of(status, fields.iter(), body.len() as u64);
+        match self.server.answer_in_parts(self.now, ticket, bytes.len() as u64, divisible) {
+            Channel::Parts(division) => {
+                self.in_parts += 1;
+                for part in division {
+                    let datagram = division.datagram(part, Id(id), fields.iter(), &body);
+                    assert!(datagram.len() <= 1_460);
+                    self.datagram(Arrival::Datagram(datagram));
+                }
+            }
             Channel::Datagram => {
                 self.by_udp += 1;
                 self.datagram(Arrival::Datagram(bytes));
@@ -236,10 +269,14 @@ impl World {
             match self.client.poll(self.now) {
                 Output::Send(_, datagram) => self.datagram(Arrival::Request(datagram)),
                 Output::Head(Id(id), _, _) => {
-                    assert!(self.bodies.insert(id, 0).is_none(), "request {id} has two heads");
+                    assert!(self.bodies.insert(id, Vec::new()).is_none(), "request {id} has two heads");
                 }
-                Output::Body(Id(id), part) => *self.bodies.get_mut(&id).expect("a head before") += part.len(),
-                Output::End(Id(id)) => self.end(id, End::Complete(self.bodies[&id])),
+                Output::Body(Id(id), part) => self.bodies.get_mut(&id).expect("a head before").extend(part),
+                Output::End(Id(id)) => {
+                    let length = self.bodies[&id].len();
+                    assert_eq!(self.bodies[&id], body(length), "request {id} has other bytes");
+                    self.end(id, End::Complete(length));
+                }
                 Output::Fallback(Id(id), why) => {
                     assert!(!self.bodies.contains_key(&id), "something of {id} had come");
                     self.end(id, End::PlainHttp(why));
@@ -287,6 +324,12 @@ impl World {
     }
 }
 
+/// A body of which no part is like another.
+fn body(length: usize) -> Vec<u8> {
+    let byte = |at: usize| u8::try_from((at ^ (at >> 8) ^ length) & 0xff).expect("masked");
+    (0..length).map(byte).collect()
+}
+
 fn chance(probability: f64) -> Probability {
     Probability::new(probability).expect("a probability")
 }
@@ -299,7 +342,39 @@ fn in_calm_weather_every_request_is_answered_at_once() {
     for (name, profile) in profiles() {
         let world = fetch(CALM, profile, &SIZES, 1);
         assert_eq!((name, world.complete()), (name, SIZES.len()));
-        assert_eq!(world.by_tcp.len() + world.by_udp as usize, SIZES.len(), "{name}: each by one channel");
+        assert_eq!(
+            world.by_tcp.len() + (world.by_udp + world.in_parts) as usize,
+            SIZES.len(),
+            "{name}: each by one channel"
+        );
+    }
+}
+
+#[test]
+fn answers_in_parts_come_in_one_round_trip_and_what_is_lost_of_them_in_another() {
+    // One after the other: who has much on its way takes the rest by TCP.
+    let each = |loss| {
+        let weather = Weather { loss: chance(loss), ..CALM };
+        let worlds = (0..60).map(|number: usize| {
+            let sizes = [2_000 + 137 * number];
+            let world = fetch(weather, profiles()[0].1, &sizes, number as u64);
+            assert_eq!(world.complete(), 1);
+            [u64::from(world.in_parts + world.by_udp), world.by_tcp.len() as u64]
+        });
+        worlds.fold([0, 0], |[in_parts, by_tcp], [more, tcp]| [in_parts + more, by_tcp + tcp])
+    };
+    let [in_parts, by_tcp] = each(0.0);
+    assert_eq!((in_parts, by_tcp), (60, 0));
+    let [in_parts, by_tcp] = each(0.05);
+    assert!(in_parts > 70 && by_tcp < 15, "{in_parts} {by_tcp}");
+}
+
+#[test]
+fn who_knows_nothing_of_parts_and_who_does_understand_each_other() {
+    let [(_, more), _, (_, paper), _] = profiles();
+    for profile in [(more.0, paper.1), (paper.0, more.1)] {
+        let world = fetch(CALM, profile, &SIZES, 1);
+        assert_eq!((world.complete(), world.in_parts), (SIZES.len(), 0));
     }
 }
 
@@ -334,8 +409,14 @@ fn regress_the_same_seed_is_the_same_world() {
     assert_eq!(run(), run());
 }
 
-fn profiles() -> [(&'static str, (ClientConfig, ServerConfig)); 2] {
+fn profiles() -> [(&'static str, (ClientConfig, ServerConfig)); 4] {
+    let with = |client: ClientConfig, server: ServerConfig| {
+        let all = Extension::ALL.into_iter();
+        all.fold((client, server), |(client, server), one| (client.with(one, true), server.with(one, true)))
+    };
     [
+        ("paper and more", with(ClientConfig::paper(), ServerConfig::paper())),
+        ("internet and more", with(ClientConfig::internet(), ServerConfig::internet())),
         ("paper", (ClientConfig::paper(), ServerConfig::paper())),
         ("internet", (ClientConfig::internet(), ServerConfig::internet())),
     ]
@@ -348,7 +429,7 @@ proptest! {
     fn whatever_the_network_does_every_request_ends_once(
         (loss, doubling, breaking) in (0.0..0.9, 0.0..0.5, 0.0..0.6),
         (jitter, thinking) in (1_u64..3_000, 0_u64..12_000),
-        profile in 0_usize..2,
+        profile in 0_usize..4,
         sizes in prop::collection::vec(prop_oneof![0_usize..1_400, 1_400_usize..20_000], 1..20),
         seed: u64,
     ) {

@@ -3,9 +3,10 @@
 //! Not generated from the code: they were written by hand, and the code must agree.
 
 use proto::dhttp::client::{ConnectionId, Input, Output, Reason};
+use proto::dhttp::message::Request;
 use proto::dhttp::server::{Channel, Verdict};
-use proto::dhttp::{ClientConfig, Id, ServerConfig};
-use proto::http::Method;
+use proto::dhttp::{ClientConfig, Extension, Id, ServerConfig};
+use proto::http::{Limits, Method};
 
 use crate::setting::{at, client, client_at, drain, get, head, server, server_at, ticket};
 
@@ -23,6 +24,7 @@ fn every_vector_of_the_specification_holds() {
             "request" => request(&bytes(given)),
             "answer" => answer(Method::Get, &bytes(given)),
             "answer-to-head" => answer(Method::Head, &bytes(given)),
+            "parts" => parts(given),
             "stream" => stream(&bytes(given)),
             "choices" => choices(given),
             other => panic!("{name}: what is a {other}?"),
@@ -62,6 +64,34 @@ fn answer(method: Method, datagram: &[u8]) -> String {
     }
 }
 
+fn parts(given: &str) -> String {
+    let mut client = client(ClientConfig::paper().with(Extension::Parts, true));
+    client.request(at(0), Id(0x0102_0304_0506_0708), server_at(), &head(Method::Get, "/", &[])).unwrap();
+    drain(&mut client, at(0));
+    for datagram in given.split('|') {
+        client.handle(at(1), Input::Datagram(server_at(), &bytes(datagram)));
+    }
+    let (outputs, wake) = drain(&mut client, at(1));
+    let told = outputs.iter().filter(|output| !matches!(output, Output::Discarded(..)));
+    match told.collect::<Vec<_>>().as_slice() {
+        [Output::Head(_, _, head), Output::Body(_, body), Output::End(_)] => {
+            return format!("{} {}", head.status, String::from_utf8_lossy(body));
+        }
+        [] => {}
+        other => panic!("{other:?}"),
+    }
+    // It waits for others, and then asks.
+    let wake = wake.expect("it asks again");
+    let [Output::Send(_, request)] = &drain(&mut client, wake).0[..] else { panic!("it asks again") };
+    let request = Request::read(request, &Limits::default()).expect("a request").head;
+    let field = |name| request.fields.get(name).map(|value| String::from_utf8_lossy(value).into_owned());
+    match (field("Range"), field("If-Range")) {
+        (Some(range), Some(tag)) => format!("asks {range} {tag}"),
+        (None, None) => "ignored".to_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
 fn stream(bytes: &[u8]) -> String {
     let mut client = client(ClientConfig::paper());
     for id in [1, 2] {
@@ -92,6 +122,7 @@ fn choices(given: &str) -> String {
         let ticket = ticket(server.receive(at(0), client_at(50_000), &request));
         match server.answer(at(0), ticket, size.parse().expect("a size")) {
             Channel::Datagram => "udp",
+            Channel::Parts(_) => "parts",
             Channel::Connection(_) | Channel::Open { .. } => "tcp",
             Channel::Refer(_) => "refer",
         }

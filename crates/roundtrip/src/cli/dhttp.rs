@@ -144,6 +144,10 @@ pub struct Get {
     /// Whether caches on the way may answer, from addresses of their own [default: as the profile says]
     #[arg(long, value_name = "WHICH")]
     pub caches: Option<Caches>,
+
+    /// Also do this, which goes beyond the paper
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new([Extension::Parts.name()]))]
+    pub with: Vec<String>,
 }
 
 /// Caches on the way.

@@ -18,10 +18,11 @@ use crate::cli::dhttp::{Caches, Get, Profile};
 use crate::failure::Failure;
 use crate::file;
 use crate::serve::known;
+use crate::serve::settings::named_extensions;
 
 /// Fetches each; 1 if an answer says that it is none (400 and above).
 pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
-    let Get { urls, output, verbose, ports, profile, caches } = flags;
+    let Get { urls, output, verbose, ports, profile, caches, with } = flags;
     if output.is_some() && urls.len() > 1 {
         return Err(Failure::Value(
             "--output: one file cannot take several answers; give one URL".to_owned(),
@@ -41,9 +42,11 @@ pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
         Some(Caches::Any) => Answerers::Anybody,
         Some(Caches::None) => Answerers::Server,
     };
-    let dhttp = proto::dhttp::ClientConfig { answerers, ..config.dhttp };
-    let config = ClientConfig { dhttp, ..config };
-    let config = ClientConfig { ports: ports.as_deref().map(port_range).transpose()?, ..config };
+    let mut dhttp = proto::dhttp::ClientConfig { answerers, ..config.dhttp };
+    for (extension, is_on) in named_extensions(with, &[])? {
+        dhttp = dhttp.with(extension, is_on);
+    }
+    let config = ClientConfig { dhttp, ports: ports.as_deref().map(port_range).transpose()?, ..config };
     let watch: Option<Watch> = verbose.then(|| Arc::new(|note: &Note| eprintln!("{note}")) as Watch);
     let known = known::load();
     let client = Client::start(config, known.clone(), watch).map_err(|error| {

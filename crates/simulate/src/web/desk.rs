@@ -5,11 +5,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use proto::dhttp::parts::Divisible;
 use proto::dhttp::server::{Channel, ConnectionId, Ignored, Input as Told, Output, Secrets, Ticket, Verdict};
 use proto::dhttp::token::TOKEN_FIELD;
 use proto::dhttp::{Key, Server, ServerConfig};
 use proto::http::RequestHead;
-use proto::server::Response;
+use proto::server::{Response, ResponseBody};
 use wire::{Seed, Time};
 
 use crate::capture;
@@ -179,33 +180,43 @@ impl Desk {
         }
     }
 
-    /// An answer finds its channel.
-    pub(super) fn answer(&mut self, now: Time, asked: Asked, mut response: Response) -> Option<Step> {
+    /// An answer finds its channel: what is to be done for it.
+    pub(super) fn answer(&mut self, now: Time, asked: Asked, mut response: Response) -> Vec<Step> {
         let Asked { head, ticket, datagram } = asked;
         if let Some(token) = self.machine.token(now, &ticket) {
             // Hexadecimal digits can stand in a field.
             let _ = response.fields.push(TOKEN_FIELD, token.as_str());
         }
         let mut bytes = ticket.id.to_bytes().to_vec();
+        let whole = response.clone();
         if response.encode(&head.method, &mut bytes).is_err() {
             // The site gives whole objects and final statuses only.
             self.machine.abandon(ticket);
-            return None;
+            return Vec::new();
         }
-        let client = datagram.peer;
-        match self.machine.answer(now, ticket, bytes.len() as u64) {
+        let (id, client) = (ticket.id, datagram.peer);
+        let divisible = || Divisible::of(whole.status, whole.fields.iter(), body(&whole).len() as u64);
+        let send =
+            |payload: Vec<u8>| Step::Send(Datagram { payload: Payload::from(payload), ..datagram.clone() });
+        match self.machine.answer_in_parts(now, ticket, bytes.len() as u64, divisible) {
             Channel::Datagram => {
                 self.counts.by_datagram += 1;
-                Some(Step::Send(Datagram { payload: Payload::from(bytes), ..datagram }))
+                vec![send(bytes)]
+            }
+            Channel::Parts(division) => {
+                self.counts.by_datagram += 1;
+                let part = |part| division.datagram(part, id, whole.fields.iter(), body(&whole));
+                division.map(|number| send(part(number))).collect()
             }
             Channel::Refer(eight) => {
                 self.counts.referred += 1;
-                Some(Step::Send(Datagram { payload: Payload::from(&eight[..]), ..datagram }))
+                vec![send(eight.to_vec())]
             }
             Channel::Connection(id) => {
                 self.counts.by_connection += 1;
-                self.lanes.get_mut(&id)?.answers.push_back(Payload::from(bytes));
-                Some(Step::Proceed(id))
+                let Some(lane) = self.lanes.get_mut(&id) else { return Vec::new() };
+                lane.answers.push_back(Payload::from(bytes));
+                vec![Step::Proceed(id)]
             }
             Channel::Open { connection, client: at, tries: _ } => {
                 self.counts.by_connection += 1;
@@ -218,7 +229,7 @@ impl Desk {
                     answers: [Payload::from(bytes)].into(),
                 };
                 self.lanes.insert(connection, lane);
-                Some(Step::Open(connection))
+                vec![Step::Open(connection)]
             }
         }
     }
@@ -268,5 +279,13 @@ impl Desk {
         let socket = self.lanes.remove(&id)?.socket?;
         self.sockets.remove(&socket);
         Some(socket)
+    }
+}
+
+/// The bytes of an answer, which the site has whole.
+fn body(response: &Response) -> &[u8] {
+    match &response.body {
+        ResponseBody::Whole(bytes) => bytes,
+        ResponseBody::Length(_) | ResponseBody::Unknown => &[],
     }
 }

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use proto::dhttp::Extension;
 use proto::dhttp::visitor::Counts;
 use scenario::dhttp::Dhttp;
 use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Stack, Visit};
@@ -80,6 +81,34 @@ fn a_server_that_knows_the_client_sends_the_first_segment_with_its_syn() {
     // Too large for a datagram of today, small enough for a SYN.
     assert!(is_about(whole(1_200, false), 2.0) && is_about(whole(1_200, true), 1.0));
     assert!(is_about(whole(10_000, true), 2.0), "the rest waits until the client has answered");
+}
+
+/// One answer, in parts if that can be; what else goes beyond the paper.
+fn in_parts(network: Network, size: u64, more: &[Extension]) -> Fetched {
+    let scenario = scenario(network, &[size]);
+    let dhttp = Dhttp::paper().with(Extension::Parts, true);
+    let dhttp = more.iter().fold(dhttp, |dhttp, extension| dhttp.with(*extension, true));
+    run(&scenario, Hosts { dhttp: Some(dhttp), ..Hosts::default() })
+}
+
+#[test]
+fn an_answer_in_parts_takes_one_round_trip_cold_and_what_is_lost_of_it_another() {
+    let fetched = in_parts(path(), 8_192, &[]);
+    assert_eq!((counts(&fetched), fetched.down.connections), ([1, 0, 0, 0], 0));
+    assert!(is_about(round_trips(&fetched), 1.0), "{}", round_trips(&fetched));
+    for lost in 1..=6 {
+        let mut lossy = path();
+        lossy.down.loss = Loss::Exactly([lost].into());
+        let fetched = in_parts(lossy.clone(), 8_192, &[Extension::LossByPrefix]);
+        assert_eq!((lost, counts(&fetched)), (lost, [1, 0, 0, 1]));
+        let took = round_trips(&fetched);
+        assert!((2.2..2.5).contains(&took), "the part {lost}: {took}");
+        // Where one loss in one answer is too many, what is missing comes on a connection.
+        let fetched = in_parts(lossy, 8_192, &[]);
+        assert_eq!((lost, counts(&fetched)), (lost, [0, 1, 0, 1]));
+        let took = round_trips(&fetched);
+        assert!((3.2..3.5).contains(&took), "the part {lost}: {took}");
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use node::{Node, Turn};
+use proto::dhttp::Extension;
 use proto::dhttp::visitor::Counts;
 use proto::http::{Limits, Method};
 use proto::robot::{Failure, Plan, PlannedObject, Release, Report, Shape, What};
@@ -69,6 +70,8 @@ struct Sum {
 struct Case {
     seed: Seed,
     is_internet: bool,
+    /// What goes beyond the paper, too.
+    goes_beyond: bool,
     stack: &'static str,
     delay: Duration,
     loss: f64,
@@ -119,6 +122,7 @@ impl Case {
             server_turns,
             sizes,
             posts: 3 + usize::try_from(random.up_to(5)).unwrap(),
+            goes_beyond: random.unit() < 0.5,
         }
     }
 
@@ -217,6 +221,8 @@ impl Case {
         };
         let random = |host| self.seed.stream("flips", host);
         let dhttp = if self.is_internet { Dhttp::internet() } else { Dhttp::paper() };
+        let beyond = Extension::ALL.into_iter().filter(|_| self.goes_beyond);
+        let dhttp = beyond.fold(dhttp, |dhttp, extension| dhttp.with(extension, true));
         let server = self.server(dhttp);
         let server = Node::new(server, self.server_turns.clone(), chance(self.flips), random(0));
         world.add_host(HostConfig { tcp: tcp(0) }, server).expect("a server");
@@ -243,6 +249,7 @@ impl Case {
     fn server(&self, dhttp: Dhttp) -> Box<dyn Fn() -> Web> {
         let sizes: Vec<Bytes> = self.sizes.iter().copied().map(Bytes::new).collect();
         let (site, seed) = (Site::new(&sizes, self.seed).expect("a small site"), self.seed);
+        let site = if self.goes_beyond { site.with_validators(seed) } else { site };
         Box::new(move || {
             let patience = Duration::from_secs(60);
             let patience =

@@ -4,6 +4,8 @@
 
 use wire::Duration;
 
+use crate::dhttp::Extension;
+use crate::dhttp::parts::MOST_PARTS;
 use crate::http::Limits;
 
 /// How a client behaves.
@@ -16,6 +18,8 @@ pub struct ClientConfig {
     pub fill_to: usize,
     /// When a request is sent again.
     pub resend: Resend,
+    /// In how many datagrams an answer may come, 10 at most; 1: no request says that it takes parts.
+    pub parts: u8,
     /// Whose answers are taken.
     pub answerers: Answerers,
     /// Whether requests with `Authorization` or `Cookie` may go over UDP, where everybody on the path reads them.
@@ -68,6 +72,16 @@ pub enum Answerers {
 }
 
 impl ClientConfig {
+    /// The same with, or without, something that goes beyond the paper, if it is the client's.
+    #[must_use]
+    pub const fn with(mut self, extension: Extension, is_on: bool) -> Self {
+        match extension {
+            Extension::Parts => self.parts = if is_on { MOST_PARTS } else { 1 },
+            Extension::LossByPrefix | Extension::MoreConnections | Extension::AdaptiveSize => {}
+        }
+        self
+    }
+
     /// As in the paper.
     pub fn paper() -> Self {
         Self {
@@ -76,6 +90,7 @@ impl ClientConfig {
             fill_to: 0,
             // papers/dhttp#section-iii-a: "we use 5 and 10 seconds".
             resend: Resend::Fixed { waits: [Duration::from_secs(5), Duration::from_secs(10)] },
+            parts: 1,
             answerers: Answerers::Anybody,
             sends_credentials: true,
             ..Self::internet()
@@ -97,6 +112,7 @@ impl ClientConfig {
                 most: Duration::from_secs(60),
                 times: 3,
             },
+            parts: 1,
             answerers: Answerers::Server,
             sends_credentials: false,
             outstanding: 1_024,

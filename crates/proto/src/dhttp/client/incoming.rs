@@ -50,7 +50,7 @@ impl Client {
         let mut has_progressed = false;
         loop {
             match connection.stream.read(&mut bytes) {
-                Ok(Some(step)) => match self.stream_step(&mut connection, step) {
+                Ok(Some(step)) => match self.stream_step(now, &mut connection, step) {
                     Ok(()) => has_progressed = true,
                     Err(why) => {
                         self.outputs.extend([Output::Discarded(connection.peer, why), Output::Close(id)]);
@@ -77,7 +77,7 @@ impl Client {
         self.connections.insert(id, connection);
     }
 
-    fn stream_step(&mut self, connection: &mut Connection, step: Step<'_>) -> Result<(), Discard> {
+    fn stream_step(&mut self, now: Time, connection: &mut Connection, step: Step<'_>) -> Result<(), Discard> {
         match step {
             Step::Id(id) => {
                 let key = self.find(id).ok_or(Discard::Unknown)?;
@@ -90,6 +90,9 @@ impl Client {
                 connection.stream.expect(Answer { key, id, is_wanted }, method);
             }
             Step::Head(answer, head) => {
+                if answer.is_wanted && self.takes_aside(now, answer, &head) {
+                    return Ok(());
+                }
                 if answer.is_wanted && self.step(answer.key, Event::Head) {
                     if let Some(server) = self.requests.get(&answer.key).map(|request| request.server) {
                         let known = self.servers.learn(server);
@@ -107,11 +110,17 @@ impl Client {
                 }
             }
             Step::Body(answer, part) => {
+                if answer.is_wanted {
+                    self.put_aside(answer.key, part);
+                }
                 if answer.is_wanted && self.phase(answer.key) == Some(Phase::Arriving) {
                     self.outputs.push_back(Output::Body(answer.id, part.to_vec()));
                 }
             }
             Step::End(answer) => {
+                if answer.is_wanted && self.end_aside(now, answer, connection.peer) {
+                    return Ok(());
+                }
                 if answer.is_wanted && self.step(answer.key, Event::Complete) {
                     self.outputs.push_back(Output::End(answer.id));
                 }
@@ -134,7 +143,7 @@ impl Client {
             return;
         }
         match self.phase(key) {
-            Some(Phase::Waiting) => {
+            Some(Phase::Waiting | Phase::Gathering) => {
                 if let Some(request) = self.requests.get_mut(&key) {
                     request.due = Some(now);
                     self.agenda.insert((now, Due::Request(key)));

@@ -5,8 +5,10 @@
 /// Where a request stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Sent; nothing has come back.
+    /// Sent; nothing has come back, or what has come was not enough.
     Waiting,
+    /// Parts of an answer have come in datagrams, and others are missing.
+    Gathering,
     /// Its id has come on a connection, and no head yet.
     Claimed,
     /// The head was handed on, and the body is coming in.
@@ -18,8 +20,10 @@ pub(crate) enum Phase {
 /// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// A datagram answers it.
+    /// A datagram answers it, or the last of its parts has come.
     Answered,
+    /// A datagram has a part of its answer, and others are missing.
+    Part,
     /// Eight bytes answer it: ask again, over plain HTTP.
     Referred,
     /// Nothing listens there.
@@ -45,18 +49,22 @@ impl Phase {
     pub(crate) const fn next(self, event: Event) -> Option<Self> {
         match (self, event) {
             (
-                Self::Waiting,
+                Self::Waiting | Self::Gathering,
                 Event::Answered | Event::Referred | Event::Unreachable | Event::GivenUp | Event::Cancelled,
             )
             | (Self::Claimed, Event::Cancelled)
             | (Self::Arriving, Event::Complete | Event::Broken | Event::Cancelled) => Some(Self::Over),
-            (Self::Waiting, Event::Resent) | (Self::Claimed, Event::Broken) => Some(Self::Waiting),
-            (Self::Waiting, Event::Claim) => Some(Self::Claimed),
+            (Self::Waiting | Self::Gathering, Event::Part) => Some(Self::Gathering),
+            (Self::Waiting | Self::Gathering, Event::Resent) | (Self::Claimed, Event::Broken) => {
+                Some(Self::Waiting)
+            }
+            (Self::Waiting | Self::Gathering, Event::Claim) => Some(Self::Claimed),
             (Self::Claimed, Event::Head) => Some(Self::Arriving),
-            (Self::Waiting, Event::Head | Event::Complete | Event::Broken)
+            (Self::Waiting | Self::Gathering, Event::Head | Event::Complete | Event::Broken)
             | (
                 Self::Claimed,
                 Event::Answered
+                | Event::Part
                 | Event::Referred
                 | Event::Unreachable
                 | Event::Resent
@@ -67,6 +75,7 @@ impl Phase {
             | (
                 Self::Arriving,
                 Event::Answered
+                | Event::Part
                 | Event::Referred
                 | Event::Unreachable
                 | Event::Resent
@@ -77,6 +86,7 @@ impl Phase {
             | (
                 Self::Over,
                 Event::Answered
+                | Event::Part
                 | Event::Referred
                 | Event::Unreachable
                 | Event::Resent
@@ -95,9 +105,11 @@ impl Phase {
 mod tests {
     use super::*;
 
-    const PHASES: [Phase; 4] = [Phase::Waiting, Phase::Claimed, Phase::Arriving, Phase::Over];
-    const EVENTS: [Event; 10] = [
+    const PHASES: [Phase; 5] =
+        [Phase::Waiting, Phase::Gathering, Phase::Claimed, Phase::Arriving, Phase::Over];
+    const EVENTS: [Event; 11] = [
         Event::Answered,
+        Event::Part,
         Event::Referred,
         Event::Unreachable,
         Event::Resent,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::timing::RoundTrips;
 use crate::dhttp::message::{RequestHeader, write_request};
+use crate::dhttp::parts::{MOST_PARTS, PARTS_FIELD};
 use crate::dhttp::token::TOKEN_FIELD;
 use crate::http::{RequestHead, ResponseHead};
 
@@ -27,6 +28,10 @@ pub(super) struct Server {
     pub(super) token: Option<Vec<u8>>,
     /// What is known of the caches on the way to it.
     pub(super) cache: Cache,
+    /// Parts of answers that it may have on their way here at once, less than [`WIDEST`] by so many.
+    narrowed: u8,
+    /// Those that it was told it may send.
+    offered: u8,
 }
 
 /// Whether a cache on the way to a server has answered in its own name.
@@ -40,6 +45,9 @@ pub(super) enum Cache {
     /// It has, and gave this token.
     Gave(Vec<u8>),
 }
+
+/// Two answers of an initial window each (RFC 6928), as over two connections (RFC 2616, section 8.1.4).
+const WIDEST: u8 = 2 * MOST_PARTS;
 
 impl Servers {
     pub(super) const fn new(most: usize) -> Self {
@@ -63,6 +71,12 @@ impl Servers {
         Shown { tokens: [known.token.as_deref(), cache], is_known: is_known && known.token.is_some() }
     }
 
+    /// How many parts of answers a server may be told to send now.
+    pub(super) fn window(&self, server: SocketAddr) -> u8 {
+        let known = self.known.get(&server);
+        known.map_or(WIDEST, |known| known.window().saturating_sub(known.offered))
+    }
+
     /// One of them, to learn about.
     pub(super) fn learn(&mut self, server: SocketAddr) -> &mut Server {
         if self.known.len() >= self.most && !self.known.contains_key(&server) {
@@ -73,6 +87,30 @@ impl Servers {
 }
 
 impl Server {
+    fn window(&self) -> u8 {
+        WIDEST.saturating_sub(self.narrowed).max(2)
+    }
+
+    /// A request says that it takes so many parts.
+    pub(super) const fn offer(&mut self, parts: u8) {
+        self.offered = self.offered.saturating_add(parts);
+    }
+
+    /// That request is over.
+    pub(super) const fn take_back(&mut self, parts: u8) {
+        self.offered = self.offered.saturating_sub(parts);
+    }
+
+    /// An answer has come in parts, and whole.
+    pub(super) const fn widen(&mut self) {
+        self.narrowed = self.narrowed.saturating_sub(1);
+    }
+
+    /// Parts of an answer were lost.
+    pub(super) fn narrow(&mut self) {
+        self.narrowed = WIDEST - (self.window() / 2).max(2);
+    }
+
     /// Keeps the token that an answer gives.
     pub(super) fn learn_token(&mut self, head: &ResponseHead) {
         if let Some(token) = token(head) {
@@ -106,14 +144,24 @@ fn token(head: &ResponseHead) -> Option<Vec<u8>> {
 /// A token of another server than ours may be longer, but not much: it is sent with every request.
 const MOST_TOKEN: usize = 64;
 
-/// A request with the tokens that its server and a cache gave; filled up if one of them does not know us.
+/// A request that takes so many parts, with the tokens that its server and a cache gave; filled up if one of them does not know us.
 pub(super) fn write_datagram(
     header: RequestHeader,
     head: &RequestHead,
+    parts: u8,
     shown: Shown<'_>,
     fill_to: usize,
 ) -> Vec<u8> {
     let mut head = head.clone();
+    // It concerns this hop alone: somebody else's, passed on, would bring parts that nobody puts together.
+    if head.fields.get(PARTS_FIELD).is_some() {
+        let all = std::mem::take(&mut head.fields);
+        let others = all.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(PARTS_FIELD.as_bytes()));
+        others.for_each(|(name, value)| head.fields.push_checked(name, value));
+    }
+    if parts > 0 {
+        head.fields.push_checked(PARTS_FIELD.as_bytes(), parts.to_string().as_bytes());
+    }
     for token in shown.tokens.into_iter().flatten() {
         head.fields.push_checked(TOKEN_FIELD.as_bytes(), token);
     }

@@ -8,6 +8,7 @@ use super::sizes::Adaptation;
 use crate::dhttp::Extension;
 use crate::dhttp::address::Reach;
 use crate::dhttp::limiter::LimiterConfig;
+use crate::dhttp::parts::MOST_PARTS;
 use crate::http::Limits;
 
 /// How a server behaves.
@@ -17,6 +18,8 @@ pub struct ServerConfig {
     pub threshold: u64,
     /// Whether S falls where the way to a client carries less.
     pub adapts: Option<Adaptation>,
+    /// In how many datagrams an answer may go to a client that takes them, 10 at most; 1: no answer is divided.
+    pub parts: u8,
     /// When small answers leave UDP.
     pub loss: LossConfig,
     /// How many answers that went by TCP are remembered, so that a late resend is not answered twice.
@@ -126,6 +129,7 @@ impl ServerConfig {
             Extension::MoreConnections => {
                 self.per_client = if is_on { PerClient::MORE_WHEN_FEW } else { PerClient::ONE };
             }
+            Extension::Parts => self.parts = if is_on { MOST_PARTS } else { 1 },
             Extension::AdaptiveSize => self.adapts = is_on.then_some(Adaptation::USUAL),
         }
         self
@@ -138,6 +142,7 @@ impl ServerConfig {
             // papers/dhttp#section-iii-b: "default threshold of 1460 bytes".
             threshold: 1_460,
             adapts: None,
+            parts: 1,
             // papers/dhttp#section-iii-c: "L (currently 1%)".
             loss: LossConfig { threshold_ppm: 10_000, scope: Scope::Aggregate, fades_after: None },
             // papers/dhttp#section-iii-c: "room for 10000 global request IDs".
@@ -163,6 +168,7 @@ impl ServerConfig {
             // 1,280 bytes, the least that every IPv6 link carries (RFC 8200, section 5), without IPv6 and UDP headers.
             threshold: 1_232,
             adapts: Some(Adaptation::USUAL),
+            parts: 1,
             loss: LossConfig { threshold_ppm: 10_000, scope: Scope::BY_PREFIX, fades_after: Some(10_000) },
             remembered: 10_000,
             connections: 100_000,
