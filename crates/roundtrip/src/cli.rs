@@ -69,7 +69,11 @@ pub enum Verb {
     /// Makes every form of every file, without loss, and fetches the page in each by the simulator. What is larger in
     /// another form stays as it is.
     Content(Content),
-    /// Users for a server, after SURGE
+    /// SURGE's users for a server, and an account of what limited them
+    ///
+    /// Draws a plan of pages and pauses (or takes one that was drawn), asks the server for its files when they are due, and
+    /// says of every second whether the generator, the network or the server was the limit. `roundtrip site surge` writes the
+    /// files.
     Load(Load),
     /// Access logs that are made up
     Logs(Logs),

@@ -35,6 +35,7 @@ mod engine;
 mod failure;
 mod file;
 mod folder;
+mod loading;
 mod logs;
 mod output;
 mod plot;

@@ -1,10 +1,14 @@
 //! `load` and its plans, by the command line. Not the laws: `scenario` tests those.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
 
 use scenario::surge::text;
+use serde_json::{Value, json};
 
 fn roundtrip(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(arguments).current_dir(folder).output().unwrap()
@@ -51,4 +55,161 @@ fn what_is_no_plan_is_refused_with_its_line() {
         assert!(refused.status.code() == Some(2) && said.contains(says), "{arguments:?}: {said}");
     }
     assert!(!folder.join("www").exists(), "something was left behind");
+}
+
+/// A server that is stopped when this is dropped.
+struct Served {
+    child: Child,
+    address: String,
+}
+
+impl Served {
+    /// Our own server of a folder, in the papers' profile: it limits nobody.
+    fn folder(folder: &Path) -> Self {
+        let arguments = ["serve", "www", "--listen", "127.0.0.1:0", "--profile", "paper"];
+        let mut child = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
+            .args(arguments)
+            .current_dir(folder)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line
+            .split("http://")
+            .nth(1)
+            .and_then(|rest| rest.split('/').next())
+            .expect("an address")
+            .to_owned();
+        Self { child, address }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A folder with a plan of 60 requests in a second, and its files.
+fn planned(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    let plan = [
+        "load",
+        "plan",
+        "--files",
+        "50",
+        "--cap",
+        "20000",
+        "--rate",
+        "60",
+        "--for",
+        "1s",
+        "--conditional",
+        "20%",
+    ];
+    let drawn = roundtrip(&folder, &[&plan[..], &["--even", "-o", "plan.txt"]].concat());
+    assert!(drawn.status.success(), "{drawn:?}");
+    assert!(roundtrip(&folder, &["site", "surge", "www", "--plan", "plan.txt"]).status.success());
+    folder
+}
+
+fn load(folder: &Path, address: &str, more: &[&str]) -> Value {
+    let target = format!("http://{address}/");
+    let arguments =
+        [&["load", &target, "--plan", "plan.txt", "--share", "6", "--format", "json"], more].concat();
+    let said = roundtrip(folder, &arguments);
+    assert!(said.status.success(), "{said:?}");
+    serde_json::from_slice::<Value>(&said.stdout).unwrap()[0].take()
+}
+
+#[test]
+fn every_request_of_a_plan_is_answered_by_every_protocol() {
+    let folder = planned("load-answered");
+    let served = Served::folder(&folder);
+    for (protocol, connections) in
+        [("http10", 60..=60), ("http11", 6..=6), ("http11-pipelined", 6..=6), ("dhttp", 1..=60)]
+    {
+        let run = load(&folder, &served.address, &["--protocol", protocol]);
+        assert_eq!((&run["answered"], &run["failed"]), (&json!(60), &json!(0)), "{protocol}: {run}");
+        let opened = run["connections"].as_u64().unwrap();
+        assert!(connections.contains(&opened), "{protocol}: {opened}");
+        assert!(run["intended_ms"]["p50"].as_f64() >= run["experienced_ms"]["p50"].as_f64(), "{run}");
+        let udp = run["channels"]["udp"].as_u64().unwrap_or(0);
+        assert_eq!(udp > 0, protocol == "dhttp", "{run}");
+    }
+}
+
+/// What a server does that is none, with each of its connections.
+fn odd_server(does: fn(TcpStream)) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        for (number, stream) in listener.incoming().flatten().enumerate() {
+            thread::spawn(move || match number {
+                // The look whether anybody is there.
+                0 => drop(reply(stream, b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n")),
+                _ => does(stream),
+            });
+        }
+    });
+    address
+}
+
+fn reply(mut stream: TcpStream, answer: &[u8]) -> io::Result<TcpStream> {
+    let _ = stream.read(&mut [0; 4_096])?;
+    stream.write_all(answer)?;
+    Ok(stream)
+}
+
+#[test]
+fn what_a_bad_server_does_is_counted_by_its_kind() {
+    let folder = planned("load-bad");
+    type Does = fn(TcpStream);
+    let cases: [(Does, &str); 5] = [
+        (|stream| drop(reply(stream, b"")), "closed"),
+        (|stream| drop(reply(stream, b"220 mail.example ESMTP\r\n")), "garbage"),
+        (
+            |stream| {
+                drop(reply(stream, b"HTTP/1.1 503 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"))
+            },
+            "status",
+        ),
+        (
+            |stream| {
+                drop(reply(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx"))
+            },
+            "size",
+        ),
+        (
+            |stream| {
+                let held = reply(stream, b"HTTP/1.1 200 OK\r\n");
+                thread::park();
+                drop(held);
+            },
+            "timeout",
+        ),
+    ];
+    for (does, kind) in cases {
+        let run = load(&folder, &odd_server(does), &["--timeout", "300ms"]);
+        assert_eq!((&run["answered"], &run["failed"]), (&json!(0), &json!(60)), "{kind}: {run}");
+        assert_eq!(run["failures"][kind], json!(60), "{run}");
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_or_not_near_is_refused_before_anything_is_sent() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    for (target, says) in [
+        ("http://127.0.0.1:1/", "127.0.0.1:1 does not answer"),
+        ("http://192.0.2.1/", "neither this machine nor in a private network"),
+        ("ftp://127.0.0.1/", "ftp://"),
+    ] {
+        let refused = roundtrip(folder, &["load", target]);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && said.contains(says), "{target}: {said}");
+    }
 }

@@ -211,7 +211,15 @@ const GET: [Example; 4] = [
     ),
 ];
 
-const LOAD: [Example; 3] = [
+const LOAD: [Example; 5] = [
+    example(
+        "roundtrip load http://127.0.0.1:8080/",
+        "100 users for two minutes, over connections that are kept",
+    ),
+    example(
+        "roundtrip load http://127.0.0.1:8080/ --rate 500 --for 30s --protocol dhttp",
+        "500 requests a second, by DHTTP",
+    ),
     example("roundtrip load plan", "what 100 users would ask for in two minutes, law by law"),
     example("roundtrip load plan --users 1000 --for 60s -o plan.txt", "the same as a file, for 1,000 users"),
     example(

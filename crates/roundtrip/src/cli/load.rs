@@ -1,6 +1,6 @@
-//! The flags of `load`: what users are to ask for, and when.
+//! The flags of `load`: what users are to ask for, when, whom, and how.
 //!
-//! Not what the values mean: `scenario::surge` knows that.
+//! Not what the values mean: `scenario::surge` and the crate `load` know that.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,13 @@ use super::flags;
 
 /// `roundtrip load`
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Load {
-    /// What to do.
+    /// What to do, if not load a server.
     #[command(subcommand)]
-    pub verb: LoadVerb,
+    pub verb: Option<LoadVerb>,
+    #[command(flatten)]
+    pub run: LoadRun,
 }
 
 /// What to do with load.
@@ -23,9 +26,71 @@ pub enum LoadVerb {
     Plan(LoadPlan),
 }
 
+/// `roundtrip load TARGET`
+#[derive(Debug, Args)]
+pub struct LoadRun {
+    /// Which server: http://HOST:PORT/ and the folder with the plan's files
+    #[arg(value_name = "TARGET", required = true)]
+    pub target: Option<String>,
+
+    /// A plan that was drawn before; without it, one is drawn by the flags below
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["laws", "users", "rate", "lasts", "files", "cap", "conditional", "seed"])]
+    pub plan: Option<PathBuf>,
+
+    /// How files are asked for: http10, http11, http11-pipelined, dhttp
+    #[arg(long, value_name = "NAME", default_value = "http11")]
+    pub protocol: String,
+
+    /// Connections that a user may have at once
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub connections: String,
+
+    /// Users close their connections after each page
+    #[arg(long)]
+    pub early_close: bool,
+
+    /// Users who take the requests of --rate in turn
+    #[arg(long, value_name = "N", default_value = "100")]
+    pub share: String,
+
+    /// Threads [default: one for every second processor]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<String>,
+
+    /// How long an answer may take
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub timeout: String,
+
+    /// The server is yours, wherever it is
+    #[arg(long)]
+    pub i_own_this: bool,
+
+    /// How to print what came of it
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: flags::Format,
+
+    #[command(flatten)]
+    pub wanted: PlanFlags,
+}
+
 /// `roundtrip load plan`
 #[derive(Debug, Args)]
 pub struct LoadPlan {
+    #[command(flatten)]
+    pub plan: PlanFlags,
+
+    /// Where to write the plan; without it, only how well it fits is printed
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// How to print how well it fits
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: flags::Format,
+}
+
+/// What a plan is drawn by.
+#[derive(Debug, Args)]
+pub struct PlanFlags {
     /// Which laws sizes, popularity and pauses follow: surge-1998 or surge-1999
     #[arg(long, value_name = "NAME", default_value = "surge-1998")]
     pub laws: String,
@@ -61,12 +126,4 @@ pub struct LoadPlan {
     /// What makes it repeatable
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: String,
-
-    /// Where to write the plan; without it, only how well it fits is printed
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-
-    /// How to print how well it fits
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub format: flags::Format,
 }

@@ -1,70 +1,78 @@
-//! `roundtrip load plan`: what users will ask for, drawn, and held to what it was drawn from.
+//! `roundtrip load`: plans drawn, and servers loaded by them.
 //!
-//! Not the laws: those are `scenario`'s.
+//! Not the laws (`scenario::surge`), nor the users (the crate `load`).
 
 use std::fmt;
-use std::path::Path;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::thread;
+use std::time::Duration;
 
-use scenario::surge::fit::Fit;
+use dhttp::Url;
+use indicatif::{ProgressBar, ProgressStyle};
+use load::config::MOST_CONNECTIONS;
+use load::run::Progress;
+use load::{Config, Protocol, Target};
+use scenario::names;
 use scenario::surge::fits::fits;
-use scenario::surge::plan::{Plan, Wanted};
+use scenario::surge::plan::{Plan, Wanted, path};
 use scenario::surge::schedule::{Arrivals, Schedule, legs};
 use scenario::surge::set::SetName;
-use scenario::surge::text;
 use scenario::value::quantity;
-use serde::Serialize;
-use wire::{Bytes, Seed};
 
 use crate::cli::flags::Format;
-use crate::cli::load::{Load, LoadPlan, LoadVerb};
+use crate::cli::load::{Load, LoadPlan, LoadRun, LoadVerb, PlanFlags};
 use crate::failure::Failure;
-use crate::output::grid::{Column, Grid};
-use crate::output::{self, csv, number};
+use crate::loading::{plan, result};
+use crate::output;
 use crate::terminal::Terminal;
 
 /// Does what is asked of load.
-pub fn run(load: &Load) -> Result<(), Failure> {
-    match &load.verb {
-        LoadVerb::Plan(flags) => plan(flags),
+pub fn run(flags: &Load) -> Result<(), Failure> {
+    match &flags.verb {
+        Some(LoadVerb::Plan(flags)) => draw(flags),
+        None => load_server(&flags.run),
     }
 }
 
-fn plan(flags: &LoadPlan) -> Result<(), Failure> {
-    let plan = wanted(flags)?.plan().map_err(|unfit| Failure::Value(unfit.to_string()))?;
-    if let Some(path) = &flags.output {
-        crate::file::write(path, written(&plan).as_bytes())?;
+fn draw(flags: &LoadPlan) -> Result<(), Failure> {
+    let LoadPlan { plan: wanted, output, format } = flags;
+    let drawn = drawn(wanted)?;
+    if let Some(path) = output {
+        crate::file::write(path, plan::written(&drawn).as_bytes())?;
     }
-    let fits = fits(&plan);
-    output::to_stdout(&match flags.format {
-        Format::Table => table(&plan, &fits, flags.output.as_deref()),
-        Format::Json => output::json(&rows(&fits)),
-        Format::Csv => lines(&rows(&fits)),
+    let fits = fits(&drawn);
+    output::to_stdout(&match format {
+        Format::Table => plan::table(&drawn, &fits, output.as_deref()),
+        Format::Json => output::json(&plan::rows(&fits)),
+        Format::Csv => plan::lines(&plan::rows(&fits)),
     })
 }
 
-fn wanted(flags: &LoadPlan) -> Result<Wanted, Failure> {
-    let LoadPlan { laws, users, rate, even, lasts, files, cap, conditional, seed, output: _, format: _ } =
-        flags;
+fn drawn(flags: &PlanFlags) -> Result<Plan, Failure> {
+    wanted(flags)?.plan().map_err(|unfit| Failure::Value(unfit.to_string()))
+}
+
+fn wanted(flags: &PlanFlags) -> Result<Wanted, Failure> {
+    let PlanFlags { laws, users, rate, even, lasts, files, cap, conditional, seed } = flags;
     let lasts = value("for", quantity::duration(lasts))?;
     let arrivals = if *even { Arrivals::Constant } else { Arrivals::Poisson };
+    let schedule = match rate {
+        Some(rate) => Schedule::Rates(value("rate", legs(rate, lasts))?, arrivals),
+        None => Schedule::Users(positive("users", users)?),
+    };
     Ok(Wanted {
         set: value("laws", SetName::named(laws))?,
         files: positive("files", files)?,
         cap: value("cap", quantity::object_size(cap))?,
-        schedule: match rate {
-            Some(rate) => Schedule::Rates(value("rate", legs(rate, lasts))?, arrivals),
-            None => Schedule::Users(positive("users", users)?),
+        lasts: match &schedule {
+            Schedule::Rates(legs, _) => legs.iter().map(|leg| leg.lasts).sum(),
+            Schedule::Users(_) => lasts,
         },
-        lasts,
+        schedule,
         conditional: value("conditional", quantity::probability(conditional))?,
         seed: value("seed", quantity::seed(seed))?,
     })
-}
-
-/// The plan that comes of no flags but the seed's.
-pub fn usual(seed: Seed) -> Result<Plan, Failure> {
-    let plan = Wanted { seed, ..Wanted::default() }.plan();
-    plan.map_err(|unfit| Failure::Value(unfit.to_string()))
 }
 
 fn value<T>(flag: &str, value: Result<T, impl fmt::Display>) -> Result<T, Failure> {
@@ -76,120 +84,97 @@ fn positive(flag: &str, text: &str) -> Result<u32, Failure> {
     text.parse().ok().filter(|number| *number > 0).ok_or_else(refused)
 }
 
-/// The plan as a file has it.
-pub fn written(plan: &Plan) -> String {
-    let mut text = String::new();
-    text::write(plan, &mut text).expect("a string takes whatever is written");
-    text
-}
-
-/// The plan of a file.
-pub fn read(path: &Path) -> Result<Plan, Failure> {
-    let text =
-        std::fs::read_to_string(path).map_err(|error| Failure::Read { path: path.to_owned(), error })?;
-    text::read(&text).map_err(|error| Failure::Value(format!("{}: {error}", crate::failure::shown(path))))
-}
-
-/// A law of the plan, as JSON and CSV show it.
-#[derive(Serialize)]
-struct Line<'a> {
-    what: &'static str,
-    asked: &'a str,
-    values: usize,
-    median_asked: f64,
-    median: f64,
-    p99_asked: f64,
-    p99: f64,
-    distance: f64,
-    likelihood: Option<f64>,
-}
-
-fn rows(fits: &[Fit]) -> Vec<Line<'_>> {
-    fits.iter().map(row).collect()
-}
-
-fn row(fit: &Fit) -> Line<'_> {
-    let Fit { what, asked, count, median, high, distance, likelihood } = fit;
-    let ((median_asked, median), (p99_asked, p99)) = (*median, *high);
-    let (distance, likelihood) = (*distance, *likelihood);
-    Line { what, asked, values: *count, median_asked, median, p99_asked, p99, distance, likelihood }
-}
-
-fn lines(rows: &[Line<'_>]) -> String {
-    let heading =
-        ["what", "asked", "values", "median_asked", "median", "p99_asked", "p99", "distance", "likelihood"];
-    let line = |row: &Line<'_>| {
-        let Line { what, asked, values, median_asked, median, p99_asked, p99, distance, likelihood } = row;
-        let numbers = [median_asked, median, p99_asked, p99, distance].map(f64::to_string);
-        let words = [(*what).to_owned(), (*asked).to_owned(), values.to_string()];
-        let last = likelihood.map_or(String::new(), |likelihood| likelihood.to_string());
-        csv::line(words.into_iter().chain(numbers).chain([last]))
-    };
-    csv::line(heading.map(str::to_owned)) + &rows.iter().map(line).collect::<String>()
-}
-
-/// What fits one datagram, in the papers' profile.
-const DATAGRAM: Bytes = Bytes::new(1_460);
-
-fn table(plan: &Plan, fits: &[Fit], path: Option<&Path>) -> String {
-    let Wanted { set, files: _, cap, schedule, lasts, conditional, seed } = &plan.wanted;
-    let count = |count: usize| number::count(count as f64);
-    let who = match schedule {
-        Schedule::Users(users) => format!("{} for {lasts}", counted(*users, "user")),
-        Schedule::Rates(_, Arrivals::Constant) => format!("requests at even distances for {lasts}"),
-        Schedule::Rates(_, Arrivals::Poisson) => format!("requests by chance for {lasts}"),
-    };
-    let bytes: u64 = plan.files.iter().sum();
-    let mut text = format!(
-        "{}, {who}, seed {}: {} pages, {} requests for {} files of {} bytes in all\n",
-        set.name(),
-        seed.get(),
-        count(plan.pages.len()),
-        count(plan.requests()),
-        count(plan.files.len()),
-        number::count(bytes as f64),
-    );
-    let most = format!("{} bytes", number::count(cap.get() as f64));
-    text += &match plan.capped() {
-        0 => format!("no file reaches the cap of {most}"),
-        capped => format!("{} cut to {most}", counted(u32::try_from(capped).unwrap_or(u32::MAX), "file")),
-    };
-    text += &format!(
-        "; {:.1}% of the answers fit one datagram of {} bytes or say that nothing has changed ({conditional})\n\n",
-        100.0 * plan.small(DATAGRAM),
-        number::count(DATAGRAM.get() as f64)
-    );
-    let columns = vec![
-        Column::name(["", "law"]),
-        Column::text(["", "asked for"], 1),
-        Column::number(["", "values"], 3),
-        Column::number(["median", "asked"], 2),
-        Column::number(["", "got"], 2),
-        Column::number(["99%", "asked"], 4),
-        Column::number(["", "got"], 4),
-        Column::number(["distance", "D"], 0),
-        Column::number(["likeli-", "hood"], 0),
-    ];
-    let row = |fit: &Fit| {
-        let Fit { what, asked, count: values, median, high, distance, likelihood } = fit;
-        let numbers = [median.0, median.1, high.0, high.1].map(number::significant);
-        let mut row = vec![(*what).to_owned(), asked.clone(), count(*values)];
-        row.extend(numbers);
-        row.push(format!("{distance:.3}"));
-        row.push(likelihood.map_or(String::new(), |likelihood| format!("{likelihood:.2}")));
-        row
-    };
-    text += &Grid { columns, rows: fits.iter().map(row).collect() }.render(Terminal::of_stdout());
-    text += "\nD is the largest difference between the shares that are below anything; the likelihood is how often chance\n\
-             alone differs by as much, where values do not depend on one another.\n";
-    if let Some(path) = path {
-        text += &format!("The plan is in {}.\n", crate::failure::shown(path));
+fn load_server(flags: &LoadRun) -> Result<(), Failure> {
+    let LoadRun { target, plan, wanted, i_own_this, format, .. } = flags;
+    let target = found(target.as_deref().unwrap_or_default())?;
+    if !target.is_near() && !i_own_this {
+        return Err(Failure::Value(format!(
+            "{} is neither this machine nor in a private network; if the server is yours to load, say --i-own-this",
+            target.address.ip()
+        )));
     }
-    text
+    let config = config(flags)?;
+    let plan = match plan {
+        Some(path) => plan::read(path)?,
+        None => drawn(wanted)?,
+    };
+    probe(&target)?;
+    let style =
+        ProgressStyle::with_template("{bar:20} {pos} of {len} s: {wide_msg}").expect("the template is fixed");
+    let bar = ProgressBar::new(plan.wanted.lasts.as_nanos() / 1_000_000_000).with_style(style);
+    let mut watch = |Progress { since, answered, failed }: Progress| {
+        let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+        bar.set_position(since.as_nanos() / 1_000_000_000);
+        bar.set_message(format!("{answered} answers{failed}"));
+    };
+    let record = load::run::run(&plan, &target, &config, &mut watch);
+    bar.finish_and_clear();
+    let record = record.map_err(|error| Failure::Network(error.to_string()))?;
+    let Wanted { set, seed, .. } = &plan.wanted;
+    let run = result::run(&record, &target, config.protocol, set.name(), seed.get());
+    output::to_stdout(&match format {
+        Format::Table | Format::Csv => result::table(&run, Terminal::of_stdout()),
+        Format::Json => output::json(&[run]),
+    })
 }
 
-fn counted(count: u32, what: &str) -> String {
-    format!("{} {what}{}", number::count(f64::from(count)), if count == 1 { "" } else { "s" })
+fn config(flags: &LoadRun) -> Result<Config, Failure> {
+    let LoadRun { protocol, connections, early_close, threads, timeout, share, .. } = flags;
+    let here = thread::available_parallelism().map_or(1, usize::from);
+    let connections = positive("connections", connections)? as usize;
+    if connections > MOST_CONNECTIONS {
+        return Err(Failure::Value(format!("--connections: a user has no more than {MOST_CONNECTIONS}")));
+    }
+    Ok(Config {
+        protocol: value(
+            "protocol",
+            names::find("protocol of load", protocol, &Protocol::ALL, Protocol::name),
+        )?,
+        connections,
+        closes_early: *early_close,
+        threads: match threads {
+            Some(threads) => positive("threads", threads)? as usize,
+            // Half of this machine: the server may be on the other.
+            None => here.div_ceil(2),
+        },
+        users: positive("share", share)?,
+        patience: value("timeout", quantity::duration(timeout))?,
+    })
+}
+
+/// The server that a URL names.
+fn found(text: &str) -> Result<Target, Failure> {
+    let url: Url = text.parse().map_err(|error| Failure::Value(format!("{error}")))?;
+    let unknown =
+        |why: &dyn fmt::Display| Failure::Network(format!("{} is not to be found: {why}", url.host));
+    let mut addresses = (url.host.as_str(), url.port).to_socket_addrs().map_err(|error| unknown(&error))?;
+    let address = addresses.next().ok_or_else(|| unknown(&"it has no address"))?;
+    let folder = if url.target.ends_with('/') { url.target.clone() } else { format!("{}/", url.target) };
+    Ok(Target { address, host: url.authority(), folder })
+}
+
+/// Whether there is a server with the plan's files: to be known before minutes of failures.
+fn probe(target: &Target) -> Result<(), Failure> {
+    const PATIENCE: Duration = Duration::from_secs(5);
+    let Target { address, host, folder } = target;
+    let first = format!("{folder}{}", path(0));
+    let ask = |address: &SocketAddr| {
+        let mut stream = TcpStream::connect_timeout(address, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(format!("GET {first} HTTP/1.0\r\nHost: {host}\r\n\r\n").as_bytes())?;
+        let mut head = [0; 12];
+        stream.read_exact(&mut head)?;
+        std::io::Result::Ok(head)
+    };
+    let head =
+        ask(address).map_err(|error| Failure::Network(format!("{address} does not answer: {error}")))?;
+    match head.get(9..) {
+        Some(b"200") => Ok(()),
+        status => Err(Failure::Network(format!(
+            "{address} answers {first} with {}; let it serve the folder that `roundtrip site surge` writes for this plan",
+            String::from_utf8_lossy(status.unwrap_or_default()).replace(char::is_control, "?")
+        ))),
+    }
 }
 
 #[cfg(test)]
@@ -201,11 +186,11 @@ mod tests {
 
     #[test]
     fn the_flags_defaults_are_those_of_a_plan() {
-        let Verb::Load(Load { verb: LoadVerb::Plan(flags) }) =
+        let Verb::Load(Load { verb: Some(LoadVerb::Plan(flags)), run: _ }) =
             Cli::parse_from(["roundtrip", "load", "plan"]).verb
         else {
             panic!("another verb");
         };
-        assert_eq!(wanted(&flags).unwrap(), Wanted::default());
+        assert_eq!(wanted(&flags.plan).unwrap(), Wanted::default());
     }
 }

@@ -14,20 +14,21 @@ use wire::Seed;
 
 use crate::cli;
 use crate::failure::{Failure, shown};
+use crate::loading::plan;
 use crate::output;
 
 /// Writes the site and says what was written.
 pub fn run(arguments: &cli::Site) -> Result<(), Failure> {
-    let cli::Site { name, folder, seed, plan } = arguments;
+    let cli::Site { name, folder, seed, plan: from } = arguments;
     let is_new = !folder.exists();
     if !is_new {
         check_empty(folder)?;
     }
     let seed = Seed::new(*seed);
     if name == SURGE {
-        let plan = match plan {
-            Some(path) => super::load::read(path)?,
-            None => super::load::usual(seed)?,
+        let plan = match from {
+            Some(path) => plan::read(path)?,
+            None => plan::usual(seed)?,
         };
         let bytes: u64 = plan.files.iter().sum();
         check_room(folder, bytes)?;
@@ -37,7 +38,7 @@ pub fn run(arguments: &cli::Site) -> Result<(), Failure> {
         let written = write(folder, (0..).zip(plan.files).map(file));
         return told(name, folder, is_new, &paths, bytes, written);
     }
-    if plan.is_some() {
+    if from.is_some() {
         return Err(Failure::Value(format!("--plan is for the site surge; {name} has files of its own")));
     }
     let site = Site::named(name).map_err(|mut unknown| {

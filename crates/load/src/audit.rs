@@ -1,0 +1,113 @@
+//! What limited each second of a run: the generator, the network, the server, or nothing.
+//!
+//! Not a measurement: it looks at what was recorded. A load generator that was late, or whose threads had no processor left,
+//! has measured itself; its latencies are not the server's.
+
+use crate::record::{Record, Second};
+
+/// What stood in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Limit {
+    /// Everything came as it was due.
+    Nothing,
+    /// The server left more unanswered than before.
+    Server,
+    /// This machine's kernel threw packets away.
+    Network,
+    /// Requests were sent late, or a thread was busy all the time.
+    Generator,
+}
+
+impl Limit {
+    /// The name in tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Server => "server",
+            Self::Network => "network",
+            Self::Generator => "generator",
+        }
+    }
+}
+
+/// Of a hundred requests so many may be late by chance.
+const LATE_SHARE: f64 = 0.01;
+/// A thread that is busy for more of a second has nothing left.
+const BUSY: f64 = 0.95;
+/// The share of what was due that a server may leave for the next second.
+const LEFT_SHARE: f64 = 0.05;
+/// So few are no sign of anything.
+const FEW: u64 = 10;
+
+/// What limited this second.
+pub fn limit(second: &Second) -> Limit {
+    let Second { due, late, answered, failed, bytes: _, intended: _, processor, dropped } = second;
+    let done = answered + failed;
+    if *late as f64 > LATE_SHARE * *due as f64 || *processor > BUSY {
+        Limit::Generator
+    } else if *dropped > 0 {
+        Limit::Network
+    } else if *due > done + FEW && (*due - done) as f64 > LEFT_SHARE * *due as f64 {
+        Limit::Server
+    } else {
+        Limit::Nothing
+    }
+}
+
+/// The verdict on a run: its first line.
+pub fn verdict(record: &Record) -> String {
+    let whole = record.seconds.len();
+    let of = |wanted: Limit| record.seconds.iter().filter(|second| limit(second) == wanted).count();
+    let seconds = |count: usize| if count == 1 { "1 second".to_owned() } else { format!("{count} seconds") };
+    let late = record.lateness.value_at_quantile(0.999) as f64 / 1e3;
+    match (of(Limit::Generator), of(Limit::Network), of(Limit::Server)) {
+        (0, 0, 0) => format!(
+            "nothing was the limit in {}; requests left within {late:.0} us of their time (99.9%)",
+            seconds(whole)
+        ),
+        (0, 0, server) => format!(
+            "the server was the limit in {server} of {}; requests left within {late:.0} us of their time (99.9%)",
+            seconds(whole)
+        ),
+        (0, network, _) => format!(
+            "the network was the limit in {network} of {}: this machine's kernel threw packets away; these are not the \
+             server's latencies",
+            seconds(whole)
+        ),
+        (generator, ..) => format!(
+            "THE GENERATOR WAS THE LIMIT in {generator} of {}: requests left up to {late:.0} us late (99.9%); these are not the \
+             server's latencies; use more threads, or more machines",
+            seconds(whole)
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_of_several_limits_is_named() {
+        let second = |due, late, answered, processor, dropped| {
+            limit(&Second { due, late, answered, processor, dropped, ..Second::default() })
+        };
+        assert_eq!(second(1_000, 10, 1_000, 0.5, 0), Limit::Nothing);
+        assert_eq!(second(1_000, 11, 1_000, 0.5, 9), Limit::Generator);
+        assert_eq!(second(1_000, 0, 1_000, 0.96, 0), Limit::Generator);
+        assert_eq!(second(1_000, 0, 500, 0.5, 1), Limit::Network);
+        assert_eq!(second(1_000, 0, 949, 0.5, 0), Limit::Server);
+        assert_eq!(second(1_000, 0, 951, 0.5, 0), Limit::Nothing);
+        assert_eq!(second(5, 0, 0, 0.5, 0), Limit::Nothing);
+    }
+
+    #[test]
+    fn a_run_in_which_the_generator_was_the_limit_says_so_first() {
+        let seconds = vec![Second::default(), Second { due: 9, late: 9, ..Second::default() }];
+        let record = Record { seconds, ..Record::default() };
+        assert!(
+            verdict(&record).starts_with("THE GENERATOR WAS THE LIMIT in 1 of 2 seconds"),
+            "{}",
+            verdict(&record)
+        );
+    }
+}

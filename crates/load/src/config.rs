@@ -1,0 +1,98 @@
+//! Whom to ask, and how.
+//!
+//! Not when and what for: that is the plan's.
+
+use std::net::{IpAddr, SocketAddr};
+
+use wire::Duration;
+
+/// A server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Where it listens, TCP and UDP.
+    pub address: SocketAddr,
+    /// The value of the field `Host`.
+    pub host: String,
+    /// What the paths of files begin with: a slash at least, and one at the end.
+    pub folder: String,
+}
+
+impl Target {
+    /// Whether it is on this machine, or in a network that is nobody else's: loopback, private and link-local addresses.
+    /// All others are to be loaded only by who owns them.
+    pub fn is_near(&self) -> bool {
+        match self.address.ip().to_canonical() {
+            IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
+            IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
+        }
+    }
+}
+
+/// How files are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.0, a connection for each.
+    Http10,
+    /// HTTP/1.1, one after the other on connections that are kept.
+    KeepAlive,
+    /// HTTP/1.1, without waiting for the answers before.
+    Pipelined,
+    /// By datagrams, and on connections that the server opens.
+    Dhttp,
+}
+
+impl Protocol {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::Http10, Self::KeepAlive, Self::Pipelined, Self::Dhttp];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Http10 => "http10",
+            Self::KeepAlive => "http11",
+            Self::Pipelined => "http11-pipelined",
+            Self::Dhttp => "dhttp",
+        }
+    }
+}
+
+/// A user has no more connections.
+pub const MOST_CONNECTIONS: usize = 1_000;
+
+/// How the load is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// How files are asked for.
+    pub protocol: Protocol,
+    /// Connections that a user may have at once, from 1 to [`MOST_CONNECTIONS`].
+    pub connections: usize,
+    /// Whether users close their connections after each page ("altruistic", `papers/dhttp#section-vi-b`).
+    pub closes_early: bool,
+    /// Threads, at least 1.
+    pub threads: usize,
+    /// Users who take the requests of an open schedule in turn; the users of a closed one are the plan's.
+    pub users: u32,
+    /// How long an answer may take.
+    pub patience: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_near_is_loaded_without_a_word() {
+        let is_near = |address: &str| {
+            let address = address.parse().unwrap();
+            Target { address, host: String::new(), folder: "/".to_owned() }.is_near()
+        };
+        for near in
+            ["127.0.0.1:80", "10.1.2.3:80", "192.168.0.1:80", "169.254.1.1:80", "[::1]:80", "[fd00::1]:80"]
+        {
+            assert!(is_near(near), "{near}");
+        }
+        for far in ["8.8.8.8:80", "172.15.0.1:80", "[2001:db8::1]:80", "[::ffff:8.8.8.8]:80"] {
+            assert!(!is_near(far), "{far}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Users for a real server: a plan's requests, sent when they are meant to be sent, and an honest account of it.
+//!
+//! In flow a [`scenario::surge::plan::Plan`], a [`Target`] and a [`Config`]; out flows a [`Record`]: every answer's time, from
+//! when it was asked for and from when it *should* have been, every failure, and for each second what limited it. Read in
+//! this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`config`] | whom to ask, and how |
+//! | [`record`] | what came of it, second by second |
+//! | [`audit`] | whether generator, network or server was the limit |
+//! | `line` | a connection of plain HTTP |
+//! | `pair` | the ports of a user who speaks DHTTP |
+//! | `user` | a user: pages, pauses, what is under way |
+//! | `worker` | a thread with its users |
+//! | [`run`] | all threads, from the first request to the last answer |
+//!
+//! What it is not: it draws nothing (`scenario::surge` does) and judges no protocol; and it is no laboratory: the network is
+//! the one that is there.
+
+pub mod audit;
+mod clock;
+pub mod config;
+mod line;
+mod pair;
+pub mod record;
+pub mod run;
+mod user;
+mod worker;
+
+pub use config::{Config, Protocol, Target};
+pub use record::Record;

@@ -1,0 +1,241 @@
+//! A connection of plain HTTP that a user opened: requests written, answers read, in their order.
+//!
+//! Not a client for people: bodies are counted and thrown away.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use proto::http::{Event, Framing, Limits, Method, ResponseReader, persists};
+use rustix::event::epoll::EventFlags;
+use socket2::{Domain, Protocol, Socket, Type};
+use wire::Time;
+
+use crate::record::Trouble;
+
+/// A request under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pending {
+    pub(crate) file: u32,
+    /// What the plan says of the file.
+    pub(crate) size: u64,
+    pub(crate) is_conditional: bool,
+    /// When it was to be sent.
+    pub(crate) intended: Time,
+    /// When it was, or the connection for it was asked for.
+    pub(crate) sent: Time,
+    /// Whether it was sent before, on a connection that turned out to have been closed.
+    pub(crate) is_again: bool,
+}
+
+impl Pending {
+    /// What an answer with this status and body is worth: the bytes of it that came.
+    pub(crate) fn judge(&self, status: u16, received: u64) -> Result<u64, Trouble> {
+        match status {
+            200 if received == self.size => Ok(received),
+            200 => Err(Trouble::Size),
+            304 if self.is_conditional => Ok(0),
+            _ => Err(Trouble::Status),
+        }
+    }
+}
+
+/// What became of requests on a connection.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The answer is whole, with so many bytes, or it is no good.
+    Done(Pending, Result<u64, Trouble>),
+    /// The connection was closed before the request could be read: to be sent again on another.
+    Again(Pending),
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Line {
+    socket: Socket,
+    is_open: bool,
+    out: Vec<u8>,
+    taken: usize,
+    reader: ResponseReader,
+    asked: VecDeque<Pending>,
+    /// Of the answer that is coming in.
+    coming: Coming,
+    /// Answers that came on it.
+    served: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Coming {
+    status: u16,
+    received: u64,
+    is_last: bool,
+}
+
+impl Line {
+    /// Sends a SYN.
+    pub(crate) fn open(server: SocketAddr) -> io::Result<Self> {
+        let kind = Type::STREAM.nonblocking().cloexec();
+        let socket = Socket::new(Domain::for_address(server), kind, Some(Protocol::TCP))?;
+        socket.set_tcp_nodelay(true)?;
+        match socket.connect(&server.into()) {
+            Ok(()) => {}
+            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(Self {
+            socket,
+            is_open: false,
+            out: Vec::new(),
+            taken: 0,
+            reader: ResponseReader::new(Limits::default()),
+            asked: VecDeque::new(),
+            coming: Coming::default(),
+            served: 0,
+        })
+    }
+
+    /// Requests whose answers are not there yet.
+    pub(crate) fn asked(&self) -> usize {
+        self.asked.len()
+    }
+
+    /// When the oldest of them was sent.
+    pub(crate) fn oldest(&self) -> Option<Time> {
+        self.asked.front().map(|pending| pending.sent)
+    }
+
+    /// Asks; what the kernel does not take now waits. `false` if the connection is broken.
+    pub(crate) fn ask(&mut self, pending: Pending, request: &[u8]) -> bool {
+        self.asked.push_back(pending);
+        self.out.extend_from_slice(request);
+        !self.is_open || self.flush().is_ok()
+    }
+
+    /// What to wait for.
+    pub(crate) fn interest(&self) -> EventFlags {
+        if self.is_open && self.taken == self.out.len() {
+            EventFlags::IN
+        } else {
+            EventFlags::IN | EventFlags::OUT
+        }
+    }
+
+    /// Takes what is there. `false` if the connection is over: what was asked on it is told in `outcomes`.
+    pub(crate) fn ready(&mut self, room: &mut [u8], outcomes: &mut Vec<Outcome>) -> bool {
+        if !self.is_open {
+            match self.socket.take_error() {
+                Ok(None) => self.is_open = true,
+                Ok(Some(_)) | Err(_) => {
+                    self.fail(Trouble::Refused, outcomes);
+                    return false;
+                }
+            }
+        }
+        let is_written = self.flush().is_ok();
+        // What came before the connection broke counts.
+        self.read(room, outcomes) && (is_written || self.broken(outcomes))
+    }
+
+    /// Everything that was asked has come to this.
+    pub(crate) fn fail(&mut self, trouble: Trouble, outcomes: &mut Vec<Outcome>) {
+        outcomes.extend(self.asked.drain(..).map(|pending| Outcome::Done(pending, Err(trouble))));
+    }
+
+    /// The server has closed: what it may not have read is asked again, once. Always `false`.
+    pub(crate) fn broken(&mut self, outcomes: &mut Vec<Outcome>) -> bool {
+        let has_begun = !self.reader.is_between_messages();
+        for (index, pending) in self.asked.drain(..).enumerate() {
+            // On a connection that has served nothing, a close is its answer; and so is one in the middle.
+            let is_lost = (index == 0 && has_begun) || self.served == 0 || pending.is_again;
+            outcomes.push(match is_lost {
+                true => Outcome::Done(pending, Err(Trouble::Closed)),
+                false => Outcome::Again(Pending { is_again: true, ..pending }),
+            });
+        }
+        false
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        while let Some(rest) = self.out.get(self.taken..).filter(|rest| !rest.is_empty()) {
+            // SIGPIPE is ignored by every Rust program.
+            match self.socket.send(rest) {
+                Ok(taken) => self.taken += taken,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.out.clear();
+        self.taken = 0;
+        Ok(())
+    }
+
+    fn read(&mut self, room: &mut [u8], outcomes: &mut Vec<Outcome>) -> bool {
+        loop {
+            match (&self.socket).read(room) {
+                Ok(0) => return self.ended(outcomes),
+                Ok(length) => {
+                    if !self.take(room.get(..length).unwrap_or_default(), outcomes) {
+                        return false;
+                    }
+                    // There is hardly more where the room was not filled, and if so it is told again.
+                    if length < room.len() {
+                        return true;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return self.broken(outcomes),
+            }
+        }
+    }
+
+    fn take(&mut self, mut bytes: &[u8], outcomes: &mut Vec<Outcome>) -> bool {
+        loop {
+            match self.reader.read(&mut bytes, &Method::Get) {
+                Ok(None) => return true,
+                // An answer to nothing is none.
+                Ok(Some(_)) if self.asked.is_empty() => return false,
+                Ok(Some(Event::Head(head, framing))) => {
+                    let is_last = framing == Framing::UntilClose || !persists(head.version, &head.fields);
+                    self.coming = Coming { status: head.status, received: 0, is_last };
+                }
+                Ok(Some(Event::Body(body))) => self.coming.received += body.len() as u64,
+                // An announcement.
+                Ok(Some(Event::End)) if self.coming.status < 200 => {}
+                Ok(Some(Event::End)) => {
+                    self.done(outcomes);
+                    if self.coming.is_last {
+                        return self.broken(outcomes);
+                    }
+                }
+                Err(_) => {
+                    self.fail(Trouble::Garbage, outcomes);
+                    return false;
+                }
+            }
+        }
+    }
+
+    fn done(&mut self, outcomes: &mut Vec<Outcome>) {
+        self.served += 1;
+        let Coming { status, received, is_last: _ } = self.coming;
+        let done = |pending: Pending| Outcome::Done(pending, pending.judge(status, received));
+        outcomes.extend(self.asked.pop_front().map(done));
+    }
+
+    /// The stream has ended.
+    fn ended(&mut self, outcomes: &mut Vec<Outcome>) -> bool {
+        if self.reader.end_of_stream() == Ok(true) {
+            self.done(outcomes);
+        }
+        self.broken(outcomes)
+    }
+}
+
+impl AsFd for Line {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

@@ -1,0 +1,205 @@
+//! The ports of a user who speaks DHTTP, and the machine behind them: one for datagrams, one for the server's connections.
+//!
+//! Not the protocol: that is [`proto::dhttp::client`]. What it cannot carry goes back to the user, for plain HTTP.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Read};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use proto::dhttp::client::{ConnectionId, Failure, Input, Output, Source};
+use proto::dhttp::{Client, ClientConfig, Id};
+use proto::http::RequestHead;
+use wire::Time;
+
+use crate::line::{Outcome, Pending};
+use crate::record::{Channel, Trouble};
+
+/// A user's ports and machine.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    server: SocketAddr,
+    udp: UdpSocket,
+    listener: TcpListener,
+    machine: Client,
+    connections: BTreeMap<ConnectionId, TcpStream>,
+    next: u64,
+    asked: BTreeMap<Id, Asked>,
+    /// ICMP said that nobody takes datagrams there; the machine is told when it has finished.
+    is_refused: bool,
+}
+
+#[derive(Debug)]
+struct Asked {
+    pending: Pending,
+    status: u16,
+    received: u64,
+    way: Channel,
+}
+
+/// What comes of a turn of the machine.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    pub(crate) outcomes: Vec<(Outcome, Channel)>,
+    /// To be asked over plain HTTP.
+    pub(crate) plain: Vec<Pending>,
+}
+
+impl Pair {
+    /// Binds its ports; `secret` and the ids come from generators that nobody can foresee.
+    pub(crate) fn bind(server: SocketAddr, secret: [u8; 16]) -> io::Result<Self> {
+        let any: IpAddr = match server {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let udp = UdpSocket::bind((any, 0))?;
+        // Connected, it hears that nobody listens there.
+        udp.connect(server)?;
+        udp.set_nonblocking(true)?;
+        let listener = TcpListener::bind((any, 0))?;
+        listener.set_nonblocking(true)?;
+        let machine = Client::new(ClientConfig::internet(), listener.local_addr()?.port(), secret);
+        Ok(Self {
+            server,
+            udp,
+            listener,
+            machine,
+            connections: BTreeMap::new(),
+            next: 0,
+            asked: BTreeMap::new(),
+            is_refused: false,
+        })
+    }
+
+    pub(crate) fn udp(&self) -> BorrowedFd<'_> {
+        self.udp.as_fd()
+    }
+
+    pub(crate) fn listener(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+
+    /// Asks; `false` if this must go over plain HTTP.
+    pub(crate) fn ask(&mut self, now: Time, id: Id, pending: Pending, head: &RequestHead) -> bool {
+        let is_asked = self.machine.request(now, id, self.server, head).is_ok();
+        if is_asked {
+            self.asked.insert(id, Asked { pending, status: 0, received: 0, way: Channel::Udp });
+        }
+        is_asked
+    }
+
+    /// Does what the machine says; gives when it wants to be asked again.
+    pub(crate) fn poll(&mut self, now: Time, turn: &mut Turn) -> Option<Time> {
+        loop {
+            match self.machine.poll(now) {
+                Output::Send(_, bytes) => {
+                    // What is not taken is lost, as on the way; it will be sent again.
+                    if let Err(error) = self.udp.send(&bytes) {
+                        self.is_refused |= error.kind() == ErrorKind::ConnectionRefused;
+                    }
+                }
+                Output::Head(id, source, head) => {
+                    if let Some(asked) = self.asked.get_mut(&id) {
+                        asked.status = head.status;
+                        asked.way = match source {
+                            Source::Datagram(_) => Channel::Udp,
+                            Source::Connection(_) => Channel::TcpOpened,
+                        };
+                    }
+                }
+                Output::Body(id, bytes) => {
+                    if let Some(asked) = self.asked.get_mut(&id) {
+                        asked.received += bytes.len() as u64;
+                    }
+                }
+                Output::End(id) => {
+                    let Some(Asked { pending, status, received, way }) = self.asked.remove(&id) else {
+                        continue;
+                    };
+                    turn.outcomes.push((Outcome::Done(pending, pending.judge(status, received)), way));
+                }
+                Output::Fallback(id, _) => {
+                    turn.plain.extend(self.asked.remove(&id).map(|asked| asked.pending));
+                }
+                Output::Failed(id, failure) => {
+                    let Some(Asked { pending, way, .. }) = self.asked.remove(&id) else { continue };
+                    let trouble = match failure {
+                        Failure::Ended => Trouble::Closed,
+                        Failure::Stalled => Trouble::Timeout,
+                        Failure::Malformed(_) => Trouble::Garbage,
+                    };
+                    turn.outcomes.push((Outcome::Done(pending, Err(trouble)), way));
+                }
+                Output::Close(id) => {
+                    self.connections.remove(&id);
+                }
+                Output::Discarded(..) => {}
+                Output::Timeout(next) => {
+                    if !std::mem::take(&mut self.is_refused) {
+                        return next;
+                    }
+                    self.machine.handle(now, Input::Unreachable(self.server));
+                }
+            }
+        }
+    }
+
+    /// What has come by UDP.
+    pub(crate) fn datagrams(&mut self, now: Time, room: &mut [u8], turn: &mut Turn) {
+        loop {
+            match self.udp.recv(room) {
+                Ok(length) => {
+                    let datagram = room.get(..length).unwrap_or_default();
+                    self.machine.handle(now, Input::Datagram(self.server, datagram));
+                    self.poll(now, turn);
+                }
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => self.is_refused = true,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// A connection that the server has opened, and its number; `None` when there is none.
+    pub(crate) fn accept(&mut self, now: Time, turn: &mut Turn) -> Option<(u64, BorrowedFd<'_>)> {
+        let (stream, from) = self.listener.accept().ok()?;
+        stream.set_nonblocking(true).ok()?;
+        let id = ConnectionId(self.next);
+        self.next += 1;
+        self.machine.handle(now, Input::Accepted(id, SocketAddr::new(from.ip().to_canonical(), from.port())));
+        self.connections.insert(id, stream);
+        self.poll(now, turn);
+        self.connections.get(&id).map(|stream| (id.0, stream.as_fd()))
+    }
+
+    /// What has come on a connection.
+    pub(crate) fn read(&mut self, now: Time, number: u64, room: &mut [u8], turn: &mut Turn) {
+        let id = ConnectionId(number);
+        let Some(stream) = self.connections.get_mut(&id) else { return };
+        match stream.read(room) {
+            Ok(length) if length > 0 => {
+                let bytes = room.get(..length).unwrap_or_default();
+                self.machine.handle(now, Input::Received(id, bytes));
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return,
+            Ok(_) | Err(_) => {
+                self.connections.remove(&id);
+                self.machine.handle(now, Input::Ended(id));
+            }
+        }
+        self.poll(now, turn);
+    }
+
+    /// Gives up what was asked before `long_ago`.
+    pub(crate) fn give_up(&mut self, long_ago: Time, turn: &mut Turn) {
+        let late = self.asked.iter().filter(|(_, asked)| asked.pending.sent < long_ago);
+        let late: Vec<Id> = late.map(|(id, _)| *id).collect();
+        for id in late {
+            self.machine.cancel(id);
+            let asked = self.asked.remove(&id);
+            let failed =
+                |Asked { pending, way, .. }: Asked| (Outcome::Done(pending, Err(Trouble::Timeout)), way);
+            turn.outcomes.extend(asked.map(failed));
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! What came of a load: every answer and every failure, second by second.
+//!
+//! Not a judgement: what limited a second is said by [`crate::audit`]. Latencies are histograms with three digits (the
+//! seconds' with two), which merge without loss.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use wire::Duration;
+
+/// How an answer came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Channel {
+    /// In a datagram.
+    Udp,
+    /// On a connection that the server opened.
+    TcpOpened,
+    /// On a connection of the client's.
+    TcpClient,
+}
+
+impl Channel {
+    /// The name in tables and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Udp => "udp",
+            Self::TcpOpened => "tcp-opened",
+            Self::TcpClient => "tcp-client",
+        }
+    }
+}
+
+/// Why an answer did not come, or not as it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Trouble {
+    /// No connection came about.
+    Refused,
+    /// The server ended the connection before the answer was whole.
+    Closed,
+    /// It was no answer.
+    Garbage,
+    /// It was an answer with another status than 200, or 304 where that was asked for.
+    Status,
+    /// It had another length than the plan's file.
+    Size,
+    /// It did not come in time.
+    Timeout,
+    /// This machine had no socket or port left.
+    Exhausted,
+}
+
+impl Trouble {
+    /// The name in tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Closed => "closed",
+            Self::Garbage => "garbage",
+            Self::Status => "status",
+            Self::Size => "size",
+            Self::Timeout => "timeout",
+            Self::Exhausted => "exhausted",
+        }
+    }
+}
+
+/// One second of a run.
+#[derive(Clone, Debug)]
+pub struct Second {
+    /// Requests that were due in it.
+    pub due: u64,
+    /// Of these, how many the generator came to more than a millisecond late.
+    pub late: u64,
+    /// Answers that became whole in it.
+    pub answered: u64,
+    /// Requests that failed in it.
+    pub failed: u64,
+    /// Bytes of bodies that came in answers.
+    pub bytes: u64,
+    /// The answers' times from when they were due, in microseconds.
+    pub intended: Histogram<u32>,
+    /// The largest share that a thread of the generator had of a processor, from 0 to 1.
+    pub processor: f64,
+    /// Datagrams and packets that this machine's kernel threw away in it.
+    pub dropped: u64,
+}
+
+impl Default for Second {
+    fn default() -> Self {
+        Self {
+            due: 0,
+            late: 0,
+            answered: 0,
+            failed: 0,
+            bytes: 0,
+            intended: Histogram::new_with_bounds(1, MOST_MICROS, 2).expect("the bounds are in order"),
+            processor: 0.0,
+            dropped: 0,
+        }
+    }
+}
+
+/// Times in nanoseconds.
+pub type Latencies = Histogram<u64>;
+
+/// An hour, in microseconds: nobody waits longer.
+const MOST_MICROS: u64 = 3_600_000_000;
+/// The same in nanoseconds.
+const MOST_NANOS: u64 = 3_600_000_000_000;
+
+/// Everything that came of a run, or of a part of it.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The seconds, from the first request on.
+    pub seconds: Vec<Second>,
+    /// From when an answer was asked for, in nanoseconds.
+    pub experienced: Latencies,
+    /// From when it was to be asked for, in nanoseconds.
+    pub intended: Latencies,
+    /// How late the generator came to what was due, in nanoseconds.
+    pub lateness: Latencies,
+    /// Answers by the way they came.
+    pub channels: BTreeMap<Channel, u64>,
+    /// Failures by their kind.
+    pub troubles: BTreeMap<Trouble, u64>,
+    /// Requests that were asked again, because a kept connection turned out to have been closed.
+    pub again: u64,
+    /// Connections that users opened, and that servers opened to them.
+    pub connections: u64,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        let latencies = || Histogram::new_with_bounds(1, MOST_NANOS, 3).expect("the bounds are in order");
+        Self {
+            seconds: Vec::new(),
+            experienced: latencies(),
+            intended: latencies(),
+            lateness: latencies(),
+            channels: BTreeMap::new(),
+            troubles: BTreeMap::new(),
+            again: 0,
+            connections: 0,
+        }
+    }
+}
+
+impl Record {
+    /// The second with this number; those before it are there, too.
+    pub(crate) fn second(&mut self, since_beginning: Duration) -> &mut Second {
+        let number = usize::try_from(since_beginning.as_nanos() / 1_000_000_000).unwrap_or(usize::MAX);
+        if self.seconds.len() <= number {
+            self.seconds.resize_with(number + 1, Second::default);
+        }
+        &mut self.seconds[number]
+    }
+
+    /// Something was due then, and the generator came to it so late.
+    pub(crate) fn due(&mut self, when: Duration, lateness: Duration) {
+        self.lateness.saturating_record(lateness.as_nanos());
+        let second = self.second(when);
+        second.due += 1;
+        second.late += u64::from(lateness > LATE);
+    }
+
+    /// An answer is whole.
+    pub(crate) fn answered(
+        &mut self,
+        when: Duration,
+        bytes: u64,
+        way: Channel,
+        experienced: Duration,
+        intended: Duration,
+    ) {
+        self.experienced.saturating_record(experienced.as_nanos());
+        self.intended.saturating_record(intended.as_nanos());
+        *self.channels.entry(way).or_default() += 1;
+        let second = self.second(when);
+        second.answered += 1;
+        second.bytes += bytes;
+        second.intended.saturating_record(intended.as_nanos() / 1_000);
+    }
+
+    /// A request failed.
+    pub(crate) fn failed(&mut self, when: Duration, trouble: Trouble) {
+        *self.troubles.entry(trouble).or_default() += 1;
+        self.second(when).failed += 1;
+    }
+
+    /// Answers in all.
+    pub fn answers(&self) -> u64 {
+        self.channels.values().sum()
+    }
+
+    /// Failures in all.
+    pub fn failures(&self) -> u64 {
+        self.troubles.values().sum()
+    }
+
+    /// Adds what another part of the same run came to.
+    pub fn merge(&mut self, other: Self) {
+        let Self { seconds, experienced, intended, lateness, channels, troubles, again, connections } = other;
+        if self.seconds.len() < seconds.len() {
+            self.seconds.resize_with(seconds.len(), Second::default);
+        }
+        for (ours, theirs) in self.seconds.iter_mut().zip(seconds) {
+            let Second { due, late, answered, failed, bytes, intended, processor, dropped } = theirs;
+            ours.due += due;
+            ours.late += late;
+            ours.answered += answered;
+            ours.failed += failed;
+            ours.bytes += bytes;
+            ours.intended.add(intended).expect("all of them have the same bounds");
+            ours.processor = ours.processor.max(processor);
+            ours.dropped += dropped;
+        }
+        for (ours, theirs) in [
+            (&mut self.experienced, experienced),
+            (&mut self.intended, intended),
+            (&mut self.lateness, lateness),
+        ] {
+            ours.add(theirs).expect("all of them have the same bounds");
+        }
+        for (way, count) in channels {
+            *self.channels.entry(way).or_default() += count;
+        }
+        for (trouble, count) in troubles {
+            *self.troubles.entry(trouble).or_default() += count;
+        }
+        self.again += again;
+        self.connections += connections;
+    }
+}
+
+/// Who comes later than this to what is due is late.
+pub const LATE: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_run_merge_without_loss() {
+        let part = |millis: u64| {
+            let mut record = Record::default();
+            let (when, took) = (Duration::from_millis(millis), Duration::from_millis(millis));
+            record.due(when, Duration::from_millis(millis / 1_000));
+            record.answered(when, 10, Channel::Udp, took, took + took);
+            record.failed(when, Trouble::Timeout);
+            record
+        };
+        let mut whole = part(500);
+        whole.merge(part(2_500));
+        assert_eq!((whole.answers(), whole.failures(), whole.seconds.len()), (2, 2, 3));
+        let answered: Vec<u64> = whole.seconds.iter().map(|second| second.answered).collect();
+        assert_eq!(answered, [1, 0, 1]);
+        assert_eq!(whole.seconds[2].late, 1);
+        assert_eq!(whole.intended.len(), 2);
+        assert!(whole.intended.max() >= 5_000_000_000 - 5_000_000);
+    }
+}

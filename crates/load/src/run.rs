@@ -1,0 +1,253 @@
+//! All threads of a run, from the first request to the last answer.
+//!
+//! Not the users: see `worker`. What the kernel threw away is asked of it once a second.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::num::NonZeroU64;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+
+use rustix::event::epoll::{self, CreateFlags};
+use rustix::rand::{GetRandomFlags, getrandom};
+use scenario::surge::plan::{Begins, Plan};
+use wire::{Duration, Seed, calendar};
+
+use crate::clock::{self, Clock};
+use crate::config::{Config, Protocol, Target};
+use crate::record::Record;
+use crate::user::Common;
+use crate::worker::{Live, Worker};
+
+/// Why a run did not begin.
+#[derive(Debug)]
+pub enum Error {
+    /// It needs so many files (sockets) and may have so many.
+    Files {
+        /// What it needs.
+        needed: u64,
+        /// What the system allows.
+        allowed: u64,
+    },
+    /// The system gave no socket, port or thread.
+    System(io::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Files { needed, allowed } => write!(
+                f,
+                "the plan needs about {needed} sockets at once and may have {allowed}; raise the limit (ulimit -n), or plan \
+                 fewer users"
+            ),
+            Self::System(error) => write!(f, "the load could not begin: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+impl From<rustix::io::Errno> for Error {
+    fn from(error: rustix::io::Errno) -> Self {
+        Self::System(error.into())
+    }
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Since its beginning.
+    pub since: Duration,
+    /// Answers until now.
+    pub answered: u64,
+    /// Failures until now.
+    pub failed: u64,
+}
+
+/// How many sockets a run may have open at once.
+pub fn sockets(plan: &Plan, config: &Config) -> u64 {
+    let users = users(plan, config) as u64;
+    let each = match config.protocol {
+        // Two ports, a connection of the server's, and one for what it refers to plain HTTP.
+        Protocol::Dhttp => 3 + config.connections as u64,
+        Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined => config.connections as u64,
+    };
+    users * each + 16 * config.threads as u64
+}
+
+/// How many users there are: the plan's own, or those who share an open schedule.
+fn users(plan: &Plan, config: &Config) -> usize {
+    let is_open = plan.pages.first().is_some_and(|page| matches!(page.begins, Begins::At(_)));
+    let most = plan.pages.iter().map(|page| page.user).max().map_or(0, |most| most as usize + 1);
+    if is_open { most.min(config.users as usize) } else { most }
+}
+
+/// Runs the plan; `watch` is told every second.
+///
+/// # Errors
+/// [`Error`] if the system lacks what it needs; what servers do is in the record.
+pub fn run(
+    plan: &Plan,
+    target: &Target,
+    config: &Config,
+    watch: &mut dyn FnMut(Progress),
+) -> Result<Record, Error> {
+    let (needed, allowed) = (sockets(plan, config), allowed_files());
+    if needed > allowed {
+        return Err(Error::Files { needed, allowed });
+    }
+    let clock = Clock::start();
+    let begins = clock.now() + HEAD_START;
+    let ends = begins + plan.wanted.lasts;
+    let live = Live::default();
+    let (seed, unchanged_since) = (secret()?, calendar::http(clock::since_1970()));
+    let mut parts = Vec::new();
+    for (thread, pages) in (0_u64..).zip(pages(plan, config)) {
+        let common = Common {
+            epoll: epoll::create(CreateFlags::CLOEXEC)?,
+            config: *config,
+            target: target.clone(),
+            unchanged_since: unchanged_since.clone(),
+            room: vec![0; ROOM],
+            done: Vec::new(),
+            connections: 0,
+            again: 0,
+        };
+        let ids = seed.stream("load-ids", thread);
+        parts.push(Worker::new(plan, clock, (begins, ends), common, pages, ids)?);
+    }
+    let mut record = Record::default();
+    let mut dropped = vec![thrown_away()];
+    thread::scope(|scope| {
+        let (over, is_over) = channel::<()>();
+        let live = &live;
+        let workers: Vec<_> = parts
+            .into_iter()
+            .map(|worker| {
+                let over = over.clone();
+                scope.spawn(move || {
+                    // The kernel may otherwise let a thread sleep 50 us longer than it asked for.
+                    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+                    let record = worker.run(live);
+                    drop(over);
+                    record
+                })
+            })
+            .collect();
+        drop(over);
+        loop {
+            let second = Duration::from_secs(dropped.len() as u64);
+            let wait = (begins + second).since(clock.now());
+            match is_over.recv_timeout(std::time::Duration::from_nanos(wait.as_nanos())) {
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            dropped.push(thrown_away());
+            let (answered, failed) =
+                (live.answered.load(Ordering::Relaxed), live.failed.load(Ordering::Relaxed));
+            watch(Progress { since: second, answered, failed });
+        }
+        for worker in workers {
+            match worker.join() {
+                Ok(part) => record.merge(part),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+    });
+    for (second, pair) in (0_u64..).zip(dropped.windows(2)) {
+        if let [before, after] = pair {
+            record.second(Duration::from_secs(second)).dropped += after.saturating_sub(*before);
+        }
+    }
+    Ok(record)
+}
+
+/// Until every thread is there.
+const HEAD_START: Duration = Duration::from_millis(50);
+/// Bytes that are read at once.
+const ROOM: usize = 128 << 10;
+
+/// For each thread, for each of its users, the pages.
+fn pages(plan: &Plan, config: &Config) -> Vec<Vec<VecDeque<usize>>> {
+    let users = users(plan, config).max(1);
+    let mut of_users = vec![VecDeque::new(); users];
+    for (place, page) in plan.pages.iter().enumerate() {
+        of_users[page.user as usize % users].push_back(place);
+    }
+    let mut of_threads = vec![Vec::new(); config.threads.clamp(1, users)];
+    let threads = of_threads.len();
+    for (user, pages) in of_users.into_iter().enumerate() {
+        of_threads[user % threads].push(pages);
+    }
+    of_threads
+}
+
+/// The files that this process may have open; the limit is raised as far as that is allowed.
+fn allowed_files() -> u64 {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let _ = setrlimit(Resource::Nofile, raised);
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// A seed that nobody can foresee: ids are all that tells an answer from a forgery.
+fn secret() -> io::Result<Seed> {
+    let mut bytes = [0; 8];
+    getrandom(&mut bytes, GetRandomFlags::empty())?;
+    Ok(Seed::new(u64::from_ne_bytes(bytes)))
+}
+
+/// Datagrams that found no room, and packets that the kernel had no time for, in this network namespace until now.
+fn thrown_away() -> u64 {
+    let udp = fs::read_to_string("/proc/self/net/snmp").unwrap_or_default();
+    let mut lines = udp.lines().filter_map(|line| line.strip_prefix("Udp: "));
+    let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    let errors = names.split(' ').zip(values.split(' '));
+    let errors = errors.filter(|(name, _)| matches!(*name, "RcvbufErrors" | "SndbufErrors"));
+    errors.filter_map(|(_, value)| value.parse::<u64>().ok()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use scenario::surge::plan::Wanted;
+    use scenario::surge::schedule::{Arrivals, Leg, Schedule};
+
+    use super::*;
+
+    fn config(threads: usize, users: u32) -> Config {
+        Config {
+            protocol: Protocol::KeepAlive,
+            connections: 1,
+            closes_early: false,
+            threads,
+            users,
+            patience: Duration::from_secs(1),
+        }
+    }
+
+    #[test]
+    fn every_page_has_one_user_in_one_thread_and_keeps_its_order() {
+        let leg = Leg { lasts: Duration::from_secs(1), from: 100.0, to: 100.0 };
+        let schedules = [Schedule::Users(7), Schedule::Rates(vec![leg], Arrivals::Constant)];
+        for schedule in schedules {
+            let plan = Wanted { schedule, files: 20, ..Wanted::default() }.plan().unwrap();
+            let pages = pages(&plan, &config(3, 5));
+            assert_eq!(pages.len(), 3);
+            assert!(pages.iter().flatten().all(|pages| pages.iter().is_sorted()));
+            let mut all: Vec<usize> = pages.into_iter().flatten().flatten().collect();
+            all.sort_unstable();
+            assert_eq!(all, (0..plan.pages.len()).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! A user: the connections there are, what waits for one, and what is under way.
+//!
+//! Not when something is due: the worker has the time. Slots number what a user listens to, for the worker's epoll.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use proto::dhttp::Id;
+use proto::http::{Fields, Method, RequestHead, Version};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use wire::Time;
+
+use crate::config::{Config, Protocol, Target};
+use crate::line::{Line, Outcome, Pending};
+use crate::pair::{Pair, Turn};
+use crate::record::{Channel, Trouble};
+
+/// What the users of a thread share.
+#[derive(Debug)]
+pub(crate) struct Common {
+    pub(crate) epoll: OwnedFd,
+    pub(crate) config: Config,
+    pub(crate) target: Target,
+    /// For `If-Modified-Since`: a time after which nothing was changed.
+    pub(crate) unchanged_since: String,
+    /// Where bytes are read to.
+    pub(crate) room: Vec<u8>,
+    /// What has come of requests.
+    pub(crate) done: Vec<Done>,
+    /// Connections opened, here and by the server.
+    pub(crate) connections: u64,
+    /// Requests sent again.
+    pub(crate) again: u64,
+}
+
+/// A request that is over.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) pending: Pending,
+    /// The bytes of the body.
+    pub(crate) outcome: Result<u64, Trouble>,
+    pub(crate) way: Channel,
+}
+
+/// From here on slots are not of lines.
+const UDP: u32 = 1_000;
+const LISTENER: u32 = 1_001;
+/// From here on those of the server's connections.
+const OPENED: u32 = 1_002;
+/// Requests on a connection whose answers are not there yet; servers close on who sends more.
+const DEPTH: usize = 64;
+
+/// A user.
+#[derive(Debug)]
+pub(crate) struct User {
+    number: u32,
+    lines: Vec<Option<Line>>,
+    waiting: VecDeque<Pending>,
+    pair: Option<Pair>,
+}
+
+impl User {
+    /// Nobody has asked for anything yet; `secret` is for DHTTP's tables.
+    pub(crate) fn new(number: u32, common: &Common, secret: [u8; 16]) -> io::Result<Self> {
+        let mut pair = None;
+        if common.config.protocol == Protocol::Dhttp {
+            let ports = Pair::bind(common.target.address, secret)?;
+            let add =
+                |fd: BorrowedFd<'_>, slot| epoll::add(&common.epoll, fd, data(number, slot), EventFlags::IN);
+            add(ports.udp(), UDP)?;
+            add(ports.listener(), LISTENER)?;
+            pair = Some(ports);
+        }
+        Ok(Self { number, lines: Vec::new(), waiting: VecDeque::new(), pair })
+    }
+
+    /// Asks for a file, by the way that the configuration says. Gives when the user wants to be woken.
+    pub(crate) fn ask(&mut self, now: Time, pending: Pending, id: Id, common: &mut Common) -> Option<Time> {
+        if let Some(pair) = &mut self.pair {
+            let pending = Pending { sent: now, ..pending };
+            let is_asked = pair.ask(now, id, pending, &common.head(&pending, Version::Http11));
+            if is_asked {
+                return self.wake(now, common);
+            }
+        }
+        self.waiting.push_back(pending);
+        self.dispatch(now, common);
+        None
+    }
+
+    /// Does what DHTTP's machine has to do by now.
+    pub(crate) fn wake(&mut self, now: Time, common: &mut Common) -> Option<Time> {
+        self.turn(now, common, |pair, turn| pair.poll(now, turn))?
+    }
+
+    /// Something has come at this slot.
+    pub(crate) fn ready(&mut self, now: Time, slot: u32, common: &mut Common) -> Option<Time> {
+        let mut room = std::mem::take(&mut common.room);
+        let wake = match slot {
+            0..UDP => {
+                self.line(now, slot, &mut room, common);
+                None
+            }
+            UDP => self.turn(now, common, |pair, turn| pair.datagrams(now, &mut room, turn)),
+            LISTENER => self.accept(now, common),
+            slot => {
+                let number = u64::from(slot - OPENED);
+                self.turn(now, common, |pair, turn| pair.read(now, number, &mut room, turn))
+            }
+        };
+        common.room = room;
+        wake.and_then(|()| self.wake(now, common))
+    }
+
+    /// Closes what is open and has nothing under way.
+    pub(crate) fn close(&mut self) {
+        for line in &mut self.lines {
+            line.take_if(|line| line.asked() == 0);
+        }
+    }
+
+    /// Fails what was asked before `long_ago`.
+    pub(crate) fn give_up(&mut self, now: Time, long_ago: Time, common: &mut Common) {
+        let mut outcomes = Vec::new();
+        for line in &mut self.lines {
+            if let Some(mut late) = line.take_if(|line| line.oldest().is_some_and(|sent| sent < long_ago)) {
+                late.fail(Trouble::Timeout, &mut outcomes);
+            }
+        }
+        let late = self.waiting.iter().take_while(|pending| pending.intended < long_ago).count();
+        outcomes
+            .extend(self.waiting.drain(..late).map(|pending| Outcome::Done(pending, Err(Trouble::Timeout))));
+        self.settle(outcomes, Channel::TcpClient, common);
+        self.turn(now, common, |pair, turn| pair.give_up(long_ago, turn));
+        self.dispatch(now, common);
+    }
+
+    fn turn<T>(
+        &mut self,
+        now: Time,
+        common: &mut Common,
+        act: impl FnOnce(&mut Pair, &mut Turn) -> T,
+    ) -> Option<T> {
+        let mut turn = Turn::default();
+        let acted = act(self.pair.as_mut()?, &mut turn);
+        let Turn { outcomes, plain } = turn;
+        for (outcome, way) in outcomes {
+            self.settle(vec![outcome], way, common);
+        }
+        if !plain.is_empty() {
+            self.waiting.extend(plain);
+            self.dispatch(now, common);
+        }
+        Some(acted)
+    }
+
+    fn accept(&mut self, now: Time, common: &mut Common) -> Option<()> {
+        loop {
+            let (number, epoll) = (self.number, &common.epoll);
+            let accepted = |pair: &mut Pair, turn: &mut Turn| {
+                let (connection, fd) = pair.accept(now, turn)?;
+                // Four thousand million connections of one user are more than a run has.
+                let slot = OPENED.wrapping_add(u32::try_from(connection).unwrap_or(0));
+                epoll::add(epoll, fd, data(number, slot), EventFlags::IN).ok()
+            };
+            let mut turn = Turn::default();
+            let accepted = accepted(self.pair.as_mut()?, &mut turn);
+            for (outcome, way) in turn.outcomes {
+                self.settle(vec![outcome], way, common);
+            }
+            self.waiting.extend(turn.plain);
+            if accepted.is_none() {
+                self.dispatch(now, common);
+                return Some(());
+            }
+            common.connections += 1;
+        }
+    }
+
+    fn line(&mut self, now: Time, slot: u32, room: &mut [u8], common: &mut Common) {
+        let Some(place) = self.lines.get_mut(slot as usize) else { return };
+        let Some(line) = place else { return };
+        let mut outcomes = Vec::new();
+        if !line.ready(room, &mut outcomes) {
+            *place = None;
+        }
+        self.settle(outcomes, Channel::TcpClient, common);
+        self.listen(slot as usize, common);
+        self.dispatch(now, common);
+    }
+
+    /// Hands over what is over; what is to be asked again is the next to be asked.
+    fn settle(&mut self, outcomes: Vec<Outcome>, way: Channel, common: &mut Common) {
+        for outcome in outcomes.into_iter().rev() {
+            match outcome {
+                Outcome::Done(pending, outcome) => common.done.push(Done { pending, outcome, way }),
+                Outcome::Again(pending) => {
+                    common.again += 1;
+                    self.waiting.push_front(pending);
+                }
+            }
+        }
+    }
+
+    /// Sends what waits, as far as connections allow.
+    fn dispatch(&mut self, now: Time, common: &mut Common) {
+        let depth = if common.config.protocol == Protocol::Pipelined { DEPTH } else { 1 };
+        while let Some(pending) = self.waiting.front().copied() {
+            let Some(place) = self.place(depth, common.config.connections) else { return };
+            self.waiting.pop_front();
+            let pending = Pending { sent: now, ..pending };
+            if self.lines[place].is_none() {
+                match Line::open(common.target.address) {
+                    Ok(line) => {
+                        let added =
+                            epoll::add(&common.epoll, &line, data(self.number, place), line.interest());
+                        if added.is_ok() {
+                            common.connections += 1;
+                            self.lines[place] = Some(line);
+                        }
+                    }
+                    Err(_) => {
+                        let outcome = Err(Trouble::Exhausted);
+                        common.done.push(Done { pending, outcome, way: Channel::TcpClient });
+                        continue;
+                    }
+                }
+            }
+            let request = common.request(&pending);
+            let Some(line) = self.lines[place].as_mut() else { continue };
+            if !line.ask(pending, &request) {
+                let mut outcomes = Vec::new();
+                line.broken(&mut outcomes);
+                self.lines[place] = None;
+                self.settle(outcomes, Channel::TcpClient, common);
+            }
+            self.listen(place, common);
+        }
+    }
+
+    /// The connection for the next request: one that has nothing to do, a new one, or where several may be under way the one
+    /// with the fewest.
+    fn place(&mut self, depth: usize, connections: usize) -> Option<usize> {
+        let asked = |line: &Option<Line>| line.as_ref().map(Line::asked);
+        let best =
+            self.lines.iter().map(asked).enumerate().filter_map(|(place, asked)| Some((asked?, place))).min();
+        if let Some((0, place)) = best {
+            return Some(place);
+        }
+        if let Some(place) = self.lines.iter().position(Option::is_none) {
+            return Some(place);
+        }
+        if self.lines.len() < connections {
+            self.lines.push(None);
+            return Some(self.lines.len() - 1);
+        }
+        best.filter(|(asked, _)| *asked < depth).map(|(_, place)| place)
+    }
+
+    fn listen(&self, place: usize, common: &Common) {
+        if let Some(Some(line)) = self.lines.get(place) {
+            // It is there: what was closed is gone from the list.
+            let _ = epoll::modify(&common.epoll, line.as_fd(), data(self.number, place), line.interest());
+        }
+    }
+}
+
+/// What epoll says of this user's slot.
+fn data(user: u32, slot: impl TryInto<u32>) -> EventData {
+    EventData::new_u64(u64::from(user) << 32 | u64::from(slot.try_into().unwrap_or(0)))
+}
+
+impl Common {
+    fn head(&self, pending: &Pending, version: Version) -> RequestHead {
+        let Target { address: _, host, folder } = &self.target;
+        let mut fields = Fields::new();
+        // Both are checked before the run: valid fields.
+        let _ = fields.push("Host", host);
+        if pending.is_conditional {
+            let _ = fields.push("If-Modified-Since", &self.unchanged_since);
+        }
+        let target = format!("{folder}{}", scenario::surge::plan::path(pending.file));
+        RequestHead { method: Method::Get, target, version, fields }
+    }
+
+    fn request(&self, pending: &Pending) -> Vec<u8> {
+        let version = match self.config.protocol {
+            Protocol::Http10 => Version::Http10,
+            Protocol::KeepAlive | Protocol::Pipelined | Protocol::Dhttp => Version::Http11,
+        };
+        let mut request = Vec::with_capacity(128);
+        self.head(pending, version).encode(&mut request);
+        request
+    }
+}

@@ -1,0 +1,254 @@
+//! A thread with its users: what is due when, and what the sockets have.
+//!
+//! Not the users themselves. Its clock is the run's; it never waits for anything but the next thing that is due.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use proto::dhttp::Id;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, Event};
+use scenario::surge::plan::{Ask, Begins, Plan};
+use wire::seed::Random;
+use wire::{Duration, Time};
+
+use crate::clock::{Clock, processor};
+use crate::line::Pending;
+use crate::record::Record;
+use crate::user::{Common, Done, User};
+
+/// What a run tells while it goes on.
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    pub(crate) answered: AtomicU64,
+    pub(crate) failed: AtomicU64,
+}
+
+/// A thread's part of the run.
+#[derive(Debug)]
+pub(crate) struct Worker<'a> {
+    plan: &'a Plan,
+    clock: Clock,
+    /// When the run begins, for all threads.
+    begins: Time,
+    /// When nothing more is begun.
+    ends: Time,
+    common: Common,
+    users: Vec<Seat>,
+    timers: BinaryHeap<Reverse<(Time, u32, Wake)>>,
+    ids: Random,
+    record: Record,
+    under_way: u64,
+    /// Answers and failures that others were told of.
+    told: (u64, u64),
+}
+
+/// A user, and where in the plan.
+#[derive(Debug)]
+struct Seat {
+    user: User,
+    /// Pages that are still to come, by their places in the plan.
+    pages: VecDeque<usize>,
+    /// Objects of the page that are not there yet.
+    left: usize,
+    closes: bool,
+    /// When DHTTP's machine wants to be woken.
+    wakes: Option<Time>,
+}
+
+/// Why a user is woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Wake {
+    Page(usize),
+    Object(usize, usize),
+    Machine,
+}
+
+/// Longer than this nobody sleeps: the account of each second is kept in time.
+const TICK: Duration = Duration::from_millis(100);
+
+impl<'a> Worker<'a> {
+    /// A thread for the users whose number leaves `share.0` when divided by `share.1`.
+    pub(crate) fn new(
+        plan: &'a Plan,
+        clock: Clock,
+        (begins, ends): (Time, Time),
+        common: Common,
+        pages: Vec<VecDeque<usize>>,
+        mut ids: Random,
+    ) -> io::Result<Self> {
+        let mut users = Vec::with_capacity(pages.len());
+        for (number, pages) in (0..).zip(pages) {
+            let secret = (u128::from(ids.next_u64()) << 64 | u128::from(ids.next_u64())).to_be_bytes();
+            let user = User::new(number, &common, secret)?;
+            users.push(Seat { user, pages, left: 0, closes: false, wakes: None });
+        }
+        let (timers, record) = (BinaryHeap::new(), Record::default());
+        Ok(Self { plan, clock, begins, ends, common, users, timers, ids, record, under_way: 0, told: (0, 0) })
+    }
+
+    /// From the first request to the last answer.
+    pub(crate) fn run(mut self, live: &Live) -> Record {
+        for number in 0..self.users.len() {
+            self.schedule(number, self.begins);
+        }
+        let patience = self.common.config.patience;
+        let mut events: Vec<Event> = Vec::with_capacity(1_024);
+        let (mut tick, mut busy) = (self.begins + TICK, processor());
+        loop {
+            let now = self.clock.now();
+            self.due(now);
+            if now >= tick {
+                self.tick(now, now.since(tick) + TICK, &mut busy, live);
+                tick = now + TICK;
+            }
+            if now >= self.ends && (self.under_way == 0 || now >= self.ends + patience) {
+                break;
+            }
+            let next = self.timers.peek().map_or(tick, |Reverse((at, ..))| (*at).min(tick));
+            self.wait(next, &mut events);
+            for event in events.drain(..) {
+                let data = event.data.u64();
+                // What was put together as two words.
+                let (number, slot) =
+                    ((data >> 32) as usize, u32::try_from(data & u64::from(u32::MAX)).unwrap_or(0));
+                let now = self.clock.now();
+                if let Some(seat) = self.users.get_mut(number) {
+                    let wakes = seat.user.ready(now, slot, &mut self.common);
+                    self.settle(now, number, wakes);
+                }
+            }
+        }
+        let Common { connections, again, .. } = self.common;
+        Record { connections, again, ..self.record }
+    }
+
+    /// Sleeps until something is ready or due.
+    fn wait(&self, next: Time, events: &mut Vec<Event>) {
+        let nanos = next.since(self.clock.now()).as_nanos();
+        let wait = Timespec {
+            tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
+            tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
+        };
+        // An interrupted wait has no events; any other failure would be a mistake in this file.
+        let _ = epoll::wait(&self.common.epoll, rustix::buffer::spare_capacity(events), Some(&wait));
+    }
+
+    /// Begins what is due by now.
+    fn due(&mut self, now: Time) {
+        while let Some(Reverse((at, user, wake))) =
+            self.timers.peek().copied().filter(|Reverse((at, ..))| *at <= now)
+        {
+            self.timers.pop();
+            let number = user as usize;
+            match wake {
+                Wake::Machine => {
+                    let seat = &mut self.users[number];
+                    if seat.wakes == Some(at) {
+                        seat.wakes = None;
+                        let wakes = seat.user.wake(now, &mut self.common);
+                        self.settle(now, number, wakes);
+                    }
+                }
+                // The run is over for what was not begun.
+                Wake::Page(_) | Wake::Object(..) if at > self.ends => {}
+                Wake::Page(page) => self.begin(now, at, number, page),
+                Wake::Object(page, object) => {
+                    self.ask(now, at, number, self.plan.pages[page].objects[object])
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, now: Time, at: Time, number: usize, page: usize) {
+        let objects = &self.plan.pages[page].objects;
+        self.users[number].left = objects.len();
+        self.users[number].closes = self.common.config.closes_early || self.plan.pages[page].ends_session;
+        let mut due = at;
+        for (object, ask) in objects.iter().enumerate().skip(1) {
+            due += ask.after;
+            // There are as many users as fit 32 bits.
+            self.timers.push(Reverse((due, u32::try_from(number).unwrap_or(0), Wake::Object(page, object))));
+        }
+        if let Begins::At(_) = self.plan.pages[page].begins {
+            // Those after it do not wait for it.
+            self.schedule(number, self.begins);
+        }
+        self.ask(now, at, number, objects[0]);
+    }
+
+    fn ask(&mut self, now: Time, due: Time, number: usize, ask: Ask) {
+        let Ask { file, after: _, is_conditional } = ask;
+        self.record.due(due.since(self.begins), now.since(due));
+        let size = self.plan.size(file);
+        let pending = Pending { file, size, is_conditional, intended: due, sent: now, is_again: false };
+        self.under_way += 1;
+        let id = Id(self.ids.next_u64());
+        let wakes = self.users[number].user.ask(now, pending, id, &mut self.common);
+        self.settle(now, number, wakes);
+    }
+
+    /// Accounts for what is over, and sees to what comes next.
+    fn settle(&mut self, now: Time, number: usize, wakes: Option<Time>) {
+        let seat = &mut self.users[number];
+        if let Some(at) = wakes.filter(|at| seat.wakes.is_none_or(|earlier| *at < earlier)) {
+            seat.wakes = Some(at);
+            self.timers.push(Reverse((at, u32::try_from(number).unwrap_or(0), Wake::Machine)));
+        }
+        for Done { pending, outcome, way } in std::mem::take(&mut self.common.done) {
+            self.under_way -= 1;
+            let when = now.since(self.begins);
+            match outcome {
+                Ok(bytes) => {
+                    let (experienced, intended) = (now.since(pending.sent), now.since(pending.intended));
+                    self.record.answered(when, bytes, way, experienced, intended);
+                }
+                Err(trouble) => self.record.failed(when, trouble),
+            }
+            let seat = &mut self.users[number];
+            seat.left = seat.left.saturating_sub(1);
+            if seat.left == 0 {
+                if seat.closes {
+                    seat.user.close();
+                }
+                self.thinking(number, now);
+            }
+        }
+    }
+
+    /// A page is there: the next one comes after a pause, unless it has a time of its own.
+    fn thinking(&mut self, number: usize, there: Time) {
+        let next = self.users[number].pages.front().map(|page| self.plan.pages[*page].begins);
+        if let Some(Begins::After(_)) = next {
+            self.schedule(number, there);
+        }
+    }
+
+    /// Puts a user's next page on the list, counted from `from` if it has no time of its own.
+    fn schedule(&mut self, number: usize, from: Time) {
+        let Some(page) = self.users[number].pages.pop_front() else { return };
+        let at = match self.plan.pages[page].begins {
+            Begins::After(after) => from + after,
+            Begins::At(at) => self.begins + at.since(Time::ZERO),
+        };
+        self.timers.push(Reverse((at, u32::try_from(number).unwrap_or(0), Wake::Page(page))));
+    }
+
+    /// The account of the time since the last tick; and what is too long under way is given up.
+    fn tick(&mut self, now: Time, since: Duration, busy: &mut Duration, live: &Live) {
+        let before = std::mem::replace(busy, processor());
+        let share = busy.saturating_sub(before).as_secs_f64() / since.as_secs_f64().max(1e-9);
+        let second = self.record.second(now.since(self.begins));
+        second.processor = second.processor.max(share);
+        let long_ago = Time::ZERO + now.since(Time::ZERO + self.common.config.patience);
+        for number in 0..self.users.len() {
+            self.users[number].user.give_up(now, long_ago, &mut self.common);
+            self.settle(now, number, None);
+        }
+        live.answered.fetch_add(self.record.answers() - self.told.0, Ordering::Relaxed);
+        live.failed.fetch_add(self.record.failures() - self.told.1, Ordering::Relaxed);
+        self.told = (self.record.answers(), self.record.failures());
+    }
+}

@@ -1,0 +1,167 @@
+//! What came of a load, as a table and as JSON.
+//!
+//! Not a judgement of the server: the first line says whose limits these are.
+
+use std::collections::BTreeMap;
+
+use load::audit::{limit, verdict};
+use load::record::{Record, Second};
+use load::{Protocol, Target};
+use serde::Serialize;
+
+use crate::output::grid::{Column, Grid};
+use crate::output::number;
+use crate::terminal::Terminal;
+
+/// A run, as JSON shows it.
+#[derive(Serialize)]
+pub struct Run<'a> {
+    target: String,
+    protocol: &'static str,
+    laws: &'a str,
+    seed: u64,
+    verdict: String,
+    answered: u64,
+    failed: u64,
+    bytes: u64,
+    answers_per_second: f64,
+    connections: u64,
+    asked_again: u64,
+    channels: BTreeMap<&'static str, u64>,
+    failures: BTreeMap<&'static str, u64>,
+    experienced_ms: Latency,
+    intended_ms: Latency,
+    generator_late_ms: Latency,
+    seconds: Vec<Line>,
+}
+
+/// A histogram in numbers: milliseconds.
+#[derive(Clone, Copy, Serialize)]
+struct Latency {
+    mean: f64,
+    p50: f64,
+    p90: f64,
+    p99: f64,
+    p999: f64,
+    max: f64,
+}
+
+/// A second.
+#[derive(Serialize)]
+struct Line {
+    due: u64,
+    late: u64,
+    answered: u64,
+    failed: u64,
+    bytes: u64,
+    intended_p50_ms: f64,
+    intended_p99_ms: f64,
+    intended_max_ms: f64,
+    generator_share: f64,
+    dropped: u64,
+    limit: &'static str,
+}
+
+/// The run in numbers.
+pub fn run<'a>(record: &Record, target: &Target, protocol: Protocol, laws: &'a str, seed: u64) -> Run<'a> {
+    let seconds = record.seconds.len().max(1) as f64;
+    Run {
+        target: format!("http://{}{}", target.host, target.folder),
+        protocol: protocol.name(),
+        laws,
+        seed,
+        verdict: verdict(record),
+        answered: record.answers(),
+        failed: record.failures(),
+        bytes: record.seconds.iter().map(|second| second.bytes).sum(),
+        answers_per_second: record.answers() as f64 / seconds,
+        connections: record.connections,
+        asked_again: record.again,
+        channels: record.channels.iter().map(|(way, count)| (way.name(), *count)).collect(),
+        failures: record.troubles.iter().map(|(trouble, count)| (trouble.name(), *count)).collect(),
+        experienced_ms: latency(&record.experienced),
+        intended_ms: latency(&record.intended),
+        generator_late_ms: latency(&record.lateness),
+        seconds: record.seconds.iter().map(line).collect(),
+    }
+}
+
+fn latency(of: &load::record::Latencies) -> Latency {
+    let at = |share: f64| of.value_at_quantile(share) as f64 / 1e6;
+    // Of nothing everything is nothing.
+    let mean = if of.is_empty() { 0.0 } else { of.mean() / 1e6 };
+    Latency { mean, p50: at(0.5), p90: at(0.9), p99: at(0.99), p999: at(0.999), max: of.max() as f64 / 1e6 }
+}
+
+fn line(second: &Second) -> Line {
+    let Second { due, late, answered, failed, bytes, intended, processor, dropped } = second;
+    let at = |share: f64| intended.value_at_quantile(share) as f64 / 1e3;
+    Line {
+        due: *due,
+        late: *late,
+        answered: *answered,
+        failed: *failed,
+        bytes: *bytes,
+        intended_p50_ms: at(0.5),
+        intended_p99_ms: at(0.99),
+        intended_max_ms: intended.max() as f64 / 1e3,
+        generator_share: *processor,
+        dropped: *dropped,
+        limit: limit(second).name(),
+    }
+}
+
+/// The run for people.
+pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
+    let count = |count: u64| number::count(count as f64);
+    let list = |of: &BTreeMap<&str, u64>| {
+        let words = of.iter().map(|(name, number)| format!("{} {name}", count(*number)));
+        words.collect::<Vec<_>>().join(", ")
+    };
+    let mut text = format!(
+        "{}\n\n{} by {}, {}, seed {}\n",
+        terminal.bold(&run.verdict),
+        run.target,
+        run.protocol,
+        run.laws,
+        run.seed
+    );
+    text += &format!(
+        "{} answers of {} bytes in {} seconds ({} a second), over {} connections",
+        count(run.answered),
+        count(run.bytes),
+        run.seconds.len(),
+        number::significant(run.answers_per_second),
+        count(run.connections),
+    );
+    if !run.channels.is_empty() {
+        text += &format!(": {}", list(&run.channels));
+    }
+    text += "\n";
+    if run.failed > 0 {
+        text += &format!("{} failed: {}\n", count(run.failed), list(&run.failures));
+    }
+    if run.asked_again > 0 {
+        let again = count(run.asked_again);
+        text += &format!("{again} asked again, on connections that the server had closed meanwhile\n");
+    }
+    let columns = vec![
+        Column::name(["", "ms"]),
+        Column::number(["", "mean"], 1),
+        Column::number(["", "50%"], 0),
+        Column::number(["", "90%"], 2),
+        Column::number(["", "99%"], 0),
+        Column::number(["", "99.9%"], 0),
+        Column::number(["", "most"], 0),
+    ];
+    let row = |name: &str, Latency { mean, p50, p90, p99, p999, max }: Latency| {
+        let numbers = [mean, p50, p90, p99, p999, max].map(number::significant);
+        [name.to_owned()].into_iter().chain(numbers).collect::<Vec<_>>()
+    };
+    let rows = vec![
+        row("from when it was asked", run.experienced_ms),
+        row("from when it was due", run.intended_ms),
+        row("generator late by", run.generator_late_ms),
+    ];
+    text + "\n" + &Grid { columns, rows }.render(terminal)
+}
