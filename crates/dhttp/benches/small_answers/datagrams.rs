@@ -7,9 +7,10 @@ use std::thread;
 
 use dhttp::batch::{Ends, Inbox, Outbox};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{setsockopt, sockopt};
 
 use super::network::client;
-use super::{LOADED, now, processor};
+use super::{LOADED, now};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Load {
@@ -30,22 +31,16 @@ const WINDOW_OF_ONE: usize = 1_024;
 /// Addresses that each thread sends from.
 const CLIENTS: u16 = 256;
 
-/// How many answers there were.
-pub(crate) fn run(load: Load, server: SocketAddr) -> u64 {
+/// How many answers there were. `begin` is called when all clients are there and have what they need.
+pub(crate) fn run(load: Load, server: SocketAddr, begin: impl FnOnce()) -> u64 {
     static RUNS: AtomicU64 = AtomicU64::new(0);
-    let answers = AtomicU64::new(0);
+    let loaders: Vec<_> =
+        (0..THREADS).map(|_| Loader::new(load, server, RUNS.fetch_add(1, Ordering::Relaxed))).collect();
+    begin();
     thread::scope(|scope| {
-        for _ in 0..THREADS {
-            let run = RUNS.fetch_add(1, Ordering::Relaxed);
-            let answers = &answers;
-            scope.spawn(move || {
-                processor::load_here();
-                let mut loader = Loader::new(load, server, run);
-                answers.fetch_add(loader.run(), Ordering::Relaxed);
-            });
-        }
-    });
-    answers.into_inner()
+        let threads: Vec<_> = loaders.into_iter().map(|loader| scope.spawn(|| loader.run())).collect();
+        threads.into_iter().map(|thread| thread.join().expect("it has not panicked")).sum()
+    })
 }
 
 /// One thread's.
@@ -67,6 +62,7 @@ impl Loader {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("a free port");
         socket.set_nonblocking(true).expect("it is a socket");
         dhttp::batch::prepare(&socket);
+        make_room(&socket);
         let (inbox, outbox) = (Inbox::default(), Outbox::default());
         let mut loader =
             Self { load, server, socket, inbox, outbox, requests: Vec::new(), asked: 0, seed: run << 32 };
@@ -100,7 +96,7 @@ impl Loader {
         panic!("{} gives no token", self.server);
     }
 
-    fn run(&mut self) -> u64 {
+    fn run(mut self) -> u64 {
         let window = if self.load == Load::One { WINDOW_OF_ONE } else { WINDOW };
         let end = now() + LOADED;
         let (mut answers, mut waiting) = (0, 0);
@@ -155,6 +151,14 @@ impl Loader {
         arrive(&self.socket);
         self.inbox.receive(&self.socket).is_ok()
     }
+}
+
+/// For whatever may be on its way, as the server has it: a datagram takes more room than its bytes, and what is lost
+/// here is waited for.
+pub(crate) fn make_room(socket: &UdpSocket) {
+    // The kernel gives what it may.
+    let _ = setsockopt(socket, sockopt::RcvBuf, &(4 << 20));
+    let _ = setsockopt(socket, sockopt::SndBuf, &(4 << 20));
 }
 
 /// Waits until something comes, but not for ever.

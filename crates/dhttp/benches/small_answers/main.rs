@@ -23,6 +23,7 @@ mod wrk;
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use network::Network;
@@ -163,6 +164,7 @@ fn main() -> ExitCode {
     }
     let wish = Wish::of(arguments);
     let network = wish.network();
+    processor::load_here();
     let folder = server::Folder::new();
     let servers = Running::start(&network, &folder);
     let targets: Vec<&Target> = TARGETS.iter().filter(|target| wish.wants(target.section)).collect();
@@ -194,20 +196,17 @@ fn main() -> ExitCode {
 /// `None` if a program is not there.
 fn measure(line: &Line, servers: &Running) -> Option<Rate> {
     let server = servers.get(line.kind)?;
-    let (started, server_before, loader_before) =
-        (now(), processor::time_of_server(server.process), processor::time_of_loaders());
+    let look =
+        || [processor::time_of_server(server.process), processor::time_of_loaders(), started().elapsed()];
+    let mut before = look();
     let answers = match line.load {
         Load::Wrk(load) => wrk::run(load, server.address)?,
-        Load::Datagrams(load) => datagrams::run(load, server.address),
-        Load::Opened(load) => opened::run(load, server.address),
+        Load::Datagrams(load) => datagrams::run(load, server.address, || before = look()),
+        Load::Opened(load) => opened::run(load, server.address, || before = look()),
     } as f64;
-    let spent = processor::time_of_server(server.process) - server_before;
-    let both = spent + (processor::time_of_loaders() - loader_before);
-    Some(Rate {
-        server: answers / spent.as_secs_f64(),
-        both: answers / both.as_secs_f64(),
-        busy: spent.as_secs_f64() / started.elapsed().as_secs_f64(),
-    })
+    let after = look();
+    let [spent, loading, elapsed] = std::array::from_fn(|which| (after[which] - before[which]).as_secs_f64());
+    Some(Rate { server: answers / spent, both: answers / (spent + loading), busy: spent / elapsed })
 }
 
 fn print_rates(rates: &[Vec<Rate>]) {
@@ -250,6 +249,12 @@ fn spread(mut all: Vec<f64>) -> (f64, f64, f64) {
 
 /// How long each line is loaded in a round.
 const LOADED: Duration = Duration::from_secs(1);
+
+/// When this program began to look at the time.
+fn started() -> Instant {
+    static STARTED: OnceLock<Instant> = OnceLock::new();
+    *STARTED.get_or_init(now)
+}
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark is a driver, and this is its one place")]
 fn now() -> Instant {

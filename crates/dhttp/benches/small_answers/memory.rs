@@ -30,7 +30,7 @@ pub(crate) fn compare(network: &Network, folder: &Folder) {
         let before = resident(server.process);
         let mut answers = 0;
         while answers < CLIENTS {
-            answers += datagrams::run(datagrams::Load::New, server.address);
+            answers += datagrams::run(datagrams::Load::New, server.address, || ());
         }
         let more = resident(server.process).saturating_sub(before);
         print_row(&format!("{answers} first requests, each from another client"), 64 << 20, more);

@@ -12,7 +12,7 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use super::datagrams::{arrive, padding, request, token};
 use super::network::client;
 use super::server::LARGE_BYTES;
-use super::{LOADED, now, processor};
+use super::{LOADED, now};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Load {
@@ -28,17 +28,12 @@ const WINDOW: u16 = 64;
 /// Clients of each thread whose connections are new.
 const NEW_CLIENTS: u16 = 256;
 
-/// How many answers there were.
-pub(crate) fn run(load: Load, server: SocketAddr) -> u64 {
+/// How many answers there were. `begin` is called when all clients have their tokens.
+pub(crate) fn run(load: Load, server: SocketAddr, begin: impl FnOnce()) -> u64 {
+    let loaders: Vec<_> = (0..THREADS).map(|thread| Loader::new(load, server, thread)).collect();
+    begin();
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS)
-            .map(|thread| {
-                scope.spawn(move || {
-                    processor::load_here();
-                    Loader::new(load, server, thread).run()
-                })
-            })
-            .collect();
+        let threads: Vec<_> = loaders.into_iter().map(|loader| scope.spawn(|| loader.run())).collect();
         threads.into_iter().map(|thread| thread.join().expect("it has not panicked")).sum()
     })
 }

@@ -20,6 +20,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use proto::dhttp::server::Validation;
 use std::os::fd::AsFd;
 
+use super::datagrams::make_room;
 use super::network::Network;
 use super::processor;
 
@@ -222,6 +223,7 @@ fn reflect(address: SocketAddr) {
     let socket = UdpSocket::bind(address).expect("the port is free");
     socket.set_nonblocking(true).expect("it is a socket");
     dhttp::batch::prepare(&socket);
+    make_room(&socket);
     let answer = [b'r'; SMALL_BYTES + 200];
     let (mut inbox, mut outbox) = (Inbox::default(), Outbox::default());
     loop {
