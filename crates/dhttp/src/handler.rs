@@ -4,7 +4,7 @@
 //! connection (`Connection`, `Content-Length`, `Date`, tokens) is added behind it.
 
 use std::fs::File;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use proto::http::{FieldLines, Fields, RequestHead, RequestView};
@@ -54,6 +54,8 @@ pub struct Request<'a> {
     pub body: &'a [u8],
     /// Whom it was sent to, if that is somebody else: it was taken on its way.
     pub meant_for: Option<SocketAddr>,
+    /// Where the client is, if it has proved that: a datagram alone says anything.
+    pub client: Option<IpAddr>,
     fields: Source<'a>,
 }
 
@@ -71,6 +73,7 @@ impl<'a> Request<'a> {
             target: head.target,
             body: &[],
             meant_for: None,
+            client: None,
             fields: Source::Lines(head.fields),
         }
     }
@@ -78,12 +81,18 @@ impl<'a> Request<'a> {
     /// One that came on a connection.
     pub fn of_connection(head: &'a RequestHead, body: &'a [u8]) -> Self {
         let (method, target) = (head.method.name(), head.target.as_str());
-        Self { method, target, body, meant_for: None, fields: Source::Kept(&head.fields) }
+        Self { method, target, body, meant_for: None, client: None, fields: Source::Kept(&head.fields) }
     }
 
     /// The same, taken on its way to somebody else.
     pub(crate) const fn on_its_way_to(self, meant_for: Option<SocketAddr>) -> Self {
         Self { meant_for, ..self }
+    }
+
+    /// The same from a client that is there.
+    #[must_use]
+    pub const fn from_client(self, client: Option<IpAddr>) -> Self {
+        Self { client, ..self }
     }
 
     /// The value of the first field of this name, whatever its case.

@@ -11,6 +11,7 @@ use std::fs::File;
 use std::future::poll_fn;
 use std::io::Write;
 use std::marker::PhantomData;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -35,6 +36,10 @@ pub struct Hosted<S, B> {
     most: u64,
     body: PhantomData<fn() -> B>,
 }
+
+/// Where the client is, among a request's extensions; `None` where it has not proved that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientAddress(pub Option<IpAddr>);
 
 /// As a cause in a sentence.
 pub(crate) type Cause = Box<dyn Error + Send + Sync>;
@@ -103,6 +108,7 @@ where
 fn to_http(request: &Request<'_>) -> Option<http::Request<Full<Bytes>>> {
     let uri: Uri = request.target.parse().ok()?;
     let mut builder = http::Request::builder().method(request.method).uri(uri);
+    builder = builder.extension(ClientAddress(request.client));
     request.each_field(|name, value| {
         // How the body came is over: it is whole.
         if !name.eq_ignore_ascii_case(b"Transfer-Encoding") {

@@ -5,6 +5,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -21,6 +22,7 @@ use tower_service::Service;
 
 use crate::Url;
 use crate::fields::copy;
+use crate::hosted::ClientAddress;
 
 /// An origin, as a service: see [`mod@crate::hosted`].
 #[derive(Clone, Debug)]
@@ -30,6 +32,7 @@ pub struct Origin {
     authority: String,
     /// This server's own in `Via`.
     name: String,
+    tells_clients: bool,
 }
 
 /// An answer's body as it comes.
@@ -57,7 +60,18 @@ impl Origin {
             client: builder.build(connector),
             authority: url.authority(),
             name: format!("roundtrip-{number:08x}"),
+            tells_clients: false,
         })
+    }
+}
+
+impl Origin {
+    /// The same, which tells the origin where each client is, in `Forwarded` and `X-Forwarded-For`. Of one that has not
+    /// proved it, it says that it is unknown: an origin that lets some addresses do more would let everybody who writes
+    /// them on a datagram.
+    #[must_use]
+    pub fn telling_clients(self) -> Self {
+        Self { tells_clients: true, ..self }
     }
 }
 
@@ -89,9 +103,9 @@ impl Service<Request<Full<Bytes>>> for Origin {
     }
 
     fn call(&mut self, request: Request<Full<Bytes>>) -> Self::Future {
-        let Self { client, authority, name } = self.clone();
+        let Self { client, authority, name, tells_clients } = self.clone();
         Box::pin(async move {
-            let request = match rewritten(request, &authority, &name) {
+            let request = match rewritten(request, &authority, &name, tells_clients) {
                 Ok(request) => request,
                 Err((status, sentence)) => return Ok(own(status, sentence)),
             };
@@ -118,6 +132,7 @@ fn rewritten(
     request: Request<Full<Bytes>>,
     authority: &str,
     name: &str,
+    tells_clients: bool,
 ) -> Result<Request<Full<Bytes>>, (u16, String)> {
     let (head, body) = request.into_parts();
     let path = head.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
@@ -125,10 +140,16 @@ fn rewritten(
     // Whom the client asked, for an origin that must know.
     let asked_of = head.headers.get("Host").and_then(|host| host.to_str().ok());
     for (name, value) in fields_from(&head.headers).iter() {
-        copy(&mut fields, name, value);
+        // Whom it was asked for by whom is for us to say: an origin that believes it would believe anybody.
+        if !BY_US.iter().any(|by_us| name.eq_ignore_ascii_case(by_us.as_bytes())) {
+            copy(&mut fields, name, value);
+        }
     }
-    if let Some(host) = asked_of.filter(|_| head.headers.get("X-Forwarded-Host").is_none()) {
+    if let Some(host) = asked_of {
         copy(&mut fields, b"X-Forwarded-Host", host.as_bytes());
+    }
+    if tells_clients {
+        tell(&mut fields, head.extensions.get::<ClientAddress>().and_then(|ClientAddress(client)| *client));
     }
     let target = format!("http://{authority}{path}");
     let length = http_body::Body::size_hint(&body).exact().unwrap_or(0);
@@ -151,6 +172,23 @@ fn rewritten(
     *request.uri_mut() = uri;
     *request.headers_mut() = headers_from(&forward.head.fields);
     Ok(request)
+}
+
+/// What an origin is told of who asks, by this server alone.
+const BY_US: [&str; 5] =
+    ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP"];
+
+/// Says where the client is, if it has proved that (RFC 7239, section 5.2, and as everybody did before).
+fn tell(fields: &mut Fields, client: Option<IpAddr>) {
+    let node = match client {
+        Some(IpAddr::V4(address)) => format!("for={address}"),
+        Some(IpAddr::V6(address)) => format!("for=\"[{address}]\""),
+        None => "for=unknown".to_owned(),
+    };
+    copy(fields, b"Forwarded", node.as_bytes());
+    if let Some(client) = client {
+        copy(fields, b"X-Forwarded-For", client.to_string().as_bytes());
+    }
 }
 
 fn own(status: u16, sentence: String) -> Response<OriginBody> {

@@ -101,7 +101,8 @@ impl<H: Handler> Worker<H> {
             }
         };
         let on_its_way_to = on_its_way_to.map(SocketAddr::V4);
-        let request = Request::of_datagram(&head).on_its_way_to(on_its_way_to);
+        let proved = ticket.has_proved_its_address().then(|| ends.peer.ip().to_canonical());
+        let request = Request::of_datagram(&head).on_its_way_to(on_its_way_to).from_client(proved);
         handler.show(now, &request, |shown| match shown {
             Shown::Kept(answer) => way.answer(now, (ends, ticket), &request, answer),
             Shown::Given(Reply::Now(answer)) => way.answer(now, (ends, ticket), &request, &answer),

@@ -194,7 +194,7 @@ impl Plain {
 
     fn answer<H: Handler>(&mut self, around: &mut Around<'_, H>) {
         let Some((id, head, body)) = self.request.take() else { return };
-        let request = Request::of_connection(&head, &body);
+        let request = Request::of_connection(&head, &body).from_client(Some(self.client.to_canonical()));
         let reply = match body.len() > around.body_bytes {
             true => Answer::text(413, "413 Content Too Large").into(),
             false => around.handler.answer(around.now, &request),

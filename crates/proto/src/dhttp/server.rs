@@ -88,6 +88,14 @@ impl Ticket {
     pub const fn is_resend(&self) -> bool {
         self.is_resend
     }
+
+    /// Whether the client has shown a token, and so is where it says; or is believed whatever it says.
+    pub const fn has_proved_its_address(&self) -> bool {
+        match self.worth {
+            Worth::Valid | Worth::Ageing => true,
+            Worth::Nothing => false,
+        }
+    }
 }
 
 /// The way of an answer.

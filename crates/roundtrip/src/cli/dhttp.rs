@@ -19,6 +19,11 @@ pub struct Serve {
     #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url)]
     pub origin: Option<String>,
 
+    /// Tell that server where each client is, in Forwarded and X-Forwarded-For; of clients that have not proved it, that
+    /// it is unknown
+    #[arg(long)]
+    pub forwarded: bool,
+
     /// Where to listen, by UDP and TCP [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<String>,

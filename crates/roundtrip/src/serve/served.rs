@@ -18,15 +18,24 @@ use crate::failure::{Failure, shown};
 pub enum Source {
     /// A folder.
     Folder(PathBuf),
-    /// Another HTTP server.
-    Origin(Url),
+    /// Another HTTP server, and what it is told.
+    Origin(Url, Tells),
+}
+
+/// What another server is told of those who ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tells {
+    /// Which host they asked.
+    Nothing,
+    /// Where they are, too.
+    Clients,
 }
 
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Folder(folder) => f.write_str(&shown(folder)),
-            Self::Origin(url) => write!(f, "what http://{}/ answers", url.authority()),
+            Self::Origin(url, _) => write!(f, "what http://{}/ answers", url.authority()),
         }
     }
 }
@@ -48,9 +57,13 @@ impl Served {
                 let files = Files::below(folder);
                 files.map(Self::Files).map_err(|error| Failure::Read { path: folder.clone(), error })
             }
-            Source::Origin(url) => {
+            Source::Origin(url, tells) => {
                 let _inside = runtime.enter();
                 let origin = Origin::new(url).map_err(|error| Failure::Network(error.to_string()))?;
+                let origin = match tells {
+                    Tells::Nothing => origin,
+                    Tells::Clients => origin.telling_clients(),
+                };
                 Ok(Self::Origin(Box::new(hosted(origin, runtime.handle().clone()))))
             }
         }

@@ -2,6 +2,7 @@
 //!
 //! ```toml
 //! folder = "/srv/www"          # or: origin = "http://127.0.0.1:3000"
+//! forwarded = false            # with an origin alone
 //! listen = "192.0.2.1:80"
 //! profile = "internet"
 //! without = ["more-connections"]
@@ -28,7 +29,7 @@ use serde::de::DeserializeOwned;
 
 use crate::cli::dhttp::{Profile, Serve};
 use crate::failure::{Failure, shown};
-use crate::serve::served::Source;
+use crate::serve::served::{Source, Tells};
 
 /// How to serve.
 #[derive(Debug)]
@@ -53,6 +54,7 @@ pub struct Settings {
 struct Written {
     folder: Option<PathBuf>,
     origin: Option<String>,
+    forwarded: Option<bool>,
     listen: Option<String>,
     profile: Option<String>,
     with: Option<Vec<String>>,
@@ -70,6 +72,7 @@ impl Settings {
         let Written {
             folder,
             origin,
+            forwarded,
             listen,
             profile,
             with,
@@ -84,12 +87,20 @@ impl Settings {
         let is_asked = flags.folder.is_some() || flags.origin.is_some();
         let (folder, origin) =
             if is_asked { (flags.folder.clone(), flags.origin.clone()) } else { (folder, origin) };
+        let forwarded = flags.forwarded || forwarded.unwrap_or(false);
         let source = match (folder, origin) {
+            (Some(_), None) if forwarded => {
+                return Err(Failure::Value(
+                    "--forwarded: files need not be told who asks; name another server with --origin, or leave it out"
+                        .to_owned(),
+                ));
+            }
             (Some(folder), None) => Source::Folder(folder),
             (None, Some(origin)) => Source::Origin(
                 origin
                     .parse()
                     .map_err(|error: dhttp::UrlError| Failure::Value(format!("--origin: {error}")))?,
+                if forwarded { Tells::Clients } else { Tells::Nothing },
             ),
             (Some(_), Some(_)) => {
                 return Err(Failure::Value(
