@@ -11,8 +11,8 @@
 use core::net::SocketAddr;
 use std::collections::{BTreeMap, VecDeque};
 
-use wire::Time;
 use wire::seed::Random;
+use wire::{Duration, Time};
 
 use super::client::{self, Client, ClientConfig, Failure, Reason, Refusal, Source};
 use super::message::Id;
@@ -47,7 +47,11 @@ pub struct Visitor {
     server: SocketAddr,
     ids: Random,
     limits: Limits,
+    /// How long a server may be silent on a connection of plain HTTP.
+    stall: Duration,
     exchanges: BTreeMap<ConnectionId, Exchange>,
+    /// Connections of plain HTTP that are open, and how long each is waited for.
+    due: BTreeMap<ConnectionId, Time>,
     /// The robot's name for each exchange that goes by DHTTP.
     connections: BTreeMap<Id, ConnectionId>,
     /// Connections that the robot will be told it has.
@@ -93,7 +97,7 @@ impl Visitor {
         port: u16,
         mut ids: Random,
     ) -> Result<Self, PlanError> {
-        let limits = plan.limits;
+        let (limits, stall) = (plan.limits, config.stall);
         let robot = Robot::new(now, plan)?;
         let mut secret = [0; 16];
         let words = [ids.next_u64(), ids.next_u64()].map(u64::to_le_bytes);
@@ -104,7 +108,9 @@ impl Visitor {
             server,
             ids,
             limits,
+            stall,
             exchanges: BTreeMap::new(),
+            due: BTreeMap::new(),
             connections: BTreeMap::new(),
             promised: VecDeque::new(),
             wishes: VecDeque::new(),
@@ -129,15 +135,22 @@ impl Visitor {
             Input::Dhttp(input) => self.client.handle(now, input),
             // Long ago, for all the robot knows; but now its request can leave.
             Input::Plain(robot::Input::Connected(connection)) => {
+                self.due.insert(connection, now + self.stall);
                 if let Some(Exchange::Plain(request)) = self.exchanges.get_mut(&connection) {
                     let request = std::mem::take(request);
                     self.outputs.push_back(Output::Robot(robot::Output::Send(connection, request)));
                 }
             }
+            Input::Plain(input @ robot::Input::Received(connection, _)) => {
+                self.due.entry(connection).and_modify(|due| *due = now + self.stall);
+                self.robot.handle(now, input);
+            }
             Input::Plain(
-                input
-                @ (robot::Input::Received(..) | robot::Input::EndOfStream(_) | robot::Input::Broken(..)),
-            ) => self.robot.handle(now, input),
+                input @ (robot::Input::EndOfStream(connection) | robot::Input::Broken(connection, _)),
+            ) => {
+                self.due.remove(&connection);
+                self.robot.handle(now, input);
+            }
         }
     }
 
@@ -167,10 +180,16 @@ impl Visitor {
                 }
             };
             // Both rest: what the robot wants is asked for.
-            match self.wishes.pop_front() {
-                Some((connection, request)) => self.ask(now, connection, request),
-                None => {
-                    let until = [page, channels].into_iter().flatten().min();
+            if let Some((connection, request)) = self.wishes.pop_front() {
+                self.ask(now, connection, request);
+                continue;
+            }
+            let silent =
+                self.due.iter().min_by_key(|(_, due)| **due).map(|(connection, due)| (*connection, *due));
+            match silent {
+                Some((connection, due)) if due <= now => self.give_up(now, connection),
+                Some(_) | None => {
+                    let until = [page, channels, silent.map(|(_, due)| due)].into_iter().flatten().min();
                     return Output::Robot(robot::Output::Timeout(until));
                 }
             }
@@ -184,6 +203,7 @@ impl Visitor {
             robot::Output::Send(connection, request) => self.wishes.push_back((connection, request)),
             robot::Output::Close(connection) | robot::Output::Abort(connection) => {
                 self.wishes.retain(|(other, _)| *other != connection);
+                self.due.remove(&connection);
                 match self.exchanges.remove(&connection) {
                     Some(Exchange::Plain(_)) => self.outputs.push_back(Output::Robot(output)),
                     Some(Exchange::Asked(id, _)) => {
@@ -229,6 +249,14 @@ impl Visitor {
         self.counts.by_plain_http += 1;
         self.exchanges.insert(connection, Exchange::Plain(request));
         self.outputs.push_back(Output::Robot(robot::Output::Open(connection)));
+    }
+
+    /// Over plain HTTP nobody says anything any more: a server that died, and whose reset was lost, never will.
+    fn give_up(&mut self, now: Time, connection: ConnectionId) {
+        self.due.remove(&connection);
+        self.exchanges.remove(&connection);
+        self.outputs.push_back(Output::Robot(robot::Output::Abort(connection)));
+        self.robot.handle(now, robot::Input::Broken(connection, Break::Unreachable));
     }
 
     /// What the client says, as the robot would hear it on a connection.

@@ -150,7 +150,7 @@ impl Case {
                 return Err("a client is no browser".to_owned());
             };
             let counts = browser.counts().unwrap_or_default();
-            self.judge(browser.reports(), counts, sum)?;
+            self.judge(browser.reports(), sum)?;
             let Counts { by_datagram, by_connection, by_plain_http, resends } = counts;
             sum.by_datagram += by_datagram;
             sum.by_connection += by_connection;
@@ -161,7 +161,7 @@ impl Case {
     }
 
     /// Whether the caller was told everything, once.
-    fn judge(&self, reports: &[Report], counts: Counts, sum: &mut Sum) -> Result<(), String> {
+    fn judge(&self, reports: &[Report], sum: &mut Sum) -> Result<(), String> {
         let (mut asked, mut ended) = (BTreeMap::new(), BTreeMap::new());
         let (mut finished, mut failed) = (0, 0);
         for report in reports {
@@ -175,9 +175,7 @@ impl Case {
                     }
                 }
                 What::ObjectFailed { object, failure } => {
-                    // Who waits on a connection of plain HTTP whose reset was lost knows of nothing before.
-                    let may_wait = !self.server_turns.is_empty() && counts.by_plain_http > 0;
-                    if *failure == Failure::Deadline && !may_wait {
+                    if *failure == Failure::Deadline {
                         return Err(format!("nobody knew of object {object} until its page was given up"));
                     }
                     *ended.entry(*object).or_insert(0) += 1;
