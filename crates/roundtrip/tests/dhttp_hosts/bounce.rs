@@ -10,7 +10,7 @@ use wire::Time;
 use wire::packet::Flags;
 
 use super::host::{Host, Sent, allowed};
-use super::{PORT, SERVER, SOON, address, fill, request, serve, token};
+use super::{AT_LAST, PORT, SERVER, SOON, address, fill, request, serve, token};
 
 /// Asks in somebody's name for what only fits a connection, and for that connection to this port.
 fn aim(host: &Host, victim: SocketAddr, id: u64, port: u16, more: &str) {
@@ -131,7 +131,7 @@ fn who_refuses_is_not_asked_again_and_the_attacker_is_not_told() {
     let (refusing, silent) = (address([60, 0, 0, 1], 40_000), address([60, 0, 1, 1], 40_000));
     let seen = [refusing, silent].map(|victim| {
         aim(&host, victim, 1, 40_001, &fill(1_000));
-        let syn = host.next(SOON).expect("the one attempt");
+        let syn = host.next(AT_LAST).expect("the one attempt");
         assert!(is_syn(&syn));
         if victim == refusing {
             let (packet, reset) = (syn.packet(), Flags::RST | Flags::ACK);

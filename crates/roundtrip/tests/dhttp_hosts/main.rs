@@ -38,8 +38,10 @@ type Handler = fn(&Request<'_>) -> Answer;
 const SERVER: [u8; 4] = [9, 9, 0, 1];
 const PORT: u16 = 8_080;
 
-/// Longer than the server thinks about anything that needs no timer.
-const SOON: u16 = 150;
+/// Longer than a server thinks about anything that needs no timer, though others want the processor.
+const SOON: u16 = 500;
+/// So long is waited for what must come.
+const AT_LAST: u16 = 20_000;
 
 /// A server with all protections on, whose answers have as many bytes as the path says.
 fn serve(host: &Host) -> Server<Handler> {
@@ -81,7 +83,7 @@ fn fill(length: usize) -> String {
 /// What proves the address to the server, as a field, got from it.
 fn token(host: &Host, of: SocketAddr) -> String {
     host.receives_datagram(of, PORT, &request(1, 0, 10, &fill(200)));
-    let answer = host.next(SOON).expect("an answer with a token");
+    let answer = host.next(AT_LAST).expect("an answer with a token");
     let text = String::from_utf8_lossy(answer.datagram().unwrap()).into_owned();
     let line = text.lines().find(|line| line.starts_with("DHTTP-Token: "));
     format!("{}\r\n", line.unwrap_or_else(|| panic!("no token in {text}")))
