@@ -64,6 +64,24 @@ mod tests {
     use crate::report::Place;
     use crate::script::{Script, opened};
 
+    /// Found in the corpus: a lost answer to a SYN was taken for a loss that makes a window small.
+    #[test]
+    fn regress_a_window_opens_after_an_opening_that_was_lost_too() {
+        let lines = "0 C syn\n15 S syn lost\n1015 S reopen\n1030 C\n1030.1 C send=100
+            1045.2 S send=1460
+            1045.2 S send=1460
+            1060.3 C
+            1075.4 S send=1460
+            1075.4 S send=1460
+            1075.4 S send=1460
+            1090.5 C
+            1105.6 S send=1460
+            1105.6 S send=1460";
+        let report = Script { one_way_ms: 15.0, lines }.diagnose(Place::Server);
+        let opening = report.findings.iter().filter(|finding| finding.cause == Cause::SlowStart);
+        assert_eq!(opening.count(), 2, "{:?}", report.findings);
+    }
+
     #[test]
     fn each_doubling_of_a_new_window_costs_a_round_trip() {
         let lines = opened(

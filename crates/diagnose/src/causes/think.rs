@@ -182,6 +182,18 @@ mod tests {
         }
     }
 
+    /// Found in the corpus: the server's timer and the client's both repeat an opening, and the second answer to it comes
+    /// when the request is on its way.
+    #[test]
+    fn regress_an_opening_that_is_answered_twice_is_no_turn_of_the_conversation() {
+        let lines = format!(
+            "0 C syn\n30 S syn lost\n1000 C reopen\n1030 S reopen\n1030.4 S reopen\n1060 C\n1060.1 C {ASK}\n1060.4 C\n\
+             1090.1 S\n1090.2 S {ANSWER}\n1120.3 C"
+        );
+        let report = Script { one_way_ms: 30.0, lines: &lines }.diagnose(Place::Client);
+        assert!(report.findings.iter().all(|finding| finding.cause != Cause::ServerThink), "{report:?}");
+    }
+
     #[test]
     fn it_is_named_without_http_too_and_in_the_middle_of_an_answer() {
         let lines = "30 C send=300\n45 S\n245 S send=500\n260 C\n400 S send=500\n415 C";

@@ -75,6 +75,10 @@ impl Flow {
             }
             Order::Again(None) | Order::Twice => return,
         };
+        // An opening that was asked for twice is answered twice; once data flows nobody waits for that.
+        if !matches!(order, Order::New) && self.handshake.is_done && matches!(self.before, Before::Data(_)) {
+            return;
+        }
         let mark = Mark { at, frame };
         if from == Side::Client {
             self.handshake.opened = Some(mark);

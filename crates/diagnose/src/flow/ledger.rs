@@ -83,7 +83,10 @@ impl Flow {
         self.spend(Share::RoundTrip, ruling.since.since(gap.from.at));
         self.spend(ruling.share, gap.to.at.since(ruling.since));
         let Share::Stall(cause) = ruling.share else { return };
-        if matches!(cause, Cause::RetransmissionTimeout | Cause::TailLossProbe) {
+        // Where a handshake's packet was lost the window may begin with one segment (RFC 5681, section 3.1): it opens from
+        // there as any other does.
+        let is_of_data = !matches!(gap.end, End::Handshake { again: _ });
+        if is_of_data && matches!(cause, Cause::RetransmissionTimeout | Cause::TailLossProbe) {
             self.ends.of_mut(gap.side).has_lost = true;
         }
         let claimed =
