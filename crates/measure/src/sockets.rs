@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, sendto, socket,
 };
-use wire::Duration;
+use wire::{Bytes, Duration};
 
 use crate::Error;
 use crate::netlink_message::{Attributes, Message, messages};
@@ -52,6 +52,41 @@ pub struct TcpInfo {
     pub round_trip: Duration,
     /// Segments sent again.
     pub retransmitted: u32,
+    /// What it may send, and what it is about.
+    pub sending: Sending,
+}
+
+/// How a sender stands at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sending {
+    /// Whether it repairs a loss.
+    pub standing: Standing,
+    /// Segments on their way.
+    pub unacknowledged: u32,
+    /// Segments that it lets itself have on their way.
+    pub congestion_window: u32,
+    /// Segments above which that grows slowly; a huge number before the first loss.
+    pub slow_start_threshold: u32,
+    /// What its program wrote and it has not sent yet.
+    pub not_sent: Bytes,
+    /// What its peer lets it send (0 also on kernels before 5.4, which do not tell).
+    pub peer_window: Bytes,
+}
+
+/// The kernel's `tcp_ca_state`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing is missing.
+    #[default]
+    Open,
+    /// Something may be missing.
+    Disorder,
+    /// Its window was made smaller for another reason than a loss.
+    Reduced,
+    /// Acknowledgements told of a loss.
+    Recovery,
+    /// The timer ran out.
+    Loss,
 }
 
 impl Sockets {
@@ -205,6 +240,28 @@ impl TcpInfo {
             send_buffer_limited: micros(long(bytes, 184)),
             round_trip: micros(word(bytes, 68).map(u64::from)),
             retransmitted: word(bytes, 100).unwrap_or_default(),
+            sending: Sending::read(bytes),
+        }
+    }
+}
+
+impl Sending {
+    fn read(bytes: &[u8]) -> Self {
+        let number = |at| word(bytes, at).unwrap_or_default();
+        let size = |at| Bytes::new(u64::from(number(at)));
+        Self {
+            standing: match bytes.get(1) {
+                Some(1) => Standing::Disorder,
+                Some(2) => Standing::Reduced,
+                Some(3) => Standing::Recovery,
+                Some(4) => Standing::Loss,
+                Some(_) | None => Standing::Open,
+            },
+            unacknowledged: number(24),
+            congestion_window: number(80),
+            slow_start_threshold: number(76),
+            not_sent: size(144),
+            peer_window: size(228),
         }
     }
 }

@@ -150,7 +150,8 @@ pub fn place_name(place: Place) -> &'static str {
 
 /// An end's own account.
 fn kernel((side, info): &(Side, TcpInfo)) -> Value {
-    let TcpInfo { busy, receive_window_limited, send_buffer_limited, round_trip, retransmitted } = info;
+    let TcpInfo { busy, receive_window_limited, send_buffer_limited, round_trip, retransmitted, sending: _ } =
+        info;
     json!({
         "side": side.to_string(),
         "busy_ms": busy.as_millis_f64(),

@@ -138,7 +138,14 @@ impl Told {
 
 /// What one end's kernel counted, in a sentence; nothing where it counted nothing.
 pub fn sentence((side, info): &(Side, TcpInfo)) -> Option<String> {
-    let TcpInfo { busy, receive_window_limited, send_buffer_limited, round_trip: _, retransmitted } = info;
+    let TcpInfo {
+        busy,
+        receive_window_limited,
+        send_buffer_limited,
+        round_trip: _,
+        retransmitted,
+        sending: _,
+    } = info;
     (*busy > Duration::ZERO).then(|| {
         format!(
             "by its kernel's own count the {side} was busy sending for {}: of this held up by the {}'s window for {}, by its own \

@@ -1,22 +1,19 @@
 //! One case of the corpus for people: what is known of it and what is found in it, in order, with the packets.
 
-use std::process::ExitCode;
-
 use simulate::page::CLIENT;
 use simulate::tcp::Segment;
 use simulate::{Experiment, Hosts};
 use trace::Stall;
 use wire::Time;
 
-use crate::as_seen;
 use crate::cases::Case;
+use crate::judge::as_seen;
 use crate::vantage::{self, Captured, How, Vantage};
 
 /// What is known of one case and what is found at either end, in order; or at one place, with its packets.
-pub(crate) fn show(number: &str, at: Option<&str>, cases: &[Case]) -> ExitCode {
+pub(crate) fn show(number: &str, at: Option<&str>, cases: &[Case]) -> Result<(), String> {
     let Some(case) = number.parse().ok().and_then(|number: usize| cases.get(number)) else {
-        eprintln!("corpus: there are {} cases, from 0", cases.len());
-        return ExitCode::FAILURE;
+        return Err(format!("there are {} cases, from 0", cases.len()));
     };
     let experiment = Experiment::new(&case.scenario, Hosts::default()).expect("it can be run");
     let fetched = experiment.run(0, true).expect("it can be run");
@@ -53,7 +50,7 @@ pub(crate) fn show(number: &str, at: Option<&str>, cases: &[Case]) -> ExitCode {
     lines.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     println!("{}", case.name);
     lines.iter().for_each(|(_, line)| println!("{line}"));
-    ExitCode::SUCCESS
+    Ok(())
 }
 
 fn packet(frame: u64, captured: &Captured, began: Time) -> (f64, String) {

@@ -60,13 +60,18 @@ pub(crate) struct Captured {
 
 /// What such a capture tells: stalls, in milliseconds since `began`, and where all time went.
 pub(crate) fn found(records: &[Record], how: How, began: Time) -> (Vec<Stall>, Account) {
+    told(reports(records, how), began)
+}
+
+/// The same of reports.
+pub(crate) fn told(reports: Vec<FlowReport>, began: Time) -> (Vec<Stall>, Account) {
     let stall = |finding: Finding| Stall {
         cause: finding.cause.name().to_owned(),
         at_ms: finding.at.since(Time::ZERO).as_millis_f64() - began.since(Time::ZERO).as_millis_f64(),
         lost_ms: finding.lost.as_millis_f64(),
     };
     let (mut stalls, mut account) = (Vec::new(), Account::default());
-    for flow in reports(records, how) {
+    for flow in reports {
         account.merge(&flow.account);
         stalls.extend(flow.findings.into_iter().map(stall));
     }

@@ -1,0 +1,252 @@
+//! What is found held against what is known, and counted: stalls of a cause that are found under its name, and findings of
+//! a cause that are none.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use diagnose::Account;
+use trace::Stall;
+
+use crate::vantage::Vantage;
+
+/// What is counted together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Where {
+    /// What the endpoints say.
+    pub(crate) cause: String,
+    pub(crate) vantage: Vantage,
+    /// Of the first half, that rules may be mended by.
+    pub(crate) is_first: bool,
+}
+
+/// Stalls of one cause.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    /// What they are found as.
+    found: BTreeMap<String, usize>,
+    /// Found without being there, and what is there.
+    false_alarms: BTreeMap<String, usize>,
+    /// Captures with such a stall.
+    captures: usize,
+    /// What was named wrongly, a line for each.
+    mistakes: Vec<String>,
+}
+
+impl Tally {
+    pub(crate) fn known(&self) -> usize {
+        self.found.values().sum()
+    }
+
+    pub(crate) fn right(&self, cause: &str) -> usize {
+        self.found.get(cause).copied().unwrap_or_default()
+    }
+
+    fn add(&mut self, other: Self) {
+        let Self { found, false_alarms, captures, mistakes } = other;
+        found.into_iter().for_each(|(name, count)| *self.found.entry(name).or_default() += count);
+        for (name, count) in false_alarms {
+            *self.false_alarms.entry(name).or_default() += count;
+        }
+        self.captures += captures;
+        self.mistakes.extend(mistakes);
+    }
+}
+
+pub(crate) type Tallies = BTreeMap<Where, Tally>;
+
+/// All that is known of what was found.
+#[derive(Debug, Default)]
+pub(crate) struct Judged {
+    pub(crate) tallies: Tallies,
+    /// Where all time went, by the place of the capture and the half.
+    pub(crate) accounts: BTreeMap<(Vantage, bool), Account>,
+}
+
+impl Judged {
+    pub(crate) fn merge(&mut self, other: Self) {
+        let Self { tallies, accounts } = other;
+        for (place, tally) in tallies {
+            self.tallies.entry(place).or_default().add(tally);
+        }
+        for (place, account) in accounts {
+            self.accounts.entry(place).or_default().merge(&account);
+        }
+    }
+}
+
+/// What is known of a run.
+pub(crate) struct Known<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) number: usize,
+    pub(crate) is_first: bool,
+    pub(crate) rtt_ms: f64,
+    /// When the client had everything.
+    pub(crate) elapsed_ms: f64,
+    /// As the server saw them, but for what the client does.
+    pub(crate) stalls: Vec<Stall>,
+    pub(crate) repairs: Vec<Stall>,
+}
+
+impl Known<'_> {
+    /// Counts what is found in one capture. `how` it was taken is told with every mistake.
+    pub(crate) fn hold(
+        &self,
+        vantage: Vantage,
+        found: &[Stall],
+        account: &Account,
+        how: &str,
+        judged: &mut Judged,
+    ) {
+        let Self { name: run, number, is_first, rtt_ms, elapsed_ms, stalls, repairs } = self;
+        let is_first = *is_first;
+        let Judged { tallies, accounts } = judged;
+        accounts.entry((vantage, is_first)).or_default().merge(account);
+        // Of less nobody needs the cause, but for what is lost for good.
+        let least = (rtt_ms / 4.0).max(5.0);
+        let matters = |stall: &&Stall| stall.lost_ms >= least || stall.cause == LOST_FOR_GOOD;
+        let seen = |stalls: &[Stall]| -> Vec<Stall> {
+            stalls.iter().map(|stall| as_seen(stall, vantage, rtt_ms / 2.0)).collect()
+        };
+        let (all, repairs) = (seen(stalls), seen(repairs));
+        let known: Vec<&Stall> = all.iter().filter(matters).collect();
+        let mut add = |cause: &str, tally: Tally| {
+            let place = Where { cause: cause.to_owned(), vantage, is_first };
+            tallies.entry(place).or_default().add(tally);
+        };
+        let mistake = |kind: &str, stall: &Stall, instead: &str| {
+            let Stall { cause, at_ms, lost_ms } = stall;
+            format!(
+                "{kind} {cause}, {instead} instead: {number} ({run}) at {}{how}, {at_ms:.3} +{lost_ms:.3} ms",
+                vantage.name()
+            )
+        };
+        let mut there: Vec<&str> = known.iter().map(|stall| stall.cause.as_str()).collect();
+        there.sort_unstable();
+        there.dedup();
+        there.into_iter().for_each(|cause| add(cause, Tally { captures: 1, ..Tally::default() }));
+        for stall in known {
+            let name = name_at(found, stall);
+            let name = if is_repair(&repairs, stall, &name) { stall.cause.clone() } else { name };
+            let mistakes =
+                if name == stall.cause { Vec::new() } else { vec![mistake("missed", stall, &name)] };
+            add(&stall.cause, Tally { found: BTreeMap::from([(name, 1)]), mistakes, ..Tally::default() });
+        }
+        // How the connection ends nobody waits for.
+        for stall in found.iter().filter(matters).filter(|stall| stall.at_ms < *elapsed_ms) {
+            let truth = name_at(&all, stall);
+            if truth != stall.cause && !is_repair(&repairs, stall, &stall.cause) {
+                let mistakes = vec![mistake("false", stall, &truth)];
+                let false_alarms = BTreeMap::from([(truth, 1)]);
+                add(&stall.cause, Tally { false_alarms, mistakes, ..Tally::default() });
+            }
+        }
+    }
+}
+
+/// What costs answers, not time.
+const LOST_FOR_GOOD: &str = "reset-lost-data";
+
+/// What the other end does is seen half a round trip later, or half of that.
+pub(crate) fn as_seen(stall: &Stall, vantage: Vantage, way_ms: f64) -> Stall {
+    let is_clients =
+        matches!(stall.cause.as_str(), "connection-setup" | "client-think" | "expect-100-continue");
+    let later_ms = match (vantage, is_clients) {
+        (Vantage::Client, true) | (Vantage::Server, false) => 0.0,
+        (Vantage::Client, false) | (Vantage::Server, true) => way_ms,
+        (Vantage::Middle, _) => way_ms / 2.0,
+    };
+    Stall { at_ms: stall.at_ms + later_ms, ..stall.clone() }
+}
+
+/// Whether a repair of that name was under way during a stall: a wait for a window and for what was lost have two names.
+fn is_repair(repairs: &[Stall], stall: &Stall, name: &str) -> bool {
+    let alike: Vec<Stall> = repairs.iter().filter(|repair| repair.cause == name).cloned().collect();
+    name_at(&alike, &Stall { cause: name.to_owned(), ..stall.clone() }) == name
+}
+
+/// What covers most of a stall, if it covers a third of it; of two that do, the one of its name.
+fn name_at(others: &[Stall], stall: &Stall) -> String {
+    // Requests lie unanswered behind one another: when that began is no question.
+    if stall.cause == LOST_FOR_GOOD && others.iter().any(|other| other.cause == LOST_FOR_GOOD) {
+        return LOST_FOR_GOOD.to_owned();
+    }
+    let overlap = |other: &Stall| {
+        let end = (stall.at_ms + stall.lost_ms).min(other.at_ms + other.lost_ms);
+        end - stall.at_ms.max(other.at_ms)
+    };
+    let name = |other: &Stall| match (other.cause.as_str(), stall.cause.as_str()) {
+        // Two names of one wait: the endpoints tell only that there was a handshake, and only that a timer ran out.
+        ("connection-per-request", "connection-setup") | ("connection-setup", "connection-per-request") => {
+            stall.cause.clone()
+        }
+        ("tail-loss-probe", "retransmission-timeout") | ("retransmission-timeout", "tail-loss-probe") => {
+            stall.cause.clone()
+        }
+        (cause, _) => cause.to_owned(),
+    };
+    let rank = |other: &Stall| (overlap(other), name(other) == stall.cause);
+    let best = others.iter().filter(|other| overlap(other) > 0.3 * stall.lost_ms).max_by(|one, other| {
+        let ((one, is_one), (other, is_other)) = (rank(one), rank(other));
+        one.total_cmp(&other).then(is_one.cmp(&is_other))
+    });
+    best.map_or_else(|| "nothing".to_owned(), name)
+}
+
+const HEADING: &str =
+    "cause,vantage,half,captures,stalls,found,found_otherwise,false_alarms,recall,precision\n";
+
+pub(crate) fn table(tallies: &Tallies) -> String {
+    let mut text = HEADING.to_owned();
+    for (Where { cause, vantage, is_first }, tally) in tallies {
+        let (known, right) = (tally.known(), tally.right(cause));
+        let wrong: usize = tally.false_alarms.values().sum();
+        let share = |part: usize, all: usize| {
+            if all == 0 { String::new() } else { format!("{:.3}", part as f64 / all as f64) }
+        };
+        let half = if *is_first { "first" } else { "second" };
+        let _ = writeln!(
+            text,
+            "{cause},{},{half},{},{known},{right},{},{wrong},{},{}",
+            vantage.name(),
+            tally.captures,
+            known - right,
+            share(right, known),
+            share(right, right + wrong),
+        );
+    }
+    text
+}
+
+/// Where all time went, in parts of a hundred.
+pub(crate) fn accounts(judged: &Judged) -> String {
+    let mut text = "vantage,half,share,seconds,percent\n".to_owned();
+    for ((vantage, is_first), account) in &judged.accounts {
+        let total = account.total().as_secs_f64();
+        for (share, time) in account.iter() {
+            let (seconds, half) = (time.as_secs_f64(), if *is_first { "first" } else { "second" });
+            let percent = 100.0 * seconds / total;
+            let _ = writeln!(text, "{},{half},{},{seconds:.3},{percent:.3}", vantage.name(), share.name());
+        }
+    }
+    text
+}
+
+/// Of both halves.
+pub(crate) fn mistakes_of(tallies: &Tallies) -> String {
+    tallies.values().flat_map(|tally| &tally.mistakes).map(|line| format!("{line}\n")).collect()
+}
+
+pub(crate) fn mistakes(tallies: &Tallies) -> String {
+    let first = tallies.iter().filter(|(place, _)| place.is_first);
+    first.flat_map(|(_, tally)| &tally.mistakes).map(|line| format!("{line}\n")).collect()
+}
+
+pub(crate) fn pairs(tallies: &Tallies) -> String {
+    let mut text = String::new();
+    for (Where { cause, vantage, is_first: _ }, tally) in tallies.iter().filter(|(place, _)| place.is_first) {
+        let Tally { found, false_alarms, captures: _, mistakes: _ } = tally;
+        let _ =
+            writeln!(text, "{cause} at {}: found as {found:?}; falsely for {false_alarms:?}", vantage.name());
+    }
+    text
+}

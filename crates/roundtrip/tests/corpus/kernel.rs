@@ -1,0 +1,199 @@
+//! The corpus over real kernels: two hosts, a link, programs that do something wrong, and what is true of each run.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `cases` | what is run |
+//! | `hosts` | two hosts with cards, two routers, a link |
+//! | `programs` | a client and a server, and what they write down |
+//! | `watch` | packets at the cards; TCP_INFO every millisecond |
+//! | `truth` | which pauses there were, and why |
+//! | `kept` | captures at three places, and what is true, in files |
+//!
+//! The kernel is this machine's, its times are real: no two runs are the same. A run in which the link was late is made
+//! again.
+
+pub(crate) mod cases;
+mod hosts;
+pub(crate) mod kept;
+mod programs;
+mod truth;
+mod watch;
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+
+use measure::emulator::Capture;
+use trace::Stall;
+
+use crate::judge::{Judged, Known};
+use crate::vantage::{Vantage, told};
+use cases::Case;
+use hosts::{Hosts, SERVER};
+pub(crate) use kept::Kept;
+use programs::{Answered, Visit};
+use truth::Truth;
+use watch::{Frame, Sample};
+
+/// What was seen of one run.
+pub(crate) struct Run {
+    pub(crate) visit: Visit,
+    pub(crate) answered: Vec<Answered>,
+    pub(crate) samples: Vec<Sample>,
+    /// At the client's card and the server's.
+    pub(crate) frames: [Vec<Frame>; 2],
+    /// On the link.
+    pub(crate) capture: Capture,
+}
+
+/// Whether there are kernels to be had; or what is missing, in a sentence.
+pub(crate) fn available() -> Result<(), String> {
+    measure::prepare().map_err(hosts::told)?;
+    measure::available().map_err(hosts::told)?;
+    hosts::missing().map_or(Ok(()), |what| Err(format!("this needs {what}")))
+}
+
+/// One run, and made again where the link was late.
+pub(crate) fn run(case: &Case) -> Result<Run, String> {
+    const ATTEMPTS: usize = 4;
+    let mut why = String::new();
+    for _ in 0..ATTEMPTS {
+        match attempt(case) {
+            Ok(run) => return Ok(run),
+            Err(error) => why = error,
+        }
+    }
+    Err(format!("{}: {why}", case.name))
+}
+
+fn attempt(case: &Case) -> Result<Run, String> {
+    let hosts = Hosts::build(case)?;
+    let clock = hosts.link.clock();
+    let over = Arc::new(AtomicBool::new(false));
+    let (connected, connections) = mpsc::channel();
+    let [at_client, at_server] = [&hosts.client, &hosts.server].map(|host| {
+        let over = Arc::clone(&over);
+        host.start(move || watch::sniff(clock, over)).wait().map_err(hosts::told)?
+    });
+    let sampled = Arc::clone(&over);
+    let samples = hosts.server.start(move || watch::sample(clock, sampled, connections));
+    let samples = samples.wait().map_err(hosts::told)??;
+    let listener = hosts.server.start(|| TcpListener::bind(SERVER)).wait().map_err(hosts::told)?;
+    let listener = listener.map_err(hosts::told)?;
+    let play = case.play.clone();
+    let server = hosts.server.start(move || programs::serve(&listener, &play, clock, &connected));
+    let play = case.play.clone();
+    let visit = hosts.client.start(move || programs::visit(&play, clock)).wait().map_err(hosts::told)?;
+    // What was sent last shall arrive.
+    programs::wait(case.rtt * 2);
+    let answered = server.wait().map_err(hosts::told)?;
+    over.store(true, Ordering::Release);
+    let frames = [at_client?, at_server?].map(|sniffing| sniffing.join().expect("it only reads"));
+    let samples = samples.join().expect("it only asks");
+    let report = hosts.link.stop().map_err(hosts::told)?;
+    if let Some(void) = report.void() {
+        return Err(format!("the link was late: {void}"));
+    }
+    let capture = report.capture.ok_or("the link kept no packets")?;
+    let (visit, answered) = (visit.map_err(hosts::told)?, answered.map_err(hosts::told)?);
+    Ok(Run { visit, answered, samples, frames, capture })
+}
+
+/// As many at a time as do not disturb one another.
+const AT_ONCE: usize = 6;
+
+/// Runs each, and does something with it, some at a time; says what could not be run.
+pub(crate) fn each(cases: &[(usize, &Case)], then: impl Fn(Kept) + Sync) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some((number, case)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            match run(case) {
+                Ok(run) => then(Kept::of(*number, case, &run)),
+                Err(why) => eprintln!("corpus: left out: {why}"),
+            }
+        }
+    };
+    thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(work))));
+}
+
+/// Runs all that are not kept yet, and keeps them.
+pub(crate) fn keep(cases: &[Case], folder: &Path) -> Result<(), String> {
+    fs::create_dir_all(folder).map_err(hosts::told)?;
+    let is_missing = |(number, _): &(usize, &Case)| !folder.join(format!("{number}.csv")).exists();
+    let numbered: Vec<(usize, &Case)> = cases.iter().enumerate().filter(is_missing).collect();
+    let failed = Mutex::new(None);
+    each(&numbered, |kept| {
+        if let Err(error) = kept.save(folder) {
+            *failed.lock().expect("nobody panics") =
+                Some(format!("cannot write {}: {error}", folder.display()));
+        }
+    });
+    failed.into_inner().expect("nobody panics").map_or(Ok(()), Err)
+}
+
+/// Holds against what is true what is found in those that were kept.
+pub(crate) fn judge_kept(folder: &Path, count: usize) -> Result<Judged, String> {
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<Judged, String> {
+        let mut judged = Judged::default();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return Ok(judged);
+            }
+            if let Some(kept) = Kept::load(folder, number)? {
+                judge(&kept, &mut judged);
+            }
+        }
+    };
+    let most = thread::available_parallelism().map_or(1, usize::from);
+    let parts = thread::scope(|scope| {
+        let threads: Vec<_> = (0..most).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("it can be read")).collect::<Vec<_>>()
+    });
+    let mut judged = Judged::default();
+    for part in parts {
+        judged.merge(part?);
+    }
+    Ok(judged)
+}
+
+/// Counts what is found in one.
+pub(crate) fn judge(kept: &Kept, judged: &mut Judged) {
+    let Kept { number, name, rtt_ms, truth, captures: _ } = kept;
+    let Truth { began, elapsed_ms, stalls, repairs, unexplained: _ } = truth;
+    let known = Known {
+        name,
+        number: *number,
+        is_first: (number / 2 + number / 8 + number / 32).is_multiple_of(2),
+        rtt_ms: *rtt_ms,
+        elapsed_ms: *elapsed_ms,
+        stalls: stalls.clone(),
+        repairs: repairs.clone(),
+    };
+    for (place, vantage) in Vantage::ALL.into_iter().enumerate() {
+        let (found, account) = told(kept.found(place), *began);
+        known.hold(vantage, &found, &account, if kept::is_cut(*number, place) { " cut" } else { "" }, judged);
+    }
+}
+
+/// One case, with what is true of it and what is found in it: made anew, or as it was kept.
+pub(crate) fn show(kept: &Kept) {
+    let Kept { number, name, rtt_ms: _, truth, captures: _ } = kept;
+    let Truth { began, elapsed_ms, stalls, repairs, unexplained } = truth;
+    println!("{number}: {name}, {elapsed_ms:.3} ms");
+    let print = |what: &str, stalls: &[Stall]| {
+        for Stall { cause, at_ms, lost_ms } in stalls {
+            println!("  {what:<12} {cause:<24} {at_ms:9.3} +{lost_ms:.3} ms");
+        }
+    };
+    print("true", stalls);
+    print("repair", repairs);
+    print("unexplained", unexplained);
+    for (place, vantage) in Vantage::ALL.into_iter().enumerate() {
+        print(vantage.name(), &told(kept.found(place), *began).0);
+    }
+}

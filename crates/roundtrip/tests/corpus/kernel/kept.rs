@@ -1,0 +1,159 @@
+//! A run as it is kept: a capture at each place as pcapng, which any program reads, and beside them a file that says what is
+//! true.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use diagnose::{Diagnosis, FlowReport, Options, Seen};
+use measure::emulator::{Capture, Seen as SeenAt};
+use trace::Stall;
+use trace::capture::Reader;
+use trace::pcapng;
+use wire::packet::Packet;
+use wire::{Duration, Time};
+
+use super::Run;
+use super::cases::Case;
+use super::hosts::told;
+use super::truth::{self, Truth};
+use super::watch::Frame;
+use crate::vantage::Vantage;
+
+/// A run, judged or not.
+pub(crate) struct Kept {
+    pub(crate) number: usize,
+    pub(crate) name: String,
+    pub(crate) rtt_ms: f64,
+    pub(crate) truth: Truth,
+    /// In the order of [`Vantage::ALL`].
+    pub(crate) captures: Vec<Vec<u8>>,
+}
+
+/// A quarter of the captures keep 68 bytes of a packet.
+pub(crate) const fn is_cut(number: usize, place: usize) -> bool {
+    (number / 4 + number + place) % 4 == 1
+}
+
+impl Kept {
+    pub(crate) fn of(number: usize, case: &Case, run: &Run) -> Self {
+        let capture = |(place, vantage): (usize, &Vantage)| {
+            let frames = match vantage {
+                Vantage::Client => run.frames[0].clone(),
+                Vantage::Server => run.frames[1].clone(),
+                Vantage::Middle => half_way(&run.capture, case.rtt / 2),
+            };
+            written(&frames, is_cut(number, place)).expect("there is memory")
+        };
+        let captures = Vantage::ALL.iter().enumerate().map(capture).collect();
+        let (name, rtt_ms) = (case.name.clone(), case.rtt.as_millis_f64());
+        Self { number, name, rtt_ms, truth: truth::of(case, run), captures }
+    }
+
+    /// What is found in one of its captures.
+    pub(crate) fn found(&self, place: usize) -> Vec<FlowReport> {
+        let mut reader = Reader::new(self.captures[place].as_slice()).expect("it was written as a capture");
+        let mut diagnosis = Diagnosis::new(Options::default());
+        while let Some(frame) = reader.read().expect("it is whole") {
+            let packet = Packet::read(frame.ip().expect("it is IP")).expect("the kernel's packets are whole");
+            diagnosis.handle(frame.at, Seen { frame: frame.number, interface: frame.interface }, &packet);
+        }
+        diagnosis.end();
+        std::iter::from_fn(|| diagnosis.poll()).collect()
+    }
+
+    pub(crate) fn save(&self, folder: &Path) -> io::Result<()> {
+        let Self { number, name, rtt_ms, truth, captures } = self;
+        for (vantage, capture) in Vantage::ALL.iter().zip(captures) {
+            fs::write(folder.join(format!("{number}-{}.pcapng", vantage.name())), capture)?;
+        }
+        let Truth { began, elapsed_ms, stalls, repairs, unexplained } = truth;
+        let mut text = format!("run,{name},{rtt_ms},{},{elapsed_ms}\n", began.as_nanos());
+        for (kind, stalls) in [("stall", stalls), ("repair", repairs), ("unexplained", unexplained)] {
+            for Stall { cause, at_ms, lost_ms } in stalls {
+                let _ = writeln!(text, "{kind},{cause},{at_ms},{lost_ms}");
+            }
+        }
+        fs::write(folder.join(format!("{number}.csv")), text)
+    }
+
+    /// `None`: that one is not there.
+    pub(crate) fn load(folder: &Path, number: usize) -> Result<Option<Self>, String> {
+        let Ok(text) = fs::read_to_string(folder.join(format!("{number}.csv"))) else { return Ok(None) };
+        let mut kept =
+            Self { number, name: String::new(), rtt_ms: 0.0, truth: Truth::default(), captures: Vec::new() };
+        for line in text.lines() {
+            kept.line(&line.split(',').collect::<Vec<_>>())
+                .ok_or_else(|| format!("{number}.csv says: {line}"))?;
+        }
+        for vantage in Vantage::ALL {
+            let capture =
+                fs::read(folder.join(format!("{number}-{}.pcapng", vantage.name()))).map_err(told)?;
+            kept.captures.push(capture);
+        }
+        Ok(Some(kept))
+    }
+
+    fn line(&mut self, fields: &[&str]) -> Option<()> {
+        match fields {
+            ["run", name, rtt_ms, began, elapsed_ms] => {
+                (self.name, self.rtt_ms) = ((*name).to_owned(), rtt_ms.parse().ok()?);
+                self.truth.began = Time::from_nanos(began.parse().ok()?);
+                self.truth.elapsed_ms = elapsed_ms.parse().ok()?;
+            }
+            [kind, cause, at_ms, lost_ms] => {
+                let cause = (*cause).to_owned();
+                let stall = Stall { cause, at_ms: at_ms.parse().ok()?, lost_ms: lost_ms.parse().ok()? };
+                match *kind {
+                    "stall" => self.truth.stalls.push(stall),
+                    "repair" => self.truth.repairs.push(stall),
+                    "unexplained" => self.truth.unexplained.push(stall),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+fn written(frames: &[Frame], is_cut: bool) -> io::Result<Vec<u8>> {
+    /// Of 68 bytes Ethernet takes 14.
+    const CUT: usize = 54;
+    let mut writer = pcapng::Writer::new(Vec::new(), "roundtrip", None)?;
+    let interface = writer.interface("card")?;
+    for Frame { at, bytes } in frames {
+        let kept = if is_cut { bytes.get(..CUT).unwrap_or(bytes) } else { bytes };
+        writer.packet(&pcapng::Packet {
+            interface,
+            at: at.since(Time::ZERO),
+            bytes: kept,
+            original_length: bytes.len(),
+            comment: None,
+        })?;
+    }
+    writer.finish()
+}
+
+/// Each packet in the middle of its way, behind the link's queue; of those that are lost every second one before.
+fn half_way(capture: &Capture, way: Duration) -> Vec<Frame> {
+    let mut lost = 0_u32;
+    let mut frames: Vec<Frame> = Vec::new();
+    for (at, _, seen, bytes) in capture.iter() {
+        let at = match seen {
+            SeenAt::Sent | SeenAt::Dropped => continue,
+            SeenAt::Delivered => Time::ZERO + (at.since(Time::ZERO) - way / 2),
+            SeenAt::Lost => {
+                lost += 1;
+                if lost.is_multiple_of(2) {
+                    continue;
+                }
+                at + way / 2
+            }
+        };
+        frames.push(Frame { at, bytes: bytes.to_vec() });
+    }
+    frames.sort_by_key(|frame| frame.at);
+    frames
+}

@@ -1,0 +1,241 @@
+//! The programs on the hosts, and what each wrote down of itself: when it asked, when it read, when it answered.
+//!
+//! Heads have one length, so that neither has to look for their end. Not our own server and client, which do none of
+//! these things wrong.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::linux::net::TcpStreamExt;
+use std::sync::mpsc::Sender;
+
+use measure::clock::Clock;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::sockopt::{RcvBuf, SndBuf};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, connect, setsockopt, socket};
+use wire::{Duration, Time};
+
+use super::cases::{Acks, Asking, Play};
+use super::hosts::SERVER;
+
+pub(crate) const REQUEST: usize = 256;
+pub(crate) const UPLOAD: usize = 3_000;
+pub(crate) const HEAD: usize = 200;
+pub(crate) const PERMISSION: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// What the client wrote down.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Visit {
+    pub(crate) connections: Vec<Connected>,
+    pub(crate) asked: Vec<Asked>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Connected {
+    pub(crate) began: Time,
+    pub(crate) opened: Time,
+    pub(crate) port: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    /// Of `connections`.
+    pub(crate) connection: usize,
+    pub(crate) at: Time,
+    /// When it was told to send its body.
+    pub(crate) permitted: Option<Time>,
+    /// When it had read the answer; `None`: that never came whole.
+    pub(crate) finished: Option<Time>,
+}
+
+/// What the server wrote down of an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answered {
+    pub(crate) began: Time,
+    /// When the kernel had taken all of it.
+    pub(crate) ended: Time,
+}
+
+pub(crate) fn wait(span: Duration) {
+    let millis = i32::try_from(span.as_nanos() / 1_000_000).unwrap_or(i32::MAX);
+    // Nothing is waited for: it can only run out.
+    let _ = poll(&mut [], PollTimeout::try_from(millis).unwrap_or(PollTimeout::NONE));
+}
+
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// Answers every request of a visit. Each connection is told to `watched` when it is there.
+pub(crate) fn serve(
+    listener: &TcpListener,
+    play: &Play,
+    clock: Clock,
+    watched: &Sender<(SocketAddr, SocketAddr)>,
+) -> io::Result<Vec<Answered>> {
+    let mut answered = Vec::new();
+    while answered.len() < play.answers.len() && play.closes_after != Some(answered.len()) {
+        let mut ready = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut ready, PollTimeout::from(30_000_u16))? == 0 {
+            return Err(io::Error::other("nobody connects"));
+        }
+        let (mut stream, peer) = listener.accept()?;
+        stream.set_nodelay(!play.nagle)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        if let Some(size) = play.send_buffer {
+            setsockopt(&stream, SndBuf, &size)?;
+        }
+        // Nobody may be watching any more.
+        let _ = watched.send((stream.local_addr()?, peer));
+        while answered.len() < play.answers.len() && play.closes_after != Some(answered.len()) {
+            answered.push(answer(&mut stream, play, answered.len(), clock)?);
+            if play.asking == Asking::OnConnectionsOfTheirOwn {
+                break;
+            }
+        }
+        if play.closes_after == Some(answered.len()) {
+            // What the client sent beside is unread, so that the kernel resets.
+            continue;
+        }
+        stream.shutdown(Shutdown::Write)?;
+        while stream.read(&mut [0; 4_096])? > 0 {}
+    }
+    Ok(answered)
+}
+
+fn answer(stream: &mut TcpStream, play: &Play, number: usize, clock: Clock) -> io::Result<Answered> {
+    stream.read_exact(&mut [0; REQUEST])?;
+    if play.expects {
+        stream.write_all(PERMISSION)?;
+        stream.read_exact(&mut [0; UPLOAD])?;
+    }
+    if !play.thinks_once || number == 0 {
+        wait(play.server_think);
+    }
+    let size = play.answers.get(number).copied().unwrap_or_default();
+    let head = padded(&format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n"), HEAD);
+    let body = vec![b'x'; size];
+    let began = clock.now();
+    match (play.head_apart, play.send_buffer) {
+        (true, _) => {
+            stream.write_all(&head)?;
+            stream.write_all(&body)?;
+        }
+        (false, None) => stream.write_all(&[head, body].concat())?,
+        // One large write would be taken as a whole, whatever the buffer's size.
+        (false, Some(_)) => {
+            let all = [head, body].concat();
+            all.chunks(8_192).try_for_each(|part| stream.write_all(part))?;
+        }
+    }
+    Ok(Answered { began, ended: clock.now() })
+}
+
+/// Asks for everything, and reads the answers. A server that resets ends it, and is no error.
+pub(crate) fn visit(play: &Play, clock: Clock) -> io::Result<Visit> {
+    let mut visit = Visit::default();
+    match play.asking {
+        Asking::Pipelined => {
+            let mut stream = open(play, clock, &mut visit)?;
+            for _ in &play.answers {
+                visit.ask(&mut stream, play, clock)?;
+            }
+            for (number, size) in play.answers.iter().enumerate() {
+                if read(&mut stream, play, *size).is_err() {
+                    break;
+                }
+                visit.asked[number].finished = Some(clock.now());
+            }
+        }
+        Asking::OneByOne => {
+            let mut stream = open(play, clock, &mut visit)?;
+            for (number, size) in play.answers.iter().enumerate() {
+                if number > 0 {
+                    wait(play.client_think);
+                }
+                visit.exchange(&mut stream, play, *size, clock)?;
+            }
+        }
+        Asking::OnConnectionsOfTheirOwn => {
+            for size in &play.answers {
+                let mut stream = open(play, clock, &mut visit)?;
+                visit.exchange(&mut stream, play, *size, clock)?;
+                // The server closes first.
+                let _ = stream.read(&mut [0]);
+            }
+        }
+    }
+    Ok(visit)
+}
+
+impl Visit {
+    fn exchange(&mut self, stream: &mut TcpStream, play: &Play, size: usize, clock: Clock) -> io::Result<()> {
+        self.ask(stream, play, clock)?;
+        if play.expects {
+            stream.read_exact(&mut vec![0; PERMISSION.len()])?;
+            self.last().permitted = Some(clock.now());
+            stream.write_all(&[b'y'; UPLOAD])?;
+        }
+        read(stream, play, size)?;
+        self.last().finished = Some(clock.now());
+        Ok(())
+    }
+
+    fn ask(&mut self, stream: &mut TcpStream, play: &Play, clock: Clock) -> io::Result<()> {
+        let what = if play.expects {
+            format!("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: {UPLOAD}\r\nExpect: 100-continue\r\n")
+        } else {
+            "GET / HTTP/1.1\r\nHost: h\r\n".to_owned()
+        };
+        if play.acks == Acks::Delayed {
+            stream.set_quickack(false)?;
+        }
+        let connection = self.connections.len() - 1;
+        self.asked.push(Asked { connection, at: clock.now(), permitted: None, finished: None });
+        match stream.write_all(&padded(&what, REQUEST)) {
+            // Whom a server has reset finds out when reading.
+            Err(error) if play.closes_after.is_none() => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    fn last(&mut self) -> &mut Asked {
+        self.asked.last_mut().expect("it has just asked")
+    }
+}
+
+fn read(stream: &mut TcpStream, play: &Play, size: usize) -> io::Result<()> {
+    stream.read_exact(&mut [0; HEAD])?;
+    let (first, rest) = match play.rests {
+        Some((after, span)) if after < size => (after, Some(span)),
+        Some(_) | None => (size, None),
+    };
+    stream.read_exact(&mut vec![0; first])?;
+    if let Some(span) = rest {
+        wait(span);
+        stream.read_exact(&mut vec![0; size - first])?;
+    }
+    Ok(())
+}
+
+fn open(play: &Play, clock: Clock, visit: &mut Visit) -> io::Result<TcpStream> {
+    let server: SocketAddrV4 = SERVER.parse().expect("it is an address");
+    let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    if let Some(size) = play.receive_buffer {
+        setsockopt(&socket, RcvBuf, &size)?;
+    }
+    let began = clock.now();
+    connect(socket.as_raw_fd(), &SockaddrIn::from(server))?;
+    let opened = clock.now();
+    let stream = TcpStream::from(socket);
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    visit.connections.push(Connected { began, opened, port: stream.local_addr()?.port() });
+    Ok(stream)
+}
+
+/// A head of exactly so many bytes.
+fn padded(lines: &str, length: usize) -> Vec<u8> {
+    let padding = length.saturating_sub(lines.len() + "P: \r\n\r\n".len());
+    format!("{lines}P: {}\r\n\r\n", "p".repeat(padding)).into_bytes()
+}

@@ -1,0 +1,402 @@
+//! What is true of a run, out of what the programs wrote down, what the link carried, and what the sender's kernel said of
+//! itself (TCP_INFO): pauses and their causes. The rules of `diagnose` have no part in it.
+//!
+//! While a server has an answer to send, what it waits for is what its kernel says: that it is limited by the receiver's
+//! window or by its own buffer (the clocks `tcpi_rwnd_limited` and `tcpi_sndbuf_limited` run), that it repairs a loss
+//! (`tcpi_ca_state`), that everything is sent while its program cannot write more, that as much is on its way as its congestion window lets it, or that it holds back something short
+//! though there is room, which is Nagle's rule. How late an acknowledgement left the client, the link has seen. Pauses
+//! of which none of this is true have no name and are not judged.
+
+use std::collections::BTreeMap;
+
+use measure::emulator::{Capture, Seen, Way};
+use measure::sockets::{Sending, Standing, TcpInfo};
+use trace::Stall;
+use wire::packet::{Flags, Packet, TcpSegment};
+use wire::{Duration, Time};
+
+use super::Run;
+use super::cases::{Asking, Case, Play};
+use super::programs::{HEAD, PERMISSION, REQUEST, UPLOAD};
+use super::watch::Sample;
+
+/// Stalls and repairs, in milliseconds since `began`.
+#[derive(Debug, Default)]
+pub(crate) struct Truth {
+    pub(crate) began: Time,
+    /// When the client had everything.
+    pub(crate) elapsed_ms: f64,
+    pub(crate) stalls: Vec<Stall>,
+    /// What was sent again: from when it was first sent.
+    pub(crate) repairs: Vec<Stall>,
+    /// Pauses that nothing explains.
+    pub(crate) unexplained: Vec<Stall>,
+}
+
+/// Longer than this after the data an acknowledgement is late, whatever the round trip.
+const LATE: Duration = Duration::from_millis(20);
+/// What an acknowledgement lets go leaves within this.
+const AT_ONCE: Duration = Duration::from_millis(2);
+/// Ten ticks of a slow kernel, of which `tcpi_rwnd_limited` and its like are counted in.
+const TICKS: Duration = Duration::from_millis(40);
+/// The payload of a full segment, with timestamps.
+const SEGMENT: u64 = 1_448;
+/// Shorter pauses are the machine's.
+const LEAST: Duration = Duration::from_millis(3);
+
+pub(crate) fn of(case: &Case, run: &Run) -> Truth {
+    let lines = Lines::of(&run.capture);
+    let began = run.visit.connections.first().map_or(Time::ZERO, |first| first.began);
+    let finished = run.visit.asked.iter().filter_map(|asked| asked.finished);
+    let resets = lines.0.values().filter_map(|line| line.reset);
+    let ended = finished.chain(resets).max().unwrap_or(began);
+    let mut truth = Truth { began, elapsed_ms: ended.since(began).as_millis_f64(), ..Truth::default() };
+    for (number, connected) in run.visit.connections.iter().enumerate() {
+        let Some(line) = lines.0.get(&connected.port) else { continue };
+        // A SYN that is sent again is answered again.
+        let again = line.openings.iter().filter_map(|sent| sent.get(1..)?.first()).min();
+        let again = again.copied().unwrap_or(connected.began);
+        truth.stall("retransmission-timeout", connected.began, again);
+        truth.stall("connection-setup", again, connected.opened);
+        let samples: Vec<Sample> =
+            run.samples.iter().filter(|sample| sample.port == connected.port).copied().collect();
+        One { case, run, line, samples, connection: number }.tell(&mut truth);
+    }
+    truth
+}
+
+impl Truth {
+    fn span(&self, cause: &str, from: Time, until: Time) -> Stall {
+        let at_ms = from.since(Time::ZERO).as_millis_f64() - self.began.since(Time::ZERO).as_millis_f64();
+        Stall { cause: cause.to_owned(), at_ms, lost_ms: until.since(from).as_millis_f64() }
+    }
+
+    fn stall(&mut self, cause: &str, from: Time, until: Time) {
+        if until.since(from) > LEAST {
+            self.stalls.push(self.span(cause, from, until));
+        }
+    }
+}
+
+/// What the link has seen of each connection, by the client's port.
+#[derive(Debug, Default)]
+struct Lines(BTreeMap<u16, Line>);
+
+#[derive(Debug, Default)]
+struct Line {
+    /// When a SYN or the answer to one was sent.
+    openings: [Vec<Time>; 2],
+    /// The numbers before the first byte: of the client, of the server.
+    first: [Option<u32>; 2],
+    /// Data that the server sent.
+    sent: Vec<Sent>,
+    /// Up to which byte everything had arrived, and when: at the server, at the client.
+    arrived: [Reach; 2],
+    /// Acknowledgements of the client: when sent, when received, up to which byte.
+    acks: Vec<(Time, Option<Time>, u64)>,
+    reset: Option<Time>,
+}
+
+/// A segment of the server's: its bytes, counted from 0.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Time,
+    from: u64,
+    until: u64,
+    /// Whether all of it had been sent before.
+    is_again: bool,
+}
+
+/// Bytes in order.
+#[derive(Debug, Default)]
+struct Reach {
+    steps: Vec<(Time, u64)>,
+    /// When anything came, in order or not.
+    came: Vec<Time>,
+    beyond: BTreeMap<u64, u64>,
+}
+
+impl Reach {
+    fn add(&mut self, at: Time, from: u64, until: u64) {
+        self.came.push(at);
+        let mut reached = self.steps.last().map_or(0, |(_, reached)| *reached);
+        let before = reached;
+        let most = self.beyond.get(&from).copied().unwrap_or_default().max(until);
+        self.beyond.insert(from, most);
+        while let Some((&from, &until)) = self.beyond.first_key_value()
+            && from <= reached
+        {
+            reached = reached.max(until);
+            self.beyond.remove(&from);
+        }
+        if reached > before {
+            self.steps.push((at, reached));
+        }
+    }
+
+    /// When everything up to this byte was there.
+    fn when(&self, byte: u64) -> Option<Time> {
+        self.steps.iter().find(|(_, reached)| *reached >= byte).map(|(at, _)| *at)
+    }
+
+    /// When something last came before that.
+    fn last_before(&self, at: Time) -> Option<Time> {
+        self.came.iter().rev().find(|came| **came <= at).copied()
+    }
+}
+
+impl Lines {
+    fn of(capture: &Capture) -> Self {
+        let mut lines = Self::default();
+        for (at, way, seen, bytes) in capture.iter() {
+            if let Some(segment) = Packet::read(bytes).ok().and_then(|packet| packet.tcp()) {
+                let port = match way {
+                    Way::Up => segment.source_port,
+                    Way::Down => segment.destination_port,
+                };
+                lines.0.entry(port).or_default().see(at, way, seen, &segment);
+            }
+        }
+        lines
+    }
+}
+
+impl Line {
+    fn see(&mut self, at: Time, way: Way, seen: Seen, segment: &TcpSegment<'_>) {
+        let has_left = seen != Seen::Delivered;
+        let (own, peer) = match way {
+            Way::Up => (0, 1),
+            Way::Down => (1, 0),
+        };
+        if segment.flags.contains(Flags::SYN) {
+            self.first[own] = Some(segment.seq.wrapping_add(1));
+            if has_left {
+                self.openings[own].push(at);
+            }
+            return;
+        }
+        if segment.flags.contains(Flags::RST) && way == Way::Down {
+            self.reset.get_or_insert(at);
+        }
+        let (Some(first), length) = (self.first[own], segment.payload_length.get()) else { return };
+        let from = u64::from(segment.seq.wrapping_sub(first));
+        if length > 0 {
+            match (way, has_left) {
+                (Way::Down, true) => {
+                    let until = from + length;
+                    let is_again = self.sent.iter().any(|sent| sent.until >= until);
+                    self.sent.push(Sent { at, from, until, is_again });
+                }
+                (Way::Down, false) => self.arrived[1].add(at, from, from + length),
+                (Way::Up, true) => {}
+                (Way::Up, false) => self.arrived[0].add(at, from, from + length),
+            }
+        }
+        if let (Way::Up, Some(first)) = (way, self.first[peer]) {
+            let number = u64::from(segment.ack.wrapping_sub(first));
+            match self
+                .acks
+                .iter_mut()
+                .rev()
+                .find(|(_, received, acked)| received.is_none() && *acked == number)
+            {
+                Some((_, received, _)) if !has_left => *received = Some(at),
+                Some(_) | None if has_left => self.acks.push((at, None, number)),
+                Some(_) | None => {}
+            }
+        }
+    }
+}
+
+/// One connection.
+struct One<'a> {
+    case: &'a Case,
+    run: &'a Run,
+    line: &'a Line,
+    samples: Vec<Sample>,
+    connection: usize,
+}
+
+impl One<'_> {
+    fn tell(&self, truth: &mut Truth) {
+        let Self { case, run, line, samples: _, connection } = self;
+        let Play { answers, asking, expects, closes_after, .. } = &case.play;
+        let (mut up, mut down) = (0, 0);
+        let mut free = run.visit.connections[*connection].opened;
+        let mut busy_until = Time::ZERO;
+        let mut has_lost = false;
+        for (number, asked) in run.visit.asked.iter().enumerate() {
+            if asked.connection != *connection {
+                continue;
+            }
+            if *asking != Asking::Pipelined {
+                truth.stall("client-think", free, asked.at);
+            }
+            up += REQUEST as u64;
+            if *expects {
+                if let Some(permitted) = asked.permitted {
+                    truth.stall("expect-100-continue", asked.at, permitted);
+                }
+                up += UPLOAD as u64;
+                down += PERMISSION.len() as u64;
+            }
+            let Some(answered) = run.answered.get(number) else { break };
+            let received = line.arrived[0].when(up).unwrap_or(answered.began);
+            // Before that it was busy with the answer before.
+            let could = received.max(busy_until);
+            if !*expects {
+                truth.stall("server-think", could, answered.began);
+                if *asking == Asking::Pipelined && number == 0 {
+                    truth.stall("head-of-line", could, answered.began);
+                }
+            }
+            let size = HEAD + answers.get(number).copied().unwrap_or_default();
+            let until = down + size as u64;
+            let sent = line.sent.iter().filter(|sent| (down..until).contains(&sent.from));
+            let mut last = answered.began.max(busy_until);
+            for sent in sent {
+                self.pause(last.max(busy_until), sent, answered.ended, &mut has_lost, truth);
+                last = sent.at;
+                let time = case.rate.time_for(wire::Bytes::new(sent.until - sent.from + 52));
+                busy_until = busy_until.max(sent.at) + time;
+            }
+            down = until;
+            free = asked.finished.unwrap_or(free);
+        }
+        if let (Some(reset), Some(closes_after)) = (line.reset, closes_after) {
+            let first_lost = line.arrived[0].when((REQUEST * (*closes_after + 1)) as u64).unwrap_or(reset);
+            truth.stalls.push(truth.span("reset-lost-data", first_lost.min(reset), reset));
+        }
+    }
+
+    /// The time before a segment of an answer that the kernel had taken as a whole when it was `written`.
+    fn pause(&self, from: Time, sent: &Sent, written: Time, has_lost: &mut bool, truth: &mut Truth) {
+        let until = sent.at;
+        if sent.is_again {
+            let was_repairing =
+                self.samples.iter().rev().find(|sample| sample.at < until).is_some_and(|sample| {
+                    matches!(sample.info.sending.standing, Standing::Recovery | Standing::Loss)
+                });
+            let cause = self.repair(until);
+            let first =
+                self.line.sent.iter().find(|earlier| earlier.from <= sent.from && earlier.until > sent.from);
+            let first = first.map_or(from, |first| first.at);
+            truth.repairs.push(truth.span(cause, first, until));
+            // What follows in a repair leaves as acknowledgements let it.
+            let is_next = was_repairing && self.is_let_go(until);
+            truth.stall(if is_next { "congestion-window" } else { cause }, from, until);
+            *has_lost = true;
+            return;
+        }
+        if until.since(from) <= LEAST {
+            return;
+        }
+        match self.held_by(from, until, written, *has_lost) {
+            Some(cause) => {
+                truth.stall(cause, from, until);
+                // What both windows forbid has two names.
+                if matches!(cause, "slow-start" | "slow-start-restart" | "congestion-window")
+                    && self.leaves_no_room(from, until)
+                {
+                    truth.repairs.push(truth.span("receive-window-limited", from, until));
+                }
+            }
+            None => truth.unexplained.push(truth.span("unexplained", from, until)),
+        }
+    }
+
+    /// What made it send again.
+    fn repair(&self, at: Time) -> &'static str {
+        let after = self
+            .samples
+            .iter()
+            .filter(|sample| sample.at >= at && sample.at.since(at) < Duration::from_millis(4));
+        let mut standings = after.map(|sample| sample.info.sending.standing);
+        match standings.find(|standing| matches!(standing, Standing::Recovery | Standing::Loss)) {
+            Some(Standing::Recovery) => "fast-retransmit",
+            Some(Standing::Loss) => "retransmission-timeout",
+            Some(Standing::Open | Standing::Disorder | Standing::Reduced) | None => "tail-loss-probe",
+        }
+    }
+
+    /// What kept it from sending something new.
+    fn held_by(&self, from: Time, until: Time, written: Time, has_lost: bool) -> Option<&'static str> {
+        let Play { nagle, head_apart, .. } = &self.case.play;
+        let before = self.samples.iter().rev().find(|sample| sample.at <= from);
+        let within: Vec<&Sample> =
+            self.samples.iter().filter(|sample| sample.at > from && sample.at <= until).collect();
+        let (last, middle) = (within.last()?, within.get(within.len() / 2)?);
+        let first = before.or(within.first().copied())?;
+        let half = until.since(from) / 2;
+        let is_short = until.since(from) < TICKS;
+        let of = |clock: fn(&TcpInfo) -> Duration| clock(&last.info) - clock(&first.info) >= half;
+        // The kernel's clocks tick every few milliseconds.
+        if of(|info| info.receive_window_limited) || (is_short && self.leaves_no_room(from, until)) {
+            let is_closed = within.iter().any(|sample| sample.info.sending.peer_window.get() == 0);
+            return Some(if is_closed { "zero-window" } else { "receive-window-limited" });
+        }
+        if of(|info| info.send_buffer_limited) {
+            return Some("send-buffer-limited");
+        }
+        let Sending {
+            standing,
+            unacknowledged,
+            congestion_window,
+            slow_start_threshold: _,
+            not_sent,
+            peer_window: _,
+        } = middle.info.sending;
+        match standing {
+            // The repair takes what the window allows.
+            Standing::Recovery | Standing::Loss => return Some("congestion-window"),
+            Standing::Open | Standing::Disorder | Standing::Reduced => {}
+        }
+        // The clock does not run where the program found the buffer full only after the last segment had left.
+        if not_sent.get() == 0 && middle.at < written {
+            return Some("send-buffer-limited");
+        }
+        let is_late = self.acknowledged_late(from, until);
+        // The kernel waits with a third of its window, to send more at once (tcp_tso_win_divisor).
+        let is_full = unacknowledged * 3 >= congestion_window * 2;
+        if *nagle && not_sent.get() > 0 && not_sent.get() < SEGMENT && unacknowledged < congestion_window {
+            return Some(if is_late { "nagle-delayed-ack" } else { "nagle" });
+        }
+        if !is_full {
+            return None;
+        }
+        if is_late {
+            return Some(if *head_apart { "short-initial-segment" } else { "delayed-ack" });
+        }
+        if has_lost {
+            return Some("congestion-window");
+        }
+        let earlier = self.samples.iter().take_while(|sample| sample.at < from);
+        let largest = earlier.map(|sample| sample.info.sending.congestion_window).max().unwrap_or_default();
+        Some(if largest > congestion_window { "slow-start-restart" } else { "slow-start" })
+    }
+
+    /// Whether the receiver's window has no room for another segment.
+    fn leaves_no_room(&self, from: Time, until: Time) -> bool {
+        let mut within = self.samples.iter().filter(|sample| sample.at > from && sample.at <= until);
+        within.any(|sample| {
+            let Sending { unacknowledged, peer_window, not_sent, .. } = sample.info.sending;
+            not_sent.get() > 0 && (u64::from(unacknowledged) + 1) * SEGMENT > peer_window.get()
+        })
+    }
+
+    /// Whether what the server sent on was sent late by the client.
+    fn acknowledged_late(&self, from: Time, until: Time) -> bool {
+        let mut came = self.line.acks.iter().filter_map(|(left, received, _)| Some((left, (*received)?)));
+        let last = came.rfind(|(_, received)| *received > from && *received <= until);
+        last.is_some_and(|(left, _)| {
+            let arrived = self.line.arrived[1].last_before(*left);
+            arrived.is_some_and(|arrived| left.since(arrived) >= LATE)
+        })
+    }
+
+    /// Whether it was let go by an acknowledgement that had just come.
+    fn is_let_go(&self, at: Time) -> bool {
+        let mut came = self.line.acks.iter().filter_map(|(_, received, _)| *received);
+        came.rfind(|received| *received <= at).is_some_and(|received| at.since(received) <= AT_ONCE)
+    }
+}
