@@ -2,8 +2,9 @@
 //!
 //! A million packets in a file in pcap form: downloads over kept-alive HTTP, few and many connections at once, read as
 //! the command line reads them. Beside it, on the same file in the same run, tshark and tcptrace where they are
-//! installed; each in a process of its own, so that the memory is each one's own. Prints medians; not an assertion:
-//! timings never fail a test. `cargo bench -p diagnose -- 10000` runs one shape.
+//! installed; each in a process of its own, so that the memory is each one's own. Prints medians, by the clock on the wall
+//! and for a second of a processor, which others' work on the machine disturbs less; not an assertion: timings never fail
+//! a test. `cargo bench -p diagnose -- 10000` runs the shapes of one width.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -18,7 +19,10 @@ use wire::packet::{Flags, Packet, TcpBuilder, TcpOption};
 
 const PACKETS: u32 = 1_000_000;
 const ROUNDS: usize = 5;
-const SHAPES: [u32; 5] = [1, 100, 1_000, 10_000, 100_000];
+/// Connections at once, and how many packets of one come together before it is the next one's turn: one, which is the
+/// worst for memory, or a few, as networks carry them.
+const SHAPES: [(u32, u32); 7] =
+    [(1, 1), (10, 1), (100, 1), (1_000, 1), (10_000, 1), (10_000, 8), (100_000, 1)];
 /// The word that makes this program the one that is measured.
 const MEASURED: &str = "--measured";
 
@@ -30,19 +34,25 @@ fn main() {
         return diagnose(Path::new(file));
     }
     let asked: Vec<u32> = arguments.iter().filter_map(|word| word.parse().ok()).collect();
-    for connections in SHAPES.into_iter().filter(|shape| asked.is_empty() || asked.contains(shape)) {
-        let file = std::env::temp_dir().join(format!("roundtrip-bench-{connections}.pcap"));
-        write(connections, &file).expect("the file of the benchmark can be written");
-        println!("{connections} connections at once, {PACKETS} packets");
+    let is_asked = |(connections, _): &(u32, u32)| asked.is_empty() || asked.contains(connections);
+    for (connections, turn) in SHAPES.into_iter().filter(is_asked) {
+        let file = std::env::temp_dir().join(format!("roundtrip-bench-{}.pcap", std::process::id()));
+        write(connections, turn, &file).expect("the file of the benchmark can be written");
+        println!("{connections} connections at once, {turn} packets of one at a time, {PACKETS} packets");
         for (name, rounds, command) in programs(&file) {
             let mut runs: Vec<Run> = (0..rounds).map_while(|_| run(&command)).collect();
             runs.sort_by_key(|run| run.elapsed);
-            let Some(median) = runs.get(runs.len() / 2) else {
+            let Some(median) = runs.get(runs.len() / 2).copied() else {
                 println!("  {name:<32} is not installed");
                 continue;
             };
-            let rate = f64::from(PACKETS) / median.elapsed.as_secs_f64() / 1e6;
-            println!("  {name:<32} {rate:>6.3} M packets/s  {:>5} MB", median.peak_kib / 1_024);
+            let rate = |time: Duration| f64::from(PACKETS) / time.as_secs_f64() / 1e6;
+            let (elapsed, peak) = (rate(median.elapsed), median.peak_kib / 1_024);
+            runs.sort_by_key(|run| run.spent);
+            let spent = runs.get(runs.len() / 2).map_or(0.0, |run| rate(run.spent));
+            println!(
+                "  {name:<32} {elapsed:>6.3} M packets/s, {spent:>6.3} M packets/s of a processor  {peak:>5} MB"
+            );
         }
         let _ = std::fs::remove_file(file);
     }
@@ -64,8 +74,11 @@ fn programs(file: &Path) -> Vec<(&'static str, usize, Vec<PathBuf>)> {
     ]
 }
 
+#[derive(Clone, Copy)]
 struct Run {
     elapsed: Duration,
+    /// Of a processor, to a hundredth of a second.
+    spent: Duration,
     peak_kib: u64,
 }
 
@@ -76,13 +89,23 @@ fn run(command: &[PathBuf]) -> Option<Run> {
     let (program, arguments) = command.split_first()?;
     let mut child =
         Command::new(program).args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
-    let mut peak_kib = 0;
+    let (mut peak_kib, mut spent) = (0, Duration::ZERO);
     // The kernel forgets what a process needed when it ends: ask as long as it runs.
     while child.try_wait().ok()?.is_none() {
         peak_kib = peak_kib.max(self::peak_kib(child.id()));
+        spent = spent.max(self::spent(child.id()));
         std::thread::sleep(Duration::from_millis(2));
     }
-    Some(Run { elapsed: started.elapsed(), peak_kib })
+    Some(Run { elapsed: started.elapsed(), spent, peak_kib })
+}
+
+/// What the kernel says a process has had of a processor: the 14th and the 15th word of its state, in hundredths.
+fn spent(process: u32) -> Duration {
+    let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The second word is a name in brackets, which may be several.
+    let words = state.rsplit(") ").next().unwrap_or_default().split_whitespace();
+    let ticks: u64 = words.skip(11).take(2).filter_map(|word| word.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 10)
 }
 
 /// What the kernel says a process needed at most.
@@ -111,7 +134,7 @@ fn diagnose(file: &Path) {
 }
 
 /// Answers of 30 segments, every second one acknowledged, over and over; connections take turns.
-fn write(connections: u32, file: &Path) -> std::io::Result<()> {
+fn write(connections: u32, turn: u32, file: &Path) -> std::io::Result<()> {
     let mut capture = BufWriter::new(File::create(file)?);
     let head = [0xa1b2_3c4d_u32, 0x0002_0004, 0, 0, 0xffff, 101];
     capture.write_all(&head.map(u32::to_be_bytes).concat())?;
@@ -120,7 +143,7 @@ fn write(connections: u32, file: &Path) -> std::io::Result<()> {
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 43758\r\n\r\n";
     let mut packet = Vec::new();
     for number in 0..PACKETS {
-        let index = number % connections;
+        let index = number / turn % connections;
         let (sent, answered, step) = &mut places[index as usize];
         let [_, b, c, d] = index.to_be_bytes();
         let (client, server) = (([10, b, c, d], 40_000).into(), ([192, 168, 0, 1], 80).into());
