@@ -6,8 +6,10 @@
 //! second. Not interactive: a page adds that.
 
 use std::fmt::Write;
-use std::fs;
+use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::{fs, thread};
 
 use ::diagnose::plot::{Plot, Point};
 use ::diagnose::{Finding, FlowReport, Side};
@@ -32,11 +34,25 @@ const INNER_HEIGHT: f64 = 300.0;
 /// More strokes cannot be told apart.
 const MOST_STROKES: usize = 4_000;
 
-/// A file for each connection with findings, in `folder`.
+/// A file for each connection with findings, in `folder`; drawn by as many threads as there are processors.
 pub fn write_all(captures: &[Capture], folder: &Path) -> Result<(), Failure> {
-    for (name, flow) in named(captures) {
+    let flows: Vec<(String, &FlowReport)> = named(captures).collect();
+    if flows.is_empty() {
+        return Ok(());
+    }
+    let folder = folder_of(folder)?;
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        let parts = flows.chunks(flows.len().div_ceil(threads));
+        let parts: Vec<_> = parts.map(|part| scope.spawn(move || write_some(part, folder))).collect();
+        parts.into_iter().try_for_each(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })
+}
+
+fn write_some(flows: &[(String, &FlowReport)], folder: &Path) -> Result<(), Failure> {
+    for (name, flow) in flows {
         if let Some(svg) = svg(flow) {
-            file::write_one_of_many(&folder_of(folder)?.join(format!("{name}.svg")), svg.as_bytes())?;
+            file::write_one_of_many(&folder.join(format!("{name}.svg")), svg.as_bytes())?;
         }
     }
     Ok(())
