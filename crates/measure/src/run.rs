@@ -11,7 +11,7 @@ use proto::dhttp::visitor::Counts;
 use proto::robot::{Flush, Pipelining, Plan, Shape};
 use proto::server::{Closing, Patience};
 use proto::site::Site;
-use scenario::dhttp::Dhttp;
+use scenario::dhttp::{Dhttp, DhttpWays};
 use scenario::network::Direction;
 use scenario::{Network, Protocol, Scenario, Serving, Visit};
 use wire::{Bytes, Duration, Rate, Seed, Time};
@@ -140,9 +140,13 @@ impl Experiment {
         for (program, found) in [(peers.server.name(), &server), (peers.client.name(), &client)] {
             notes.extend(found.as_ref().map(|found| format!("{program}: {}", found.version)));
         }
-        let dhttp = (*protocol == Protocol::Dhttp).then(|| Dhttp::paper().on(network));
+        let ends = programs.dhttp.map_or_else(Dhttp::paper, DhttpWays::ends);
+        let dhttp = (*protocol == Protocol::Dhttp).then(|| ends.on(network));
         notes.extend(dhttp.iter().flat_map(|(_, note)| note.clone()));
         let dhttp = dhttp.map(|(dhttp, _)| dhttp);
+        // By which what is lost of an answer in parts can be asked for.
+        let has_parts = dhttp.is_some_and(|dhttp| dhttp.server.parts > 1);
+        let site = if has_parts { site.with_validators(*seed) } else { site };
         let (server, client) = ((peers.server, server), (peers.client, client));
         Ok(Self { scenario: scenario.clone(), profile, site, plan, dhttp, is_busy, server, client, notes })
     }

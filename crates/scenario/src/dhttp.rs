@@ -2,12 +2,16 @@
 //!
 //! Not the machines: those are `proto`'s.
 
+use std::fmt;
+
 use proto::dhttp::address::Reach;
 use proto::dhttp::visitor::Counts;
 use proto::dhttp::{ClientConfig, Extension, ServerConfig};
 use wire::Bytes;
 
 use crate::Network;
+use crate::names;
+use crate::value::ValueError;
 
 /// How client and server behave under DHTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +50,52 @@ impl Dhttp {
             self.client.request_bytes.min(usize::try_from(most).unwrap_or(usize::MAX));
         let note = || format!("datagrams of at most {most} bytes: the network carries no larger ones whole");
         (self, is_narrow.then(note))
+    }
+}
+
+/// How client and server behave under DHTTP, as it is said: `paper`, `internet`, or either with what goes beyond the paper
+/// behind it: `internet+parts`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DhttpWays {
+    profile: &'static str,
+    /// In the order of [`Extension::ALL`].
+    beyond: [bool; Extension::ALL.len()],
+}
+
+impl DhttpWays {
+    /// What a text says.
+    ///
+    /// # Errors
+    /// A name that is none.
+    pub(crate) fn read(text: &str) -> Result<Self, ValueError> {
+        let mut words = text.split('+').map(str::trim);
+        let profile = words.next().unwrap_or_default();
+        let profile = names::find("profile of DHTTP", profile, &["paper", "internet"], |name| name)?;
+        let mut beyond = [false; Extension::ALL.len()];
+        for word in words {
+            let extension = names::find("extension", word, &Extension::ALL, Extension::name)?;
+            let said = Extension::ALL.into_iter().zip(&mut beyond).filter(|(one, _)| *one == extension);
+            said.for_each(|(_, is_on)| *is_on = true);
+        }
+        Ok(Self { profile, beyond })
+    }
+
+    /// The ends that behave so.
+    pub fn ends(self) -> Dhttp {
+        let begun = if self.profile == "paper" { Dhttp::paper() } else { Dhttp::internet() };
+        self.said().fold(begun, |ends, extension| ends.with(extension, true))
+    }
+
+    fn said(self) -> impl Iterator<Item = Extension> {
+        let all = Extension::ALL.into_iter().zip(self.beyond);
+        all.filter(|(_, is_on)| *is_on).map(|(extension, _)| extension)
+    }
+}
+
+impl fmt::Display for DhttpWays {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.profile)?;
+        self.said().try_for_each(|extension| write!(f, "+{extension}"))
     }
 }
 
@@ -93,6 +143,26 @@ mod tests {
         assert!(note.is_some_and(|note| note.contains("524 bytes")));
         let wide = Network::named("ethernet").unwrap();
         assert_eq!(Dhttp::paper().on(&wide), (Dhttp::paper(), None));
+    }
+
+    #[test]
+    fn ways_are_read_as_they_are_said() {
+        for (text, ends) in [
+            ("paper", Dhttp::paper()),
+            ("internet", Dhttp::internet()),
+            ("paper+loss-by-prefix+parts", {
+                Dhttp::paper().with(Extension::Parts, true).with(Extension::LossByPrefix, true)
+            }),
+        ] {
+            let ways = DhttpWays::read(text).unwrap();
+            assert_eq!((ways.to_string().as_str(), ways.ends()), (text, ends));
+        }
+        for (text, known) in
+            [("interned", "internet"), ("paper+part", "parts"), ("", "paper"), ("paper+", "parts")]
+        {
+            let error = DhttpWays::read(text).unwrap_err().to_string();
+            assert!(error.contains(known), "{text}: {error}");
+        }
     }
 
     #[test]

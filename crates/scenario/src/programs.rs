@@ -17,6 +17,7 @@ use proto::site::Compression;
 use wire::{Bytes, Duration};
 
 use crate::Stack;
+use crate::dhttp::DhttpWays;
 use crate::robot;
 use crate::value::{ValueError, quantity};
 pub use codings::Codings;
@@ -60,6 +61,8 @@ pub struct Programs {
     pub server_requests: Option<NonZeroU32>,
     /// How the server ends a connection.
     pub server_close: Option<Closing>,
+    /// How client and server behave under DHTTP; nothing said: as in the paper.
+    pub dhttp: Option<DhttpWays>,
     /// Whether Nagle's algorithm is on, at both ends (`TCP_NODELAY` turns it off); nothing said: as the stack has it.
     pub nagle: Option<bool>,
     /// What either program may write before it waits (`SO_SNDBUF`); nothing said: as the stack has it.
@@ -101,6 +104,8 @@ pub enum ProgramKey {
     ServerRequests,
     /// How a connection is ended.
     ServerClose,
+    /// How client and server behave under DHTTP.
+    Dhttp,
     /// Whether Nagle's algorithm is on.
     Nagle,
     /// How much may be written before a program waits.
@@ -109,7 +114,7 @@ pub enum ProgramKey {
 
 impl ProgramKey {
     /// Every one, in the order they are listed.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::ClientSetup,
         Self::ClientThink,
         Self::ClientReading,
@@ -126,6 +131,7 @@ impl ProgramKey {
         Self::ServerCompression,
         Self::ServerRequests,
         Self::ServerClose,
+        Self::Dhttp,
         Self::Nagle,
         Self::SendBuffer,
     ];
@@ -149,6 +155,7 @@ impl ProgramKey {
             Self::ServerCompression => "server-compression",
             Self::ServerRequests => "server-requests",
             Self::ServerClose => "server-close",
+            Self::Dhttp => "dhttp",
             Self::Nagle => "nagle",
             Self::SendBuffer => "send-buffer",
         }
@@ -171,6 +178,7 @@ impl ProgramKey {
             Self::ServerCompression => "\"on-the-fly\"",
             Self::ServerRequests => "5",
             Self::ServerClose => "\"naive\"",
+            Self::Dhttp => "\"internet+parts\"",
             Self::Nagle => "\"off\"",
             Self::SendBuffer => "8192",
         }
@@ -200,6 +208,7 @@ impl Programs {
             ProgramKey::ServerCompression => self.server_compression = Some(named(text)?),
             ProgramKey::ServerRequests => self.server_requests = Some(quantity::requests(text)?),
             ProgramKey::ServerClose => self.server_close = Some(named(text)?),
+            ProgramKey::Dhttp => self.dhttp = Some(DhttpWays::read(text)?),
             ProgramKey::Nagle => self.nagle = Some(named::<Switch>(text)?.is_on()),
             ProgramKey::SendBuffer => self.send_buffer = Some(quantity::send_buffer(text)?),
         }
@@ -226,6 +235,7 @@ impl Programs {
             server_compression: self.server_compression.or(below.server_compression),
             server_requests: self.server_requests.or(below.server_requests),
             server_close: self.server_close.or(below.server_close),
+            dhttp: self.dhttp.or(below.dhttp),
             nagle: self.nagle.or(below.nagle),
             send_buffer: self.send_buffer.or(below.send_buffer),
         }
@@ -283,6 +293,7 @@ impl Programs {
             server_compression,
             server_requests,
             server_close,
+            dhttp,
             nagle,
             send_buffer,
         } = *self;
@@ -303,6 +314,7 @@ impl Programs {
             name(server_compression.map(Way::name)),
             server_requests.map(|requests| requests.to_string()),
             name(server_close.map(Way::name)),
+            dhttp.map(|ways| ways.to_string()),
             name(nagle.map(|is_on| Switch::of(is_on).name())),
             send_buffer.map(|size| size.get().to_string()),
         ];

@@ -70,6 +70,9 @@ fn right_value(key: Key) -> BoxedStrategy<String> {
             ProgramKey::ServerRequests => (1..=1_000_000_u64).prop_map(|count| count.to_string()).boxed(),
             ProgramKey::ServerClose => one_of(vec!["careful", "naive"]),
             ProgramKey::Nagle => one_of(vec!["on", "off"]),
+            ProgramKey::Dhttp => {
+                one_of(vec!["paper", "internet", "paper+parts", "internet+loss-by-prefix+parts"])
+            }
             ProgramKey::SendBuffer => (1..=1_073_741_824_u64).prop_map(|size| size.to_string()).boxed(),
         },
         Key::Processing | Key::Path(PathKey::Rtt | PathKey::DelayUp) => duration.boxed(),

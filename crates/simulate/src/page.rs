@@ -14,7 +14,7 @@ use proto::http::{Limits, WritePolicy};
 use proto::robot::{Course, Pipelining, Plan, Report, Shape};
 use proto::server::{Closing, Patience, ServerConfig};
 use proto::site::Site;
-use scenario::dhttp::Dhttp;
+use scenario::dhttp::{Dhttp, DhttpWays};
 use scenario::programs::Validation;
 use scenario::stack::packets;
 use scenario::{Network, Programs, Protocol, Scenario, Serving, Stack};
@@ -93,6 +93,7 @@ impl Hosts {
             server_buffer: _,
             server_requests,
             server_close,
+            dhttp,
             // They are in the stack: `Programs::sockets`.
             nagle: _,
             send_buffer: _,
@@ -117,6 +118,7 @@ impl Hosts {
             requests: server_requests.or(self.requests),
             closing: server_close.unwrap_or(self.closing),
             validation: client_validation.or(self.validation),
+            dhttp: dhttp.map(DhttpWays::ends).or(self.dhttp),
             ..self
         }
     }

@@ -79,6 +79,7 @@ pub(super) fn honoured(programs: &Programs) -> Result<(), Error> {
         server_compression: _,
         server_requests: _,
         server_close: _,
+        dhttp: _,
         nagle: _,
         send_buffer: _,
     } = programs;

@@ -210,8 +210,9 @@ impl Client {
     /// Sends a request, for the first time or again, whole or for what is missing, and sets its time.
     fn send(&mut self, now: Time, key: Key, recovery: Option<Vec<u8>>) {
         let Some(request) = self.requests.get_mut(&key) else { return };
-        let wait = self.servers.round_trips(request.server).wait(&self.config.resend, request.resends);
-        let Some(wait) = wait else { return };
+        let usual = self.servers.round_trips(request.server).wait(&self.config.resend, request.resends);
+        let asked = request.gathered.as_ref().filter(|_| recovery.is_some());
+        let Some(wait) = asked.map(|gathered| gathered.patience_when_asked()).or(usual) else { return };
         request.sent = now;
         request.due = Some(now + wait);
         self.agenda.insert((now + wait, Due::Request(key)));

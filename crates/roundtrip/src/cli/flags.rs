@@ -234,6 +234,11 @@ pub struct ProgramFlags {
     #[arg(long, value_name = "SIZE", help_heading = PROGRAMS)]
     pub client_first_bytes: Option<String>,
 
+    /// How client and server behave under DHTTP: paper (default) or internet, and what goes beyond the paper:
+    /// internet+parts
+    #[arg(long, value_name = "HOW", help_heading = PROGRAMS)]
+    pub dhttp: Option<String>,
+
     /// How it asks whether a page that it has seen is still the same: by entity-tags, dates, or heads (default: entity
     /// tags, in HTTP/1.0 dates)
     #[arg(long, value_name = "HOW", help_heading = PROGRAMS)]
@@ -292,6 +297,7 @@ impl ProgramFlags {
             client_flush_explicit,
             client_first_bytes,
             client_validation,
+            dhttp,
             client_codings,
             server_setup,
             server_write,
@@ -312,6 +318,7 @@ impl ProgramFlags {
             (ProgramKey::ClientFlushExplicit, client_flush_explicit),
             (ProgramKey::ClientFirstBytes, client_first_bytes),
             (ProgramKey::ClientValidation, client_validation),
+            (ProgramKey::Dhttp, dhttp),
             (ProgramKey::ClientCodings, client_codings),
             (ProgramKey::ServerSetup, server_setup),
             (ProgramKey::ServerWrite, server_write),

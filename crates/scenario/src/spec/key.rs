@@ -100,8 +100,8 @@ pub enum DirectionKey {
 
 impl Key {
     /// Every one: those of a file's first level, in the order they are listed.
-    pub const ALL: [Self; 55] = {
-        let mut all = [Self::Network; 55];
+    pub const ALL: [Self; 56] = {
+        let mut all = [Self::Network; 56];
         let own = [
             Self::Network,
             Self::Page,

@@ -27,6 +27,9 @@ pub(super) struct Gathered {
 /// Parts that leave together may come so far apart, and in another order.
 const SHORTEST_GAP: Duration = Duration::from_millis(20);
 
+/// Not below what delayed acknowledgements and busy servers take.
+const SHORTEST_WAIT: Duration = Duration::from_millis(300);
+
 /// What a part says of itself.
 #[derive(Debug)]
 pub(super) struct Label {
@@ -104,6 +107,12 @@ impl Gathered {
     pub(super) fn patience(&self) -> Duration {
         let gap = self.gap.map_or(self.first_after, |gap| gap * 3);
         gap.max(self.first_after / 4).max(SHORTEST_GAP)
+    }
+
+    /// How long to wait for what is missing, once it was asked for: two round trips, as an answer on a new connection
+    /// takes, and one more.
+    pub(super) fn patience_when_asked(&self) -> Duration {
+        (self.first_after * 3).max(SHORTEST_WAIT)
     }
 
     /// Whether everything is there.
