@@ -336,7 +336,7 @@ const SHORT_LINE: usize = 64;
 /// What is counted of a slice, and how many clients were remembered for it.
 fn count(slice: &Slice, question: &Question, known: &Known) -> (Counts, usize) {
     let mut counter = Counter::knowing(question, known);
-    slice.warm_up.iter().for_each(|requests| counter.warm_up(requests));
+    slice.before().for_each(|requests| counter.warm_up(requests));
     slice.requests.iter().for_each(|requests| counter.count(requests));
     let clients = counter.clients();
     (counter.finish(), clients)

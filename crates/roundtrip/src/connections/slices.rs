@@ -15,9 +15,19 @@ pub type Batch = Arc<Vec<Request>>;
 #[derive(Debug, Default)]
 pub struct Slice {
     /// What came before: as long as the longest time-out, or longer.
-    pub warm_up: Vec<Batch>,
+    warm_up: Vec<Batch>,
+    /// So many of the first of these are longer ago.
+    too_old: usize,
     /// What counts.
     pub requests: Vec<Batch>,
+}
+
+impl Slice {
+    /// What came before: as long as the longest time-out.
+    pub fn before(&self) -> impl Iterator<Item = &[Request]> {
+        let too_old = std::iter::once(self.too_old).chain(std::iter::repeat(0));
+        self.warm_up.iter().zip(too_old).map(|(batch, too_old)| &batch[too_old..])
+    }
 }
 
 /// Requests that wait until there are enough of them.
@@ -60,9 +70,11 @@ impl Slices {
         let slice = std::mem::take(&mut self.next);
         let batches = || slice.warm_up.iter().chain(&slice.requests);
         let end = batches().filter_map(|batch| batch.last()).map(|last| last.time).max().unwrap_or_default();
-        let matters = |batch: &&Batch| batch.last().is_some_and(|last| last.time + self.longest >= end);
-        self.next.warm_up = batches().filter(matters).cloned().collect();
-        self.warm_up = self.next.warm_up.iter().map(|batch| batch.len()).sum();
+        let matters = |request: &Request| request.time + self.longest >= end;
+        self.next.warm_up = batches().filter(|batch| batch.last().is_some_and(matters)).cloned().collect();
+        let first = self.next.warm_up.first();
+        self.next.too_old = first.map_or(0, |batch| batch.partition_point(|request| !matters(request)));
+        self.warm_up = self.next.before().map(<[Request]>::len).sum();
         self.count = 0;
         slice
     }

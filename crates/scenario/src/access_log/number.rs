@@ -12,6 +12,31 @@ const UNKNOWN: u64 = 0xFFFF_FFFF;
 /// The number that the digits at the beginning of `text` make, and how many there are; `None` for more than 19.
 #[inline]
 pub fn digits(text: &[u8]) -> Option<(u64, usize)> {
+    // Nobody could guess how many there are: no branch depends on it, where they are few.
+    text.first_chunk().and_then(few_digits).or_else(|| many_digits(text))
+}
+
+/// The same of a text that goes on for long enough; `None` if all are digits.
+#[inline]
+fn few_digits(text: &[u8; 8]) -> Option<(u64, usize)> {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let values = u64::from_le_bytes(*text) ^ (EACH * u64::from(b'0'));
+    // A value above 9, or not of ASCII, sets its byte's highest bit; the lowest such byte is the first that is no digit.
+    let no_digits = (((values & (EACH * 0x7f)) + (EACH * 0x76)) | values) & (EACH * 0x80);
+    if no_digits == 0 {
+        return None;
+    }
+    let bits = no_digits.trailing_zeros() & !7;
+    // Zeros go before the digits, at the lower bytes; in two steps, lest there be none.
+    let digits = values << 8 << (56 - bits);
+    // Pairs, then fours, then all eight: the first is at the lowest byte.
+    let pairs = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    let number = (fours * 10_000 + (fours >> 32)) & 0xffff_ffff;
+    Some((number, (bits / 8) as usize))
+}
+
+fn many_digits(text: &[u8]) -> Option<(u64, usize)> {
     let mut number = 0_u64;
     let mut count = 0;
     for byte in text {
@@ -112,6 +137,19 @@ mod tests {
         assert_eq!(billionths(b"1646861401.5241024"), Some(1_646_861_401_524_102_400));
         assert_eq!(billionths(b"0.0000000019"), Some(1));
         assert_eq!([billionths(b""), billionths(b"."), billionths(b"1.x"), billionths(b"1e3")], [None; 4]);
+    }
+
+    #[test]
+    fn few_digits_are_the_same_number_as_many() {
+        for text in
+            ["12345678 ", "1234567\n", "0\n1234567", "x0123456", "/9999999", "9:345678", "99999\u{b9}\u{b9}"]
+        {
+            for from in 0..text.len() {
+                let text = &text.as_bytes()[from..];
+                assert_eq!(digits(text), many_digits(text), "{text:?}");
+            }
+        }
+        assert_eq!(digits(b"20480 - -"), Some((20_480, 5)));
     }
 
     #[test]

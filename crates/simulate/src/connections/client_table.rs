@@ -17,6 +17,8 @@ pub struct ClientTable {
     row: usize,
     places: usize,
     filled: usize,
+    /// How many mattered when it was last rebuilt.
+    active: Option<usize>,
 }
 
 const EMPTY: u64 = 0;
@@ -34,7 +36,7 @@ impl ClientTable {
     }
 
     fn with_places(row: usize, places: usize) -> Self {
-        Self { rows: vec![0; places * row], row, places, filled: 0 }
+        Self { rows: vec![0; places * row], row, places, filled: 0, active: None }
     }
 
     /// Whether so many new clients may come before the table is [rebuilt](Self::rebuild).
@@ -90,6 +92,7 @@ impl ClientTable {
             let new = table.place(look, |_| {});
             table.at(new).copy_from_slice(self.at(place));
         }
+        table.active = Some(table.filled);
         *self = table;
     }
 
@@ -109,19 +112,15 @@ impl ClientTable {
         u64::from(row[0]) | u64::from(row[1]) << 32
     }
 
-    /// How many clients are in it.
-    pub fn len(&self) -> usize {
-        self.filled
+    /// About how many clients matter at a time.
+    pub fn active(&self) -> usize {
+        self.active.unwrap_or(self.filled)
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.filled == 0
-    }
-
-    /// Makes an empty table large enough for about so many clients, so that it need not grow.
+    /// Makes an empty table large enough for about so many clients, so that it need not grow; no larger, so that it
+    /// stays near the processor.
     pub fn reserve(&mut self, clients: usize) {
-        if self.is_empty() {
+        if self.filled == 0 {
             *self = Self::with_places(self.row, (clients + clients / 2).max(FEWEST));
         }
     }

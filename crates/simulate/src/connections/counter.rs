@@ -101,9 +101,9 @@ impl Counter {
         counts
     }
 
-    /// How many clients it remembers.
+    /// About how many clients it must remember at a time.
     pub fn clients(&self) -> usize {
-        self.clients.len()
+        self.clients.active()
     }
 
     /// Bytes that its memory of clients takes.

@@ -38,8 +38,8 @@ struct Open {
     most_at: Vec<Option<u64>>,
     /// For each place the requests that came after such a gap, up to the moment before this one.
     after: Vec<u64>,
-    /// The same, at this moment.
-    now: Vec<u32>,
+    /// The same, at this moment; of requests in turn, so that none waits until the one before it was counted.
+    now: Vec<[u32; TURNS]>,
     /// The moment of the last request, in milliseconds since 1970.
     moment: u64,
     /// How many of the time-outs, from the shortest, had a connection opened at this moment.
@@ -52,6 +52,7 @@ struct Open {
 }
 
 const OPEN: u8 = u8::MAX;
+const TURNS: usize = 4;
 /// Requests that are looked at together, at most.
 pub const FLOCK: usize = 32;
 /// Uses are dropped in bulk, from this many on.
@@ -81,7 +82,7 @@ impl Uses {
             most: vec![0; timeouts],
             most_at: vec![None; timeouts],
             after: vec![0; timeouts + 1],
-            now: vec![0; timeouts + 1],
+            now: vec![[0; TURNS]; timeouts + 1],
             moment: 0,
             touched: 0,
             requests: 0,
@@ -209,7 +210,7 @@ impl Open {
     fn requests(&mut self, before: &[u32], times: &[u64], base: u32, now: Now<'_>) {
         let mut touched = self.touched;
         let last = times.len().saturating_sub(1);
-        for number in before {
+        for (turn, number) in before.iter().enumerate() {
             // What is not there any more was longer ago than every time-out. Nobody could guess whether it is: no
             // branch depends on it.
             let place = number.wrapping_sub(base) as usize;
@@ -217,7 +218,7 @@ impl Open {
             let since = self.moment.saturating_sub(times[place.min(last)]);
             let gap = now.gaps.place(if is_there { since } else { u64::MAX });
             self.gaps[if is_there { place } else { last + 1 }] = gap;
-            self.now[usize::from(gap)] += 1;
+            self.now[usize::from(gap)][turn % TURNS] += 1;
             touched = touched.max(usize::from(gap));
         }
         self.touched = touched;
@@ -232,7 +233,7 @@ impl Open {
         match std::mem::take(&mut self.requests) {
             0 => return,
             1 => {
-                self.now[touched] = 0;
+                self.now[touched] = [0; TURNS];
                 self.after[touched] += u64::from(counts);
                 self.open[..touched].iter_mut().for_each(|open| *open += 1);
             }
@@ -255,7 +256,7 @@ impl Open {
             if place < touched {
                 self.open[place] += opened;
             }
-            let requests = std::mem::take(&mut self.now[place]);
+            let requests: u32 = std::mem::take(&mut self.now[place]).iter().sum();
             opened += requests;
             self.after[place] += u64::from(requests) * u64::from(counts);
         }
@@ -300,8 +301,11 @@ impl Open {
 fn longer_than(gaps: &[u8], timeout: usize) -> u32 {
     let timeout = u8::try_from(timeout).expect("at most 200 time-outs");
     let in_bytes = |gaps: &[u8]| gaps.iter().fold(0_u8, |longer, gap| longer + u8::from(*gap > timeout));
-    gaps.chunks(usize::from(u8::MAX)).map(|gaps| u32::from(in_bytes(gaps))).sum()
+    gaps.chunks(LANES).map(|gaps| u32::from(in_bytes(gaps))).sum()
 }
+
+/// As many as a byte can count, and whole groups of sixteen, but for the last.
+const LANES: usize = 240;
 
 /// How many of these uses, which are in order, are longer ago than a time-out; most often it is few of many.
 #[inline]
