@@ -12,6 +12,7 @@
 //! | `waiting` | those who want the same meanwhile |
 //! | `record` | an answer as it is kept |
 //! | `memory` | where, and who goes when it is full |
+//! | `ready` | answers as they are given in this second |
 //! | `counters` | what it tells of itself |
 //!
 //! What it is not: it decides nothing about caching; that is [`proto::cache`]. It knows no channel; that is the server's.
@@ -20,6 +21,7 @@ pub mod counters;
 mod exchange;
 mod memory;
 pub mod onward;
+mod ready;
 mod record;
 pub mod rules;
 pub mod upstream;
@@ -38,12 +40,13 @@ use wire::Time;
 use crate::clock::calendar;
 use crate::counters::count;
 use crate::fields::copy;
-use crate::handler::{Answer, Body, Handler, Request};
+use crate::handler::{Answer, Body, Handler, Request, Shown};
 use crate::later::{Reply, promise};
 use crate::random;
 use counters::Counters;
 use exchange::Owned;
 use memory::{Found, Memory};
+use ready::Ready;
 pub use upstream::Upstream;
 use waiting::Waiting;
 
@@ -68,6 +71,7 @@ pub struct Cache<U> {
     shared: Arc<Shared<U>>,
     /// For keys, used again.
     key: Vec<u8>,
+    ready: Ready,
 }
 
 /// What the threads have in common.
@@ -95,6 +99,7 @@ impl<U: Upstream> Cache<U> {
         Ok(Self {
             shared: Arc::new(Shared { upstream, runtime, config, memory, waiting, counters }),
             key: Vec::new(),
+            ready: Ready::default(),
         })
     }
 
@@ -107,12 +112,45 @@ impl<U: Upstream> Cache<U> {
 
 impl<U> Clone for Cache<U> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared), key: Vec::new() }
+        Self { shared: Arc::clone(&self.shared), key: Vec::new(), ready: Ready::default() }
     }
 }
 
 impl<U: Upstream> Handler for Cache<U> {
+    fn show<T>(&mut self, _now: Time, request: &Request<'_>, to: impl FnOnce(Shown<'_>) -> T) -> T {
+        if let Some(answer) = self.at_once(request) {
+            return to(Shown::Kept(answer));
+        }
+        to(Shown::Given(self.answer_with_care(request)))
+    }
+
     fn answer(&mut self, _now: Time, request: &Request<'_>) -> Reply {
+        match self.at_once(request) {
+            Some(answer) => answer.clone().into(),
+            None => self.answer_with_care(request),
+        }
+    }
+}
+
+impl<U: Upstream> Cache<U> {
+    /// What is kept and fresh, for a GET that says nothing about caches: most requests.
+    fn at_once(&mut self, request: &Request<'_>) -> Option<&Answer> {
+        let mut is_plain = request.method == "GET" && request.body.is_empty();
+        request.each_field(|name, _| is_plain &= !Asked::is_about_caches(name));
+        if !is_plain {
+            return None;
+        }
+        write_key(&mut self.key, request);
+        let (hash, found) = self.shared.memory.find_plain(&self.key)?;
+        let now = since_1970();
+        if !found.record.policy().is_fresh(now) {
+            return None;
+        }
+        count(&self.shared.counters.hits);
+        self.ready.answer(hash, &found, now)
+    }
+
+    fn answer_with_care(&mut self, request: &Request<'_>) -> Reply {
         let mut lines = Vec::with_capacity(16);
         request.each_field(|name, value| lines.push((name, value)));
         let asked = Asked::new(request.method, lines);
@@ -144,9 +182,7 @@ impl<U: Upstream> Handler for Cache<U> {
             }
         }
     }
-}
 
-impl<U: Upstream> Cache<U> {
     /// Asks the upstream, unless somebody does so already.
     fn begin(
         &self,
@@ -191,6 +227,10 @@ fn to_head(request: &Request<'_>) -> RequestHead {
     });
     let method = Method::from_name(request.method);
     RequestHead { method, target: request.target.to_owned(), version: Version::Http11, fields }
+}
+
+const fn seconds(now: Time) -> u64 {
+    now.as_nanos() / 1_000_000_000
 }
 
 fn since_1970() -> Time {

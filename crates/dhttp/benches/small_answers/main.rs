@@ -2,7 +2,7 @@
 //! reflects datagrams and does nothing else, in turns, in one run.
 //!
 //! `cargo bench -p dhttp --bench small_answers [-- [--loopback] [--rounds N] [SECTION...]]`; the sections are `http`,
-//! `many`, `first`, `one`, `opened`, `latency`, `mutated` and `memory`, and without any it is all of them. Each server is
+//! `many`, `first`, `one`, `opened`, `latency`, `mutated`, `memory` and `cache`, and without any it is all of them. Each server is
 //! one thread on processor 0, and what loads it runs on the others, in a network namespace of its own, so that each end
 //! pays for itself (`network`); without the right to make namespaces, or with `--loopback`, it is the loopback interface,
 //! where whoever sends pays for both. Processor time is what the kernel booked on the server, and on the kernel's own
@@ -43,7 +43,7 @@ enum Load {
     Opened(opened::Load),
 }
 
-const LINES: [Line; 19] = {
+const LINES: [Line; 21] = {
     use datagrams::Load as D;
     use wrk::Load as W;
     const fn line(name: &'static str, kind: Kind, load: Load) -> Line {
@@ -65,6 +65,8 @@ const LINES: [Line; 19] = {
         line("ours, DHTTP, first requests", Kind::Ours, Load::Datagrams(D::New)),
         line("reflector, one client", Kind::Reflector, Load::Datagrams(D::One)),
         line("ours, DHTTP, one client", Kind::Ours, Load::Datagrams(D::One)),
+        line("cache, kept alive", Kind::Cache, Load::Wrk(W::KeptAlive)),
+        line("cache, DHTTP, many clients", Kind::Cache, Load::Datagrams(D::Known)),
         line("nginx, 16 KB, kept alive", Kind::Nginx, Load::Wrk(W::LargeKeptAlive)),
         line("ours, DHTTP, 16 KB, connection reused", Kind::Ours, Load::Opened(opened::Load::Reused)),
         line("nginx, 16 KB, a connection each", Kind::Nginx, Load::Wrk(W::LargeEach)),
@@ -80,7 +82,7 @@ struct Target {
     theirs: &'static str,
 }
 
-const TARGETS: [Target; 13] = {
+const TARGETS: [Target; 15] = {
     const fn target(section: &'static str, ours: &'static str, wanted: f64, theirs: &'static str) -> Target {
         Target { section, ours, wanted, theirs }
     }
@@ -98,6 +100,8 @@ const TARGETS: [Target; 13] = {
         target("one", "ours, DHTTP, one client", 1.2, "hyper, pipelined"),
         target("opened", "ours, DHTTP, 16 KB, connection reused", 0.95, "nginx, 16 KB, kept alive"),
         target("opened", "ours, DHTTP, 16 KB, new connection", 1.0, "nginx, 16 KB, a connection each"),
+        target("cache", "cache, kept alive", 0.9, "ours, kept alive"),
+        target("cache", "cache, DHTTP, many clients", 0.9, "ours, DHTTP, many clients"),
     ]
 };
 

@@ -9,7 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use dhttp::batch::{Inbox, Outbox};
-use dhttp::{Files, Server, ServerConfig};
+use dhttp::cache::Upstream;
+use dhttp::cache::upstream::Fetched;
+use dhttp::{Body, Cache, CacheConfig, Files, Server, ServerConfig};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
@@ -18,6 +20,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use proto::dhttp::server::Validation;
+use proto::http::{Fields, RequestHead, ResponseHead, Version};
 use std::os::fd::AsFd;
 
 use super::datagrams::make_room;
@@ -36,6 +39,8 @@ pub(crate) enum Kind {
     Ours,
     /// The same, which believes every client and keeps its connections.
     Holding,
+    /// A cache before a server that is never asked again.
+    Cache,
     Hyper,
     Reflector,
     Nginx,
@@ -81,7 +86,7 @@ pub(crate) struct Running(Vec<One>);
 
 impl Running {
     pub(crate) fn start(network: &Network, folder: &Folder) -> Self {
-        let all = [Kind::Ours, Kind::Hyper, Kind::Reflector, Kind::Nginx, Kind::Coap];
+        let all = [Kind::Ours, Kind::Cache, Kind::Hyper, Kind::Reflector, Kind::Nginx, Kind::Coap];
         Self(all.into_iter().filter_map(|kind| One::start(kind, network, folder)).collect())
     }
 
@@ -121,6 +126,7 @@ fn start(kind: Kind, host: Ipv4Addr, folder: &Path) -> io::Result<One> {
     let mut command = match kind {
         Kind::Ours => of_this_program("ours", address, folder),
         Kind::Holding => of_this_program("holding", address, folder),
+        Kind::Cache => of_this_program("cache", address, folder),
         Kind::Hyper => of_this_program("hyper", address, folder),
         Kind::Reflector => of_this_program("reflector", address, folder),
         Kind::Nginx => {
@@ -184,12 +190,47 @@ pub(crate) fn run(role: &str, address: SocketAddr, folder: &Path) {
                 assert_eq!(server.address(), address);
             }
         }
+        "cache" => cache(address),
         "hyper" => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.expect("a runtime").block_on(hyper_server(address));
         }
         "reflector" => reflect(address),
         _ => panic!("{role} is no server"),
+    }
+}
+
+/// A cache that keeps the small answer for a day.
+fn cache(address: SocketAddr) {
+    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let cache = Cache::new(Origin, CacheConfig::default(), runtime.handle().clone()).expect("random bytes");
+    let server = Server::start(address, config, cache, None).expect("the port is free");
+    loop {
+        std::thread::park();
+        assert_eq!(server.address(), address);
+    }
+}
+
+/// Whom it asks.
+struct Origin;
+
+impl Upstream for Origin {
+    async fn ask(
+        &self,
+        _to: Option<SocketAddr>,
+        _head: RequestHead,
+        _body: Vec<u8>,
+        _most: u64,
+    ) -> Result<Fetched, String> {
+        let mut fields = Fields::new();
+        for (name, value) in
+            [("Content-Type", "text/plain; charset=utf-8"), ("Cache-Control", "max-age=86400")]
+        {
+            fields.push(name, value).expect("a field");
+        }
+        let head = ResponseHead { version: Version::Http11, status: 200, fields };
+        Ok(Fetched { head, body: Body::Whole(vec![b's'; SMALL_BYTES].into()) })
     }
 }
 

@@ -52,6 +52,14 @@ impl Memory {
         self.shard(hash)?.lock().ok()?.find(tag(hash), key, request)
     }
 
+    /// The same for a request that says nothing about caches, and an answer that depends on nothing else; and a number
+    /// that goes with the key.
+    pub(super) fn find_plain(&self, key: &[u8]) -> Option<(u64, Found)> {
+        let hash = self.hash(key);
+        let found = self.shard(hash)?.lock().ok()?.find_where(tag(hash), key, <[u8]>::is_empty)?;
+        Some((hash, found))
+    }
+
     /// Keeps an answer, in the place of the one for the same requests.
     pub(super) fn keep(&self, found: Found) {
         let hash = self.hash(found.record.key());
@@ -142,11 +150,15 @@ impl Shard {
     }
 
     fn find(&mut self, tag: u32, key: &[u8], request: &Asked<'_>) -> Option<Found> {
+        self.find_where(tag, key, |choice| suits(choice, request))
+    }
+
+    fn find_where(&mut self, tag: u32, key: &[u8], is_for: impl Fn(&[u8]) -> bool) -> Option<Found> {
         let mut at = self.first(tag);
         while let Some(slot) = self.slots.get_mut(at as usize) {
             if let Some(record) = slot.record.as_ref().filter(|_| slot.tag == tag)
                 && record.key() == key
-                && suits(record.choice(), request)
+                && is_for(record.choice())
             {
                 slot.is_wanted = true;
                 return Some(Found { record: record.clone(), large: slot.large.as_deref().cloned() });

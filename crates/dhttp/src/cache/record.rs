@@ -46,6 +46,11 @@ impl Record {
         Self(bytes.into())
     }
 
+    /// Whether this is the very same one.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// How long it is, in bytes.
     pub(super) fn len(&self) -> usize {
         self.0.len()

@@ -41,6 +41,19 @@ impl<'a> Asked<'a> {
         Self { method, lines, control, is_conditional }
     }
 
+    /// Whether a field of this name says something about caches, conditions or parts: a GET without any gets what is fresh
+    /// and depends on nothing else, whole.
+    pub const fn is_about_caches(name: &[u8]) -> bool {
+        matches!(
+            (name.len(), name),
+            (13, [b'C' | b'c', b'a' | b'A', ..] | [b'I' | b'i', ..])
+                | (6, [b'P' | b'p', ..])
+                | (5, [b'R' | b'r', ..])
+                | (8, [b'I' | b'i', ..])
+                | (17 | 19, [b'I' | b'i', ..])
+        )
+    }
+
     /// Whether an answer that is kept may be what it wants: GET and HEAD, and neither a condition that only a server
     /// can judge (RFC 9111, section 4.3.1).
     pub fn is_for_cache(&self) -> bool {

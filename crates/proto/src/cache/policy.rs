@@ -102,6 +102,11 @@ impl Policy {
         i64::from(self.lifetime) - i64::try_from(whole_seconds(self.age(now))).unwrap_or(i64::MAX)
     }
 
+    /// Whether it may be given to a request that says nothing about caches.
+    pub fn is_fresh(&self, now: Time) -> bool {
+        !self.no_cache && self.age(now) < span(self.lifetime)
+    }
+
     /// What may be done with it for this request.
     pub fn verdict(&self, now: Time, request: &Asked<'_>) -> Verdict {
         let control = &request.control;
