@@ -13,11 +13,13 @@
 //! | `record` | an answer as it is kept |
 //! | `memory` | where, and who goes when it is full |
 //! | `ready` | answers as they are given in this second |
+//! | `disk` | what is left after the end |
 //! | `counters` | what it tells of itself |
 //!
 //! What it is not: it decides nothing about caching; that is [`proto::cache`]. It knows no channel; that is the server's.
 
 pub mod counters;
+mod disk;
 mod exchange;
 mod memory;
 pub mod onward;
@@ -28,6 +30,7 @@ pub mod upstream;
 mod waiting;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use proto::cache::{Asked, Kept, Verdict, answer};
@@ -44,6 +47,7 @@ use crate::handler::{Answer, Body, Handler, Request, Shown};
 use crate::later::{Reply, promise};
 use crate::random;
 use counters::Counters;
+use disk::Disk;
 use exchange::Owned;
 use memory::{Found, Memory};
 use ready::Ready;
@@ -57,11 +61,16 @@ pub struct CacheConfig {
     pub memory: u64,
     /// No longer body is kept, in bytes.
     pub largest: u64,
+    /// The file in which answers are kept beside that, and for how many bytes of them there is room; none unless it is
+    /// said.
+    pub disk: Option<(PathBuf, u64)>,
+    /// Who is told, in a sentence, when the disk fails.
+    pub tell: fn(&str),
 }
 
 impl Default for CacheConfig {
     fn default() -> Self {
-        Self { memory: 256 << 20, largest: 32 << 20 }
+        Self { memory: 256 << 20, largest: 32 << 20, disk: None, tell: |_| {} }
     }
 }
 
@@ -81,8 +90,25 @@ struct Shared<U> {
     runtime: Handle,
     config: CacheConfig,
     memory: Memory,
+    disk: Option<Disk>,
     waiting: Waiting,
     counters: Arc<Counters>,
+}
+
+impl<U> Shared<U> {
+    fn keep(&self, found: &Found) {
+        self.memory.keep(found.clone());
+        if let Some(disk) = &self.disk {
+            disk.keep(found.clone());
+        }
+    }
+
+    fn drop_all(&self, key: &[u8]) {
+        self.memory.drop_all(key);
+        if let Some(disk) = &self.disk {
+            disk.drop_all(key);
+        }
+    }
 }
 
 /// In `Cache-Status` and `Via`.
@@ -92,12 +118,14 @@ impl<U: Upstream> Cache<U> {
     /// An empty one. What it lacks is asked for in that runtime.
     ///
     /// # Errors
-    /// If the kernel gives no random bytes.
+    /// If the kernel gives no random bytes, or the file cannot be used.
     pub fn new(upstream: U, config: CacheConfig, runtime: Handle) -> std::io::Result<Self> {
         let memory = Memory::new(config.memory, random::bytes()?);
+        let disk = config.disk.as_ref();
+        let disk = disk.map(|(path, most)| Disk::open(path, *most, config.tell)).transpose()?;
         let (waiting, counters) = (Waiting::default(), Arc::default());
         Ok(Self {
-            shared: Arc::new(Shared { upstream, runtime, config, memory, waiting, counters }),
+            shared: Arc::new(Shared { upstream, runtime, config, memory, disk, waiting, counters }),
             key: Vec::new(),
             ready: Ready::default(),
         })

@@ -122,6 +122,8 @@ impl Service<Request<Full<Bytes>>> for Origin {
                 Response::new(body.map_err(move |error| broken(&authority, &error)).boxed_unsync());
             *answer.status_mut() = http::StatusCode::from_u16(head.status).unwrap_or_default();
             *answer.headers_mut() = headers_from(&head.fields);
+            // It is about the origin's own ports, and clients know us as the server (RFC 7838, section 2.1).
+            answer.headers_mut().remove(http::header::ALT_SVC);
             Ok(answer)
         })
     }

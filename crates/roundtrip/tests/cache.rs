@@ -1,7 +1,11 @@
-//! `roundtrip cache` on a router, as people run it: rules that come and go, in network namespaces that are gone when the
-//! test is over. Without the right to make them it says so, and passes.
+//! `roundtrip cache` as people run it. On a router: rules that come and go, in network namespaces that are gone when the
+//! test is over; without the right to make them it says so, and passes. On disk: what is left after a kill.
 
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
 
@@ -83,4 +87,156 @@ fn rules_are_shown_without_being_there() {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(2) && text.contains(said), "{flags:?}: {text}");
     }
+}
+
+/// A program that is gone when the test is over, and where it listens.
+struct Running(Child, SocketAddr);
+
+impl Running {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = Command::new(PROGRAM)
+            .args(arguments)
+            .args(["--listen", "127.0.0.1:0"])
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.split("dhttp://").nth(1).and_then(|rest| rest.split('/').next());
+        let address = address.and_then(|address| address.parse().ok()).unwrap_or_else(|| panic!("{line}"));
+        Self(child, address)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // As with `kill -9`.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A folder of so many files, old enough that how long they are fresh can be guessed.
+struct Files(PathBuf);
+
+impl Files {
+    fn new(name: &str, count: usize, bytes: usize) -> Self {
+        let folder = std::env::temp_dir().join(format!("roundtrip-cache-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("www")).unwrap();
+        for number in 0..count {
+            let path = folder.join(format!("www/{number}.txt"));
+            std::fs::write(&path, content(number, bytes)).unwrap();
+            let old = std::time::UNIX_EPOCH + Duration::from_secs(1_500_000_000);
+            std::fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
+        }
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn content(number: usize, bytes: usize) -> Vec<u8> {
+    format!("{number} ").bytes().cycle().take(bytes).collect()
+}
+
+/// Status and body of a file, always asked of the same host.
+fn fetch(address: SocketAddr, number: usize) -> Option<(String, Vec<u8>)> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
+    write!(stream, "GET /{number}.txt HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").ok()?;
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).ok()?;
+    let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
+    let body = bytes.split_off(end);
+    Some((String::from_utf8_lossy(&bytes).split(' ').nth(1)?.to_owned(), body))
+}
+
+#[test]
+fn a_cache_that_is_killed_in_the_middle_of_writing_has_what_it_wrote_and_nothing_wrong() {
+    const FILES: usize = 400;
+    let files = Files::new("killed", FILES, 3_000);
+    let origin = Running::start(&["serve", &files.path("www")]);
+    let (url, disk) = (format!("http://{}", origin.1), files.path("answers"));
+    let flags = ["cache", "--origin", &url, "--disk", &disk, "--threads", "1"];
+    for part in 0..3 {
+        let mut cache = Running::start(&flags);
+        for number in part * 100..(part + 1) * 100 {
+            assert_eq!(fetch(cache.1, number), Some(("200".to_owned(), content(number, 3_000))));
+        }
+        // And while more is being written.
+        let address = cache.1;
+        std::thread::scope(|scope| {
+            scope.spawn(|| (300..FILES).map_while(|number| fetch(address, number)).count());
+            fetch(address, part);
+            cache.0.kill().unwrap();
+        });
+    }
+    drop(origin);
+    let cache = Running::start(&flags);
+    let mut known = 0;
+    for number in 0..FILES {
+        let (status, body) = fetch(cache.1, number).unwrap();
+        match &*status {
+            "200" => {
+                assert_eq!(body, content(number, 3_000), "{number}");
+                known += 1;
+            }
+            // The origin is gone, and this was not written yet.
+            "502" => {}
+            other => panic!("{number}: {other}"),
+        }
+    }
+    assert!(known >= 20, "only {known} were there again");
+}
+
+#[test]
+fn a_disk_that_is_full_is_a_sentence_and_no_failure() {
+    let files = Files::new("full", 60, 100_000);
+    std::fs::create_dir_all(files.path("small")).unwrap();
+    let script = r#"mount -t tmpfs -o size=4m tmpfs "$MOUNT" || exit 77
+        address() { for _ in $(seq 200); do grep -o 'dhttp://[0-9.:]*' "$1" && return; sleep 0.05; done; }
+        "$ROUNDTRIP" serve "$WWW" --listen 127.0.0.1:0 2> "$WWW/../origin" & origin=$!
+        from=$(address "$WWW/../origin")
+        "$ROUNDTRIP" cache --origin "http://${from#dhttp://}" --disk "$MOUNT/answers" --listen 127.0.0.1:0 2> "$WWW/../said" & cache=$!
+        at=$(address "$WWW/../said")
+        wrong=0
+        ask() { "$ROUNDTRIP" get "http://${at#dhttp://}/$1.txt" | cmp -s - "$WWW/$1.txt" || wrong=$((wrong + 1)); }
+        for n in $(seq 0 59); do ask $n; done
+        for _ in $(seq 400); do grep -q 'kept in memory alone' "$WWW/../said" && break; sleep 0.05; done
+        for n in 0 1 59; do ask $n; done
+        kill $cache $origin; wait
+        echo "$wrong $(grep -c 'kept in memory alone' "$WWW/../said")""#;
+    let output = Command::new("timeout")
+        .args(["60", "unshare", "--mount", "sh", "-c", script])
+        .env("ROUNDTRIP", PROGRAM)
+        .env("MOUNT", files.path("small"))
+        .env("WWW", files.path("www"))
+        .env("XDG_CACHE_HOME", files.path("known"))
+        .output()
+        .unwrap();
+    if output.status.code() == Some(77) || String::from_utf8_lossy(&output.stderr).contains("unshare failed")
+    {
+        eprintln!("skipped: it takes the right to mount");
+        return;
+    }
+    assert_eq!(lines(&output), ["0 1"], "{output:?}");
+}
+
+#[test]
+fn a_file_that_is_no_store_is_a_sentence() {
+    let files = Files::new("strange", 1, 10);
+    let strange = files.path("www/0.txt");
+    let flags = ["cache", "--origin", "http://127.0.0.1:9", "--listen", "127.0.0.1:0", "--disk", &strange];
+    let output = Command::new(PROGRAM).args(flags).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && text.contains("cannot keep answers in"), "{text}");
 }

@@ -203,7 +203,7 @@ pub(crate) fn run(role: &str, address: SocketAddr, folder: &Path) {
 /// A cache that keeps the small answer for a day.
 fn cache(address: SocketAddr) {
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime");
     let cache = Cache::new(Origin, CacheConfig::default(), runtime.handle().clone()).expect("random bytes");
     let server = Server::start(address, config, cache, None).expect("the port is free");
     loop {

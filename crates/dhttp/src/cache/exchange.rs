@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use proto::cache::update::{describes, for_server, freshened, has_validator, is_about, obsolete};
-use proto::cache::{Asked, Choice, Policy, Times, Trouble};
+use proto::cache::{Asked, Choice, Policy, Times, Trouble, Verdict};
 use proto::dhttp::token::TOKEN_FIELD;
 use proto::http::{Fields, Method, RequestHead, ResponseHead, Version};
 use wire::{Time, calendar};
@@ -53,6 +53,20 @@ const SHORT: u64 = 8 << 10;
 /// The answer to a request, from the upstream if it gives one.
 pub(super) async fn exchange<U: Upstream>(shared: &Shared<U>, owned: &Owned, found: Option<Found>) -> Answer {
     let asked = owned.asked();
+    let found = match (found, &shared.disk) {
+        (None, Some(disk)) if owned.is_for_cache => {
+            let (found, now) = (disk.find(&owned.key, &asked), since_1970());
+            if let Some(found) = &found {
+                shared.memory.keep(found.clone());
+                if found.record.policy().verdict(now, &asked) == Verdict::Fresh {
+                    count(&shared.counters.hits);
+                    return given(found, &asked, now, "hit");
+                }
+            }
+            found
+        }
+        (found, _) => found,
+    };
     if !owned.is_for_cache {
         count(&shared.counters.passed);
     } else if found.is_none() {
@@ -121,7 +135,7 @@ fn validated<U: Upstream>(
     let fields = freshened(found.record.fields(), &kept_fields(&said.fields, times.came));
     let fresh = renewed(owned, found, fields, times).unwrap_or_else(|| found.clone());
     // Kept again only if it still may be.
-    shared.memory.keep(fresh.clone());
+    shared.keep(&fresh);
     given(&fresh, &owned.asked(), times.came, "fwd=stale; fwd-status=304")
 }
 
@@ -150,7 +164,7 @@ fn came<U: Upstream>(
 ) -> Answer {
     let Fetched { head, body } = fetched;
     for path in obsolete(&owned.head, &host(owned), &head) {
-        shared.memory.drop_all(&key_beside(owned, &path));
+        shared.drop_all(&key_beside(owned, &path));
     }
     let head = ResponseHead { fields: kept_fields(&head.fields, times.came), ..head };
     let forwarded = if !owned.is_for_cache {
@@ -167,14 +181,14 @@ fn came<U: Upstream>(
         if !length_said && describes(found.record.fields(), length, &head.fields) {
             let fields = freshened(found.record.fields(), &head.fields);
             if let Some(fresh) = renewed(owned, found, fields, times) {
-                shared.memory.keep(fresh.clone());
+                shared.keep(&fresh);
             }
         } else {
-            shared.memory.drop_all(&owned.key);
+            shared.drop_all(&owned.key);
         }
     }
     if let Some(stored) = stored(shared, owned, asked, &head, &body, times) {
-        shared.memory.keep(stored.clone());
+        shared.keep(&stored);
         return given(&stored, asked, times.came, &format!("{forwarded}; stored"));
     }
     passed(&head, body, forwarded)

@@ -46,6 +46,19 @@ impl Record {
         Self(bytes.into())
     }
 
+    /// One that was kept elsewhere; `None` if it is none.
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let record = Self(bytes.into());
+        let (key, choice, fields) = record.lengths();
+        let is_whole = key.checked_add(choice)?.checked_add(fields)?.checked_add(HEAD)? <= bytes.len();
+        is_whole.then_some(record)
+    }
+
+    /// To be kept elsewhere.
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// Whether this is the very same one.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

@@ -2,6 +2,8 @@
 //!
 //! Values stay text, as elsewhere: what reads them says what is wrong with them.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use crate::cli::dhttp::Operation;
@@ -32,6 +34,14 @@ pub struct Cache {
     /// How much is kept in memory [default: 256MiB]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
+
+    /// Also keep answers in this file: they are there again after a restart, or a crash
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub disk: Option<PathBuf>,
+
+    /// How much is kept there [default: 4GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub disk_size: Option<String>,
 
     #[command(flatten)]
     pub operation: Operation,

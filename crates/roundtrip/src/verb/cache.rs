@@ -33,6 +33,8 @@ struct Written {
     intercept: Option<String>,
     listen: Option<String>,
     memory: Option<String>,
+    disk: Option<PathBuf>,
+    disk_size: Option<String>,
     metrics: Option<String>,
     access_log: Option<PathBuf>,
     threads: Option<usize>,
@@ -61,8 +63,18 @@ impl Settings {
     /// From flags, and from the file that they name.
     fn read(flags: &Flags) -> Result<Self, Failure> {
         let written = flags.operation.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
-        let Written { origin, intercept, listen, memory, metrics, access_log, threads, reach_private } =
-            written;
+        let Written {
+            origin,
+            intercept,
+            listen,
+            memory,
+            disk,
+            disk_size,
+            metrics,
+            access_log,
+            threads,
+            reach_private,
+        } = written;
         let is_asked = flags.origin.is_some() || flags.intercept.is_some();
         let (origin, intercept) =
             if is_asked { (flags.origin.clone(), flags.intercept.clone()) } else { (origin, intercept) };
@@ -101,6 +113,9 @@ impl Settings {
         let usual = CacheConfig::default();
         let memory =
             flags.memory.as_ref().or(memory.as_ref()).map(|text| size("memory", text)).transpose()?;
+        let disk_size = flags.disk_size.as_ref().or(disk_size.as_ref());
+        let disk_size = disk_size.map(|text| size("disk-size", text)).transpose()?.unwrap_or(4 << 30);
+        let disk = flags.disk.clone().or(disk).map(|path| (path, disk_size));
         let threads = flags.threads.as_deref().map(thread_count).transpose()?.or(threads);
         let server = ServerConfig::internet();
         let intercepts = matches!(whose, Whose::OnTheirWay(_));
@@ -110,7 +125,12 @@ impl Settings {
         Ok(Self {
             whose,
             listen,
-            cache: CacheConfig { memory: memory.unwrap_or(usual.memory), ..usual },
+            cache: CacheConfig {
+                memory: memory.unwrap_or(usual.memory),
+                disk,
+                tell: |sentence| eprintln!("roundtrip: {sentence}"),
+                ..usual
+            },
             server: if reaches { server.reaching_anywhere() } else { server },
             metrics: metrics.map(|text| address("metrics", text)).transpose()?,
             access_log: flags.operation.access_log.clone().or(access_log),
