@@ -10,6 +10,7 @@
 //! | `send=N` | so many bytes, continuing (or from `seq=N` on) |
 //! | `text=...` | these bytes, to the end of the line, `\r\n` for line ends |
 //! | `ack=N` | acknowledges so much; without it, all that has arrived by then |
+//! | `sack=N:M` | tells of data from N to M behind a gap |
 //! | `win=N` | the window; 65,535 without it |
 //! | `lost` | it is seen near its sender and never arrives |
 //! | `twice` | it is captured twice |
@@ -42,6 +43,8 @@ struct Line {
     flags: Flags,
     seq: Option<u32>,
     ack: Option<u32>,
+    /// Ranges, from the peer's first byte on.
+    sack: Option<(u32, u32)>,
     payload: Vec<u8>,
     window: u16,
     is_lost: bool,
@@ -121,7 +124,8 @@ impl Script<'_> {
             if line.is_lost && has_passed > 0.4 {
                 continue;
             }
-            let packet = line.packet(seq, ack, *numbers.of(line.from));
+            let sack = line.sack.map(|(from, to)| (base(peer) + from, base(peer) + to));
+            let packet = line.packet(seq, ack, sack, *numbers.of(line.from));
             let at = line.sent + has_passed * self.one_way_ms;
             passing.extend(vec![(at, packet); 1 + usize::from(line.is_twice)]);
         }
@@ -143,6 +147,7 @@ impl Line {
             flags: Flags::default(),
             seq: None,
             ack: None,
+            sack: None,
             payload: text.trim_end_matches('\n').replace("\\r\\n", "\r\n").into_bytes(),
             window: u16::MAX,
             is_lost: false,
@@ -154,6 +159,10 @@ impl Line {
                 Some(("send", length)) => read.payload = vec![b'x'; length.parse().unwrap()],
                 Some(("seq", seq)) => read.seq = Some(seq.parse().unwrap()),
                 Some(("ack", ack)) => read.ack = Some(ack.parse().unwrap()),
+                Some(("sack", range)) => {
+                    let (from, to) = range.split_once(':').unwrap();
+                    read.sack = Some((from.parse().unwrap(), to.parse().unwrap()));
+                }
                 Some(("win", window)) => read.window = window.parse().unwrap(),
                 Some(_) => panic!("{word}"),
                 None => match word {
@@ -170,15 +179,19 @@ impl Line {
         read
     }
 
-    fn packet(&self, seq: u32, ack: Option<u32>, number: u16) -> Vec<u8> {
+    fn packet(&self, seq: u32, ack: Option<u32>, sack: Option<(u32, u32)>, number: u16) -> Vec<u8> {
         let (client, server) = (([10, 0, 0, 1], 40_000).into(), ([10, 0, 0, 2], 80).into());
         let (source, destination) = match self.from {
             Side::Client => (client, server),
             Side::Server => (server, client),
         };
         let mss = [TcpOption::Mss(1_460)];
-        let is_syn = self.flags.contains(Flags::SYN);
-        let options: &[TcpOption<'_>] = if is_syn { &mss } else { &[] };
+        let blocks = [TcpOption::Sack([sack, None, None, None])];
+        let options: &[TcpOption<'_>] = match (self.flags.contains(Flags::SYN), sack) {
+            (true, _) => &mss,
+            (false, Some(_)) => &blocks,
+            (false, None) => &[],
+        };
         let flags = if ack.is_some() { self.flags | Flags::ACK } else { self.flags };
         let window = self.window;
         let mut packet = Vec::new();

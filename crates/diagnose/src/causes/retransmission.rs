@@ -167,8 +167,11 @@ pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
     // What leaves on an acknowledgement leaves because of it.
     let is_on_time = gap.trigger.is_some();
     let round_trip = gap.path.round_trip;
-    // Neither does a message take so long to be acted on: RACK waits for a quarter of a round trip (RFC 8985).
-    let is_late = !is_on_time && quiet >= TICK.max(round_trip / 2);
+    // Neither does a message take so long to be acted on: RACK waits for a quarter of a round trip (RFC 8985), on a timer
+    // that takes two ticks at the least and may be one late.
+    let patience =
+        if is_sacked { (round_trip / 2).max(round_trip / 4 + TICK * 3) } else { TICK.max(round_trip / 2) };
+    let is_late = !is_on_time && quiet >= patience;
     if is_on_time && in_recovery.is_some() {
         return in_recovery;
     }
@@ -347,6 +350,28 @@ mod tests {
             let found = script.faults(place);
             let [(Cause::FastRetransmit, lost)] = found[..] else { panic!("{place:?}: {found:?}") };
             assert!((30..=31).contains(&lost), "{place:?}: {lost}");
+        }
+    }
+
+    /// Found in the corpus over Linux: on a short path RACK's timer, of two ticks at the least, takes longer than half a round
+    /// trip, and was taken for the other timer.
+    #[test]
+    fn regress_what_racks_timer_repairs_an_acknowledgement_has_told_of() {
+        let lines = opened(
+            15.0,
+            "
+            30 C send=100
+            45 S send=1460
+            45.1 S send=1460 lost
+            45.2 S send=1460
+            60.2 C ack=1460 sack=2920:4380
+            93 S seq=1460 send=1460
+            108.1 C",
+        );
+        let script = Script { one_way_ms: 15.0, lines: &lines };
+        for place in [Place::Client, Place::Server, Place::Between] {
+            let found = script.faults(place);
+            assert!(matches!(found[..], [(Cause::FastRetransmit, _)]), "{place:?}: {found:?}");
         }
     }
 
