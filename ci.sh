@@ -17,7 +17,7 @@ ALL="tools fmt clippy wasm docs smoke test"
 # left out. No service is started: the packages' scripts are told not to.
 job_tools() {
   local missing=() pair
-  for pair in nginx:nginx-light apache2:apache2-bin curl:curl wget:wget ip:iproute2 ethtool:ethtool; do
+  for pair in nginx:nginx-light apache2:apache2-bin curl:curl wget:wget ip:iproute2 ethtool:ethtool nft:nftables; do
     PATH="$PATH:/usr/sbin" command -v "${pair%%:*}" > /dev/null || missing+=("${pair#*:}")
   done
   if [ ${#missing[@]} -eq 0 ]; then echo "all there"; return; fi

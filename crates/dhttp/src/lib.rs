@@ -14,6 +14,7 @@
 //! | [`server`] | threads with their sockets around that handler |
 //! | [`client`] | a thread that asks, and hands answers over to whoever waits, blocking or not |
 //! | [`gateway`] | a local proxy by which programs that know only HTTP use it |
+//! | [`nat`] | a helper on a router that translates addresses, or a firewall |
 //! | [`nft`] | rules in the kernel, installed and taken away |
 //! | [`counters`], [`log`] | what a server tells of itself |
 //! | [`batch`] | many datagrams at once, for whoever serves them or loads a server with them |
@@ -34,6 +35,7 @@ pub mod handler;
 pub mod hosted;
 pub mod later;
 pub mod log;
+pub mod nat;
 pub mod nft;
 pub mod origin;
 mod random;
@@ -48,6 +50,7 @@ pub use gateway::{Gateway, GatewayConfig};
 pub use handler::{Answer, Body, Handler, Request, Shown};
 pub use hosted::hosted;
 pub use later::{Later, Promise, Reply, promise};
+pub use nat::{Nat, NatConfig, NatError};
 pub use origin::Origin;
 pub use server::{Server, ServerConfig};
 pub use url::{Url, UrlError};

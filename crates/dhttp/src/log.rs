@@ -80,6 +80,14 @@ impl Log {
         }
     }
 
+    /// One line about something else than an answer.
+    pub(crate) fn say(&self, when: Duration, what: &dyn fmt::Display) {
+        let when = calendar::common_log(when);
+        if let Ok(mut out) = self.out.lock() {
+            let _ = writeln!(out, "[{when}] {what}");
+        }
+    }
+
     /// Writes what waits.
     pub fn flush(&self) {
         if let Ok(mut out) = self.out.lock() {

@@ -20,7 +20,7 @@ use clap_complete::Shell;
 
 use crate::cli::cache::Cache;
 use crate::cli::connections::{Connections, Logs};
-use crate::cli::dhttp::{Gateway, Get, Serve};
+use crate::cli::dhttp::{Gateway, Get, Nat, Serve};
 use crate::cli::flags::{OutputFlags, ScenarioFlags};
 use crate::cli::load::Load;
 use crate::failure::Failure;
@@ -109,6 +109,12 @@ pub enum Verb {
     /// validators, Vary, ranges, stale answers while it asks again or when the server fails. Cache-Status in each answer
     /// says how it came.
     Cache(Cache),
+    /// A helper on a router, so that DHTTP's answers find their way through address translation or a firewall
+    ///
+    /// Rewrites the port in each request and lets one connection in for it: from the server that was asked, to the host
+    /// that asked, for 30 seconds. Takes and returns its own rules of nftables; needs root. SIGTERM ends it; SIGHUP opens
+    /// the log again.
+    Nat(Nat),
     /// Fetches something over DHTTP, or over HTTP where that is not spoken
     ///
     /// An address dhttp://... says that the server speaks DHTTP; of others it is found out by the first answer, and

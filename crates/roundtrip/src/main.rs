@@ -78,6 +78,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         Verb::Serve(arguments) => verb::serve::run(arguments)?,
         Verb::Gateway(arguments) => verb::gateway::run(arguments)?,
         Verb::Cache(arguments) => verb::cache::run(arguments)?,
+        Verb::Nat(arguments) => verb::nat::run(arguments)?,
         Verb::Get(arguments) => return verb::get::run(arguments),
         Verb::Site(arguments) => verb::site::run(arguments)?,
         Verb::List(arguments) => verb::list::run(arguments)?,

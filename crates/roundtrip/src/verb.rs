@@ -12,6 +12,7 @@ pub mod load;
 pub mod logs;
 pub mod manual;
 pub mod measure;
+pub mod nat;
 pub mod predict;
 pub mod reproduce;
 pub mod serve;

@@ -46,7 +46,7 @@ pub struct Translator {
     secret: Secret,
     drawn: u64,
     mappings: BTreeMap<Key, State>,
-    /// The other way, where addresses are translated.
+    /// The other way; empty where addresses are not translated, because answers do not come this way then.
     outsides: BTreeMap<SocketAddr, Key>,
     agenda: BTreeSet<(Time, Due)>,
     outputs: VecDeque<Output>,
@@ -98,12 +98,8 @@ impl Translator {
         let (peer, refused) = match input {
             Input::Request { from, to, datagram } => (from, self.request(now, from, to, datagram)),
             Input::Answer { at, from, datagram } => (from, self.answer(at, from, datagram)),
-            Input::Taken(outside) => {
-                if let Some(key) = self.outsides.get(&outside).copied() {
-                    self.end(key);
-                }
-                return;
-            }
+            Input::Unreachable { at, server } => (server, self.unreachable(at, server)),
+            Input::Taken(mapping) => return self.end((mapping.inside, mapping.tcp_port)),
         };
         if let Err(refusal) = refused {
             self.outputs.push_back(Output::Refused(peer, refusal));
@@ -192,7 +188,10 @@ impl Translator {
             strangers: VecDeque::new(),
             asked: 0,
         };
-        self.outsides.insert(outside, key);
+        match self.config.translation {
+            Translation::To(..) => self.outsides.insert(outside, key),
+            Translation::None => None,
+        };
         self.agenda.insert((state.due, Due::Mapping(key)));
         self.mappings.insert(key, state);
         self.outputs.push_back(Output::Begin(mapping));
@@ -262,6 +261,18 @@ impl Translator {
             None => return Err(Refusal::Unasked),
         }
         self.outputs.push_back(Output::Answer { from, to: key.0, datagram: datagram.to_vec() });
+        Ok(())
+    }
+
+    /// Only for who asked there, and has no answer yet.
+    fn unreachable(&mut self, at: SocketAddr, server: SocketAddr) -> Result<(), Refusal> {
+        let key = *self.outsides.get(&at).ok_or(Refusal::Unasked)?;
+        let state = self.mappings.get(&key).ok_or(Refusal::Unasked)?;
+        let waits = state.outstanding.values().any(|asked| asked.server == server);
+        if !waits && !state.strangers.contains(&server) {
+            return Err(Refusal::Unasked);
+        }
+        self.outputs.push_back(Output::Unreachable { server, to: key.0 });
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Flags of `roundtrip serve`, `roundtrip gateway` and `roundtrip get`.
+//! Flags of `roundtrip serve`, `roundtrip gateway`, `roundtrip nat` and `roundtrip get`.
 //!
 //! Values stay text, as elsewhere: what reads them says what is wrong with them.
 
@@ -121,6 +121,57 @@ pub struct Gateway {
     /// Listen even where others can reach it: everybody there can then use it, to reach whatever this machine can
     #[arg(long)]
     pub force: bool,
+}
+
+/// `roundtrip nat`
+#[derive(Debug, Args)]
+pub struct Nat {
+    /// The network interface behind which clients are
+    #[arg(long, value_name = "INTERFACE")]
+    pub inside: Option<String>,
+
+    /// The one behind which servers are
+    #[arg(long, value_name = "INTERFACE")]
+    pub outside: Option<String>,
+
+    /// The address at which clients appear [default: that of the outside interface]
+    #[arg(long, value_name = "ADDR", conflicts_with = "firewall")]
+    pub address: Option<String>,
+
+    /// The ports at which clients appear, of UDP and TCP [default: 61000-65535]
+    #[arg(long, value_name = "A-B", conflicts_with = "firewall")]
+    pub ports: Option<String>,
+
+    /// Translate nothing: only open the hole for each answer
+    #[arg(long)]
+    pub firewall: bool,
+
+    /// Let nothing else in from outside that is new; without it, other rules decide that
+    #[arg(long, requires = "firewall")]
+    pub closed: bool,
+
+    /// Let in whoever answers, not only the server that was asked: caches on the way, and everybody else
+    #[arg(long)]
+    pub any_cache: bool,
+
+    /// Let a connection speak only if it begins with the id of a request
+    #[arg(long)]
+    pub by_id: bool,
+
+    /// The port of servers [default: 80]
+    #[arg(long, value_name = "PORT")]
+    pub server_port: Option<u16>,
+
+    #[command(flatten)]
+    pub operation: Operation,
+
+    /// Only show the rules, for nft
+    #[arg(long)]
+    pub print_rules: bool,
+
+    /// Only remove the rules of one that was killed
+    #[arg(long)]
+    pub clean: bool,
 }
 
 /// `roundtrip get`

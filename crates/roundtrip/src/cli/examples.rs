@@ -32,6 +32,7 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
         Some("serve") => &SERVE,
         Some("gateway") => &GATEWAY,
         Some("cache") => &CACHE,
+        Some("nat") => &NAT,
         Some("get") => &GET,
         Some("site") => &SITE,
         Some("list") => &LIST,
@@ -199,6 +200,17 @@ const CACHE: [Example; 5] = [
     example("roundtrip get -v dhttp://127.0.0.1:8080/", "what asks it"),
     example("roundtrip cache --intercept 80,8080", "on a router: what passes there on its way to servers"),
     example("roundtrip get --caches any dhttp://192.0.2.1/", "what takes its answers"),
+];
+
+const NAT: [Example; 5] = [
+    example("roundtrip nat --inside lan0 --outside wan0", "on a router that translates addresses"),
+    example("roundtrip nat --inside lan0 --outside wan0 --firewall --closed", "on one that only keeps out"),
+    example(
+        "roundtrip nat --inside lan0 --outside wan0 --by-id",
+        "a connection must begin with a request's id",
+    ),
+    example("roundtrip nat --inside lan0 --outside wan0 --print-rules", "what it would install"),
+    example("roundtrip nat --inside lan0 --outside wan0 --clean", "after one that was killed"),
 ];
 
 const GET: [Example; 4] = [

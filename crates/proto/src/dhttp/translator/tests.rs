@@ -136,6 +136,22 @@ fn only_who_was_asked_may_answer_unless_caches_may() {
 }
 
 #[test]
+fn that_nobody_listens_is_told_to_who_asked_there() {
+    let mut translator = Translator::new(translating(), [7; 16]);
+    let hole = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
+    let (at, other) = (hole.outside, socket("192.0.2.2:80"));
+    translator.handle(Time::ZERO, Input::Unreachable { at, server: socket(SERVER) });
+    translator.handle(Time::ZERO, Input::Unreachable { at, server: other });
+    assert_eq!(
+        drain(&mut translator, Time::ZERO),
+        [
+            Output::Unreachable { server: socket(SERVER), to: socket(CLIENT) },
+            Output::Refused(other, Refusal::Unasked)
+        ]
+    );
+}
+
+#[test]
 fn what_is_not_dhttp_passes_as_it_is_and_opens_nothing() {
     let mut translator = Translator::new(translating(), [7; 16]);
     let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, b"something else");
@@ -188,8 +204,8 @@ fn one_host_cannot_take_all_ports() {
 fn a_port_that_another_program_has_is_given_up() {
     let mut translator = Translator::new(translating(), [7; 16]);
     let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000));
-    let hole = opened(&outputs)[0];
-    translator.handle(Time::ZERO, Input::Taken(hole.outside));
+    let Output::Begin(mapping) = outputs[0] else { panic!("{outputs:?}") };
+    translator.handle(Time::ZERO, Input::Taken(mapping));
     assert!(matches!(&*drain(&mut translator, Time::ZERO), [Output::End(_)]));
     assert_eq!(translator.poll(Time::ZERO), Output::Timeout(None));
 }

@@ -72,8 +72,15 @@ pub enum Input<'a> {
         /// What was sent.
         datagram: &'a [u8],
     },
-    /// This outside port cannot be had: another program has it.
-    Taken(SocketAddr),
+    /// ICMP said at a mapping's outside that nobody listens there.
+    Unreachable {
+        /// Whose outside.
+        at: SocketAddr,
+        /// The server that was asked.
+        server: SocketAddr,
+    },
+    /// The mapping's outside port cannot be had: another program has it.
+    Taken(Mapping),
 }
 
 /// What is to be done.
@@ -104,6 +111,13 @@ pub enum Output {
         to: SocketAddr,
         /// What to send.
         datagram: Vec<u8>,
+    },
+    /// Tell the inside host that nobody listens there.
+    Unreachable {
+        /// The server that was asked.
+        server: SocketAddr,
+        /// The inside host.
+        to: SocketAddr,
     },
     /// Nothing is done about a datagram from there.
     Refused(SocketAddr, Refusal),

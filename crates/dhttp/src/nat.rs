@@ -1,0 +1,165 @@
+//! A helper on a router: takes requests of DHTTP on their way, rewrites the port inside, and lets their answers in
+//! (`papers/dhttp#section-iv-c`, and IV-D).
+//!
+//! Requests are diverted to it by rules of the kernel's (TPROXY); it sends them on from a port of the router's own, or,
+//! as a firewall, from the client's. A datagram that answers is passed back as from the one who sent it; a connection is
+//! let in and translated by the kernel, for which a hole was opened when the request went out. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `rules` | the rules, and holes as elements of them |
+//! | `driver` | the thread: datagrams in and out |
+//! | `sockets` | sockets that send as somebody else |
+//! | `counters` | what it tells of itself |
+//!
+//! It decides nothing: [`proto::dhttp::translator`] does. IPv4 only: addresses of IPv6 need no translation.
+
+pub mod counters;
+mod driver;
+mod rules;
+mod sockets;
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use proto::dhttp::TranslatorConfig;
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::log::Log;
+use crate::nft::{Rules, RulesError};
+use counters::Counters;
+use driver::Driver;
+
+pub use rules::LET_IN;
+
+/// How a helper works.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NatConfig {
+    /// The network interface behind which clients are.
+    pub inside: String,
+    /// The one behind which servers are.
+    pub outside: String,
+    /// The UDP port of servers.
+    pub port: u16,
+    /// What becomes of requests and answers.
+    pub translator: TranslatorConfig,
+    /// Whether a connection must begin with the id of a request.
+    pub by_id: bool,
+    /// A firewall that itself lets nothing else in that is new.
+    pub closed: bool,
+}
+
+impl NatConfig {
+    /// The rules that it would install.
+    pub fn rules(&self) -> Rules {
+        rules::rules(self)
+    }
+}
+
+/// A helper that runs, until it is told to stop or is dropped. Then its rules are gone; connections that it has let in
+/// go on.
+pub struct Nat {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    counters: Counters,
+    log: Mutex<Option<Arc<Log>>>,
+    stop: AtomicBool,
+    waker: OwnedFd,
+}
+
+impl Nat {
+    /// Binds the port, installs the rules and begins.
+    ///
+    /// # Errors
+    /// What is missing; then nothing is left behind.
+    pub fn start(config: &NatConfig, log: Option<Arc<Log>>) -> Result<Self, NatError> {
+        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?;
+        let shared = Arc::new(Shared {
+            counters: Counters::default(),
+            log: Mutex::new(log),
+            stop: AtomicBool::new(false),
+            waker,
+        });
+        let mut driver = Driver::new(config, Arc::clone(&shared))?;
+        let installed = config.rules().install()?;
+        let thread = thread::Builder::new().name("nat".to_owned()).spawn(move || {
+            driver.run();
+            drop(installed);
+        })?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Reads what it has counted, in Prometheus' text format, whenever it is called.
+    pub fn metrics(&self) -> impl Fn() -> String + Send + 'static + use<> {
+        let shared = Arc::clone(&self.shared);
+        move || Counters::text(&[&shared.counters])
+    }
+
+    /// From now on requests are written to another log.
+    pub fn reload(&self, log: Option<Arc<Log>>) {
+        if let Ok(mut said) = self.shared.log.lock() {
+            *said = log;
+        }
+    }
+}
+
+impl Drop for Nat {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        // If it is full, the thread has been woken already.
+        let _ = rustix::io::write(&self.shared.waker, &1_u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Why there is no helper.
+#[derive(Debug)]
+pub enum NatError {
+    /// Its rules.
+    Rules(RulesError),
+    /// Its UDP port.
+    Port(u16, io::Error),
+    /// Anything else that the system refused.
+    System(io::Error),
+}
+
+impl From<RulesError> for NatError {
+    fn from(error: RulesError) -> Self {
+        Self::Rules(error)
+    }
+}
+
+impl From<io::Error> for NatError {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+impl fmt::Display for NatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rules(error) => error.fmt(f),
+            Self::Port(port, error) if error.kind() == io::ErrorKind::AddrInUse => write!(
+                f,
+                "UDP port {port} is in use on this machine; end the program that has it, or move it to one address"
+            ),
+            Self::Port(port, error) => {
+                write!(f, "cannot take requests for UDP port {port}: {error}; run as root")
+            }
+            Self::System(error) => write!(f, "the system refused: {error}; run as root"),
+        }
+    }
+}
+
+impl Error for NatError {}

@@ -1,0 +1,207 @@
+//! The rules of a helper, as text for `nft`, and its pinholes as elements of them.
+//!
+//! Requests are diverted to this process by TPROXY, whose kernel module leaves the packet as it is. A connection comes in
+//! if its sender and port are in one of the sets `holes0` to `holes3`: the rule that lets it in deletes the element, so
+//! that it lets in one, and the element has a time of its own. Where addresses are translated the map `listeners` says
+//! where the connection goes. With `by_id`, bytes pass only once the first eight are an id that was asked for
+//! (`papers/dhttp#section-iv-c`: "making holes specific to the request IDs").
+//!
+//! Not when a hole is opened: that is in [`proto::dhttp::translator`].
+
+use std::fmt::Write;
+use std::net::{IpAddr, SocketAddr};
+
+use proto::dhttp::client::Answerers;
+use proto::dhttp::translator::{Mapping, Pinhole, SLOTS, Translation};
+
+use super::NatConfig;
+use crate::nft::elements::{Element, Elements};
+use crate::nft::{Rules, RulesError};
+
+/// The table.
+pub(super) const TABLE: &str = "roundtrip_nat";
+
+/// On requests, which are diverted to this process.
+const DIVERTED: u32 = 0x7470;
+
+/// On connections that come through a hole; other programs' rules may let these in.
+pub const LET_IN: u32 = 0x7471;
+
+/// On connections whose first bytes were an id.
+const PROVED: u32 = 0x7472;
+
+/// The rules.
+pub(super) fn rules(config: &NatConfig) -> Rules {
+    Rules { table: TABLE, content: content(config), diverted: DIVERTED }
+}
+
+fn content(config: &NatConfig) -> String {
+    let NatConfig { inside, outside, port, translator, by_id, closed } = config;
+    let is_translating = matches!(translator.translation, Translation::To(..));
+    let (kind, packet) = key(&translator.translation, translator.answerers);
+    let mut text = String::new();
+    let mut line = |line: &str| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "\t{line}");
+    };
+    for slot in 0..SLOTS {
+        line(&format!("set holes{slot} {{ type {kind}; size 65536; flags dynamic,timeout; }}"));
+    }
+    if is_translating {
+        line("map listeners { type inet_service : ipv4_addr . inet_service; }");
+    } else {
+        line("set answers { type ipv4_addr . inet_service; size 65536; flags dynamic,timeout; }");
+    }
+    if *by_id {
+        line("set ids { typeof @ih,0,64; size 65536; flags dynamic,timeout; }");
+    }
+    line("chain requests {");
+    line("\ttype filter hook prerouting priority mangle; policy accept;");
+    line(&format!(
+        "\tiifname \"{inside}\" fib daddr type unicast udp dport {port} tproxy to 127.0.0.1:{port} meta mark set {DIVERTED:#x} accept"
+    ));
+    line("}");
+    line("chain connections {");
+    let (hook, is_new, act) = match &translator.translation {
+        Translation::To(address, _) => (
+            "type nat hook prerouting priority dstnat - 5",
+            format!("ip daddr {address}"),
+            "dnat to tcp dport map @listeners",
+        ),
+        Translation::None => {
+            ("type filter hook forward priority filter - 5", "ct state new".to_owned(), "accept")
+        }
+    };
+    line(&format!("\t{hook}; policy accept;"));
+    let marks = if *by_id {
+        format!("meta mark set {LET_IN:#x} ct mark set {LET_IN:#x}")
+    } else {
+        format!("meta mark set {LET_IN:#x}")
+    };
+    for slot in 0..SLOTS {
+        line(&format!(
+            "\tiifname \"{outside}\" {is_new} {packet} @holes{slot} delete @holes{slot} {{ {packet} }} {marks} {act}"
+        ));
+    }
+    if !is_translating {
+        line(&format!(
+            "\tiifname \"{outside}\" ct state new ip daddr . udp dport @answers meta mark set {LET_IN:#x} accept"
+        ));
+        if *closed {
+            line(&format!("\tiifname \"{outside}\" ct state new drop"));
+        }
+    }
+    line("}");
+    if *by_id {
+        line("chain proof {");
+        line("\ttype filter hook forward priority filter - 4; policy accept;");
+        line(&format!(
+            "\tct mark {LET_IN:#x} ct direction original @ih,0,64 @ids delete @ids {{ @ih,0,64 }} ct mark set {PROVED:#x} accept"
+        ));
+        line(&format!("\tct mark {LET_IN:#x} @ih,0,8 0-255 drop"));
+        line("}");
+    }
+    text
+}
+
+/// What a hole is looked up by: as a type, and as it is found in a packet.
+const fn key(translation: &Translation, answerers: Answerers) -> (&'static str, &'static str) {
+    match (translation, answerers) {
+        (Translation::To(..), Answerers::Server) => ("ipv4_addr . inet_service", "ip saddr . tcp dport"),
+        (Translation::To(..), Answerers::Anybody) => ("inet_service", "tcp dport"),
+        (Translation::None, Answerers::Server) => {
+            ("ipv4_addr . ipv4_addr . inet_service", "ip saddr . ip daddr . tcp dport")
+        }
+        (Translation::None, Answerers::Anybody) => ("ipv4_addr . inet_service", "ip daddr . tcp dport"),
+    }
+}
+
+/// The table's elements.
+pub(super) struct Holes {
+    elements: Elements,
+    is_translating: bool,
+    by_id: bool,
+}
+
+impl Holes {
+    pub(super) fn open(config: &NatConfig) -> Result<Self, RulesError> {
+        let is_translating = matches!(config.translator.translation, Translation::To(..));
+        Ok(Self { elements: Elements::open(TABLE)?, is_translating, by_id: config.by_id })
+    }
+
+    /// Where a mapping's connections go.
+    pub(super) fn begin(&mut self, mapping: &Mapping) -> Result<(), RulesError> {
+        if !self.is_translating || mapping.tcp_port == 0 {
+            return Ok(());
+        }
+        let (key, value) = (mapping.outside.port().to_be_bytes(), place(mapping.listener()));
+        self.elements.add(&Element { set: "listeners", key: &key, value: Some(&value), lifetime: None })
+    }
+
+    pub(super) fn end(&mut self, mapping: &Mapping) -> Result<(), RulesError> {
+        if !self.is_translating || mapping.tcp_port == 0 {
+            return Ok(());
+        }
+        let key = mapping.outside.port().to_be_bytes();
+        self.elements.delete(&Element { set: "listeners", key: &key, value: None, lifetime: None })
+    }
+
+    pub(super) fn let_in(&mut self, hole: &Pinhole) -> Result<(), RulesError> {
+        let (set, key, id) = (holes(hole.slot), self.key(hole), hole.id.to_bytes());
+        let lifetime = Some(hole.lifetime);
+        self.elements.add(&Element { set: &set, key: &key, value: None, lifetime })?;
+        if self.by_id {
+            self.elements.add(&Element { set: "ids", key: &id, value: None, lifetime })?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn close(&mut self, hole: &Pinhole) -> Result<(), RulesError> {
+        let (set, key, id) = (holes(hole.slot), self.key(hole), hole.id.to_bytes());
+        self.elements.delete(&Element { set: &set, key: &key, value: None, lifetime: None })?;
+        if self.by_id {
+            self.elements.delete(&Element { set: "ids", key: &id, value: None, lifetime: None })?;
+        }
+        Ok(())
+    }
+
+    /// Lets datagrams of anybody in to where a request came from.
+    pub(super) fn hear_anybody(
+        &mut self,
+        client: SocketAddr,
+        lifetime: wire::Duration,
+    ) -> Result<(), RulesError> {
+        let key = place(client);
+        self.elements.add(&Element { set: "answers", key: &key, value: None, lifetime: Some(lifetime) })
+    }
+
+    fn key(&self, hole: &Pinhole) -> Vec<u8> {
+        let mut key = hole.server.map(octets).unwrap_or_default();
+        if !self.is_translating {
+            key.extend(octets(hole.outside.ip()));
+        }
+        key.extend(hole.outside.port().to_be_bytes());
+        // A part of several is filled up; one alone is not.
+        if key.len() > 2 {
+            key.extend([0; 2]);
+        }
+        key
+    }
+}
+
+fn holes(slot: u8) -> String {
+    format!("holes{slot}")
+}
+
+/// `ipv4_addr . inet_service`.
+fn place(socket: SocketAddr) -> Vec<u8> {
+    [&octets(socket.ip())[..], &socket.port().to_be_bytes(), &[0; 2]].concat()
+}
+
+/// Of IPv4; there are no others in this table.
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
+}

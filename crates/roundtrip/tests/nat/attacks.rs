@@ -1,0 +1,229 @@
+//! What somebody would try against a router with the helper (notes of the paper's section IV-C), each tried, each failing.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use measure::Namespace;
+use nix::poll::{PollFd, PollFlags, poll};
+
+use crate::lab::{CLIENT, Lab, OTHER, ROUTER, Running, SERVER, granted, inside, sh};
+use crate::translation;
+
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// The client's end, under our own hand: what it asks by, and what it listens at.
+struct Victim {
+    udp: UdpSocket,
+    listener: TcpListener,
+    /// The same port of another host.
+    neighbour: TcpListener,
+}
+
+/// A server under our own hand.
+struct Attacker(UdpSocket);
+
+fn setting(flags: &[&str]) -> (Lab, Running, Victim, Attacker) {
+    let lab = Lab::new();
+    lab.rules(&translation("port-restricted"));
+    let nat = lab.nat(flags);
+    let victim = inside(&lab.client, || {
+        let listener = TcpListener::bind((CLIENT, 50_000)).unwrap();
+        let neighbour = TcpListener::bind(("10.0.0.3", 50_000)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        neighbour.set_nonblocking(true).unwrap();
+        Victim { udp: UdpSocket::bind((CLIENT, 40_000)).unwrap(), listener, neighbour }
+    });
+    let attacker = inside(&lab.world, || UdpSocket::bind((SERVER, 80)).unwrap());
+    attacker.set_read_timeout(Some(PATIENCE)).unwrap();
+    victim.udp.set_read_timeout(Some(PATIENCE)).unwrap();
+    (lab, nat, victim, Attacker(attacker))
+}
+
+fn request(id: u64, port: u16) -> Vec<u8> {
+    let head = [&id.to_be_bytes()[..], &port.to_be_bytes(), &[0]].concat();
+    [&head[..], b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"].concat()
+}
+
+impl Victim {
+    fn asks(&self, id: u64, port: u16) {
+        self.udp.send_to(&request(id, port), (SERVER, 80)).unwrap();
+    }
+
+    /// What connected, if something does.
+    fn accepts(&self) -> Option<TcpStream> {
+        let mut events = [PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
+        poll(&mut events, 300_u16).unwrap();
+        let (stream, _) = self.listener.accept().ok()?;
+        stream.set_nonblocking(false).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Some(stream)
+    }
+}
+
+impl Attacker {
+    /// Where a request came from, and which port it names.
+    fn hears(&self) -> Option<(SocketAddr, u16)> {
+        let mut room = [0; 2_048];
+        let (length, from) = self.0.recv_from(&mut room).ok()?;
+        assert!(length > 11);
+        Some((from, u16::from_be_bytes([room[8], room[9]])))
+    }
+}
+
+/// A connection to a port of the router's from an address of the world.
+fn connect(world: &Namespace, from: &'static str, port: u16) -> std::io::Result<TcpStream> {
+    inside(world, move || {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)?;
+        socket.bind(&SocketAddr::new(from.parse().unwrap(), 0).into())?;
+        socket.connect_timeout(&SocketAddr::new(ROUTER.parse().unwrap(), port).into(), PATIENCE)?;
+        Ok(socket.into())
+    })
+}
+
+#[test]
+fn a_page_opens_no_hole_to_a_port_where_other_services_listen() {
+    if !granted() {
+        return;
+    }
+    let (lab, nat, victim, attacker) = setting(&["--access-log", "-"]);
+    let telnet = inside(&lab.client, || {
+        [23, 6_000].map(|port| {
+            let listener = TcpListener::bind((CLIENT, port)).unwrap();
+            listener.set_nonblocking(true).unwrap();
+            listener
+        })
+    });
+    for port in [23, 6_000] {
+        victim.asks(1, port);
+        assert_eq!(attacker.hears(), None, "the request does not even leave");
+        assert!(connect(&lab.world, SERVER, port).is_err());
+    }
+    for listener in telnet {
+        assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+    }
+    assert!(!sh(&lab.router, "nft list table ip roundtrip_nat").contains("elements"));
+    drop(nat);
+}
+
+#[test]
+fn a_hole_lets_in_one_connection_of_one_server_to_one_host_for_thirty_seconds() {
+    if !granted() {
+        return;
+    }
+    let (lab, _nat, victim, attacker) = setting(&[]);
+    assert!(connect(&lab.world, SERVER, 61_000).is_err(), "nothing is open before anybody asked");
+    victim.asks(1, 50_000);
+    let (from, port) = attacker.hears().unwrap();
+    assert_eq!(from, SocketAddr::new(ROUTER.parse().unwrap(), port), "both channels appear at one port");
+    let listed = sh(&lab.router, "nft list table ip roundtrip_nat");
+    let expires = listed.split("expires ").nth(1).unwrap().split(['s', 'm']).next().unwrap().to_owned();
+    assert!((20..=30).contains(&expires.parse::<u32>().unwrap()), "{listed}");
+    assert!(connect(&lab.world, OTHER, port).is_err(), "not from another address");
+    let mut first = connect(&lab.world, SERVER, port).unwrap();
+    first.write_all(b"hello").unwrap();
+    assert!(victim.accepts().is_some());
+    assert!(connect(&lab.world, SERVER, port).is_err(), "not a second time");
+    assert!(victim.accepts().is_none());
+    assert_eq!(victim.neighbour.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+    // An answer by a datagram closes the hole.
+    victim.asks(2, 50_000);
+    let (from, port) = attacker.hears().unwrap();
+    attacker.0.send_to(&[&2_u64.to_be_bytes()[..], b"HTTP/1.1 200 OK\r\n\r\n"].concat(), from).unwrap();
+    let (length, answered_by) = victim.udp.recv_from(&mut [0; 100]).unwrap();
+    assert_eq!((length, answered_by), (27, SocketAddr::new(SERVER.parse().unwrap(), 80)));
+    assert!(connect(&lab.world, SERVER, port).is_err(), "the answer is there already");
+}
+
+#[test]
+fn a_forged_datagram_does_not_pass() {
+    if !granted() {
+        return;
+    }
+    let (lab, _nat, victim, attacker) = setting(&[]);
+    victim.asks(1, 50_000);
+    let (outside, _) = attacker.hears().unwrap();
+    let other = inside(&lab.world, || UdpSocket::bind((OTHER, 80)).unwrap());
+    other.send_to(&1_u64.to_be_bytes(), outside).unwrap();
+    attacker.0.send_to(&9_u64.to_be_bytes(), outside).unwrap();
+    assert!(victim.udp.recv_from(&mut [0; 100]).is_err(), "neither from elsewhere nor with another id");
+    attacker.0.send_to(&1_u64.to_be_bytes(), outside).unwrap();
+    assert_eq!(victim.udp.recv_from(&mut [0; 100]).unwrap().0, 8);
+}
+
+#[test]
+fn caches_come_through_only_where_they_are_let_and_it_is_said_aloud() {
+    if !granted() {
+        return;
+    }
+    let (lab, nat, victim, attacker) = setting(&["--any-cache"]);
+    assert!(nat.first.contains("WARNING") && nat.first.contains("anybody"), "{}", nat.first);
+    victim.asks(1, 50_000);
+    let (_, port) = attacker.hears().unwrap();
+    let _cache = connect(&lab.world, OTHER, port).unwrap();
+    assert!(victim.accepts().is_some());
+    assert!(connect(&lab.world, OTHER, port).is_err(), "once, from anywhere");
+}
+
+#[test]
+fn paper_section_iv_c_without_the_id_a_connection_says_nothing() {
+    if !granted() {
+        return;
+    }
+    let (lab, _nat, victim, attacker) = setting(&["--by-id"]);
+    for (id, first, passes) in [(1, 9_u64, false), (2, 2, true)] {
+        victim.asks(id, 50_000);
+        let (_, port) = attacker.hears().unwrap();
+        let mut stream = connect(&lab.world, SERVER, port).unwrap();
+        let mut accepted = victim.accepts().unwrap();
+        // Byte by byte does not help either.
+        if !passes {
+            stream.write_all(&[0]).unwrap();
+            assert!(accepted.read(&mut [0; 1]).is_err());
+        }
+        stream.write_all(&first.to_be_bytes()).unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\n").unwrap();
+        let mut heard = [0; 8];
+        assert_eq!(accepted.read_exact(&mut heard).is_ok(), passes, "id {id}");
+        if passes {
+            assert_eq!(heard, id.to_be_bytes());
+        }
+    }
+}
+
+#[test]
+fn paper_figure_4_connections_that_others_were_made_to_open_reach_nobody_inside() {
+    if !granted() {
+        return;
+    }
+    let (lab, _nat, victim, attacker) = setting(&[]);
+    victim.asks(1, 50_000);
+    let (_, port) = attacker.hears().unwrap();
+    // A server that believes every address is asked for something large in the router's name, at a port that leads
+    // inside for another server.
+    drop(attacker);
+    let www = lab.folder.join("www").display().to_string();
+    let listen = format!("{OTHER}:80");
+    let flags = ["serve", &www, "--listen", &listen, "--profile", "paper", "--force", "--reach-private"];
+    let deceived = Running::start(&lab.world, &flags);
+    assert!(deceived.first.contains("serving"), "{}", deceived.first);
+    lab.rules(&format!(
+        "table ip seen {{ chain syns {{ type filter hook prerouting priority -300; ip saddr {OTHER} tcp flags syn counter\n}}\n}}"
+    ));
+    inside(&lab.world, move || {
+        let forger = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
+        forger.set_ip_transparent_v4(true).unwrap();
+        forger.bind(&SocketAddr::new(ROUTER.parse().unwrap(), 7_777).into()).unwrap();
+        let mut forged = request(5, port);
+        let at = forged.windows(6).position(|word| word == b"GET / ").unwrap();
+        forged.splice(at..at + 6, *b"GET /large ");
+        for id in 0..20_u8 {
+            forged[7] = id;
+            forger.send_to(&forged, &SocketAddr::new(OTHER.parse().unwrap(), 80).into()).unwrap();
+        }
+    });
+    assert!(victim.accepts().is_none());
+    let seen = sh(&lab.router, "nft list table ip seen");
+    assert!(!seen.contains("packets 0 "), "the deceived server did try: {seen}");
+}

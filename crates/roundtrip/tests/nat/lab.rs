@@ -1,0 +1,211 @@
+//! A client, a router and the world outside, as three network namespaces of this kernel.
+//!
+//! ```text
+//! client 10.0.0.2 (and .3) ── lan [router] wan 198.51.100.1 ── 198.51.100.2 (and .3) world
+//! ```
+//!
+//! Nothing has a name: all of it is gone with the test.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use measure::Namespace;
+
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
+pub(crate) const CLIENT: &str = "10.0.0.2";
+pub(crate) const ROUTER: &str = "198.51.100.1";
+pub(crate) const SERVER: &str = "198.51.100.2";
+pub(crate) const OTHER: &str = "198.51.100.3";
+
+/// Whether the tests may run here; said loudly when they may not.
+pub(crate) fn granted() -> bool {
+    let required = std::env::var_os("ROUNDTRIP_REQUIRE_KERNEL").is_some_and(|value| value == "1");
+    if let Err(missing) = measure::available() {
+        assert!(!required, "ROUNDTRIP_REQUIRE_KERNEL is set, and {missing}");
+        eprintln!("skipped: {missing}");
+        return false;
+    }
+    let has_nft = Command::new("sh")
+        .args(["-c", "PATH=$PATH:/usr/sbin command -v nft"])
+        .stdout(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !has_nft {
+        eprintln!("skipped: nft is not installed (Debian: nftables)");
+    }
+    has_nft
+}
+
+/// The three of them.
+pub(crate) struct Lab {
+    pub(crate) client: Namespace,
+    pub(crate) router: Namespace,
+    pub(crate) world: Namespace,
+    pub(crate) folder: PathBuf,
+}
+
+static LABS: AtomicU32 = AtomicU32::new(0);
+
+impl Lab {
+    /// Wired, and without any translation.
+    pub(crate) fn new() -> Self {
+        let [client, router, world] = ["client", "router", "world"].map(|name| Namespace::new(name).unwrap());
+        let thread = |namespace: &Namespace| inside(namespace, || nix::unistd::gettid().to_string());
+        let (client_id, world_id) = (thread(&client), thread(&world));
+        for namespace in [&client, &router, &world] {
+            sh(namespace, "ip link set lo up; sysctl -qw net.ipv6.conf.all.disable_ipv6=1");
+        }
+        sh(
+            &router,
+            &format!(
+                "ip link add lan type veth peer name eth0 netns {client_id}
+                 ip link add wan type veth peer name eth0 netns {world_id}
+                 ip addr add 10.0.0.1/24 dev lan; ip addr add {ROUTER}/24 dev wan
+                 ip link set lan up; ip link set wan up; sysctl -qw net.ipv4.ip_forward=1"
+            ),
+        );
+        sh(
+            &client,
+            "ip addr add 10.0.0.2/24 dev eth0; ip addr add 10.0.0.3/24 dev eth0; ip link set eth0 up
+             ip route add default via 10.0.0.1",
+        );
+        sh(
+            &world,
+            &format!(
+                "ip addr add {SERVER}/24 dev eth0; ip addr add {OTHER}/24 dev eth0; ip link set eth0 up"
+            ),
+        );
+        let number = LABS.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("roundtrip-nat-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(folder.join("www")).unwrap();
+        std::fs::write(folder.join("www/small"), "small").unwrap();
+        std::fs::write(folder.join("www/large"), vec![7; 100_000]).unwrap();
+        Self { client, router, world, folder }
+    }
+
+    /// Rules of the router's owner.
+    pub(crate) fn rules(&self, text: &str) {
+        std::fs::write(self.folder.join("rules"), text).unwrap();
+        sh(&self.router, &format!("nft -f {}", self.folder.join("rules").display()));
+    }
+
+    /// Everything that the router's kernel has in the way of rules, without what changes by itself.
+    pub(crate) fn router_state(&self) -> String {
+        sh(&self.router, "nft -s list ruleset; ip -4 rule; ip -4 route show table all")
+    }
+
+    /// `roundtrip serve` in the world, at port 80.
+    pub(crate) fn serve(&self, flags: &[&str]) -> Running {
+        let www = self.folder.join("www").display().to_string();
+        let listen = format!("{SERVER}:80");
+        Running::start(
+            &self.world,
+            &[&["serve", &www, "--listen", &listen, "--reach-private"], flags].concat(),
+        )
+    }
+
+    /// `roundtrip nat` on the router.
+    pub(crate) fn nat(&self, flags: &[&str]) -> Running {
+        Running::start(&self.router, &[&["nat", "--inside", "lan", "--outside", "wan"], flags].concat())
+    }
+
+    /// `roundtrip get` at the client.
+    pub(crate) fn get(&self, path: &str, flags: &[&str]) -> Got {
+        let mut arguments = vec!["get".to_owned(), "-v".to_owned(), format!("dhttp://{SERVER}/{path}")];
+        arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        let cache = self.folder.join("cache");
+        let output = inside(&self.client, move || {
+            Command::new(PROGRAM).args(arguments).env("XDG_CACHE_HOME", cache).output().unwrap()
+        });
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        let channel = said.lines().last().and_then(|line| line.strip_prefix("* 200 by ")).map(str::to_owned);
+        Got { body: output.stdout, channel: channel.unwrap_or_else(|| panic!("{said}")), said }
+    }
+
+    /// A small and a large answer, whole, and how they came.
+    pub(crate) fn channels(&self) -> (String, String) {
+        let (small, large) = (self.get("small", &[]), self.get("large", &[]));
+        assert_eq!(small.body, b"small");
+        assert!(large.body == vec![7; 100_000], "{} bytes: {}", large.body.len(), large.said);
+        (small.channel, large.channel)
+    }
+}
+
+/// What came of fetching something.
+pub(crate) struct Got {
+    pub(crate) body: Vec<u8>,
+    pub(crate) channel: String,
+    /// Every datagram and connection.
+    pub(crate) said: String,
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A program of ours in a namespace, which is gone when this is.
+pub(crate) struct Running {
+    child: Child,
+    told: BufReader<ChildStderr>,
+    /// Its first line.
+    pub(crate) first: String,
+}
+
+impl Running {
+    pub(crate) fn start(namespace: &Namespace, arguments: &[&str]) -> Self {
+        let arguments: Vec<String> = arguments.iter().map(|one| (*one).to_owned()).collect();
+        let mut child = inside(namespace, move || {
+            Command::new(PROGRAM)
+                .args(arguments)
+                .stderr(Stdio::piped())
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap()
+        });
+        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let mut first = String::new();
+        told.read_line(&mut first).unwrap();
+        Self { child, told, first }
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+    }
+
+    /// Ends it as an administrator would; whether it ended well, and what it said since it began.
+    pub(crate) fn stop(mut self) -> (bool, String) {
+        self.signal("TERM");
+        let mut rest = String::new();
+        self.told.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap().success(), rest)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Does something in a namespace.
+pub(crate) fn inside<T: Send + 'static>(
+    namespace: &Namespace,
+    job: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    namespace.start(job).wait().unwrap()
+}
+
+/// What these commands write; all must succeed.
+pub(crate) fn sh(namespace: &Namespace, script: &str) -> String {
+    let script = format!("set -e; PATH=$PATH:/usr/sbin:/sbin\n{script}");
+    let output = inside(namespace, move || Command::new("sh").args(["-c", &script]).output().unwrap());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

@@ -1,0 +1,136 @@
+//! `roundtrip nat` on a router of this kernel: what it lets through, what it leaves alone, and what it keeps out.
+//!
+//! Not the decisions, which are tested where they are made (`proto::dhttp::translator`).
+
+mod attacks;
+mod lab;
+mod operation;
+
+use lab::{Lab, granted};
+
+/// A router's translation, as one configures it, and a filter that lets in only what was asked for.
+fn translation(kind: &str) -> String {
+    let (how, more) = match kind {
+        // Whoever sends there reaches the client.
+        "full-cone" => (
+            "persistent",
+            "chain in { type nat hook prerouting priority dstnat; iifname \"wan\" udp dport 1024-60999 dnat to 10.0.0.2; }",
+        ),
+        // Whoever was sent something does, from any port.
+        "address-restricted" => (
+            "persistent",
+            "set asked { type ipv4_addr; flags dynamic,timeout; timeout 60s; }
+             chain out { type filter hook forward priority 0; oifname \"wan\" update @asked { ip daddr }; }
+             chain in { type nat hook prerouting priority dstnat; iifname \"wan\" udp dport 1024-60999 ip saddr @asked dnat to 10.0.0.2; }",
+        ),
+        // Only from the port that was sent to: what Linux does.
+        "port-restricted" => ("", ""),
+        // And another port for every server.
+        "symmetric" => ("fully-random", ""),
+        kind => panic!("{kind}"),
+    };
+    format!(
+        "table ip nat {{
+           chain post {{ type nat hook postrouting priority srcnat; oifname \"wan\" masquerade {how}
+           }}
+           {more}
+         }}
+         table inet filter {{
+           chain forward {{ type filter hook forward priority filter; policy drop
+             ct state established,related accept
+             iifname \"lan\" accept
+             ct status dnat accept
+           }}
+           chain input {{ type filter hook input priority filter; policy drop
+             ct state established,related accept
+             iifname {{ \"lo\", \"lan\" }} accept
+             meta l4proto tcp reject with tcp reset
+           }}
+         }}"
+    )
+}
+
+#[test]
+fn paper_section_iv_d_with_the_helper_every_kind_of_translation_lets_both_channels_through() {
+    if !granted() {
+        return;
+    }
+    for kind in ["full-cone", "address-restricted", "port-restricted", "symmetric"] {
+        let lab = Lab::new();
+        lab.rules(&translation(kind));
+        let _server = lab.serve(&[]);
+        let _nat = lab.nat(&[]);
+        assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()), "{kind}");
+    }
+}
+
+#[test]
+fn a_connection_that_begins_with_the_id_is_let_in() {
+    if !granted() {
+        return;
+    }
+    let lab = Lab::new();
+    lab.rules(&translation("port-restricted"));
+    let _server = lab.serve(&[]);
+    let _nat = lab.nat(&["--by-id"]);
+    assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()));
+}
+
+/// A router that only keeps out, and whose rules know the mark.
+const FIREWALL: &str = "table inet filter {
+  chain forward { type filter hook forward priority filter; policy drop
+    ct state established,related accept
+    iifname \"lan\" accept
+    meta mark 0x7471 accept
+  }
+}";
+
+#[test]
+fn paper_section_iv_c_a_firewall_lets_the_answer_in_and_nothing_else() {
+    if !granted() {
+        return;
+    }
+    for (rules, flags) in [
+        (Some(FIREWALL), &["--firewall"][..]),
+        (None, &["--firewall", "--closed"]),
+        (Some(FIREWALL), &["--firewall", "--by-id", "--any-cache"]),
+    ] {
+        let lab = Lab::new();
+        lab::sh(&lab.world, "ip route add 10.0.0.0/24 via 198.51.100.1");
+        if let Some(rules) = rules {
+            lab.rules(rules);
+        }
+        let _server = lab.serve(&[]);
+        let _nat = lab.nat(flags);
+        assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()), "{flags:?}");
+        let refused = lab::inside(&lab.world, || {
+            let patience = std::time::Duration::from_millis(200);
+            std::net::TcpStream::connect_timeout(&"10.0.0.2:5000".parse().unwrap(), patience)
+        });
+        assert_eq!(refused.unwrap_err().kind(), std::io::ErrorKind::TimedOut, "{flags:?}");
+    }
+}
+
+#[test]
+fn that_nobody_listens_there_is_heard_at_once_behind_the_helper_too() {
+    if !granted() {
+        return;
+    }
+    let lab = Lab::new();
+    lab.rules(&translation("port-restricted"));
+    // A server that speaks only HTTP: nobody at its UDP port.
+    let listener = lab::inside(&lab.world, || std::net::TcpListener::bind("198.51.100.2:80").unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            use std::io::{Read, Write};
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4_096]);
+            let _ =
+                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nplain");
+        }
+    });
+    let _nat = lab.nat(&[]);
+    let got = lab.get("small", &[]);
+    assert_eq!((&*got.body, &*got.channel), (&b"plain"[..], "tcp-client"));
+    assert!(got.said.contains("nothing listens there"), "{}", got.said);
+}

@@ -1,0 +1,80 @@
+//! How the helper begins and ends: whole or not at all, and without a trace in other programs' rules.
+
+use std::process::Command;
+
+use crate::lab::{Lab, PROGRAM, granted, inside, sh};
+use crate::translation;
+
+fn refusal(lab: &Lab, flags: &'static [&'static str]) -> String {
+    let output = inside(&lab.router, move || Command::new(PROGRAM).arg("nat").args(flags).output().unwrap());
+    assert_eq!(output.status.code(), Some(2), "{flags:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn rules_of_others_are_as_before_when_it_has_ended() {
+    if !granted() {
+        return;
+    }
+    let lab = Lab::new();
+    lab.rules(&translation("port-restricted"));
+    let before = lab.router_state();
+    let nat = lab.nat(&["--access-log", "-"]);
+    assert!(nat.first.contains("appear at 198.51.100.1, ports 61000-65535"), "{}", nat.first);
+    let during = lab.router_state();
+    assert!(during.contains("table ip roundtrip_nat") && during.contains("fwmark 0x7470"), "{during}");
+    let printed = sh(&lab.router, &format!("{PROGRAM} nat --inside lan --outside wan --print-rules"));
+    assert!(printed.contains("tproxy to 127.0.0.1:80") && printed.contains("@holes3"), "{printed}");
+    nat.signal("HUP");
+    let (ended_well, said) = nat.stop();
+    assert!(ended_well && said.contains("opened the log again"), "{said}");
+    assert_eq!(lab.router_state(), before);
+}
+
+#[test]
+fn what_one_that_was_killed_has_left_is_named_and_removed() {
+    if !granted() {
+        return;
+    }
+    let lab = Lab::new();
+    let before = lab.router_state();
+    let nat = lab.nat(&[]);
+    nat.signal("KILL");
+    drop(nat);
+    let said = refusal(&lab, &["--inside", "lan", "--outside", "wan"]);
+    assert!(said.contains("roundtrip_nat is there already") && said.contains("--clean"), "{said}");
+    let cleaned = sh(&lab.router, &format!("{PROGRAM} nat --inside lan --outside wan --clean"));
+    assert_eq!((cleaned.as_str(), lab.router_state()), ("removed what was left\n", before));
+}
+
+#[test]
+fn what_is_refused_in_the_middle_leaves_nothing_half_installed() {
+    if !granted() {
+        return;
+    }
+    let lab = Lab::new();
+    // Another program has the number that our routes would have.
+    sh(&lab.router, "ip route add local default dev lo table 29808");
+    let before = lab.router_state();
+    let said = refusal(&lab, &["--inside", "lan", "--outside", "wan"]);
+    assert!(said.contains("nothing is installed") && said.lines().count() == 1, "{said}");
+    assert_eq!(lab.router_state(), before);
+}
+
+#[test]
+fn slips_are_told_in_one_sentence() {
+    if !granted() {
+        return;
+    }
+    let lab = Lab::new();
+    for (flags, wanted) in [
+        (&["--outside", "wan"][..], "--inside: name the network interface"),
+        (&["--inside", "lan", "--outside", "w\"an"], "is no network interface"),
+        (&["--inside", "lan", "--outside", "eth7"], "eth7 has no IPv4 address here"),
+        (&["--inside", "lan", "--outside", "wan", "--ports", "1-99"], "--ports"),
+        (&["--inside", "lan", "--outside", "wan", "--address", "fe80::1"], "is no IPv4 address"),
+    ] {
+        let said = refusal(&lab, flags);
+        assert!(said.contains(wanted) && said.lines().count() == 1, "{said}");
+    }
+}
