@@ -3,7 +3,7 @@
 //! Not timings, and not attacks: those are in `attacks.rs`.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -57,6 +57,21 @@ fn url(scheme: &str, address: SocketAddr, path: &str) -> Url {
 fn fetch(client: &Client, url: &Url) -> (Via, u16, Vec<u8>) {
     let (via, head, body) = client.get(url).unwrap().whole().unwrap();
     (via, head.status, body)
+}
+
+#[test]
+fn whoever_no_connection_reaches_is_told_at_once_to_use_plain_http() {
+    let folder = Folder::new("unreached");
+    let server = serve(&folder, 1);
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let head = [&[0, 0, 0, 0, 0, 0, 0, 7][..], &closed.to_be_bytes(), &[0]].concat();
+    let request = [&head[..], b"GET /middle.txt HTTP/1.1\r\nHost: a\r\n\r\n"].concat();
+    let asking = UdpSocket::bind("127.0.0.1:0").unwrap();
+    asking.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+    asking.send_to(&request, server.address()).unwrap();
+    let mut answer = [0; 100];
+    assert_eq!(asking.recv_from(&mut answer).unwrap(), (8, server.address()));
+    assert_eq!(answer[..8], [0, 0, 0, 0, 0, 0, 0, 7]);
 }
 
 #[test]

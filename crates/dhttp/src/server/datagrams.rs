@@ -118,6 +118,19 @@ impl<H: Handler> Worker<H> {
         });
     }
 
+    /// Tells those to whom no connection could be had to ask over plain HTTP.
+    pub(super) fn refer_unreached(&mut self) {
+        let unreached = self.opened.take_unreached();
+        if unreached.is_empty() {
+            return;
+        }
+        for (ends, id) in unreached {
+            self.outbox.slot(ends).extend_from_slice(&id.to_bytes());
+            count(&self.counters.referred);
+        }
+        self.send();
+    }
+
     /// Answers a request that had to wait.
     pub(super) fn answer_datagram(
         &mut self,
@@ -180,7 +193,7 @@ impl Way<'_> {
             Channel::Connection(connection) => {
                 let message = (slot.clone(), body);
                 self.outbox.take_back();
-                self.opened.send(self.epoll, now, self.machine, connection, message);
+                self.opened.send(self.epoll, now, self.machine, connection, (ends, id), message);
                 count(&self.counters.tcp_opened);
                 log::Channel::TcpOpened
             }
@@ -194,7 +207,7 @@ impl Way<'_> {
                     count(&self.counters.tcp_opened);
                     let message = (slot.clone(), body);
                     self.outbox.take_back();
-                    self.opened.send(self.epoll, now, self.machine, connection, message);
+                    self.opened.send(self.epoll, now, self.machine, connection, (ends, id), message);
                     log::Channel::TcpOpened
                 } else {
                     self.machine.handle(now, Input::Broken(connection));

@@ -7,12 +7,13 @@ use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 
-use proto::dhttp::Server as Machine;
 use proto::dhttp::server::{ConnectionId, Input, Tries};
+use proto::dhttp::{Id, Server as Machine};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use wire::Time;
 
 use super::queue::Queue;
+use crate::batch::Ends;
 use crate::handler::Body;
 use crate::socket;
 
@@ -20,6 +21,8 @@ use crate::socket;
 #[derive(Debug, Default)]
 pub(super) struct OpenedConnections {
     all: BTreeMap<ConnectionId, Opened>,
+    /// Those whose connection could not be had, and what they asked.
+    unreached: Vec<(Ends, Id)>,
 }
 
 #[derive(Debug)]
@@ -27,6 +30,8 @@ struct Opened {
     stream: TcpStream,
     queue: Queue,
     is_there: bool,
+    /// Who waits for it to be there.
+    asked: Vec<(Ends, Id)>,
 }
 
 /// What all of them are watched for, from first to last: they are told once each time that there is room again.
@@ -50,7 +55,7 @@ impl OpenedConnections {
     ) -> io::Result<()> {
         let stream: TcpStream = socket::connect(local, client, tries, fast_open)?.into();
         epoll::add(epoll, &stream, data(id), WATCHED)?;
-        let opened = Opened { stream, queue: Queue::default(), is_there: false };
+        let opened = Opened { stream, queue: Queue::default(), is_there: false, asked: Vec::new() };
         self.all.insert(id, opened);
         Ok(())
     }
@@ -62,9 +67,13 @@ impl OpenedConnections {
         now: Time,
         machine: &mut Machine,
         id: ConnectionId,
+        asked: (Ends, Id),
         (head, body): (Vec<u8>, Option<&Body>),
     ) {
         let Some(opened) = self.all.get_mut(&id) else { return machine.handle(now, Input::Broken(id)) };
+        if !opened.is_there {
+            opened.asked.push(asked);
+        }
         match body {
             // A SYN may carry it, and takes what is written first: of a file the head alone, unless some is read.
             Some(body) if !opened.is_there => opened.queue.push_begun(head, body),
@@ -103,6 +112,7 @@ impl OpenedConnections {
                 return;
             }
             opened.is_there = true;
+            opened.asked = Vec::new();
             machine.handle(now, Input::Opened(id));
         }
         if events.intersects(EventFlags::ERR | EventFlags::HUP) {
@@ -123,11 +133,17 @@ impl OpenedConnections {
     /// Closes a connection that the machine has done with, with a reset if something is missing.
     pub(super) fn end(&mut self, id: ConnectionId, with_reset: bool) {
         // Closing takes it off the list of those that are watched.
-        if let Some(opened) = self.all.remove(&id)
-            && with_reset
-        {
+        let Some(opened) = self.all.remove(&id) else { return };
+        if with_reset {
             socket::reset_on_close(&opened.stream);
         }
+        self.unreached.extend(opened.asked);
+    }
+
+    /// Those whose connection could not be had since this was asked last. A router that knows nothing of DHTTP stands
+    /// before them, most likely: they should ask over plain HTTP, and not wait until they do so by themselves.
+    pub(super) fn take_unreached(&mut self) -> Vec<(Ends, Id)> {
+        std::mem::take(&mut self.unreached)
     }
 
     pub(super) fn len(&self) -> usize {

@@ -209,6 +209,7 @@ impl<H: Handler> Worker<H> {
                 id => self.plain(id, Plain::ready),
             }
         }
+        self.refer_unreached();
         set(&self.counters.open_now, self.opened.len());
         set(&self.counters.accepted_now, self.plain.len());
     }

@@ -185,8 +185,8 @@ struct Guard {
     limiter: Limiter,
 }
 
-/// Two SYNs of 60 bytes, the largest there are (RFC 9293, section 3.1).
-const FEW_TRIES_BYTES: u64 = 120;
+/// Two SYNs of 60 bytes, the largest there are (RFC 9293, section 3.1), and the answer of eight if they are in vain.
+const FEW_TRIES_BYTES: u64 = 128;
 
 impl Server {
     /// A server without connections.

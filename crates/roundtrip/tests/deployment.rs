@@ -1,0 +1,248 @@
+//! Step by step into a network that knows only HTTP: every kind of client with every kind of server, over a link of the
+//! laboratory (`papers/dhttp#section-iv-e`).
+//!
+//! The right bytes in each cell, and how many round trips they take from nothing: none more than HTTP needs, but where
+//! a server is held to speak DHTTP that does not. Not a timing: a cell's time is counted in whole round trips of 200 ms.
+
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+
+use dhttp::client::Known;
+use dhttp::{Answer, Client, ClientConfig, Gateway, GatewayConfig, Request, Server, ServerConfig};
+use measure::clock::Clock;
+use measure::emulator::{Options, Running};
+use measure::netlink::{Link, Metrics, Netlink, Route};
+use measure::tun::Tun;
+use measure::{Emulator, Namespace};
+use proto::dhttp::client::Resend;
+use wire::Duration;
+use wire::link::Config;
+
+const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
+const ROUND_TRIP: Duration = Duration::from_millis(200);
+/// In one datagram, and in a few segments of a connection's first window.
+const SIZES: [usize; 2] = [5, 8_000];
+
+#[derive(Clone, Copy, Debug)]
+enum Asks {
+    OldClient,
+    Gateway,
+    GatewayAgain,
+    Client,
+    ClientThatKnows,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Answers {
+    OldServer,
+    DhttpServer,
+    OtherProgram,
+}
+
+const ROWS: [(Asks, &str); 5] = [
+    (Asks::OldClient, "an old client"),
+    (Asks::Gateway, "the gateway, for the first time"),
+    (Asks::GatewayAgain, "the gateway, after one small answer"),
+    (Asks::Client, "a DHTTP client, by `http://`"),
+    (Asks::ClientThatKnows, "a DHTTP client, by `dhttp://` or a path below `/_dhttp_/`"),
+];
+
+const COLUMNS: [(Answers, &str); 3] = [
+    (Answers::OldServer, "old server"),
+    (Answers::DhttpServer, "DHTTP server"),
+    (Answers::OtherProgram, "old server, another program at its UDP port"),
+];
+
+#[test]
+fn paper_section_iv_e_every_client_gets_the_right_bytes_of_every_server_in_as_few_round_trips() {
+    if let Err(missing) = measure::available() {
+        let required = std::env::var_os("ROUNDTRIP_REQUIRE_KERNEL").is_some_and(|value| value == "1");
+        assert!(!required, "ROUNDTRIP_REQUIRE_KERNEL is set, and {missing}");
+        return eprintln!("skipped: {missing}");
+    }
+    let heads = COLUMNS.map(|(_, name)| name).join(" | ");
+    let mut table = format!("| who asks | {heads} |\n| --- | --- | --- | --- |\n");
+    let rows = ROWS.map(|(asks, name)| {
+        std::thread::spawn(move || (name, COLUMNS.map(|(answers, _)| cell(asks, answers))))
+    });
+    for row in rows {
+        let (name, cells) = row.join().unwrap();
+        writeln!(table, "| {name} | {} |", cells.join(" | ")).unwrap();
+    }
+    let document = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gateway.md"));
+    assert!(document.unwrap().contains(&table), "docs/gateway.md should hold:\n{table}");
+}
+
+/// Round trips of a small and of a large answer.
+fn cell(asks: Asks, answers: Answers) -> String {
+    if matches!((asks, answers), (Asks::ClientThatKnows, Answers::OtherProgram)) {
+        SIZES.map(|size| fetch(asks, answers, size));
+        return "after the last resend".to_owned();
+    }
+    SIZES
+        .map(|size| {
+            // A machine that is busy can add to a time, and never takes anything off.
+            let tries = (0..3).map(|_| fetch(asks, answers, size));
+            let mut least = u64::MAX;
+            for count in tries {
+                if count == least {
+                    break;
+                }
+                least = least.min(count);
+            }
+            least.to_string()
+        })
+        .join(" / ")
+}
+
+/// Whole round trips that one answer took.
+fn fetch(asks: Asks, answers: Answers, size: usize) -> u64 {
+    let hosts = Hosts::new();
+    let _serving = hosts.server.start(move || serve(answers)).wait().unwrap();
+    let (body, took) = hosts.client.start(move || ask(asks, size)).wait().unwrap();
+    assert!(body == vec![b'x'; size], "{asks:?} of {answers:?}: {} bytes", body.len());
+    took.as_nanos() / ROUND_TRIP.as_nanos()
+}
+
+fn ask(asks: Asks, size: usize) -> (Vec<u8>, Duration) {
+    let clock = Clock::start();
+    let timed = |fetch: &dyn Fn() -> Vec<u8>| {
+        let begun = clock.now();
+        let body = fetch();
+        (body, clock.now().since(begun))
+    };
+    match asks {
+        Asks::OldClient => timed(&|| plain((SERVER, 80), "", size)),
+        Asks::Gateway | Asks::GatewayAgain => {
+            let config = GatewayConfig::new(client_config());
+            let gateway =
+                Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).unwrap();
+            let address = gateway.address();
+            let through = |size| plain((Ipv4Addr::LOCALHOST, address.port()), "http://10.9.0.2", size);
+            if matches!(asks, Asks::GatewayAgain) {
+                through(1);
+            }
+            timed(&|| through(size))
+        }
+        Asks::Client | Asks::ClientThatKnows => {
+            let client = Client::start(client_config(), Known::default(), None).unwrap();
+            let path = if matches!(asks, Asks::Client) { "" } else { "/_dhttp_" };
+            let url = format!("http://{SERVER}{path}/{size}").parse().unwrap();
+            timed(&|| client.get(&url).unwrap().whole().unwrap().2)
+        }
+    }
+}
+
+/// Three times, each after two round trips and a half: enough where something comes back at all.
+fn client_config() -> ClientConfig {
+    let mut config = ClientConfig::internet();
+    config.dhttp.resend = Resend::Fixed { waits: [Duration::from_millis(500); 2] };
+    config
+}
+
+/// As programs ask that know nothing of DHTTP.
+fn plain(to: (Ipv4Addr, u16), prefix: &str, size: usize) -> Vec<u8> {
+    let mut stream = TcpStream::connect(to).unwrap();
+    let request = format!("GET {prefix}/{size} HTTP/1.1\r\nHost: {SERVER}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    // The end of the body, not of the connection.
+    while body(&answer).is_none_or(|body| body.len() < size) {
+        let mut room = [0; 4_096];
+        let length = stream.read(&mut room).unwrap();
+        assert!(length > 0, "{}", String::from_utf8_lossy(&answer));
+        answer.extend_from_slice(&room[..length]);
+    }
+    body(&answer).unwrap().to_vec()
+}
+
+fn body(answer: &[u8]) -> Option<&[u8]> {
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
+    answer.get(end + 4..)
+}
+
+fn size_in(path: &str) -> usize {
+    path.rsplit('/').next().and_then(|size| size.parse().ok()).unwrap()
+}
+
+/// What must live as long as the server does.
+struct Serving {
+    _server: Option<Server<fn(&Request<'_>) -> Answer>>,
+    _other: Option<UdpSocket>,
+}
+
+fn serve(answers: Answers) -> Serving {
+    match answers {
+        Answers::DhttpServer => {
+            let handler: fn(&Request<'_>) -> Answer =
+                |request| Answer::whole(200, "text/plain", vec![b'x'; size_in(request.target)]);
+            let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+            let server = Server::start((SERVER, 80).into(), config, handler, None).unwrap();
+            Serving { _server: Some(server), _other: None }
+        }
+        Answers::OldServer => {
+            serve_plain();
+            Serving { _server: None, _other: None }
+        }
+        Answers::OtherProgram => {
+            serve_plain();
+            Serving { _server: None, _other: Some(UdpSocket::bind((SERVER, 80)).unwrap()) }
+        }
+    }
+}
+
+/// A server of before: HTTP/1.1 on connections that are kept.
+fn serve_plain() {
+    let listener = TcpListener::bind((SERVER, 80)).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            std::thread::spawn(move || {
+                let mut request = Vec::new();
+                let mut room = [0; 4_096];
+                while let Ok(length @ 1..) = stream.read(&mut room) {
+                    request.extend_from_slice(&room[..length]);
+                    if request.ends_with(b"\r\n\r\n") {
+                        let target = String::from_utf8_lossy(&request).split(' ').nth(1).unwrap().to_owned();
+                        let body = "x".repeat(size_in(&target));
+                        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+                        let _ = stream.write_all((head + &body).as_bytes());
+                        request.clear();
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// Two hosts that know nothing but each other, a round trip apart.
+struct Hosts {
+    client: Namespace,
+    server: Namespace,
+    _link: Running,
+}
+
+impl Hosts {
+    fn new() -> Self {
+        let [client, server] = ["client", "server"].map(|name| Namespace::new(name).unwrap());
+        let tuns = [(&client, CLIENT, SERVER), (&server, SERVER, CLIENT)]
+            .map(|(host, own, peer)| host.run(move || join(own, peer)).unwrap());
+        let way = Config { delay: Duration::from_nanos(ROUND_TRIP.as_nanos() / 2), ..Config::default() };
+        let [up, down] = tuns;
+        let link = Emulator::start(up, down, &way, &way, &Options::default()).unwrap();
+        Self { client, server, _link: link }
+    }
+}
+
+fn join(own: Ipv4Addr, peer: Ipv4Addr) -> Result<Tun, measure::Error> {
+    let link = Link { mtu: 1_500, tx_queue_length: 1_000, gso_max_segments: 64 };
+    let tun = Tun::open("link0")?;
+    let mut netlink = Netlink::open()?;
+    netlink.bring_up("lo", Link { mtu: 65_535, ..link })?;
+    netlink.bring_up("link0", link)?;
+    netlink.add_address("link0", own)?;
+    netlink.set_route("link0", &Route { destination: peer, source: own, metrics: Metrics::default() })?;
+    Ok(tun)
+}
