@@ -78,7 +78,9 @@ fn paper_section_iv_e_every_client_gets_the_right_bytes_of_every_server_in_as_fe
 /// Round trips of a small and of a large answer.
 fn cell(asks: Asks, answers: Answers) -> String {
     if matches!((asks, answers), (Asks::ClientThatKnows, Answers::OtherProgram)) {
-        SIZES.map(|size| fetch(asks, answers, size));
+        for size in SIZES {
+            fetch(asks, answers, size);
+        }
         return "after the last resend".to_owned();
     }
     SIZES
@@ -167,16 +169,19 @@ fn size_in(path: &str) -> usize {
     path.rsplit('/').next().and_then(|size| size.parse().ok()).unwrap()
 }
 
+/// An answer as long as its path says.
+type Sizes = fn(&Request<'_>) -> Answer;
+
 /// What must live as long as the server does.
 struct Serving {
-    _server: Option<Server<fn(&Request<'_>) -> Answer>>,
+    _server: Option<Server<Sizes>>,
     _other: Option<UdpSocket>,
 }
 
 fn serve(answers: Answers) -> Serving {
     match answers {
         Answers::DhttpServer => {
-            let handler: fn(&Request<'_>) -> Answer =
+            let handler: Sizes =
                 |request| Answer::whole(200, "text/plain", vec![b'x'; size_in(request.target)]);
             let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
             let server = Server::start((SERVER, 80).into(), config, handler, None).unwrap();

@@ -65,6 +65,24 @@ fn paper_section_iv_d_with_the_helper_every_kind_of_translation_lets_both_channe
 }
 
 #[test]
+fn without_the_helper_small_answers_come_through_and_for_large_ones_the_server_says_at_once_what_to_do() {
+    if !granted() {
+        return;
+    }
+    for kind in ["full-cone", "address-restricted", "port-restricted", "symmetric"] {
+        let lab = Lab::new();
+        lab.rules(&translation(kind));
+        let _server = lab.serve(&[]);
+        assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-client".to_owned()), "{kind}");
+        let said = lab.get("large", &[]).said;
+        assert!(
+            said.contains("the server asks for plain HTTP") && !said.contains("the same again"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn a_connection_that_begins_with_the_id_is_let_in() {
     if !granted() {
         return;

@@ -1,8 +1,9 @@
 //! How the helper begins and ends: whole or not at all, and without a trace in other programs' rules.
 
+use std::io::{Read, Write};
 use std::process::Command;
 
-use crate::lab::{Lab, PROGRAM, granted, inside, sh};
+use crate::lab::{Lab, PROGRAM, Running, granted, inside, sh};
 use crate::translation;
 
 fn refusal(lab: &Lab, flags: &'static [&'static str]) -> String {
@@ -59,6 +60,35 @@ fn what_is_refused_in_the_middle_leaves_nothing_half_installed() {
     let said = refusal(&lab, &["--inside", "lan", "--outside", "wan"]);
     assert!(said.contains("nothing is installed") && said.lines().count() == 1, "{said}");
     assert_eq!(lab.router_state(), before);
+}
+
+#[test]
+fn a_file_says_the_same_as_flags_and_counters_say_what_was_done() {
+    if !granted() {
+        return;
+    }
+    let lab = Lab::new();
+    lab.rules(&translation("port-restricted"));
+    let file = lab.folder.join("nat.toml").display().to_string();
+    let text = "inside = \"lan\"\noutside = \"wan\"\nby-id = true\nmetrics = \"127.0.0.1:9100\"\n";
+    std::fs::write(&file, text).unwrap();
+    let checked = sh(&lab.router, &format!("ip link set lo up; {PROGRAM} nat --config {file} --check"));
+    assert!(checked.starts_with("clients on lan that ask port 80 of servers on wan"), "{checked}");
+    let _server = lab.serve(&[]);
+    let _nat = Running::start(&lab.router, &["nat", "--config", &file]);
+    lab.channels();
+    let told = inside(&lab.router, || {
+        let mut stream = std::net::TcpStream::connect("127.0.0.1:9100").unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        let mut told = String::new();
+        stream.read_to_string(&mut told).unwrap();
+        told
+    });
+    for line in
+        ["nat_requests_total 2", "nat_holes_opened_total 2", "nat_holes_closed_total 1", "nat_failed_total 0"]
+    {
+        assert!(told.contains(line), "{line} in\n{told}");
+    }
 }
 
 #[test]
