@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::tree;
 
-const ENTRIES: [&str; 22] = [
+const ENTRIES: [&str; 23] = [
     ".ci",
     ".git",
     ".gitignore",
@@ -22,6 +22,7 @@ const ENTRIES: [&str; 22] = [
     "deny.toml",
     "docs",
     "fuzz",
+    "packaging",
     "papers",
     "python",
     "rustfmt.toml",

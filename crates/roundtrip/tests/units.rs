@@ -1,0 +1,62 @@
+//! The units for systemd and the files they name: what `docs/operation.md` shows is what the program takes.
+//!
+//! systemd itself looks at the units where it is installed.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The file that the documentation shows under this name.
+fn shown(verb: &str) -> String {
+    let document = std::fs::read_to_string(root().join("docs/operation.md")).unwrap();
+    let begin = format!("```toml\n# /etc/roundtrip/{verb}.toml\n");
+    let text = document.split(&begin).nth(1).unwrap_or_else(|| panic!("no file for {verb}"));
+    text.split("```").next().unwrap().to_owned()
+}
+
+/// With what is to be had on this machine in the place of what is not.
+fn here(text: &str) -> String {
+    ["/srv/www", "lan0", "wan0", "192.0.2.1:80"]
+        .iter()
+        .zip(["/tmp", "lo", "lo", "127.0.0.1:8099"])
+        .fold(text.to_owned(), |text, (there, here)| text.replace(there, here))
+        .lines()
+        .filter(|line| !line.starts_with("access-log"))
+        .map(|line| format!("{line}\n"))
+        .collect()
+}
+
+#[test]
+fn each_unit_runs_a_verb_with_a_file_that_it_takes() {
+    let folder = std::env::temp_dir().join(format!("roundtrip-units-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for verb in ["serve", "gateway", "cache", "nat"] {
+        let unit = root().join(format!("packaging/systemd/roundtrip-{verb}.service"));
+        let unit = std::fs::read_to_string(unit).unwrap();
+        let file = format!("/etc/roundtrip/{verb}.toml");
+        assert!(unit.contains(&format!("ExecStart=/usr/bin/roundtrip {verb} --config {file}\n")), "{verb}");
+        let config = folder.join(format!("{verb}.toml"));
+        std::fs::write(&config, here(&shown(verb))).unwrap();
+        // What `nat` would install is for the kernel to judge; that it takes the file is seen before.
+        let last = if verb == "nat" { "--print-rules" } else { "--check" };
+        let output = Command::new(PROGRAM).args([verb, "--config"]).arg(&config).arg(last).output().unwrap();
+        assert!(output.status.success(), "{verb}: {}", String::from_utf8_lossy(&output.stderr));
+        // systemd wants to see the program that a unit runs.
+        let copy = folder.join(format!("roundtrip-{verb}.service"));
+        std::fs::write(&copy, unit.replace("/usr/bin/roundtrip", PROGRAM)).unwrap();
+        match Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&copy).output() {
+            Ok(output) => {
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                let about_it: Vec<&str> = said.lines().filter(|line| line.contains("roundtrip-")).collect();
+                assert!(about_it.is_empty(), "{verb}: {about_it:?}");
+            }
+            Err(_) => eprintln!("left out: systemd-analyze is not installed"),
+        }
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
