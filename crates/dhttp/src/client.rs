@@ -75,7 +75,8 @@ pub struct Client {
 
 /// What the thread is told, and what others may ask.
 pub(crate) struct Shared {
-    commands: Mutex<VecDeque<Command>>,
+    /// `None`: nobody hears them any more.
+    commands: Mutex<Option<VecDeque<Command>>>,
     waker: OwnedFd,
     known: Mutex<Known>,
     watch: Option<Watch>,
@@ -108,7 +109,7 @@ impl Client {
     pub fn start(config: ClientConfig, known: Known, watch: Option<Watch>) -> io::Result<Self> {
         let ClientConfig { dhttp, ports, patience } = config;
         let shared = Arc::new(Shared {
-            commands: Mutex::default(),
+            commands: Mutex::new(Some(VecDeque::new())),
             waker: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             known: Mutex::new(known),
             watch,
@@ -197,6 +198,19 @@ impl Drop for Client {
     }
 }
 
+/// What is told to those who wait when the thread has ended.
+const STOPPED: &str = "the client has been stopped";
+
+impl Command {
+    /// Nobody will do it: who waits for what comes of it is told so.
+    fn refuse(self) {
+        match self {
+            Self::Ask(question) => question.sink.fail(STOPPED.to_owned()),
+            Self::Cancel(_) | Self::Stop => {}
+        }
+    }
+}
+
 impl Shared {
     fn ask(self: &Arc<Self>, id: Id, url: &Url, server: SocketAddr, head: RequestHead, sink: Arc<Sink>) {
         let port = self.dhttp_port(url);
@@ -217,11 +231,21 @@ impl Shared {
     }
 
     fn tell(&self, command: Command) {
-        if let Ok(mut commands) = self.commands.lock() {
-            commands.push_back(command);
-        }
+        let Ok(mut commands) = self.commands.lock() else { return command.refuse() };
+        let Some(all) = &mut *commands else {
+            drop(commands);
+            return command.refuse();
+        };
+        all.push_back(command);
+        drop(commands);
         // If it is full, the thread has been woken already.
         let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
+    }
+
+    /// From now on commands are refused, and so are those that wait.
+    fn hear_no_more(&self) {
+        let waiting = self.commands.lock().map(|mut commands| commands.take());
+        waiting.ok().flatten().into_iter().flatten().for_each(Command::refuse);
     }
 
     fn note(&self, note: &Note) {

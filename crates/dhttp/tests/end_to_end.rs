@@ -320,3 +320,14 @@ fn an_exchange_that_is_dropped_disturbs_no_other() {
     drop(exchange);
     assert_eq!(fetch(&client, &url("dhttp", server.address(), "/small.txt")).1, 200);
 }
+
+#[test]
+fn when_the_watch_panics_nobody_waits_for_ever() {
+    let watch: dhttp::client::Watch = Arc::new(|_: &dhttp::client::Note| panic!("on purpose"));
+    let client = Client::start(ClientConfig::internet(), Known::default(), Some(watch)).unwrap();
+    let url: dhttp::Url = "dhttp://127.0.0.1:9/".parse().unwrap();
+    for _ in 0..2 {
+        let why = client.get(&url).unwrap().whole().unwrap_err();
+        assert_eq!(why, "the client has been stopped");
+    }
+}

@@ -17,7 +17,7 @@ use rustix::event::epoll::{self, CreateFlags, Event as Ready, EventData, EventFl
 use wire::Time;
 
 use super::exchange::{Event, Via};
-use super::{Command, Note, Question, Shared, plain};
+use super::{Command, Note, Question, STOPPED, Shared, plain};
 use crate::batch::{Ends, Inbox};
 use crate::clock::Clock;
 use crate::{random, socket};
@@ -98,7 +98,7 @@ impl Driver {
                 match event.data.u64() {
                     WAKER => {
                         if !self.commands() {
-                            return self.give_up();
+                            return;
                         }
                     }
                     LISTENER => self.accept(),
@@ -184,8 +184,8 @@ impl Driver {
     fn commands(&mut self) -> bool {
         // It only says that there are commands.
         let _ = rustix::io::read(&self.shared.waker, &mut [0_u8; 8]);
-        let commands = self.shared.commands.lock().map(|mut all| std::mem::take(&mut *all));
-        for command in commands.unwrap_or_default() {
+        let commands = self.shared.commands.lock().map(|mut all| all.as_mut().map(std::mem::take));
+        for command in commands.ok().flatten().unwrap_or_default() {
             match command {
                 Command::Ask(question) => self.ask(*question),
                 Command::Cancel(id) => {
@@ -286,11 +286,15 @@ impl Driver {
             }
         }
     }
+}
 
-    fn give_up(&mut self) {
+impl Drop for Driver {
+    /// Whatever ended the thread, a watch that panicked among it: nobody waits for answers that cannot come.
+    fn drop(&mut self) {
         for question in std::mem::take(&mut self.questions).into_values() {
-            question.sink.fail("the client has been stopped".to_owned());
+            question.sink.fail(STOPPED.to_owned());
         }
+        self.shared.hear_no_more();
     }
 }
 

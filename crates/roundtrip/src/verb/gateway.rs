@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dhttp::client::{Note, Watch};
+use dhttp::client::Watch;
 use dhttp::log::Log;
 use dhttp::{ClientConfig, GatewayConfig};
 use nix::sys::signal::{SigSet, Signal};
@@ -18,7 +18,7 @@ use crate::cli::dhttp::{Gateway, Profile};
 use crate::failure::Failure;
 use crate::serve::settings::{address, is_private, named_profile, open_log, read_file};
 use crate::serve::{known, metrics};
-use crate::verb::get::port_range;
+use crate::verb::get::{port_range, show};
 
 /// The file.
 #[derive(Debug, Default, Deserialize)]
@@ -79,7 +79,7 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
     let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
     // Before there are threads, so that only this one hears them.
     signals.thread_block().map_err(|error| Failure::Network(format!("cannot wait for signals: {error}")))?;
-    let watch: Option<Watch> = flags.verbose.then(|| Arc::new(|note: &Note| eprintln!("{note}")) as Watch);
+    let watch: Option<Watch> = flags.verbose.then(|| Arc::new(show) as Watch);
     let before = known::load();
     let gateway =
         dhttp::Gateway::start(listen, settings.config, before.clone(), watch, log).map_err(|error| {

@@ -20,6 +20,11 @@ use crate::file;
 use crate::serve::known;
 use crate::serve::settings::named_extensions;
 
+/// Shows what a client tells of itself. Whoever closed standard error does not want to know.
+pub fn show(note: &Note) {
+    let _ = writeln!(io::stderr(), "{note}");
+}
+
 /// Fetches each; 1 if an answer says that it is none (400 and above).
 pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
     let Get { urls, output, verbose, ports, profile, caches, with } = flags;
@@ -47,7 +52,7 @@ pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
         dhttp = dhttp.with(extension, is_on);
     }
     let config = ClientConfig { dhttp, ports: ports.as_deref().map(port_range).transpose()?, ..config };
-    let watch: Option<Watch> = verbose.then(|| Arc::new(|note: &Note| eprintln!("{note}")) as Watch);
+    let watch: Option<Watch> = verbose.then(|| Arc::new(show) as Watch);
     let known = known::load();
     let client = Client::start(config, known.clone(), watch).map_err(|error| {
         Failure::Network(format!("cannot listen for servers: {error}; try other --ports"))
