@@ -38,7 +38,7 @@ impl Drop for Folder {
 }
 
 /// `roundtrip serve`, with so many descriptors.
-pub(crate) fn serve(host: &Host, folder: &Folder, descriptors: u32) -> Child {
+pub(crate) fn serve(host: &Host, folder: &Folder, descriptors: u32) -> Killed {
     let program = env!("CARGO_BIN_EXE_roundtrip");
     let listen = host.socket(PORT);
     let mut command = Command::new("sh");
@@ -52,12 +52,18 @@ pub(crate) fn serve(host: &Host, folder: &Folder, descriptors: u32) -> Child {
     let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
     std::io::BufRead::read_line(&mut told, &mut line).unwrap();
     assert!(line.contains("serving"), "{line}");
-    child
+    Killed(child)
 }
 
-pub(crate) fn kill(child: &mut Child) {
-    child.kill().unwrap();
-    child.wait().unwrap();
+/// A program that is killed when it is dropped, so that it does not outlive a test that fails.
+pub(crate) struct Killed(pub(crate) Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Asks for everything in the folder.
@@ -93,13 +99,13 @@ fn of_a_client_that_is_killed_or_cut_off_nothing_stays() {
         command.args(["get", &url]).env("XDG_CACHE_HOME", std::env::temp_dir().join("roundtrip-killed"));
         // Nobody reads what it writes, so that it is in the middle of it until it dies.
         command.stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = here.does(move || command.spawn()).unwrap();
+        let client = Killed(here.does(move || command.spawn()).unwrap());
         while !is_open(1) {
             pause();
         }
         // Cut off, it cannot even say that it is gone: then the server's patience ends.
         let network = (!is_cut_off).then_some(network);
-        kill(&mut child);
+        drop(client);
         while !is_open(0) {
             pause();
         }
@@ -127,7 +133,7 @@ fn a_server_that_is_killed_under_load_and_comes_back_is_found_again() {
         let fates = std::thread::scope(|scope| {
             let asking = scope.spawn(|| ask(&client, &everything(&sizes)));
             (0..round).for_each(|_| pause());
-            kill(&mut server);
+            drop(server);
             asking.join().unwrap()
         });
         server = serve(&there, &folder, 1_000);
@@ -136,6 +142,5 @@ fn a_server_that_is_killed_under_load_and_comes_back_is_found_again() {
     let fates = ask(&client, &everything(&[10, 3_000]));
     let failed: Vec<_> = fates.iter().filter(|(_, outcome)| outcome.is_err()).collect();
     assert!(failed.len() <= 2, "it is there again: {failed:?}");
-    kill(&mut server);
-    drop(network);
+    drop((server, network));
 }

@@ -2,11 +2,12 @@
 //!
 //! Speeds are not judged.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use measure::clock::Clock;
 use wire::Time;
 
+use super::deaths::Killed;
 use super::host::{Host, Sent, allowed};
 use super::{PORT, SERVER, SOON, address, fill, request, serve, token};
 
@@ -80,15 +81,14 @@ fn spoofed(number: u32) {
     let folder = std::env::temp_dir().join(format!("roundtrip-sources-{}-{number}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("index.html"), "<p>small</p>").unwrap();
-    let mut server = started(&host, &folder);
+    let server = started(&host, &folder);
     // Whatever is made at first use is there: every counter of the limiter's table, room for many at once.
     let mut answers = flood(&host, 0..20_000);
     let before = resident_kib(&server);
     answers += flood(&host, 20_000..20_000 + number);
     let after = resident_kib(&server);
     println!("{number} spoofed sources, {answers} answers: {before} KiB before, {after} KiB after");
-    server.kill().unwrap();
-    server.wait().unwrap();
+    drop(server);
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(answers > number as usize / 10 * 9, "{answers}");
     assert!(after <= before + 256, "{before} KiB before, {after} KiB after");
@@ -114,7 +114,7 @@ fn flood(host: &Host, numbers: std::ops::Range<u32>) -> usize {
 }
 
 /// `roundtrip serve`, by itself, so that its memory is nobody else's.
-fn started(host: &Host, folder: &std::path::Path) -> Child {
+fn started(host: &Host, folder: &std::path::Path) -> Killed {
     let address = host.socket(PORT).to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
     command.args(["serve", "--threads", "1", "--listen", &address]).arg(folder);
@@ -124,10 +124,10 @@ fn started(host: &Host, folder: &std::path::Path) -> Child {
     let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
     std::io::BufRead::read_line(&mut told, &mut line).unwrap();
     assert!(line.contains("serving"), "{line}");
-    child
+    Killed(child)
 }
 
-fn resident_kib(child: &Child) -> u64 {
+fn resident_kib(Killed(child): &Killed) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use wire::packet::Flags;
 
+use super::deaths::Killed;
 use super::host::{Host, Sent, allowed};
 use super::{AT_LAST, PORT, SERVER, SOON, address, serve};
 
@@ -82,7 +83,7 @@ fn a_client_answers_nothing() {
         return;
     }
     let client = Host::new("quiet", CLIENT);
-    let (mut child, asked) = asking(&client, "/10");
+    let (child, asked) = asking(&client, "/10");
     let port = asked.packet().sockets().unwrap().0.port();
     let id = asked.datagram().unwrap()[..8].to_vec();
     let mut wrong = id;
@@ -96,8 +97,7 @@ fn a_client_answers_nothing() {
         let again = said.datagram().is_some_and(|datagram| datagram[11..] == asked.datagram().unwrap()[11..]);
         assert!(again && said.to() == address(SERVER, PORT), "{} bytes to {}", said.bytes(), said.to());
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    drop(Killed(child));
 }
 
 /// Carries packets both ways until neither has more.

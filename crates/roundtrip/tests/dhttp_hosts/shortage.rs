@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use proto::http::Method;
 
-use super::deaths::{Folder, everything, kill, serve};
+use super::deaths::{Folder, everything, serve};
 use super::host::{Host, allowed};
 use super::network::{Network, Weather};
 use super::weather::{CLIENT, Done, Fate, ask, client, counting, mixed, nothing_twice};
@@ -34,7 +34,7 @@ fn a_server_without_descriptors_says_so_and_recovers() {
     let [here, there] = hosts();
     let network = Network::between(&here, &there, Weather::FINE);
     let folder = Folder::of("descriptors", &[10, 20_000]);
-    let mut server = serve(&there, &folder, 64);
+    let server = serve(&there, &folder, 64);
     let client = client(&here);
     let idlers: Vec<_> = here.does(|| (0..100).map(|_| TcpStream::connect(address(SERVER, PORT))).collect());
     // A file takes one to be opened, and a connection one: who has none is told by 503, or by how plain HTTP ends.
@@ -49,8 +49,7 @@ fn a_server_without_descriptors_says_so_and_recovers() {
     let again = || ask(&client, &everything(&[20_000]));
     let still = (0..20).map(|_| again()).find(|fates| failed(fates).is_empty());
     assert!(still.is_some(), "the idlers are gone, and still: {:?}", failed(&again()));
-    kill(&mut server);
-    drop(network);
+    drop((server, network));
 }
 
 #[test]
