@@ -10,7 +10,7 @@
 //! | [`asked`] | a request as a cache sees it |
 //! | [`policy`] | whether an answer is kept, and how long it is fresh |
 //! | [`vary`] | for which requests |
-//! | [`answer`] | what a request gets of it |
+//! | [`mod@answer`] | what a request gets of it |
 //! | [`update`] | asking whether it is still good, and what makes it obsolete |
 //!
 //! What it is not: it keeps nothing itself, knows no clock, and asks nobody; times have 1970 as their zero. It is our

@@ -1,6 +1,6 @@
 //! A request as a cache sees it: borrowed, whatever channel it came by.
 //!
-//! Not what is found for it: that is for [`super::policy`] and [`super::answer`].
+//! Not what is found for it: that is for [`super::policy`] and [`mod@super::answer`].
 
 use super::control::RequestControl;
 use crate::http::Fields;
