@@ -219,7 +219,7 @@ mod tests {
         let count = |verdict| papers().filter(|row| row.verdict == verdict).count();
         assert_eq!(
             count(Verdict::Exact),
-            65 - 1 + 60 + 90 + 60 + 60 + 180 + 6 + 12 + 3 + 5 + 1 + 4 + 23 + 13
+            65 - 1 + 60 + 90 + 60 + 60 + 180 + 6 + 12 + 3 + 5 + 1 + 4 + 23 + 16
         );
         assert_eq!(count(Verdict::Explained), 1 + 2 + 2 + 14 + 8);
         assert_eq!(count(Verdict::NotTestableHere), 16 + 16 + 22 + 4);
