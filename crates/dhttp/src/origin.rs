@@ -112,7 +112,14 @@ impl Service<Request<Full<Bytes>>> for Origin {
             let asked = tokio::time::timeout(PATIENCE, client.request(request)).await;
             let response = match asked {
                 Ok(response) => response.map_err(|error| broken(&authority, &error))?,
-                Err(_) => return Ok(own(504, format!("504 Gateway Timeout: {authority} says nothing"))),
+                Err(_) => {
+                    tracing::warn!(
+                        origin = authority,
+                        seconds = PATIENCE.as_secs(),
+                        "the origin says nothing"
+                    );
+                    return Ok(own(504, format!("504 Gateway Timeout: {authority} says nothing")));
+                }
             };
             let (head, body) = response.into_parts();
             let fields = fields_from(&head.headers);
@@ -203,6 +210,7 @@ fn own(status: u16, sentence: String) -> Response<OriginBody> {
 fn broken(authority: &str, error: &dyn Error) -> OriginError {
     // hyper says the cause only one level down.
     let why = error.source().map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"));
+    tracing::warn!(origin = authority, why, "no answer of the origin, or half of one");
     OriginError::Broken(format!("{authority}: {why}"))
 }
 

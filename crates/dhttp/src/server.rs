@@ -108,6 +108,7 @@ impl<H: Handler> Server<H> {
             let thread = thread::Builder::new().name(format!("dhttp-{index}"));
             server.threads.push(thread.spawn(move || worker.run())?);
         }
+        tracing::info!(%address, threads = count, "serving");
         Ok(server)
     }
 
@@ -133,6 +134,7 @@ impl<H: Handler> Server<H> {
         }
         self.shared.version.fetch_add(1, Ordering::Release);
         self.shared.wake();
+        tracing::info!(address = %self.address, "another handler from now on");
     }
 
     /// Takes no more requests, finishes what was begun (for [`ServerConfig::grace`] at most), and ends.
@@ -141,6 +143,9 @@ impl<H: Handler> Server<H> {
     }
 
     fn end(&mut self) {
+        if !self.threads.is_empty() {
+            tracing::info!(address = %self.address, "ending when what was begun is finished");
+        }
         self.shared.stop.store(true, Ordering::Release);
         self.shared.wake();
         for thread in self.threads.drain(..) {

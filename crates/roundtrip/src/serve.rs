@@ -1,5 +1,5 @@
-//! What `roundtrip serve`, `gateway` and `get` need beside the crate `dhttp`: settings, what is told to Prometheus, and
-//! the servers that are remembered.
+//! What `roundtrip serve`, `gateway`, `cache`, `nat` and `get` need beside the crate `dhttp`: settings, what is told to
+//! Prometheus and on standard error, and the servers that are remembered.
 //!
 //! Not the server: that is the crate `dhttp`.
 
@@ -7,3 +7,4 @@ pub mod known;
 pub mod metrics;
 pub mod served;
 pub mod settings;
+pub mod tracing;

@@ -33,7 +33,8 @@ impl Served {
             .unwrap();
         let mut rest = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
-        rest.read_line(&mut line).unwrap();
+        // Before it, with --trace, it may have told other things.
+        while !line.contains("dhttp://") && rest.read_line(&mut line).unwrap() > 0 {}
         let address = line.split("dhttp://").nth(1).unwrap_or_else(|| panic!("{line}"));
         let address = address.split('/').next().unwrap().to_owned();
         Self { child, address, folder, rest }
@@ -175,6 +176,21 @@ fn a_signal_ends_it_and_another_opens_the_log_again() {
     assert!(read("access.log.1").ends_with(" udp\n"), "{}", read("access.log.1"));
     assert!(read("access.log").ends_with(" tcp-opened\n"), "{}", read("access.log"));
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn what_goes_on_besides_is_told_when_asked_for() {
+    let mut served = Served::start("trace", &["--trace", "debug"]);
+    served.get(&["dhttp://HERE/large.bin"]);
+    let mut plain = TcpStream::connect(&served.address).unwrap();
+    plain.write_all(b"no request\r\n\r\n").unwrap();
+    plain.read_to_end(&mut Vec::new()).unwrap();
+    served.signal("TERM");
+    let mut told = String::new();
+    served.rest.read_to_string(&mut told).unwrap();
+    for line in ["connecting to a client", "a client's fault", "ending when what was begun is finished"] {
+        assert!(told.contains(line), "{line} is not in: {told}");
+    }
 }
 
 #[test]

@@ -56,6 +56,7 @@ impl OpenedConnections {
         let stream: TcpStream = socket::connect(local, client, tries, fast_open)?.into();
         epoll::add(epoll, &stream, data(id), WATCHED)?;
         let opened = Opened { stream, queue: Queue::default(), is_there: false, asked: Vec::new() };
+        tracing::debug!(%client, connection = id.0, "connecting to a client");
         self.all.insert(id, opened);
         Ok(())
     }
@@ -105,6 +106,7 @@ impl OpenedConnections {
         let Some(opened) = self.all.get_mut(&id) else { return };
         if !opened.is_there {
             if events.intersects(EventFlags::ERR) {
+                tracing::debug!(connection = id.0, "a client is not to be reached");
                 self.end(id, false);
                 return machine.handle(now, Input::Broken(id));
             }

@@ -186,7 +186,10 @@ impl Plain {
                     self.reset();
                     return false;
                 }
-                Output::Fault(_) => count(around.faults),
+                Output::Fault(fault) => {
+                    tracing::debug!(client = %self.client, %fault, "a client's fault");
+                    count(around.faults);
+                }
                 Output::Timeout(_) => return true,
             }
         }

@@ -85,6 +85,21 @@ pub struct Operation {
     /// Write a line for each answer, with its channel; - for standard output
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub access_log: Option<PathBuf>,
+
+    /// Tell on standard error what goes on besides: connections, faults of peers, servers that do not answer
+    #[arg(long, value_name = "LEVEL")]
+    pub trace: Option<TraceLevel>,
+}
+
+/// How much is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TraceLevel {
+    /// What somebody should look at
+    Warn,
+    /// And when something began or ended
+    Info,
+    /// And every connection and every fault of a peer
+    Debug,
 }
 
 /// How to treat clients.

@@ -157,6 +157,7 @@ impl Settings {
 
 /// Runs until a signal ends it.
 pub fn run(flags: &Flags) -> Result<(), Failure> {
+    crate::serve::tracing::begin(flags.operation.trace);
     if flags.clean {
         let any = rules(SocketAddr::from(([0; 4], 0)), &[]);
         let was_there = any.clean().map_err(|error| Failure::Network(error.to_string()))?;

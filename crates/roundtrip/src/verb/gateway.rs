@@ -71,6 +71,7 @@ impl Settings {
 
 /// Runs until a signal ends it.
 pub fn run(flags: &Gateway) -> Result<(), Failure> {
+    crate::serve::tracing::begin(flags.operation.trace);
     let settings = Settings::read(flags)?;
     let (listen, log) = (settings.listen, settings.log()?);
     if flags.operation.check {

@@ -63,6 +63,7 @@ struct Settings {
 
 /// Runs until a signal ends it.
 pub fn run(flags: &Flags) -> Result<(), Failure> {
+    crate::serve::tracing::begin(flags.operation.trace);
     let settings = Settings::read(flags)?;
     let rules = settings.config.rules();
     if flags.print_rules {

@@ -14,6 +14,7 @@ use crate::serve::{metrics, settings::Settings};
 
 /// Serves until a signal ends it.
 pub fn run(flags: &Serve) -> Result<(), Failure> {
+    crate::serve::tracing::begin(flags.operation.trace);
     let settings = Settings::read(flags)?;
     let config = settings.config()?;
     let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
