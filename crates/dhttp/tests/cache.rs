@@ -194,6 +194,21 @@ fn what_is_stale_is_validated_and_stands_in_for_an_origin_that_is_gone() {
     assert_eq!(house.origin.asked(), before);
 }
 
+/// A validation that forbade keeping was heard for the answer, and what was kept stayed.
+#[test]
+fn regress_what_may_be_kept_no_longer_is_dropped_when_it_is_validated() {
+    let house = House::open();
+    let tag = ("ETag", "\"1\"");
+    house.origin.says("/s", 200, &[("Cache-Control", "max-age=0"), tag], b"once");
+    assert!(house.ask("GET", "/s", "").0.starts_with("HTTP/1.1 200"));
+    house.origin.says("/s", 200, &[("Cache-Control", "no-store"), tag], b"once");
+    let (head, body) = house.ask("GET", "/s", "");
+    assert!(head.contains("fwd-status=304") && body == b"once", "{head}");
+    house.origin.is_gone.store(true, Ordering::SeqCst);
+    let (head, _) = house.ask("GET", "/s", "");
+    assert!(head.starts_with("HTTP/1.1 502"), "{head}");
+}
+
 #[test]
 fn a_change_makes_obsolete_and_head_tells_of_one() {
     let house = House::open();

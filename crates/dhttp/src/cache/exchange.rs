@@ -133,10 +133,13 @@ fn validated<U: Upstream>(
 ) -> Answer {
     count(&shared.counters.validated);
     let fields = freshened(found.record.fields(), &kept_fields(&said.fields, times.came));
-    let fresh = renewed(owned, found, fields, times).unwrap_or_else(|| found.clone());
-    // Kept again only if it still may be.
-    shared.keep(&fresh);
-    given(&fresh, &owned.asked(), times.came, "fwd=stale; fwd-status=304")
+    let renewed = renewed(owned, found, fields, times);
+    match &renewed {
+        Some(fresh) => shared.keep(fresh),
+        // It was good for this once, and may be kept no longer.
+        None => shared.drop_all(&owned.key),
+    }
+    given(renewed.as_ref().unwrap_or(found), &owned.asked(), times.came, "fwd=stale; fwd-status=304")
 }
 
 /// What is kept, with other fields; `None` if these forbid it.
