@@ -116,7 +116,7 @@ impl Driver {
             match self.machine.poll(self.clock.now()) {
                 Output::Send(to, bytes) => {
                     let is_resend = bytes.get(10).is_some_and(|flags| flags & 1 == 1);
-                    self.shared.note(&if parts::is_for_missing(&bytes) {
+                    self.shared.note(&if is_resend && parts::is_for_missing(&bytes) {
                         Note::AskedForMissing(to, bytes.len())
                     } else {
                         Note::Sent(to, bytes.len(), is_resend)
