@@ -12,7 +12,7 @@ pub enum Limit {
     Nothing,
     /// The server left more unanswered than before.
     Server,
-    /// This machine's kernel threw packets away.
+    /// This machine's kernel threw datagrams away.
     Network,
     /// Requests were sent late, or a thread was busy all the time.
     Generator,
@@ -70,7 +70,7 @@ pub fn verdict(record: &Record) -> String {
             seconds(whole)
         ),
         (0, network, _) => format!(
-            "the network was the limit in {network} of {}: this machine's kernel threw packets away; these are not the \
+            "the network was the limit in {network} of {}: this machine's kernel threw datagrams away; these are not the \
              server's latencies",
             seconds(whole)
         ),

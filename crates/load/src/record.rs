@@ -81,7 +81,7 @@ pub struct Second {
     pub intended: Histogram<u32>,
     /// The largest share that a thread of the generator had of a processor, from 0 to 1.
     pub processor: f64,
-    /// Datagrams and packets that this machine's kernel threw away in it.
+    /// Datagrams that this machine's kernel threw away in it.
     pub dropped: u64,
 }
 

@@ -208,7 +208,7 @@ fn secret() -> io::Result<Seed> {
     Ok(Seed::new(u64::from_ne_bytes(bytes)))
 }
 
-/// Datagrams that found no room, and packets that the kernel had no time for, in this network namespace until now.
+/// Datagrams that found no room, on their way in or out, in this network namespace until now (`/proc/net/snmp`).
 fn thrown_away() -> u64 {
     let udp = fs::read_to_string("/proc/self/net/snmp").unwrap_or_default();
     let mut lines = udp.lines().filter_map(|line| line.strip_prefix("Udp: "));

@@ -70,7 +70,7 @@ enum Wake {
 const TICK: Duration = Duration::from_millis(100);
 
 impl<'a> Worker<'a> {
-    /// A thread for the users whose number leaves `share.0` when divided by `share.1`.
+    /// A thread for as many users as there are lists of pages; `ids` is a generator that nobody can foresee.
     pub(crate) fn new(
         plan: &'a Plan,
         clock: Clock,

@@ -61,10 +61,7 @@ impl Law {
         }
         match *self {
             Self::Lognormal { mu, sigma } => normal_below((libm::log(x) - mu) / sigma),
-            Self::Pareto { least, shape } if x <= least => {
-                let _ = shape;
-                0.0
-            }
+            Self::Pareto { least, shape: _ } if x <= least => 0.0,
             Self::Pareto { least, shape } => 1.0 - libm::pow(least / x, shape),
             Self::Weibull { scale, shape } => -libm::expm1(-libm::pow(x / scale, shape)),
             Self::InverseGaussian { mean, shape } => {
@@ -73,8 +70,7 @@ impl Law {
                 let late = normal_below(-root * (x / mean + 1.0));
                 normal_below(root * (x / mean - 1.0)) + libm::exp(2.0 * shape / mean) * late
             }
-            Self::Hybrid { mu, sigma, cut, body, shape } if x < cut => {
-                let _ = shape;
+            Self::Hybrid { mu, sigma, cut, body, shape: _ } if x < cut => {
                 let of = Self::Lognormal { mu, sigma };
                 body * of.below(x) / of.below(cut)
             }
