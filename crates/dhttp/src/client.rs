@@ -249,6 +249,9 @@ impl Shared {
     }
 
     fn note(&self, note: &Note) {
+        if !note.is_of_a_datagram() {
+            tracing::debug!("{note}");
+        }
         if let Some(watch) = &self.watch {
             watch(note);
         }

@@ -4,6 +4,7 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use rustix::event::Timespec;
 use wire::{Duration, Time};
 
 /// A clock; copies of it agree.
@@ -20,6 +21,15 @@ impl Clock {
 
     pub(crate) fn now(self) -> Time {
         Time::from_nanos(u64::try_from(self.zero.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// A span as the kernel takes it.
+pub(crate) fn timespec(span: Duration) -> Timespec {
+    let nanos = span.as_nanos();
+    Timespec {
+        tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
     }
 }
 

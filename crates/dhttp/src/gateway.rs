@@ -124,6 +124,7 @@ impl Gateway {
         let accepting = Arc::clone(&shared);
         let thread = thread::Builder::new().name("gateway".to_owned());
         let thread = thread.spawn(move || accept(&accepting, &listener))?;
+        tracing::info!(%address, "a gateway");
         Ok(Self { address, shared, thread: Some(thread) })
     }
 

@@ -279,6 +279,20 @@ fn a_gateway_logs_how_answers_came_and_remembers_who_speaks_dhttp() {
 }
 
 #[test]
+fn a_gateway_tells_what_goes_on_besides_when_asked_for() {
+    let mut gateway = Command::new(PROGRAM)
+        .args(["gateway", "--listen", "127.0.0.1:0", "--trace", "info"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(gateway.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    gateway.kill().unwrap();
+    gateway.wait().unwrap();
+    assert!(line.contains("INFO") && line.contains("a gateway address=127.0.0.1:"), "{line}");
+}
+
+#[test]
 fn a_gateway_is_not_opened_to_everybody_by_mistake() {
     let run = |flags: &[&str]| Command::new(PROGRAM).arg("gateway").args(flags).output().unwrap();
     let refused = run(&["--listen", "0.0.0.0:0"]);

@@ -12,14 +12,13 @@ use std::sync::Arc;
 
 use proto::dhttp::client::{ConnectionId, Failure, Input, Output, Reason, Source};
 use proto::dhttp::{Client as Machine, ClientConfig, Id, parts};
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event as Ready, EventData, EventFlags};
 use wire::Time;
 
 use super::exchange::{Event, Via};
 use super::{Command, Note, Question, STOPPED, Shared, plain};
 use crate::batch::{Ends, Inbox};
-use crate::clock::Clock;
+use crate::clock::{Clock, timespec};
 use crate::{random, socket};
 
 /// The thread.
@@ -84,13 +83,7 @@ impl Driver {
         let mut events: Vec<Ready> = Vec::with_capacity(64);
         loop {
             let next = self.poll();
-            let wait = next.map(|next| {
-                let nanos = next.since(self.clock.now()).as_nanos();
-                Timespec {
-                    tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
-                    tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
-                }
-            });
+            let wait = next.map(|next| timespec(next.since(self.clock.now())));
             events.clear();
             // An interrupted wait has no events; any other failure would be a mistake in this file.
             let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), wait.as_ref());

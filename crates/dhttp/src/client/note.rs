@@ -32,6 +32,17 @@ pub enum Note {
     Connecting(SocketAddr),
 }
 
+impl Note {
+    /// Whether there is one for every request that goes well: too many for a line each.
+    pub(super) const fn is_of_a_datagram(&self) -> bool {
+        match self {
+            Self::Sent(..) | Self::AskedForMissing(..) | Self::Received(..) | Self::Part(..) => true,
+            Self::Connected(..) | Self::NoFastOpen(_) | Self::Ended(_) => false,
+            Self::Discarded(..) | Self::Fallback(_) | Self::Connecting(_) => false,
+        }
+    }
+}
+
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

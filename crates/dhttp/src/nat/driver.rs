@@ -13,7 +13,6 @@ use std::sync::atomic::Ordering;
 use proto::dhttp::Translator;
 use proto::dhttp::client::Answerers;
 use proto::dhttp::translator::{Input, Mapping, Output, Refusal, Translation};
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use socket2::Socket;
 use wire::{Duration, Time};
@@ -21,7 +20,7 @@ use wire::{Duration, Time};
 use super::rules::Holes;
 use super::{NatConfig, NatError, Shared, sockets};
 use crate::batch::{Ends, Inbox, Outbox};
-use crate::clock::Clock;
+use crate::clock::{Clock, timespec};
 use crate::nft::RulesError;
 use crate::random;
 
@@ -101,7 +100,7 @@ impl Driver {
         while !self.shared.stop.load(Ordering::Acquire) {
             let next = self.poll();
             self.flush();
-            let wait = next.map(|next| span(next.since(self.clock.now())));
+            let wait = next.map(|next| timespec(next.since(self.clock.now())));
             events.clear();
             // An interrupted wait has no events; any other failure would be a mistake in this file.
             let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), wait.as_ref());
@@ -265,11 +264,13 @@ impl Driver {
     fn check(&self, result: Result<(), RulesError>) {
         if let Err(error) = result {
             self.shared.counters.failed.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(%error, "the kernel refused a change of its rules");
             self.say(&error);
         }
     }
 
     fn say(&self, what: &dyn Display) {
+        tracing::debug!("{what}");
         if let Ok(log) = self.shared.log.lock()
             && let Some(log) = log.as_ref()
         {
@@ -283,13 +284,5 @@ impl Driver {
         {
             log.flush();
         }
-    }
-}
-
-fn span(wait: Duration) -> Timespec {
-    let nanos = wait.as_nanos();
-    Timespec {
-        tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
-        tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
     }
 }

@@ -9,7 +9,9 @@ use std::os::fd::OwnedFd;
 
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 use rustix::time::{timerfd_create, timerfd_settime};
-use wire::Time;
+use wire::{Duration, Time};
+
+use crate::clock::timespec;
 
 /// A timer that is watched like a socket.
 #[derive(Debug)]
@@ -39,11 +41,7 @@ impl Alarm {
             return;
         }
         // None at all would be no alarm.
-        let wait = next.since(now).as_nanos().max(1);
-        let once = Timespec {
-            tv_sec: i64::try_from(wait / 1_000_000_000).unwrap_or(i64::MAX),
-            tv_nsec: i64::try_from(wait % 1_000_000_000).unwrap_or(0),
-        };
+        let once = timespec(next.since(now).max(Duration::from_nanos(1)));
         let never = Timespec { tv_sec: 0, tv_nsec: 0 };
         let how = Itimerspec { it_interval: never, it_value: once };
         // The time is one that a clock can show: the system has nothing to refuse.
@@ -64,7 +62,6 @@ impl Alarm {
 mod tests {
     use super::*;
     use rustix::event::{PollFd, PollFlags, poll};
-    use wire::Duration;
 
     fn rings(alarm: &Alarm, within_ms: i64) -> bool {
         let within = Timespec { tv_sec: 0, tv_nsec: within_ms * 1_000_000 };
