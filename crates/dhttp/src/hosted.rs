@@ -90,12 +90,13 @@ where
         };
         let (promise, later) = promise();
         let (mut service, most) = (self.service.clone(), self.most);
+        let is_head = request.method() == http::Method::HEAD;
         // If the runtime is gone, so is the promise, and the client is told.
         drop(self.runtime.spawn(async move {
             let answer = async {
                 poll_fn(|context| service.poll_ready(context)).await.map_err(Into::into)?;
                 let response = service.call(request).await.map_err(Into::into)?;
-                collect(response, most).await
+                collect(response, is_head, most).await
             };
             let answer: Result<Answer, Cause> = answer.await;
             promise.give(answer.unwrap_or_else(|why| Answer::text(502, &format!("502 Bad Gateway: {why}"))));
@@ -119,7 +120,7 @@ fn to_http(request: &Request<'_>) -> Option<http::Request<Full<Bytes>>> {
 }
 
 /// An answer, once all of it has come.
-async fn collect<B>(response: http::Response<B>, most: u64) -> Result<Answer, Cause>
+async fn collect<B>(response: http::Response<B>, is_head: bool, most: u64) -> Result<Answer, Cause>
 where
     B: HttpBody,
     B::Error: Into<Cause>,
@@ -131,7 +132,13 @@ where
             copy(&mut fields, name.as_str().as_bytes(), value.as_bytes());
         }
     }
-    let body = Collected::of(body, most).await?.into_body();
+    let body = if is_head {
+        // The body that it describes is elsewhere, and so is its length, unless it says it.
+        let said = head.headers.get(http::header::CONTENT_LENGTH).and_then(|digits| digits.to_str().ok());
+        Body::Described(said.and_then(|digits| digits.parse().ok()))
+    } else {
+        Collected::of(body, most).await?.into_body()
+    };
     Ok(Answer { status: head.status.as_u16(), fields: Arc::new(fields), body })
 }
 

@@ -148,6 +148,24 @@ fn an_origin_sees_a_clean_request_and_its_answers_go_by_dhttp() {
 }
 
 #[test]
+fn regress_the_answer_to_head_says_the_length_that_the_origin_says() {
+    let described = "HTTP/1.1 200 OK\r\nContent-Length: 12345\r\nConnection: close\r\n\r\n";
+    let unknown = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
+    let (server, _told, _runtime) =
+        in_front_of(vec![described.to_owned(), described.to_owned(), unknown.to_owned()]);
+    for (scheme, length) in [("dhttp", Some(&b"12345"[..])), ("http", Some(b"12345")), ("dhttp", None)] {
+        let client = client();
+        let asked = client.request(Method::Head, &url(scheme, &server, "/"), &Fields::new()).unwrap();
+        let (_, head, body) = asked.whole().unwrap();
+        assert_eq!(
+            (head.status, head.fields.get("Content-Length"), body.len()),
+            (200, length, 0),
+            "{scheme}"
+        );
+    }
+}
+
+#[test]
 fn an_origin_that_is_gone_or_breaks_off_is_said_to_be() {
     let half = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf";
     let (server, _told, _runtime) = in_front_of(vec![half.to_owned()]);
