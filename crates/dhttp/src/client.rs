@@ -27,6 +27,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
+use proto::dhttp::address::is_private;
 use proto::dhttp::{ClientConfig as Machine, Id};
 use proto::http::{Fields, Method, RequestHead, Version};
 use rustix::event::{EventfdFlags, eventfd};
@@ -50,12 +51,24 @@ pub struct ClientConfig {
     pub ports: Option<RangeInclusive<u16>>,
     /// How long a connection of plain HTTP may take to be there, and to say something.
     pub patience: Duration,
+    /// Whether servers are asked at addresses that only this machine or its site can reach.
+    pub reaches_private: bool,
 }
 
 impl ClientConfig {
     /// For the Internet of today.
     pub fn internet() -> Self {
-        Self { dhttp: Machine::internet(), ports: None, patience: Duration::from_secs(30) }
+        Self {
+            dhttp: Machine::internet(),
+            ports: None,
+            patience: Duration::from_secs(30),
+            reaches_private: true,
+        }
+    }
+
+    /// Whether a server at this address is asked.
+    pub(crate) fn reaches(&self, server: IpAddr) -> bool {
+        self.reaches_private || !(is_private(server) || server.to_canonical().is_unspecified())
     }
 
     /// As in the paper: resends after 5 and 10 seconds, and takes answers from anybody.
@@ -80,7 +93,7 @@ pub(crate) struct Shared {
     waker: OwnedFd,
     known: Mutex<Known>,
     watch: Option<Watch>,
-    patience: Duration,
+    config: ClientConfig,
 }
 
 enum Command {
@@ -107,15 +120,14 @@ impl Client {
     /// # Errors
     /// What the system said to the sockets; all ports of the range may be in use.
     pub fn start(config: ClientConfig, known: Known, watch: Option<Watch>) -> io::Result<Self> {
-        let ClientConfig { dhttp, ports, patience } = config;
         let shared = Arc::new(Shared {
             commands: Mutex::new(Some(VecDeque::new())),
             waker: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             known: Mutex::new(known),
             watch,
-            patience,
+            config: config.clone(),
         });
-        let mut driver = Driver::new(dhttp, ports, Arc::clone(&shared))?;
+        let mut driver = Driver::new(config.dhttp, config.ports, Arc::clone(&shared))?;
         let thread = thread::Builder::new().name("dhttp-client".to_owned()).spawn(move || driver.run())?;
         Ok(Self { shared, thread: Some(thread) })
     }
@@ -198,6 +210,13 @@ impl Drop for Client {
     }
 }
 
+/// Why a server is not asked.
+pub(crate) fn unreached(server: SocketAddr) -> String {
+    format!(
+        "{server} is an address of this machine or its site, which are not for those who ask from elsewhere"
+    )
+}
+
 /// What is told to those who wait when the thread has ended.
 const STOPPED: &str = "the client has been stopped";
 
@@ -213,6 +232,9 @@ impl Command {
 
 impl Shared {
     fn ask(self: &Arc<Self>, id: Id, url: &Url, server: SocketAddr, head: RequestHead, sink: Arc<Sink>) {
+        if !self.config.reaches(server.ip()) {
+            return sink.fail(unreached(server));
+        }
         let port = self.dhttp_port(url);
         let dhttp = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
         let question = Question { id, url: url.clone(), server, dhttp, head, sink };

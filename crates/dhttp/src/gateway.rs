@@ -35,6 +35,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use proto::dhttp::Prefix;
+
 use crate::client::{Known, Watch};
 use crate::clock::Clock;
 use crate::log::Log;
@@ -53,12 +55,20 @@ pub struct GatewayConfig {
     pub patience: Duration,
     /// Connections of programs at a time; more are told to come again.
     pub connections: usize,
+    /// Who may use it; empty: whoever reaches it.
+    pub allowed: Vec<Prefix>,
 }
 
 impl GatewayConfig {
     /// For the programs of one computer.
     pub const fn new(client: ClientConfig) -> Self {
-        Self { client, idle: Duration::from_secs(120), patience: Duration::from_secs(60), connections: 1_024 }
+        Self {
+            client,
+            idle: Duration::from_secs(120),
+            patience: Duration::from_secs(60),
+            connections: 1_024,
+            allowed: Vec::new(),
+        }
     }
 }
 
@@ -207,6 +217,9 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
         if shared.stop.load(Ordering::Acquire) {
             return;
         }
+        if !shared.allows(peer.ip()) {
+            continue;
+        }
         let stream = Arc::new(stream);
         if !shared.enter(number, &stream) {
             reply::turn_away(&stream);
@@ -225,6 +238,11 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
 }
 
 impl Shared {
+    fn allows(&self, peer: IpAddr) -> bool {
+        let allowed = &self.config.allowed;
+        allowed.is_empty() || allowed.iter().any(|prefix| prefix.contains(peer))
+    }
+
     /// `false`: there are too many already.
     fn enter(&self, number: u64, stream: &Arc<TcpStream>) -> bool {
         let Ok(mut open) = self.open.lock() else { return false };

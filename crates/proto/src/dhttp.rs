@@ -12,6 +12,7 @@
 //! | [`visitor`] | a page fetched in this way: [`crate::robot`] over these channels |
 //! | [`token`] | that a client can receive at its address, without remembering that it did |
 //! | [`address`] | who must not be answered, and where no connection may go |
+//! | [`prefix`] | a network by the first bits of its addresses |
 //! | [`limiter`] | how many answers go to a prefix that has proved nothing |
 //! | [`translator`] | what a translating router or a firewall does for requests and answers |
 //! | `secret` | the key of tables that strangers' bytes are looked up in |
@@ -25,6 +26,7 @@ pub mod extension;
 pub mod limiter;
 pub mod message;
 pub mod parts;
+pub mod prefix;
 mod secret;
 pub mod server;
 pub mod token;
@@ -34,6 +36,7 @@ pub mod visitor;
 pub use client::{Client, ClientConfig};
 pub use extension::Extension;
 pub use message::{Id, Malformed};
+pub use prefix::Prefix;
 pub use server::{Server, ServerConfig};
 pub use token::{Key, Tokens};
 pub use translator::{Translator, TranslatorConfig};

@@ -29,7 +29,7 @@ pub(super) fn ask(shared: &Arc<Shared>, question: Question) {
 
 fn exchange(shared: &Shared, question: &Question) -> Result<(), String> {
     let Question { id: _, url, server, dhttp: _, head, sink } = question;
-    let patience = std::time::Duration::from_nanos(shared.patience.as_nanos());
+    let patience = std::time::Duration::from_nanos(shared.config.patience.as_nanos());
     let failed = |what: &str, error: &io::Error| format!("{what} {server}: {error}");
     shared.note(&Note::Connecting(*server));
     let mut stream =
@@ -39,7 +39,8 @@ fn exchange(shared: &Shared, question: &Question) -> Result<(), String> {
     let mut bytes = Vec::new();
     alone(head).encode(&mut bytes);
     stream.write_all(&bytes).map_err(|error| failed("cannot write to", &error))?;
-    let heard = read(&mut stream, shared.patience, head, sink).map_err(|why| format!("{server}: {why}"))?;
+    let heard =
+        read(&mut stream, shared.config.patience, head, sink).map_err(|why| format!("{server}: {why}"))?;
     if let (Some(heard), Ok(mut known)) = (heard, shared.known.lock()) {
         known.hear(&url.authority(), &heard);
     }

@@ -375,7 +375,7 @@ impl Browser<'_> {
     }
 
     fn tunnel(&mut self, head: &RequestHead, host: &str, port: u16) -> Ended {
-        let server = match upstream::connect(host, port, self.shared.address, self.shared.config.patience) {
+        let server = match upstream::connect(host, port, self.shared) {
             Ok(server) => server,
             Err((status, why)) => {
                 let asked = Asked { method: &head.method, version: head.version, stays: false };

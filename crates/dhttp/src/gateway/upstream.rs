@@ -15,6 +15,7 @@ use wire::Time;
 
 use super::chunked;
 use super::incoming::Incoming;
+use crate::client::unreached;
 
 /// Connections that wait for the next request.
 #[derive(Debug, Default)]
@@ -68,18 +69,17 @@ fn is_quiet(stream: &TcpStream) -> bool {
 ///
 /// # Errors
 /// A status and a sentence for the program that asked.
-pub(super) fn connect(
-    host: &str,
-    port: u16,
-    own: SocketAddr,
-    patience: Duration,
-) -> Result<TcpStream, (u16, String)> {
+pub(super) fn connect(host: &str, port: u16, shared: &super::Shared) -> Result<TcpStream, (u16, String)> {
     let addresses = (host, port).to_socket_addrs();
     let addresses = addresses.map_err(|error| (502, format!("{host} has no address: {error}")))?;
     let mut why = (502, format!("{host} has no address"));
+    let (own, client, patience) = (shared.address, &shared.config.client, shared.config.patience);
     for address in addresses {
         if address.port() == own.port() && is_own(address, own) {
             return Err((508, format!("{host} port {port} is this gateway itself")));
+        }
+        if !client.reaches(address.ip()) {
+            return Err((403, unreached(address)));
         }
         match TcpStream::connect_timeout(&address, patience) {
             Ok(stream) => {
@@ -138,7 +138,7 @@ impl Upstream {
         let patience = shared.config.patience;
         let stream = match kept {
             Some(stream) => stream,
-            None => Arc::new(connect(&forward.host, forward.port, shared.address, patience)?),
+            None => Arc::new(connect(&forward.host, forward.port, shared)?),
         };
         let set = stream.set_write_timeout(Some(patience));
         set.map_err(|error| (502, format!("cannot use the connection to {}: {error}", forward.authority)))?;

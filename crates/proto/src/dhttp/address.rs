@@ -40,6 +40,16 @@ pub fn can_be_client(source: SocketAddr) -> bool {
         && !REFLECTORS.contains(&source.port())
 }
 
+/// Whether only this machine, or this site, can send there.
+pub const fn is_private(address: IpAddr) -> bool {
+    match unmapped(address) {
+        IpAddr::V4(address) => address.is_loopback() || address.is_private() || address.is_link_local(),
+        IpAddr::V6(address) => {
+            address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local()
+        }
+    }
+}
+
 /// An address as IPv6 writes it.
 pub(crate) const fn mapped(address: IpAddr) -> Ipv6Addr {
     match address {

@@ -126,6 +126,10 @@ pub struct Gateway {
     #[arg(long, value_name = "NAME")]
     pub profile: Option<Profile>,
 
+    /// Who may use it, by address or network, such as 203.0.113.0/24; with commas, or repeated [default: everybody]
+    #[arg(long, value_name = "NETWORK", value_delimiter = ',')]
+    pub allow: Vec<String>,
+
     #[command(flatten)]
     pub operation: Operation,
 

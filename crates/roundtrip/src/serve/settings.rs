@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,6 +23,7 @@ use clap::ValueEnum;
 use dhttp::ServerConfig;
 use dhttp::log::Log;
 use proto::dhttp::Extension;
+use proto::dhttp::address::is_private;
 use scenario::names::{self, Quoted};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -249,14 +250,4 @@ pub fn thread_count(text: &str) -> Result<usize, Failure> {
         .ok()
         .filter(|count| (1..=1_024).contains(count))
         .ok_or_else(|| Failure::Value(format!("--threads: {} is out of range; give 1 to 1024", Quoted(text))))
-}
-
-/// Whether only this machine, or this site, can send there.
-pub fn is_private(address: IpAddr) -> bool {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.is_loopback() || address.is_private() || address.is_link_local(),
-        IpAddr::V6(address) => {
-            address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local()
-        }
-    }
 }

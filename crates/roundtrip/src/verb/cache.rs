@@ -15,6 +15,7 @@ use dhttp::counters::Counters;
 use dhttp::log::Log;
 use dhttp::{Cache, CacheConfig, ClientConfig, Origin, Server, ServerConfig, Url};
 use nix::sys::signal::{SigSet, Signal};
+use proto::dhttp::address::is_private;
 use scenario::names::Quoted;
 use serde::Deserialize;
 use tokio::runtime::Runtime;
@@ -23,7 +24,7 @@ use crate::cli::cache::Cache as Flags;
 use crate::failure::Failure;
 use crate::output;
 use crate::serve::metrics;
-use crate::serve::settings::{address, is_private, open_log, read_file, thread_count};
+use crate::serve::settings::{address, open_log, read_file, thread_count};
 
 /// The file.
 #[derive(Debug, Default, Deserialize)]

@@ -12,11 +12,15 @@ use dhttp::client::Watch;
 use dhttp::log::Log;
 use dhttp::{ClientConfig, GatewayConfig};
 use nix::sys::signal::{SigSet, Signal};
+use proto::dhttp::Prefix;
+use proto::dhttp::address::is_private;
+use proto::dhttp::prefix::NoPrefix;
+use scenario::names::Quoted;
 use serde::Deserialize;
 
 use crate::cli::dhttp::{Gateway, Profile};
 use crate::failure::Failure;
-use crate::serve::settings::{address, is_private, named_profile, open_log, read_file};
+use crate::serve::settings::{address, named_profile, open_log, read_file};
 use crate::serve::{known, metrics};
 use crate::verb::get::{port_range, show};
 
@@ -27,6 +31,7 @@ struct Written {
     listen: Option<String>,
     ports: Option<String>,
     profile: Option<String>,
+    allow: Option<Vec<String>>,
     metrics: Option<String>,
     access_log: Option<PathBuf>,
 }
@@ -49,16 +54,17 @@ impl Settings {
             flags.operation.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
         let listen = flags.listen.as_ref().or(written.listen.as_ref());
         let listen = address("listen", listen.map_or("127.0.0.1:3128", |text| text))?;
-        if !is_private(listen.ip()) && !flags.force {
+        let allowed = allowed(flags, &written)?;
+        if !is_private(listen.ip()) && !flags.force && allowed.is_empty() {
             return Err(Failure::Value(format!(
                 "--listen: {listen} can be reached by others, who could use the gateway to hide, and to reach what \
-                 only this machine can; listen at a loopback or private address, or add --force"
+                 only this machine can; listen at a loopback or private address, say who may with --allow, or add --force"
             )));
         }
         let metrics = flags.operation.metrics.as_ref().or(written.metrics.as_ref());
         Ok(Self {
             listen,
-            config: config(flags, &written)?,
+            config: config(flags, &written, listen, allowed)?,
             metrics: metrics.map(|text| address("metrics", text)).transpose()?,
             access_log: flags.operation.access_log.clone().or(written.access_log),
         })
@@ -117,7 +123,13 @@ fn reload(gateway: &dhttp::Gateway, flags: &Gateway) {
     }
 }
 
-fn config(flags: &Gateway, written: &Written) -> Result<GatewayConfig, Failure> {
+/// What listens for others leads them to no address that only this machine or this site can reach.
+fn config(
+    flags: &Gateway,
+    written: &Written,
+    listen: SocketAddr,
+    allowed: Vec<Prefix>,
+) -> Result<GatewayConfig, Failure> {
     let profile = match (flags.profile, &written.profile) {
         (Some(profile), _) => profile,
         (None, Some(name)) => named_profile(name)?,
@@ -129,7 +141,18 @@ fn config(flags: &Gateway, written: &Written) -> Result<GatewayConfig, Failure> 
     };
     let ports = flags.ports.as_ref().or(written.ports.as_ref());
     let ports = ports.map(|text| port_range(text)).transpose()?;
-    Ok(GatewayConfig::new(ClientConfig { ports, ..client }))
+    let reaches_private = flags.force || is_private(listen.ip());
+    let client = ClientConfig { ports, reaches_private, ..client };
+    Ok(GatewayConfig { allowed, ..GatewayConfig::new(client) })
+}
+
+fn allowed(flags: &Gateway, written: &Written) -> Result<Vec<Prefix>, Failure> {
+    let texts =
+        if flags.allow.is_empty() { written.allow.as_deref().unwrap_or_default() } else { &flags.allow };
+    let read = |text: &String| {
+        text.parse().map_err(|error: NoPrefix| Failure::Value(format!("--allow: {}: {error}", Quoted(text))))
+    };
+    texts.iter().map(read).collect()
 }
 
 fn sentence(listen: SocketAddr) -> String {

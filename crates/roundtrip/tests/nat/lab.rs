@@ -6,7 +6,8 @@
 //!
 //! Nothing has a name: all of it is gone with the test.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -109,6 +110,35 @@ impl Lab {
     /// `roundtrip nat` on the router.
     pub(crate) fn nat(&self, flags: &[&str]) -> Running {
         Running::start(&self.router, &[&["nat", "--inside", "lan", "--outside", "wan"], flags].concat())
+    }
+
+    /// A gateway in the world, for those addresses.
+    pub(crate) fn relay(&self, allowed: &str) -> Running {
+        let log = self.folder.join("relay.log").display().to_string();
+        let listen = format!("{OTHER}:3128");
+        Running::start(
+            &self.world,
+            &["gateway", "--listen", &listen, "--allow", allowed, "--access-log", &log],
+        )
+    }
+
+    /// What the relay answers to a program at the client.
+    pub(crate) fn ask_relay(&self, path: &str) -> Vec<u8> {
+        self.say_to_relay(format!(
+            "GET http://{SERVER}{path} HTTP/1.1\r\nHost: {SERVER}\r\nConnection: close\r\n\r\n"
+        ))
+    }
+
+    /// The same, in the program's own words.
+    pub(crate) fn say_to_relay(&self, request: String) -> Vec<u8> {
+        inside(&self.client, move || {
+            let mut stream = TcpStream::connect((OTHER, 3128)).unwrap();
+            let mut answer = Vec::new();
+            // Whoever is not allowed finds it closed, or reset.
+            let _ = stream.write_all(request.as_bytes());
+            let _ = stream.read_to_end(&mut answer);
+            answer
+        })
     }
 
     /// `roundtrip get` at the client.

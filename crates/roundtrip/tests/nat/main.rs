@@ -83,6 +83,65 @@ fn without_the_helper_small_answers_come_through_and_for_large_ones_the_server_s
 }
 
 #[test]
+fn by_a_relay_outside_every_kind_of_translation_has_dhttp_from_there_on() {
+    if !granted() {
+        return;
+    }
+    for kind in ["full-cone", "address-restricted", "port-restricted", "symmetric"] {
+        let lab = Lab::new();
+        lab.rules(&translation(kind));
+        let _server = lab.serve(&[]);
+        let relay = lab.relay("192.0.2.0/24,198.51.100.1");
+        assert!(lab.ask_relay("/_dhttp_/small").ends_with(b"\r\n\r\nsmall"), "{kind}");
+        assert!(lab.ask_relay("/_dhttp_/large").ends_with(&[7; 100_000]), "{kind}");
+        assert!(relay.stop().0);
+        let log = std::fs::read_to_string(lab.folder.join("relay.log")).unwrap();
+        let channels: Vec<_> = log.lines().filter_map(|line| line.split(' ').next_back()).collect();
+        assert_eq!(channels, ["udp", "tcp-opened"], "{kind}: {log}");
+    }
+}
+
+#[test]
+fn a_relay_is_for_those_it_allows() {
+    if !granted() {
+        return;
+    }
+    let lab = Lab::new();
+    lab.rules(&translation("port-restricted"));
+    let _relay = lab.relay("192.0.2.0/24");
+    assert!(lab.ask_relay("/small").is_empty());
+}
+
+#[test]
+fn a_relay_leads_nobody_to_what_only_its_own_machine_can_reach() {
+    if !granted() {
+        return;
+    }
+    let lab = Lab::new();
+    let console = lab::inside(&lab.world, || {
+        let console = std::net::TcpListener::bind("127.0.0.1:8080").unwrap();
+        console.set_nonblocking(true).unwrap();
+        (console, std::net::UdpSocket::bind("127.0.0.1:8080").unwrap())
+    });
+    console.1.set_nonblocking(true).unwrap();
+    let relay = lab.relay("198.51.100.1,10.0.0.0/24");
+    lab::sh(&lab.world, "ip route add 10.0.0.0/24 via 198.51.100.1");
+    for host in ["127.0.0.1", "0.0.0.0", "10.0.0.2", "169.254.169.254", "[::ffff:127.0.0.1]", "[::1]"] {
+        let at = format!("{host}:8080");
+        for (request, status) in [
+            (format!("GET http://{at}/ HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n"), "403"),
+            (format!("CONNECT {at} HTTP/1.1\r\nHost: {at}\r\n\r\n"), "403"),
+            (format!("GET http://{at}/_dhttp_/ HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n"), "502"),
+        ] {
+            let answer = String::from_utf8(lab.say_to_relay(request.clone())).unwrap();
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{request}{answer}");
+        }
+    }
+    assert!(console.0.accept().is_err() && console.1.recv(&mut [0; 100]).is_err());
+    assert!(relay.stop().0);
+}
+
+#[test]
 fn a_connection_that_begins_with_the_id_is_let_in() {
     if !granted() {
         return;

@@ -1,0 +1,87 @@
+//! A network by the first bits of its addresses: `203.0.113.0/24`, or one address alone (RFC 4632, RFC 4291).
+//!
+//! Not a route: it only says who is meant. What an address is good for is in [`super::address`].
+
+use core::net::IpAddr;
+use core::str::FromStr;
+use std::error::Error;
+use std::fmt;
+
+/// The addresses that begin alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Prefix {
+    address: IpAddr,
+    bits: u8,
+}
+
+impl Prefix {
+    /// Whether an address is one of these. An IPv4 address that IPv6 wrote is what it is.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address.to_canonical()) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => {
+                (own.to_bits() ^ other.to_bits()).leading_zeros() >= u32::from(self.bits)
+            }
+            (IpAddr::V6(own), IpAddr::V6(other)) => {
+                (own.to_bits() ^ other.to_bits()).leading_zeros() >= u32::from(self.bits)
+            }
+            (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => false,
+        }
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = NoPrefix;
+
+    fn from_str(text: &str) -> Result<Self, NoPrefix> {
+        let (address, bits) =
+            text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let address: IpAddr = address.parse().map_err(|_| NoPrefix)?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Ok(most), str::parse).map_err(|_| NoPrefix)?;
+        if bits <= most { Ok(Self { address, bits }) } else { Err(NoPrefix) }
+    }
+}
+
+/// It is neither an address nor a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoPrefix;
+
+impl fmt::Display for NoPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it is neither an address nor a network, such as 203.0.113.0/24")
+    }
+}
+
+impl Error for NoPrefix {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_contains_what_begins_alike_and_nothing_else() {
+        let contains = |prefix: &str, address: &str| {
+            prefix.parse::<Prefix>().unwrap().contains(address.parse().unwrap())
+        };
+        for (prefix, address) in [
+            ("203.0.113.0/24", "203.0.113.255"),
+            ("203.0.113.7", "203.0.113.7"),
+            ("203.0.113.0/24", "::ffff:203.0.113.9"),
+            ("0.0.0.0/0", "192.0.2.1"),
+            ("2001:db8::/32", "2001:db8:ffff::1"),
+        ] {
+            assert!(contains(prefix, address), "{prefix} {address}");
+        }
+        for (prefix, address) in [
+            ("203.0.113.0/24", "203.0.114.0"),
+            ("203.0.113.7", "203.0.113.6"),
+            ("0.0.0.0/0", "2001:db8::1"),
+            ("2001:db8::/32", "2001:db9::1"),
+        ] {
+            assert!(!contains(prefix, address), "{prefix} {address}");
+        }
+        for text in ["", "203.0.113.0/33", "203.0.113.0/", "203.0.113/24", "::/129", "203.0.113.0/-1"] {
+            assert_eq!(text.parse::<Prefix>(), Err(NoPrefix), "{text}");
+        }
+    }
+}
