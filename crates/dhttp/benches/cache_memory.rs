@@ -3,12 +3,11 @@
 //! `cargo bench -p dhttp --bench cache_memory`. Resident memory before and after, of this program alone; what the allocator
 //! and the kernel round up is in it. Not a measure of time.
 
-use std::net::SocketAddr;
+mod origin;
 
-use dhttp::cache::Upstream;
-use dhttp::cache::upstream::Fetched;
-use dhttp::{Body, Cache, CacheConfig, Handler, Request};
-use proto::http::{Fields, Method, RequestHead, ResponseHead, Version};
+use dhttp::{Cache, CacheConfig, Handler, Request};
+use origin::{Origin, fields};
+use proto::http::{Method, RequestHead, Version};
 use wire::Time;
 
 const OBJECTS: u64 = 1_000_000;
@@ -23,25 +22,11 @@ const LINES: [(&str, &str); 4] = [
     ("ETag", "\"0123456789abcdef\""),
 ];
 
-struct Origin;
-
-impl Upstream for Origin {
-    async fn ask(
-        &self,
-        _to: Option<SocketAddr>,
-        _head: RequestHead,
-        _body: Vec<u8>,
-        _most: u64,
-    ) -> Result<Fetched, String> {
-        let head = ResponseHead { version: Version::Http11, status: 200, fields: fields(&LINES) };
-        Ok(Fetched { head, body: Body::Whole([7; BODY_BYTES].into()) })
-    }
-}
-
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime");
     let config = CacheConfig { memory: 4 << 30, ..CacheConfig::default() };
-    let mut cache = Cache::new(Origin, config, runtime.handle().clone()).expect("random bytes");
+    let origin = Origin { lines: &LINES, body: vec![7; BODY_BYTES] };
+    let mut cache = Cache::new(origin, config, runtime.handle().clone()).expect("random bytes");
     let metrics = cache.metrics();
     let kept = || {
         let text = metrics();
@@ -79,14 +64,6 @@ fn ask(cache: &mut Cache<Origin>, number: u64) -> u64 {
     drop(cache.answer(Time::ZERO, &Request::of_connection(&head, &[])));
     let lines: usize = LINES.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
     ("www.example.org ".len() + head.target.len() + lines + BODY_BYTES) as u64
-}
-
-fn fields(lines: &[(&str, &str)]) -> Fields {
-    let mut fields = Fields::new();
-    for (name, value) in lines {
-        fields.push(name, value).expect("a field");
-    }
-    fields
 }
 
 /// Bytes of this program that are in memory (proc(5)).

@@ -17,6 +17,8 @@ mod memory;
 mod mutated;
 mod network;
 mod opened;
+#[path = "../origin/mod.rs"]
+mod origin;
 mod processor;
 mod server;
 mod wrk;

@@ -9,9 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use dhttp::batch::{Inbox, Outbox};
-use dhttp::cache::Upstream;
-use dhttp::cache::upstream::Fetched;
-use dhttp::{Body, Cache, CacheConfig, Files, Server, ServerConfig};
+use dhttp::{Cache, CacheConfig, Files, Server, ServerConfig};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
@@ -20,11 +18,11 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use proto::dhttp::server::Validation;
-use proto::http::{Fields, RequestHead, ResponseHead, Version};
 use std::os::fd::AsFd;
 
 use super::datagrams::make_room;
 use super::network::Network;
+use super::origin::Origin;
 use super::processor;
 
 /// Says that this program is to be a server.
@@ -204,33 +202,13 @@ pub(crate) fn run(role: &str, address: SocketAddr, folder: &Path) {
 fn cache(address: SocketAddr) {
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime");
-    let cache = Cache::new(Origin, CacheConfig::default(), runtime.handle().clone()).expect("random bytes");
+    let lines = &[("Content-Type", "text/plain; charset=utf-8"), ("Cache-Control", "max-age=86400")];
+    let origin = Origin { lines, body: vec![b's'; SMALL_BYTES] };
+    let cache = Cache::new(origin, CacheConfig::default(), runtime.handle().clone()).expect("random bytes");
     let server = Server::start(address, config, cache, None).expect("the port is free");
     loop {
         std::thread::park();
         assert_eq!(server.address(), address);
-    }
-}
-
-/// Whom it asks.
-struct Origin;
-
-impl Upstream for Origin {
-    async fn ask(
-        &self,
-        _to: Option<SocketAddr>,
-        _head: RequestHead,
-        _body: Vec<u8>,
-        _most: u64,
-    ) -> Result<Fetched, String> {
-        let mut fields = Fields::new();
-        for (name, value) in
-            [("Content-Type", "text/plain; charset=utf-8"), ("Cache-Control", "max-age=86400")]
-        {
-            fields.push(name, value).expect("a field");
-        }
-        let head = ResponseHead { version: Version::Http11, status: 200, fields };
-        Ok(Fetched { head, body: Body::Whole(vec![b's'; SMALL_BYTES].into()) })
     }
 }
 
