@@ -10,14 +10,17 @@
 //! | [`rules`] | how they are taken on their way |
 //! | `exchange` | asking, keeping, and what is given when that fails |
 //! | `waiting` | those who want the same meanwhile |
+//! | `answered` | what an answer of theirs changes |
 //! | `record` | an answer as it is kept |
-//! | `memory` | where, and who goes when it is full |
+//! | `store` | what is kept, wherever |
+//! | `memory` | in memory, and who goes when it is full |
 //! | `ready` | answers as they are given in this second |
-//! | `disk` | what is left after the end |
+//! | `disk` | on disk: what is left after the end |
 //! | `counters` | what it tells of itself |
 //!
 //! What it is not: it decides nothing about caching; that is [`proto::cache`]. It knows no channel; that is the server's.
 
+mod answered;
 pub mod counters;
 mod disk;
 mod exchange;
@@ -26,6 +29,7 @@ pub mod onward;
 mod ready;
 mod record;
 pub mod rules;
+mod store;
 pub mod upstream;
 mod waiting;
 
@@ -45,12 +49,11 @@ use crate::counters::count;
 use crate::fields::copy;
 use crate::handler::{Answer, Body, Handler, Request, Shown};
 use crate::later::{Reply, promise};
-use crate::random;
-use counters::Counters;
-use disk::Disk;
+use answered::Wanted;
 use exchange::Owned;
-use memory::{Found, Memory};
+use memory::Found;
 use ready::Ready;
+use store::Store;
 pub use upstream::Upstream;
 use waiting::Waiting;
 
@@ -88,27 +91,8 @@ pub struct Cache<U> {
 struct Shared<U> {
     upstream: U,
     runtime: Handle,
-    config: CacheConfig,
-    memory: Memory,
-    disk: Option<Disk>,
+    store: Store,
     waiting: Waiting,
-    counters: Arc<Counters>,
-}
-
-impl<U> Shared<U> {
-    fn keep(&self, found: &Found) {
-        self.memory.keep(found.clone());
-        if let Some(disk) = &self.disk {
-            disk.keep(found.clone());
-        }
-    }
-
-    fn drop_all(&self, key: &[u8]) {
-        self.memory.drop_all(key);
-        if let Some(disk) = &self.disk {
-            disk.drop_all(key);
-        }
-    }
 }
 
 /// In `Cache-Status` and `Via`.
@@ -120,12 +104,9 @@ impl<U: Upstream> Cache<U> {
     /// # Errors
     /// If the kernel gives no random bytes, or the file cannot be used.
     pub fn new(upstream: U, config: CacheConfig, runtime: Handle) -> std::io::Result<Self> {
-        let memory = Memory::new(config.memory, random::bytes()?);
-        let disk = config.disk.as_ref();
-        let disk = disk.map(|(path, most)| Disk::open(path, *most, config.tell)).transpose()?;
-        let (waiting, counters) = (Waiting::default(), Arc::default());
+        let (store, waiting) = (Store::new(&config)?, Waiting::default());
         Ok(Self {
-            shared: Arc::new(Shared { upstream, runtime, config, memory, disk, waiting, counters }),
+            shared: Arc::new(Shared { upstream, runtime, store, waiting }),
             key: Vec::new(),
             ready: Ready::default(),
         })
@@ -134,7 +115,7 @@ impl<U: Upstream> Cache<U> {
     /// What it has counted, in Prometheus' text format, whenever it is called.
     pub fn metrics(&self) -> impl Fn() -> String + Send + 'static + use<U> {
         let shared = Arc::clone(&self.shared);
-        move || shared.counters.metrics(shared.memory.size())
+        move || shared.store.metrics()
     }
 }
 
@@ -169,12 +150,12 @@ impl<U: Upstream> Cache<U> {
             return None;
         }
         write_key(&mut self.key, request);
-        let (hash, found) = self.shared.memory.find_plain(&self.key)?;
+        let (hash, found) = self.shared.store.memory.find_plain(&self.key)?;
         let now = since_1970();
         if !found.record.policy().is_fresh(now) {
             return None;
         }
-        count(&self.shared.counters.hits);
+        count(&self.shared.store.counters.hits);
         self.ready.answer(hash, &found, now)
     }
 
@@ -184,16 +165,16 @@ impl<U: Upstream> Cache<U> {
         let asked = Asked::new(request.method, lines);
         write_key(&mut self.key, request);
         let is_for_cache = asked.is_for_cache() && request.body.is_empty();
-        let found = is_for_cache.then(|| self.shared.memory.find(&self.key, &asked)).flatten();
+        let found = is_for_cache.then(|| self.shared.store.memory.find(&self.key, &asked)).flatten();
         let now = since_1970();
         let verdict = found.as_ref().map(|found| found.record.policy().verdict(now, &asked));
         match (found, verdict) {
             (Some(found), Some(Verdict::Fresh)) => {
-                count(&self.shared.counters.hits);
+                count(&self.shared.store.counters.hits);
                 given(&found, &asked, now, "hit").into()
             }
             (Some(found), Some(Verdict::Meanwhile)) => {
-                count(&self.shared.counters.hits);
+                count(&self.shared.store.counters.hits);
                 let given = given(&found, &asked, now, "hit");
                 self.begin(request, is_for_cache, Some(found), None);
                 given.into()
@@ -219,13 +200,8 @@ impl<U: Upstream> Cache<U> {
         found: Option<Found>,
         promise: Option<crate::later::Promise>,
     ) {
-        let owned = Owned {
-            key: self.key.clone(),
-            to: request.meant_for,
-            head: to_head(request),
-            body: request.body.to_vec(),
-            is_for_cache,
-        };
+        let wanted = Wanted { key: self.key.clone(), head: to_head(request), is_for_cache };
+        let owned = Owned { wanted, to: request.meant_for, body: request.body.to_vec() };
         waiting::begin(&self.shared, owned, found, promise);
     }
 }

@@ -34,11 +34,11 @@ enum Place {
 impl Waiting {
     fn enter(&self, owned: Owned, promise: Option<Promise>) -> Place {
         let Ok(mut keys) = self.keys.lock() else { return Place::First(owned, promise) };
-        match (keys.get_mut(&owned.key), promise) {
+        match (keys.get_mut(&owned.wanted.key), promise) {
             (Some(queue), Some(promise)) => queue.push((owned, promise)),
             (Some(_), None) => {}
             (None, promise) => {
-                keys.insert(owned.key.clone(), Queue::new());
+                keys.insert(owned.wanted.key.clone(), Queue::new());
                 return Place::First(owned, promise);
             }
         }
@@ -57,17 +57,17 @@ pub(super) fn begin<U: Upstream>(
     found: Option<Found>,
     promise: Option<Promise>,
 ) {
-    if !owned.is_shareable() {
+    if !owned.wanted.is_shareable() {
         return run(shared, owned, found, promise);
     }
     match shared.waiting.enter(owned, promise) {
-        Place::Behind => count(&shared.counters.collapsed),
+        Place::Behind => count(&shared.store.counters.collapsed),
         Place::First(owned, promise) => {
             let shared = Arc::clone(shared);
             let runtime = shared.runtime.clone();
             // If the runtime is gone, so are the promises, and clients are told.
             drop(runtime.spawn(async move {
-                let key = owned.key.clone();
+                let key = owned.wanted.key.clone();
                 let left = Left { shared: &shared, key: &key };
                 let answer = exchange(&shared, &owned, found).await;
                 if let Some(promise) = promise {
@@ -95,8 +95,8 @@ impl<U: Upstream> Drop for Left<'_, U> {
 
 /// One who waited looks again, and asks by himself if what came is not for him.
 fn again<U: Upstream>(shared: &Arc<Shared<U>>, owned: Owned, promise: Promise) {
-    let asked = owned.asked();
-    let found = shared.memory.find(&owned.key, &asked);
+    let asked = owned.wanted.asked();
+    let found = shared.store.memory.find(&owned.wanted.key, &asked);
     let now = since_1970();
     match found {
         Some(found) if found.record.policy().verdict(now, &asked) == Verdict::Fresh => {

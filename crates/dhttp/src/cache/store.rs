@@ -1,0 +1,63 @@
+//! What is kept, in memory and on disk, and what is counted of it: what a cache has, whoever it asks and however.
+//!
+//! Not what may be given: that is `proto`'s.
+
+use std::io;
+use std::sync::Arc;
+
+use proto::cache::Asked;
+
+use super::CacheConfig;
+use super::counters::Counters;
+use super::disk::Disk;
+use super::memory::{Found, Memory};
+use crate::random;
+
+/// A store that many threads share.
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub(super) memory: Memory,
+    disk: Option<Disk>,
+    /// No longer body is kept, in bytes.
+    pub(super) largest: u64,
+    pub(super) counters: Arc<Counters>,
+}
+
+impl Store {
+    /// An empty one, but for what is on disk.
+    ///
+    /// # Errors
+    /// If the kernel gives no random bytes, or the file cannot be used.
+    pub(crate) fn new(config: &CacheConfig) -> io::Result<Self> {
+        let CacheConfig { memory, largest, disk, tell } = config;
+        let memory = Memory::new(*memory, random::bytes()?);
+        let disk = disk.as_ref().map(|(path, most)| Disk::open(path, *most, *tell)).transpose()?;
+        Ok(Self { memory, disk, largest: *largest, counters: Arc::default() })
+    }
+
+    /// What is on disk for this key and suits this request; from now on it is in memory, too.
+    pub(super) fn find_on_disk(&self, key: &[u8], asked: &Asked<'_>) -> Option<Found> {
+        let found = self.disk.as_ref()?.find(key, asked)?;
+        self.memory.keep(found.clone());
+        Some(found)
+    }
+
+    pub(super) fn keep(&self, found: &Found) {
+        self.memory.keep(found.clone());
+        if let Some(disk) = &self.disk {
+            disk.keep(found.clone());
+        }
+    }
+
+    pub(super) fn drop_all(&self, key: &[u8]) {
+        self.memory.drop_all(key);
+        if let Some(disk) = &self.disk {
+            disk.drop_all(key);
+        }
+    }
+
+    /// In Prometheus' text format.
+    pub(crate) fn metrics(&self) -> String {
+        self.counters.metrics(self.memory.size())
+    }
+}
