@@ -24,6 +24,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
@@ -72,8 +73,12 @@ struct Shared {
     counters: Counters,
     log: Mutex<Option<Arc<Log>>>,
     stop: AtomicBool,
+    change: Mutex<Option<Change>>,
     waker: OwnedFd,
 }
+
+/// What it is to be from now on, and whom to tell what came of that.
+type Change = (NatConfig, Sender<Result<(), NatError>>);
 
 impl Nat {
     /// Binds the port, installs the rules and begins.
@@ -86,14 +91,12 @@ impl Nat {
             counters: Counters::default(),
             log: Mutex::new(log),
             stop: AtomicBool::new(false),
+            change: Mutex::new(None),
             waker,
         });
-        let mut driver = Driver::new(config, Arc::clone(&shared))?;
+        let driver = Driver::new(config, Arc::clone(&shared), None)?;
         let installed = config.rules().install()?;
-        let thread = thread::Builder::new().name("nat".to_owned()).spawn(move || {
-            driver.run();
-            drop(installed);
-        })?;
+        let thread = thread::Builder::new().name("nat".to_owned()).spawn(move || driver.run(installed))?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
@@ -103,23 +106,48 @@ impl Nat {
         move || Counters::text(&[&shared.counters])
     }
 
-    /// From now on requests are written to another log.
-    pub fn reload(&self, log: Option<Arc<Log>>) {
+    /// From now on it works so, and writes to another log. The rules are exchanged in one step; if they are others,
+    /// requests that wait for an answer are sent again by their clients, and connections that were let in go on. So it is
+    /// if somebody has taken the table away.
+    ///
+    /// # Errors
+    /// What is missing, or was refused; then everything is as it was.
+    pub fn reload(&self, config: NatConfig, log: Option<Arc<Log>>) -> Result<(), NatError> {
+        let (tell, told) = mpsc::channel();
+        if let Ok(mut change) = self.shared.change.lock() {
+            *change = Some((config, tell));
+        }
+        self.shared.wake();
+        // A thread that has ended tells nothing any more.
+        told.recv().map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))??;
         if let Ok(mut said) = self.shared.log.lock() {
             *said = log;
         }
+        Ok(())
     }
 }
 
 impl Drop for Nat {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
-        // If it is full, the thread has been woken already.
-        let _ = rustix::io::write(&self.shared.waker, &1_u64.to_ne_bytes());
+        self.shared.wake();
         if let Some(thread) = self.thread.take() {
             // A thread that panicked has said so.
             let _ = thread.join();
         }
+    }
+}
+
+impl Shared {
+    fn wake(&self) {
+        // If it is full, the thread has been woken already.
+        let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
+    }
+
+    fn change(&self) -> Option<Change> {
+        // The number only says that something is to be looked at.
+        let _ = rustix::io::read(&self.waker, &mut [0_u8; 8]);
+        self.change.lock().ok()?.take()
     }
 }
 

@@ -74,6 +74,13 @@ impl Rules {
         Ok(was_there)
     }
 
+    /// The table as text that takes the place of one of this name, in one step: at no time is there none.
+    fn replacement(&self) -> String {
+        let table = self.table;
+        // The first makes one if somebody has taken it away.
+        format!("table ip {table} {{\n}}\ndelete table ip {table}\n{}", self.text())
+    }
+
     fn is_there(&self) -> Result<bool, RulesError> {
         let listed = run("nft", &["list", "tables", "ip"], "")?;
         let wanted = format!("table ip {}", self.table);
@@ -104,6 +111,31 @@ const ALL: usize = 3;
 pub struct Installed {
     rules: Rules,
     parts: usize,
+}
+
+impl Installed {
+    /// Whether nobody has taken the table away.
+    ///
+    /// # Errors
+    /// If the programs are missing or may not be used.
+    pub fn is_there(&self) -> Result<bool, RulesError> {
+        self.rules.is_there()
+    }
+
+    /// Puts other rules of the same table in the place of these, in one step. What was in its sets is gone.
+    ///
+    /// # Errors
+    /// What was refused; then the rules are those that they were.
+    pub fn replace(&mut self, rules: Rules) -> Result<(), RulesError> {
+        match check("nft", nft(&rules.replacement())?) {
+            Err(RulesError::Refused(_, said)) => Err(RulesError::Kept(said)),
+            Err(error) => Err(error),
+            Ok(()) => {
+                self.rules = rules;
+                Ok(())
+            }
+        }
+    }
 }
 
 impl Drop for Installed {
@@ -154,6 +186,8 @@ pub enum RulesError {
     Program(&'static str, io::Error),
     /// The kernel, or the program, did not take them.
     Refused(&'static str, String),
+    /// The program, or the kernel, did not take others in their place.
+    Kept(String),
     /// There is such a table already.
     Exists(&'static str),
     /// The kernel did not take a change.
@@ -172,6 +206,7 @@ impl fmt::Display for RulesError {
                 "{program} refused the rules, and nothing is installed: {said}; run as root, on a kernel with nf_tables, \
                  nft_tproxy and nft_nat"
             ),
+            Self::Kept(said) => write!(f, "nft refused the new rules, and the old ones are in force: {said}"),
             Self::Exists(table) => write!(
                 f,
                 "the table ip {table} is there already: another of these commands runs, or was killed; then remove it \

@@ -1,5 +1,5 @@
-//! What `roundtrip serve`, `gateway`, `cache`, `nat` and `get` need beside the crate `dhttp`: settings, what is told to
-//! Prometheus and on standard error, and the servers that are remembered.
+//! What `roundtrip serve`, `gateway`, `cache`, `nat` and `get` need beside the crate `dhttp`: settings, signals, what is told
+//! to Prometheus and on standard error, and the servers that are remembered.
 //!
 //! Not the server: that is the crate `dhttp`.
 
@@ -7,4 +7,5 @@ pub mod known;
 pub mod metrics;
 pub mod served;
 pub mod settings;
+pub mod signals;
 pub mod tracing;

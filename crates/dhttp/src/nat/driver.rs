@@ -21,11 +21,12 @@ use super::rules::Holes;
 use super::{NatConfig, NatError, Shared, sockets};
 use crate::batch::{Ends, Inbox, Outbox};
 use crate::clock::{Clock, timespec};
-use crate::nft::RulesError;
+use crate::nft::{Installed, RulesError};
 use crate::random;
 
 /// The thread.
 pub(super) struct Driver {
+    config: NatConfig,
     clock: Clock,
     epoll: OwnedFd,
     machine: Translator,
@@ -61,8 +62,17 @@ const DIVERTED: u64 = 1;
 const FIRST: u64 = 2;
 
 impl Driver {
-    pub(super) fn new(config: &NatConfig, shared: Arc<Shared>) -> Result<Self, NatError> {
-        let diverted = sockets::diverted(config.port).map_err(|error| NatError::Port(config.port, error))?;
+    /// One that has seen nothing. The port that requests are diverted to is that of one before it, if that is the same.
+    pub(super) fn new(
+        config: &NatConfig,
+        shared: Arc<Shared>,
+        before: Option<&Self>,
+    ) -> Result<Self, NatError> {
+        let diverted = match before.filter(|before| before.port == config.port) {
+            Some(before) => before.diverted.try_clone(),
+            None => sockets::diverted(config.port),
+        };
+        let diverted = diverted.map_err(|error| NatError::Port(config.port, error))?;
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(io::Error::from)?;
         for (socket, number) in
             [(rustix::fd::AsFd::as_fd(&shared.waker), WAKER), (rustix::fd::AsFd::as_fd(&diverted), DIVERTED)]
@@ -76,6 +86,7 @@ impl Driver {
             Answerers::Anybody | Answerers::Server => None,
         };
         Ok(Self {
+            config: config.clone(),
             clock: Clock::start(),
             epoll,
             machine: Translator::new(config.translator.clone(), random::bytes()?),
@@ -94,24 +105,41 @@ impl Driver {
         })
     }
 
-    /// Until it is told to stop.
-    pub(super) fn run(&mut self) {
+    /// Until it is told to stop; then the rules are gone.
+    pub(super) fn run(mut self, mut installed: Installed) {
         let mut events: Vec<Event> = Vec::with_capacity(64);
         while !self.shared.stop.load(Ordering::Acquire) {
             let next = self.poll();
             self.flush();
             let wait = next.map(|next| timespec(next.since(self.clock.now())));
             events.clear();
+            let mut is_told = false;
             // An interrupted wait has no events; any other failure would be a mistake in this file.
             let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), wait.as_ref());
             for event in events.drain(..) {
                 match event.data.u64() {
-                    WAKER => {}
+                    WAKER => is_told = true,
                     DIVERTED => self.requests(),
                     number => self.answers(number),
                 }
             }
+            if is_told && let Some((config, tell)) = self.shared.change() {
+                // Whoever does not wait for it any more has ended.
+                let _ = tell.send(self.become_so(&config, &mut installed));
+            }
         }
+    }
+
+    /// Goes on as another, which takes the place of this one once its rules are in force.
+    fn become_so(&mut self, config: &NatConfig, installed: &mut Installed) -> Result<(), NatError> {
+        if *config == self.config && installed.is_there()? {
+            return Ok(());
+        }
+        let next = Self::new(config, Arc::clone(&self.shared), Some(self))?;
+        installed.replace(config.rules())?;
+        self.shared.counters.mappings.store(0, Ordering::Relaxed);
+        *self = next;
+        Ok(())
     }
 
     fn requests(&mut self) {

@@ -1,6 +1,7 @@
 //! `roundtrip nat`: a helper on a router that translates addresses, or on a firewall.
 //!
-//! SIGTERM and SIGINT end it and take its rules away; connections that were let in go on. SIGHUP opens the log again.
+//! SIGTERM and SIGINT end it and take its rules away; connections that were let in go on. SIGHUP reads the
+//! configuration and opens the log again.
 //!
 //! ```toml
 //! inside = "lan0"
@@ -24,7 +25,6 @@ use dhttp::log::Log;
 use dhttp::nat::LET_IN;
 use dhttp::{Nat, NatConfig, NatError};
 use nix::ifaddrs::getifaddrs;
-use nix::sys::signal::{SigSet, Signal};
 use proto::dhttp::TranslatorConfig;
 use proto::dhttp::client::Answerers;
 use proto::dhttp::translator::Translation;
@@ -35,6 +35,7 @@ use crate::cli::dhttp::Nat as Flags;
 use crate::failure::Failure;
 use crate::serve::metrics;
 use crate::serve::settings::{address, open_log, read_file};
+use crate::serve::signals::Signals;
 use crate::verb::get::port_range;
 
 /// The file.
@@ -79,43 +80,26 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
         return crate::output::to_stdout(&format!("{}\n", settings.sentence()));
     }
     let log = settings.log()?;
-    let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
-    // Before there are threads, so that only this one hears them.
-    signals.thread_block().map_err(|error| Failure::Network(format!("cannot wait for signals: {error}")))?;
+    let signals = Signals::expect()?;
     let nat =
         Nat::start(&settings.config, log).map_err(|error: NatError| Failure::Network(error.to_string()))?;
     if let Some(address) = settings.metrics {
         metrics::serve(address, nat.metrics())?;
     }
-    if settings.config.translator.answerers == Answerers::Anybody {
-        eprintln!(
-            "roundtrip: WARNING: --any-cache lets anybody in who finds an open hole in time, not only the server that was \
-             asked"
-        );
-    }
+    settings.warn();
     eprintln!("roundtrip: {}", settings.sentence());
-    loop {
-        let signal =
-            signals.wait().map_err(|error| Failure::Network(format!("cannot wait for signals: {error}")))?;
-        if signal != Signal::SIGHUP {
-            break;
-        }
-        reload(&nat, flags);
-    }
+    signals.until_the_end(|| reload(&nat, flags))?;
     eprintln!("roundtrip: taking the rules away; connections that were let in go on");
     drop(nat);
     Ok(())
 }
 
-/// What cannot be read leaves everything as it is: a slip in a file must not close a router.
-fn reload(nat: &Nat, flags: &Flags) {
-    match Settings::read(flags).and_then(|settings| settings.log()) {
-        Ok(log) => {
-            nat.reload(log);
-            eprintln!("roundtrip: opened the log again; anything else that has changed takes a restart");
-        }
-        Err(failure) => eprintln!("roundtrip: {failure}; everything stays as it was"),
-    }
+fn reload(nat: &Nat, flags: &Flags) -> Result<&'static str, Failure> {
+    let settings = Settings::read(flags)?;
+    let log = settings.log()?;
+    nat.reload(settings.config.clone(), log).map_err(|error| Failure::Network(error.to_string()))?;
+    settings.warn();
+    Ok("read the configuration again; an address of metrics that has changed takes a restart")
 }
 
 impl Settings {
@@ -159,6 +143,16 @@ impl Settings {
 
     fn log(&self) -> Result<Option<Arc<Log>>, Failure> {
         self.access_log.as_deref().map(open_log).transpose()
+    }
+
+    /// Says aloud what is open to more than the servers that were asked.
+    fn warn(&self) {
+        if self.config.translator.answerers == Answerers::Anybody {
+            eprintln!(
+                "roundtrip: WARNING: --any-cache lets anybody in who finds an open hole in time, not only the server that \
+                 was asked"
+            );
+        }
     }
 
     fn sentence(&self) -> String {

@@ -208,6 +208,13 @@ impl Running {
         assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
     }
 
+    /// The next line that it says.
+    pub(crate) fn says(&mut self) -> String {
+        let mut line = String::new();
+        self.told.read_line(&mut line).unwrap();
+        line
+    }
+
     /// Ends it as an administrator would; whether it ended well, and what it said since it began.
     pub(crate) fn stop(mut self) -> (bool, String) {
         self.signal("TERM");

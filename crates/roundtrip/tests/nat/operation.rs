@@ -28,7 +28,7 @@ fn rules_of_others_are_as_before_when_it_has_ended() {
     assert!(printed.contains("tproxy to 127.0.0.1:80") && printed.contains("@holes3"), "{printed}");
     nat.signal("HUP");
     let (ended_well, said) = nat.stop();
-    assert!(ended_well && said.contains("opened the log again"), "{said}");
+    assert!(ended_well && said.contains("read the configuration again"), "{said}");
     assert_eq!(lab.router_state(), before);
 }
 
@@ -89,6 +89,53 @@ fn a_file_says_the_same_as_flags_and_counters_say_what_was_done() {
     {
         assert!(told.contains(line), "{line} in\n{told}");
     }
+}
+
+#[test]
+fn a_file_that_has_changed_is_in_force_after_a_signal_and_at_no_time_is_there_no_table() {
+    if !granted() {
+        return;
+    }
+    let lab = Lab::new();
+    lab.rules(&translation("port-restricted"));
+    let file = lab.folder.join("nat.toml").display().to_string();
+    let write = |more: &str| {
+        std::fs::write(&file, format!("inside = \"lan\"\noutside = \"wan\"\n{more}")).unwrap();
+    };
+    write("");
+    let _server = lab.serve(&[]);
+    let mut nat = Running::start(&lab.router, &["nat", "--config", &file]);
+    assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()));
+    let before = lab.router_state();
+    for (slip, wanted) in [
+        ("by-ids = true\n", "line 3"),
+        ("ports = \"80\"\n", "--ports"),
+        ("address = \"127.0.0.300\"\n", "is no IPv4 address"),
+    ] {
+        write(slip);
+        nat.signal("HUP");
+        let said = nat.says();
+        assert!(said.contains(wanted) && said.contains("everything stays as it was"), "{said}");
+        assert_eq!(lab.router_state(), before);
+    }
+    write("by-id = true\nports = \"62000-62010\"\n");
+    nat.signal("HUP");
+    assert!(nat.says().contains("read the configuration again"));
+    assert!(lab.router_state().contains("set ids"), "{}", lab.router_state());
+    let large = lab.get("large", &[]);
+    assert!(large.channel == "tcp-opened" && large.body == vec![7; 100_000], "{}", large.said);
+    // Somebody who takes all rules away takes ours too; the same signal brings them back, and only them.
+    sh(&lab.router, "nft flush ruleset");
+    lab.rules(&translation("port-restricted"));
+    nat.signal("HUP");
+    assert!(nat.says().contains("read the configuration again"));
+    assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()));
+    write("");
+    nat.signal("HUP");
+    assert!(nat.says().contains("read the configuration again"));
+    assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()));
+    assert!(nat.stop().0);
+    assert!(!lab.router_state().contains("roundtrip_nat"));
 }
 
 #[test]
