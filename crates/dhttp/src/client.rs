@@ -43,7 +43,7 @@ pub use known::Known;
 pub use note::Note;
 
 /// How a client behaves.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientConfig {
     /// DHTTP.
     pub dhttp: Machine,

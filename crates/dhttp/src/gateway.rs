@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -81,9 +81,10 @@ pub struct Gateway {
 
 /// What the threads have in common.
 struct Shared {
-    client: Client,
+    /// Another after a reload.
+    ways: Mutex<Ways>,
+    watch: Option<Watch>,
     pool: Pool,
-    config: GatewayConfig,
     clock: Clock,
     address: SocketAddr,
     /// In `Via`, so that a request that comes round again is known.
@@ -94,6 +95,13 @@ struct Shared {
     /// The connections there are, and whether a request is under way.
     open: Mutex<BTreeMap<u64, Open>>,
     closed: Condvar,
+}
+
+/// How it behaves, and what asks by DHTTP.
+#[derive(Clone)]
+struct Ways {
+    config: Arc<GatewayConfig>,
+    client: Arc<Client>,
 }
 
 struct Open {
@@ -118,10 +126,11 @@ impl Gateway {
         listener.set_nonblocking(false)?;
         let address = listener.local_addr()?;
         let number = u32::from_be_bytes(random::bytes()?);
+        let client = Client::start(config.client.clone(), known, watch.clone())?;
         let shared = Arc::new(Shared {
-            client: Client::start(config.client.clone(), known, watch)?,
+            ways: Mutex::new(Ways { config: Arc::new(config), client: Arc::new(client) }),
+            watch,
             pool: Pool::default(),
-            config,
             clock: Clock::start(),
             address,
             name: format!("roundtrip-{number:08x}"),
@@ -145,7 +154,7 @@ impl Gateway {
 
     /// The servers that are known to speak DHTTP by now.
     pub fn known(&self) -> Known {
-        self.shared.client.known()
+        self.shared.client().known()
     }
 
     /// Reads what it has counted, in Prometheus' text format, whenever it is called.
@@ -154,11 +163,25 @@ impl Gateway {
         move || shared.counters.metrics()
     }
 
-    /// From now on answers are written to another log.
-    pub fn reload(&self, log: Option<Arc<Log>>) {
+    /// From now on it behaves so, and answers are written to another log. What is under way goes on as it began.
+    ///
+    /// # Errors
+    /// What the system said to other ports, if there are to be others; then nothing has changed.
+    pub fn reload(&self, config: GatewayConfig, log: Option<Arc<Log>>) -> io::Result<()> {
+        let before = self.shared.ways();
+        let client = if before.config.client == config.client {
+            before.client
+        } else {
+            // The old one ends with the last request that it was asked.
+            let known = before.client.known();
+            Arc::new(Client::start(config.client.clone(), known, self.shared.watch.clone())?)
+        };
+        *self.shared.ways.lock().unwrap_or_else(PoisonError::into_inner) =
+            Ways { config: Arc::new(config), client };
         if let Ok(mut said) = self.shared.log.lock() {
             *said = log;
         }
+        Ok(())
     }
 
     /// Takes no more requests, finishes those that were begun (for `grace` at most), and ends.
@@ -239,14 +262,15 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
 
 impl Shared {
     fn allows(&self, peer: IpAddr) -> bool {
-        let allowed = &self.config.allowed;
+        let config = self.config();
+        let allowed = &config.allowed;
         allowed.is_empty() || allowed.iter().any(|prefix| prefix.contains(peer))
     }
 
     /// `false`: there are too many already.
     fn enter(&self, number: u64, stream: &Arc<TcpStream>) -> bool {
         let Ok(mut open) = self.open.lock() else { return false };
-        let has_room = open.len() < self.config.connections;
+        let has_room = open.len() < self.config().connections;
         if has_room {
             open.insert(number, Open { stream: Arc::clone(stream), is_busy: false });
         }
@@ -268,6 +292,20 @@ impl Shared {
             one.is_busy = is_busy;
         }
         !self.stop.load(Ordering::Acquire)
+    }
+
+    /// What is so now.
+    fn ways(&self) -> Ways {
+        // A thread that panicked while it held the lock changed nothing by halves.
+        self.ways.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn config(&self) -> Arc<GatewayConfig> {
+        self.ways().config
+    }
+
+    fn client(&self) -> Arc<Client> {
+        self.ways().client
     }
 
     fn log(&self) -> Option<Arc<Log>> {

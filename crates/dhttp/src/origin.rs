@@ -1,12 +1,18 @@
 //! Another HTTP server as what answers: DHTTP in front of whatever there is (`roundtrip serve --origin`).
 //!
 //! Requests flow in, are written anew as a gateway does ([`proto::gateway`]), and go to the origin on connections that are
-//! kept; hyper keeps them. It keeps no answers: that is for a cache.
+//! kept; hyper keeps them. One that is down is asked no more until it answers a probe (`health`). It keeps no answers: that
+//! is for a cache.
 
+pub mod counters;
+mod health;
+
+use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::net::IpAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -22,18 +28,25 @@ use tower_service::Service;
 
 use crate::Url;
 use crate::fields::copy;
+use crate::handler::{Answer, Body};
 use crate::hosted::ClientAddress;
+use health::Health;
 
 /// An origin, as a service: see [`mod@crate::hosted`].
 #[derive(Clone, Debug)]
 pub struct Origin {
-    client: Client<HttpConnector, Full<Bytes>>,
+    asking: Asking,
     /// `host` or `host:port`.
     authority: String,
     /// This server's own in `Via`.
     name: String,
     tells_clients: bool,
+    patience: Duration,
+    health: Arc<Health>,
 }
+
+/// What asks, on connections that it keeps.
+type Asking = Client<HttpConnector, Full<Bytes>>;
 
 /// An answer's body as it comes.
 pub type OriginBody = http_body_util::combinators::UnsyncBoxBody<Bytes, OriginError>;
@@ -49,23 +62,17 @@ impl Origin {
     /// # Errors
     /// If the kernel gives no random bytes.
     pub fn new(url: &Url) -> std::io::Result<Self> {
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(CONNECT));
-        connector.set_nodelay(true);
-        let mut builder = Client::builder(TokioExecutor::new());
-        // Less than servers are used to keep them, so that both seldom meet in closing.
-        builder.pool_timer(TokioTimer::new()).pool_idle_timeout(Duration::from_secs(4));
         let number = u32::from_be_bytes(crate::random::bytes()?);
         Ok(Self {
-            client: builder.build(connector),
+            asking: asking(),
             authority: url.authority(),
             name: format!("roundtrip-{number:08x}"),
             tells_clients: false,
+            patience: PATIENCE,
+            health: Health::new(),
         })
     }
-}
 
-impl Origin {
     /// The same, which tells the origin where each client is, in `Forwarded` and `X-Forwarded-For`. Of one that has not
     /// proved it, it says that it is unknown: an origin that lets some addresses do more would let everybody who writes
     /// them on a datagram.
@@ -73,19 +80,108 @@ impl Origin {
     pub fn telling_clients(self) -> Self {
         Self { tells_clients: true, ..self }
     }
+
+    /// The same, which waits so long for an answer to begin, in the place of 30 seconds.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// How it is, in Prometheus' text format, whenever it is called.
+    pub fn metrics(&self) -> impl Fn() -> String + Send + 'static + use<> {
+        let health = Arc::clone(&self.health);
+        move || health.metrics()
+    }
+
+    /// Asks it, unless it is down.
+    pub(crate) async fn ask(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<OriginBody>, OriginError> {
+        let Self { asking, authority, name, tells_clients, patience, health } = self;
+        let request = rewritten(request, authority, name, *tells_clients)?;
+        if let Some(why) = health.down() {
+            return Err(OriginError::Down(why));
+        }
+        match tokio::time::timeout(*patience, asking.request(request)).await {
+            Ok(Ok(response)) => {
+                health.heard(authority);
+                Ok(passed_on(response, authority, name))
+            }
+            Ok(Err(error)) if error.is_connect() => {
+                let why = format!("{authority} cannot be reached: {}", innermost(&error));
+                self.fell(&why, health.could_not_be_reached(&why));
+                Err(OriginError::Down(why))
+            }
+            Ok(Err(error)) => {
+                health.broke();
+                Err(broken(authority, &error))
+            }
+            Err(_) => {
+                let why = format!("{authority} has said nothing for {} s", patience.as_secs_f32());
+                self.fell(&why, health.said_nothing(&why));
+                Err(OriginError::Silent(why))
+            }
+        }
+    }
+
+    /// If it fell just now, it is asked again and again until it is back.
+    fn fell(&self, why: &str, just_now: bool) {
+        tracing::warn!(origin = self.authority, why, "no answer of the origin");
+        if just_now {
+            tracing::warn!(origin = self.authority, "the origin is asked no more until it answers a probe");
+            let (asking, authority) = (self.asking.clone(), self.authority.clone());
+            drop(tokio::spawn(health::probe(asking, authority, Arc::downgrade(&self.health))));
+        }
+    }
+}
+
+fn asking() -> Asking {
+    let mut connector = HttpConnector::new();
+    connector.set_connect_timeout(Some(CONNECT));
+    connector.set_nodelay(true);
+    let mut builder = Client::builder(TokioExecutor::new());
+    // Less than servers are used to keep them, so that both seldom meet in closing.
+    builder.pool_timer(TokioTimer::new()).pool_idle_timeout(Duration::from_secs(4));
+    builder.build(connector)
 }
 
 /// Why an origin gave no answer.
 #[derive(Debug)]
 pub enum OriginError {
-    /// It could not be asked, or its answer broke off.
+    /// The request is none that goes on: a status, and why.
+    Refused(u16, String),
+    /// It cannot be reached, or could not be a moment ago.
+    Down(String),
+    /// It was reached, and said nothing.
+    Silent(String),
+    /// What it said was no answer, or broke off.
     Broken(String),
+}
+
+impl OriginError {
+    /// What the client gets in the place of an answer.
+    pub(crate) fn answer(&self) -> Answer {
+        match self {
+            Self::Refused(status, sentence) => Answer::text(*status, sentence),
+            Self::Down(why) => {
+                let mut answer = Answer::text(503, &format!("503 Service Unavailable: {why}"));
+                let seconds = health::LONGEST_PAUSE.as_secs().to_string();
+                copy(Arc::make_mut(&mut answer.fields), b"Retry-After", seconds.as_bytes());
+                answer
+            }
+            Self::Silent(why) => Answer::text(504, &format!("504 Gateway Timeout: {why}")),
+            Self::Broken(why) => Answer::text(502, &format!("502 Bad Gateway: {why}")),
+        }
+    }
 }
 
 impl fmt::Display for OriginError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Broken(why) => f.write_str(why),
+            Self::Refused(_, why) | Self::Down(why) | Self::Silent(why) | Self::Broken(why) => {
+                f.write_str(why)
+            }
         }
     }
 }
@@ -94,46 +190,37 @@ impl Error for OriginError {}
 
 impl Service<Request<Full<Bytes>>> for Origin {
     type Response = Response<OriginBody>;
-    type Error = OriginError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, OriginError>> + Send>>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
-    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), OriginError>> {
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         // hyper opens another connection if all are busy.
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<Full<Bytes>>) -> Self::Future {
-        let Self { client, authority, name, tells_clients } = self.clone();
-        Box::pin(async move {
-            let request = match rewritten(request, &authority, &name, tells_clients) {
-                Ok(request) => request,
-                Err((status, sentence)) => return Ok(own(status, sentence)),
-            };
-            let asked = tokio::time::timeout(PATIENCE, client.request(request)).await;
-            let response = match asked {
-                Ok(response) => response.map_err(|error| broken(&authority, &error))?,
-                Err(_) => {
-                    tracing::warn!(
-                        origin = authority,
-                        seconds = PATIENCE.as_secs(),
-                        "the origin says nothing"
-                    );
-                    return Ok(own(504, format!("504 Gateway Timeout: {authority} says nothing")));
-                }
-            };
-            let (head, body) = response.into_parts();
-            let fields = fields_from(&head.headers);
-            let head = ResponseHead { version: version(head.version), status: head.status.as_u16(), fields };
-            let head = gateway::response(&head, &name);
-            let mut answer =
-                Response::new(body.map_err(move |error| broken(&authority, &error)).boxed_unsync());
-            *answer.status_mut() = http::StatusCode::from_u16(head.status).unwrap_or_default();
-            *answer.headers_mut() = headers_from(&head.fields);
-            // It is about the origin's own ports, and clients know us as the server (RFC 7838, section 2.1).
-            answer.headers_mut().remove(http::header::ALT_SVC);
-            Ok(answer)
-        })
+        let origin = self.clone();
+        Box::pin(async move { Ok(origin.ask(request).await.unwrap_or_else(|error| own(error.answer()))) })
     }
+}
+
+/// An answer as clients get it.
+fn passed_on<B>(response: Response<B>, authority: &str, name: &str) -> Response<OriginBody>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Error,
+{
+    let (head, body) = response.into_parts();
+    let fields = fields_from(&head.headers);
+    let head = ResponseHead { version: version(head.version), status: head.status.as_u16(), fields };
+    let head = gateway::response(&head, name);
+    let authority = authority.to_owned();
+    let mut answer = Response::new(body.map_err(move |error| broken(&authority, &error)).boxed_unsync());
+    *answer.status_mut() = http::StatusCode::from_u16(head.status).unwrap_or_default();
+    *answer.headers_mut() = headers_from(&head.fields);
+    // It is about the origin's own ports, and clients know us as the server (RFC 7838, section 2.1).
+    answer.headers_mut().remove(http::header::ALT_SVC);
+    answer
 }
 
 /// The request as the origin gets it, or a refusal.
@@ -142,7 +229,7 @@ fn rewritten(
     authority: &str,
     name: &str,
     tells_clients: bool,
-) -> Result<Request<Full<Bytes>>, (u16, String)> {
+) -> Result<Request<Full<Bytes>>, OriginError> {
     let (head, body) = request.into_parts();
     let path = head.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
     let mut fields = Fields::new();
@@ -168,18 +255,18 @@ fn rewritten(
         gateway::plan(&RequestHead { method, target, version: version(head.version), fields }, framing, name);
     let forward = match plan {
         Ok(Plan::Forward(forward)) => forward,
-        Ok(Plan::Tunnel(..)) => return Err((405, "405 Method Not Allowed".to_owned())),
-        Ok(Plan::Own(_)) => return Err((200, String::new())),
-        Err(refusal) => return Err((refusal.status, refusal.sentence)),
+        Ok(Plan::Tunnel(..)) => return Err(OriginError::Refused(405, "405 Method Not Allowed".to_owned())),
+        Ok(Plan::Own(_)) => return Err(OriginError::Refused(200, "OPTIONS ends here".to_owned())),
+        Err(refusal) => return Err(OriginError::Refused(refusal.status, refusal.sentence)),
     };
-    let uri: Uri = format!("http://{}{}", forward.authority, forward.head.target)
-        .parse()
-        .map_err(|_| (400, "400 Bad Request".to_owned()))?;
+    let uri: Uri =
+        format!("http://{}{}", forward.authority, forward.head.target).parse().map_err(|_| bad_request())?;
     let mut request = Request::new(body);
-    *request.method_mut() =
-        forward.head.method.name().parse().map_err(|_| (400, "400 Bad Request".to_owned()))?;
+    *request.method_mut() = forward.head.method.name().parse().map_err(|_| bad_request())?;
     *request.uri_mut() = uri;
     *request.headers_mut() = headers_from(&forward.head.fields);
+    // Its body has come: nobody waits for leave to send it.
+    request.headers_mut().remove(http::header::EXPECT);
     Ok(request)
 }
 
@@ -200,18 +287,36 @@ fn tell(fields: &mut Fields, client: Option<IpAddr>) {
     }
 }
 
-fn own(status: u16, sentence: String) -> Response<OriginBody> {
-    let body = Full::new(Bytes::from(sentence)).map_err(|never| match never {}).boxed_unsync();
-    let mut response = Response::new(body);
+fn bad_request() -> OriginError {
+    OriginError::Refused(400, "400 Bad Request".to_owned())
+}
+
+/// An answer of our own, as a service gives it.
+fn own(answer: Answer) -> Response<OriginBody> {
+    let Answer { status, fields, body } = answer;
+    let body = match body {
+        Body::Whole(bytes) => Bytes::copy_from_slice(&bytes),
+        Body::File { file: _, offset: _, length: _ } | Body::Described(_) => Bytes::new(),
+    };
+    let mut response = Response::new(Full::new(body).map_err(|never| match never {}).boxed_unsync());
     *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
+    *response.headers_mut() = headers_from(&fields);
     response
 }
 
 fn broken(authority: &str, error: &dyn Error) -> OriginError {
-    // hyper says the cause only one level down.
-    let why = error.source().map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"));
+    let why = format!("{error}: {}", innermost(error));
     tracing::warn!(origin = authority, why, "no answer of the origin, or half of one");
     OriginError::Broken(format!("{authority}: {why}"))
+}
+
+/// What really happened: hyper says that levels below.
+fn innermost(error: &dyn Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
 }
 
 fn version(version: http::Version) -> Version {

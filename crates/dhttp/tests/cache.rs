@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dhttp::cache::Upstream;
-use dhttp::cache::upstream::Fetched;
+use dhttp::cache::upstream::{Fetched, Unanswered};
 use dhttp::client::{Known, Via};
 use dhttp::{Body, Cache, CacheConfig, Client, ClientConfig, Server, ServerConfig, Url};
 use proto::http::{Fields, Method, RequestHead, ResponseHead, Version};
@@ -46,12 +46,12 @@ impl Upstream for Origin {
         head: RequestHead,
         _body: Vec<u8>,
         _most: u64,
-    ) -> Result<Fetched, String> {
+    ) -> Result<Fetched, Unanswered> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let wait = *self.wait.lock().unwrap();
         tokio::time::sleep(wait).await;
         if self.is_gone.load(Ordering::SeqCst) {
-            return Err("the origin is gone".to_owned());
+            return Err("the origin is gone".to_owned().into());
         }
         let (status, lines, body) =
             self.answers.lock().unwrap().get(&head.target).cloned().unwrap_or((404, vec![], vec![]));

@@ -279,6 +279,53 @@ fn a_gateway_logs_how_answers_came_and_remembers_who_speaks_dhttp() {
 }
 
 #[test]
+fn a_gateway_reads_its_configuration_again_and_goes_on_with_what_was_begun() {
+    let folder = std::env::temp_dir().join(format!("roundtrip-gateway-reload-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let config = folder.join("gateway.toml");
+    let write =
+        |profile: &str| std::fs::write(&config, format!("listen = \"127.0.0.1:0\"\nprofile = {profile}\n"));
+    write("\"internet\"").unwrap();
+    let mut gateway = Command::new(PROGRAM)
+        .args(["gateway", "--config"])
+        .arg(&config)
+        .env("XDG_CACHE_HOME", &folder)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(gateway.stderr.take().unwrap());
+    let mut line = || {
+        let mut line = String::new();
+        told.read_line(&mut line).unwrap();
+        line
+    };
+    let at = line().split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+    let origin = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut begun = TcpStream::connect(&at).unwrap();
+    write!(begun, "GET http://{}/ HTTP/1.0\r\n\r\n", origin.local_addr().unwrap()).unwrap();
+    let (mut asked, _) = origin.accept().unwrap();
+    let id = gateway.id().to_string();
+    for (profile, said) in [
+        ("\"paper\"", "read the configuration again"),
+        ("\"neither\"", "everything stays as it was"),
+        ("\"internet\"", "read the configuration again"),
+    ] {
+        write(profile).unwrap();
+        assert!(Command::new("kill").args(["-s", "HUP", &id]).status().unwrap().success());
+        let line = line();
+        assert!(line.contains(said), "{profile}: {line}");
+    }
+    let _ = asked.read(&mut [0; 1_024]).unwrap();
+    asked.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate").unwrap();
+    let mut answer = String::new();
+    begun.read_to_string(&mut answer).unwrap();
+    assert!(answer.ends_with("late"), "{answer}");
+    gateway.kill().unwrap();
+    gateway.wait().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn a_gateway_tells_what_goes_on_besides_when_asked_for() {
     let mut gateway = Command::new(PROGRAM)
         .args(["gateway", "--listen", "127.0.0.1:0", "--trace", "info"])

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use dhttp::Body;
 use dhttp::cache::Upstream;
-use dhttp::cache::upstream::Fetched;
+use dhttp::cache::upstream::{Fetched, Unanswered};
 use proto::http::{Fields, RequestHead, ResponseHead, Version};
 
 /// What it says: these fields, and a body.
@@ -21,7 +21,7 @@ impl Upstream for Origin {
         _head: RequestHead,
         _body: Vec<u8>,
         _most: u64,
-    ) -> Result<Fetched, String> {
+    ) -> Result<Fetched, Unanswered> {
         let head = ResponseHead { version: Version::Http11, status: 200, fields: fields(self.lines) };
         Ok(Fetched { head, body: Body::Whole(self.body.as_slice().into()) })
     }

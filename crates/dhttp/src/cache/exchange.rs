@@ -10,7 +10,7 @@ use proto::http::{Fields, Method};
 
 use super::answered::{Keeping, Wanted, learn, passed, stood_in, validated, why};
 use super::memory::Found;
-use super::upstream::Fetched;
+use super::upstream::{Fetched, Unanswered};
 use super::{Shared, Upstream, given, since_1970};
 use crate::counters::count;
 use crate::handler::{Answer, Body};
@@ -77,12 +77,11 @@ pub(super) async fn exchange<U: Upstream>(shared: &Shared<U>, owned: &Owned, fou
             }
             came(shared, owned, &asked, found, fetched, times)
         }
-        Err(why) => {
-            stood_in(store, found.as_ref(), &asked, times.came, Trouble::Unreachable).unwrap_or_else(|| {
+        Err(Unanswered(answer)) => stood_in(store, found.as_ref(), &asked, times.came, Trouble::Unreachable)
+            .unwrap_or_else(|| {
                 count(&store.counters.failed);
-                Answer::text(502, &format!("502 Bad Gateway: {why}"))
-            })
-        }
+                answer
+            }),
     }
 }
 

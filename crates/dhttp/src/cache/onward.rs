@@ -9,7 +9,7 @@ use std::sync::Arc;
 use proto::gateway::{self, Plan};
 use proto::http::{Framing, Method, RequestHead};
 
-use super::upstream::{Fetched, Upstream};
+use super::upstream::{Fetched, Unanswered, Upstream};
 use crate::client::{Event, Known, Watch};
 use crate::handler::Body;
 use crate::{Client, ClientConfig, random};
@@ -41,7 +41,14 @@ impl Upstream for Onward {
         head: RequestHead,
         _body: Vec<u8>,
         most: u64,
-    ) -> Result<Fetched, String> {
+    ) -> Result<Fetched, Unanswered> {
+        Ok(self.fetch(to, head, most).await?)
+    }
+}
+
+impl Onward {
+    /// Its errors are sentences.
+    async fn fetch(&self, to: Option<SocketAddr>, head: RequestHead, most: u64) -> Result<Fetched, String> {
         let Some(to) = to else {
             return Err(
                 "this is a cache on the way to servers; ask them, and it answers if it can".to_owned()

@@ -2,19 +2,19 @@
 //!
 //! Not what becomes of the answers.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use proto::http::{RequestHead, ResponseHead};
-use tower_service::Service;
+use proto::http::{Method, RequestHead, ResponseHead, Version};
 
 use crate::Origin;
 use crate::fields::copy;
-use crate::handler::Body;
+use crate::handler::{Answer, Body};
 use crate::hosted::Collected;
-use crate::origin::fields_from;
+use crate::origin::{OriginError, fields_from};
 
 /// Whom it asks.
 pub trait Upstream: Send + Sync + 'static {
@@ -25,7 +25,18 @@ pub trait Upstream: Send + Sync + 'static {
         head: RequestHead,
         body: Vec<u8>,
         most: u64,
-    ) -> impl Future<Output = Result<Fetched, String>> + Send;
+    ) -> impl Future<Output = Result<Fetched, Unanswered>> + Send;
+}
+
+/// What clients get where there is no answer, and nothing that is kept stands in for it.
+#[derive(Clone, Debug)]
+pub struct Unanswered(pub Answer);
+
+impl From<String> for Unanswered {
+    /// The next server's fault, in a sentence.
+    fn from(why: String) -> Self {
+        Self(Answer::text(502, &format!("502 Bad Gateway: {why}")))
+    }
 }
 
 /// An answer that has come.
@@ -37,6 +48,15 @@ pub struct Fetched {
     pub body: Body,
 }
 
+impl Fetched {
+    /// What is said of a request that goes no further: an answer like others, which no failure of a server is.
+    fn refusal(status: u16, sentence: &str) -> Self {
+        let Answer { status, fields, body } = Answer::text(status, sentence);
+        let fields = Arc::unwrap_or_clone(fields);
+        Self { head: ResponseHead { version: Version::Http11, status, fields }, body }
+    }
+}
+
 impl Upstream for Origin {
     async fn ask(
         &self,
@@ -44,8 +64,7 @@ impl Upstream for Origin {
         head: RequestHead,
         body: Vec<u8>,
         most: u64,
-    ) -> Result<Fetched, String> {
-        let mut origin = self.clone();
+    ) -> Result<Fetched, Unanswered> {
         let mut builder = http::Request::builder().method(head.method.name()).uri(&head.target);
         for (name, value) in head.fields.iter() {
             // Which host was asked for is for us to say: nobody else's word is part of the key.
@@ -54,20 +73,23 @@ impl Upstream for Origin {
             }
         }
         let request = builder.body(Full::new(Bytes::from(body))).map_err(|error| error.to_string())?;
-        poll_fn(|context| origin.poll_ready(context)).await.map_err(|error| error.to_string())?;
-        let (parts, body) = origin.call(request).await.map_err(|error| error.to_string())?.into_parts();
+        let (parts, body) = match Self::ask(self, request).await {
+            Ok(response) => response.into_parts(),
+            Err(OriginError::Refused(status, sentence)) => return Ok(Fetched::refusal(status, &sentence)),
+            Err(error) => return Err(Unanswered(error.answer())),
+        };
         let mut fields = proto::http::Fields::new();
         for (name, value) in fields_from(&parts.headers).iter() {
             copy(&mut fields, name, value);
         }
-        let described = (head.method == proto::http::Method::Head).then(|| {
+        let described = (head.method == Method::Head).then(|| {
             fields.get("Content-Length").and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok())
         });
         let body = match described {
             Some(length) => Body::Described(length),
             None => Collected::of(body, most).await.map_err(|error| error.to_string())?.into_body(),
         };
-        let version = proto::http::Version::Http11;
+        let version = Version::Http11;
         Ok(Fetched { head: ResponseHead { version, status: parts.status.as_u16(), fields }, body })
     }
 }

@@ -24,7 +24,7 @@ use crate::counters::count;
 use crate::fields::copy;
 use crate::handler::Request;
 use crate::log::Channel;
-use crate::{Url, clock};
+use crate::{Client, Url, clock};
 
 /// A connection.
 pub(super) struct Browser<'a> {
@@ -52,7 +52,8 @@ const A_MOMENT: Duration = Duration::from_millis(100);
 pub(super) fn serve(shared: &Shared, number: u64, stream: &Arc<TcpStream>, peer: SocketAddr) {
     count(&shared.counters.accepted);
     // Answers are whole writes already.
-    let set = stream.set_nodelay(true).and_then(|()| stream.set_write_timeout(Some(shared.config.patience)));
+    let set =
+        stream.set_nodelay(true).and_then(|()| stream.set_write_timeout(Some(shared.config().patience)));
     if set.is_err() {
         return;
     }
@@ -93,7 +94,7 @@ impl Browser<'_> {
 
     /// The next request; `None` when the program has ended, or has been silent for too long.
     fn head(&mut self) -> Result<Option<(RequestHead, Framing)>, PeerFault> {
-        let config = &self.shared.config;
+        let config = self.shared.config();
         let all = wire::Duration::from_nanos(u64::try_from(config.patience.as_nanos()).unwrap_or(u64::MAX));
         let mut first = None;
         loop {
@@ -146,23 +147,31 @@ impl Browser<'_> {
             port: forward.port,
             target: forward.head.target.clone(),
         };
-        if forward.is_for_dhttp() && self.shared.client.speaks_dhttp(&url) {
+        let client = self.shared.client();
+        if forward.is_for_dhttp() && client.speaks_dhttp(&url) {
             // It has no body: its end is read now, so that the connection is ready for the next.
             self.skip_end();
-            self.by_dhttp(head, asked, forward, &url)
+            self.by_dhttp(&client, head, asked, forward, &url)
         } else {
             self.by_plain_http(head, asked, forward)
         }
     }
 
-    fn by_dhttp(&mut self, head: &RequestHead, asked: Asked<'_>, forward: &Forward, url: &Url) -> Ended {
+    fn by_dhttp(
+        &mut self,
+        client: &Client,
+        head: &RequestHead,
+        asked: Asked<'_>,
+        forward: &Forward,
+        url: &Url,
+    ) -> Ended {
         let mut fields = Fields::new();
         for (name, value) in
             forward.head.fields.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(b"Host"))
         {
             copy(&mut fields, name, value);
         }
-        let mut exchange = match self.shared.client.request(forward.head.method.clone(), url, &fields) {
+        let mut exchange = match client.request(forward.head.method.clone(), url, &fields) {
             Ok(exchange) => exchange,
             Err(error) => return self.refuse(Some((head, asked)), 502, &error.to_string()),
         };
@@ -289,7 +298,7 @@ impl Browser<'_> {
                     }
                     Came::Head(answer, framing) => {
                         if let Some(said) = answer.fields.get("Alt-Svc") {
-                            shared.client.hear(&forward.authority, said);
+                            shared.client().hear(&forward.authority, said);
                         }
                         status = answer.status;
                         let size = match framing {
@@ -310,7 +319,7 @@ impl Browser<'_> {
                     Came::Pause => reply.as_mut().map_or(Ok(()), Reply::flush),
                 }
             };
-            let came = server.answer(forward, shared.config.patience, &mut each);
+            let came = server.answer(forward, shared.config().patience, &mut each);
             sent = sent.or_else(|| told.recv_timeout(A_MOMENT).ok());
             if sent != Some(true) {
                 // Whoever still sends is stopped: the answer is there, or will never be.
@@ -361,7 +370,7 @@ impl Browser<'_> {
             if is_over {
                 return upstream::send_end(to, framing, &gateway::trailers(self.reader.trailers()));
             }
-            if is_dry && !self.incoming.fill(self.shared.config.patience)? {
+            if is_dry && !self.incoming.fill(self.shared.config().patience)? {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }

@@ -73,15 +73,15 @@ pub(super) fn connect(host: &str, port: u16, shared: &super::Shared) -> Result<T
     let addresses = (host, port).to_socket_addrs();
     let addresses = addresses.map_err(|error| (502, format!("{host} has no address: {error}")))?;
     let mut why = (502, format!("{host} has no address"));
-    let (own, client, patience) = (shared.address, &shared.config.client, shared.config.patience);
+    let (own, config) = (shared.address, shared.config());
     for address in addresses {
         if address.port() == own.port() && is_own(address, own) {
             return Err((508, format!("{host} port {port} is this gateway itself")));
         }
-        if !client.reaches(address.ip()) {
+        if !config.client.reaches(address.ip()) {
             return Err((403, unreached(address)));
         }
-        match TcpStream::connect_timeout(&address, patience) {
+        match TcpStream::connect_timeout(&address, config.patience) {
             Ok(stream) => {
                 // What is written is whole already.
                 let _ = stream.set_nodelay(true);
@@ -135,7 +135,7 @@ impl Upstream {
     ) -> Result<Self, (u16, String)> {
         let kept = may_be_used.then(|| shared.pool.take(&forward.authority, shared.clock.now())).flatten();
         let is_used = kept.is_some();
-        let patience = shared.config.patience;
+        let patience = shared.config().patience;
         let stream = match kept {
             Some(stream) => stream,
             None => Arc::new(connect(&forward.host, forward.port, shared)?),

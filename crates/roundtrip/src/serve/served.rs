@@ -45,8 +45,8 @@ impl fmt::Display for Source {
 pub enum Served {
     /// A folder.
     Files(Files),
-    /// Another HTTP server.
-    Origin(Box<Hosted<Origin, OriginBody>>),
+    /// Another HTTP server: what asks it, and the same to ask how it is.
+    Origin(Box<Hosted<Origin, OriginBody>>, Box<Origin>),
 }
 
 impl Served {
@@ -64,8 +64,16 @@ impl Served {
                     Tells::Nothing => origin,
                     Tells::Clients => origin.telling_clients(),
                 };
-                Ok(Self::Origin(Box::new(hosted(origin, runtime.handle().clone()))))
+                Ok(Self::Origin(Box::new(hosted(origin.clone(), runtime.handle().clone())), Box::new(origin)))
             }
+        }
+    }
+
+    /// What is counted of where answers come from, in Prometheus' text format.
+    pub fn metrics(&self) -> String {
+        match self {
+            Self::Files(_) => String::new(),
+            Self::Origin(_, origin) => origin.metrics()(),
         }
     }
 }
@@ -74,7 +82,7 @@ impl Handler for Served {
     fn answer(&mut self, now: Time, request: &Request<'_>) -> Reply {
         match self {
             Self::Files(files) => files.answer(now, request),
-            Self::Origin(origin) => origin.answer(now, request),
+            Self::Origin(origin, _) => origin.answer(now, request),
         }
     }
 }

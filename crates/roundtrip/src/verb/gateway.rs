@@ -1,6 +1,6 @@
 //! `roundtrip gateway`: a proxy on this machine by which programs that know only HTTP use DHTTP.
 //!
-//! SIGTERM and SIGINT end it once what was begun is finished; SIGHUP opens the log again.
+//! SIGTERM and SIGINT end it once what was begun is finished; SIGHUP reads the configuration and opens the log again.
 //! Servers that said once that they speak DHTTP are remembered in the same file as those of `roundtrip get`.
 
 use std::net::SocketAddr;
@@ -114,10 +114,15 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
 
 /// What cannot be read leaves everything as it is: a slip in a file must not end a gateway.
 fn reload(gateway: &dhttp::Gateway, flags: &Gateway) {
-    match Settings::read(flags).and_then(|settings| settings.log()) {
-        Ok(log) => {
-            gateway.reload(log);
-            eprintln!("roundtrip: opened the log again; anything else that has changed takes a restart");
+    let read = Settings::read(flags).and_then(|settings| {
+        let log = settings.log()?;
+        gateway
+            .reload(settings.config, log)
+            .map_err(|error| Failure::Network(format!("cannot listen at other ports: {error}")))
+    });
+    match read {
+        Ok(()) => {
+            eprintln!("roundtrip: read the configuration again; an address that has changed takes a restart")
         }
         Err(failure) => eprintln!("roundtrip: {failure}; everything stays as it was"),
     }

@@ -1,0 +1,137 @@
+//! Whether an origin can be asked: what its answers say, and their lack; and asking it again and again while it is down.
+//!
+//! Not what clients are told meanwhile: that is for [`super::OriginError`].
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use http::{Method, Request};
+use http_body_util::Full;
+
+use super::Asking;
+use super::counters::Counters;
+
+/// What is known of an origin.
+#[derive(Debug)]
+pub(super) struct Health {
+    is_down: AtomicBool,
+    /// Requests in a row to which it said nothing.
+    silent: AtomicU32,
+    /// Why it is down, in a sentence.
+    why: Mutex<String>,
+    counters: Counters,
+}
+
+/// So many requests in a row without a word, and it is down. One alone may be slow by itself.
+const MOST_SILENT: u32 = 3;
+/// From falling to the first probe; twice that to the next, and so on.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// But no longer.
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// A probe that is answered later has not been answered.
+const PROBE_PATIENCE: Duration = Duration::from_secs(5);
+
+impl Health {
+    pub(super) fn new() -> Arc<Self> {
+        let counters = Counters::default();
+        counters.up.store(1, Ordering::Relaxed);
+        Arc::new(Self {
+            is_down: AtomicBool::new(false),
+            silent: AtomicU32::new(0),
+            why: Mutex::default(),
+            counters,
+        })
+    }
+
+    /// Why it is not to be asked, if so.
+    pub(super) fn down(&self) -> Option<String> {
+        if !self.is_down.load(Ordering::Acquire) {
+            return None;
+        }
+        self.counters.spared.fetch_add(1, Ordering::Relaxed);
+        Some(self.why.lock().map_or_else(|_| String::new(), |why| why.clone()))
+    }
+
+    /// It has answered.
+    pub(super) fn heard(&self, authority: &str) {
+        self.silent.store(0, Ordering::Relaxed);
+        if self.is_down.swap(false, Ordering::AcqRel) {
+            self.counters.up.store(1, Ordering::Relaxed);
+            tracing::info!(origin = authority, "the origin answers again");
+        }
+    }
+
+    /// What came was no answer, which says that it is there all the same.
+    pub(super) fn broke(&self) {
+        self.counters.broken.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// No connection could be had. `true`: it is down from now on, and was not before.
+    pub(super) fn could_not_be_reached(&self, why: &str) -> bool {
+        self.counters.unreachable.fetch_add(1, Ordering::Relaxed);
+        self.fall(why)
+    }
+
+    /// It said nothing. `true` as above.
+    pub(super) fn said_nothing(&self, why: &str) -> bool {
+        self.counters.silent.fetch_add(1, Ordering::Relaxed);
+        self.silent.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_SILENT && self.fall(why)
+    }
+
+    fn fall(&self, why: &str) -> bool {
+        if let Ok(mut said) = self.why.lock() {
+            why.clone_into(&mut said);
+        }
+        self.counters.up.store(0, Ordering::Relaxed);
+        !self.is_down.swap(true, Ordering::AcqRel)
+    }
+
+    /// In Prometheus' text format.
+    pub(super) fn metrics(&self) -> String {
+        Counters::text(&[&self.counters])
+    }
+}
+
+/// Asks it until it answers, or until nobody wants to know any more.
+pub(super) async fn probe(asking: Asking, authority: String, health: Weak<Health>) {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        tokio::time::sleep(pause).await;
+        // Without a body on either side, and without effect.
+        let Ok(request) =
+            Request::builder().method(Method::HEAD).uri(format!("http://{authority}/")).body(Full::default())
+        else {
+            return;
+        };
+        let answered = tokio::time::timeout(PROBE_PATIENCE, asking.request(request)).await;
+        let Some(health) = health.upgrade().filter(|health| health.is_down.load(Ordering::Acquire)) else {
+            return;
+        };
+        // Whatever it says: it is there.
+        if matches!(answered, Ok(Ok(_))) {
+            return health.heard(&authority);
+        }
+        pause = (2 * pause).min(LONGEST_PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_refused_connection_or_three_silences_in_a_row_take_it_down() {
+        let health = Health::new();
+        assert!(!health.said_nothing("slow") && !health.said_nothing("slow"));
+        health.heard("a");
+        assert!(!health.said_nothing("slow") && !health.said_nothing("slow"));
+        assert_eq!(health.down(), None);
+        assert!(health.said_nothing("slow"), "the third in a row");
+        assert!(!health.could_not_be_reached("refused"), "it was down already");
+        assert_eq!(health.down().as_deref(), Some("refused"));
+        assert!(health.metrics().contains("origin_up 0\n"));
+        health.heard("a");
+        assert!(health.could_not_be_reached("refused"));
+    }
+}
