@@ -1,17 +1,27 @@
 //! A socket buffer smaller than the path holds: the sender cannot have more on its way than the buffer keeps, however
 //! wide the windows (papers/p-http#section-2-5).
 //!
-//! **Rule**: three times in a row the sender stops at the same flight, to within half a segment, below the receiver's
-//! window, without a loss, and continues on acknowledgements. A congestion window grows in between, by half a segment
-//! for each round trip at the very least. **Refuted by**: a flight that grows, a loss, a receiver's window without
-//! room, a path that is full.
+//! **Rule**, wherever the capture was taken: three times in a row the sender stops at the same flight, to within half a
+//! segment, below the receiver's window, without a loss, and continues on acknowledgements. A congestion window grows in
+//! between, by half a segment for each round trip at the very least.
+//!
+//! **Rule** at the sender, where it shows which acknowledgements it had: it lets pass acknowledgements of more than a third
+//! of what was on its way, and continues on a later one, below the receiver's window and without a loss. A congestion
+//! window lets something go for each acknowledgement, and the most that Linux saves up to send at once is a third of it
+//! (`tcp_tso_win_divisor`); a program that waits for its buffer is woken when a third of that is free
+//! (`sk_stream_write_space`), and has nothing there to be sent until then. What it has on its way varies with its writes:
+//! with 8 kB at a time in 16 kB it is now one and now two.
+//!
+//! **Refuted by**: a flight that grows (but for the second rule), a loss, a receiver's window without room, a path that is
+//! full, a segment that comes later than an acknowledgement explains.
 
 use wire::Duration;
 
 use super::plateau;
 use crate::cause::{About, Cause, Fix, Who};
 use crate::gap::{Gap, Stop, millis};
-use crate::judge::{Confidence, Ruling};
+use crate::judge::{Confidence, Evidence, Ruling};
+use crate::sender::Ack;
 
 pub(crate) const ABOUT: About = About {
     what: "The sender never had more on its way than its socket buffer holds, though the path and the receiver would \
@@ -34,18 +44,34 @@ pub(crate) const ABOUT: About = About {
 /// Waits at the same flight, this one included.
 const ROUNDS: usize = 3;
 
+/// Whoever is woken by an acknowledgement sends within this; further away it does not show which one it was.
+const AT_ONCE: Duration = Duration::from_millis(2);
+
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
-    gap.awaited()?;
+    let ack = gap.awaited()?;
     let rounds = &gap.burst.rounds;
     let is_plateau = rounds.count + 1 >= ROUNDS
         && rounds.latest().take(ROUNDS - 1).all(|flight| gap.is_level(flight))
         && gap.flight.bytes >= 2 * gap.mss;
-    let fits = is_plateau && !gap.has_lost;
-    fits.then(|| Ruling {
+    let evidence: Evidence = match (is_plateau, lets_room_pass(gap, ack)) {
+        (true, _) => level,
+        (false, true) => unused,
+        (false, false) => return None,
+    };
+    (!gap.has_lost).then(|| Ruling {
         confidence: Confidence::Medium,
         saving: Some(plateau::saved(gap, Stop::Room)),
         ..Ruling::all(gap, Cause::SendBufferLimited, evidence)
     })
+}
+
+/// Whether a sender that is seen from nearby did not use what acknowledgements had freed, until a later one came.
+fn lets_room_pass(gap: &Gap, ack: &Ack) -> bool {
+    let is_near = gap.path.to_sender.is_some_and(|to| to <= AT_ONCE);
+    let is_woken = gap.to.at.since(ack.at) <= AT_ONCE;
+    let arrived = gap.flight.bytes.saturating_sub(gap.in_flight);
+    let is_more_than_saved_up = 3 * arrived > gap.flight.bytes + gap.mss;
+    is_near && is_woken && gap.freed_early && is_more_than_saved_up && gap.flight.bytes >= 2 * gap.mss
 }
 
 /// Whether a gap may be one of a plateau that is not long enough yet to tell.
@@ -53,7 +79,19 @@ pub(crate) fn may_be(gap: &Gap) -> bool {
     gap.awaited().is_some() && !gap.has_lost && gap.flight.bytes >= 2 * gap.mss
 }
 
-fn evidence(gap: &Gap) -> String {
+fn unused(gap: &Gap) -> String {
+    format!(
+        "the {} had {} bytes on their way (packet {}); {} of these were acknowledged before it sent more, {} later, though \
+         every acknowledgement lets a congestion window go on: it had nothing more in its buffer",
+        gap.side,
+        gap.flight.bytes,
+        gap.flight.frames.1,
+        gap.flight.bytes.saturating_sub(gap.in_flight),
+        millis(gap.duration()),
+    )
+}
+
+fn level(gap: &Gap) -> String {
     let window = gap.window.map_or_else(String::new, |window| format!(", below the receiver's {window}"));
     format!(
         "again and again the {} stopped at {} bytes on their way (packet {}){window}, with nothing lost, and waited \
@@ -99,6 +137,43 @@ mod tests {
     fn a_flight_that_grows_however_slowly_is_none() {
         let lines = opened(15.0, &flights(&[14_600, 16_060, 17_520, 18_980, 20_440, 21_900]));
         assert_eq!(Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere(), []);
+    }
+
+    /// Flights of so many segments, each sent at once and acknowledged two segments at a time, a millisecond apart; on each
+    /// so many acknowledgements the server sends three segments for each of them: more than was on its way before.
+    fn acknowledged_by_twos(of_each: u32) -> Vec<(Cause, u64)> {
+        let mut lines = String::from("30 C send=100\n");
+        let send = |lines: &mut String, at: f64, segments: u32| {
+            (0..segments).for_each(|_| lines.push_str(&format!("{at:.2} S send=1460\n")));
+        };
+        send(&mut lines, 45.0, 12);
+        let (mut begin, mut acknowledged, mut flight) = (45.0, 0, 12);
+        for _ in 0..3 {
+            let mut more = 0;
+            for pair in 1..=flight / 2 {
+                acknowledged += 2;
+                let at = begin + 15.0 + f64::from(pair);
+                lines.push_str(&format!("{at:.2} C ack={}\n", acknowledged * 1_460));
+                if pair % of_each == 0 {
+                    send(&mut lines, at + 15.05, 3 * of_each);
+                    more += 3 * of_each;
+                }
+            }
+            (begin, flight) = (begin + 30.05 + f64::from(of_each), more);
+        }
+        let lines = opened(15.0, &lines);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(crate::report::Place::Server);
+        found.into_iter().filter(|(cause, _)| *cause == Cause::SendBufferLimited).collect()
+    }
+
+    #[test]
+    fn room_that_is_not_used_is_a_buffers() {
+        assert_eq!(acknowledged_by_twos(3), [(Cause::SendBufferLimited, 33)]);
+    }
+
+    #[test]
+    fn who_goes_on_with_the_first_acknowledgement_has_something_to_send() {
+        assert_eq!(acknowledged_by_twos(1), []);
     }
 
     #[test]
