@@ -1,8 +1,11 @@
-//! What a sender had on its way at one moment, segment by segment, as far as it knew.
+//! What a sender had on its way at one moment, as far as it knew.
+//!
+//! Its segments are counted as they are sent and arrive, never one by one when they are asked for: there may be
+//! thousands, and a hostile capture asks at every packet.
 
 use wire::Time;
 
-use crate::sender::Sender;
+use crate::sender::{Sender, Sent};
 
 /// What was on its way at one moment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,28 +24,145 @@ pub(crate) struct Flight {
     pub(crate) since: Option<Time>,
 }
 
+/// How many segments are on their way, and how many of them are short.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    /// The largest segment by which they were counted.
+    mss: u64,
+    segments: u64,
+    shorts: u64,
+    last_short_end: u64,
+}
+
+impl Tally {
+    fn add(&mut self, start: u64, end: u64) {
+        let (segments, is_short) = self.cut(end - start);
+        self.segments += segments;
+        self.shorts += u64::from(is_short);
+        if is_short {
+            self.last_short_end = self.last_short_end.max(end);
+        }
+    }
+
+    fn remove(&mut self, start: u64, end: u64) {
+        let (segments, is_short) = self.cut(end - start);
+        self.segments = self.segments.saturating_sub(segments);
+        self.shorts = self.shorts.saturating_sub(u64::from(is_short));
+        if self.shorts == 0 {
+            self.last_short_end = 0;
+        }
+    }
+
+    /// Into how many segments a card cuts so many bytes, and whether it ends with a shorter one.
+    const fn cut(&self, length: u64) -> (u64, bool) {
+        if length <= self.mss {
+            ((length > 0) as u64, length != self.mss && length > 0)
+        } else {
+            (length.div_ceil(self.mss), !length.is_multiple_of(self.mss))
+        }
+    }
+}
+
 impl Sender {
     /// What was on its way, as far as the sender knew, when it knew only of `known`.
     pub(crate) fn flight(&self, known: u64) -> Flight {
-        let mss = self.mss.get();
-        let mut flight = Flight { bytes: self.next.saturating_sub(known), ..Flight::default() };
-        for (place, sent) in self.sent.iter().filter(|sent| sent.end > known).enumerate() {
-            let length = sent.end - sent.start;
-            flight.segments += length.div_ceil(mss);
-            flight.frames = (if place == 0 { sent.frame } else { flight.frames.0 }, sent.frame);
-            if place == 0 {
-                (flight.start, flight.since) = (sent.start, Some(sent.at));
-            }
-            // What a card will cut into segments ends with what is left over.
-            if !length.is_multiple_of(mss) {
-                flight.short_segments += 1;
-                flight.last_short_end = sent.end;
-                if place == 0 && length < mss {
-                    flight.begins_short = true;
-                }
-            }
-            flight.last = length;
+        let arrived = self.sent.partition_point(|sent| sent.end <= known);
+        let bytes = self.next.saturating_sub(known);
+        let (Some(first), Some(last)) = (self.sent.get(arrived), self.sent.back()) else {
+            return Flight { bytes, ..Flight::default() };
+        };
+        let mut tally = self.on_the_way;
+        if tally.mss == self.mss.get() {
+            self.sent.iter().take(arrived).for_each(|sent| tally.remove(sent.start, sent.end));
+        } else {
+            tally = self.counted(arrived);
         }
-        flight
+        let length = first.end - first.start;
+        Flight {
+            start: first.start,
+            bytes,
+            segments: tally.segments,
+            short_segments: tally.shorts,
+            begins_short: length < tally.mss,
+            last_short_end: tally.last_short_end,
+            last: last.end - last.start,
+            frames: (first.frame, last.frame),
+            since: Some(first.at),
+        }
+    }
+
+    /// A segment is on its way, at this place among those that are.
+    pub(crate) fn set_out(&mut self, place: usize, sent: Sent) {
+        if self.on_the_way.mss != self.mss.get() {
+            self.on_the_way = self.counted(0);
+        }
+        self.on_the_way.add(sent.start, sent.end);
+        if self.sent.capacity() == 0 {
+            self.sent.reserve_exact(1);
+        }
+        self.sent.insert(place, sent);
+    }
+
+    /// The oldest of them is no longer.
+    pub(crate) fn arrived(&mut self) {
+        if let Some(Sent { start, end, .. }) = self.sent.pop_front() {
+            self.on_the_way.remove(start, end);
+        }
+    }
+
+    /// All but the oldest `arrived`, one by one: what is a full segment is known better than before.
+    fn counted(&self, arrived: usize) -> Tally {
+        let mut tally = Tally { mss: self.mss.get(), ..Tally::default() };
+        self.sent.iter().skip(arrived).for_each(|sent| tally.add(sent.start, sent.end));
+        tally
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use wire::Duration;
+
+    use super::*;
+    use crate::gap::Mark;
+
+    const FIRST: u64 = 1 << 40;
+
+    /// Each one by one.
+    fn walked(sender: &Sender, known: u64) -> (u64, u64, u64) {
+        let mss = sender.mss.get();
+        let on_the_way = sender.sent.iter().filter(|sent| sent.end > known);
+        let lengths = on_the_way.map(|sent| (sent.end, sent.end - sent.start));
+        lengths.fold((0, 0, 0), |(segments, shorts, last), (end, length)| {
+            let is_short = !length.is_multiple_of(mss);
+            let last = if is_short { end } else { last };
+            (segments + length.div_ceil(mss), shorts + u64::from(is_short), last)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_counted_is_what_there_is(
+            steps in prop::collection::vec((0_u64..4_000, 1_u64..6_000, 0_u64..8_000), 1..60),
+        ) {
+            let mut sender = Sender::default();
+            let mut edge = FIRST;
+            for (frame, (skipped, length, arrives)) in (1..).zip(steps) {
+                // Every third fills what was passed over, if anything was.
+                let start = if frame % 3 == 0 { edge.saturating_sub(skipped).max(FIRST) } else { edge + skipped / 1_000 * 500 };
+                sender.mss.saw(length / 4);
+                let mark = Mark { at: Time::from_nanos(frame * 1_000_000), frame };
+                sender.send(start, start + length, mark, 0, Duration::from_micros(1));
+                edge = edge.max(start + length);
+                let to = (sender.acknowledged + arrives).min(edge);
+                sender.acknowledge(to, None, frame, mark.at);
+                let learned = sender.learn(mark.at, Duration::ZERO);
+                for known in [learned.known, sender.known] {
+                    let Flight { segments, short_segments, last_short_end, .. } = sender.flight(known);
+                    prop_assert_eq!((segments, short_segments, last_short_end), walked(&sender, known));
+                }
+                sender.forget(8);
+            }
+        }
     }
 }

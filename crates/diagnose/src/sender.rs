@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 
 use wire::{Duration, Time};
 
+use crate::flight::Tally;
 use crate::gap::Mark;
 use crate::mss::Mss;
 use crate::pace::Pace;
@@ -39,6 +40,8 @@ pub(crate) struct Sender {
     pub(crate) sent_last: Option<Time>,
     /// Sent and not known to have arrived, oldest first.
     pub(crate) sent: VecDeque<Sent>,
+    /// How many these are.
+    pub(crate) on_the_way: Tally,
     /// Passed, and not yet at the sender.
     acks: VecDeque<Ack>,
     /// Never seen, though something behind it was. Most have none.
@@ -182,10 +185,8 @@ impl Sender {
         }
         let ahead = bounded(self.next.saturating_sub(self.acknowledged));
         let first = start.max(self.next);
-        if self.sent.capacity() == 0 {
-            self.sent.reserve_exact(1);
-        }
-        self.sent.push_back(Sent { start: first, end, frame, at, again_at: at, times: 1, ahead });
+        let sent = Sent { start: first, end, frame, at, again_at: at, times: 1, ahead };
+        self.set_out(self.sent.len(), sent);
         self.next = end;
         self.sent_last = Some(at);
         Order::New
@@ -223,9 +224,11 @@ impl Sender {
                     holes.push(Hole { start: first, end: last, ..hole });
                 }
             }
+            // What lies beside the hole was there before: of each byte there is one.
+            let (start, end) = (start.max(hole.start), end.min(hole.end));
             let place = self.sent.partition_point(|sent| sent.end <= start);
             let ahead = bounded(start.saturating_sub(self.acknowledged));
-            self.sent.insert(place, Sent { start, end, frame, at, again_at: at, times: 1, ahead });
+            self.set_out(place, Sent { start, end, frame, at, again_at: at, times: 1, ahead });
             return Order::Filled(hole);
         }
         let first = self.sent.partition_point(|sent| sent.end <= start);
@@ -323,6 +326,7 @@ impl Sender {
     pub(crate) fn jump(&mut self, to: u64) {
         self.next = self.next.max(to);
         self.sent.clear();
+        self.on_the_way = Tally::default();
         self.holes = None;
     }
 
@@ -368,7 +372,7 @@ impl Sender {
     /// Forgets segments that the sender knows to have arrived, and all but the newest `most`.
     pub(crate) fn forget(&mut self, most: usize) {
         while self.sent.front().is_some_and(|sent| sent.end <= self.known) || self.sent.len() > most {
-            self.sent.pop_front();
+            self.arrived();
         }
         let flight = bounded(self.in_flight());
         self.largest_flight = self.largest_flight.max(flight);
