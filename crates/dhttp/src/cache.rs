@@ -10,6 +10,7 @@
 //! | [`rules`] | how they are taken on their way |
 //! | `exchange` | asking, keeping, and what is given when that fails |
 //! | `waiting` | those who want the same meanwhile |
+//! | `passing` | the same for a gateway, which keeps what it passes on |
 //! | `answered` | what an answer of theirs changes |
 //! | `record` | an answer as it is kept |
 //! | `store` | what is kept, wherever |
@@ -26,6 +27,7 @@ mod disk;
 mod exchange;
 mod memory;
 pub mod onward;
+pub(crate) mod passing;
 mod ready;
 mod record;
 pub mod rules;

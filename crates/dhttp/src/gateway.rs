@@ -7,6 +7,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `browser` | one connection of a program, and what becomes of its requests |
+//! | `kept` | what it keeps, if it was told to |
 //! | `own` | what the gateway says of itself |
 //! | `reply` | an answer, framed for that connection |
 //! | `upstream` | asking a server by plain HTTP, and the connections that are kept for it |
@@ -16,12 +17,13 @@
 //! | `counters` | what it tells of itself |
 //!
 //! A thread a connection: those of one computer's programs are few. It decides nothing about the messages: that is
-//! [`proto::gateway`]. It keeps no answers: that is for a cache.
+//! [`proto::gateway`], and [`mod@crate::cache`] for what is kept.
 
 mod browser;
 mod chunked;
 pub mod counters;
 mod incoming;
+mod kept;
 mod own;
 mod reply;
 mod tunnel;
@@ -37,10 +39,11 @@ use std::time::Duration;
 
 use proto::dhttp::Prefix;
 
+use crate::cache::passing::Keeper;
 use crate::client::{Known, Watch};
 use crate::clock::Clock;
 use crate::log::Log;
-use crate::{Client, ClientConfig, random, socket};
+use crate::{CacheConfig, Client, ClientConfig, random, socket};
 use counters::Counters;
 use upstream::Pool;
 
@@ -57,6 +60,8 @@ pub struct GatewayConfig {
     pub connections: usize,
     /// Who may use it; empty: whoever reaches it.
     pub allowed: Vec<Prefix>,
+    /// How answers are kept, if they are to be.
+    pub cache: Option<CacheConfig>,
 }
 
 impl GatewayConfig {
@@ -68,6 +73,7 @@ impl GatewayConfig {
             patience: Duration::from_secs(60),
             connections: 1_024,
             allowed: Vec::new(),
+            cache: None,
         }
     }
 }
@@ -85,6 +91,8 @@ struct Shared {
     ways: Mutex<Ways>,
     watch: Option<Watch>,
     pool: Pool,
+    /// As long as it runs: what is kept is not lost with a reload.
+    keeper: Option<Arc<Keeper>>,
     clock: Clock,
     address: SocketAddr,
     /// In `Via`, so that a request that comes round again is known.
@@ -113,7 +121,8 @@ impl Gateway {
     /// Binds the port and begins. `known` are servers that speak DHTTP; `watch` is told what is sent and received.
     ///
     /// # Errors
-    /// What the system said to the sockets; the address may be in use.
+    /// What the system said to the sockets; the address may be in use. Or what is wrong with the file in which answers are
+    /// to be kept.
     pub fn start(
         address: SocketAddr,
         config: GatewayConfig,
@@ -127,10 +136,12 @@ impl Gateway {
         let address = listener.local_addr()?;
         let number = u32::from_be_bytes(random::bytes()?);
         let client = Client::start(config.client.clone(), known, watch.clone())?;
+        let keeper = config.cache.as_ref().map(Keeper::new).transpose()?;
         let shared = Arc::new(Shared {
             ways: Mutex::new(Ways { config: Arc::new(config), client: Arc::new(client) }),
             watch,
             pool: Pool::default(),
+            keeper: keeper.map(Arc::new),
             clock: Clock::start(),
             address,
             name: format!("roundtrip-{number:08x}"),
@@ -160,7 +171,10 @@ impl Gateway {
     /// Reads what it has counted, in Prometheus' text format, whenever it is called.
     pub fn metrics(&self) -> impl Fn() -> String + Send + 'static + use<> {
         let shared = Arc::clone(&self.shared);
-        move || shared.counters.metrics()
+        move || {
+            let kept = shared.keeper.as_ref().map(|keeper| keeper.metrics());
+            shared.counters.metrics() + &kept.unwrap_or_default()
+        }
     }
 
     /// From now on it behaves so, and answers are written to another log. What is under way goes on as it began.

@@ -137,7 +137,7 @@ where
         let said = head.headers.get(http::header::CONTENT_LENGTH).and_then(|digits| digits.to_str().ok());
         Body::Described(said.and_then(|digits| digits.parse().ok()))
     } else {
-        Collected::of(body, most).await?.into_body()
+        Collected::of(body, most).await?.into_body()?
     };
     Ok(Answer { status: head.status.as_u16(), fields: Arc::new(fields), body })
 }
@@ -147,7 +147,7 @@ const BY_US: [&str; 6] =
     ["Connection", "Content-Length", "Date", "Keep-Alive", "Transfer-Encoding", "Upgrade"];
 
 /// A body that has come, in memory or in a file that has no name.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Collected {
     memory: Vec<u8>,
     file: Option<File>,
@@ -165,24 +165,29 @@ impl Collected {
         while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
             // Trailers have no place in a message whose length comes first.
             let Ok(mut data) = frame.map_err(Into::into)?.into_data() else { continue };
-            collected.length += data.remaining() as u64;
-            if collected.length > most {
+            if collected.length + data.remaining() as u64 > most {
                 return Err(format!("the body is longer than {most} bytes").into());
             }
             while data.has_remaining() {
                 let chunk = data.chunk();
-                collected.memory.extend_from_slice(chunk);
+                collected.push(chunk)?;
                 let length = chunk.len();
                 data.advance(length);
             }
-            if collected.memory.len() > IN_MEMORY {
-                collected.spill()?;
-            }
-        }
-        if collected.file.is_some() {
-            collected.spill()?;
         }
         Ok(collected)
+    }
+
+    /// A part of it.
+    pub(crate) fn push(&mut self, part: &[u8]) -> std::io::Result<()> {
+        self.length += part.len() as u64;
+        self.memory.extend_from_slice(part);
+        if self.memory.len() > IN_MEMORY { self.spill() } else { Ok(()) }
+    }
+
+    /// How many bytes there are.
+    pub(crate) const fn length(&self) -> u64 {
+        self.length
     }
 
     fn spill(&mut self) -> std::io::Result<()> {
@@ -195,10 +200,13 @@ impl Collected {
         Ok(())
     }
 
-    pub(crate) fn into_body(self) -> Body {
-        match self.file {
+    pub(crate) fn into_body(mut self) -> std::io::Result<Body> {
+        if self.file.is_some() {
+            self.spill()?;
+        }
+        Ok(match self.file {
             Some(file) => Body::File { file: Arc::new(file), offset: 0, length: self.length },
             None => Body::Whole(self.memory.into()),
-        }
+        })
     }
 }

@@ -21,6 +21,8 @@ pub enum Channel {
     TcpOpened,
     /// A connection that the client opened.
     TcpClient,
+    /// None: it was kept by whoever gave it.
+    Cache,
     /// Eight bytes: the client was sent to plain HTTP.
     Overload,
 }
@@ -32,6 +34,7 @@ impl Channel {
             Self::Udp => "udp",
             Self::TcpOpened => "tcp-opened",
             Self::TcpClient => "tcp-client",
+            Self::Cache => "cache",
             Self::Overload => "overload",
         }
     }

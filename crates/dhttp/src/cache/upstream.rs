@@ -87,7 +87,10 @@ impl Upstream for Origin {
         });
         let body = match described {
             Some(length) => Body::Described(length),
-            None => Collected::of(body, most).await.map_err(|error| error.to_string())?.into_body(),
+            None => {
+                let collected = Collected::of(body, most).await.map_err(|error| error.to_string())?;
+                collected.into_body().map_err(|error| error.to_string())?
+            }
         };
         let version = Version::Http11;
         Ok(Fetched { head: ResponseHead { version, status: parts.status.as_u16(), fields }, body })

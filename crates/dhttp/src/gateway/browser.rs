@@ -16,19 +16,20 @@ use proto::http::{
 };
 
 use super::incoming::Incoming;
+use super::kept::{Begun, begin, url, without_host};
 use super::reply::{self, Asked, Reply, Size};
 use super::upstream::{self, Came, Upstream};
 use super::{Shared, tunnel};
+use crate::cache::passing::Passing;
 use crate::client::{Event as Answered, Via};
 use crate::counters::count;
-use crate::fields::copy;
 use crate::handler::Request;
 use crate::log::Channel;
 use crate::{Client, Url, clock};
 
 /// A connection.
 pub(super) struct Browser<'a> {
-    pub(super) shared: &'a Shared,
+    pub(super) shared: &'a Arc<Shared>,
     number: u64,
     peer: SocketAddr,
     incoming: Incoming<Arc<TcpStream>>,
@@ -49,7 +50,7 @@ pub(super) enum Ended {
 const A_MOMENT: Duration = Duration::from_millis(100);
 
 /// Serves it to its end.
-pub(super) fn serve(shared: &Shared, number: u64, stream: &Arc<TcpStream>, peer: SocketAddr) {
+pub(super) fn serve(shared: &Arc<Shared>, number: u64, stream: &Arc<TcpStream>, peer: SocketAddr) {
     count(&shared.counters.accepted);
     // Answers are whole writes already.
     let set =
@@ -133,27 +134,31 @@ impl Browser<'_> {
         // A body that nobody is to have is not waited for.
         let asked_alone = Asked { stays: asked.stays && framing == Framing::Length(0), ..asked };
         match plan {
-            Ok(Plan::Forward(forward)) => self.forward(head, asked, &forward),
+            Ok(Plan::Forward(forward)) => self.look(head, asked, &forward),
             Ok(Plan::Tunnel(host, port)) => self.tunnel(head, &host, port),
             Ok(Plan::Own(path)) => self.own(head, asked_alone, &path),
             Err(refusal) => self.refuse(Some((head, asked_alone)), refusal.status, &refusal.sentence),
         }
     }
 
-    fn forward(&mut self, head: &RequestHead, asked: Asked<'_>, forward: &Forward) -> Ended {
-        let url = Url {
-            is_dhttp: false,
-            host: forward.host.clone(),
-            port: forward.port,
-            target: forward.head.target.clone(),
-        };
+    /// Asks for it, as it is to be asked for if the answer may be kept.
+    pub(super) fn ask(
+        &mut self,
+        head: &RequestHead,
+        asked: Asked<'_>,
+        forward: &Forward,
+        passing: Option<Box<Passing>>,
+    ) -> Ended {
+        let request = passing.as_ref().map_or(&forward.head, |passing| passing.request());
+        let forward = &Forward { head: request.clone(), ..forward.clone() };
+        let url = url(forward);
         let client = self.shared.client();
         if forward.is_for_dhttp() && client.speaks_dhttp(&url) {
             // It has no body: its end is read now, so that the connection is ready for the next.
             self.skip_end();
-            self.by_dhttp(&client, head, asked, forward, &url)
+            self.by_dhttp(&client, head, asked, forward, &url, passing)
         } else {
-            self.by_plain_http(head, asked, forward)
+            self.by_plain_http(head, asked, forward, passing)
         }
     }
 
@@ -164,22 +169,18 @@ impl Browser<'_> {
         asked: Asked<'_>,
         forward: &Forward,
         url: &Url,
+        mut passing: Option<Box<Passing>>,
     ) -> Ended {
-        let mut fields = Fields::new();
-        for (name, value) in
-            forward.head.fields.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(b"Host"))
-        {
-            copy(&mut fields, name, value);
-        }
+        let fields = without_host(&forward.head);
         let mut exchange = match client.request(forward.head.method.clone(), url, &fields) {
             Ok(exchange) => exchange,
-            Err(error) => return self.refuse(Some((head, asked)), 502, &error.to_string()),
+            Err(error) => return self.fail(head, asked, passing, 502, &error.to_string()),
         };
         let (via, answer) = match exchange.next() {
             Some(Answered::Head(via, answer)) => (via, answer),
-            Some(Answered::Failed(why)) => return self.refuse(Some((head, asked)), 502, &why),
+            Some(Answered::Failed(why)) => return self.fail(head, asked, passing, 502, &why),
             Some(Answered::Body(_) | Answered::End) | None => {
-                return self.refuse(Some((head, asked)), 502, "the gateway is being stopped");
+                return self.fail(head, asked, passing, 502, "the gateway is being stopped");
             }
         };
         // What came in one datagram is all here, and its length known.
@@ -201,7 +202,12 @@ impl Browser<'_> {
             Via::TcpOpened => Channel::TcpOpened,
             Via::TcpClient => Channel::TcpClient,
         };
-        let mut reply = Reply::begin(self.stream(), asked, &answer, size);
+        let mut reply = match begin(&mut passing, self.stream(), asked, &answer, size) {
+            Ok(Begun::Reply(reply)) => reply,
+            Ok(Begun::Again) => return self.ask(head, asked, forward, passing),
+            Err(_) => return Ended::Broken,
+        };
+        let status = reply.status;
         let written = ready.iter().try_for_each(|part| reply.part(part)).and_then(|()| {
             if via == Via::Udp {
                 return Ok(());
@@ -216,18 +222,24 @@ impl Browser<'_> {
             }
         });
         let ended = written.and_then(|()| reply.end(&Fields::new()));
-        self.told(head, answer.status, channel, &ended);
+        self.told(head, status, channel, &ended);
         conclude(&ended)
     }
 
-    fn by_plain_http(&mut self, head: &RequestHead, asked: Asked<'_>, forward: &Forward) -> Ended {
+    fn by_plain_http(
+        &mut self,
+        head: &RequestHead,
+        asked: Asked<'_>,
+        forward: &Forward,
+        mut passing: Option<Box<Passing>>,
+    ) -> Ended {
         let mut may_be_used = true;
         loop {
             let mut server = match Upstream::open(self.shared, forward, may_be_used) {
                 Ok(server) => server,
                 Err((status, why)) => {
                     let stays = asked.stays && forward.framing == Framing::Length(0);
-                    return self.refuse(Some((head, Asked { stays, ..asked })), status, &why);
+                    return self.fail(head, Asked { stays, ..asked }, passing, status, &why);
                 }
             };
             if server.is_used {
@@ -242,9 +254,9 @@ impl Browser<'_> {
                     continue;
                 }
                 let why = format!("{} closed the connection", forward.authority);
-                return self.refuse(Some((head, Asked { stays: false, ..asked })), 502, &why);
+                return self.fail(head, Asked { stays: false, ..asked }, passing, 502, &why);
             }
-            match self.answer(head, asked, forward, &mut server) {
+            match self.answer(head, asked, forward, &mut server, &mut passing) {
                 Answer::Ended(ended, stays) => {
                     if stays {
                         server.keep(self.shared);
@@ -254,8 +266,9 @@ impl Browser<'_> {
                 // It was closed just as the request was on its way.
                 Answer::Silent(_) if server.is_used && forward.may_be_repeated() => may_be_used = false,
                 Answer::Silent(why) => {
-                    return self.refuse(Some((head, Asked { stays: false, ..asked })), 502, &why);
+                    return self.fail(head, Asked { stays: false, ..asked }, passing, 502, &why);
                 }
+                Answer::Again => return self.ask(head, asked, forward, passing),
             }
         }
     }
@@ -267,6 +280,7 @@ impl Browser<'_> {
         asked: Asked<'_>,
         forward: &Forward,
         server: &mut Upstream,
+        passing: &mut Option<Box<Passing>>,
     ) -> Answer {
         let shared = self.shared;
         let program = Arc::clone(&self.incoming.stream);
@@ -275,7 +289,7 @@ impl Browser<'_> {
         let (tell, told) = mpsc::channel();
         // Whether the body has been sent whole, as soon as that is known.
         let mut sent = (!has_body).then_some(true);
-        let (mut reply, mut status) = (None, 0);
+        let (mut reply, mut is_to_be_asked_again) = (None, false);
         let came = thread::scope(|scope| {
             if has_body {
                 scope.spawn(|| {
@@ -300,7 +314,6 @@ impl Browser<'_> {
                         if let Some(said) = answer.fields.get("Alt-Svc") {
                             shared.client().hear(&forward.authority, said);
                         }
-                        status = answer.status;
                         let size = match framing {
                             Framing::Length(length) => Size::Known(length),
                             Framing::Chunked | Framing::UntilClose => Size::Unknown,
@@ -310,7 +323,10 @@ impl Browser<'_> {
                         sent = sent.or_else(|| told.recv_timeout(A_MOMENT).ok());
                         let stays = asked.stays && sent == Some(true);
                         let answer = gateway::response(&answer, &shared.name);
-                        reply = Some(Reply::begin(&program, Asked { stays, ..asked }, &answer, size));
+                        match begin(passing, &program, Asked { stays, ..asked }, &answer, size)? {
+                            Begun::Reply(begun) => reply = Some(begun),
+                            Begun::Again => is_to_be_asked_again = true,
+                        }
                         Ok(())
                     }
                     Came::Body(part) => {
@@ -333,6 +349,7 @@ impl Browser<'_> {
         }
         match (came, reply) {
             (Ok((stays, trailers)), Some(reply)) => {
+                let status = reply.status;
                 let ended = reply.end(&gateway::trailers(&trailers));
                 self.told(head, status, Channel::TcpClient, &ended);
                 Answer::Ended(conclude(&ended), stays && sent == Some(true))
@@ -344,9 +361,10 @@ impl Browser<'_> {
             }
             (Err(broken), None) if broken.is_silent => Answer::Silent(broken.why),
             (Err(broken), None) => {
-                let ended = self.refuse(Some((head, Asked { stays: false, ..asked })), 502, &broken.why);
-                Answer::Ended(ended, false)
+                let asked = Asked { stays: false, ..asked };
+                Answer::Ended(self.fail(head, asked, passing.take(), 502, &broken.why), false)
             }
+            (Ok(_), None) if is_to_be_asked_again => Answer::Again,
             // An answer that ends without having begun cannot be: the reader gives the head first.
             (Ok(_), None) => Answer::Ended(Ended::Broken, false),
         }
@@ -402,13 +420,20 @@ impl Browser<'_> {
     }
 
     /// Counts an answer that was passed on, and writes it down.
-    fn told(&self, head: &RequestHead, status: u16, channel: Channel, ended: &io::Result<(bool, u64)>) {
+    pub(super) fn told(
+        &self,
+        head: &RequestHead,
+        status: u16,
+        channel: Channel,
+        ended: &io::Result<(bool, u64)>,
+    ) {
         let counters = &self.shared.counters;
         match ended {
             Ok((_, bytes)) => {
                 count(match channel {
                     Channel::Udp => &counters.udp,
                     Channel::TcpOpened => &counters.tcp_opened,
+                    Channel::Cache => &counters.cache,
                     Channel::TcpClient | Channel::Overload => &counters.tcp_client,
                 });
                 self.log(head, status, *bytes, channel);
@@ -449,6 +474,8 @@ enum Answer {
     Ended(Ended, bool),
     /// Not a byte came.
     Silent(String),
+    /// What came is no answer to what the program asked.
+    Again,
 }
 
 pub(super) fn conclude(ended: &io::Result<(bool, u64)>) -> Ended {

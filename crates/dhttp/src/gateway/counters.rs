@@ -11,6 +11,8 @@ counters! {
     tcp_opened = "gateway_answers_total{channel=\"tcp-opened\"}", "";
     /// Answers on connections that the gateway opened.
     tcp_client = "gateway_answers_total{channel=\"tcp-client\"}", "";
+    /// Answers that were kept.
+    cache = "gateway_answers_total{channel=\"cache\"}", "";
     /// Answers of its own.
     own = "gateway_own_answers_total", "Answers of the gateway itself: its proxy.pac, and refusals.";
     /// Tunnels.

@@ -4,12 +4,15 @@
 
 use std::io::{self, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use proto::http::{Fields, Method, ResponseHead, Version};
 
 use super::chunked;
+use crate::cache::passing::Passing;
 use crate::fields::copy;
+use crate::handler::{Answer, Body};
 use crate::socket;
 
 /// What is known of an answer's body when its head has come.
@@ -21,10 +24,20 @@ pub(super) enum Size {
     Unknown,
 }
 
+impl Size {
+    pub(super) const fn known(self) -> Option<u64> {
+        match self {
+            Self::Known(length) => Some(length),
+            Self::Unknown => None,
+        }
+    }
+}
+
 /// An answer that is being written.
 #[derive(Debug)]
 pub(super) struct Reply<'a> {
     stream: &'a TcpStream,
+    pub(super) status: u16,
     body: Framed,
     /// Whether the connection may carry another.
     pub(super) stays: bool,
@@ -32,6 +45,10 @@ pub(super) struct Reply<'a> {
     pub(super) bytes: u64,
     /// Waits to be written together.
     out: Vec<u8>,
+    /// Keeps what passes.
+    keeping: Option<Box<Passing>>,
+    /// It was kept, and is whole: what comes of the server is not for the program.
+    is_kept: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +103,44 @@ impl<'a> Reply<'a> {
         }
         let mut out = Vec::with_capacity(1_024);
         ResponseHead { version: Version::Http11, status: head.status, fields }.encode(&mut out);
-        Self { stream, body, stays, bytes: 0, out }
+        let (keeping, is_kept) = (None, false);
+        Self { stream, status: head.status, body, stays, bytes: 0, out, keeping, is_kept }
+    }
+
+    /// An answer that is kept, whole but for its end.
+    ///
+    /// # Errors
+    /// That the program is gone, or that the file is.
+    pub(super) fn given(stream: &'a TcpStream, asked: Asked<'_>, answer: &Answer) -> io::Result<Self> {
+        let Answer { status, fields, body } = answer;
+        let mut fields = Fields::clone(fields);
+        if *asked.method == Method::Head {
+            copy(&mut fields, b"Content-Length", body.len().to_string().as_bytes());
+        }
+        let head = ResponseHead { version: Version::Http11, status: *status, fields };
+        let mut reply = Self::begin(stream, asked, &head, Size::Known(body.len()));
+        match body {
+            Body::Whole(bytes) => reply.part(bytes)?,
+            Body::File { file, offset, length } if reply.body != Framed::Nothing => {
+                let (mut room, end) = (vec![0; TOGETHER], offset + length);
+                let mut offset = *offset;
+                while offset < end {
+                    let most = usize::try_from(end - offset).unwrap_or(TOGETHER).min(TOGETHER);
+                    let room = room.get_mut(..most).unwrap_or_default();
+                    file.read_exact_at(room, offset)?;
+                    reply.part(room)?;
+                    offset += most as u64;
+                }
+            }
+            Body::File { file: _, offset: _, length: _ } | Body::Described(_) => {}
+        }
+        reply.is_kept = true;
+        Ok(reply)
+    }
+
+    /// The same, which is kept meanwhile.
+    pub(super) fn keeping(self, passing: Box<Passing>) -> Self {
+        Self { keeping: Some(passing), ..self }
     }
 
     /// A part of the body.
@@ -94,6 +148,12 @@ impl<'a> Reply<'a> {
     /// # Errors
     /// That the program is gone, or that there is more than the head said.
     pub(super) fn part(&mut self, part: &[u8]) -> io::Result<()> {
+        if self.is_kept {
+            return Ok(());
+        }
+        if let Some(keeping) = &mut self.keeping {
+            keeping.part(part);
+        }
         self.bytes += part.len() as u64;
         match &mut self.body {
             Framed::Nothing => return Ok(()),
@@ -124,6 +184,9 @@ impl<'a> Reply<'a> {
             Framed::Nothing | Framed::UntilClose | Framed::Length(0) => {}
             Framed::Length(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Framed::Chunked => chunked::end(&mut self.out, trailers),
+        }
+        if let Some(keeping) = self.keeping.take() {
+            keeping.end();
         }
         self.flush()?;
         Ok((self.stays, self.bytes))
