@@ -3,6 +3,7 @@
 //!
 //! Not the server: that is the crate `dhttp`.
 
+pub mod keeping;
 pub mod known;
 pub mod metrics;
 pub mod served;

@@ -1,4 +1,4 @@
-//! Flags of `roundtrip cache`.
+//! Flags of `roundtrip cache`, and of `roundtrip gateway` where it is one, too.
 //!
 //! Values stay text, as elsewhere: what reads them says what is wrong with them.
 
@@ -31,17 +31,8 @@ pub struct Cache {
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<String>,
 
-    /// How much is kept in memory [default: 256MiB]
-    #[arg(long, value_name = "SIZE")]
-    pub memory: Option<String>,
-
-    /// Also keep answers in this file: they are there again after a restart, or a crash
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    pub disk: Option<PathBuf>,
-
-    /// How much is kept there [default: 4GiB]
-    #[arg(long, value_name = "SIZE")]
-    pub disk_size: Option<String>,
+    #[command(flatten)]
+    pub keeping: Keeping,
 
     #[command(flatten)]
     pub operation: Operation,
@@ -53,4 +44,20 @@ pub struct Cache {
     /// Also open connections to clients at private addresses [default: if it listens at one]
     #[arg(long)]
     pub reach_private: bool,
+}
+
+/// Where answers are kept, and how many.
+#[derive(Debug, Args)]
+pub struct Keeping {
+    /// How much is kept in memory [default: 256MiB]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+
+    /// Also keep answers in this file: they are there again after a restart, or a crash
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub disk: Option<PathBuf>,
+
+    /// How much is kept there [default: 4GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub disk_size: Option<String>,
 }

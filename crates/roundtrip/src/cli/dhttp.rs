@@ -8,6 +8,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use proto::dhttp::Extension;
 
+use crate::cli::cache::Keeping;
+
 /// `roundtrip serve`
 #[derive(Debug, Args)]
 pub struct Serve {
@@ -129,6 +131,13 @@ pub struct Gateway {
     /// Who may use it, by address or network, such as 203.0.113.0/24; with commas, or repeated [default: everybody]
     #[arg(long, value_name = "NETWORK", value_delimiter = ',')]
     pub allow: Vec<String>,
+
+    /// Keep answers as long as they may be, and give them to whoever asks for the same
+    #[arg(long)]
+    pub cache: bool,
+
+    #[command(flatten)]
+    pub keeping: Keeping,
 
     #[command(flatten)]
     pub operation: Operation,

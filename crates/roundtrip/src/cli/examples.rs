@@ -187,10 +187,11 @@ const SERVE: [Example; 7] = [
     example("roundtrip serve www --profile paper --with loss-by-prefix", "and one thing that goes beyond it"),
 ];
 
-const GATEWAY: [Example; 4] = [
+const GATEWAY: [Example; 5] = [
     example("roundtrip gateway", "a proxy at 127.0.0.1:3128"),
     example("http_proxy=http://127.0.0.1:3128 curl http://example.org/", "what uses it"),
     example("chromium --proxy-pac-url=http://127.0.0.1:3128/proxy.pac", "a browser"),
+    example("roundtrip gateway --cache --disk answers.redb", "which keeps answers, also beyond its end"),
     example("roundtrip gateway --verbose --access-log -", "and what is sent, and how answers came"),
 ];
 

@@ -23,8 +23,8 @@ use tokio::runtime::Runtime;
 use crate::cli::cache::Cache as Flags;
 use crate::failure::Failure;
 use crate::output;
-use crate::serve::metrics;
 use crate::serve::settings::{address, open_log, read_file, thread_count};
+use crate::serve::{keeping, metrics};
 
 /// The file.
 #[derive(Debug, Default, Deserialize)]
@@ -111,12 +111,7 @@ impl Settings {
                  those of --intercept, such as 0.0.0.0:3129"
             )));
         }
-        let usual = CacheConfig::default();
-        let memory =
-            flags.memory.as_ref().or(memory.as_ref()).map(|text| size("memory", text)).transpose()?;
-        let disk_size = flags.disk_size.as_ref().or(disk_size.as_ref());
-        let disk_size = disk_size.map(|text| size("disk-size", text)).transpose()?.unwrap_or(4 << 30);
-        let disk = flags.disk.clone().or(disk).map(|path| (path, disk_size));
+        let cache = keeping::config(&flags.keeping, keeping::Written { memory, disk, disk_size })?;
         let threads = flags.threads.as_deref().map(thread_count).transpose()?.or(threads);
         let server = ServerConfig::internet();
         let intercepts = matches!(whose, Whose::OnTheirWay(_));
@@ -126,12 +121,7 @@ impl Settings {
         Ok(Self {
             whose,
             listen,
-            cache: CacheConfig {
-                memory: memory.unwrap_or(usual.memory),
-                disk,
-                tell: |sentence| eprintln!("roundtrip: {sentence}"),
-                ..usual
-            },
+            cache,
             server: if reaches { server.reaching_anywhere() } else { server },
             metrics: metrics.map(|text| address("metrics", text)).transpose()?,
             access_log: flags.operation.access_log.clone().or(access_log),
@@ -255,19 +245,4 @@ fn port_list(text: &str) -> Result<Vec<u16>, Failure> {
     ports.ok_or_else(|| {
         Failure::Value(format!("--intercept: {} is no list of ports; give one such as 80,8080", Quoted(text)))
     })
-}
-
-/// `64KiB`, `256MiB`, `2GiB`, or bytes.
-fn size(what: &str, text: &str) -> Result<u64, Failure> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit: Option<u64> = match text.get(digits.len()..).unwrap_or_default() {
-        "" | "B" => Some(1),
-        "KiB" => Some(1 << 10),
-        "MiB" => Some(1 << 20),
-        "GiB" => Some(1 << 30),
-        _ => None,
-    };
-    digits.parse().ok().zip(unit).and_then(|(number, unit): (u64, u64)| number.checked_mul(unit)).ok_or_else(
-        || Failure::Value(format!("--{what}: {} is no size; give one such as 256MiB", Quoted(text))),
-    )
 }

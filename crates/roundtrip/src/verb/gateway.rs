@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use dhttp::client::Watch;
 use dhttp::log::Log;
-use dhttp::{ClientConfig, GatewayConfig};
+use dhttp::{CacheConfig, ClientConfig, GatewayConfig};
 use nix::sys::signal::{SigSet, Signal};
 use proto::dhttp::Prefix;
 use proto::dhttp::address::is_private;
@@ -21,7 +21,7 @@ use serde::Deserialize;
 use crate::cli::dhttp::{Gateway, Profile};
 use crate::failure::Failure;
 use crate::serve::settings::{address, named_profile, open_log, read_file};
-use crate::serve::{known, metrics};
+use crate::serve::{keeping, known, metrics};
 use crate::verb::get::{port_range, show};
 
 /// The file.
@@ -32,6 +32,10 @@ struct Written {
     ports: Option<String>,
     profile: Option<String>,
     allow: Option<Vec<String>>,
+    cache: Option<bool>,
+    memory: Option<String>,
+    disk: Option<PathBuf>,
+    disk_size: Option<String>,
     metrics: Option<String>,
     access_log: Option<PathBuf>,
 }
@@ -90,9 +94,13 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
     let before = known::load();
     let gateway =
         dhttp::Gateway::start(listen, settings.config, before.clone(), watch, log).map_err(|error| {
-            Failure::Network(format!(
-                "cannot listen at {listen}: {error}; choose another address with --listen"
-            ))
+            // What a file for answers lacks is a sentence already, and no word of the system.
+            Failure::Network(match error.raw_os_error() {
+                Some(_) => {
+                    format!("cannot listen at {listen}: {error}; choose another address with --listen")
+                }
+                None => error.to_string(),
+            })
         })?;
     if let Some(address) = settings.metrics {
         metrics::serve(address, gateway.metrics())?;
@@ -148,7 +156,23 @@ fn config(
     let ports = ports.map(|text| port_range(text)).transpose()?;
     let reaches_private = flags.force || is_private(listen.ip());
     let client = ClientConfig { ports, reaches_private, ..client };
-    Ok(GatewayConfig { allowed, ..GatewayConfig::new(client) })
+    let cache = cache(flags, written)?;
+    Ok(GatewayConfig { allowed, cache, ..GatewayConfig::new(client) })
+}
+
+/// How answers are kept, if they are to be.
+fn cache(flags: &Gateway, written: &Written) -> Result<Option<CacheConfig>, Failure> {
+    let (memory, disk, disk_size) = (&written.memory, &written.disk, &written.disk_size);
+    let kept = keeping::Written { memory: memory.clone(), disk: disk.clone(), disk_size: disk_size.clone() };
+    if flags.cache || written.cache.unwrap_or(false) {
+        return keeping::config(&flags.keeping, kept).map(Some);
+    }
+    match keeping::said(&flags.keeping, &kept) {
+        Some(name) => {
+            Err(Failure::Value(format!("{name}: no answers are kept; add --cache, or leave it out")))
+        }
+        None => Ok(None),
+    }
 }
 
 fn allowed(flags: &Gateway, written: &Written) -> Result<Vec<Prefix>, Failure> {

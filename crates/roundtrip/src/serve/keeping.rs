@@ -1,0 +1,63 @@
+//! Where a cache, or a gateway that is one, too, keeps answers, and how many.
+//!
+//! Not whose: that is for each verb.
+
+use std::path::PathBuf;
+
+use dhttp::CacheConfig;
+use scenario::names::Quoted;
+
+use crate::cli::cache::Keeping;
+use crate::failure::Failure;
+
+/// What a file says of it.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// `memory`
+    pub memory: Option<String>,
+    /// `disk`
+    pub disk: Option<PathBuf>,
+    /// `disk-size`
+    pub disk_size: Option<String>,
+}
+
+/// From flags, and from the file that they name; flags win.
+pub fn config(flags: &Keeping, written: Written) -> Result<CacheConfig, Failure> {
+    let Keeping { memory, disk, disk_size } = flags;
+    let memory = memory.as_ref().or(written.memory.as_ref()).map(|text| size("memory", text)).transpose()?;
+    let disk_size = disk_size.as_ref().or(written.disk_size.as_ref());
+    let disk_size = disk_size.map(|text| size("disk-size", text)).transpose()?.unwrap_or(4 << 30);
+    let usual = CacheConfig::default();
+    Ok(CacheConfig {
+        memory: memory.unwrap_or(usual.memory),
+        disk: disk.clone().or(written.disk).map(|path| (path, disk_size)),
+        tell: |sentence| eprintln!("roundtrip: {sentence}"),
+        ..usual
+    })
+}
+
+/// The first of them that is said, as flags are called.
+pub fn said(flags: &Keeping, written: &Written) -> Option<&'static str> {
+    let Keeping { memory, disk, disk_size } = flags;
+    let said = [
+        (memory.is_some() || written.memory.is_some(), "--memory"),
+        (disk.is_some() || written.disk.is_some(), "--disk"),
+        (disk_size.is_some() || written.disk_size.is_some(), "--disk-size"),
+    ];
+    said.into_iter().find_map(|(is_said, name)| is_said.then_some(name))
+}
+
+/// `64KiB`, `256MiB`, `2GiB`, or bytes.
+fn size(what: &str, text: &str) -> Result<u64, Failure> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit: Option<u64> = match text.get(digits.len()..).unwrap_or_default() {
+        "" | "B" => Some(1),
+        "KiB" => Some(1 << 10),
+        "MiB" => Some(1 << 20),
+        "GiB" => Some(1 << 30),
+        _ => None,
+    };
+    digits.parse().ok().zip(unit).and_then(|(number, unit): (u64, u64)| number.checked_mul(unit)).ok_or_else(
+        || Failure::Value(format!("--{what}: {} is no size; give one such as 256MiB", Quoted(text))),
+    )
+}
