@@ -130,7 +130,9 @@ fn reload(gateway: &dhttp::Gateway, flags: &Gateway) {
     });
     match read {
         Ok(()) => {
-            eprintln!("roundtrip: read the configuration again; an address that has changed takes a restart")
+            eprintln!(
+                "roundtrip: read the configuration again; an address or a cache that has changed takes a restart"
+            )
         }
         Err(failure) => eprintln!("roundtrip: {failure}; everything stays as it was"),
     }
