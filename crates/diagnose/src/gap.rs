@@ -46,8 +46,8 @@ pub(crate) struct Gap {
     pub(crate) late: Option<Duration>,
     /// How many it heard in this gap.
     pub(crate) acks: u32,
-    /// Whether an earlier acknowledgement in this gap had made room that was not used.
-    pub(crate) freed_early: bool,
+    /// What earlier acknowledgements in this gap had made room for, and that was not used.
+    pub(crate) freed: u64,
     /// Whether the sender's acknowledgements were captured at all.
     pub(crate) is_acknowledged: bool,
     /// The first acknowledgement without data that the sender itself sent in the gap, of all it had been sent.
@@ -265,6 +265,11 @@ impl Gap {
     /// Whether the sender went on with what it was sending itself.
     pub(crate) fn continues(&self) -> bool {
         self.before == Before::Data(self.side)
+    }
+
+    /// Whether an earlier acknowledgement had made room that was not used.
+    pub(crate) const fn freed_early(&self) -> bool {
+        self.freed > 0
     }
 
     /// Whether the segment is smaller than it may be.

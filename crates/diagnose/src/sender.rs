@@ -338,14 +338,8 @@ impl Sender {
         let least = away.saturating_sub(CLOCK.max(away / 20));
         // What a path adds at times: an acknowledgement that came so much earlier did not make it send.
         let most = away + (away / 20).max(if away < NEAR { CLOCK } else { NEAR / 2 });
-        let mut learned = Learned {
-            known: self.known,
-            edge: self.edge,
-            acks: 0,
-            last: None,
-            again: None,
-            freed_early: false,
-        };
+        let mut learned =
+            Learned { known: self.known, edge: self.edge, acks: 0, last: None, again: None, freed: 0 };
         while let Some(ack) = self.acks.front().copied().filter(|ack| ack.at + least <= now) {
             self.acks.pop_front();
             self.edge = ack.edge;
@@ -360,8 +354,8 @@ impl Sender {
             if ack.bytes == 0 && !ack.widens {
                 continue;
             }
-            learned.freed_early |=
-                learned.last.is_some_and(|last: Ack| last.bytes > 0 && last.at + most < now);
+            let early = learned.last.filter(|last: &Ack| last.at + most < now);
+            learned.freed += early.map_or(0, |early| u64::from(early.bytes));
             learned.acks += 1;
             learned.last = Some(ack);
             self.known = self.known.max(ack.to);
@@ -409,8 +403,8 @@ pub(crate) struct Learned {
     pub(crate) last: Option<Ack>,
     /// The last that only repeated what had been said.
     pub(crate) again: Option<Ack>,
-    /// Whether an acknowledgement long enough before the last one made room.
-    pub(crate) freed_early: bool,
+    /// Bytes of which it had heard long enough before the last acknowledgement.
+    pub(crate) freed: u64,
 }
 
 #[cfg(test)]

@@ -58,16 +58,16 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     if !is_held || !(all_arrived || short_arrived) {
         return None;
     }
-    let had_room = gap.freed_early
+    let had_room = gap.freed_early()
         || flight.bytes + gap.length <= gap.largest_since_loss
         // Every stack since RFC 3390 begins with four segments or 4,380 bytes; older ones with one or two.
         || (!gap.has_lost && (flight.segments == 1 || (flight.segments == 2 && !flight.begins_short)));
     // Of several acknowledgements close together any may be the one it left on.
-    if !had_room || (gap.acks > 1 && !gap.freed_early) {
+    if !had_room || (gap.acks > 1 && !gap.freed_early()) {
         return None;
     }
     let confidence =
-        if gap.freed_early || flight.segments == 1 { Confidence::High } else { Confidence::Medium };
+        if gap.freed_early() || flight.segments == 1 { Confidence::High } else { Confidence::Medium };
     Some(match gap.late {
         Some(_) => Ruling { confidence, ..Ruling::all(gap, Cause::NagleDelayedAck, delayed) },
         None => {

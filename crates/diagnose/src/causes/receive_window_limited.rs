@@ -38,7 +38,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let opened =
         ack.edge.is_some_and(|edge| edge >= gap.flight.start + gap.flight.bytes + gap.length.min(gap.mss));
     // A short segment that an earlier acknowledgement had made room for waited for something else.
-    let had_room = gap.freed_early && gap.is_short();
+    let had_room = gap.freed_early() && gap.is_short();
     (is_full && opened && !had_room).then(|| Ruling {
         saving: Some(plateau::saved(gap, Stop::Window)),
         ..Ruling::all(gap, Cause::ReceiveWindowLimited, evidence)

@@ -1,16 +1,16 @@
 //! A socket buffer smaller than the path holds: the sender cannot have more on its way than the buffer keeps, however
 //! wide the windows (papers/p-http#section-2-5).
 //!
-//! **Rule**, wherever the capture was taken: three times in a row the sender stops at the same flight, to within half a
-//! segment, below the receiver's window, without a loss, and continues on acknowledgements. A congestion window grows in
-//! between, by half a segment for each round trip at the very least.
+//! **Rule**: three times in a row the sender stops at the same flight, to within half a segment, below the receiver's
+//! window, without a loss, and continues on acknowledgements. A congestion window grows in between, by half a segment
+//! for each round trip at the very least.
 //!
-//! **Rule** at the sender, where it shows which acknowledgements it had: it lets pass acknowledgements of more than a third
-//! of what was on its way, and continues on a later one, below the receiver's window and without a loss. A congestion
-//! window lets something go for each acknowledgement, and the most that Linux saves up to send at once is a third of it
+//! **Or**: it lets pass acknowledgements of more than a third of what was on its way (and two thirds of a segment: further
+//! away it does not show to the packet which one it went on with), and continues on a later one. A congestion window
+//! lets something go for each acknowledgement, and the most that Linux saves up to send at once is a third of it
 //! (`tcp_tso_win_divisor`); a program that waits for its buffer is woken when a third of that is free
-//! (`sk_stream_write_space`), and has nothing there to be sent until then. What it has on its way varies with its writes:
-//! with 8 kB at a time in 16 kB it is now one and now two.
+//! (`sk_stream_write_space`), and until then there is nothing to be sent. What is on its way varies with the writes: with 8
+//! kB at a time in 16 kB it is now one and now two.
 //!
 //! **Refuted by**: a flight that grows (but for the second rule), a loss, a receiver's window without room, a path that is
 //! full, a segment that comes later than an acknowledgement explains.
@@ -44,7 +44,7 @@ pub(crate) const ABOUT: About = About {
 /// Waits at the same flight, this one included.
 const ROUNDS: usize = 3;
 
-/// Whoever is woken by an acknowledgement sends within this; further away it does not show which one it was.
+/// Whoever is woken by an acknowledgement sends within this, as seen from nearby.
 const AT_ONCE: Duration = Duration::from_millis(2);
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
@@ -65,13 +65,11 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     })
 }
 
-/// Whether a sender that is seen from nearby did not use what acknowledgements had freed, until a later one came.
+/// Whether the sender did not use what acknowledgements had freed, until a later one came.
 fn lets_room_pass(gap: &Gap, ack: &Ack) -> bool {
     let is_near = gap.path.to_sender.is_some_and(|to| to <= AT_ONCE);
-    let is_woken = gap.to.at.since(ack.at) <= AT_ONCE;
-    let arrived = gap.flight.bytes.saturating_sub(gap.in_flight);
-    let is_more_than_saved_up = 3 * arrived > gap.flight.bytes + gap.mss;
-    is_near && is_woken && gap.freed_early && is_more_than_saved_up && gap.flight.bytes >= 2 * gap.mss
+    let is_woken = !is_near || gap.to.at.since(ack.at) <= AT_ONCE;
+    is_woken && 3 * gap.freed > gap.flight.bytes + 2 * gap.mss
 }
 
 /// Whether a gap may be one of a plateau that is not long enough yet to tell.
@@ -81,12 +79,12 @@ pub(crate) fn may_be(gap: &Gap) -> bool {
 
 fn unused(gap: &Gap) -> String {
     format!(
-        "the {} had {} bytes on their way (packet {}); {} of these were acknowledged before it sent more, {} later, though \
-         every acknowledgement lets a congestion window go on: it had nothing more in its buffer",
+        "the {} had {} bytes on their way (packet {}); acknowledgements of {} of these passed before it sent more, \
+         {} later, though each lets a congestion window go on: it had nothing more in its buffer",
         gap.side,
         gap.flight.bytes,
         gap.flight.frames.1,
-        gap.flight.bytes.saturating_sub(gap.in_flight),
+        gap.freed,
         millis(gap.duration()),
     )
 }
@@ -106,6 +104,7 @@ fn level(gap: &Gap) -> String {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
+    use crate::report::Place;
     use crate::script::{Script, opened};
 
     /// Flights of so many bytes, each acknowledged as a whole and followed at once.
@@ -141,7 +140,7 @@ mod tests {
 
     /// Flights of so many segments, each sent at once and acknowledged two segments at a time, a millisecond apart; on each
     /// so many acknowledgements the server sends three segments for each of them: more than was on its way before.
-    fn acknowledged_by_twos(of_each: u32) -> Vec<(Cause, u64)> {
+    fn acknowledged_by_twos(of_each: u32, place: Place) -> Vec<(Cause, u64)> {
         let mut lines = String::from("30 C send=100\n");
         let send = |lines: &mut String, at: f64, segments: u32| {
             (0..segments).for_each(|_| lines.push_str(&format!("{at:.2} S send=1460\n")));
@@ -162,24 +161,29 @@ mod tests {
             (begin, flight) = (begin + 30.05 + f64::from(of_each), more);
         }
         let lines = opened(15.0, &lines);
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(crate::report::Place::Server);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(place);
         found.into_iter().filter(|(cause, _)| *cause == Cause::SendBufferLimited).collect()
     }
 
     #[test]
     fn room_that_is_not_used_is_a_buffers() {
-        assert_eq!(acknowledged_by_twos(3), [(Cause::SendBufferLimited, 33)]);
+        for place in [Place::Client, Place::Server] {
+            let found = acknowledged_by_twos(4, place);
+            assert!(found.starts_with(&[(Cause::SendBufferLimited, 34); 2]), "{place:?}: {found:?}");
+        }
     }
 
     #[test]
     fn who_goes_on_with_the_first_acknowledgement_has_something_to_send() {
-        assert_eq!(acknowledged_by_twos(1), []);
+        for place in [Place::Client, Place::Server, Place::Between] {
+            assert_eq!(acknowledged_by_twos(1, place), [], "{place:?}");
+        }
     }
 
     #[test]
     fn a_few_equal_flights_are_not_enough() {
         let lines = opened(15.0, &flights(&[16_384; 3]));
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(crate::report::Place::Server);
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Server);
         assert!(!report.is_worth_fixing());
         assert!(report.account.of(crate::Share::Unknown).as_nanos() > 25_000_000);
     }

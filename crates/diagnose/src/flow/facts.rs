@@ -120,7 +120,7 @@ impl Flow {
             trigger,
             late,
             acks: learned.acks,
-            freed_early: learned.freed_early,
+            freed: learned.freed,
             is_acknowledged: self.ends.of(from.other()).sender.is_seen
                 || self.handshake.answered.is_some()
                 || learned.acks > 0,
