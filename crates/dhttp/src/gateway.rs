@@ -10,6 +10,7 @@
 //! | `kept` | what it keeps, if it was told to |
 //! | `own` | what the gateway says of itself |
 //! | `reply` | an answer, framed for that connection |
+//! | `upload` | a request's body on its way to a server |
 //! | `upstream` | asking a server by plain HTTP, and the connections that are kept for it |
 //! | `chunked` | bodies whose length is not known beforehand |
 //! | `tunnel` | bytes both ways, untouched |
@@ -27,17 +28,19 @@ mod kept;
 mod own;
 mod reply;
 mod tunnel;
+mod upload;
 mod upstream;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use proto::dhttp::Prefix;
+use socket2::SockRef;
 
 use crate::cache::passing::Keeper;
 use crate::client::{Known, Watch};
@@ -81,6 +84,7 @@ impl GatewayConfig {
 /// A gateway that runs, until it is told to stop or is dropped.
 pub struct Gateway {
     address: SocketAddr,
+    listener: Arc<TcpListener>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -151,11 +155,12 @@ impl Gateway {
             open: Mutex::default(),
             closed: Condvar::new(),
         });
-        let accepting = Arc::clone(&shared);
+        let listener = Arc::new(listener);
+        let (accepting, listening) = (Arc::clone(&shared), Arc::clone(&listener));
         let thread = thread::Builder::new().name("gateway".to_owned());
-        let thread = thread.spawn(move || accept(&accepting, &listener))?;
+        let thread = thread.spawn(move || accept(&accepting, &listening))?;
         tracing::info!(%address, "a gateway");
-        Ok(Self { address, shared, thread: Some(thread) })
+        Ok(Self { address, listener, shared, thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -205,8 +210,8 @@ impl Gateway {
 
     fn end(&mut self, grace: Duration) {
         self.shared.stop.store(true, Ordering::Release);
-        // Wakes the one who accepts. If nobody can connect, nobody is accepted either.
-        let _ = TcpStream::connect_timeout(&reachable(self.address), Duration::from_secs(1));
+        // Wakes the one who accepts, from wherever; if that fails, nobody accepts any more.
+        let _ = SockRef::from(&*self.listener).shutdown(Shutdown::Both);
         if let Some(thread) = self.thread.take() {
             // A thread that panicked has said so.
             let _ = thread.join();
@@ -230,16 +235,6 @@ impl Drop for Gateway {
             self.end(Duration::ZERO);
         }
     }
-}
-
-/// An address by which one that listens everywhere can be reached.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
 }
 
 fn accept(shared: &Arc<Shared>, listener: &TcpListener) {

@@ -106,6 +106,12 @@ impl Origin {
         match tokio::time::timeout(*patience, asking.request(request)).await {
             Ok(Ok(response)) => {
                 health.heard(authority);
+                if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
+                    health.broke();
+                    return Err(OriginError::Broken(format!(
+                        "{authority} switched protocols, which nobody asked for"
+                    )));
+                }
                 Ok(passed_on(response, authority, name))
             }
             Ok(Err(error)) if error.is_connect() => {

@@ -17,7 +17,7 @@ use wire::Time;
 
 use super::exchange::{Event, Via};
 use super::{Command, Note, Question, STOPPED, Shared, plain};
-use crate::batch::{Ends, Inbox};
+use crate::batch::{self, Ends, Inbox, Outbox};
 use crate::clock::{Clock, timespec};
 use crate::{random, socket};
 
@@ -25,8 +25,8 @@ use crate::{random, socket};
 pub(super) struct Driver {
     clock: Clock,
     epoll: OwnedFd,
-    /// One of each family that there is.
-    udp: Vec<UdpSocket>,
+    /// One of each family that there is, and what is to go out there.
+    udp: Vec<(UdpSocket, Outbox)>,
     listener: TcpListener,
     machine: Machine,
     inbox: Inbox,
@@ -58,7 +58,7 @@ impl Driver {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &shared.waker, EventData::new_u64(WAKER), EventFlags::IN)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
-        for (socket, number) in udp.iter().zip(UDP..) {
+        for ((socket, _), number) in udp.iter().zip(UDP..) {
             epoll::add(&epoll, socket, EventData::new_u64(number), EventFlags::IN)?;
         }
         let port = listener.local_addr()?.port();
@@ -83,6 +83,7 @@ impl Driver {
         let mut events: Vec<Ready> = Vec::with_capacity(64);
         loop {
             let next = self.poll();
+            self.send();
             let wait = next.map(|next| timespec(next.since(self.clock.now())));
             events.clear();
             // An interrupted wait has no events; any other failure would be a mistake in this file.
@@ -114,11 +115,12 @@ impl Driver {
                     } else {
                         Note::Sent(to, bytes.len(), is_resend)
                     });
-                    let socket = self.udp.iter().find(|socket| {
+                    let of_family = self.udp.iter_mut().find(|(socket, _)| {
                         socket.local_addr().is_ok_and(|local| local.is_ipv4() == to.is_ipv4())
                     });
-                    // What is not taken is lost, as on the way; it will be sent again.
-                    let _ = socket.map(|socket| socket.send_to(&bytes, to));
+                    if let Some((_, outbox)) = of_family {
+                        outbox.slot(Ends { peer: to, local: None }).extend_from_slice(&bytes);
+                    }
                 }
                 Output::Head(id, source, head) => {
                     let via = match source {
@@ -146,6 +148,15 @@ impl Driver {
                 Output::Discarded(from, why) => self.shared.note(&Note::Discarded(from, why)),
                 Output::Timeout(next) => return next,
             }
+        }
+    }
+
+    /// Lets go what was to be sent: many requests to one server as one piece.
+    fn send(&mut self) {
+        for (socket, outbox) in self.udp.iter_mut().filter(|(_, outbox)| !outbox.is_empty()) {
+            // What is not taken is lost, as on the way; it will be sent again.
+            outbox.send(socket);
+            outbox.too_large();
         }
     }
 
@@ -256,9 +267,9 @@ impl Driver {
 
     fn datagrams(&mut self, number: u64) {
         let socket = usize::try_from(number - UDP).ok().and_then(|index| self.udp.get(index));
-        let Some(socket) = socket else { return };
+        let Some((socket, _)) = socket else { return };
         let mut gone = Vec::new();
-        while let Some(server) = crate::batch::refused(socket) {
+        while let Some(server) = batch::refused(socket) {
             gone.push(server);
         }
         // Whatever is wrong with the socket now, the machine asks again.
@@ -304,7 +315,7 @@ fn failed(server: SocketAddr, failure: Failure) -> String {
 }
 
 /// A listener, and a UDP socket of each family that this machine has; all on one port if that is chosen.
-fn bind(ports: Option<RangeInclusive<u16>>) -> io::Result<(TcpListener, Vec<UdpSocket>)> {
+fn bind(ports: Option<RangeInclusive<u16>>) -> io::Result<(TcpListener, Vec<(UdpSocket, Outbox)>)> {
     let mut last = io::Error::from(io::ErrorKind::AddrInUse);
     for port in ports.unwrap_or(0..=0) {
         match bind_to(port) {
@@ -315,11 +326,13 @@ fn bind(ports: Option<RangeInclusive<u16>>) -> io::Result<(TcpListener, Vec<UdpS
     Err(last)
 }
 
-fn bind_to(port: u16) -> io::Result<(TcpListener, Vec<UdpSocket>)> {
+fn bind_to(port: u16) -> io::Result<(TcpListener, Vec<(UdpSocket, Outbox)>)> {
     let four = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
     let six = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
     let listener = socket::tcp(six, false, true).or_else(|_| socket::tcp(four, false, true))?;
     let mut sockets = vec![socket::udp_of_client(four)?];
     sockets.extend(socket::udp_of_client(six));
-    Ok((listener, sockets))
+    // What one server sent in one go comes in as one piece.
+    sockets.iter().for_each(batch::prepare);
+    Ok((listener, sockets.into_iter().map(|socket| (socket, Outbox::default())).collect()))
 }

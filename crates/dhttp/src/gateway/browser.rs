@@ -4,8 +4,7 @@
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use proto::http::{
 use super::incoming::Incoming;
 use super::kept::{Begun, begin, url, without_host};
 use super::reply::{self, Asked, Reply, Size};
+use super::upload::Upload;
 use super::upstream::{self, Came, Upstream};
 use super::{Shared, tunnel};
 use crate::cache::passing::Passing;
@@ -32,8 +32,8 @@ pub(super) struct Browser<'a> {
     pub(super) shared: &'a Arc<Shared>,
     number: u64,
     peer: SocketAddr,
-    incoming: Incoming<Arc<TcpStream>>,
-    reader: RequestReader,
+    pub(super) incoming: Incoming<Arc<TcpStream>>,
+    pub(super) reader: RequestReader,
 }
 
 /// How an exchange ended.
@@ -287,14 +287,18 @@ impl Browser<'_> {
         let to = server.stream();
         let has_body = forward.framing != Framing::Length(0);
         let (tell, told) = mpsc::channel();
-        // Whether the body has been sent whole, as soon as that is known.
+        // Whether the body has been sent whole, as soon as that is known; and what of it was none.
         let mut sent = (!has_body).then_some(true);
+        let fault = OnceLock::new();
         let (mut reply, mut is_to_be_asked_again) = (None, false);
         let came = thread::scope(|scope| {
             if has_body {
                 scope.spawn(|| {
                     let sent = self.upload(&to, forward.framing);
-                    if sent.is_err() {
+                    if let Err(why) = &sent {
+                        if let Upload::Faulty(found) = why {
+                            let _ = fault.set(*found);
+                        }
                         // The server is not to wait for what does not come.
                         upstream::abandon(&to);
                     }
@@ -359,38 +363,18 @@ impl Browser<'_> {
                 drop(broken);
                 Answer::Ended(Ended::Broken, false)
             }
+            (Err(_), None) if let Some(fault) = fault.get() => {
+                let asked = Asked { stays: false, ..asked };
+                Answer::Ended(self.refuse(Some((head, asked)), fault.status(), &fault.to_string()), false)
+            }
             (Err(broken), None) if broken.is_silent => Answer::Silent(broken.why),
             (Err(broken), None) => {
                 let asked = Asked { stays: false, ..asked };
-                Answer::Ended(self.fail(head, asked, passing.take(), 502, &broken.why), false)
+                Answer::Ended(self.fail(head, asked, passing.take(), broken.status, &broken.why), false)
             }
             (Ok(_), None) if is_to_be_asked_again => Answer::Again,
             // An answer that ends without having begun cannot be: the reader gives the head first.
             (Ok(_), None) => Answer::Ended(Ended::Broken, false),
-        }
-    }
-
-    /// Sends the request's body as it comes.
-    fn upload(&mut self, to: &TcpStream, framing: Framing) -> io::Result<()> {
-        loop {
-            let mut input = self.incoming.unread();
-            let before = input.len();
-            let event = self.reader.read(&mut input);
-            let used = before - input.len();
-            let (mut is_over, mut is_dry) = (false, false);
-            match event.map_err(|_| io::ErrorKind::InvalidData)? {
-                Some(Event::Body(part)) => upstream::send_part(to, framing, part)?,
-                Some(Event::End) => is_over = true,
-                None => is_dry = true,
-                Some(Event::Head(..)) => {}
-            }
-            self.incoming.consume(used);
-            if is_over {
-                return upstream::send_end(to, framing, &gateway::trailers(self.reader.trailers()));
-            }
-            if is_dry && !self.incoming.fill(self.shared.config().patience)? {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
         }
     }
 

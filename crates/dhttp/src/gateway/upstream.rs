@@ -205,7 +205,13 @@ impl Upstream {
                     each(Came::Pause).map_err(|_| Broken::program())?;
                     let filled = self.incoming.fill(patience);
                     let broken = |why: &str| Broken::server(&self.authority, why, is_silent);
-                    if !filled.map_err(|error| broken(&error.to_string()))? {
+                    let filled = filled.map_err(|error| match error.kind() {
+                        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                            Broken::late(&self.authority, patience)
+                        }
+                        _ => broken(&error.to_string()),
+                    });
+                    if !filled? {
                         return match self.reader.end_of_stream() {
                             Ok(true) => Ok((false, Fields::new())),
                             Ok(false) => Err(broken("it closed the connection")),
@@ -229,6 +235,8 @@ impl Upstream {
 /// Why an answer did not come whole.
 #[derive(Debug)]
 pub(super) struct Broken {
+    /// 502 or 504, for a program that has heard nothing yet.
+    pub(super) status: u16,
     /// For people.
     pub(super) why: String,
     /// Whether not a byte of an answer had come.
@@ -237,11 +245,17 @@ pub(super) struct Broken {
 
 impl Broken {
     fn server(authority: &str, why: &str, is_silent: bool) -> Self {
-        Self { why: format!("{authority}: {why}"), is_silent }
+        Self { status: 502, why: format!("{authority}: {why}"), is_silent }
+    }
+
+    /// Whoever takes so long once takes so long twice.
+    fn late(authority: &str, patience: Duration) -> Self {
+        let why = format!("{authority} has said nothing for {} s", patience.as_secs_f32());
+        Self { status: 504, why, is_silent: false }
     }
 
     fn program() -> Self {
-        Self { why: "the program that asked is gone".to_owned(), is_silent: false }
+        Self { status: 502, why: "the program that asked is gone".to_owned(), is_silent: false }
     }
 }
 

@@ -1,0 +1,209 @@
+//! Chromium loads Microscape over links of the laboratory: by itself, and through the gateway (`papers/dhttp#section-iv-a`).
+//!
+//! A table for docs/gateway.md, by hand, on a quiet machine, with a browser installed:
+//!
+//! ```text
+//! cargo test --release -p roundtrip --test browser -- --ignored --nocapture
+//! ```
+//!
+//! Not part of every run: it takes twenty minutes, most of them over the modem.
+
+mod hosts;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration as Real;
+
+use dhttp::client::Known;
+use dhttp::{ClientConfig, Files, Gateway, GatewayConfig, Server, ServerConfig};
+use hosts::{Hosts, SERVER};
+use measure::emulator::{Capture, Options, Seen, Way};
+use scenario::Network;
+use wire::packet::{Flags, Packet, Transport};
+use wire::{Bytes, Duration};
+
+/// How the browser asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asks {
+    Directly,
+    /// Through a gateway that knows no server yet.
+    Gateway,
+    /// Through one that remembers that this server speaks DHTTP.
+    GatewayThatKnows,
+}
+
+const ROWS: [(Asks, &str); 3] = [
+    (Asks::Directly, "HTTP/1.1, without a proxy"),
+    (Asks::Gateway, "the gateway, for the first time"),
+    (Asks::GatewayThatKnows, "the gateway, which knows the server"),
+];
+
+/// And how often each is run.
+const LINKS: [(&str, &str, usize); 3] =
+    [("n-ethernet", "LAN", 5), ("n-fast-internet", "WAN", 5), ("n-modem", "modem", 3)];
+
+/// What one page took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Page {
+    seconds: f64,
+    packets: f64,
+    connections: f64,
+    datagrams: f64,
+}
+
+#[test]
+#[ignore = "a table, made by hand in twenty minutes, with Chromium installed"]
+fn chromium_loads_microscape_over_three_links_with_and_without_the_gateway() {
+    if !hosts::can_be() {
+        return;
+    }
+    let www = Folder::new("www");
+    let program = env!("CARGO_BIN_EXE_roundtrip");
+    let made = Command::new(program).args(["site", "microscape"]).arg(www.0.join("www")).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    println!(
+        "| link | Chromium asks by | page | packets | connections | datagrams of DHTTP |\n| --- | --- | --- | --- | --- | --- |"
+    );
+    for (network, link, runs) in LINKS {
+        let network = Network::named(network).unwrap();
+        for (asks, row) in ROWS {
+            let pages: Vec<Page> = (0..runs).map(|_| load(&network, asks, &www.0.join("www"))).collect();
+            let median = |of: fn(&Page) -> f64| {
+                let mut all: Vec<f64> = pages.iter().map(of).collect();
+                all.sort_by(f64::total_cmp);
+                all[all.len() / 2]
+            };
+            println!(
+                "| {link} | {row} | {:.3} s | {} | {} | {} |",
+                median(|page| page.seconds),
+                median(|page| page.packets),
+                median(|page| page.connections),
+                median(|page| page.datagrams)
+            );
+        }
+    }
+}
+
+fn load(network: &Network, asks: Asks, www: &Path) -> Page {
+    let links = network.links();
+    let options = Options { capture: Some(Bytes::new(64 << 20)), ..Options::default() };
+    let mtu = u32::try_from(network.mtu().get()).unwrap();
+    let hosts = Hosts::new(&links.up, &links.down, mtu, &options);
+    let www = www.to_owned();
+    let server = hosts
+        .server
+        .run(move || {
+            let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+            Ok(Server::start((SERVER, 80).into(), config, Files::below(&www).unwrap(), None).unwrap())
+        })
+        .unwrap();
+    let gateway = (asks != Asks::Directly).then(|| {
+        hosts
+            .client
+            .run(move || {
+                let mut known = Known::default();
+                if asks == Asks::GatewayThatKnows {
+                    known.hear(&SERVER.to_string(), b"dhttp=\":80\"");
+                }
+                let config = GatewayConfig::new(ClientConfig::internet());
+                Ok(Gateway::start("127.0.0.1:0".parse().unwrap(), config, known, None, None).unwrap())
+            })
+            .unwrap()
+    });
+    let proxy = gateway.as_ref().map(|gateway| gateway.address().to_string());
+    hosts.client.start(move || browse(proxy)).wait().unwrap();
+    // What was said last is on its way.
+    thread::park_timeout(Real::from_millis(500));
+    drop((gateway, server));
+    let capture = hosts.link.stop().unwrap().capture.unwrap();
+    assert_eq!(capture.missed(), 0, "the capture has room for all");
+    account(&capture)
+}
+
+/// Lets Chromium load the page and end; what it prints of it shows that all was there.
+fn browse(proxy: Option<String>) {
+    let profile = Folder::new("profile");
+    let mut command = Command::new("chromium");
+    command.args([
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--disable-default-apps",
+        "--disable-extensions",
+        "--disable-dev-shm-usage",
+        "--dump-dom",
+    ]);
+    command.arg(format!("--user-data-dir={}", profile.0.display()));
+    match proxy {
+        Some(proxy) => command.arg(format!("--proxy-server=http://{proxy}")),
+        None => command.arg("--no-proxy-server"),
+    };
+    command.arg(format!("http://{SERVER}/")).stdin(Stdio::null()).stderr(Stdio::null());
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success() && output.stdout.len() > 20_000,
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+}
+
+/// From the first packet of the page to the last byte that came, all of it at the client.
+fn account(capture: &Capture) -> Page {
+    let (mut began, mut ended, mut packets, mut datagrams) = (None, Duration::ZERO, 0.0, 0.0);
+    let mut connections = BTreeSet::new();
+    for (at, way, seen, bytes) in capture.iter() {
+        let at = at.since(wire::Time::ZERO);
+        if seen != Seen::Delivered {
+            packets += 1.0;
+        }
+        let payload = match Packet::read(bytes).map(|packet| packet.transport) {
+            Ok(Transport::Tcp(segment)) => {
+                if segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK) {
+                    connections.insert((way == Way::Up, segment.source_port, segment.destination_port));
+                }
+                segment.payload_length
+            }
+            Ok(Transport::Udp(datagram)) => {
+                if seen != Seen::Delivered {
+                    datagrams += 1.0;
+                }
+                datagram.payload_length
+            }
+            Ok(Transport::Fragment | Transport::Other(_)) | Err(_) => Bytes::ZERO,
+        };
+        match (way, seen) {
+            (Way::Up, Seen::Sent) => drop(began.get_or_insert(at)),
+            (Way::Down, Seen::Delivered) if payload > Bytes::ZERO => ended = at,
+            (Way::Up | Way::Down, _) => {}
+        }
+    }
+    let seconds = (ended - began.unwrap()).as_secs_f64();
+    #[expect(clippy::cast_precision_loss, reason = "a page has few connections")]
+    let connections = connections.len() as f64;
+    Page { seconds, packets, connections, datagrams }
+}
+
+/// Gone when it is no longer needed.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("roundtrip-browser-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
