@@ -107,8 +107,8 @@ fn what_is_no_request_is_refused_by_the_gateway_and_before_an_origin_alike() {
         ("POST TARGET HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n".to_owned(), 501),
         ("POST TARGET HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".to_owned(), 501),
         // What leads nowhere.
-        ("TRACE TARGET HTTP/1.1\r\nHost: h\r\n\r\n".to_owned(), 405),
-        ("GET TARGET HTTP/1.1\r\nHost: h\r\nExpect: wonders\r\n\r\n".to_owned(), 417),
+        ("TRACE TARGET HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".to_owned(), 405),
+        ("GET TARGET HTTP/1.1\r\nHost: h\r\nConnection: close\r\nExpect: wonders\r\n\r\n".to_owned(), 417),
     ];
     let whole = format!("http://{}/", fronts.origin.address);
     for (request, status) in &refused {
