@@ -85,6 +85,8 @@ pub(crate) struct Known<'a> {
     /// As the server saw them, but for what the client does.
     pub(crate) stalls: Vec<Stall>,
     pub(crate) repairs: Vec<Stall>,
+    /// Of which nothing is known: what is found there is neither right nor wrong.
+    pub(crate) unwatched: Vec<Stall>,
 }
 
 impl Known<'_> {
@@ -97,7 +99,7 @@ impl Known<'_> {
         how: &str,
         judged: &mut Judged,
     ) {
-        let Self { name: run, number, is_first, rtt_ms, elapsed_ms, stalls, repairs } = self;
+        let Self { name: run, number, is_first, rtt_ms, elapsed_ms, stalls, repairs, unwatched } = self;
         let is_first = *is_first;
         let Judged { tallies, accounts } = judged;
         accounts.entry((vantage, is_first)).or_default().merge(account);
@@ -107,7 +109,7 @@ impl Known<'_> {
         let seen = |stalls: &[Stall]| -> Vec<Stall> {
             stalls.iter().map(|stall| as_seen(stall, vantage, rtt_ms / 2.0)).collect()
         };
-        let (all, repairs) = (seen(stalls), seen(repairs));
+        let (all, repairs, unwatched) = (seen(stalls), seen(repairs), seen(unwatched));
         let known: Vec<&Stall> = all.iter().filter(matters).collect();
         let mut add = |cause: &str, tally: Tally| {
             let place = Where { cause: cause.to_owned(), vantage, is_first };
@@ -134,6 +136,9 @@ impl Known<'_> {
         // How the connection ends nobody waits for.
         for stall in found.iter().filter(matters).filter(|stall| stall.at_ms < *elapsed_ms) {
             let truth = name_at(&all, stall);
+            if truth == "nothing" && name_at(&unwatched, stall) != "nothing" {
+                continue;
+            }
             if truth != stall.cause && !is_repair(&repairs, stall, &stall.cause) {
                 let mistakes = vec![mistake("false", stall, &truth)];
                 let false_alarms = BTreeMap::from([(truth, 1)]);

@@ -164,7 +164,7 @@ pub(crate) fn judge_kept(folder: &Path, count: usize) -> Result<Judged, String> 
 /// Counts what is found in one.
 pub(crate) fn judge(kept: &Kept, judged: &mut Judged) {
     let Kept { number, name, rtt_ms, truth, captures: _ } = kept;
-    let Truth { began, elapsed_ms, stalls, repairs, unexplained: _ } = truth;
+    let Truth { began, elapsed_ms, stalls, repairs, unexplained: _, unwatched } = truth;
     let known = Known {
         name,
         number: *number,
@@ -173,6 +173,7 @@ pub(crate) fn judge(kept: &Kept, judged: &mut Judged) {
         elapsed_ms: *elapsed_ms,
         stalls: stalls.clone(),
         repairs: repairs.clone(),
+        unwatched: unwatched.clone(),
     };
     for (place, vantage) in Vantage::ALL.into_iter().enumerate() {
         let (found, account) = told(kept.found(place), *began);
@@ -183,7 +184,7 @@ pub(crate) fn judge(kept: &Kept, judged: &mut Judged) {
 /// One case, with what is true of it and what is found in it: made anew, or as it was kept.
 pub(crate) fn show(kept: &Kept) {
     let Kept { number, name, rtt_ms: _, truth, captures: _ } = kept;
-    let Truth { began, elapsed_ms, stalls, repairs, unexplained } = truth;
+    let Truth { began, elapsed_ms, stalls, repairs, unexplained, unwatched } = truth;
     println!("{number}: {name}, {elapsed_ms:.3} ms");
     let print = |what: &str, stalls: &[Stall]| {
         for Stall { cause, at_ms, lost_ms } in stalls {
@@ -193,6 +194,7 @@ pub(crate) fn show(kept: &Kept) {
     print("true", stalls);
     print("repair", repairs);
     print("unexplained", unexplained);
+    print("unwatched", unwatched);
     for (place, vantage) in Vantage::ALL.into_iter().enumerate() {
         print(vantage.name(), &told(kept.found(place), *began).0);
     }

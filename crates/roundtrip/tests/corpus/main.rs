@@ -187,6 +187,7 @@ fn judge_one(number: usize, case: &Case, judged: &mut Judged) {
         elapsed_ms: elapsed.as_millis_f64(),
         stalls,
         repairs,
+        unwatched: Vec::new(),
     };
     for (place, vantage) in Vantage::ALL.into_iter().enumerate() {
         let variant = number / 4 + number + place;

@@ -68,9 +68,11 @@ impl Kept {
         for (vantage, capture) in Vantage::ALL.iter().zip(captures) {
             fs::write(folder.join(format!("{number}-{}.pcapng", vantage.name())), capture)?;
         }
-        let Truth { began, elapsed_ms, stalls, repairs, unexplained } = truth;
+        let Truth { began, elapsed_ms, stalls, repairs, unexplained, unwatched } = truth;
         let mut text = format!("run,{name},{rtt_ms},{},{elapsed_ms}\n", began.as_nanos());
-        for (kind, stalls) in [("stall", stalls), ("repair", repairs), ("unexplained", unexplained)] {
+        let kinds =
+            [("stall", stalls), ("repair", repairs), ("unexplained", unexplained), ("unwatched", unwatched)];
+        for (kind, stalls) in kinds {
             for Stall { cause, at_ms, lost_ms } in stalls {
                 let _ = writeln!(text, "{kind},{cause},{at_ms},{lost_ms}");
             }
@@ -109,6 +111,7 @@ impl Kept {
                     "stall" => self.truth.stalls.push(stall),
                     "repair" => self.truth.repairs.push(stall),
                     "unexplained" => self.truth.unexplained.push(stall),
+                    "unwatched" => self.truth.unwatched.push(stall),
                     _ => return None,
                 }
             }

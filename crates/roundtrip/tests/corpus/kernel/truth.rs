@@ -31,6 +31,8 @@ pub(crate) struct Truth {
     pub(crate) repairs: Vec<Stall>,
     /// Pauses that nothing explains.
     pub(crate) unexplained: Vec<Stall>,
+    /// Pauses in which the kernel was not asked, because the machine was busy with others: nothing is known of them.
+    pub(crate) unwatched: Vec<Stall>,
 }
 
 /// Longer than this after the data an acknowledgement is late, whatever the round trip.
@@ -281,7 +283,11 @@ impl One<'_> {
             let first =
                 self.line.sent.iter().find(|earlier| earlier.from <= sent.from && earlier.until > sent.from);
             let first = first.map_or(from, |first| first.at);
-            truth.repairs.push(truth.span(cause, first, until));
+            // It is repaired when it has arrived, behind what lay in the link's queue.
+            let way = self.case.rtt / 2;
+            let arrived = self.line.arrived[1].when(sent.until).filter(|arrived| *arrived > until + way);
+            let repaired = arrived.map_or(until, |arrived| until + (arrived.since(until) - way));
+            truth.repairs.push(truth.span(cause, first, repaired));
             // What follows in a repair leaves as acknowledgements let it.
             let is_next = was_repairing && self.is_let_go(until);
             truth.stall(if is_next { "congestion-window" } else { cause }, from, until);
@@ -301,7 +307,10 @@ impl One<'_> {
                     truth.repairs.push(truth.span("receive-window-limited", from, until));
                 }
             }
-            None => truth.unexplained.push(truth.span("unexplained", from, until)),
+            None if self.is_watched(from, until) => {
+                truth.unexplained.push(truth.span("unexplained", from, until));
+            }
+            None => truth.unwatched.push(truth.span("unwatched", from, until)),
         }
     }
 
@@ -315,8 +324,20 @@ impl One<'_> {
         match standings.find(|standing| matches!(standing, Standing::Recovery | Standing::Loss)) {
             Some(Standing::Recovery) => "fast-retransmit",
             Some(Standing::Loss) => "retransmission-timeout",
-            Some(Standing::Open | Standing::Disorder | Standing::Reduced) | None => "tail-loss-probe",
+            // A probe goes out in silence (RFC 8985, section 7.2); the kernel may not have been asked in time for the rest.
+            Some(Standing::Open | Standing::Disorder | Standing::Reduced) | None => {
+                if self.is_let_go(at) {
+                    "fast-retransmit"
+                } else {
+                    "tail-loss-probe"
+                }
+            }
         }
+    }
+
+    /// Whether the kernel was asked in a pause.
+    fn is_watched(&self, from: Time, until: Time) -> bool {
+        self.samples.iter().any(|sample| sample.at > from && sample.at <= until)
     }
 
     /// What kept it from sending something new.
