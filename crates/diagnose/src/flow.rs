@@ -376,6 +376,10 @@ impl Flow {
             }
         };
         self.close_with(facts, kind, segment);
+        let end = self.ends.of_mut(from);
+        let is_short = segment.length() < end.sender.mss.get();
+        let earlier = if self.before == Before::Data(from) { end.pieces } else { 0 };
+        end.pieces = earlier.saturating_add(u16::from(is_short));
         self.before = Before::Data(from);
         let sender = &self.ends.of(from).sender;
         self.last_flight = sender.next.saturating_sub(sender.acknowledged);

@@ -72,6 +72,8 @@ pub(crate) struct Gap {
     pub(crate) recovering: Option<crate::cause::Cause>,
     /// What the messages tell.
     pub(crate) talk: Talk,
+    /// Short segments of the peer since the sender spoke last: each was written by itself.
+    pub(crate) pieces: u16,
 }
 
 /// A moment and the packet that marks it.

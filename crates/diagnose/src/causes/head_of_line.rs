@@ -2,10 +2,15 @@
 //!
 //! **Rule**: while a server computes, more than one request of the connection is unanswered. **Evidence**: how many.
 //! The time itself is the server's (`think`); this says who else paid for it. **Refuted by**: a single request.
+//!
+//! **Unknown** where what was asked is not captured (68 bytes of a packet) or cannot be read (TLS): a request written in
+//! pieces and several requests have the same lengths at the same times, and so have their answers. Then the evidence for
+//! the server's time says that it does not show.
 
 use wire::Duration;
 
 use crate::cause::{About, Fix, Who};
+use crate::gap::Gap;
 
 pub(crate) const ABOUT: About = About {
     what: "Several requests were on their way, and the first took so long that the others had to wait behind it.",
@@ -19,6 +24,18 @@ pub(crate) const ABOUT: About = About {
     is_fault: false,
     least: Duration::from_millis(30),
 };
+
+/// Said where others may have waited, and nobody can tell.
+pub(crate) fn unknown(gap: &Gap) -> Option<String> {
+    let may_be_several = gap.talk.unanswered.is_none() && gap.pieces > 1;
+    may_be_several.then(|| {
+        format!(
+            "whether several requests waited for it does not show: what the {} pieces before it ask was not captured, or \
+             cannot be read",
+            gap.pieces
+        )
+    })
+}
 
 #[cfg(test)]
 mod tests {
@@ -40,5 +57,20 @@ mod tests {
         let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Client);
         let behind = report.findings.iter().find(|finding| finding.cause == Cause::HeadOfLine).unwrap();
         assert!(behind.evidence.starts_with("2 more requests"), "{}", behind.evidence);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said_not_to_be_known() {
+        let of_server = |asks: &str| {
+            let lines = opened(15.0, &format!("{asks}\n300 S send=900"));
+            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Client);
+            assert!(report.findings.iter().all(|finding| finding.cause != Cause::HeadOfLine));
+            let thought = report.findings.iter().find(|finding| finding.cause == Cause::ServerThink).unwrap();
+            thought.evidence.clone()
+        };
+        let several = of_server("30 C send=256\n30.1 C send=256\n30.2 C send=256");
+        assert!(several.contains("does not show: what the 3 pieces"), "{several}");
+        let one = of_server("30 C send=1460\n30.1 C send=256");
+        assert!(!one.contains("does not show"), "{one}");
     }
 }

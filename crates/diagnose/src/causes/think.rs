@@ -8,6 +8,7 @@
 
 use wire::Duration;
 
+use super::head_of_line;
 use crate::account::Share;
 use crate::cause::{About, Cause, Fix, Who};
 use crate::gap::{Before, End, Gap, millis};
@@ -136,10 +137,14 @@ fn of_server(gap: &Gap) -> String {
             "the server stopped in the middle of its answer (packet {from}) with nothing in its way, and went on \
              (packet {to}) {thought} later"
         ),
-        (false, _) => format!(
-            "the server had the request (packet {from}) and began to answer (packet {to}) {thought} later, the round \
-             trip subtracted"
-        ),
+        (false, _) => {
+            let others =
+                head_of_line::unknown(gap).map_or_else(String::new, |unknown| format!("; {unknown}"));
+            format!(
+                "the server had the request (packet {from}) and began to answer (packet {to}) {thought} later, the round \
+                 trip subtracted{others}"
+            )
+        }
     }
 }
 

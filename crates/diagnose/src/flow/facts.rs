@@ -152,6 +152,7 @@ impl Flow {
                 .filter(|(_, until)| known < *until)
                 .map(|(cause, _)| cause),
             talk,
+            pieces: self.ends.of(from.other()).pieces,
         }
     }
 

@@ -26,6 +26,8 @@ pub(super) struct EndState {
     /// When its peer forbade it to send, if that ever happened.
     pub(super) closed: Option<Box<Closed>>,
     pub(super) has_lost: bool,
+    /// Short segments since its peer sent something.
+    pub(super) pieces: u16,
     /// By how many bits the windows that this side offers are shifted.
     pub(super) scale: Option<u8>,
     pub(super) scale_offer: ScaleOffer,
