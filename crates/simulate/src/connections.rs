@@ -19,7 +19,9 @@
 //! | [`counts`] | the answer, and how those of parts add up |
 //! | [`counter`] | the one pass |
 //! | [`client_table`] | what is remembered of each client, for as long as it matters |
-//! | [`uses`] | which requests' connections are still open, for every time-out |
+//! | [`clock`] | how finely a stretch of a log tells time |
+//! | [`by_second`] | how many connections are open at each second, for every time-out |
+//! | [`uses`] | the same at any time: which requests' connections are still open |
 //! | [`gap`] | a gap's place among the time-outs |
 //! | [`spread`] | how something is spread over connections |
 //! | [`loads`] | what each connection carries, on demand |
@@ -29,7 +31,9 @@
 //! durations.
 
 pub mod by_rule;
+pub mod by_second;
 pub mod client_table;
+pub mod clock;
 pub mod counter;
 pub mod counts;
 pub mod gap;
@@ -39,6 +43,7 @@ pub mod spread;
 pub mod uses;
 
 pub use by_rule::ByRule;
+pub use clock::Clock;
 pub use counter::Counter;
 pub use counts::{Counts, Curve, Known, Line, Opened, Peak, Stream};
 pub use loads::{Carried, Loads};

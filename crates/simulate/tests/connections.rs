@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use scenario::access_log::{Client, Request};
-use simulate::connections::{ByRule, Carried, Counter, Counts, Known, Loads, Question, Rule};
+use simulate::connections::{ByRule, Carried, Clock, Counter, Counts, Known, Loads, Question, Rule};
 use wire::{Bytes, Duration, Time};
 
 const TIMEOUTS_S: [u64; 6] = [0, 1, 2, 5, 15, 60];
@@ -57,7 +57,11 @@ fn assert_as_brute_force(counts: &Counts, requests: &[Request]) {
 }
 
 fn in_one_pass(requests: &[Request]) -> Counts {
-    let mut counter = Counter::new(&question());
+    by_the(Clock::Milliseconds, requests)
+}
+
+fn by_the(clock: Clock, requests: &[Request]) -> Counts {
+    let mut counter = Counter::knowing(&question(), &Known::default(), clock);
     counter.count(requests);
     counter.finish()
 }
@@ -76,7 +80,7 @@ fn loads(requests: &[Request]) -> Carried {
 
 /// Each piece apart from the others, after a warm-up of the longest time-out, the last piece first: what is known from
 /// later ones must not hide an earlier peak.
-fn in_pieces(requests: &[Request], cuts: &[usize]) -> Counts {
+fn in_pieces(clock: Clock, requests: &[Request], cuts: &[usize]) -> Counts {
     let mut known = Known::default();
     let mut pieces = Vec::new();
     let mut cuts: Vec<usize> =
@@ -86,7 +90,7 @@ fn in_pieces(requests: &[Request], cuts: &[usize]) -> Counts {
         let Some(first) = requests[piece[0]..piece[1]].first() else { continue };
         let longest = question().longest();
         let warm = requests[..piece[0]].partition_point(|request| request.time + longest < first.time);
-        let mut counter = Counter::knowing(&question(), &known);
+        let mut counter = Counter::knowing(&question(), &known, clock);
         counter.warm_up(&requests[warm..piece[0]]);
         counter.count(&requests[piece[0]..piece[1]]);
         let counts = counter.finish();
@@ -101,6 +105,25 @@ fn in_pieces(requests: &[Request], cuts: &[usize]) -> Counts {
 /// Requests in order of time: milliseconds since the one before, client, size.
 fn requests(clients: u64) -> impl Strategy<Value = Vec<Request>> {
     let gap = prop_oneof![4 => Just(0), 4 => Just(1_000), 4 => 0..3_000_u64, 1 => 0..90_000_u64];
+    requests_after(gap, clients)
+}
+
+/// The same, by a clock of seconds; some of them at the very beginning of 1970.
+fn requests_in_seconds(clients: u64) -> impl Strategy<Value = Vec<Request>> {
+    let gap = prop_oneof![9 => Just(0), 4 => Just(1), 2 => 0..6_u64, 1 => 0..200_u64];
+    (requests_after(gap.prop_map(|seconds| seconds * 1_000), clients), any::<bool>()).prop_map(
+        |(requests, early)| {
+            let early = Duration::from_secs(if early { 1_000 } else { 0 });
+            let earlier = |request: Request| Request {
+                time: Time::ZERO + request.time.since(Time::ZERO + early),
+                ..request
+            };
+            requests.into_iter().map(earlier).collect()
+        },
+    )
+}
+
+fn requests_after(gap: impl Strategy<Value = u64>, clients: u64) -> impl Strategy<Value = Vec<Request>> {
     let size = prop_oneof![0..8_000_u64, Just(1_459), Just(1_460), Just(4_096)];
     prop::collection::vec((gap, 0..clients, size), 0..300).prop_map(|steps| {
         let mut now = Time::from_nanos(1_000_000_000_000);
@@ -124,13 +147,29 @@ proptest! {
     }
 
     #[test]
+    fn by_the_second_is_counted_what_brute_force_counts(
+        requests in prop_oneof![requests_in_seconds(4), requests_in_seconds(60)],
+    ) {
+        assert_as_brute_force(&by_the(Clock::Seconds, &requests), &requests);
+    }
+
+    #[test]
+    fn by_the_second_or_not_is_the_same_wherever_the_log_is_cut(
+        requests in requests_in_seconds(9), cuts in prop::collection::vec(any::<usize>(), 0..4),
+    ) {
+        let whole = in_one_pass(&requests);
+        prop_assert_eq!(&whole, &by_the(Clock::Seconds, &requests));
+        prop_assert_eq!(&whole, &in_pieces(Clock::Seconds, &requests, &cuts));
+    }
+
+    #[test]
     fn one_pass_and_connection_by_connection_agree_to_the_last_minute(requests in requests(9)) {
         prop_assert_eq!(in_one_pass(&requests), by_rule(&requests, Rule::LeastRecentlyUsed));
     }
 
     #[test]
     fn a_log_may_be_cut_anywhere(requests in requests(9), cuts in prop::collection::vec(any::<usize>(), 0..4)) {
-        let (whole, pieces) = (in_one_pass(&requests), in_pieces(&requests, &cuts));
+        let (whole, pieces) = (in_one_pass(&requests), in_pieces(Clock::Milliseconds, &requests, &cuts));
         prop_assert_eq!(whole, pieces);
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 
 use scenario::access_log::{Record, Request, Sizing, Tally};
-use simulate::connections::{ByRule, Carried, Counter, Counts, Known, Loads, Question};
+use simulate::connections::{ByRule, Carried, Clock, Counter, Counts, Known, Loads, Question};
 use wire::Time;
 
 use super::intake::{Intake, Read};
@@ -335,7 +335,8 @@ const SHORT_LINE: usize = 64;
 
 /// What is counted of a slice, and how many clients were remembered for it.
 fn count(slice: &Slice, question: &Question, known: &Known) -> (Counts, usize) {
-    let mut counter = Counter::knowing(question, known);
+    let clock = Clock::of(slice.before().chain(slice.requests.iter().map(|batch| &batch[..])), question);
+    let mut counter = Counter::knowing(question, known, clock);
     slice.before().for_each(|requests| counter.warm_up(requests));
     slice.requests.iter().for_each(|requests| counter.count(requests));
     let clients = counter.clients();
