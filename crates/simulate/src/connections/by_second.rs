@@ -24,7 +24,8 @@ pub struct Seconds {
     /// The number of the stretch's first second, and its place in [`Open::after`].
     begin: u32,
     at: usize,
-    counts: bool,
+    /// The number of the first second that counts; what comes before warms up.
+    from: Option<u32>,
     /// One threshold's after the other.
     lines: Vec<Open>,
 }
@@ -45,16 +46,17 @@ pub struct Open {
     most: Vec<u32>,
     /// The number of that second; `None` while it is only known of before.
     most_at: Vec<Option<u32>>,
-    /// For each place the requests that came after such a gap, and those in the first second that do not count.
+    /// For each place the requests that came after such a gap, in stretches that count, and how many of them do not.
     total: Vec<u64>,
     warm: Vec<u32>,
     minutes: Curve,
 }
 
 /// Seconds in a stretch.
-const STRETCH: usize = 32;
+const STRETCH: usize = SECONDS as usize;
+const SECONDS: u32 = 32;
 /// For so many stretches there is room before memory is put right.
-const STRETCHES: usize = 8;
+const STRETCHES: usize = 2;
 /// The longest time-out that is counted so, in milliseconds: tables have a row for each of its seconds.
 pub const LONGEST_MS: u64 = 7_200_000;
 
@@ -80,7 +82,7 @@ impl Seconds {
             warm: vec![0; timeouts.len() + 1],
             minutes: Curve::default(),
         };
-        Self { places, timeouts, curve, begin: 0, at: longest + 1, counts: false, lines: vec![open; lines] }
+        Self { places, timeouts, curve, begin: 0, at: longest + 1, from: None, lines: vec![open; lines] }
     }
 
     /// Peaks up to these, line by line, are not looked for.
@@ -111,13 +113,13 @@ impl Seconds {
     /// Makes ready for requests from this second on; gives the first second that must wait until these are counted.
     #[inline]
     pub fn begin(&mut self, now: u32, counts: bool) -> u32 {
-        if counts && !self.counts {
+        if counts && self.from.is_none() {
             self.reach(now);
             self.begin_counting(now);
         } else if now.saturating_sub(self.begin) as usize >= STRETCH {
             self.reach(now);
         }
-        self.begin.saturating_add(STRETCH as u32)
+        self.begin.saturating_add(SECONDS)
     }
 
     /// The lines of a threshold, and where and after which gaps their requests are counted.
@@ -129,7 +131,7 @@ impl Seconds {
 
     /// Puts what was counted into a stream's lines, one stream after the other.
     pub fn finish<'a>(mut self, lines: impl Iterator<Item = &'a mut Line>) {
-        self.end(STRETCH);
+        self.end();
         let first = self.first();
         for (open, line) in self.lines.into_iter().zip(lines) {
             let counted: Vec<u64> =
@@ -152,7 +154,7 @@ impl Seconds {
     #[cold]
     fn reach(&mut self, now: u32) {
         while now.saturating_sub(self.begin) as usize >= STRETCH {
-            self.end(STRETCH);
+            self.end();
             if now.saturating_sub(self.begin) as usize > self.places.len() + STRETCH {
                 // Everything has closed since.
                 self.at = self.places.len() - 1;
@@ -168,31 +170,28 @@ impl Seconds {
 
     /// What came before this second does not count, nor what came in it so far.
     fn begin_counting(&mut self, now: u32) {
-        self.end(now.saturating_sub(self.begin) as usize);
-        self.counts = true;
+        self.from = Some(now);
         for open in &mut self.lines {
-            let first = open.opened.iter().step_by(STRETCH);
-            open.warm.iter_mut().zip(first).for_each(|(warm, opened)| *warm = *opened);
+            let rows = open.opened.as_chunks::<STRETCH>().0;
+            open.warm.iter_mut().zip(rows).for_each(|(warm, row)| *warm = sum(row));
         }
     }
 
-    /// The first seconds of the stretch are over, and the next stretch begins.
-    fn end(&mut self, seconds: usize) {
-        let first = self.first();
+    /// The stretch is over, and the next begins.
+    fn end(&mut self) {
+        let over = Over { begin: self.begin, first: self.first(), at: self.at, from: self.from };
         for open in &mut self.lines {
-            let over = Over { begin: self.begin, first, at: self.at, seconds };
-            open.end(over, &self.timeouts, self.curve, self.counts);
+            open.end(over, &self.timeouts, self.curve);
         }
-        self.at += seconds;
-        self.begin = self.begin.saturating_add(u32::try_from(seconds).expect("few"));
+        self.at += STRETCH;
+        self.begin = self.begin.saturating_add(SECONDS);
         let before = self.places.len() - 1;
         if self.lines.first().is_some_and(|open| self.at + STRETCH > open.left.len()) {
-            let from = self.at - before;
             for open in &mut self.lines {
                 let width = open.left.len();
                 for row in open.after.chunks_exact_mut(width).chain([&mut open.left[..]]) {
-                    row.copy_within(from.., 0);
-                    row[width - from..].fill(0);
+                    row.copy_within(self.at - before..self.at, 0);
+                    row[before..].fill(0);
                 }
             }
             self.at = before;
@@ -208,13 +207,13 @@ pub struct Now<'a> {
     at: usize,
 }
 
-/// Seconds that are over: the number of the first, that of 1970's first, its place, and how many.
+/// A stretch that is over: the number of its first second, that of 1970's first, its place, and from where on it counts.
 #[derive(Clone, Copy, Debug)]
 struct Over {
     begin: u32,
     first: u32,
     at: usize,
-    seconds: usize,
+    from: Option<u32>,
 }
 
 impl Open {
@@ -229,79 +228,79 @@ impl Open {
         self.after[place * self.left.len() + now.at + second - gap] += 1;
     }
 
-    fn end(&mut self, over: Over, timeouts: &[usize], curve: usize, counts: bool) {
-        let Over { begin: _, first: _, at, seconds } = over;
-        let mut opening = [0_u32; STRETCH];
-        for row in self.opened.chunks_exact(STRETCH) {
-            add(&mut opening, row);
-        }
+    /// What happened in the stretch, under one time-out after the other.
+    fn end(&mut self, over: Over, timeouts: &[usize], curve: usize) {
+        let (rows, _) = self.opened.as_chunks_mut::<STRETCH>();
+        let mut opening = [0; STRETCH];
+        rows.iter().for_each(|row| add(&mut opening, row));
         let requests = opening;
-        self.left[at..at + seconds].copy_from_slice(&requests[..seconds]);
-        let opening = &mut opening[..seconds];
-        let mut opened = sum(opening);
-        let width = self.left.len();
+        self.left[over.at..][..STRETCH].copy_from_slice(&requests);
+        let mut opened = sum(&opening);
+        let counts = u64::from(over.from.is_some());
         for (place, timeout) in timeouts.iter().enumerate() {
-            let row = &self.opened[place * STRETCH..][..seconds];
-            let shorter = sum(row);
+            let row = std::mem::replace(&mut self.opened.as_chunks_mut().0[place], [0; STRETCH]);
+            let shorter = sum(&row);
             opened -= shorter;
-            self.total[place] += u64::from(shorter) * u64::from(counts);
-            subtract(opening, row);
+            self.total[place] += u64::from(shorter) * counts;
+            subtract(&mut opening, &row);
             // T and a second before each of these.
-            let from = at - timeout - 1;
-            let closing = &mut self.left[from..from + seconds];
-            subtract(closing, &self.after[place * width + from..][..seconds]);
-            let closed = sum(closing);
-            if counts && (place == curve || self.open[place] + opened > self.most[place]) {
-                self.walk(place, from, opening, &requests, over, place == curve);
+            let from = over.at - timeout - 1;
+            let after = place * self.left.len() + from;
+            let closing = self.left[from..].first_chunk_mut().expect("what is before the stretch has room");
+            subtract(closing, self.after[after..].first_chunk().expect("as much as is left"));
+            let (closing, open) = (*closing, self.open[place]);
+            self.open[place] = open + opened - sum(&closing);
+            let Some(from) = over.from else { continue };
+            let may_be_higher = open + opened > self.most[place];
+            if place == curve || may_be_higher && highest(open, &opening, &closing) > self.most[place] {
+                let seconds = opening.iter().zip(&closing).zip(&requests);
+                let mut open = open;
+                for (number, ((opening, closing), requests)) in (over.begin..).zip(seconds) {
+                    open = open + opening - closing;
+                    if *requests > 0 && number >= from {
+                        self.reached(place, open, number);
+                        if place == curve {
+                            self.minutes.raise(u64::from(number - over.first) / 60, u64::from(open));
+                        }
+                    }
+                }
             }
-            self.open[place] = self.open[place] + opened - closed;
         }
-        self.total[timeouts.len()] += u64::from(opened) * u64::from(counts);
-        for row in self.opened.chunks_exact_mut(STRETCH) {
-            row.copy_within(seconds.., 0);
-            row[STRETCH - seconds..].fill(0);
-        }
+        self.total[timeouts.len()] += u64::from(opened) * counts;
+        self.opened[timeouts.len() * STRETCH..].fill(0);
     }
 
-    /// Looks for a new peak under one time-out.
-    fn walk(
-        &mut self,
-        place: usize,
-        from: usize,
-        opening: &[u32],
-        requests: &[u32],
-        over: Over,
-        follow: bool,
-    ) {
-        let mut open = self.open[place];
-        let closing = &self.left[from..];
-        for (((number, opening), closing), requests) in (over.begin..).zip(opening).zip(closing).zip(requests)
-        {
-            open = open + opening - closing;
-            if *requests == 0 {
-                continue;
-            }
-            if open > self.most[place] {
-                (self.most[place], self.most_at[place]) = (open, Some(number));
-            }
-            if follow {
-                self.minutes.raise(u64::from(number - over.first) / 60, u64::from(open));
-            }
+    /// So many are open in a second that has a request.
+    #[inline]
+    fn reached(&mut self, place: usize, open: u32, number: u32) {
+        if open > self.most[place] {
+            (self.most[place], self.most_at[place]) = (open, Some(number));
         }
     }
 }
 
+/// The most that are open in a stretch.
 #[inline]
-fn add(sums: &mut [u32], values: &[u32]) {
+fn highest(mut open: u32, opening: &[u32; STRETCH], closing: &[u32; STRETCH]) -> u32 {
+    let mut most = 0;
+    for (opening, closing) in opening.iter().zip(closing) {
+        open = open + opening - closing;
+        most = open.max(most);
+    }
+    most
+}
+
+#[inline]
+fn add(sums: &mut [u32; STRETCH], values: &[u32; STRETCH]) {
     sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
 }
 
 #[inline]
-fn subtract(sums: &mut [u32], values: &[u32]) {
+fn subtract(sums: &mut [u32; STRETCH], values: &[u32; STRETCH]) {
     sums.iter_mut().zip(values).for_each(|(sum, value)| *sum -= value);
 }
 
 #[inline]
-fn sum(values: &[u32]) -> u32 {
+fn sum(values: &[u32; STRETCH]) -> u32 {
     values.iter().sum()
 }
