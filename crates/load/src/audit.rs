@@ -41,7 +41,8 @@ const FEW: u64 = 10;
 
 /// What limited this second.
 pub fn limit(second: &Second) -> Limit {
-    let Second { due, late, answered, failed, bytes: _, intended: _, processor, dropped } = second;
+    let Second { due, late, answered, failed, bytes: _, intended: _, processor, opened: _, open: _, dropped } =
+        second;
     let done = answered + failed;
     if *late as f64 > LATE_SHARE * *due as f64 || *processor > BUSY {
         Limit::Generator

@@ -68,6 +68,9 @@ pub struct Config {
     pub connections: usize,
     /// Whether users close their connections after each page ("altruistic", `papers/dhttp#section-vi-b`).
     pub closes_early: bool,
+    /// How long users keep a connection that has nothing to do; zero: they close it with its answer. `None`: for as long as
+    /// the server does.
+    pub keeps: Option<Duration>,
     /// Threads, at least 1.
     pub threads: usize,
     /// Users who take the requests of an open schedule in turn; the users of a closed one are the plan's.

@@ -9,6 +9,7 @@
 //! | [`config`] | whom to ask, and how |
 //! | [`record`] | what came of it, second by second |
 //! | [`audit`] | whether generator, network or server was the limit |
+//! | `gauge` | how many connections are open |
 //! | `line` | a connection of plain HTTP |
 //! | `pair` | the ports of a user who speaks DHTTP |
 //! | `user` | a user: pages, pauses, what is under way |
@@ -21,6 +22,7 @@
 pub mod audit;
 mod clock;
 pub mod config;
+mod gauge;
 mod line;
 mod pair;
 pub mod record;

@@ -12,6 +12,7 @@ use rustix::event::epoll::EventFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 use wire::Time;
 
+use crate::gauge::{Gauge, Open};
 use crate::record::Trouble;
 
 /// A request under way.
@@ -63,6 +64,10 @@ pub(crate) struct Line {
     coming: Coming,
     /// Answers that came on it.
     served: u64,
+    /// When it had nothing to do any more.
+    idle: Option<Time>,
+    /// Counted for as long as it is there.
+    _open: Open,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,7 +79,7 @@ struct Coming {
 
 impl Line {
     /// Sends a SYN.
-    pub(crate) fn open(server: SocketAddr) -> io::Result<Self> {
+    pub(crate) fn open(server: SocketAddr, open: &Gauge) -> io::Result<Self> {
         let kind = Type::STREAM.nonblocking().cloexec();
         let socket = Socket::new(Domain::for_address(server), kind, Some(Protocol::TCP))?;
         socket.set_tcp_nodelay(true)?;
@@ -92,6 +97,8 @@ impl Line {
             asked: VecDeque::new(),
             coming: Coming::default(),
             served: 0,
+            idle: None,
+            _open: open.open(),
         })
     }
 
@@ -105,9 +112,15 @@ impl Line {
         self.asked.front().map(|pending| pending.sent)
     }
 
+    /// Since when it has nothing to do.
+    pub(crate) fn idle(&self) -> Option<Time> {
+        self.idle
+    }
+
     /// Asks; what the kernel does not take now waits. `false` if the connection is broken.
     pub(crate) fn ask(&mut self, pending: Pending, request: &[u8]) -> bool {
         self.asked.push_back(pending);
+        self.idle = None;
         self.out.extend_from_slice(request);
         !self.is_open || self.flush().is_ok()
     }
@@ -122,7 +135,7 @@ impl Line {
     }
 
     /// Takes what is there. `false` if the connection is over: what was asked on it is told in `outcomes`.
-    pub(crate) fn ready(&mut self, room: &mut [u8], outcomes: &mut Vec<Outcome>) -> bool {
+    pub(crate) fn ready(&mut self, now: Time, room: &mut [u8], outcomes: &mut Vec<Outcome>) -> bool {
         if !self.is_open {
             match self.socket.take_error() {
                 Ok(None) => self.is_open = true,
@@ -134,7 +147,11 @@ impl Line {
         }
         let is_written = self.flush().is_ok();
         // What came before the connection broke counts.
-        self.read(room, outcomes) && (is_written || self.broken(outcomes))
+        let is_there = self.read(room, outcomes) && (is_written || self.broken(outcomes));
+        if self.asked.is_empty() {
+            self.idle.get_or_insert(now);
+        }
+        is_there
     }
 
     /// Everything that was asked has come to this.

@@ -12,6 +12,7 @@ use proto::dhttp::{Client, ClientConfig, Id};
 use proto::http::RequestHead;
 use wire::Time;
 
+use crate::gauge::{Gauge, Open};
 use crate::line::{Outcome, Pending};
 use crate::record::{Channel, Trouble};
 
@@ -22,7 +23,7 @@ pub(crate) struct Pair {
     udp: UdpSocket,
     listener: TcpListener,
     machine: Client,
-    connections: BTreeMap<ConnectionId, TcpStream>,
+    connections: BTreeMap<ConnectionId, (TcpStream, Open)>,
     next: u64,
     asked: BTreeMap<Id, Asked>,
     /// ICMP said that nobody takes datagrams there; the machine is told when it has finished.
@@ -161,21 +162,26 @@ impl Pair {
     }
 
     /// A connection that the server has opened, and its number; `None` when there is none.
-    pub(crate) fn accept(&mut self, now: Time, turn: &mut Turn) -> Option<(u64, BorrowedFd<'_>)> {
+    pub(crate) fn accept(
+        &mut self,
+        now: Time,
+        open: &Gauge,
+        turn: &mut Turn,
+    ) -> Option<(u64, BorrowedFd<'_>)> {
         let (stream, from) = self.listener.accept().ok()?;
         stream.set_nonblocking(true).ok()?;
         let id = ConnectionId(self.next);
         self.next += 1;
         self.machine.handle(now, Input::Accepted(id, SocketAddr::new(from.ip().to_canonical(), from.port())));
-        self.connections.insert(id, stream);
+        self.connections.insert(id, (stream, open.open()));
         self.poll(now, turn);
-        self.connections.get(&id).map(|stream| (id.0, stream.as_fd()))
+        self.connections.get(&id).map(|(stream, _)| (id.0, stream.as_fd()))
     }
 
     /// What has come on a connection.
     pub(crate) fn read(&mut self, now: Time, number: u64, room: &mut [u8], turn: &mut Turn) {
         let id = ConnectionId(number);
-        let Some(stream) = self.connections.get_mut(&id) else { return };
+        let Some((stream, _)) = self.connections.get_mut(&id) else { return };
         match stream.read(room) {
             Ok(length) if length > 0 => {
                 let bytes = room.get(..length).unwrap_or_default();

@@ -81,6 +81,10 @@ pub struct Second {
     pub intended: Histogram<u32>,
     /// The largest share that a thread of the generator had of a processor, from 0 to 1.
     pub processor: f64,
+    /// Connections that were opened in it.
+    pub opened: u64,
+    /// The most that were open at once in it: of each thread, added up.
+    pub open: u64,
     /// Datagrams that this machine's kernel threw away in it.
     pub dropped: u64,
 }
@@ -95,6 +99,8 @@ impl Default for Second {
             bytes: 0,
             intended: Histogram::new_with_bounds(1, MOST_MICROS, 2).expect("the bounds are in order"),
             processor: 0.0,
+            opened: 0,
+            open: 0,
             dropped: 0,
         }
     }
@@ -204,7 +210,8 @@ impl Record {
             self.seconds.resize_with(seconds.len(), Second::default);
         }
         for (ours, theirs) in self.seconds.iter_mut().zip(seconds) {
-            let Second { due, late, answered, failed, bytes, intended, processor, dropped } = theirs;
+            let Second { due, late, answered, failed, bytes, intended, processor, opened, open, dropped } =
+                theirs;
             ours.due += due;
             ours.late += late;
             ours.answered += answered;
@@ -212,6 +219,8 @@ impl Record {
             ours.bytes += bytes;
             ours.intended.add(intended).expect("all of them have the same bounds");
             ours.processor = ours.processor.max(processor);
+            ours.opened += opened;
+            ours.open += open;
             ours.dropped += dropped;
         }
         for (ours, theirs) in [

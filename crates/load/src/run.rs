@@ -18,6 +18,7 @@ use wire::{Duration, Seed, calendar};
 
 use crate::clock::{self, Clock};
 use crate::config::{Config, Protocol, Target};
+use crate::gauge::Gauge;
 use crate::record::Record;
 use crate::user::Common;
 use crate::worker::{Live, Worker};
@@ -120,6 +121,7 @@ pub fn run(
             unchanged_since: unchanged_since.clone(),
             room: vec![0; ROOM],
             done: Vec::new(),
+            open: Gauge::default(),
             connections: 0,
             again: 0,
         };
@@ -230,6 +232,7 @@ mod tests {
             protocol: Protocol::KeepAlive,
             connections: 1,
             closes_early: false,
+            keeps: None,
             threads,
             users,
             patience: Duration::from_secs(1),

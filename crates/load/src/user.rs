@@ -9,9 +9,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use proto::dhttp::Id;
 use proto::http::{Fields, Method, RequestHead, Version};
 use rustix::event::epoll::{self, EventData, EventFlags};
-use wire::Time;
+use wire::{Duration, Time};
 
 use crate::config::{Config, Protocol, Target};
+use crate::gauge::Gauge;
 use crate::line::{Line, Outcome, Pending};
 use crate::pair::{Pair, Turn};
 use crate::record::{Channel, Trouble};
@@ -28,6 +29,8 @@ pub(crate) struct Common {
     pub(crate) room: Vec<u8>,
     /// What has come of requests.
     pub(crate) done: Vec<Done>,
+    /// Connections that are there.
+    pub(crate) open: Gauge,
     /// Connections opened, here and by the server.
     pub(crate) connections: u64,
     /// Requests sent again.
@@ -120,6 +123,13 @@ impl User {
         }
     }
 
+    /// Closes what has had nothing to do for as long as users keep that.
+    pub(crate) fn close_idle(&mut self, now: Time, keeps: Duration) {
+        for line in &mut self.lines {
+            line.take_if(|line| line.idle().is_some_and(|since| since + keeps <= now));
+        }
+    }
+
     /// Fails what was asked before `long_ago`.
     pub(crate) fn give_up(&mut self, now: Time, long_ago: Time, common: &mut Common) {
         let mut outcomes = Vec::new();
@@ -157,9 +167,9 @@ impl User {
 
     fn accept(&mut self, now: Time, common: &mut Common) -> Option<()> {
         loop {
-            let (number, epoll) = (self.number, &common.epoll);
+            let (number, epoll, open) = (self.number, &common.epoll, &common.open);
             let accepted = |pair: &mut Pair, turn: &mut Turn| {
-                let (connection, fd) = pair.accept(now, turn)?;
+                let (connection, fd) = pair.accept(now, open, turn)?;
                 // Four thousand million connections of one user are more than a run has.
                 let slot = OPENED.wrapping_add(u32::try_from(connection).unwrap_or(0));
                 epoll::add(epoll, fd, data(number, slot), EventFlags::IN).ok()
@@ -182,7 +192,7 @@ impl User {
         let Some(place) = self.lines.get_mut(slot as usize) else { return };
         let Some(line) = place else { return };
         let mut outcomes = Vec::new();
-        if !line.ready(room, &mut outcomes) {
+        if !line.ready(now, room, &mut outcomes) {
             *place = None;
         }
         self.settle(outcomes, Channel::TcpClient, common);
@@ -211,7 +221,7 @@ impl User {
             self.waiting.pop_front();
             let pending = Pending { sent: now, ..pending };
             if self.lines[place].is_none() {
-                match Line::open(common.target.address) {
+                match Line::open(common.target.address, &common.open) {
                     Ok(line) => {
                         let added =
                             epoll::add(&common.epoll, &line, data(self.number, place), line.interest());
@@ -277,6 +287,9 @@ impl Common {
         let mut fields = Fields::new();
         // Both are checked before the run: valid fields.
         let _ = fields.push("Host", host);
+        if self.config.keeps == Some(Duration::ZERO) && self.config.protocol != Protocol::Http10 {
+            let _ = fields.push("Connection", "close");
+        }
         if pending.is_conditional {
             let _ = fields.push("If-Modified-Since", &self.unchanged_since);
         }

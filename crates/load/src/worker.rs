@@ -41,6 +41,8 @@ pub(crate) struct Worker<'a> {
     ids: Random,
     record: Record,
     under_way: u64,
+    /// Connections that are in the account.
+    opened: u64,
     /// Answers and failures that others were told of.
     told: (u64, u64),
 }
@@ -86,7 +88,8 @@ impl<'a> Worker<'a> {
             users.push(Seat { user, pages, left: 0, closes: false, wakes: None });
         }
         let (timers, record) = (BinaryHeap::new(), Record::default());
-        Ok(Self { plan, clock, begins, ends, common, users, timers, ids, record, under_way: 0, told: (0, 0) })
+        let (under_way, opened, told) = (0, 0, (0, 0));
+        Ok(Self { plan, clock, begins, ends, common, users, timers, ids, record, under_way, opened, told })
     }
 
     /// From the first request to the last answer.
@@ -242,8 +245,14 @@ impl<'a> Worker<'a> {
         let share = busy.saturating_sub(before).as_secs_f64() / since.as_secs_f64().max(1e-9);
         let second = self.record.second(now.since(self.begins));
         second.processor = second.processor.max(share);
+        second.open = second.open.max(self.common.open.most());
+        second.opened +=
+            self.common.connections - std::mem::replace(&mut self.opened, self.common.connections);
         let long_ago = Time::ZERO + now.since(Time::ZERO + self.common.config.patience);
         for number in 0..self.users.len() {
+            if let Some(keeps) = self.common.config.keeps {
+                self.users[number].user.close_idle(now, keeps);
+            }
             self.users[number].user.give_up(now, long_ago, &mut self.common);
             self.settle(now, number, None);
         }

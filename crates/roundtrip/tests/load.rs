@@ -119,8 +119,8 @@ fn planned(name: &str) -> PathBuf {
 
 fn load(folder: &Path, address: &str, more: &[&str]) -> Value {
     let target = format!("http://{address}/");
-    let arguments =
-        [&["load", &target, "--plan", "plan.txt", "--share", "6", "--format", "json"], more].concat();
+    let share = if more.contains(&"--share") { &[][..] } else { &["--share", "6"] };
+    let arguments = [&["load", &target, "--plan", "plan.txt", "--format", "json"], share, more].concat();
     let said = roundtrip(folder, &arguments);
     assert!(said.status.success(), "{said:?}");
     serde_json::from_slice::<Value>(&said.stdout).unwrap()[0].take()
@@ -212,4 +212,34 @@ fn a_server_that_is_not_there_or_not_near_is_refused_before_anything_is_sent() {
         let said = String::from_utf8_lossy(&refused.stderr);
         assert!(refused.status.code() == Some(2) && said.contains(says), "{target}: {said}");
     }
+}
+
+#[test]
+fn connections_end_when_users_say_and_are_counted_over_time() {
+    let folder = planned("load-kept");
+    let served = Served::folder(&folder);
+    let most = |run: &Value| run["most_open"].as_u64().unwrap();
+    for (flags, connections, open) in [
+        (&["--keep-alive", "0s"][..], 60..=60, 1..=3),
+        (&["--keep-alive", "10s"], 6..=6, 6..=6),
+        (&["--early-close"], 60..=60, 1..=3),
+    ] {
+        let run = load(&folder, &served.address, flags);
+        assert_eq!((&run["answered"], &run["failed"]), (&json!(60), &json!(0)), "{flags:?}: {run}");
+        assert!(connections.contains(&run["connections"].as_u64().unwrap()), "{flags:?}: {run}");
+        assert!(open.contains(&most(&run)), "{flags:?}: {run}");
+        let opened =
+            run["seconds"].as_array().unwrap().iter().map(|second| second["opened"].as_u64().unwrap());
+        assert_eq!(opened.sum::<u64>(), run["connections"].as_u64().unwrap(), "{flags:?}: {run}");
+    }
+}
+
+#[test]
+fn a_connection_with_nothing_to_do_is_closed_by_its_user() {
+    let folder = planned("load-idle");
+    let plan = ["load", "plan", "--files", "50", "--cap", "20000", "--rate", "4", "--even", "--for", "2s"];
+    assert!(roundtrip(&folder, &[&plan[..], &["-o", "plan.txt"]].concat()).status.success());
+    let served = Served::folder(&folder);
+    let run = load(&folder, &served.address, &["--share", "1", "--keep-alive", "50ms"]);
+    assert_eq!((&run["answered"], &run["connections"]), (&json!(8), &json!(8)), "{run}");
 }

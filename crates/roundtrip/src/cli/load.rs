@@ -49,6 +49,10 @@ pub struct LoadRun {
     #[arg(long)]
     pub early_close: bool,
 
+    /// How long users keep a connection that has nothing to do; with 0s each answer ends it [default: while the server does]
+    #[arg(long, value_name = "TIME")]
+    pub keep_alive: Option<String>,
+
     /// Users who take the requests of --rate in turn
     #[arg(long, value_name = "N", default_value = "100")]
     pub share: String,

@@ -26,6 +26,7 @@ pub struct Run<'a> {
     bytes: u64,
     answers_per_second: f64,
     connections: u64,
+    most_open: u64,
     asked_again: u64,
     channels: BTreeMap<&'static str, u64>,
     failures: BTreeMap<&'static str, u64>,
@@ -57,6 +58,8 @@ struct Line {
     intended_p50_ms: f64,
     intended_p99_ms: f64,
     intended_max_ms: f64,
+    opened: u64,
+    open: u64,
     generator_share: f64,
     dropped: u64,
     limit: &'static str,
@@ -76,6 +79,7 @@ pub fn run<'a>(record: &Record, target: &Target, protocol: Protocol, laws: &'a s
         bytes: record.seconds.iter().map(|second| second.bytes).sum(),
         answers_per_second: record.answers() as f64 / seconds,
         connections: record.connections,
+        most_open: record.seconds.iter().map(|second| second.open).max().unwrap_or(0),
         asked_again: record.again,
         channels: record.channels.iter().map(|(way, count)| (way.name(), *count)).collect(),
         failures: record.troubles.iter().map(|(trouble, count)| (trouble.name(), *count)).collect(),
@@ -94,7 +98,7 @@ fn latency(of: &load::record::Latencies) -> Latency {
 }
 
 fn line(second: &Second) -> Line {
-    let Second { due, late, answered, failed, bytes, intended, processor, dropped } = second;
+    let Second { due, late, answered, failed, bytes, intended, processor, opened, open, dropped } = second;
     let at = |share: f64| intended.value_at_quantile(share) as f64 / 1e3;
     Line {
         due: *due,
@@ -105,6 +109,8 @@ fn line(second: &Second) -> Line {
         intended_p50_ms: at(0.5),
         intended_p99_ms: at(0.99),
         intended_max_ms: intended.max() as f64 / 1e3,
+        opened: *opened,
+        open: *open,
         generator_share: *processor,
         dropped: *dropped,
         limit: limit(second).name(),
@@ -127,12 +133,14 @@ pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
         run.seed
     );
     text += &format!(
-        "{} answers of {} bytes in {} seconds ({} a second), over {} connections",
+        "{} answers of {} bytes in {} seconds ({} a second), over {} connections, at most {} of\n\
+         them at once",
         count(run.answered),
         count(run.bytes),
         run.seconds.len(),
         number::significant(run.answers_per_second),
         count(run.connections),
+        count(run.most_open),
     );
     if !run.channels.is_empty() {
         text += &format!(": {}", list(&run.channels));

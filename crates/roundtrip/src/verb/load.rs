@@ -119,7 +119,7 @@ fn load_server(flags: &LoadRun) -> Result<(), Failure> {
 }
 
 fn config(flags: &LoadRun) -> Result<Config, Failure> {
-    let LoadRun { protocol, connections, early_close, threads, timeout, share, .. } = flags;
+    let LoadRun { protocol, connections, early_close, keep_alive, threads, timeout, share, .. } = flags;
     let here = thread::available_parallelism().map_or(1, usize::from);
     let connections = positive("connections", connections)? as usize;
     if connections > MOST_CONNECTIONS {
@@ -132,6 +132,11 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
         )?,
         connections,
         closes_early: *early_close,
+        keeps: keep_alive
+            .as_deref()
+            .map(quantity::duration)
+            .transpose()
+            .map_err(|error| Failure::Value(format!("--keep-alive: {error}")))?,
         threads: match threads {
             Some(threads) => positive("threads", threads)? as usize,
             // Half of this machine: the server may be on the other.
