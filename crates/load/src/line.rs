@@ -66,6 +66,8 @@ pub(crate) struct Line {
     served: u64,
     /// When it had nothing to do any more.
     idle: Option<Time>,
+    /// What epoll was told to wait for.
+    listened: EventFlags,
     /// Counted for as long as it is there.
     _open: Open,
 }
@@ -98,6 +100,7 @@ impl Line {
             coming: Coming::default(),
             served: 0,
             idle: None,
+            listened: EventFlags::IN | EventFlags::OUT,
             _open: open.open(),
         })
     }
@@ -118,10 +121,10 @@ impl Line {
     }
 
     /// Asks; what the kernel does not take now waits. `false` if the connection is broken.
-    pub(crate) fn ask(&mut self, pending: Pending, request: &[u8]) -> bool {
+    pub(crate) fn ask(&mut self, pending: Pending, write: impl FnOnce(&mut Vec<u8>)) -> bool {
         self.asked.push_back(pending);
         self.idle = None;
-        self.out.extend_from_slice(request);
+        write(&mut self.out);
         !self.is_open || self.flush().is_ok()
     }
 
@@ -132,6 +135,12 @@ impl Line {
         } else {
             EventFlags::IN | EventFlags::OUT
         }
+    }
+
+    /// What to wait for, if that is something else than it was.
+    pub(crate) fn new_interest(&mut self) -> Option<EventFlags> {
+        let wanted = self.interest();
+        (std::mem::replace(&mut self.listened, wanted) != wanted).then_some(wanted)
     }
 
     /// Takes what is there. `false` if the connection is over: what was asked on it is told in `outcomes`.

@@ -147,7 +147,8 @@ impl Pair {
 
     /// What has come by UDP.
     pub(crate) fn datagrams(&mut self, now: Time, room: &mut [u8], turn: &mut Turn) {
-        loop {
+        // Who waits for nothing more need not look whether there is more.
+        while !self.asked.is_empty() {
             match self.udp.recv(room) {
                 Ok(length) => {
                     let datagram = room.get(..length).unwrap_or_default();

@@ -237,9 +237,8 @@ impl User {
                     }
                 }
             }
-            let request = common.request(&pending);
             let Some(line) = self.lines[place].as_mut() else { continue };
-            if !line.ask(pending, &request) {
+            if !line.ask(pending, |out| common.request(&pending, out)) {
                 let mut outcomes = Vec::new();
                 line.broken(&mut outcomes);
                 self.lines[place] = None;
@@ -268,10 +267,12 @@ impl User {
         best.filter(|(asked, _)| *asked < depth).map(|(_, place)| place)
     }
 
-    fn listen(&self, place: usize, common: &Common) {
-        if let Some(Some(line)) = self.lines.get(place) {
+    fn listen(&mut self, place: usize, common: &Common) {
+        if let Some(Some(line)) = self.lines.get_mut(place)
+            && let Some(interest) = line.new_interest()
+        {
             // It is there: what was closed is gone from the list.
-            let _ = epoll::modify(&common.epoll, line.as_fd(), data(self.number, place), line.interest());
+            let _ = epoll::modify(&common.epoll, line.as_fd(), data(self.number, place), interest);
         }
     }
 }
@@ -297,13 +298,11 @@ impl Common {
         RequestHead { method: Method::Get, target, version, fields }
     }
 
-    fn request(&self, pending: &Pending) -> Vec<u8> {
+    fn request(&self, pending: &Pending, out: &mut Vec<u8>) {
         let version = match self.config.protocol {
             Protocol::Http10 => Version::Http10,
             Protocol::KeepAlive | Protocol::Pipelined | Protocol::Dhttp => Version::Http11,
         };
-        let mut request = Vec::with_capacity(128);
-        self.head(pending, version).encode(&mut request);
-        request
+        self.head(pending, version).encode(out);
     }
 }

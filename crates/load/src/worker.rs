@@ -41,6 +41,11 @@ pub(crate) struct Worker<'a> {
     ids: Random,
     record: Record,
     under_way: u64,
+    /// When the next users are looked at whose requests or connections may be too old, and which they are.
+    sweeps: Time,
+    swept: usize,
+    /// Time spent looking for what is due next, since the last tick.
+    awake: Duration,
     /// Connections that are in the account.
     opened: u64,
     /// Answers and failures that others were told of.
@@ -70,6 +75,10 @@ enum Wake {
 
 /// Longer than this nobody sleeps: the account of each second is kept in time.
 const TICK: Duration = Duration::from_millis(100);
+/// So long before something is due a thread sleeps no more: more than the kernel needs to wake it.
+const AWAKE: Duration = Duration::from_micros(60);
+/// Users who are looked at in one go, which is done in a few microseconds.
+const SWEPT_AT_ONCE: usize = 64;
 
 impl<'a> Worker<'a> {
     /// A thread for as many users as there are lists of pages; `ids` is a generator that nobody can foresee.
@@ -88,8 +97,24 @@ impl<'a> Worker<'a> {
             users.push(Seat { user, pages, left: 0, closes: false, wakes: None });
         }
         let (timers, record) = (BinaryHeap::new(), Record::default());
-        let (under_way, opened, told) = (0, 0, (0, 0));
-        Ok(Self { plan, clock, begins, ends, common, users, timers, ids, record, under_way, opened, told })
+        let (under_way, opened, told, swept, awake) = (0, 0, (0, 0), 0, Duration::ZERO);
+        Ok(Self {
+            plan,
+            clock,
+            begins,
+            ends,
+            common,
+            users,
+            timers,
+            ids,
+            record,
+            under_way,
+            sweeps: begins,
+            swept,
+            awake,
+            opened,
+            told,
+        })
     }
 
     /// From the first request to the last answer.
@@ -103,6 +128,7 @@ impl<'a> Worker<'a> {
         loop {
             let now = self.clock.now();
             self.due(now);
+            self.sweep(now);
             if now >= tick {
                 self.tick(now, now.since(tick) + TICK, &mut busy, live);
                 tick = now + TICK;
@@ -110,7 +136,7 @@ impl<'a> Worker<'a> {
             if now >= self.ends && (self.under_way == 0 || now >= self.ends + patience) {
                 break;
             }
-            let next = self.timers.peek().map_or(tick, |Reverse((at, ..))| (*at).min(tick));
+            let next = self.next_due().map_or(tick, |at| at.min(tick)).min(self.sweeps);
             self.wait(next, &mut events);
             for event in events.drain(..) {
                 let data = event.data.u64();
@@ -118,25 +144,46 @@ impl<'a> Worker<'a> {
                 let (number, slot) =
                     ((data >> 32) as usize, u32::try_from(data & u64::from(u32::MAX)).unwrap_or(0));
                 let now = self.clock.now();
+                // What is due does not wait until all that has come is taken.
+                if self.next_due().is_some_and(|at| at <= now) {
+                    self.due(now);
+                }
                 if let Some(seat) = self.users.get_mut(number) {
                     let wakes = seat.user.ready(now, slot, &mut self.common);
                     self.settle(now, number, wakes);
                 }
             }
         }
+        // What has no answer by now will not be waited for.
+        let now = self.clock.now();
+        for number in 0..self.users.len() {
+            self.users[number].user.give_up(now, Time::MAX, &mut self.common);
+            self.settle(now, number, None);
+        }
+        self.tick(now, now.since(tick) + TICK, &mut busy, live);
         let Common { connections, again, .. } = self.common;
         Record { connections, again, ..self.record }
     }
 
-    /// Sleeps until something is ready or due.
-    fn wait(&self, next: Time, events: &mut Vec<Event>) {
-        let nanos = next.since(self.clock.now()).as_nanos();
+    fn next_due(&self) -> Option<Time> {
+        self.timers.peek().map(|Reverse((at, ..))| *at)
+    }
+
+    /// Waits until something is ready or due. Whoever sleeps wakes late: the last moments are spent looking, and that is not
+    /// counted as work.
+    fn wait(&mut self, next: Time, events: &mut Vec<Event>) {
+        let began = self.clock.now();
+        let left = next.since(began);
+        let nanos = left.saturating_sub(AWAKE).as_nanos();
         let wait = Timespec {
             tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
             tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
         };
         // An interrupted wait has no events; any other failure would be a mistake in this file.
         let _ = epoll::wait(&self.common.epoll, rustix::buffer::spare_capacity(events), Some(&wait));
+        if nanos == 0 && left > Duration::ZERO && events.is_empty() {
+            self.awake += self.clock.now().since(began);
+        }
     }
 
     /// Begins what is due by now.
@@ -239,23 +286,37 @@ impl<'a> Worker<'a> {
         self.timers.push(Reverse((at, u32::try_from(number).unwrap_or(0), Wake::Page(page))));
     }
 
-    /// The account of the time since the last tick; and what is too long under way is given up.
-    fn tick(&mut self, now: Time, since: Duration, busy: &mut Duration, live: &Live) {
-        let before = std::mem::replace(busy, processor());
-        let share = busy.saturating_sub(before).as_secs_f64() / since.as_secs_f64().max(1e-9);
-        let second = self.record.second(now.since(self.begins));
-        second.processor = second.processor.max(share);
-        second.open = second.open.max(self.common.open.most());
-        second.opened +=
-            self.common.connections - std::mem::replace(&mut self.opened, self.common.connections);
-        let long_ago = Time::ZERO + now.since(Time::ZERO + self.common.config.patience);
-        for number in 0..self.users.len() {
-            if let Some(keeps) = self.common.config.keeps {
+    /// Gives up what is too long under way and closes what has been idle too long: of a few users at a time, of all of them
+    /// ten times a second.
+    fn sweep(&mut self, now: Time) {
+        if now < self.sweeps {
+            return;
+        }
+        let (patience, keeps) = (self.common.config.patience, self.common.config.keeps);
+        let long_ago = Time::ZERO + now.since(Time::ZERO + patience);
+        let until = (self.swept + SWEPT_AT_ONCE).min(self.users.len());
+        for number in self.swept..until {
+            if let Some(keeps) = keeps {
                 self.users[number].user.close_idle(now, keeps);
             }
             self.users[number].user.give_up(now, long_ago, &mut self.common);
             self.settle(now, number, None);
         }
+        self.swept = if until == self.users.len() { 0 } else { until };
+        let rounds = self.users.len().div_ceil(SWEPT_AT_ONCE).max(1) as u64;
+        self.sweeps = now + Duration::from_nanos(TICK.as_nanos() / rounds);
+    }
+
+    /// The account of the time since the last tick.
+    fn tick(&mut self, now: Time, since: Duration, busy: &mut Duration, live: &Live) {
+        let before = std::mem::replace(busy, processor());
+        let worked = busy.saturating_sub(before).saturating_sub(std::mem::take(&mut self.awake));
+        let share = worked.as_secs_f64() / since.as_secs_f64().max(1e-9);
+        let second = self.record.second(now.since(self.begins));
+        second.processor = second.processor.max(share);
+        second.open = second.open.max(self.common.open.most());
+        second.opened +=
+            self.common.connections - std::mem::replace(&mut self.opened, self.common.connections);
         live.answered.fetch_add(self.record.answers() - self.told.0, Ordering::Relaxed);
         live.failed.fetch_add(self.record.failures() - self.told.1, Ordering::Relaxed);
         self.told = (self.record.answers(), self.record.failures());

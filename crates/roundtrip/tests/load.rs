@@ -237,9 +237,9 @@ fn connections_end_when_users_say_and_are_counted_over_time() {
 #[test]
 fn a_connection_with_nothing_to_do_is_closed_by_its_user() {
     let folder = planned("load-idle");
-    let plan = ["load", "plan", "--files", "50", "--cap", "20000", "--rate", "4", "--even", "--for", "2s"];
+    let plan = ["load", "plan", "--files", "50", "--cap", "20000", "--rate", "2", "--even", "--for", "2s"];
     assert!(roundtrip(&folder, &[&plan[..], &["-o", "plan.txt"]].concat()).status.success());
     let served = Served::folder(&folder);
     let run = load(&folder, &served.address, &["--share", "1", "--keep-alive", "50ms"]);
-    assert_eq!((&run["answered"], &run["connections"]), (&json!(8), &json!(8)), "{run}");
+    assert_eq!((&run["answered"], &run["connections"]), (&json!(4), &json!(4)), "{run}");
 }

@@ -1,0 +1,154 @@
+//! The generator's own figures: how late it is, how much it asks for in a second of a processor, and whether it sees a pause.
+//!
+//! `cargo bench -p load --bench generator [-- SECTION...]`, sections `late`, `rate` and `pause`. Rates are per second of processor
+//! time of whoever asks (this program, or wrk), in turns, with the median, the least and the most of several rounds; over
+//! loopback whoever sends pays for what the kernel does until the other end has it, here as there. Not a measurement of a
+//! server: nginx is there for wrk and us alike, and datagrams are answered without a look.
+
+mod pause;
+mod servers;
+mod wrk;
+
+use std::net::SocketAddr;
+
+use load::{Config, Protocol, Record, Target};
+use scenario::surge::plan::{Ask, Begins, Page, Plan, Wanted};
+use scenario::surge::schedule::{Arrivals, Leg, Schedule};
+use wire::{Duration, Time};
+
+use servers::{Kind, Server};
+
+const ROUNDS: usize = 5;
+/// A run of a round.
+const SECONDS: u64 = 3;
+/// Users at once, or connections.
+const USERS: u32 = 64;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    if let [role, kind, address] = arguments.as_slice()
+        && role == servers::ROLE
+    {
+        return servers::run(kind, address.parse().expect("an address"));
+    }
+    let is_wanted = |section: &str| arguments.is_empty() || arguments.iter().any(|wanted| wanted == section);
+    if is_wanted("late") {
+        late();
+    }
+    if is_wanted("rate") {
+        rate();
+    }
+    if is_wanted("pause") {
+        pause::compare();
+    }
+}
+
+/// How late requests leave at 50,000 a second.
+fn late() {
+    const RATE: u64 = 50_000;
+    println!("late: {RATE} requests a second for {SECONDS} s, {USERS} users, one thread");
+    for (kind, protocol) in [(Kind::Datagrams, Protocol::Dhttp), (Kind::Nginx, Protocol::KeepAlive)] {
+        let Some(server) = Server::start(kind) else { continue };
+        let mut lateness = Vec::new();
+        for _ in 0..ROUNDS {
+            let record = run(&even(RATE, SECONDS), server.address, protocol, 1);
+            let at = |share| record.lateness.value_at_quantile(share) as f64 / 1e3;
+            println!(
+                "  {:<6} p50 {:>8.1} us, p99 {:>8.1} us, p99.9 {:>8.1} us; {} answers, {} failures",
+                protocol.name(),
+                at(0.5),
+                at(0.99),
+                at(0.999),
+                record.answers(),
+                record.failures()
+            );
+            lateness.push(at(0.999));
+        }
+        println!("  {:<6} p99.9 {} us", protocol.name(), spread(lateness));
+    }
+}
+
+/// How much is asked for in a second of a processor.
+fn rate() {
+    println!(
+        "rate: thousand answers for a second of processor time, {USERS} connections or users, one thread"
+    );
+    if let Some(server) = Server::start(Kind::Nginx) {
+        let (mut ours, mut wrks, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let mine = per_processor(server.address, Protocol::KeepAlive);
+            ours.push(mine);
+            if let Some(theirs) = wrk::per_processor(server.address) {
+                wrks.push(theirs);
+                ratios.push(mine / theirs);
+            }
+        }
+        println!("  http11 {}", spread(ours));
+        if !wrks.is_empty() {
+            println!("  wrk    {}\n  http11 / wrk {}", spread(wrks), spread(ratios));
+        }
+    }
+    if let Some(server) = Server::start(Kind::Datagrams) {
+        let of = |_| per_processor(server.address, Protocol::Dhttp);
+        println!("  dhttp  {}", spread((0..ROUNDS).map(of).collect()));
+    }
+}
+
+fn per_processor(server: SocketAddr, protocol: Protocol) -> f64 {
+    let pages = if protocol == Protocol::Dhttp { 30_000 } else { 15_000 };
+    let plan = hasty(pages * SECONDS);
+    let before = servers::own_time();
+    let record = run(&plan, server, protocol, 1);
+    let spent = servers::own_time() - before;
+    assert!(record.failures() * 100 < record.answers(), "{:?}", record.troubles);
+    record.answers() as f64 / spent / 1e3
+}
+
+/// The median, the least and the most.
+fn spread(mut of: Vec<f64>) -> String {
+    of.sort_by(f64::total_cmp);
+    match of.as_slice() {
+        [] => "nothing".to_owned(),
+        [least, .., most] => format!("{:.1} ({least:.1} to {most:.1})", of[of.len() / 2]),
+        [only] => format!("{only:.1}"),
+    }
+}
+
+/// One request after the other, at even distances.
+fn even(rate: u64, seconds: u64) -> Plan {
+    let leg = Leg { lasts: Duration::from_secs(seconds), from: rate as f64, to: rate as f64 };
+    let at = |number: u64| Begins::At(Time::from_nanos(number * 1_000_000_000 / rate));
+    let pages = (0..rate * seconds).map(|number| page(number, at(number))).collect();
+    plan(Schedule::Rates(vec![leg], Arrivals::Constant), leg.lasts, pages)
+}
+
+/// Users who ask again as soon as they have an answer.
+fn hasty(pages: u64) -> Plan {
+    let pages =
+        (0..pages * u64::from(USERS)).map(|number| page(number, Begins::After(Duration::ZERO))).collect();
+    plan(Schedule::Users(USERS), Duration::from_secs(SECONDS), pages)
+}
+
+fn page(number: u64, begins: Begins) -> Page {
+    let user = u32::try_from(number % u64::from(USERS)).unwrap_or(0);
+    let ask = Ask { file: 0, after: Duration::ZERO, is_conditional: false };
+    Page { user, begins, objects: vec![ask], ends_session: false }
+}
+
+fn plan(schedule: Schedule, lasts: Duration, pages: Vec<Page>) -> Plan {
+    Plan { wanted: Wanted { schedule, lasts, ..Wanted::default() }, files: vec![servers::BODY_BYTES], pages }
+}
+
+fn run(plan: &Plan, server: SocketAddr, protocol: Protocol, connections: usize) -> Record {
+    let target = Target { address: server, host: server.to_string(), folder: "/".to_owned() };
+    let config = Config {
+        protocol,
+        connections,
+        closes_early: false,
+        keeps: None,
+        threads: 1,
+        users: USERS,
+        patience: Duration::from_secs(5),
+    };
+    load::run::run(plan, &target, &config, &mut |_| {}).expect("a few sockets")
+}

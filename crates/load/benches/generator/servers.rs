@@ -1,0 +1,168 @@
+//! Who is asked: processes of their own. Not servers anyone should use.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Says that this program is to be a server.
+pub(crate) const ROLE: &str = "--serve";
+/// What every answer has.
+pub(crate) const BODY_BYTES: u64 = 600;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Answers every datagram, whatever it asks.
+    Datagrams,
+    /// With one worker.
+    Nginx,
+    /// Of a second, from so long after the first request on, nothing is answered.
+    Pausing,
+}
+
+/// When the pause begins, and how long it is.
+pub(crate) const PAUSE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(1));
+
+pub(crate) struct Server {
+    child: Child,
+    folder: PathBuf,
+    pub(crate) address: SocketAddr,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Server {
+    pub(crate) fn start(kind: Kind) -> Option<Self> {
+        match start(kind) {
+            Ok(server) => Some(server),
+            Err(error) => {
+                eprintln!("left out: {kind:?}, {error}; Debian has nginx in nginx-light");
+                None
+            }
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "other people's programs do not say when they are ready")]
+fn start(kind: Kind) -> io::Result<Server> {
+    let folder = std::env::temp_dir().join(format!("load-generator-{}", std::process::id()));
+    fs::create_dir_all(&folder)?;
+    let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+    let mut command = match kind {
+        Kind::Datagrams | Kind::Pausing => {
+            let mut command = Command::new(std::env::current_exe()?);
+            command.args([
+                ROLE,
+                if kind == Kind::Pausing { "pausing" } else { "datagrams" },
+                &address.to_string(),
+            ]);
+            command
+        }
+        Kind::Nginx => {
+            fs::write(folder.join("0.bin"), body())?;
+            let path = folder.join("nginx.conf");
+            let place = folder.display();
+            let configuration = format!(
+                "daemon off; master_process off; worker_processes 1; pid {place}/pid; error_log stderr crit;
+events {{ worker_connections 8192; }}
+http {{
+  access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; open_file_cache max=100;
+  client_body_temp_path {place}/a; proxy_temp_path {place}/b; fastcgi_temp_path {place}/c;
+  uwsgi_temp_path {place}/d; scgi_temp_path {place}/e;
+  server {{ listen {address} backlog=4096; root {place}; }}
+}}
+"
+            );
+            fs::write(&path, configuration)?;
+            let mut command = Command::new("/usr/sbin/nginx");
+            command.arg("-p").arg(&folder).arg("-c").arg(path).args(["-e", "stderr"]);
+            command
+        }
+    };
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+    thread::sleep(Duration::from_millis(500));
+    Ok(Server { child, folder, address })
+}
+
+fn body() -> Vec<u8> {
+    vec![b'b'; usize::try_from(BODY_BYTES).expect("a few")]
+}
+
+fn answer() -> Vec<u8> {
+    let mut answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {BODY_BYTES}\r\n\r\n").into_bytes();
+    answer.extend(body());
+    answer
+}
+
+/// Serves until it is killed.
+pub(crate) fn run(kind: &str, address: SocketAddr) {
+    match kind {
+        "datagrams" => datagrams(address),
+        "pausing" => pausing(address),
+        other => panic!("{other} is no server"),
+    }
+}
+
+fn datagrams(address: SocketAddr) {
+    let socket = UdpSocket::bind(address).expect("the port is free");
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let (mut request, mut datagram) = ([0; 2_048], [&[0; 8], answer().as_slice()].concat());
+                // The id stands first in both.
+                while let Ok((_, client)) = socket.recv_from(&mut request) {
+                    datagram[..8].copy_from_slice(&request[..8]);
+                    let _ = socket.send_to(&datagram, client);
+                }
+            });
+        }
+    });
+}
+
+fn pausing(address: SocketAddr) {
+    let listener = TcpListener::bind(address).expect("the port is free");
+    for stream in listener.incoming().flatten() {
+        thread::spawn(move || serve(stream));
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "it pauses by the clock")]
+fn serve(mut stream: TcpStream) -> io::Result<()> {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    let (mut room, mut had, answer) = ([0; 4_096], 0, answer());
+    stream.set_nodelay(true)?;
+    loop {
+        match stream.read(&mut room[had..])? {
+            0 => return Ok(()),
+            more => had += more,
+        }
+        if !room[..had].ends_with(b"\r\n\r\n") {
+            continue;
+        }
+        had = 0;
+        let since = FIRST.get_or_init(Instant::now).elapsed();
+        let (begins, lasts) = PAUSE;
+        if since >= begins && since < begins + lasts {
+            thread::sleep(begins + lasts - since);
+        }
+        stream.write_all(&answer)?;
+    }
+}
+
+/// Seconds that this program had of processors.
+pub(crate) fn own_time() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
