@@ -94,24 +94,17 @@ impl Drop for Served {
 
 /// A folder with a plan of 60 requests in a second, and its files.
 fn planned(name: &str) -> PathBuf {
+    planned_at(name, "60", "1s")
+}
+
+/// A folder with a plan of so many requests a second for so long, and its files.
+fn planned_at(name: &str, rate: &str, lasts: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
-    let plan = [
-        "load",
-        "plan",
-        "--files",
-        "50",
-        "--cap",
-        "20000",
-        "--rate",
-        "60",
-        "--for",
-        "1s",
-        "--conditional",
-        "20%",
-    ];
-    let drawn = roundtrip(&folder, &[&plan[..], &["--even", "-o", "plan.txt"]].concat());
+    let plan = ["load", "plan", "--files", "50", "--cap", "20000", "--conditional", "20%", "--even"];
+    let drawn =
+        roundtrip(&folder, &[&plan[..], &["--rate", rate, "--for", lasts, "-o", "plan.txt"]].concat());
     assert!(drawn.status.success(), "{drawn:?}");
     assert!(roundtrip(&folder, &["site", "surge", "www", "--plan", "plan.txt"]).status.success());
     folder
@@ -236,9 +229,7 @@ fn connections_end_when_users_say_and_are_counted_over_time() {
 
 #[test]
 fn a_connection_with_nothing_to_do_is_closed_by_its_user() {
-    let folder = planned("load-idle");
-    let plan = ["load", "plan", "--files", "50", "--cap", "20000", "--rate", "2", "--even", "--for", "2s"];
-    assert!(roundtrip(&folder, &[&plan[..], &["-o", "plan.txt"]].concat()).status.success());
+    let folder = planned_at("load-idle", "2", "2s");
     let served = Served::folder(&folder);
     let run = load(&folder, &served.address, &["--share", "1", "--keep-alive", "50ms"]);
     assert_eq!((&run["answered"], &run["connections"]), (&json!(4), &json!(4)), "{run}");
