@@ -6,6 +6,7 @@
 pub mod keeping;
 pub mod known;
 pub mod metrics;
+pub mod networks;
 pub mod served;
 pub mod settings;
 pub mod signals;

@@ -82,8 +82,8 @@ impl Driver {
         }
         let is_translating = matches!(config.translator.translation, Translation::To(..));
         let anybody = match config.translator.answerers {
-            Answerers::Anybody if !is_translating => Some(config.translator.patience),
-            Answerers::Anybody | Answerers::Server => None,
+            Answerers::Anybody | Answerers::Caches(_) if !is_translating => Some(config.translator.patience),
+            Answerers::Anybody | Answerers::Caches(_) | Answerers::Server => None,
         };
         Ok(Self {
             config: config.clone(),

@@ -3,7 +3,8 @@
 //! Requests are diverted to this process by TPROXY, whose kernel module leaves the packet as it is. A connection comes in
 //! if its sender and port are in one of the sets `holes0` to `holes3`: the rule that lets it in deletes the element, so
 //! that it lets in one, and the element has a time of its own. Where addresses are translated the map `listeners` says
-//! where the connection goes. With `by_id`, bytes pass only once the first eight are an id that was asked for
+//! where the connection goes. Where some caches may answer, a hole is for whoever is in `caches`, or in `asked`, and finds
+//! it; the latter are the servers that were asked. With `by_id`, bytes pass only once the first eight are an id that was asked for
 //! (`papers/dhttp#section-iv-c`: "making holes specific to the request IDs").
 //!
 //! Not when a hole is opened: that is in [`proto::dhttp::translator`].
@@ -11,6 +12,7 @@
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
 
+use proto::dhttp::Prefix;
 use proto::dhttp::client::Answerers;
 use proto::dhttp::translator::{Mapping, Pinhole, SLOTS, Translation};
 
@@ -52,6 +54,17 @@ fn content(config: &NatConfig) -> String {
     } else {
         line("set answers { type ipv4_addr . inet_service; size 65536; flags dynamic,timeout; }");
     }
+    if let Answerers::Caches(prefixes) = &translator.answerers {
+        line("set asked { type ipv4_addr . inet_service; size 65536; flags dynamic,timeout; }");
+        let networks: Vec<String> =
+            prefixes.iter().filter(|prefix| !prefix.is_ipv6()).map(Prefix::to_string).collect();
+        let elements = if networks.is_empty() {
+            String::new()
+        } else {
+            format!(" elements = {{ {} }}", networks.join(", "))
+        };
+        line(&format!("set caches {{ type ipv4_addr; flags interval; auto-merge;{elements} }}"));
+    }
     if *by_id {
         line("set ids { typeof @ih,0,64; size 65536; flags dynamic,timeout; }");
     }
@@ -78,14 +91,22 @@ fn content(config: &NatConfig) -> String {
     } else {
         format!("meta mark set {LET_IN:#x}")
     };
-    for slot in 0..SLOTS {
+    let who: &[&str] = match translator.answerers {
+        Answerers::Server | Answerers::Anybody => &[""],
+        Answerers::Caches(_) => &["ip saddr . tcp dport @asked ", "ip saddr @caches "],
+    };
+    for (slot, who) in (0..SLOTS).flat_map(|slot| who.iter().map(move |who| (slot, who))) {
         line(&format!(
-            "\tiifname \"{outside}\" {is_new} {packet} @holes{slot} delete @holes{slot} {{ {packet} }} {marks} {act}"
+            "\tiifname \"{outside}\" {is_new} {who}{packet} @holes{slot} delete @holes{slot} {{ {packet} }} {marks} {act}"
         ));
     }
     if !is_translating {
+        let who = match translator.answerers {
+            Answerers::Server | Answerers::Anybody => "",
+            Answerers::Caches(_) => "ip saddr @caches ",
+        };
         line(&format!(
-            "\tiifname \"{outside}\" ct state new ip daddr . udp dport @answers meta mark set {LET_IN:#x} accept"
+            "\tiifname \"{outside}\" ct state new {who}ip daddr . udp dport @answers meta mark set {LET_IN:#x} accept"
         ));
         if *closed {
             line(&format!("\tiifname \"{outside}\" ct state new drop"));
@@ -108,11 +129,13 @@ fn content(config: &NatConfig) -> String {
 const fn key(translation: &Translation, answerers: Answerers) -> (&'static str, &'static str) {
     match (translation, answerers) {
         (Translation::To(..), Answerers::Server) => ("ipv4_addr . inet_service", "ip saddr . tcp dport"),
-        (Translation::To(..), Answerers::Anybody) => ("inet_service", "tcp dport"),
+        (Translation::To(..), Answerers::Anybody | Answerers::Caches(_)) => ("inet_service", "tcp dport"),
         (Translation::None, Answerers::Server) => {
             ("ipv4_addr . ipv4_addr . inet_service", "ip saddr . ip daddr . tcp dport")
         }
-        (Translation::None, Answerers::Anybody) => ("ipv4_addr . inet_service", "ip daddr . tcp dport"),
+        (Translation::None, Answerers::Anybody | Answerers::Caches(_)) => {
+            ("ipv4_addr . inet_service", "ip daddr . tcp dport")
+        }
     }
 }
 
@@ -120,13 +143,15 @@ const fn key(translation: &Translation, answerers: Answerers) -> (&'static str, 
 pub(super) struct Holes {
     elements: Elements,
     is_translating: bool,
+    answerers: Answerers,
     by_id: bool,
 }
 
 impl Holes {
     pub(super) fn open(config: &NatConfig) -> Result<Self, RulesError> {
         let is_translating = matches!(config.translator.translation, Translation::To(..));
-        Ok(Self { elements: Elements::open(TABLE)?, is_translating, by_id: config.by_id })
+        let answerers = config.translator.answerers;
+        Ok(Self { elements: Elements::open(TABLE)?, is_translating, answerers, by_id: config.by_id })
     }
 
     /// Where a mapping's connections go.
@@ -150,6 +175,10 @@ impl Holes {
         let (set, key, id) = (holes(hole.slot), self.key(hole), hole.id.to_bytes());
         let lifetime = Some(hole.lifetime);
         self.elements.add(&Element { set: &set, key: &key, value: None, lifetime })?;
+        if let (Answerers::Caches(_), Some(server)) = (self.answerers, hole.server) {
+            let key = place(SocketAddr::new(server, hole.outside.port()));
+            self.elements.add(&Element { set: "asked", key: &key, value: None, lifetime })?;
+        }
         if self.by_id {
             self.elements.add(&Element { set: "ids", key: &id, value: None, lifetime })?;
         }
@@ -176,7 +205,10 @@ impl Holes {
     }
 
     fn key(&self, hole: &Pinhole) -> Vec<u8> {
-        let mut key = hole.server.map(octets).unwrap_or_default();
+        let mut key = match (self.answerers, hole.server) {
+            (Answerers::Server, Some(server)) => octets(server),
+            (Answerers::Server, None) | (Answerers::Caches(_) | Answerers::Anybody, _) => Vec::new(),
+        };
         if !self.is_translating {
             key.extend(octets(hole.outside.ip()));
         }

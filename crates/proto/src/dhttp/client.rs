@@ -264,7 +264,7 @@ impl Client {
         let key = self.find(id).ok_or(Discard::Unknown)?;
         let request = self.requests.get(&key).ok_or(Discard::Unknown)?;
         let is_server = from == request.server;
-        if !is_server && self.config.answerers == Answerers::Server {
+        if !is_server && !self.config.answerers.include(from.ip()) {
             // Who knows the id has seen the request: a cache on its way, which lets pass what is sent again.
             self.hurry(now, key);
             return Err(Discard::Stranger);
@@ -328,13 +328,11 @@ impl Client {
 
     /// Whether somebody there may answer: this request, or any.
     fn may_answer(&self, peer: IpAddr, request: Option<&Request>) -> bool {
-        match (self.config.answerers, request) {
-            (Answerers::Anybody, _) => true,
-            (Answerers::Server, Some(request)) => same_host(request.server.ip(), peer),
-            (Answerers::Server, None) => {
-                self.requests.values().any(|request| same_host(request.server.ip(), peer))
-            }
-        }
+        let is_asked = match request {
+            Some(request) => same_host(request.server.ip(), peer),
+            None => self.requests.values().any(|request| same_host(request.server.ip(), peer)),
+        };
+        is_asked || self.config.answerers.include(peer)
     }
 
     fn phase(&self, key: Key) -> Option<Phase> {

@@ -15,6 +15,11 @@ pub struct Prefix {
 }
 
 impl Prefix {
+    /// Whether its addresses are those of IPv6.
+    pub const fn is_ipv6(&self) -> bool {
+        self.address.is_ipv6()
+    }
+
     /// Whether an address is one of these. An IPv4 address that IPv6 wrote is what it is.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
@@ -26,6 +31,40 @@ impl Prefix {
             }
             (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => false,
         }
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.bits)
+    }
+}
+
+/// Several of them, at most [`Prefixes::MOST`]: a value among others that say how something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefixes([Option<Prefix>; Self::MOST]);
+
+impl Prefixes {
+    /// So many are enough for whoever names them one by one.
+    pub const MOST: usize = 8;
+
+    /// These; `None` if they are too many.
+    pub fn new(prefixes: &[Prefix]) -> Option<Self> {
+        let mut all = [None; Self::MOST];
+        for (place, prefix) in prefixes.iter().enumerate() {
+            *all.get_mut(place)? = Some(*prefix);
+        }
+        Some(Self(all))
+    }
+
+    /// Each.
+    pub fn iter(&self) -> impl Iterator<Item = &Prefix> {
+        self.0.iter().flatten()
+    }
+
+    /// Whether an address is in one of them.
+    pub fn contain(&self, address: IpAddr) -> bool {
+        self.iter().any(|prefix| prefix.contains(address))
     }
 }
 

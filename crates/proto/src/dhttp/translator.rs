@@ -243,12 +243,10 @@ impl Translator {
         let key = *self.outsides.get(&at).ok_or(Refusal::Unasked)?;
         let state = self.mappings.get_mut(&key).ok_or(Refusal::Unasked)?;
         let id = Id::split(datagram).ok().map(|(id, _)| id);
-        let answers = self.config.answerers;
-        let asked =
-            id.and_then(|id| Some((id, *state.outstanding.get(&id)?))).filter(|(_, asked)| match answers {
-                Answerers::Server => asked.server == from,
-                Answerers::Anybody => true,
-            });
+        let answerers = self.config.answerers;
+        let asked = id
+            .and_then(|id| Some((id, *state.outstanding.get(&id)?)))
+            .filter(|(_, asked)| asked.server == from || answerers.include(from.ip()));
         match asked {
             // Others of its parts may come.
             Some(_) if is_part(datagram) => {}
@@ -279,7 +277,11 @@ impl Translator {
     /// The answer came by a datagram: no connection will. Other requests may still share its hole.
     fn close(&mut self, key: Key, id: Id, asked: Outstanding) {
         let Some(state) = self.mappings.get(&key).filter(|_| key.1 != 0) else { return };
-        let shares = |other: &Outstanding| other.slot == asked.slot && other.server.ip() == asked.server.ip();
+        // Where others than the server may answer, holes are not told apart by servers.
+        let shares = |other: &Outstanding| {
+            let is_for_all = self.config.answerers != Answerers::Server;
+            other.slot == asked.slot && (is_for_all || other.server.ip() == asked.server.ip())
+        };
         if !state.outstanding.values().any(shares) {
             let pinhole = self.pinhole(key, id, asked.server, asked.slot);
             self.outputs.extend(pinhole.map(Output::Close));
@@ -289,7 +291,7 @@ impl Translator {
     fn pinhole(&self, key: Key, id: Id, server: SocketAddr, slot: u8) -> Option<Pinhole> {
         let mapping = self.mappings.get(&key)?.mapping;
         let server = match self.config.answerers {
-            Answerers::Server => Some(server.ip()),
+            Answerers::Server | Answerers::Caches(_) => Some(server.ip()),
             Answerers::Anybody => None,
         };
         let outside = mapping.appears_at(&self.config.translation);

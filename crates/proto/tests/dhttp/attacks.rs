@@ -4,9 +4,10 @@
 use core::net::SocketAddr;
 
 use proptest::prelude::*;
-use proto::dhttp::client::{ConnectionId, Discard, Input, Output};
+use proto::dhttp::client::{Answerers, ConnectionId, Discard, Input, Output};
 use proto::dhttp::message::Request;
 use proto::dhttp::parts::Divisible;
+use proto::dhttp::prefix::Prefixes;
 use proto::dhttp::server::{Channel, Ignored, Server, Tries, Verdict};
 use proto::dhttp::{Client, ClientConfig, Extension, Id, Malformed, ServerConfig};
 use proto::http::{Limits, Method};
@@ -294,6 +295,24 @@ fn a_forged_answer_is_not_taken() {
     assert_eq!(asked_again, 1);
     client.handle(at(1), Input::Unreachable(stranger));
     assert_eq!((drain(&mut client, at(1)).0, client.outstanding()), (vec![], 1));
+}
+
+#[test]
+fn only_caches_of_the_networks_that_are_allowed_may_answer() {
+    let networks = Prefixes::new(&["192.0.2.0/24".parse().unwrap()]).unwrap();
+    for (from, is_taken) in [("192.0.2.9:80", true), ("192.0.3.1:80", false), ("[2001:db8::1]:80", false)] {
+        let from = from.parse().unwrap();
+        let config = ClientConfig { answerers: Answerers::Caches(networks), ..ClientConfig::internet() };
+        let mut client = waiting(config);
+        client.handle(at(1), Input::Accepted(ConnectionId(1), from));
+        let closes = drain(&mut client, at(1)).0.contains(&Output::Close(ConnectionId(1)));
+        client.handle(at(1), Input::Datagram(from, &answer(1, "", 5)));
+        assert_eq!((closes, client.outstanding()), (!is_taken, usize::from(!is_taken)), "{from}");
+    }
+    let mut client =
+        waiting(ClientConfig { answerers: Answerers::Caches(networks), ..ClientConfig::internet() });
+    client.handle(at(1), Input::Datagram(server_at(), &answer(1, "", 5)));
+    assert_eq!(client.outstanding(), 0, "the server itself may always");
 }
 
 #[test]

@@ -128,6 +128,11 @@ pub struct Gateway {
     #[arg(long, value_name = "NAME")]
     pub profile: Option<Profile>,
 
+    /// Which caches on the way may answer, from addresses of their own: any, none, or those of networks such as
+    /// 192.0.2.0/24, with commas [default: as the profile says]
+    #[arg(long, value_name = "any|none|NETWORK")]
+    pub caches: Option<String>,
+
     /// Who may use it, by address or network, such as 203.0.113.0/24; with commas, or repeated [default: everybody]
     #[arg(long, value_name = "NETWORK", value_delimiter = ',')]
     pub allow: Vec<String>,
@@ -182,6 +187,10 @@ pub struct Nat {
     #[arg(long)]
     pub any_cache: bool,
 
+    /// Let in, beside the server that was asked, caches of these networks, such as 192.0.2.0/24, with commas
+    #[arg(long, value_name = "NETWORK", conflicts_with = "any_cache")]
+    pub caches: Option<String>,
+
     /// Let a connection speak only if it begins with the id of a request
     #[arg(long)]
     pub by_id: bool,
@@ -225,20 +234,13 @@ pub struct Get {
     #[arg(long, value_name = "NAME", default_value = "internet")]
     pub profile: Profile,
 
-    /// Whether caches on the way may answer, from addresses of their own [default: as the profile says]
-    #[arg(long, value_name = "WHICH")]
-    pub caches: Option<Caches>,
+    /// Which caches on the way may answer, from addresses of their own: any, none, or those of networks such as
+    /// 192.0.2.0/24, with commas; what others answer is thrown away, and the server asked again [default: as the profile
+    /// says]
+    #[arg(long, value_name = "any|none|NETWORK")]
+    pub caches: Option<String>,
 
     /// Also do this, which goes beyond the paper
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new([Extension::Parts.name()]))]
     pub with: Vec<String>,
-}
-
-/// Caches on the way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Caches {
-    /// Any may answer: the request's id is all that tells an answer from a forgery
-    Any,
-    /// None may: what one answers is thrown away, and the server asked again
-    None,
 }

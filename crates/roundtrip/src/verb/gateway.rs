@@ -12,16 +12,14 @@ use dhttp::client::Watch;
 use dhttp::log::Log;
 use dhttp::{CacheConfig, ClientConfig, GatewayConfig};
 use nix::sys::signal::{SigSet, Signal};
-use proto::dhttp::Prefix;
 use proto::dhttp::address::is_private;
-use proto::dhttp::prefix::NoPrefix;
-use scenario::names::Quoted;
+use proto::dhttp::{ClientConfig as MachineConfig, Prefix};
 use serde::Deserialize;
 
 use crate::cli::dhttp::{Gateway, Profile};
 use crate::failure::Failure;
 use crate::serve::settings::{address, named_profile, open_log, read_file};
-use crate::serve::{keeping, known, metrics};
+use crate::serve::{keeping, known, metrics, networks};
 use crate::verb::get::{port_range, show};
 
 /// The file.
@@ -31,6 +29,7 @@ struct Written {
     listen: Option<String>,
     ports: Option<String>,
     profile: Option<String>,
+    caches: Option<String>,
     allow: Option<Vec<String>>,
     cache: Option<bool>,
     memory: Option<String>,
@@ -156,8 +155,11 @@ fn config(
     };
     let ports = flags.ports.as_ref().or(written.ports.as_ref());
     let ports = ports.map(|text| port_range(text)).transpose()?;
+    let caches = flags.caches.as_ref().or(written.caches.as_ref());
+    let caches = caches.map(|text| networks::caches(text)).transpose()?;
+    let dhttp = MachineConfig { answerers: caches.unwrap_or(client.dhttp.answerers), ..client.dhttp };
     let reaches_private = flags.force || is_private(listen.ip());
-    let client = ClientConfig { ports, reaches_private, ..client };
+    let client = ClientConfig { dhttp, ports, reaches_private, ..client };
     let cache = cache(flags, written)?;
     Ok(GatewayConfig { allowed, cache, ..GatewayConfig::new(client) })
 }
@@ -180,10 +182,7 @@ fn cache(flags: &Gateway, written: &Written) -> Result<Option<CacheConfig>, Fail
 fn allowed(flags: &Gateway, written: &Written) -> Result<Vec<Prefix>, Failure> {
     let texts =
         if flags.allow.is_empty() { written.allow.as_deref().unwrap_or_default() } else { &flags.allow };
-    let read = |text: &String| {
-        text.parse().map_err(|error: NoPrefix| Failure::Value(format!("--allow: {}: {error}", Quoted(text))))
-    };
-    texts.iter().map(read).collect()
+    networks::networks("allow", texts.iter().map(String::as_str))
 }
 
 fn sentence(listen: SocketAddr) -> String {

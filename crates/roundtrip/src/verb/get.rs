@@ -11,14 +11,13 @@ use std::sync::Arc;
 use dhttp::client::{Event, Note, Watch};
 use dhttp::{Client, ClientConfig, Url};
 use indicatif::{ProgressBar, ProgressStyle};
-use proto::dhttp::client::Answerers;
 use scenario::names::Quoted;
 
-use crate::cli::dhttp::{Caches, Get, Profile};
+use crate::cli::dhttp::{Get, Profile};
 use crate::failure::Failure;
 use crate::file;
-use crate::serve::known;
 use crate::serve::settings::named_extensions;
+use crate::serve::{known, networks};
 
 /// Shows what a client tells of itself. Whoever closed standard error does not want to know.
 pub fn show(note: &Note) {
@@ -42,11 +41,7 @@ pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
         Profile::Internet => ClientConfig::internet(),
         Profile::Paper => ClientConfig::paper(),
     };
-    let answerers = match caches {
-        None => config.dhttp.answerers,
-        Some(Caches::Any) => Answerers::Anybody,
-        Some(Caches::None) => Answerers::Server,
-    };
+    let answerers = caches.as_deref().map(networks::caches).transpose()?.unwrap_or(config.dhttp.answerers);
     let mut dhttp = proto::dhttp::ClientConfig { answerers, ..config.dhttp };
     for (extension, is_on) in named_extensions(with, &[])? {
         dhttp = dhttp.with(extension, is_on);

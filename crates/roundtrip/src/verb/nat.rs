@@ -10,7 +10,7 @@
 //! ports = "61000-65535"
 //! firewall = false
 //! closed = false
-//! any-cache = false
+//! any-cache = false            # or: caches = "192.0.2.0/24"
 //! by-id = false
 //! server-port = 80
 //! metrics = "127.0.0.1:9100"
@@ -34,6 +34,7 @@ use serde::Deserialize;
 use crate::cli::dhttp::Nat as Flags;
 use crate::failure::Failure;
 use crate::serve::metrics;
+use crate::serve::networks;
 use crate::serve::settings::{address, open_log, read_file};
 use crate::serve::signals::Signals;
 use crate::verb::get::port_range;
@@ -49,6 +50,7 @@ struct Written {
     firewall: Option<bool>,
     closed: Option<bool>,
     any_cache: Option<bool>,
+    caches: Option<String>,
     by_id: Option<bool>,
     server_port: Option<u16>,
     metrics: Option<String>,
@@ -121,10 +123,13 @@ impl Settings {
             let ports = port_range(ports.map_or("61000-65535", |text| text))?;
             Translation::To(IpAddr::V4(appears_at(appears, &outside)?), ports)
         };
-        let answerers = if flags.any_cache || written.any_cache.unwrap_or(false) {
-            Answerers::Anybody
-        } else {
-            Answerers::Server
+        let caches = flags.caches.as_ref().or(written.caches.as_ref());
+        // Flags win: whoever asks for one of both does not get what the file says of the other.
+        let is_any = flags.any_cache || (flags.caches.is_none() && written.any_cache.unwrap_or(false));
+        let answerers = match caches {
+            _ if is_any => Answerers::Anybody,
+            Some(list) => networks::only(list)?,
+            None => Answerers::Server,
         };
         let metrics = flags.operation.metrics.as_ref().or(written.metrics.as_ref());
         Ok(Self {

@@ -74,10 +74,14 @@ impl Attacker {
 
 /// A connection to a port of the router's from an address of the world.
 fn connect(world: &Namespace, from: &'static str, port: u16) -> std::io::Result<TcpStream> {
+    connect_to(world, from, SocketAddr::new(ROUTER.parse().unwrap(), port))
+}
+
+fn connect_to(world: &Namespace, from: &'static str, to: SocketAddr) -> std::io::Result<TcpStream> {
     inside(world, move || {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)?;
         socket.bind(&SocketAddr::new(from.parse().unwrap(), 0).into())?;
-        socket.connect_timeout(&SocketAddr::new(ROUTER.parse().unwrap(), port).into(), PATIENCE)?;
+        socket.connect_timeout(&to.into(), PATIENCE)?;
         Ok(socket.into())
     })
 }
@@ -164,6 +168,40 @@ fn caches_come_through_only_where_they_are_let_and_it_is_said_aloud() {
     let _cache = connect(&lab.world, OTHER, port).unwrap();
     assert!(victim.accepts().is_some());
     assert!(connect(&lab.world, OTHER, port).is_err(), "once, from anywhere");
+}
+
+#[test]
+fn caches_of_some_networks_come_through_and_nobody_else() {
+    if !granted() {
+        return;
+    }
+    let allowed = format!("{OTHER}/32");
+    for flags in [&["--caches", &allowed][..], &["--caches", &allowed, "--firewall", "--closed"]] {
+        let (lab, nat, victim, attacker) = setting(flags);
+        sh(&lab.world, "ip addr add 198.51.100.4/24 dev eth0; ip route add 10.0.0.0/24 via 198.51.100.1");
+        if flags.len() > 2 {
+            // Addresses stay as they are, and only the helper keeps out.
+            sh(&lab.router, "nft delete table ip nat; nft delete table inet filter");
+        } else {
+            // New datagrams for the helper's ports are the router's owner's to let in.
+            sh(&lab.router, "nft add rule inet filter input udp dport 61000-65535 accept");
+        }
+        assert!(!nat.first.contains("WARNING"), "{}", nat.first);
+        for (id, from, passes) in [(1, OTHER, true), (2, SERVER, true), (3, "198.51.100.4", false)] {
+            victim.asks(id, 50_000);
+            let (outside, port) = attacker.hears().unwrap();
+            let to = SocketAddr::new(outside.ip(), port);
+            assert_eq!(connect_to(&lab.world, from, to).is_ok(), passes, "{flags:?} {from}");
+            assert_eq!(victim.accepts().is_some(), passes, "{flags:?} {from}");
+        }
+        for (id, from, passes) in [(4, OTHER, true), (5, "198.51.100.4", false)] {
+            victim.asks(id, 50_000);
+            let (outside, _) = attacker.hears().unwrap();
+            let cache = inside(&lab.world, move || UdpSocket::bind((from, 80)).unwrap());
+            cache.send_to(&id.to_be_bytes(), outside).unwrap();
+            assert_eq!(victim.udp.recv_from(&mut [0; 100]).is_ok(), passes, "{flags:?} {from}");
+        }
+    }
 }
 
 #[test]

@@ -2,10 +2,13 @@
 //!
 //! Not what is asked for, and not the ids: those come from the caller, one at a time.
 
+use core::net::IpAddr;
+
 use wire::Duration;
 
 use crate::dhttp::Extension;
 use crate::dhttp::parts::MOST_PARTS;
+use crate::dhttp::prefix::Prefixes;
 use crate::http::Limits;
 
 /// How a client behaves.
@@ -66,9 +69,22 @@ pub enum Resend {
 pub enum Answerers {
     /// Only those that come from where the request went.
     Server,
+    /// And those of caches at these addresses.
+    Caches(Prefixes),
     /// Also those of caches on the way, which answer from their own address (`papers/dhttp#section-iv-a`). The id is
     /// then all that tells an answer from a forgery.
     Anybody,
+}
+
+impl Answerers {
+    /// Whether one at this address may answer that was not asked itself.
+    pub fn include(self, address: IpAddr) -> bool {
+        match self {
+            Self::Server => false,
+            Self::Caches(prefixes) => prefixes.contain(address),
+            Self::Anybody => true,
+        }
+    }
 }
 
 impl ClientConfig {

@@ -5,6 +5,7 @@ use wire::Duration;
 
 use super::*;
 use crate::dhttp::message::Request;
+use crate::dhttp::prefix::Prefixes;
 
 const CLIENT: &str = "10.0.0.2:40000";
 const SERVER: &str = "192.0.2.1:80";
@@ -133,6 +134,32 @@ fn only_who_was_asked_may_answer_unless_caches_may() {
     assert_eq!(hole.server, None);
     assert!(matches!(&*hear(&mut open, hole.outside, cache, 2), [Output::Refused(..)]));
     assert!(matches!(&*hear(&mut open, hole.outside, cache, 1), [Output::Close(_), Output::Answer { .. }]));
+}
+
+#[test]
+fn caches_of_some_networks_may_answer_beside_the_server() {
+    let networks = Prefixes::new(&["203.0.113.0/24".parse().unwrap()]).unwrap();
+    let config = TranslatorConfig { answerers: Answerers::Caches(networks), ..translating() };
+    let mut translator = Translator::new(config, [7; 16]);
+    for (id, from, is_taken) in [(1, SERVER, true), (2, "203.0.113.9:80", true), (3, "203.0.114.9:80", false)]
+    {
+        let hole = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(id, 50_000)))[0];
+        assert_eq!(hole.server, Some(socket(SERVER).ip()));
+        let outputs = hear(&mut translator, hole.outside, from, id);
+        assert_eq!(matches!(&*outputs, [Output::Close(_), Output::Answer { .. }]), is_taken, "{from}");
+    }
+}
+
+#[test]
+fn regress_an_answer_closes_no_hole_that_another_server_may_come_through() {
+    let config = TranslatorConfig { answerers: Answerers::Anybody, ..translating() };
+    let mut translator = Translator::new(config, [7; 16]);
+    // The fifth shares the first one's hole, and is for another server.
+    let first = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
+    for id in 2..=5 {
+        ask(&mut translator, Time::ZERO, CLIENT, "192.0.2.2:80", &request(id, 50_000));
+    }
+    assert!(matches!(&*hear(&mut translator, first.outside, SERVER, 1), [Output::Answer { .. }]));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::dhttp::client::Answerers;
 pub struct TranslatorConfig {
     /// What becomes of addresses and ports.
     pub translation: Translation,
-    /// Who may answer: only the server that was asked, or any cache on the way as well.
+    /// Who may answer: only the server that was asked, or caches on the way as well.
     pub answerers: Answerers,
     /// How long a connection may take to come, and an answer.
     pub patience: Duration,
@@ -154,7 +154,7 @@ impl Mapping {
 /// A hole for one connection, as small as it can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pinhole {
-    /// Who may come through; `None`: anybody.
+    /// Who may come through, beside the caches that may; `None`: anybody.
     pub server: Option<IpAddr>,
     /// Where it is, as the world sees it.
     pub outside: SocketAddr,

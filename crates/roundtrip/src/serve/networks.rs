@@ -1,0 +1,58 @@
+//! Networks in flags and files: who may use something, and whose answers are taken.
+//!
+//! Not what follows from it: that is in `proto::dhttp`.
+
+use proto::dhttp::Prefix;
+use proto::dhttp::client::Answerers;
+use proto::dhttp::prefix::{NoPrefix, Prefixes};
+use scenario::names::Quoted;
+
+use crate::failure::Failure;
+
+/// Networks by their texts; `what` they are for is said if one is none.
+pub fn networks<'a>(what: &str, texts: impl IntoIterator<Item = &'a str>) -> Result<Vec<Prefix>, Failure> {
+    let read = |text: &str| {
+        let error = |error: NoPrefix| Failure::Value(format!("--{what}: {}: {error}", Quoted(text)));
+        text.trim().parse().map_err(error)
+    };
+    texts.into_iter().map(read).collect()
+}
+
+/// Whose answers are taken: `none`, `any`, or those of caches in these networks.
+pub fn caches(text: &str) -> Result<Answerers, Failure> {
+    match text {
+        "none" => Ok(Answerers::Server),
+        "any" => Ok(Answerers::Anybody),
+        list => only(list),
+    }
+}
+
+/// Only caches in these networks.
+pub fn only(list: &str) -> Result<Answerers, Failure> {
+    let prefixes = Prefixes::new(&networks("caches", list.split(','))?);
+    prefixes.map(Answerers::Caches).ok_or_else(|| {
+        Failure::Value(format!("--caches: there are more than {} networks; give fewer", Prefixes::MOST))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn caches_are_refused_or_allowed_all_or_by_network() {
+        assert_eq!(caches("none").unwrap(), Answerers::Server);
+        assert_eq!(caches("any").unwrap(), Answerers::Anybody);
+        let some = caches("192.0.2.0/24, 2001:db8::/32").unwrap();
+        for (address, wanted) in [("192.0.2.9", true), ("192.0.3.1", false), ("2001:db8::1", true)] {
+            assert_eq!(some.include(address.parse().unwrap()), wanted, "{address}");
+        }
+        let many = ["192.0.2.1"; 9].join(",");
+        for (text, wanted) in
+            [("some", "neither an address nor a network"), ("", "neither"), (&many, "more than 8")]
+        {
+            let said = caches(text).unwrap_err().to_string();
+            assert!(said.contains("--caches") && said.contains(wanted), "{said}");
+        }
+    }
+}
