@@ -6,6 +6,7 @@
 use wire::{Duration, Time};
 
 use crate::cause::{About, Cause};
+use crate::gap::millis;
 pub use crate::judge::Confidence;
 use crate::side::Side;
 
@@ -95,6 +96,42 @@ struct Tally {
     kept: usize,
     /// What the least of them cost.
     least: Duration,
+    /// How many were too short for a finding, and what a fix saves of them.
+    short: u64,
+    short_saving: Duration,
+}
+
+impl Tally {
+    fn of(tallies: &mut Vec<Self>, cause: Cause) -> &mut Self {
+        match tallies.iter_mut().position(|tally| tally.count.cause == cause) {
+            Some(place) => &mut tallies[place],
+            None => {
+                tallies.reserve_exact(1);
+                let count = Count { cause, times: 0, lost: Duration::ZERO };
+                let (least, short_saving) = (Duration::MAX, Duration::ZERO);
+                tallies.push_mut(Self { count, kept: 0, least, short: 0, short_saving })
+            }
+        }
+    }
+
+    /// The fix that spares the worst of a cause spares those that are no findings, too: they are told with it.
+    fn tell_short_ones(&self, kept: &mut [Finding]) {
+        /// What is below that nobody feels.
+        const FELT: Duration = Duration::from_millis(1);
+        let Self { count, kept: _, least: _, short, short_saving } = self;
+        let alike = kept.iter_mut().filter(|kept| kept.cause == count.cause && kept.saving.is_some());
+        let Some(worst) = alike.max_by_key(|kept| kept.lost).filter(|_| *short_saving >= FELT) else {
+            return;
+        };
+        worst.saving = worst.saving.map(|saving| saving + *short_saving);
+        let are = if *short == 1 {
+            "another, shorter, is".to_owned()
+        } else {
+            format!("{short} more, shorter, are")
+        };
+        worst.evidence =
+            format!("{}; {are} counted in what is saved ({})", worst.evidence, millis(*short_saving));
+    }
 }
 
 /// How often a cause was found, and what it cost in all.
@@ -117,14 +154,7 @@ impl Findings {
         most: usize,
         finding: impl FnOnce() -> Finding,
     ) {
-        let tally = match self.tallies.iter_mut().position(|tally| tally.count.cause == cause) {
-            Some(place) => &mut self.tallies[place],
-            None => {
-                self.tallies.reserve_exact(1);
-                let count = Count { cause, times: 0, lost: Duration::ZERO };
-                self.tallies.push_mut(Tally { count, kept: 0, least: Duration::MAX })
-            }
-        };
+        let tally = Tally::of(&mut self.tallies, cause);
         (tally.count.times, tally.count.lost) = (tally.count.times + 1, tally.count.lost + lost);
         if tally.kept < most {
             (tally.kept, tally.least) = (tally.kept + 1, tally.least.min(lost));
@@ -140,6 +170,12 @@ impl Findings {
         }
     }
 
+    /// A stall that is too short for a finding, of which a fix saves so much all the same.
+    pub(crate) fn add_short(&mut self, cause: Cause, saving: Duration) {
+        let tally = Tally::of(&mut self.tallies, cause);
+        (tally.short, tally.short_saving) = (tally.short + 1, tally.short_saving + saving);
+    }
+
     /// How many there were of the last cause: a look at the tallies.
     pub(crate) fn all(&self) -> u64 {
         self.tallies.last().map_or(0, |tally| tally.count.times)
@@ -147,8 +183,10 @@ impl Findings {
 
     /// What was kept, in the order of time, and how much there was.
     pub(crate) fn into_sorted(mut self) -> (Vec<Finding>, Vec<Count>) {
+        self.tallies.iter().for_each(|tally| tally.tell_short_ones(&mut self.kept));
         self.kept.sort_by_key(|finding| (finding.at, finding.cause));
-        (self.kept, self.tallies.into_iter().map(|tally| tally.count).collect())
+        let counts = self.tallies.into_iter().map(|tally| tally.count);
+        (self.kept, counts.filter(|count| count.times > 0).collect())
     }
 }
 
@@ -184,6 +222,24 @@ mod tests {
             (kept.len(), kept[0].lost, kept[63].lost),
             (64, Duration::from_millis(200), Duration::from_millis(137))
         );
+    }
+
+    #[test]
+    fn what_is_too_short_for_a_finding_is_saved_with_the_worst_one() {
+        let mut findings = Findings::default();
+        findings.add_short(Cause::Nagle, Duration::from_millis(4));
+        findings.add_short(Cause::DelayedAck, Duration::from_millis(4));
+        for millis in [6, 9, 7] {
+            let found = Finding { saving: Some(Duration::from_millis(millis)), ..finding(millis) };
+            findings.add(Cause::DelayedAck, found.lost, 64, || found);
+        }
+        findings.add_short(Cause::DelayedAck, Duration::from_millis(3));
+        let (kept, counts) = findings.into_sorted();
+        let savings: Vec<_> = kept.iter().filter_map(|kept| kept.saving).collect();
+        // The latest is the first: `finding` has it so.
+        assert_eq!(savings, [16, 7, 6].map(Duration::from_millis));
+        assert_eq!(kept[0].evidence, "; 2 more, shorter, are counted in what is saved (7.0 ms)");
+        assert_eq!(counts.len(), 1);
     }
 
     #[test]

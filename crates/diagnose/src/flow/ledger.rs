@@ -177,7 +177,11 @@ impl Flow {
     fn find_as(&mut self, gap: &Gap, cause: Cause, ruling: &Ruling, evidence: impl Fn(&Gap) -> String) {
         let since = ruling.lost_since.map_or(ruling.since, |mark| mark.at);
         let lost = gap.to.at.since(since);
-        if lost < cause.about().least || lost >= LEAP || gap.to.at <= self.since {
+        if lost >= LEAP || gap.to.at <= self.since {
+            return;
+        }
+        if lost < cause.about().least {
+            ruling.saving.into_iter().for_each(|saving| self.findings.add_short(cause, saving));
             return;
         }
         self.findings.add(cause, lost, self.keep.findings.into(), || Finding {
