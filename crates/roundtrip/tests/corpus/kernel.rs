@@ -8,6 +8,7 @@
 //! | `watch` | packets at the cards; TCP_INFO every millisecond |
 //! | `truth` | which pauses there were, and why |
 //! | `kept` | captures at three places, and what is true, in files |
+//! | `savings` | what a fix would save, and what it does |
 //!
 //! The kernel is this machine's, its times are real: no two runs are the same. A run in which the link was late is made
 //! again.
@@ -16,6 +17,7 @@ pub(crate) mod cases;
 mod hosts;
 pub(crate) mod kept;
 mod programs;
+pub(crate) mod savings;
 mod truth;
 mod watch;
 
@@ -107,16 +109,21 @@ const AT_ONCE: usize = 6;
 
 /// Runs each, and does something with it, some at a time; says what could not be run.
 pub(crate) fn each(cases: &[(usize, &Case)], then: impl Fn(Kept) + Sync) {
+    in_turn(AT_ONCE, cases, |(number, case)| match run(case) {
+        Ok(run) => then(Kept::of(*number, case, &run)),
+        Err(why) => eprintln!("corpus: left out: {why}"),
+    });
+}
+
+/// Does something with each of `all`, so many at a time.
+fn in_turn<T: Sync>(at_once: usize, all: &[T], work: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     let work = || {
-        while let Some((number, case)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-            match run(case) {
-                Ok(run) => then(Kept::of(*number, case, &run)),
-                Err(why) => eprintln!("corpus: left out: {why}"),
-            }
+        while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+            work(one);
         }
     };
-    thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(work))));
+    thread::scope(|scope| (0..at_once).for_each(|_| drop(scope.spawn(work))));
 }
 
 /// Runs all that are not kept yet, and keeps them.

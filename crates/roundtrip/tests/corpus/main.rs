@@ -8,7 +8,8 @@
 //! second half is what is reported.
 //!
 //! The same is asked of real kernels (`kernel`), as root: `-- kernel keep FOLDER` runs 1,632 visits in a laboratory and
-//! keeps what was captured and what is true, `-- kernel judge FOLDER FILE.csv` judges that, `-- kernel case N` shows one.
+//! keeps what was captured and what is true, `-- kernel judge FOLDER FILE.csv` judges that, `-- kernel case N` shows one,
+//! `-- kernel savings FILE.csv` runs every fourth with its fault and mended.
 
 mod cases;
 mod judge;
@@ -113,6 +114,10 @@ fn on_kernels(words: &[&str]) -> Result<(), String> {
             print!("{}", accounts(&judged));
             eprint!("{}{}", pairs(&judged.tallies), mistakes(&judged.tallies));
             write(&table(&judged.tallies), file)
+        }
+        ["savings", file] => {
+            kernel::available()?;
+            write(&savings::table(&kernel::savings::savings(&kernel::savings::chosen(cases))), file)
         }
         ["case", number] => {
             kernel::available()?;

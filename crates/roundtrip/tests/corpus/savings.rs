@@ -21,6 +21,15 @@ pub(crate) struct Saving {
 }
 
 impl Saving {
+    pub(crate) fn new(case: usize, cause: Cause, predicted: Duration, saved_ms: f64) -> Self {
+        Self { case, cause, predicted_ms: predicted.as_millis_f64(), saved_ms }
+    }
+
+    /// As a table has them.
+    pub(crate) const fn order(&self) -> usize {
+        self.case
+    }
+
     /// Within a tenth, or two milliseconds.
     pub(crate) fn is_right(&self) -> bool {
         let Self { case: _, cause: _, predicted_ms, saved_ms } = self;
@@ -55,7 +64,7 @@ fn saving(number: usize, case: &Case) -> Option<Saving> {
     if predicted == Duration::ZERO {
         return None;
     }
-    Some(Saving { case: number, cause, predicted_ms: predicted.as_millis_f64(), saved_ms })
+    Some(Saving::new(number, cause, predicted, saved_ms))
 }
 
 /// What the case was made to show, and the same without it.

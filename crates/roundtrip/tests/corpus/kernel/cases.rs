@@ -49,7 +49,8 @@ pub(crate) struct Play {
     pub(crate) receive_buffer: Option<usize>,
     pub(crate) acks: Acks,
     pub(crate) asking: Asking,
-    /// The client asks whether it may send a body.
+    /// Requests have a body, and the client asks whether it may send that.
+    pub(crate) uploads: bool,
     pub(crate) expects: bool,
     /// After so many bytes of each answer the client does not read for so long.
     pub(crate) rests: Option<(usize, Duration)>,
@@ -166,6 +167,7 @@ impl Default for Play {
             receive_buffer: None,
             acks: Acks::Quick,
             asking: Asking::OneByOne,
+            uploads: false,
             expects: false,
             rests: None,
             closes_after: None,
@@ -216,7 +218,7 @@ fn provoke(family: &str, case: &mut Case) {
         "after-idle" => {
             (play.client_think, play.answers) = (*rtt * 3 + Duration::from_millis(900), vec![100_000; 2]);
         }
-        "expect-100" => (play.expects, play.answers) = (true, vec![300; 3]),
+        "expect-100" => (play.uploads, play.expects, play.answers) = (true, true, vec![300; 3]),
         "reset" => {
             (play.asking, play.answers) = (Asking::Pipelined, vec![4_000; 10]);
             play.closes_after = Some(3);

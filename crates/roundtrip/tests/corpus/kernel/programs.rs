@@ -106,6 +106,8 @@ fn answer(stream: &mut TcpStream, play: &Play, number: usize, clock: Clock) -> i
     stream.read_exact(&mut [0; REQUEST])?;
     if play.expects {
         stream.write_all(PERMISSION)?;
+    }
+    if play.uploads {
         stream.read_exact(&mut [0; UPLOAD])?;
     }
     if !play.thinks_once || number == 0 {
@@ -173,6 +175,8 @@ impl Visit {
         if play.expects {
             stream.read_exact(&mut vec![0; PERMISSION.len()])?;
             self.last().permitted = Some(clock.now());
+        }
+        if play.uploads {
             stream.write_all(&[b'y'; UPLOAD])?;
         }
         read(stream, play, size)?;
@@ -181,8 +185,9 @@ impl Visit {
     }
 
     fn ask(&mut self, stream: &mut TcpStream, play: &Play, clock: Clock) -> io::Result<()> {
-        let what = if play.expects {
-            format!("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: {UPLOAD}\r\nExpect: 100-continue\r\n")
+        let expect = if play.expects { "Expect: 100-continue\r\n" } else { "" };
+        let what = if play.uploads {
+            format!("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: {UPLOAD}\r\n{expect}")
         } else {
             "GET / HTTP/1.1\r\nHost: h\r\n".to_owned()
         };
