@@ -4,7 +4,8 @@
 //! **Rule**: after a silence longer than the retransmission timeout, with nothing on its way, the sender stops at a
 //! flight that is clearly smaller than one it had managed before, nothing was lost since, and it continues on
 //! acknowledgements. **Evidence**: both flights and the silence. **Refuted by**: a receiver's window without room, a
-//! message that needs no more, a loss (`congestion_window`), a path that is full.
+//! message that needs no more, room that is not used (`send_buffer_limited`), a loss (`congestion_window`), a path that
+//! is full.
 
 use wire::Duration;
 
