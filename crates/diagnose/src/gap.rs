@@ -174,6 +174,8 @@ pub(crate) struct Burst {
     pub(crate) start: u64,
     /// The flights at which it had to wait for an acknowledgement, the latest last.
     pub(crate) rounds: Rounds,
+    /// Whether a head alone filled the window that it began with.
+    pub(crate) began_narrow: bool,
 }
 
 /// The last few flights at which a sender stopped.
@@ -256,6 +258,8 @@ pub(crate) struct Talk {
     pub(crate) unanswered: Option<usize>,
     /// Whether the last request asked before it sends its body.
     pub(crate) expects_continue: bool,
+    /// When it asked, if it has leave now and its body has not begun.
+    pub(crate) permitted: Option<Mark>,
 }
 
 impl Gap {

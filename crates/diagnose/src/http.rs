@@ -144,15 +144,15 @@ impl Conversation {
             return Talk::default();
         }
         let stream = self.streams.of(side);
-        let asks = self.open.back().is_some_and(|last| last.expects_continue && !last.is_continued);
         let is_first = self.streams.of(Side::Client).body == 0;
+        let asks = self.open.back().filter(|last| last.expects_continue && is_first);
         Talk {
             is_within: Some(!matches!(&stream.reader, Reader::Head(begun) if begun.is_empty())),
             is_until_close: matches!(stream.reader, Reader::UntilClose),
             unanswered: Some(self.open.len()),
-            expects_continue: asks
-                && is_first
+            expects_continue: asks.is_some_and(|last| !last.is_continued)
                 && (side == Side::Client || payload.starts_with(b"HTTP/1.1 1")),
+            permitted: asks.filter(|last| last.is_continued && side == Side::Client).map(|last| last.asked),
         }
     }
 

@@ -1,7 +1,7 @@
 //! A client that asks whether it may send the body, and waits for `100 Continue`: a round trip, or its timer.
 //!
-//! **Rule**: a request with `Expect: 100-continue`; the time until the server answers, or until the client sends its
-//! body without an answer. **Refuted by**: an answer that refuses the body (then the question was worth it): only a
+//! **Rule**: a request with `Expect: 100-continue`; the time until its body comes, with an answer or without one. That is
+//! a round trip wherever the capture was taken. **Refuted by**: an answer that refuses the body (then the question was worth it): only a
 //! 1xx answer counts.
 
 use wire::Duration;
@@ -34,25 +34,44 @@ pub(crate) const ABOUT: About = About {
 };
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
-    let waits =
-        gap.talk.expects_continue && matches!(gap.end, End::Data) && gap.before == Before::Data(Side::Client);
-    waits.then(|| {
-        let ruling = Ruling::all(gap, Cause::ExpectContinue, evidence);
-        Ruling { share: Share::Stall(Cause::ExpectContinue), ..ruling }
-    })
+    if !matches!(gap.end, End::Data) {
+        return None;
+    }
+    let all = || Ruling::all(gap, Cause::ExpectContinue, evidence);
+    match (gap.before, gap.side) {
+        (Before::Data(Side::Client), Side::Client) => gap.talk.expects_continue.then(all),
+        // What it cost is known when the body comes.
+        (Before::Data(Side::Client), Side::Server) => {
+            gap.talk.expects_continue.then(|| Ruling::plain(gap, Share::Stall(Cause::ExpectContinue)))
+        }
+        (Before::Data(Side::Server), Side::Client) => gap.talk.permitted.map(|asked| Ruling {
+            lost_since: Some(asked),
+            saving: Some(gap.to.at.since(asked.at)),
+            ..all()
+        }),
+        (
+            Before::Data(Side::Server)
+            | Before::Nothing
+            | Before::Handshake(_)
+            | Before::Unseen(_)
+            | Before::Ending,
+            _,
+        ) => None,
+    }
 }
 
 fn evidence(gap: &Gap) -> String {
-    let (head, next) = (gap.from.frame, gap.to.frame);
-    match gap.side {
-        Side::Server => format!(
-            "the client sent a head with Expect: 100-continue (packet {head}) and kept the body back until the \
-             server's answer (packet {next}), {} later",
-            millis(gap.duration())
+    let (answer, body) = (gap.from.frame, gap.to.frame);
+    match gap.talk.permitted {
+        Some(asked) => format!(
+            "the client sent a head with Expect: 100-continue (packet {}) and kept the body back (packet {body}) until it \
+             had the server's answer (packet {answer}), {} later",
+            asked.frame,
+            millis(gap.to.at.since(asked.at))
         ),
-        Side::Client => format!(
-            "the client sent a head with Expect: 100-continue (packet {head}), got no answer, and sent the body \
-             (packet {next}) only {} later",
+        None => format!(
+            "the client sent a head with Expect: 100-continue (packet {answer}), got no answer, and sent the body \
+             (packet {body}) only {} later",
             millis(gap.duration())
         ),
     }
@@ -74,10 +93,13 @@ mod tests {
                 "30 C {HEAD}\n45.5 S text=HTTP/1.1 100 Continue\\r\\n\\r\\n\n60.6 C send=9\n76 S send=40"
             ),
         );
-        assert_eq!(
-            Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Client),
-            [(Cause::ExpectContinue, 31)]
-        );
+        let script = Script { one_way_ms: 15.0, lines: &lines };
+        assert_eq!(script.faults_everywhere(), [(Cause::ExpectContinue, 31)]);
+        for place in [Place::Client, Place::Server, Place::Between] {
+            let findings = script.diagnose(place).findings;
+            let asked = findings.iter().find(|finding| finding.cause == Cause::ExpectContinue).unwrap();
+            assert_eq!(asked.saving, Some(asked.lost), "{place:?}");
+        }
     }
 
     #[test]

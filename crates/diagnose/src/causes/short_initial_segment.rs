@@ -41,6 +41,12 @@ const NARROW: u64 = 2;
 /// The window that Linux begins with (RFC 6928).
 const INITIAL_WINDOW: u64 = 10;
 
+/// Whether a wait for a window that was still opening would not have been either, had it begun with ten segments.
+pub(crate) fn is_spared_too(gap: &Gap) -> bool {
+    let sent = (gap.flight.start + gap.flight.bytes).saturating_sub(gap.burst.start);
+    gap.burst.began_narrow && sent < INITIAL_WINDOW * gap.mss
+}
+
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     gap.awaited()?;
     let flight = &gap.flight;
@@ -55,8 +61,9 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     if !is_narrow && !is_used_up {
         return None;
     }
-    // With full segments the same window would have carried on: its acknowledgement takes a round trip, no more.
-    let saving = gap.late.unwrap_or(gap.duration()).min(gap.duration());
+    // With full segments a window of two would have carried on: its acknowledgement takes a round trip, no more. One of a
+    // single segment would not, for one segment is acknowledged late: only a wider one helps, and has no wait at all.
+    let saving = gap.late.filter(|_| flight.segments > 1).unwrap_or(gap.duration()).min(gap.duration());
     let confidence = if gap.late.is_some() { Confidence::High } else { Confidence::Medium };
     Some(Ruling {
         saving: Some(saving),

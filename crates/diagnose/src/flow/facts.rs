@@ -196,12 +196,12 @@ impl Flow {
         *burst = if silence > timeout {
             let largest_before = u64::from(sender.largest_flight);
             sender.largest_since_pause = 0;
-            Burst { silence, timeout, largest_before, start: sender.next, rounds: Rounds::default() }
+            Burst { silence, timeout, largest_before, start: sender.next, ..Burst::default() }
         } else if u64::from(sender.largest_since_pause) >= burst.largest_before {
             Burst { start: sender.next, ..Burst::default() }
         } else {
             // A short message after the pause has not opened the window again.
-            Burst { start: sender.next, rounds: Rounds::default(), ..burst.clone() }
+            Burst { start: sender.next, rounds: Rounds::default(), began_narrow: false, ..burst.clone() }
         };
     }
 }

@@ -103,6 +103,12 @@ impl Flow {
             };
             self.ends.of_mut(gap.side).burst.rounds.push(gap, stop, saved);
         }
+        if cause == Cause::ShortInitialSegment && gap.flight.segments == 1 {
+            self.ends.of_mut(gap.side).burst.began_narrow = true;
+        }
+        if cause == Cause::SlowStart && causes::short_initial_segment::is_spared_too(gap) {
+            self.findings.add_short(Cause::ShortInitialSegment, gap.idle());
+        }
         let was_open = |follows: Follows| gap.side == Side::Server && gap.flight.bytes < follows.window;
         if cause == Cause::SlowStart && self.follows.is_some_and(was_open) {
             self.reopened += gap.idle();
@@ -288,7 +294,7 @@ impl Flow {
             side: sender,
             at: since.at,
             lost,
-            saving: Some(lost),
+            saving: Some(lost + self.halted_around(sender, since)),
             packets: vec![since.frame, until.frame],
             evidence: format!(
                 "the {} offered a window of 0 (packet {}) and opened it again (packet {}) {} later",
@@ -298,6 +304,16 @@ impl Flow {
                 millis(lost)
             ),
         });
+    }
+
+    /// For how long a sender that was forbidden to send could not before that was said, and cannot after: what it had sent
+    /// was all that it might, and it has yet to hear.
+    fn halted_around(&self, sender: Side, since: Mark) -> Duration {
+        let is_first = self.ends.of(sender).closed.as_ref().is_none_or(|closed| closed.over.len() <= 1);
+        if self.before != Before::Data(sender) || !is_first {
+            return Duration::ZERO;
+        }
+        since.at.since(self.last.at) + self.path.to(sender).unwrap_or_default()
     }
 
     /// How much of the gap that ends at `to` some side was forbidden to send.

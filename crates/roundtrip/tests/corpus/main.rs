@@ -9,7 +9,7 @@
 //!
 //! The same is asked of real kernels (`kernel`), as root: `-- kernel keep FOLDER` runs 1,632 visits in a laboratory and
 //! keeps what was captured and what is true, `-- kernel judge FOLDER FILE.csv` judges that, `-- kernel case N` shows one,
-//! `-- kernel savings FILE.csv` runs every fourth with its fault and mended.
+//! `-- kernel savings FILE.csv` runs every eighth with its fault and mended.
 
 mod cases;
 mod judge;
