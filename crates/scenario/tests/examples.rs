@@ -21,7 +21,21 @@ fn every_file_in_the_folder_is_read_and_is_tested_here() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     files.sort();
-    assert_eq!(files, ["lossy.toml", "modem.toml", "satellite.toml", "validation.toml"]);
+    let interactions = ["short-final-segment.toml", "short-initial-segment.toml"];
+    assert_eq!(
+        files,
+        [&["lossy.toml", "modem.toml", "satellite.toml"], &interactions[..], &["validation.toml"]].concat()
+    );
+}
+
+#[test]
+fn paper_the_answers_of_figures_2_and_4_are_as_large() {
+    // papers/p-http#figure-4: 1,460 + 1,460 + 1,176 + 13 bytes, of which the head is 90.
+    let last = example("short-final-segment.toml");
+    assert_eq!(last.scenarios[0].page.objects[0].size.get() + 90, 1_460 + 1_460 + 1_176 + 13);
+    let first = example("short-initial-segment.toml");
+    assert_eq!(first.scenarios[0].page.objects[0].size.get(), 4_096);
+    assert!(first.scenarios[0].programs.server_head.is_some());
 }
 
 #[test]
