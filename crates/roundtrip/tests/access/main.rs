@@ -8,6 +8,7 @@
 //! | [`lines`] | logs of lines, however they come |
 //! | [`tables`] | Parquet and Arrow |
 //! | [`objects`] | logs in an object store |
+//! | [`three_months`] | the paper's claims, at length |
 //! | [`wrong`] | bad logs, bad flags, full disks |
 //! | [`program`] | the program, and logs to give it |
 //! | [`s3`] | an object store on this machine |
@@ -17,4 +18,5 @@ mod objects;
 mod program;
 mod s3;
 mod tables;
+mod three_months;
 mod wrong;

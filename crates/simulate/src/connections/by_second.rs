@@ -246,9 +246,11 @@ impl Open {
             // T and a second before each of these.
             let from = over.at - timeout - 1;
             let after = place * self.left.len() + from;
-            let closing = self.left[from..].first_chunk_mut().expect("what is before the stretch has room");
-            subtract(closing, self.after[after..].first_chunk().expect("as much as is left"));
-            let (closing, open) = (*closing, self.open[place]);
+            let left = self.left[from..].first_chunk_mut().expect("what is before the stretch has room");
+            let mut closing = *left;
+            subtract(&mut closing, self.after[after..].first_chunk().expect("as much as is left"));
+            *left = closing;
+            let open = self.open[place];
             self.open[place] = open + opened - sum(&closing);
             let Some(from) = over.from else { continue };
             let may_be_higher = open + opened > self.most[place];

@@ -1,0 +1,64 @@
+//! The paper's claims beside a hundred million requests made up over the three months of WorldCup98: long evidence, by hand.
+//!
+//! What sizes say is what was put in; what connections say is counted. The same for logs that CI has time for is
+//! `roundtrip reproduce dhttp`.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use super::program::rows;
+
+/// The figures are those of `docs/connections.md`.
+#[test]
+#[ignore = "long evidence: ROUNDTRIP_LOGS=... cargo test --release -p roundtrip --test access -- --ignored --nocapture three_months"]
+fn paper_three_months_of_a_hundred_million_requests_restate_its_claims() {
+    let Some(logs) = std::env::var_os("ROUNDTRIP_LOGS") else {
+        eprintln!("skipped: ROUNDTRIP_LOGS names no folder with worldcup98_requests_per_minute.csv.gz");
+        return;
+    };
+    let curve = PathBuf::from(logs).join("worldcup98_requests_per_minute.csv.gz");
+    let mut log = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
+        .args(["logs", "synthesize", "--requests", "100000000", "--curve"])
+        .arg(curve)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
+        .args(["connections", "--format", "json"])
+        .stdin(log.stdout.take().unwrap())
+        .output()
+        .unwrap();
+    assert!(log.wait().unwrap().success());
+    let rows = rows(&output);
+    assert_eq!(rows[0]["requests"], 100_000_000);
+    let peak = |threshold, limit, timeout| number(&rows, threshold, limit, timeout, "max_simultaneous");
+    let bytes =
+        |threshold, limit, timeout| number(&rows, threshold, limit, timeout, "mean_bytes_per_connection");
+    let fall = |threshold| 100.0 * (1.0 - peak(threshold, 3, 15) / peak(0, 3, 15));
+    let share = |threshold| 100.0 * number(&rows, threshold, 3, 15, "udp_share");
+    let claims = [
+        ("the peak falls by %, 4096 bytes", "a third", fall(4_096), 48.0, 0.5),
+        ("the peak falls by %, 1460 bytes", "20", fall(1_460), 29.0, 0.5),
+        ("answers by UDP in %, 4096 bytes", "above 58", share(4_096), 65.0, 0.5),
+        ("answers by UDP in %, 1460 bytes", "above 40", share(1_460), 46.0, 0.5),
+        ("times the bytes per connection at 1 s", "over 2", bytes(4_096, 3, 1) / bytes(0, 3, 1), 2.6, 0.05),
+        ("times fewer at 5 s with 1 connection", "almost 2", peak(0, 1, 5) / peak(4_096, 1, 5), 1.7, 0.05),
+    ];
+    for (claim, paper, ours, _, _) in claims {
+        println!("{claim:40} paper: {paper:8} ours: {ours:.2}");
+    }
+    for (claim, _, ours, expected, within) in claims {
+        assert!((ours - expected).abs() <= within, "{claim}: {ours}, where the docs have {expected}");
+    }
+}
+
+fn number(rows: &[Value], threshold: u64, limit: u64, timeout_s: u64, field: &str) -> f64 {
+    let is_it = |row: &&Value| {
+        row["threshold_bytes"] == threshold
+            && row["connections_per_client"] == limit
+            && row["timeout_s"].as_f64() == Some(timeout_s as f64)
+    };
+    rows.iter().find(is_it).and_then(|row| row[field].as_f64()).unwrap()
+}
