@@ -12,7 +12,7 @@
 //! | `sockets` | sockets that send as somebody else |
 //! | `counters` | what it tells of itself |
 //!
-//! It decides nothing: [`proto::dhttp::translator`] does. IPv4 only: addresses of IPv6 need no translation.
+//! It decides nothing: [`proto::dhttp::translator`] does. One is for IPv4 or for IPv6, whose rules the kernel keeps apart.
 
 pub mod counters;
 mod driver;
@@ -32,7 +32,7 @@ use proto::dhttp::TranslatorConfig;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::log::Log;
-use crate::nft::{Rules, RulesError};
+use crate::nft::{Family, Rules, RulesError};
 use counters::Counters;
 use driver::Driver;
 
@@ -45,6 +45,8 @@ pub struct NatConfig {
     pub inside: String,
     /// The one behind which servers are.
     pub outside: String,
+    /// Whose packets it sees; for the others there may be a second helper.
+    pub family: Family,
     /// The UDP port of servers.
     pub port: u16,
     /// What becomes of requests and answers.
@@ -60,6 +62,14 @@ impl NatConfig {
     pub fn rules(&self) -> Rules {
         rules::rules(self)
     }
+}
+
+/// Takes away what one that was killed has left; whether there was anything.
+///
+/// # Errors
+/// If the programs for it are missing or may not be used.
+pub fn clean(family: Family) -> Result<bool, RulesError> {
+    rules::empty(family).clean()
 }
 
 /// A helper that runs, until it is told to stop or is dropped. Then its rules are gone; connections that it has let in
@@ -156,6 +166,8 @@ impl Shared {
 pub enum NatError {
     /// Its rules.
     Rules(RulesError),
+    /// It is to be one for others than it was.
+    Family,
     /// Its UDP port.
     Port(u16, io::Error),
     /// Anything else that the system refused.
@@ -178,6 +190,9 @@ impl fmt::Display for NatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rules(error) => error.fmt(f),
+            Self::Family => {
+                f.write_str("ipv6: whether it is for IPv6 cannot change while it runs; start it anew")
+            }
             Self::Port(port, error) if error.kind() == io::ErrorKind::AddrInUse => write!(
                 f,
                 "UDP port {port} is in use on this machine; end the program that has it, or move it to one address"

@@ -11,12 +11,58 @@ pub mod elements;
 use std::error::Error;
 use std::fmt;
 use std::io::{self, Write};
+use std::net::IpAddr;
 use std::process::{Command, Output, Stdio};
+
+/// Whose packets a table sees. Two tables of one name, one of each, do not know of each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Those of IPv4.
+    Ip,
+    /// Those of IPv6.
+    Ip6,
+}
+
+impl Family {
+    /// That of an address.
+    pub const fn of(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(_) => Self::Ip,
+            IpAddr::V6(_) => Self::Ip6,
+        }
+    }
+
+    /// As rules call it: `ip`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ip => "ip",
+            Self::Ip6 => "ip6",
+        }
+    }
+
+    /// What sets hold of it: `ipv4_addr`.
+    pub const fn address(self) -> &'static str {
+        match self {
+            Self::Ip => "ipv4_addr",
+            Self::Ip6 => "ipv6_addr",
+        }
+    }
+
+    /// As the program `ip` has it.
+    const fn option(self) -> &'static str {
+        match self {
+            Self::Ip => "-4",
+            Self::Ip6 => "-6",
+        }
+    }
+}
 
 /// A table, and where marked packets go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Its family is `ip`; nobody else has one of this name.
+    /// Whose packets it sees.
+    pub family: Family,
+    /// Nobody else has one of this name.
     pub table: &'static str,
     /// What is in it: sets, maps and chains.
     pub content: String,
@@ -28,11 +74,12 @@ pub struct Rules {
 impl Rules {
     /// As one can install them by hand, and take them away.
     pub fn text(&self) -> String {
-        let Self { table, content, diverted } = self;
+        let Self { family, table, content, diverted } = self;
+        let (name, option) = (family.name(), family.option());
         format!(
-            "# ip -4 route add local default dev lo table {diverted}\n# ip -4 rule add fwmark {diverted} lookup \
-             {diverted}\n# and to remove them: nft delete table ip {table}; ip -4 rule del fwmark {diverted}; ip -4 \
-             route flush table {diverted}\ntable ip {table} {{\n{content}}}\n"
+            "# ip {option} route add local default dev lo table {diverted}\n# ip {option} rule add fwmark {diverted} \
+             lookup {diverted}\n# and to remove them: nft delete table {name} {table}; ip {option} rule del fwmark \
+             {diverted}; ip {option} route flush table {diverted}\ntable {name} {table} {{\n{content}}}\n"
         )
     }
 
@@ -41,17 +88,17 @@ impl Rules {
     /// # Errors
     /// What is missing, or was refused; then nothing is installed.
     pub fn install(self) -> Result<Installed, RulesError> {
-        let table = self.table;
+        let family = self.family;
         if self.is_there()? {
-            return Err(RulesError::Exists(table));
+            return Err(RulesError::Exists(family, self.table));
         }
         let diverted = self.diverted.to_string();
         check("nft", nft(&self.text())?)?;
         // Only what was added is taken away again, also if a line fails.
         let mut installed = Installed { rules: self, parts: 1 };
-        check("ip", ip(&["route", "add", "local", "default", "dev", "lo", "table", &diverted])?)?;
+        check("ip", ip(family, &["route", "add", "local", "default", "dev", "lo", "table", &diverted])?)?;
         installed.parts = 2;
-        check("ip", ip(&["rule", "add", "fwmark", &diverted, "lookup", &diverted])?)?;
+        check("ip", ip(family, &["rule", "add", "fwmark", &diverted, "lookup", &diverted])?)?;
         installed.parts = 3;
         Ok(installed)
     }
@@ -76,14 +123,14 @@ impl Rules {
 
     /// The table as text that takes the place of one of this name, in one step: at no time is there none.
     fn replacement(&self) -> String {
-        let table = self.table;
+        let (family, table) = (self.family.name(), self.table);
         // The first makes one if somebody has taken it away.
-        format!("table ip {table} {{\n}}\ndelete table ip {table}\n{}", self.text())
+        format!("table {family} {table} {{\n}}\ndelete table {family} {table}\n{}", self.text())
     }
 
     fn is_there(&self) -> Result<bool, RulesError> {
-        let listed = run("nft", &["list", "tables", "ip"], "")?;
-        let wanted = format!("table ip {}", self.table);
+        let listed = run("nft", &["list", "tables", self.family.name()], "")?;
+        let wanted = format!("table {} {}", self.family.name(), self.table);
         let is_there = String::from_utf8_lossy(&listed.stdout).lines().any(|line| line.trim() == wanted);
         check("nft", listed)?;
         Ok(is_there)
@@ -93,9 +140,9 @@ impl Rules {
     fn remove(&self, parts: usize) {
         let diverted = self.diverted.to_string();
         let remove: [&dyn Fn() -> Result<Output, RulesError>; ALL] = [
-            &|| nft(&format!("delete table ip {}", self.table)),
-            &|| ip(&["route", "flush", "table", &diverted]),
-            &|| ip(&["rule", "del", "fwmark", &diverted]),
+            &|| nft(&format!("delete table {} {}", self.family.name(), self.table)),
+            &|| ip(self.family, &["route", "flush", "table", &diverted]),
+            &|| ip(self.family, &["rule", "del", "fwmark", &diverted]),
         ];
         for part in remove.iter().take(parts).rev() {
             let _ = part();
@@ -148,8 +195,8 @@ fn nft(text: &str) -> Result<Output, RulesError> {
     run("nft", &["--file", "-"], text)
 }
 
-fn ip(arguments: &[&str]) -> Result<Output, RulesError> {
-    run("ip", &[&["-4"], arguments].concat(), "")
+fn ip(family: Family, arguments: &[&str]) -> Result<Output, RulesError> {
+    run("ip", &[&[family.option()], arguments].concat(), "")
 }
 
 fn run(program: &'static str, arguments: &[&str], input: &str) -> Result<Output, RulesError> {
@@ -189,7 +236,7 @@ pub enum RulesError {
     /// The program, or the kernel, did not take others in their place.
     Kept(String),
     /// There is such a table already.
-    Exists(&'static str),
+    Exists(Family, &'static str),
     /// The kernel did not take a change.
     Change(io::Error),
 }
@@ -207,10 +254,11 @@ impl fmt::Display for RulesError {
                  nft_tproxy and nft_nat"
             ),
             Self::Kept(said) => write!(f, "nft refused the new rules, and the old ones are in force: {said}"),
-            Self::Exists(table) => write!(
+            Self::Exists(family, table) => write!(
                 f,
-                "the table ip {table} is there already: another of these commands runs, or was killed; then remove it \
-                 with --clean"
+                "the table {} {table} is there already: another of these commands runs, or was killed; then remove it \
+                 with --clean",
+                family.name()
             ),
             Self::Change(error) => {
                 write!(f, "the kernel did not take a change of the rules: {error}; is the table still there?")

@@ -8,7 +8,7 @@
 
 use std::net::SocketAddr;
 
-use crate::nft::Rules;
+use crate::nft::{Family, Rules};
 
 /// The table.
 pub const TABLE: &str = "roundtrip_cache";
@@ -26,5 +26,5 @@ pub fn rules(listen: SocketAddr, ports: &[u16]) -> Rules {
          unicast udp dport {{ {ports} }} @th,144,8 0 @th,152,32 {{ 0x47455420, 0x48454144 }} meta mark set \
          {DIVERTED:#x} tproxy to :{own} accept\n\t}}\n"
     );
-    Rules { table: TABLE, content, diverted: DIVERTED }
+    Rules { family: Family::Ip, table: TABLE, content, diverted: DIVERTED }
 }

@@ -70,7 +70,7 @@ impl Driver {
     ) -> Result<Self, NatError> {
         let diverted = match before.filter(|before| before.port == config.port) {
             Some(before) => before.diverted.try_clone(),
-            None => sockets::diverted(config.port),
+            None => sockets::diverted(config.family, config.port),
         };
         let diverted = diverted.map_err(|error| NatError::Port(config.port, error))?;
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(io::Error::from)?;
@@ -93,7 +93,7 @@ impl Driver {
             holes: Holes::open(config)?,
             port: config.port,
             diverted,
-            icmp: sockets::icmp()?,
+            icmp: sockets::icmp(config.family)?,
             outsides: BTreeMap::new(),
             numbers: BTreeMap::new(),
             next: FIRST,
@@ -132,6 +132,9 @@ impl Driver {
 
     /// Goes on as another, which takes the place of this one once its rules are in force.
     fn become_so(&mut self, config: &NatConfig, installed: &mut Installed) -> Result<(), NatError> {
+        if config.family != self.config.family {
+            return Err(NatError::Family);
+        }
         if *config == self.config && installed.is_there()? {
             return Ok(());
         }
@@ -203,14 +206,11 @@ impl Driver {
                 }
                 Output::Request { outside, to, datagram } => self.send(outside, to, &datagram),
                 Output::Answer { from, to, datagram } => self.give(from, to, &datagram),
-                Output::Unreachable { server: SocketAddr::V4(server), to: SocketAddr::V4(to) } => {
+                Output::Unreachable { server, to } => {
                     let message = sockets::nobody_listens(to, server);
-                    let to = SocketAddr::from((*to.ip(), 0));
                     // Whoever does not hear it waits, as if the network had lost it.
-                    let _ = self.icmp.send_to(&message, &to.into());
+                    let _ = self.icmp.send_to(&message, &SocketAddr::new(to.ip(), 0).into());
                 }
-                // There are none in this table.
-                Output::Unreachable { server: _, to: _ } => {}
                 Output::Refused(from, refusal) => self.refuse(from, refusal),
                 Output::Timeout(next) => match taken.pop() {
                     None => return next,

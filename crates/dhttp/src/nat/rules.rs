@@ -18,7 +18,7 @@ use proto::dhttp::translator::{Mapping, Pinhole, SLOTS, Translation};
 
 use super::NatConfig;
 use crate::nft::elements::{Element, Elements};
-use crate::nft::{Rules, RulesError};
+use crate::nft::{Family, Rules, RulesError};
 
 /// The table.
 pub(super) const TABLE: &str = "roundtrip_nat";
@@ -34,13 +34,19 @@ const PROVED: u32 = 0x7472;
 
 /// The rules.
 pub(super) fn rules(config: &NatConfig) -> Rules {
-    Rules { table: TABLE, content: content(config), diverted: DIVERTED }
+    Rules { family: config.family, table: TABLE, content: content(config), diverted: DIVERTED }
+}
+
+/// The same table with nothing in it: enough to take it away.
+pub(super) const fn empty(family: Family) -> Rules {
+    Rules { family, table: TABLE, content: String::new(), diverted: DIVERTED }
 }
 
 fn content(config: &NatConfig) -> String {
-    let NatConfig { inside, outside, port, translator, by_id, closed } = config;
+    let NatConfig { inside, outside, family, port, translator, by_id, closed } = config;
+    let (ip, address) = (family.name(), family.address());
     let is_translating = matches!(translator.translation, Translation::To(..));
-    let (kind, packet) = key(&translator.translation, translator.answerers);
+    let (kind, packet) = key(*family, &translator.translation, translator.answerers);
     let mut text = String::new();
     let mut line = |line: &str| {
         // Writing to a String cannot fail.
@@ -50,35 +56,42 @@ fn content(config: &NatConfig) -> String {
         line(&format!("set holes{slot} {{ type {kind}; size 65536; flags dynamic,timeout; }}"));
     }
     if is_translating {
-        line("map listeners { type inet_service : ipv4_addr . inet_service; }");
+        line(&format!("map listeners {{ type inet_service : {address} . inet_service; }}"));
     } else {
-        line("set answers { type ipv4_addr . inet_service; size 65536; flags dynamic,timeout; }");
+        line(&format!("set answers {{ type {address} . inet_service; size 65536; flags dynamic,timeout; }}"));
     }
     if let Answerers::Caches(prefixes) = &translator.answerers {
-        line("set asked { type ipv4_addr . inet_service; size 65536; flags dynamic,timeout; }");
-        let networks: Vec<String> =
-            prefixes.iter().filter(|prefix| !prefix.is_ipv6()).map(Prefix::to_string).collect();
+        line(&format!("set asked {{ type {address} . inet_service; size 65536; flags dynamic,timeout; }}"));
+        let networks: Vec<String> = prefixes
+            .iter()
+            .filter(|prefix| prefix.is_ipv6() == (*family == Family::Ip6))
+            .map(Prefix::to_string)
+            .collect();
         let elements = if networks.is_empty() {
             String::new()
         } else {
             format!(" elements = {{ {} }}", networks.join(", "))
         };
-        line(&format!("set caches {{ type ipv4_addr; flags interval; auto-merge;{elements} }}"));
+        line(&format!("set caches {{ type {address}; flags interval; auto-merge;{elements} }}"));
     }
     if *by_id {
         line("set ids { typeof @ih,0,64; size 65536; flags dynamic,timeout; }");
     }
+    let here = match family {
+        Family::Ip => "127.0.0.1",
+        Family::Ip6 => "[::1]",
+    };
     line("chain requests {");
     line("\ttype filter hook prerouting priority mangle; policy accept;");
     line(&format!(
-        "\tiifname \"{inside}\" fib daddr type unicast udp dport {port} tproxy to 127.0.0.1:{port} meta mark set {DIVERTED:#x} accept"
+        "\tiifname \"{inside}\" fib daddr type unicast udp dport {port} tproxy to {here}:{port} meta mark set {DIVERTED:#x} accept"
     ));
     line("}");
     line("chain connections {");
     let (hook, is_new, act) = match &translator.translation {
-        Translation::To(address, _) => (
+        Translation::To(to, _) => (
             "type nat hook prerouting priority dstnat - 5",
-            format!("ip daddr {address}"),
+            format!("{ip} daddr {to}"),
             "dnat to tcp dport map @listeners",
         ),
         Translation::None => {
@@ -91,9 +104,11 @@ fn content(config: &NatConfig) -> String {
     } else {
         format!("meta mark set {LET_IN:#x}")
     };
-    let who: &[&str] = match translator.answerers {
-        Answerers::Server | Answerers::Anybody => &[""],
-        Answerers::Caches(_) => &["ip saddr . tcp dport @asked ", "ip saddr @caches "],
+    let who = match translator.answerers {
+        Answerers::Server | Answerers::Anybody => vec![String::new()],
+        Answerers::Caches(_) => {
+            vec![format!("{ip} saddr . tcp dport @asked "), format!("{ip} saddr @caches ")]
+        }
     };
     for (slot, who) in (0..SLOTS).flat_map(|slot| who.iter().map(move |who| (slot, who))) {
         line(&format!(
@@ -102,11 +117,11 @@ fn content(config: &NatConfig) -> String {
     }
     if !is_translating {
         let who = match translator.answerers {
-            Answerers::Server | Answerers::Anybody => "",
-            Answerers::Caches(_) => "ip saddr @caches ",
+            Answerers::Server | Answerers::Anybody => String::new(),
+            Answerers::Caches(_) => format!("{ip} saddr @caches "),
         };
         line(&format!(
-            "\tiifname \"{outside}\" ct state new {who}ip daddr . udp dport @answers meta mark set {LET_IN:#x} accept"
+            "\tiifname \"{outside}\" ct state new {who}{ip} daddr . udp dport @answers meta mark set {LET_IN:#x} accept"
         ));
         if *closed {
             line(&format!("\tiifname \"{outside}\" ct state new drop"));
@@ -126,17 +141,20 @@ fn content(config: &NatConfig) -> String {
 }
 
 /// What a hole is looked up by: as a type, and as it is found in a packet.
-const fn key(translation: &Translation, answerers: Answerers) -> (&'static str, &'static str) {
-    match (translation, answerers) {
-        (Translation::To(..), Answerers::Server) => ("ipv4_addr . inet_service", "ip saddr . tcp dport"),
-        (Translation::To(..), Answerers::Anybody | Answerers::Caches(_)) => ("inet_service", "tcp dport"),
-        (Translation::None, Answerers::Server) => {
-            ("ipv4_addr . ipv4_addr . inet_service", "ip saddr . ip daddr . tcp dport")
-        }
-        (Translation::None, Answerers::Anybody | Answerers::Caches(_)) => {
-            ("ipv4_addr . inet_service", "ip daddr . tcp dport")
-        }
+fn key(family: Family, translation: &Translation, answerers: Answerers) -> (String, String) {
+    let (ip, address) = (family.name(), family.address());
+    let mut parts = Vec::new();
+    match answerers {
+        Answerers::Server => parts.push((address, format!("{ip} saddr"))),
+        Answerers::Anybody | Answerers::Caches(_) => {}
     }
+    match translation {
+        Translation::To(..) => {}
+        Translation::None => parts.push((address, format!("{ip} daddr"))),
+    }
+    parts.push(("inet_service", "tcp dport".to_owned()));
+    let (types, found): (Vec<&str>, Vec<String>) = parts.into_iter().unzip();
+    (types.join(" . "), found.join(" . "))
 }
 
 /// The table's elements.
@@ -151,7 +169,12 @@ impl Holes {
     pub(super) fn open(config: &NatConfig) -> Result<Self, RulesError> {
         let is_translating = matches!(config.translator.translation, Translation::To(..));
         let answerers = config.translator.answerers;
-        Ok(Self { elements: Elements::open(TABLE)?, is_translating, answerers, by_id: config.by_id })
+        Ok(Self {
+            elements: Elements::open(config.family, TABLE)?,
+            is_translating,
+            answerers,
+            by_id: config.by_id,
+        })
     }
 
     /// Where a mapping's connections go.
@@ -225,12 +248,11 @@ fn holes(slot: u8) -> String {
     format!("holes{slot}")
 }
 
-/// `ipv4_addr . inet_service`.
+/// An address and a port, as the sets have them.
 fn place(socket: SocketAddr) -> Vec<u8> {
     [&octets(socket.ip())[..], &socket.port().to_be_bytes(), &[0; 2]].concat()
 }
 
-/// Of IPv4; there are no others in this table.
 fn octets(address: IpAddr) -> Vec<u8> {
     match address.to_canonical() {
         IpAddr::V4(address) => address.octets().to_vec(),

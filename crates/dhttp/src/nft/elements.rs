@@ -9,12 +9,13 @@ use std::time::Duration as Wait;
 use socket2::{Domain, Protocol, Socket, Type};
 use wire::Duration;
 
-use super::RulesError;
+use super::{Family, RulesError};
 
 /// The way to one table's elements.
 #[derive(Debug)]
 pub struct Elements {
     socket: Socket,
+    family: Family,
     table: &'static str,
     sequence: u32,
 }
@@ -47,18 +48,18 @@ const CREATE: u16 = 0x400;
 const NESTED: u16 = 0x8000;
 
 impl Elements {
-    /// Those of a table of family `ip`.
+    /// Those of a table.
     ///
     /// # Errors
     /// If the kernel gives no such socket.
-    pub fn open(table: &'static str) -> Result<Self, RulesError> {
+    pub fn open(family: Family, table: &'static str) -> Result<Self, RulesError> {
         let protocol = Some(Protocol::from(NETLINK_NETFILTER));
         let open = || {
             let socket = Socket::new(Domain::from(libc::AF_NETLINK), Type::RAW, protocol)?;
             socket.set_read_timeout(Some(Wait::from_secs(1)))?;
             Ok(socket)
         };
-        Ok(Self { socket: open().map_err(RulesError::Change)?, table, sequence: 0 })
+        Ok(Self { socket: open().map_err(RulesError::Change)?, family, table, sequence: 0 })
     }
 
     /// Adds one; if it is there already, its time begins anew.
@@ -94,11 +95,16 @@ impl Elements {
         self.sequence = self.sequence.wrapping_add(1);
         // One number for all: what is said to any part is said of the whole.
         let expected = self.sequence;
-        message(&mut batch, (BATCH_BEGIN, REQUEST, expected), SUBSYSTEM, |_| {});
-        message(&mut batch, (kind, REQUEST | ACKNOWLEDGE | flags, expected), 0, |out| {
+        // The batch itself is of no family.
+        let family = match self.family {
+            Family::Ip => 2,
+            Family::Ip6 => 10,
+        };
+        message(&mut batch, (BATCH_BEGIN, REQUEST, expected), (0, SUBSYSTEM), |_| {});
+        message(&mut batch, (kind, REQUEST | ACKNOWLEDGE | flags, expected), (family, 0), |out| {
             write_element(out, self.table, element);
         });
-        message(&mut batch, (BATCH_END, REQUEST, expected), SUBSYSTEM, |_| {});
+        message(&mut batch, (BATCH_END, REQUEST, expected), (0, SUBSYSTEM), |_| {});
         (&self.socket).write_all(&batch)?;
         let mut room = [0; 8_192];
         loop {
@@ -124,7 +130,7 @@ fn told(answer: &[u8], expected: u32) -> Option<i32> {
 fn message(
     out: &mut Vec<u8>,
     (kind, flags, sequence): (u16, u16, u32),
-    resource: u16,
+    (family, resource): (u8, u16),
     write: impl FnOnce(&mut Vec<u8>),
 ) {
     let start = out.len();
@@ -133,8 +139,6 @@ fn message(
     out.extend(flags.to_ne_bytes());
     out.extend(sequence.to_ne_bytes());
     out.extend([0; 4]);
-    // The batch itself is of no family; tables are of `ip`.
-    let family = if resource == SUBSYSTEM { 0 } else { 2 };
     out.extend([family, 0]);
     out.extend(resource.to_be_bytes());
     write(out);

@@ -179,6 +179,10 @@ pub struct Nat {
     #[arg(long)]
     pub firewall: bool,
 
+    /// For IPv6, where the other one is for IPv4: a router of both has two of these
+    #[arg(long)]
+    pub ipv6: bool,
+
     /// Let nothing else in from outside that is new; without it, other rules decide that
     #[arg(long, requires = "firewall")]
     pub closed: bool,

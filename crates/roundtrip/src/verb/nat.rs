@@ -9,6 +9,7 @@
 //! address = "198.51.100.1"
 //! ports = "61000-65535"
 //! firewall = false
+//! ipv6 = false
 //! closed = false
 //! any-cache = false            # or: caches = "192.0.2.0/24"
 //! by-id = false
@@ -17,12 +18,13 @@
 //! access-log = "/var/log/roundtrip-nat.log"
 //! ```
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use dhttp::log::Log;
 use dhttp::nat::LET_IN;
+use dhttp::nft::Family;
 use dhttp::{Nat, NatConfig, NatError};
 use nix::ifaddrs::getifaddrs;
 use proto::dhttp::TranslatorConfig;
@@ -48,6 +50,7 @@ struct Written {
     address: Option<String>,
     ports: Option<String>,
     firewall: Option<bool>,
+    ipv6: Option<bool>,
     closed: Option<bool>,
     any_cache: Option<bool>,
     caches: Option<String>,
@@ -55,6 +58,16 @@ struct Written {
     server_port: Option<u16>,
     metrics: Option<String>,
     access_log: Option<PathBuf>,
+}
+
+impl Written {
+    fn read(flags: &Flags) -> Result<Self, Failure> {
+        Ok(flags.operation.config.as_deref().map(read_file).transpose()?.unwrap_or_default())
+    }
+
+    fn family(&self, flags: &Flags) -> Family {
+        if flags.ipv6 || self.ipv6.unwrap_or(false) { Family::Ip6 } else { Family::Ip }
+    }
 }
 
 /// How to run.
@@ -67,15 +80,17 @@ struct Settings {
 /// Runs until a signal ends it.
 pub fn run(flags: &Flags) -> Result<(), Failure> {
     crate::serve::tracing::begin(flags.operation.trace);
+    let refused = |error: dhttp::nft::RulesError| Failure::Network(error.to_string());
+    if flags.clean {
+        // Whatever has become of the interfaces since.
+        let was_there = dhttp::nat::clean(Written::read(flags)?.family(flags)).map_err(refused)?;
+        let said = if was_there { "removed what was left\n" } else { "nothing was left\n" };
+        return crate::output::to_stdout(said);
+    }
     let settings = Settings::read(flags)?;
     let rules = settings.config.rules();
     if flags.print_rules {
         return crate::output::to_stdout(&rules.text());
-    }
-    let refused = |error: dhttp::nft::RulesError| Failure::Network(error.to_string());
-    if flags.clean {
-        let said = if rules.clean().map_err(refused)? { "removed what was left" } else { "nothing was left" };
-        return crate::output::to_stdout(&format!("{said}\n"));
     }
     if flags.operation.check {
         rules.check().map_err(refused)?;
@@ -107,10 +122,10 @@ fn reload(nat: &Nat, flags: &Flags) -> Result<&'static str, Failure> {
 impl Settings {
     /// From flags, and from the file that they name.
     fn read(flags: &Flags) -> Result<Self, Failure> {
-        let written: Written =
-            flags.operation.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
+        let written = Written::read(flags)?;
         let inside = interface("inside", flags.inside.as_ref().or(written.inside.as_ref()))?;
         let outside = interface("outside", flags.outside.as_ref().or(written.outside.as_ref()))?;
+        let family = written.family(flags);
         let is_firewall = flags.firewall || written.firewall.unwrap_or(false);
         let closed = flags.closed || written.closed.unwrap_or(false);
         let translation = if is_firewall {
@@ -121,7 +136,7 @@ impl Settings {
             let appears = flags.address.as_ref().or(written.address.as_ref());
             let ports = flags.ports.as_ref().or(written.ports.as_ref());
             let ports = port_range(ports.map_or("61000-65535", |text| text))?;
-            Translation::To(IpAddr::V4(appears_at(appears, &outside)?), ports)
+            Translation::To(appears_at(appears, &outside, family)?, ports)
         };
         let caches = flags.caches.as_ref().or(written.caches.as_ref());
         // Flags win: whoever asks for one of both does not get what the file says of the other.
@@ -136,6 +151,7 @@ impl Settings {
             config: NatConfig {
                 inside,
                 outside,
+                family,
                 port: flags.server_port.or(written.server_port).unwrap_or(80),
                 translator: TranslatorConfig { answerers, ..TranslatorConfig::new(translation) },
                 by_id: flags.by_id || written.by_id.unwrap_or(false),
@@ -161,7 +177,11 @@ impl Settings {
     }
 
     fn sentence(&self) -> String {
-        let NatConfig { inside, outside, port, translator, by_id: _, closed: _ } = &self.config;
+        let NatConfig { inside, outside, family, port, translator, by_id: _, closed: _ } = &self.config;
+        let of = match family {
+            Family::Ip => "",
+            Family::Ip6 => " by IPv6",
+        };
         let how = match &translator.translation {
             Translation::To(address, ports) => {
                 format!("appear at {address}, ports {}-{}", ports.start(), ports.end())
@@ -170,7 +190,7 @@ impl Settings {
                 format!("keep their addresses; connections that are let in have the mark {LET_IN:#x}")
             }
         };
-        format!("clients on {inside} that ask port {port} of servers on {outside} {how}")
+        format!("clients on {inside} that ask port {port} of servers on {outside}{of} {how}")
     }
 }
 
@@ -190,18 +210,30 @@ fn interface(which: &str, name: Option<&String>) -> Result<String, Failure> {
     }
 }
 
-fn appears_at(address: Option<&String>, outside: &str) -> Result<Ipv4Addr, Failure> {
+fn appears_at(address: Option<&String>, outside: &str, family: Family) -> Result<IpAddr, Failure> {
+    let (kind, example) = match family {
+        Family::Ip => ("IPv4", "198.51.100.1"),
+        Family::Ip6 => ("IPv6", "2001:db8::1"),
+    };
     if let Some(text) = address {
-        return text.parse().map_err(|_| {
-            Failure::Value(format!("--address: {} is no IPv4 address, such as 198.51.100.1", Quoted(text)))
+        let given = text.parse().ok().filter(|address| Family::of(*address) == family);
+        return given.ok_or_else(|| {
+            Failure::Value(format!("--address: {} is no {kind} address, such as {example}", Quoted(text)))
         });
     }
     let all = getifaddrs().map_err(|error| Failure::Network(format!("cannot list addresses: {error}")))?;
     all.filter(|one| one.interface_name == outside)
-        .find_map(|one| Some(one.address?.as_sockaddr_in()?.ip()))
+        .filter_map(|one| one.address)
+        .find_map(|address| match family {
+            Family::Ip => Some(IpAddr::V4(address.as_sockaddr_in()?.ip())),
+            // Nobody finds back to one of the link alone.
+            Family::Ip6 => {
+                Some(address.as_sockaddr_in6()?.ip()).filter(|ip| !ip.is_unicast_link_local()).map(IpAddr::V6)
+            }
+        })
         .ok_or_else(|| {
             Failure::Value(format!(
-                "--outside: {outside} has no IPv4 address here; choose another interface, or give --address"
+                "--outside: {outside} has no {kind} address here; choose another interface, or give --address"
             ))
         })
 }

@@ -112,6 +112,32 @@ fn a_page_opens_no_hole_to_a_port_where_other_services_listen() {
 }
 
 #[test]
+fn what_is_no_request_from_inside_to_the_servers_port_opens_nothing() {
+    if !granted() {
+        return;
+    }
+    let (lab, _nat, victim, attacker) = setting(&[]);
+    // From outside, to the router and through it, as if a client were there.
+    sh(&lab.world, "ip route add 10.0.0.0/24 via 198.51.100.1");
+    for to in [(ROUTER, 80), (CLIENT, 80)] {
+        attacker.0.send_to(&request(1, 50_000), to).unwrap();
+    }
+    // To another port, or broken: it goes as it is.
+    let other = inside(&lab.world, || UdpSocket::bind((SERVER, 8_080)).unwrap());
+    other.set_read_timeout(Some(PATIENCE)).unwrap();
+    victim.udp.send_to(&request(2, 50_000), (SERVER, 8_080)).unwrap();
+    let mut room = [0; 2_048];
+    let length = other.recv(&mut room).unwrap();
+    assert_eq!(room[..length], request(2, 50_000));
+    let broken = &request(3, 50_000)[..20];
+    victim.udp.send_to(broken, (SERVER, 80)).unwrap();
+    let length = attacker.0.recv(&mut room).unwrap();
+    assert_eq!(&room[..length], broken);
+    let listed = sh(&lab.router, "nft list table ip roundtrip_nat");
+    assert!(!listed.contains("expires"), "{listed}");
+}
+
+#[test]
 fn a_hole_lets_in_one_connection_of_one_server_to_one_host_for_thirty_seconds() {
     if !granted() {
         return;

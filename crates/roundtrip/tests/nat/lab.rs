@@ -19,6 +19,8 @@ pub(crate) const CLIENT: &str = "10.0.0.2";
 pub(crate) const ROUTER: &str = "198.51.100.1";
 pub(crate) const SERVER: &str = "198.51.100.2";
 pub(crate) const OTHER: &str = "198.51.100.3";
+pub(crate) const SERVER6: &str = "[2001:db8:1::2]";
+pub(crate) const OTHER6: &str = "[2001:db8:1::3]";
 
 /// Whether the tests may run here; said loudly when they may not.
 pub(crate) fn granted() -> bool {
@@ -86,6 +88,29 @@ impl Lab {
         Self { client, router, world, folder }
     }
 
+    /// The same wires with addresses of IPv6: clients in 2001:db8:2::/64, and the world in 2001:db8:1::/64.
+    pub(crate) fn with_ipv6(self) -> Self {
+        for namespace in [&self.client, &self.router, &self.world] {
+            // Nobody else is there whose addresses these could be.
+            sh(namespace, "sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.all.disable_ipv6=0");
+        }
+        sh(
+            &self.router,
+            "ip addr add 2001:db8:2::1/64 dev lan nodad; ip addr add 2001:db8:1::1/64 dev wan nodad
+             sysctl -qw net.ipv6.conf.all.forwarding=1",
+        );
+        sh(
+            &self.client,
+            "ip addr add 2001:db8:2::2/64 dev eth0 nodad; ip -6 route add default via 2001:db8:2::1",
+        );
+        sh(
+            &self.world,
+            "ip addr add 2001:db8:1::2/64 dev eth0 nodad; ip addr add 2001:db8:1::3/64 dev eth0 nodad
+             ip -6 route add 2001:db8:2::/64 via 2001:db8:1::1",
+        );
+        self
+    }
+
     /// Rules of the router's owner.
     pub(crate) fn rules(&self, text: &str) {
         std::fs::write(self.folder.join("rules"), text).unwrap();
@@ -94,13 +119,20 @@ impl Lab {
 
     /// Everything that the router's kernel has in the way of rules, without what changes by itself.
     pub(crate) fn router_state(&self) -> String {
-        sh(&self.router, "nft -s list ruleset; ip -4 rule; ip -4 route show table all")
+        let state = "nft -s list ruleset; ip -4 rule; ip -4 route show table all; ip -6 rule";
+        // A busy machine takes its time to see that a link is up.
+        sh(&self.router, state).replace(" linkdown", "")
     }
 
     /// `roundtrip serve` in the world, at port 80.
     pub(crate) fn serve(&self, flags: &[&str]) -> Running {
+        self.serve_at(SERVER, flags)
+    }
+
+    /// The same at another address.
+    pub(crate) fn serve_at(&self, address: &str, flags: &[&str]) -> Running {
         let www = self.folder.join("www").display().to_string();
-        let listen = format!("{SERVER}:80");
+        let listen = format!("{address}:80");
         Running::start(
             &self.world,
             &[&["serve", &www, "--listen", &listen, "--reach-private"], flags].concat(),
@@ -114,8 +146,13 @@ impl Lab {
 
     /// A gateway in the world, for those addresses.
     pub(crate) fn relay(&self, allowed: &str) -> Running {
+        self.relay_at(OTHER, allowed)
+    }
+
+    /// The same at another address.
+    pub(crate) fn relay_at(&self, address: &str, allowed: &str) -> Running {
         let log = self.folder.join("relay.log").display().to_string();
-        let listen = format!("{OTHER}:3128");
+        let listen = format!("{address}:3128");
         Running::start(
             &self.world,
             &["gateway", "--listen", &listen, "--allow", allowed, "--access-log", &log],
@@ -124,15 +161,24 @@ impl Lab {
 
     /// What the relay answers to a program at the client.
     pub(crate) fn ask_relay(&self, path: &str) -> Vec<u8> {
-        self.say_to_relay(format!(
-            "GET http://{SERVER}{path} HTTP/1.1\r\nHost: {SERVER}\r\nConnection: close\r\n\r\n"
-        ))
+        self.ask_relay_at(OTHER, SERVER, path)
     }
 
-    /// The same, in the program's own words.
+    /// The same at other addresses.
+    pub(crate) fn ask_relay_at(&self, relay: &str, server: &str, path: &str) -> Vec<u8> {
+        let head = format!("GET http://{server}{path} HTTP/1.1\r\nHost: {server}\r\n");
+        self.say_to_relay_at(relay, format!("{head}Connection: close\r\n\r\n"))
+    }
+
+    /// In the program's own words.
     pub(crate) fn say_to_relay(&self, request: String) -> Vec<u8> {
+        self.say_to_relay_at(OTHER, request)
+    }
+
+    fn say_to_relay_at(&self, relay: &str, request: String) -> Vec<u8> {
+        let relay = format!("{relay}:3128");
         inside(&self.client, move || {
-            let mut stream = TcpStream::connect((OTHER, 3128)).unwrap();
+            let mut stream = TcpStream::connect(relay).unwrap();
             let mut answer = Vec::new();
             // Whoever is not allowed finds it closed, or reset.
             let _ = stream.write_all(request.as_bytes());
@@ -143,7 +189,12 @@ impl Lab {
 
     /// `roundtrip get` at the client.
     pub(crate) fn get(&self, path: &str, flags: &[&str]) -> Got {
-        let mut arguments = vec!["get".to_owned(), "-v".to_owned(), format!("dhttp://{SERVER}/{path}")];
+        self.get_at(SERVER, path, flags)
+    }
+
+    /// The same from a server at another address.
+    pub(crate) fn get_at(&self, server: &str, path: &str, flags: &[&str]) -> Got {
+        let mut arguments = vec!["get".to_owned(), "-v".to_owned(), format!("dhttp://{server}/{path}")];
         arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
         let cache = self.folder.join("cache");
         let output = inside(&self.client, move || {
@@ -151,13 +202,41 @@ impl Lab {
         });
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{said}");
-        let channel = said.lines().last().and_then(|line| line.strip_prefix("* 200 by ")).map(str::to_owned);
+        let channel = said.lines().find_map(|line| line.strip_prefix("* 200 by ")).map(str::to_owned);
         Got { body: output.stdout, channel: channel.unwrap_or_else(|| panic!("{said}")), said }
+    }
+
+    /// Many `roundtrip get` at once, which are not waited for.
+    pub(crate) fn begin(&self, count: usize) -> Vec<Fetch> {
+        let (www, cache) = (self.folder.join("www"), self.folder.join("cache"));
+        std::fs::write(www.join("medium"), vec![8; 20_000]).unwrap();
+        let number = LABS.fetch_add(1, Ordering::Relaxed);
+        let files: Vec<_> =
+            (0..count).map(|index| self.folder.join(format!("got-{number}-{index}"))).collect();
+        inside(&self.client, move || {
+            let begin = |(index, file): (usize, PathBuf)| {
+                let path = if index % 2 == 0 { "small" } else { "medium" };
+                let child = Command::new("timeout")
+                    .args(["120", PROGRAM, "get", &format!("dhttp://{SERVER}/{path}"), "-o"])
+                    .arg(&file)
+                    .env("XDG_CACHE_HOME", &cache)
+                    .stderr(Stdio::null())
+                    .spawn()
+                    .unwrap();
+                Fetch { child, file, wanted: www.join(path) }
+            };
+            files.into_iter().enumerate().map(begin).collect()
+        })
     }
 
     /// A small and a large answer, whole, and how they came.
     pub(crate) fn channels(&self) -> (String, String) {
-        let (small, large) = (self.get("small", &[]), self.get("large", &[]));
+        self.channels_at(SERVER)
+    }
+
+    /// The same from a server at another address.
+    pub(crate) fn channels_at(&self, server: &str) -> (String, String) {
+        let (small, large) = (self.get_at(server, "small", &[]), self.get_at(server, "large", &[]));
         assert_eq!(small.body, b"small");
         assert!(large.body == vec![7; 100_000], "{} bytes: {}", large.body.len(), large.said);
         (small.channel, large.channel)
@@ -170,6 +249,25 @@ pub(crate) struct Got {
     pub(crate) channel: String,
     /// Every datagram and connection.
     pub(crate) said: String,
+}
+
+/// A `roundtrip get` that has begun.
+pub(crate) struct Fetch {
+    child: Child,
+    file: PathBuf,
+    wanted: PathBuf,
+}
+
+impl Fetch {
+    /// Whether the answer came whole. It must end in time; wrong bytes are never to be there.
+    pub(crate) fn came_whole(mut self) -> bool {
+        let status = self.child.wait().unwrap();
+        assert_ne!(status.code(), Some(124), "it hangs");
+        let got = std::fs::read(&self.file).ok();
+        assert!(got.is_none() || got == std::fs::read(&self.wanted).ok(), "wrong bytes");
+        assert_eq!(got.is_some(), status.success());
+        status.success()
+    }
 }
 
 impl Drop for Lab {

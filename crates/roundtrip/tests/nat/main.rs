@@ -3,6 +3,8 @@
 //! Not the decisions, which are tested where they are made (`proto::dhttp::translator`).
 
 mod attacks;
+mod faults;
+mod ipv6;
 mod lab;
 mod operation;
 
@@ -188,15 +190,8 @@ fn paper_section_iv_c_a_firewall_lets_the_answer_in_and_nothing_else() {
     }
 }
 
-#[test]
-fn that_nobody_listens_there_is_heard_at_once_behind_the_helper_too() {
-    if !granted() {
-        return;
-    }
-    let lab = Lab::new();
-    lab.rules(&translation("port-restricted"));
-    // A server that speaks only HTTP: nobody at its UDP port.
-    let listener = lab::inside(&lab.world, || std::net::TcpListener::bind("198.51.100.2:80").unwrap());
+/// A server that speaks only HTTP.
+fn answer_plainly(listener: std::net::TcpListener) {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             use std::io::{Read, Write};
@@ -206,6 +201,17 @@ fn that_nobody_listens_there_is_heard_at_once_behind_the_helper_too() {
                 stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nplain");
         }
     });
+}
+
+#[test]
+fn that_nobody_listens_there_is_heard_at_once_behind_the_helper_too() {
+    if !granted() {
+        return;
+    }
+    let lab = Lab::new();
+    lab.rules(&translation("port-restricted"));
+    // A server that speaks only HTTP: nobody at its UDP port.
+    answer_plainly(lab::inside(&lab.world, || std::net::TcpListener::bind("198.51.100.2:80").unwrap()));
     let _nat = lab.nat(&[]);
     let got = lab.get("small", &[]);
     assert_eq!((&*got.body, &*got.channel), (&b"plain"[..], "tcp-client"));

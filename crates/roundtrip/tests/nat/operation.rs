@@ -44,7 +44,13 @@ fn what_one_that_was_killed_has_left_is_named_and_removed() {
     drop(nat);
     let said = refusal(&lab, &["--inside", "lan", "--outside", "wan"]);
     assert!(said.contains("roundtrip_nat is there already") && said.contains("--clean"), "{said}");
-    let cleaned = sh(&lab.router, &format!("{PROGRAM} nat --inside lan --outside wan --clean"));
+    // Also if its interfaces have lost their addresses since.
+    let cleaned = sh(
+        &lab.router,
+        &format!(
+            "ip addr del 198.51.100.1/24 dev wan; {PROGRAM} nat --clean; ip addr add 198.51.100.1/24 dev wan"
+        ),
+    );
     assert_eq!((cleaned.as_str(), lab.router_state()), ("removed what was left\n", before));
 }
 
@@ -60,6 +66,33 @@ fn what_is_refused_in_the_middle_leaves_nothing_half_installed() {
     let said = refusal(&lab, &["--inside", "lan", "--outside", "wan"]);
     assert!(said.contains("nothing is installed") && said.lines().count() == 1, "{said}");
     assert_eq!(lab.router_state(), before);
+}
+
+#[test]
+fn a_kernel_without_the_module_is_told_in_one_sentence_and_nothing_is_left() {
+    if !granted() {
+        return;
+    }
+    let lab = Lab::new();
+    let before = lab.router_state();
+    // What such a kernel says to the rule that needs it; all else is the real program's.
+    let script = "#!/bin/sh\nPATH=/usr/sbin:/usr/bin:/sbin:/bin\ntext=$(cat)\ncase \"$text\" in *tproxy*) echo \
+                  '/dev/stdin:9:3-8: Error: Could not process rule: No such file or directory' >&2; exit 1;; esac\n\
+                  printf '%s' \"$text\" | nft \"$@\"\n";
+    std::fs::write(lab.folder.join("nft"), script).unwrap();
+    sh(&lab.router, &format!("chmod +x {}", lab.folder.join("nft").display()));
+    let folder = lab.folder.display().to_string();
+    for family in [&[][..], &["--ipv6", "--firewall"]] {
+        let path = format!("{folder}:/usr/bin:/bin");
+        let output = inside(&lab.router, move || {
+            let flags = ["nat", "--inside", "lan", "--outside", "wan"];
+            Command::new(PROGRAM).args(flags).args(family).env("PATH", path).output().unwrap()
+        });
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+        assert!(said.contains("nothing is installed") && said.contains("nft_tproxy"), "{said}");
+        assert_eq!(lab.router_state(), before);
+    }
 }
 
 #[test]
@@ -127,6 +160,7 @@ fn a_file_that_has_changed_is_in_force_after_a_signal_and_at_no_time_is_there_no
     // Somebody who takes all rules away takes ours too; the same signal brings them back, and only them.
     sh(&lab.router, "nft flush ruleset");
     lab.rules(&translation("port-restricted"));
+    assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-client".to_owned()), "as without a helper");
     nat.signal("HUP");
     assert!(nat.says().contains("read the configuration again"));
     assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()));

@@ -109,6 +109,31 @@ fn no_hole_leads_to_a_port_where_other_services_listen() {
 }
 
 #[test]
+fn servers_and_reflectors_are_no_clients_behind_a_router_either() {
+    let mut translator = Translator::new(translating(), [7; 16]);
+    for from in ["10.0.0.2:53", "10.0.0.2:1900", "10.0.0.2:11211", "224.0.0.1:40000", "0.0.0.0:40000"] {
+        let outputs = ask(&mut translator, Time::ZERO, from, SERVER, &request(1, 50_000));
+        assert_eq!(outputs, [Output::Refused(socket(from), Refusal::Source)]);
+    }
+    assert_eq!(translator.mappings(), 0);
+}
+
+#[test]
+fn of_a_request_nothing_but_the_port_is_changed_and_a_broken_one_opens_nothing() {
+    let mut translator = Translator::new(translating(), [7; 16]);
+    let asked = request(1, 50_000);
+    let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &asked);
+    let Some(Output::Request { datagram, .. }) = outputs.last() else { panic!("{outputs:?}") };
+    assert_eq!((&datagram[..8], &datagram[10..]), (&asked[..8], &asked[10..]));
+    let smuggled = [&asked[..], b"GET /other HTTP/1.1\r\nHost: b\r\n\r\n"].concat();
+    for broken in [&asked[..asked.len() - 1], &smuggled, &asked[..10]] {
+        let outputs = ask(&mut translator, Time::ZERO, "10.0.0.2:40001", SERVER, broken);
+        assert!(opened(&outputs).is_empty(), "{outputs:?}");
+        assert!(matches!(outputs.last(), Some(Output::Request { datagram, .. }) if datagram == broken));
+    }
+}
+
+#[test]
 fn whoever_accepts_no_connection_gets_no_hole_but_the_answer() {
     let mut translator = Translator::new(translating(), [7; 16]);
     let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 0));

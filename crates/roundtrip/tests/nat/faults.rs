@@ -1,0 +1,134 @@
+//! What goes wrong around a helper: packets that are lost, ways that come and go, a helper that is killed.
+//!
+//! No wrong bytes, and nothing hangs: an answer comes whole, or it is said that it did not. The long forms count how many;
+//! docs/nat.md has the figures.
+
+use crate::lab::{Fetch, Lab, granted, sh};
+use crate::translation;
+
+/// How many of them came whole.
+fn whole(fetches: Vec<Fetch>) -> usize {
+    fetches.into_iter().filter_map(|fetch| fetch.came_whole().then_some(())).count()
+}
+
+/// Every packet in or out of the router is lost with this chance, in percent.
+fn lossy(percent: u32) -> String {
+    format!(
+        "table inet loss {{ chain every {{ type filter hook prerouting priority -450; iifname {{ \"lan\", \"wan\" }} \
+         numgen random mod 100 < {percent} drop\n}}\n}}"
+    )
+}
+
+/// The way to the server is lost and found again, for so many times 0.3 seconds.
+fn flap(lab: &Lab, times: u32) {
+    let way = "blackhole 198.51.100.2/32";
+    sh(
+        &lab.router,
+        &format!(
+            "( for i in $(seq {times}); do ip route add {way}; sleep 0.15; ip route del {way}; sleep 0.15; done ) \
+             > /dev/null 2>&1 &"
+        ),
+    );
+}
+
+fn with_loss(flags: &[&str], count: usize) -> usize {
+    let lab = Lab::new();
+    if flags.is_empty() || flags == ["--by-id"] {
+        lab.rules(&translation("port-restricted"));
+    } else {
+        sh(&lab.world, "ip route add 10.0.0.0/24 via 198.51.100.1");
+    }
+    lab.rules(&lossy(30));
+    let _server = lab.serve(&[]);
+    let nat = lab.nat(flags);
+    let came = whole(lab.begin(count));
+    assert!(nat.stop().0);
+    came
+}
+
+#[test]
+fn with_thirty_percent_lost_nothing_is_wrong_and_nothing_hangs() {
+    if !granted() {
+        return;
+    }
+    let came = with_loss(&[], 8);
+    assert!(came > 4, "{came} of 8");
+}
+
+#[test]
+#[ignore = "minutes of waiting; docs/nat.md has what it counted"]
+fn with_thirty_percent_lost_in_every_mode() {
+    if !granted() {
+        return;
+    }
+    for flags in
+        [&[][..], &["--by-id"], &["--firewall", "--closed"], &["--firewall", "--closed", "--any-cache"]]
+    {
+        let came = with_loss(flags, 100);
+        println!("{flags:?}: {came} of 100 whole");
+    }
+}
+
+fn with_flapping(count: usize, times: u32) -> usize {
+    let lab = Lab::new();
+    lab.rules(&translation("port-restricted"));
+    let _server = lab.serve(&[]);
+    let _nat = lab.nat(&[]);
+    flap(&lab, times);
+    whole(lab.begin(count))
+}
+
+#[test]
+fn a_way_that_comes_and_goes_costs_no_answer() {
+    if !granted() {
+        return;
+    }
+    assert_eq!(with_flapping(8, 6), 8);
+}
+
+#[test]
+#[ignore = "the same for longer; docs/nat.md has what it counted"]
+fn a_way_that_comes_and_goes_for_thirty_seconds() {
+    if !granted() {
+        return;
+    }
+    println!("{} of 200 whole", with_flapping(200, 100));
+}
+
+fn with_killing(count: usize, times: usize) -> usize {
+    let lab = Lab::new();
+    lab.rules(&translation("port-restricted"));
+    let before = lab.router_state();
+    let _server = lab.serve(&[]);
+    let mut nat = lab.nat(&[]);
+    let mut came = 0;
+    for _ in 0..times {
+        let fetches = lab.begin(count);
+        nat.signal("KILL");
+        drop(nat);
+        sh(&lab.router, &format!("{} nat --inside lan --outside wan --clean", crate::lab::PROGRAM));
+        nat = lab.nat(&[]);
+        came += whole(fetches);
+    }
+    // The last one leaves nothing of those before it either.
+    assert!(nat.stop().0);
+    assert_eq!(lab.router_state(), before);
+    came
+}
+
+#[test]
+fn a_helper_that_is_killed_in_the_middle_and_started_again_costs_no_answer() {
+    if !granted() {
+        return;
+    }
+    assert_eq!(with_killing(8, 1), 8);
+}
+
+#[test]
+#[ignore = "the same ten times; docs/nat.md has what it counted"]
+fn a_helper_that_is_killed_ten_times() {
+    if !granted() {
+        return;
+    }
+    println!("{} of 300 whole", with_killing(30, 10));
+}

@@ -1,0 +1,120 @@
+//! The same by IPv6: firewalls, which it has as often as IPv4, translation, which it seldom has, and the relay.
+//!
+//! Not again what does not depend on addresses: that is in `main` and `attacks`.
+
+use std::io::ErrorKind;
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use crate::lab::{Lab, OTHER6, SERVER6, granted, inside};
+
+/// A router that only keeps out, and whose rules know the mark.
+const FIREWALL: &str = "table ip6 filter {
+  chain forward { type filter hook forward priority filter; policy drop
+    ct state established,related accept
+    iifname \"lan\" accept
+    meta mark 0x7471 accept
+  }
+}";
+
+/// A router that translates addresses of IPv6 (RFC 6296 has another way, which keeps ports), and keeps out.
+const TRANSLATION: &str = "table ip6 nat {
+  chain post { type nat hook postrouting priority srcnat; oifname \"wan\" masquerade
+  }
+}
+table ip6 filter {
+  chain forward { type filter hook forward priority filter; policy drop
+    ct state established,related accept
+    iifname \"lan\" accept
+    ct status dnat accept
+  }
+}";
+
+#[test]
+fn a_firewall_of_ipv6_lets_the_answer_in_and_nothing_else() {
+    if !granted() {
+        return;
+    }
+    let networks = ["--firewall", "--ipv6", "--caches", "2001:db8:1::3/128,192.0.2.0/24"];
+    for (rules, flags) in [
+        (Some(FIREWALL), &["--firewall", "--ipv6"][..]),
+        (None, &["--firewall", "--ipv6", "--closed"]),
+        (Some(FIREWALL), &["--firewall", "--ipv6", "--by-id", "--any-cache"]),
+        (Some(FIREWALL), &networks),
+    ] {
+        let lab = Lab::new().with_ipv6();
+        if let Some(rules) = rules {
+            lab.rules(rules);
+        }
+        let _server = lab.serve_at(SERVER6, &[]);
+        let before = lab.router_state();
+        let nat = lab.nat(flags);
+        assert_eq!(lab.channels_at(SERVER6), ("udp".to_owned(), "tcp-opened".to_owned()), "{flags:?}");
+        let refused = inside(&lab.world, || {
+            let to = "[2001:db8:2::2]:5000".parse().unwrap();
+            TcpStream::connect_timeout(&to, Duration::from_millis(200))
+        });
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::TimedOut, "{flags:?}");
+        assert!(nat.stop().0);
+        assert_eq!(lab.router_state(), before);
+    }
+}
+
+#[test]
+fn one_helper_for_each_family_work_side_by_side() {
+    if !granted() {
+        return;
+    }
+    let lab = Lab::new().with_ipv6();
+    lab.rules(&crate::translation("port-restricted"));
+    lab.rules(TRANSLATION);
+    // Without neighbour discovery nothing of IPv6 goes anywhere.
+    crate::lab::sh(&lab.router, "nft insert rule inet filter input meta l4proto ipv6-icmp accept");
+    let _servers = (lab.serve(&[]), lab.serve_at(SERVER6, &[]));
+    let (four, six) = (lab.nat(&[]), lab.nat(&["--ipv6"]));
+    assert!(six.first.contains("appear at 2001:db8:1::1"), "{}", six.first);
+    for server in [crate::lab::SERVER, SERVER6] {
+        assert_eq!(lab.channels_at(server), ("udp".to_owned(), "tcp-opened".to_owned()), "{server}");
+    }
+    assert!(six.stop().0);
+    assert!(lab.router_state().contains("table ip roundtrip_nat"));
+    assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()));
+    // Without its own helper a large answer takes the way that every program has.
+    assert_eq!(lab.channels_at(SERVER6), ("udp".to_owned(), "tcp-client".to_owned()));
+    assert!(four.stop().0);
+}
+
+#[test]
+fn that_nobody_listens_is_heard_at_once_by_ipv6_too() {
+    if !granted() {
+        return;
+    }
+    let lab = Lab::new().with_ipv6();
+    lab.rules(TRANSLATION);
+    // A server that speaks only HTTP: nobody at its UDP port.
+    let listener = inside(&lab.world, || TcpListener::bind("[2001:db8:1::2]:80").unwrap());
+    crate::answer_plainly(listener);
+    let _nat = lab.nat(&["--ipv6"]);
+    let got = lab.get_at(SERVER6, "small", &[]);
+    assert_eq!((&*got.body, &*got.channel), (&b"plain"[..], "tcp-client"));
+    assert!(got.said.contains("nothing listens there"), "{}", got.said);
+}
+
+#[test]
+fn a_relay_serves_networks_of_ipv6() {
+    if !granted() {
+        return;
+    }
+    let lab = Lab::new().with_ipv6();
+    lab.rules(FIREWALL);
+    let _server = lab.serve_at(SERVER6, &[]);
+    let relay = lab.relay_at(OTHER6, "2001:db8:2::/64");
+    assert!(lab.ask_relay_at(OTHER6, SERVER6, "/_dhttp_/small").ends_with(b"\r\n\r\nsmall"));
+    assert!(lab.ask_relay_at(OTHER6, SERVER6, "/_dhttp_/large").ends_with(&[7; 100_000]));
+    assert!(relay.stop().0);
+    let log = std::fs::read_to_string(lab.folder.join("relay.log")).unwrap();
+    let channels: Vec<_> = log.lines().filter_map(|line| line.split(' ').next_back()).collect();
+    assert_eq!(channels, ["udp", "tcp-opened"], "{log}");
+    let _other = lab.relay_at(OTHER6, "2001:db8:3::/64");
+    assert!(lab.ask_relay_at(OTHER6, SERVER6, "/small").is_empty());
+}
