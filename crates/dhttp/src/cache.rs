@@ -66,6 +66,9 @@ pub struct CacheConfig {
     pub memory: u64,
     /// No longer body is kept, in bytes.
     pub largest: u64,
+    /// Keeps only what says itself how long it is good, and lets nobody wait for the answer to another: for a server that
+    /// answers in one other's place, of whose answers most may be for one client alone.
+    pub is_sparing: bool,
     /// The file in which answers are kept beside that, and for how many bytes of them there is room; none unless it is
     /// said.
     pub disk: Option<(PathBuf, u64)>,
@@ -75,7 +78,7 @@ pub struct CacheConfig {
 
 impl Default for CacheConfig {
     fn default() -> Self {
-        Self { memory: 256 << 20, largest: 32 << 20, disk: None, tell: |_| {} }
+        Self { memory: 256 << 20, largest: 32 << 20, is_sparing: false, disk: None, tell: |_| {} }
     }
 }
 

@@ -79,10 +79,14 @@ struct House {
 
 impl House {
     fn open() -> Self {
+        Self::with(CacheConfig::default())
+    }
+
+    fn with(config: CacheConfig) -> Self {
         let origin = Origin::default();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let cache = Cache::new(origin.clone(), CacheConfig::default(), runtime.handle().clone()).unwrap();
+        let cache = Cache::new(origin.clone(), config, runtime.handle().clone()).unwrap();
         let config = ServerConfig { threads: 1, ..ServerConfig::internet() }.reaching_anywhere();
         let server = Server::start("127.0.0.1:0".parse().unwrap(), config, cache, None).unwrap();
         Self { origin, server, _runtime: runtime }
@@ -130,6 +134,27 @@ fn what_is_fresh_is_asked_for_once() {
     let (other, _) = house.ask("GET", "/a", "Cache-Control: no-cache\r\n");
     assert!(other.contains("fwd=stale; stored"), "{other}");
     assert_eq!(house.origin.asked(), 2);
+}
+
+#[test]
+fn a_sparing_one_keeps_only_what_says_how_long_and_lets_nobody_wait() {
+    let house = House::with(CacheConfig { is_sparing: true, largest: 100, ..CacheConfig::default() });
+    let old = ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT");
+    house.origin.says("/guess", 200, &[old, ("ETag", "\"a\"")], b"guess");
+    house.origin.says("/said", 200, &[FRESH, old], b"said");
+    house.origin.says("/large", 200, &[FRESH], &[7; 101]);
+    for (path, asked) in [("/said", 1), ("/guess", 2), ("/large", 2)] {
+        let before = house.origin.asked();
+        for _ in 0..2 {
+            assert!(house.ask("GET", path, "").0.starts_with("HTTP/1.1 200 "));
+        }
+        assert_eq!(house.origin.asked() - before, asked, "{path}");
+    }
+    house.origin.says("/slow", 200, &[FRESH], b"slow");
+    *house.origin.wait.lock().unwrap() = Duration::from_millis(200);
+    let before = house.origin.asked();
+    std::thread::scope(|scope| (0..3).for_each(|_| drop(scope.spawn(|| house.ask("GET", "/slow", "")))));
+    assert_eq!(house.origin.asked() - before, 3);
 }
 
 #[test]

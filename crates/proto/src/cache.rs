@@ -27,5 +27,5 @@ pub mod vary;
 
 pub use answer::{Given, Kept, answer};
 pub use asked::Asked;
-pub use policy::{Policy, Times, Trouble, Verdict};
+pub use policy::{Policy, Times, Trouble, Verdict, says_how_long};
 pub use vary::Choice;

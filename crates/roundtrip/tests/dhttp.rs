@@ -355,6 +355,49 @@ fn a_gateway_is_not_opened_to_everybody_by_mistake() {
 }
 
 #[test]
+fn small_answers_of_another_server_are_kept_as_long_as_they_say() {
+    let origin = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", origin.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for (count, stream) in origin.incoming().enumerate() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 2_048]).unwrap();
+            let head =
+                "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 1\r\nConnection: close";
+            write!(stream, "{head}\r\n\r\n{count}").unwrap();
+        }
+    });
+    for (flags, second) in [(&[][..], "0"), (&["--memory", "0"], "2"), (&["--forwarded"], "4")] {
+        let mut child = Command::new(PROGRAM)
+            .args(["serve", "--listen", "127.0.0.1:0", "--origin", &url])
+            .args(flags)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        let at = line.split("dhttp://").nth(1).unwrap().split('/').next().unwrap();
+        let get = || {
+            let mut command = Command::new(PROGRAM);
+            command.args(["get", &format!("dhttp://{at}/")]);
+            command
+                .env("XDG_CACHE_HOME", std::env::temp_dir().join("nobody-is-remembered-here"))
+                .output()
+                .unwrap()
+                .stdout
+        };
+        let _first = get();
+        assert_eq!(String::from_utf8(get()).unwrap(), second, "{flags:?}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    for flags in [&["www", "--memory", "1MiB"][..], &["--origin", &url, "--forwarded", "--memory", "1MiB"]] {
+        let refused = Command::new(PROGRAM).args(["serve", "--check"]).args(flags).output().unwrap();
+        assert!(refused.status.code() == Some(2) && stderr(&refused).contains("--memory"), "{flags:?}");
+    }
+}
+
+#[test]
 fn another_servers_answers_are_served_in_the_place_of_files() {
     let origin = Served::start("origin", &[]);
     let front = |flags: &[&str]| Command::new(PROGRAM).arg("serve").args(flags).output().unwrap();

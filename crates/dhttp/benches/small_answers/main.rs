@@ -2,7 +2,7 @@
 //! reflects datagrams and does nothing else, in turns, in one run.
 //!
 //! `cargo bench -p dhttp --bench small_answers [-- [--loopback] [--rounds N] [SECTION...]]`; the sections are `http`,
-//! `many`, `first`, `one`, `opened`, `latency`, `mutated`, `memory` and `cache`, and without any it is all of them. Each server is
+//! `many`, `first`, `one`, `opened`, `latency`, `mutated`, `memory`, `cache` and `gateway`, and without any it is all of them. Each server is
 //! one thread on processor 0, and what loads it runs on the others, in a network namespace of its own, so that each end
 //! pays for itself (`network`); without the right to make namespaces, or with `--loopback`, it is the loopback interface,
 //! where whoever sends pays for both. Processor time is what the kernel booked on the server, and on the kernel's own
@@ -43,9 +43,11 @@ enum Load {
     Wrk(wrk::Load),
     Datagrams(datagrams::Load),
     Opened(opened::Load),
+    /// By a gateway, of this server at this path.
+    Through(Kind, &'static str),
 }
 
-const LINES: [Line; 21] = {
+const LINES: [Line; 24] = {
     use datagrams::Load as D;
     use wrk::Load as W;
     const fn line(name: &'static str, kind: Kind, load: Load) -> Line {
@@ -69,6 +71,9 @@ const LINES: [Line; 21] = {
         line("ours, DHTTP, one client", Kind::Ours, Load::Datagrams(D::One)),
         line("cache, kept alive", Kind::Cache, Load::Wrk(W::KeptAlive)),
         line("cache, DHTTP, many clients", Kind::Cache, Load::Datagrams(D::Known)),
+        line("gateway, kept answers", Kind::GatewayThatKeeps, Load::Through(Kind::Cache, "/small.txt")),
+        line("gateway, asking by DHTTP", Kind::Gateway, Load::Through(Kind::Ours, "/_dhttp_/small.txt")),
+        line("gateway, asking by HTTP", Kind::Gateway, Load::Through(Kind::Nginx, "/small.txt")),
         line("nginx, 16 KB, kept alive", Kind::Nginx, Load::Wrk(W::LargeKeptAlive)),
         line("ours, DHTTP, 16 KB, connection reused", Kind::Ours, Load::Opened(opened::Load::Reused)),
         line("nginx, 16 KB, a connection each", Kind::Nginx, Load::Wrk(W::LargeEach)),
@@ -76,7 +81,7 @@ const LINES: [Line; 21] = {
     ]
 };
 
-/// What is asked: of one line so many times the answers of another.
+/// What is asked: of one line so many times the answers of another; 0: only how many that is.
 struct Target {
     section: &'static str,
     ours: &'static str,
@@ -84,7 +89,7 @@ struct Target {
     theirs: &'static str,
 }
 
-const TARGETS: [Target; 15] = {
+const TARGETS: [Target; 18] = {
     const fn target(section: &'static str, ours: &'static str, wanted: f64, theirs: &'static str) -> Target {
         Target { section, ours, wanted, theirs }
     }
@@ -104,6 +109,9 @@ const TARGETS: [Target; 15] = {
         target("opened", "ours, DHTTP, 16 KB, new connection", 1.0, "nginx, 16 KB, a connection each"),
         target("cache", "cache, kept alive", 0.9, "ours, kept alive"),
         target("cache", "cache, DHTTP, many clients", 0.9, "ours, DHTTP, many clients"),
+        target("gateway", "gateway, kept answers", 0.9, "ours, kept alive"),
+        target("gateway", "gateway, asking by DHTTP", 0.0, "ours, kept alive"),
+        target("gateway", "gateway, asking by HTTP", 0.0, "ours, kept alive"),
     ]
 };
 
@@ -209,6 +217,9 @@ fn measure(line: &Line, servers: &Running) -> Option<Rate> {
         Load::Wrk(load) => wrk::run(load, server.address)?,
         Load::Datagrams(load) => datagrams::run(load, server.address, || before = look()),
         Load::Opened(load) => opened::run(load, server.address, || before = look()),
+        Load::Through(asked, path) => {
+            wrk::through(server.address, &format!("http://{}{path}", servers.get(asked)?.address))?
+        }
     } as f64;
     let after = look();
     let [spent, loading, elapsed] = std::array::from_fn(|which| (after[which] - before[which]).as_secs_f64());
@@ -239,7 +250,11 @@ fn print_ratios(targets: &[&Target], rates: &[Vec<Rate>]) {
         if pairs().next().is_some() {
             let (got, least, most) = spread(pairs().map(|(one, other)| one.server / other.server).collect());
             let (both, ..) = spread(pairs().map(|(one, other)| one.both / other.both).collect());
-            let verdict = if got >= *wanted { "reached" } else { "missed" };
+            let verdict = match *wanted {
+                0.0 => "",
+                wanted if got >= wanted => "reached",
+                _ => "missed",
+            };
             println!(
                 "| {ours} | {theirs} | {wanted:.2} | {got:.2} | {least:.2} | {most:.2} | {verdict} | {both:.2} |"
             );

@@ -9,7 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use dhttp::batch::{Inbox, Outbox};
-use dhttp::{Cache, CacheConfig, Files, Server, ServerConfig};
+use dhttp::client::Known;
+use dhttp::{Cache, CacheConfig, ClientConfig, Files, Gateway, GatewayConfig, Server, ServerConfig};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
@@ -39,6 +40,10 @@ pub(crate) enum Kind {
     Holding,
     /// A cache before a server that is never asked again.
     Cache,
+    /// A proxy before the others.
+    Gateway,
+    /// The same, with a cache of its own.
+    GatewayThatKeeps,
     Hyper,
     Reflector,
     Nginx,
@@ -84,7 +89,8 @@ pub(crate) struct Running(Vec<One>);
 
 impl Running {
     pub(crate) fn start(network: &Network, folder: &Folder) -> Self {
-        let all = [Kind::Ours, Kind::Cache, Kind::Hyper, Kind::Reflector, Kind::Nginx, Kind::Coap];
+        use Kind::{Cache, Coap, Gateway, GatewayThatKeeps, Hyper, Nginx, Ours, Reflector};
+        let all = [Ours, Cache, Gateway, GatewayThatKeeps, Hyper, Reflector, Nginx, Coap];
         Self(all.into_iter().filter_map(|kind| One::start(kind, network, folder)).collect())
     }
 
@@ -125,6 +131,8 @@ fn start(kind: Kind, host: Ipv4Addr, folder: &Path) -> io::Result<One> {
         Kind::Ours => of_this_program("ours", address, folder),
         Kind::Holding => of_this_program("holding", address, folder),
         Kind::Cache => of_this_program("cache", address, folder),
+        Kind::Gateway => of_this_program("gateway", address, folder),
+        Kind::GatewayThatKeeps => of_this_program("gateway-that-keeps", address, folder),
         Kind::Hyper => of_this_program("hyper", address, folder),
         Kind::Reflector => of_this_program("reflector", address, folder),
         Kind::Nginx => {
@@ -189,6 +197,8 @@ pub(crate) fn run(role: &str, address: SocketAddr, folder: &Path) {
             }
         }
         "cache" => cache(address),
+        "gateway" => gateway(address, None),
+        "gateway-that-keeps" => gateway(address, Some(CacheConfig::default())),
         "hyper" => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.expect("a runtime").block_on(hyper_server(address));
@@ -209,6 +219,16 @@ fn cache(address: SocketAddr) {
     loop {
         std::thread::park();
         assert_eq!(server.address(), address);
+    }
+}
+
+/// A proxy that believes what paths say of DHTTP.
+fn gateway(address: SocketAddr, cache: Option<CacheConfig>) {
+    let config = GatewayConfig { cache, ..GatewayConfig::new(ClientConfig::internet()) };
+    let gateway = Gateway::start(address, config, Known::default(), None, None).expect("the port is free");
+    loop {
+        std::thread::park();
+        assert_eq!(gateway.address(), address);
     }
 }
 

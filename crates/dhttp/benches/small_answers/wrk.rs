@@ -24,32 +24,47 @@ pub(crate) fn run(load: Load, server: SocketAddr) -> Option<u64> {
         Load::KeptAlive | Load::Pipelined | Load::Each => "small.txt",
         Load::LargeKeptAlive | Load::LargeEach => "large.txt",
     };
-    let mut command = Command::new("wrk");
-    command.args(["-t", "2", "-c", "128", "-d", &format!("{}s", LOADED.as_secs())]);
-    let script = std::env::temp_dir().join(format!("small-answers-{}.lua", std::process::id()));
+    let url = format!("http://{server}/{page}");
     match load {
-        Load::KeptAlive | Load::LargeKeptAlive => {}
-        Load::Each | Load::LargeEach => {
-            command.args(["-H", "Connection: close"]);
-        }
+        Load::KeptAlive | Load::LargeKeptAlive => count(&url, &[], None),
+        Load::Each | Load::LargeEach => count(&url, &["-H", "Connection: close"], None),
         Load::Pipelined => {
-            let text = format!(
+            let script = format!(
                 "init = function(args) local all = {{}} for i = 1, {AHEAD} do all[i] = wrk.format() end \
                  ahead = table.concat(all) end\nrequest = function() return ahead end\n"
             );
-            fs::write(&script, text).ok()?;
-            command.arg("-s").arg(&script);
+            count(&url, &[], Some(&script))
         }
     }
-    let output = match command.arg(format!("http://{server}/{page}")).output() {
+}
+
+/// The same by a gateway, which is asked for whole addresses.
+pub(crate) fn through(gateway: SocketAddr, url: &str) -> Option<u64> {
+    let script = format!(
+        "init = function(args) whole = wrk.format(\"GET\", \"{url}\") end\nrequest = function() return whole end\n"
+    );
+    count(&format!("http://{gateway}/"), &[], Some(&script))
+}
+
+fn count(url: &str, flags: &[&str], script: Option<&str>) -> Option<u64> {
+    let mut command = Command::new("wrk");
+    command.args(["-t", "2", "-c", "128", "-d", &format!("{}s", LOADED.as_secs())]).args(flags);
+    let path = std::env::temp_dir().join(format!("small-answers-{}.lua", std::process::id()));
+    if let Some(script) = script {
+        fs::write(&path, script).ok()?;
+        command.arg("-s").arg(&path);
+    }
+    let output = match command.arg(url).output() {
         Ok(output) => output,
         Err(error) => {
             eprintln!("left out: wrk, {error}; Debian has it in wrk");
             return None;
         }
     };
-    let _ = fs::remove_file(&script);
+    let _ = fs::remove_file(&path);
     let text = String::from_utf8_lossy(&output.stdout);
+    // What is refused is no answer, however quick.
+    assert!(!text.contains("Non-2xx"), "{text}");
     let (before, _) = text.split_once(" requests in ").expect("wrk says how many");
     before.split_whitespace().last()?.parse().ok()
 }

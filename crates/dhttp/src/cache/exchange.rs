@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 
 use proto::cache::update::{for_server, has_validator, is_about};
-use proto::cache::{Asked, Times, Trouble, Verdict};
+use proto::cache::{Asked, Times, Trouble, Verdict, says_how_long};
 use proto::http::{Fields, Method};
 
 use super::answered::{Keeping, Wanted, learn, passed, stood_in, validated, why};
@@ -102,7 +102,8 @@ fn came<U: Upstream>(
     };
     learn(store, wanted, found.as_ref(), &head, described, times);
     let forwarded = why(wanted, found.as_ref());
-    let keeping = Keeping::of(wanted, &head, times).filter(|_| body.len() <= store.largest);
+    let is_wanted = body.len() <= store.largest && (!store.is_sparing || says_how_long(&head.fields));
+    let keeping = is_wanted.then(|| Keeping::of(wanted, &head, times)).flatten();
     if let Some(stored) = keeping.and_then(|keeping| keeping.whole(&wanted.key, &body)) {
         store.keep(&stored);
         return given(&stored, asked, times.came, &format!("{forwarded}; stored"));

@@ -20,6 +20,8 @@ pub(crate) struct Store {
     disk: Option<Disk>,
     /// No longer body is kept, in bytes.
     pub(super) largest: u64,
+    /// Only what says itself how long it is good.
+    pub(super) is_sparing: bool,
     pub(super) counters: Arc<Counters>,
 }
 
@@ -29,10 +31,10 @@ impl Store {
     /// # Errors
     /// If the kernel gives no random bytes, or the file cannot be used.
     pub(crate) fn new(config: &CacheConfig) -> io::Result<Self> {
-        let CacheConfig { memory, largest, disk, tell } = config;
+        let CacheConfig { memory, largest, is_sparing, disk, tell } = config;
         let memory = Memory::new(*memory, random::bytes()?);
         let disk = disk.as_ref().map(|(path, most)| Disk::open(path, *most, *tell)).transpose()?;
-        Ok(Self { memory, disk, largest: *largest, counters: Arc::default() })
+        Ok(Self { memory, disk, largest: *largest, is_sparing: *is_sparing, counters: Arc::default() })
     }
 
     /// What is on disk for this key and suits this request; from now on it is in memory, too.

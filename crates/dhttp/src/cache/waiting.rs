@@ -57,7 +57,7 @@ pub(super) fn begin<U: Upstream>(
     found: Option<Found>,
     promise: Option<Promise>,
 ) {
-    if !owned.wanted.is_shareable() {
+    if shared.store.is_sparing || !owned.wanted.is_shareable() {
         return run(shared, owned, found, promise);
     }
     match shared.waiting.enter(owned, promise) {

@@ -184,6 +184,13 @@ impl Policy {
     }
 }
 
+/// Whether an answer says itself how long it is good; of others a cache may only guess (section 4.2).
+pub fn says_how_long(fields: &Fields) -> bool {
+    let mut control = ResponseControl::default();
+    fields.all("Cache-Control").for_each(|value| control.read(value));
+    control.s_maxage.or(control.max_age).is_some() || fields.get("Expires").is_some()
+}
+
 /// Section 3, but for what is known of lifetimes.
 fn may_be_kept(request: &Asked<'_>, status: u16, control: &ResponseControl) -> bool {
     // Parts are not kept (section 3.3 leaves that to us), and 304 is about something else that is.

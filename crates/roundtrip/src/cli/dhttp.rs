@@ -26,6 +26,10 @@ pub struct Serve {
     #[arg(long)]
     pub forwarded: bool,
 
+    /// How much of its small answers is kept in memory, for as long as they say themselves; 0 for none [default: 16MiB]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+
     /// Where to listen, by UDP and TCP [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<String>,

@@ -48,7 +48,7 @@ pub fn said(flags: &Keeping, written: &Written) -> Option<&'static str> {
 }
 
 /// `64KiB`, `256MiB`, `2GiB`, or bytes.
-fn size(what: &str, text: &str) -> Result<u64, Failure> {
+pub fn size(what: &str, text: &str) -> Result<u64, Failure> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit: Option<u64> = match text.get(digits.len()..).unwrap_or_default() {
         "" | "B" => Some(1),

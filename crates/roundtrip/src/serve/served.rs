@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use dhttp::hosted::{Hosted, hosted};
 use dhttp::origin::OriginBody;
-use dhttp::{Files, Handler, Origin, Reply, Request, Url};
+use dhttp::{Cache, CacheConfig, Files, Handler, Origin, Reply, Request, Shown, Url};
 use tokio::runtime::Runtime;
 use wire::Time;
 
@@ -25,8 +25,11 @@ pub enum Source {
 /// What another server is told of those who ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tells {
-    /// Which host they asked.
-    Nothing,
+    /// Which host they asked. Of its answers so many bytes are kept.
+    Nothing {
+        /// 0: none.
+        memory: u64,
+    },
     /// Where they are, too.
     Clients,
 }
@@ -47,7 +50,12 @@ pub enum Served {
     Files(Files),
     /// Another HTTP server: what asks it, and the same to ask how it is.
     Origin(Box<Hosted<Origin, OriginBody>>, Box<Origin>),
+    /// The same, and small answers of its are kept as long as they say.
+    Kept(Box<Cache<Origin>>, Box<Origin>),
 }
+
+/// No longer answer is kept, in bytes: what is larger than this goes by a connection, whose cost is more than the asking.
+const SMALL: u64 = 8 << 10;
 
 impl Served {
     /// Opens it. Another server is asked from that runtime.
@@ -60,11 +68,20 @@ impl Served {
             Source::Origin(url, tells) => {
                 let _inside = runtime.enter();
                 let origin = Origin::new(url).map_err(|error| Failure::Network(error.to_string()))?;
-                let origin = match tells {
-                    Tells::Nothing => origin,
-                    Tells::Clients => origin.telling_clients(),
+                let handle = runtime.handle().clone();
+                // What it is told of one client may be in its answer, which then is for nobody else.
+                let (origin, memory) = match tells {
+                    Tells::Nothing { memory } => (origin, *memory),
+                    Tells::Clients => (origin.telling_clients(), 0),
                 };
-                Ok(Self::Origin(Box::new(hosted(origin.clone(), runtime.handle().clone())), Box::new(origin)))
+                if memory == 0 {
+                    return Ok(Self::Origin(Box::new(hosted(origin.clone(), handle)), Box::new(origin)));
+                }
+                let config =
+                    CacheConfig { memory, largest: SMALL, is_sparing: true, ..CacheConfig::default() };
+                let cache = Cache::new(origin.clone(), config, handle);
+                let cache = cache.map_err(|error| Failure::Network(error.to_string()))?;
+                Ok(Self::Kept(Box::new(cache), Box::new(origin)))
             }
         }
     }
@@ -74,6 +91,7 @@ impl Served {
         match self {
             Self::Files(_) => String::new(),
             Self::Origin(_, origin) => origin.metrics()(),
+            Self::Kept(cache, origin) => cache.metrics()() + &origin.metrics()(),
         }
     }
 }
@@ -83,6 +101,15 @@ impl Handler for Served {
         match self {
             Self::Files(files) => files.answer(now, request),
             Self::Origin(origin, _) => origin.answer(now, request),
+            Self::Kept(cache, _) => cache.answer(now, request),
+        }
+    }
+
+    fn show<T>(&mut self, now: Time, request: &Request<'_>, to: impl FnOnce(Shown<'_>) -> T) -> T {
+        match self {
+            Self::Files(files) => files.show(now, request, to),
+            Self::Origin(origin, _) => origin.show(now, request, to),
+            Self::Kept(cache, _) => cache.show(now, request, to),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! ```toml
 //! folder = "/srv/www"          # or: origin = "http://127.0.0.1:3000"
 //! forwarded = false            # with an origin alone
+//! memory = "16MiB"             # so is this
 //! listen = "192.0.2.1:80"
 //! profile = "internet"
 //! without = ["more-connections"]
@@ -30,6 +31,7 @@ use serde::de::DeserializeOwned;
 
 use crate::cli::dhttp::{Profile, Serve};
 use crate::failure::{Failure, shown};
+use crate::serve::keeping::size;
 use crate::serve::served::{Source, Tells};
 
 /// How to serve.
@@ -56,6 +58,7 @@ struct Written {
     folder: Option<PathBuf>,
     origin: Option<String>,
     forwarded: Option<bool>,
+    memory: Option<String>,
     listen: Option<String>,
     profile: Option<String>,
     with: Option<Vec<String>>,
@@ -74,6 +77,7 @@ impl Settings {
             folder,
             origin,
             forwarded,
+            memory,
             listen,
             profile,
             with,
@@ -89,10 +93,24 @@ impl Settings {
         let (folder, origin) =
             if is_asked { (flags.folder.clone(), flags.origin.clone()) } else { (folder, origin) };
         let forwarded = flags.forwarded || forwarded.unwrap_or(false);
+        let memory =
+            flags.memory.as_ref().or(memory.as_ref()).map(|text| size("memory", text)).transpose()?;
         let source = match (folder, origin) {
             (Some(_), None) if forwarded => {
                 return Err(Failure::Value(
                     "--forwarded: files need not be told who asks; name another server with --origin, or leave it out"
+                        .to_owned(),
+                ));
+            }
+            (Some(_), None) if memory.is_some() => {
+                return Err(Failure::Value(
+                    "--memory: it is for another server's answers, not for files; name that with --origin, or leave it out"
+                        .to_owned(),
+                ));
+            }
+            (None, Some(_)) if forwarded && memory.is_some_and(|memory| memory > 0) => {
+                return Err(Failure::Value(
+                    "--memory: an answer to one who was told of by --forwarded is for nobody else; leave one out"
                         .to_owned(),
                 ));
             }
@@ -101,7 +119,7 @@ impl Settings {
                 origin
                     .parse()
                     .map_err(|error: dhttp::UrlError| Failure::Value(format!("--origin: {error}")))?,
-                if forwarded { Tells::Clients } else { Tells::Nothing },
+                if forwarded { Tells::Clients } else { Tells::Nothing { memory: memory.unwrap_or(KEPT) } },
             ),
             (Some(_), Some(_)) => {
                 return Err(Failure::Value(
@@ -199,6 +217,8 @@ pub fn open_log(path: &Path) -> Result<Arc<Log>, Failure> {
 }
 
 const USUAL: &str = "127.0.0.1:8080";
+/// So much is kept of another server's answers.
+const KEPT: u64 = 16 << 20;
 
 /// A profile by its name in a file.
 pub fn named_profile(name: &str) -> Result<Profile, Failure> {
