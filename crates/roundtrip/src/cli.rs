@@ -266,6 +266,9 @@ pub struct Reproduce {
     /// Measure what the papers measured, too: minutes
     #[arg(long)]
     pub measure: bool,
+    /// For as long as they did, where that is longer: an hour or more
+    #[arg(long, requires = "measure")]
+    pub full: bool,
     /// Where to write figures
     #[arg(long, value_name = "DIR", default_value = "figures")]
     pub figures: PathBuf,

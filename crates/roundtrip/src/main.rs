@@ -18,6 +18,7 @@
 //! | [`show`] | results in the format that was asked for |
 //! | [`output`] | tables, JSON, CSV |
 //! | [`reproduce`] | the papers' tables and figures beside ours |
+//! | [`contest`] | servers of today under the same users |
 //! | [`study`] | our own comparisons, of one engine with another |
 //! | [`plot`] | pictures as SVG |
 //! | [`report`] | a page to show to somebody else |
@@ -30,6 +31,7 @@ mod ask;
 mod cli;
 mod connections;
 mod content;
+mod contest;
 mod diagnosis;
 mod engine;
 mod failure;

@@ -45,7 +45,7 @@ use scenario::names::Unknown;
 use serde::Serialize;
 
 use catalogue::{Entry, Ours};
-use measured::{CountedLogs, Measure, Measured};
+use measured::{Bouts, Contests, CountedLogs, Measure, Measured};
 use published::{Cell, Table};
 use verdict::{Judgement, Verdict};
 
@@ -60,6 +60,8 @@ pub struct Options<'a> {
     pub measure: Option<&'a mut Measure<'a>>,
     /// The folder of access logs, where tables are counted from one; without it they are not testable here.
     pub logs: Option<PathBuf>,
+    /// What lets servers answer users, where figures have them; without it they are not testable here.
+    pub contests: Option<Contests<'a>>,
 }
 
 /// Both sides of every table that was asked for.
@@ -69,6 +71,8 @@ pub struct Report {
     pub tables: Vec<Reproduced>,
     /// What was counted for them.
     pub counted: CountedLogs,
+    /// And what came of servers.
+    pub bouts: Bouts,
 }
 
 /// One table with ours beside it.
@@ -131,12 +135,13 @@ pub enum Error {
 /// # Errors
 /// [`Error`] for a key that there is not, and when a measurement that was asked for fails.
 pub fn run(options: Options<'_>) -> Result<Report, Error> {
-    let Options { keys, measure, logs } = options;
-    let mut measured = Measured::new(measure, logs);
+    let Options { keys, measure, logs, contests } = options;
+    let mut measured = Measured::new(measure, logs, contests);
     let entries = catalogue::select(&keys).map_err(Error::UnknownKey)?;
     let tables =
         entries.into_iter().map(|entry| reproduce(entry, &mut measured)).collect::<Result<_, _>>()?;
-    Ok(Report { tables, counted: measured.into_counted() })
+    let (counted, bouts) = measured.into_found();
+    Ok(Report { tables, counted, bouts })
 }
 
 fn reproduce(entry: &'static Entry, measured: &mut Measured<'_>) -> Result<Reproduced, Error> {
@@ -207,6 +212,8 @@ mod tests {
 
     use super::catalogue::{Draw, ENTRIES};
     use super::measured::Found;
+    use crate::contest::bout::{Bout, Outcome};
+    use crate::contest::server::Kind;
 
     #[test]
     fn paper_every_verdict_is_the_recorded_one() {
@@ -222,7 +229,7 @@ mod tests {
             65 - 1 + 60 + 90 + 60 + 60 + 180 + 6 + 12 + 3 + 5 + 1 + 4 + 23 + 16
         );
         assert_eq!(count(Verdict::Explained), 1 + 2 + 2 + 14 + 8);
-        assert_eq!(count(Verdict::NotTestableHere), 16 + 16 + 22 + 4);
+        assert_eq!(count(Verdict::NotTestableHere), 16 + 16 + 22 + 4 + 7 + 9 + 11);
         assert_eq!((count(Verdict::WithinTolerance), count(Verdict::Differs)), (17, 0));
         let w3c =
             |verdict| rows.iter().filter(|row| row.key.starts_with("w3c/") && row.verdict == verdict).count();
@@ -252,7 +259,7 @@ mod tests {
             paper_machines(scenario)
         };
         let keys = vec!["heidemann-model/table-7".to_owned()];
-        let report = run(Options { keys, measure: Some(&mut laboratory), logs: None }).unwrap();
+        let report = run(Options { keys, measure: Some(&mut laboratory), ..Options::default() }).unwrap();
         assert_eq!(asked.len(), 4);
         assert!(asked.iter().all(|(_, runs)| *runs == 100));
         assert_eq!(report.worsened().count(), 0);
@@ -264,9 +271,43 @@ mod tests {
     }
 
     #[test]
+    fn servers_are_asked_once_for_each_run_and_todays_reasons_are_told_where_claims_no_longer_hold() {
+        let mut asked = Vec::new();
+        let mut contest = |bouts: &[Bout]| {
+            asked.extend_from_slice(bouts);
+            // Whoever answers each request on a connection of its own, or is no Apache, is as fast as DHTTP.
+            let is_slow = |bout: &Bout| bout.kind == Kind::Prefork && bout.idle_s > 0 && !bout.closes_early;
+            let outcome = |bout: &Bout| Outcome {
+                per_second: if is_slow(bout) { 150.0 } else { 0.6 * f64::from(bout.users) },
+                mean_ms: if is_slow(bout) { 2_000.0 } else { 1.0 },
+                ..Outcome::default()
+            };
+            Ok(Some(bouts.iter().map(outcome).collect()))
+        };
+        let contests = Some(Contests { run: &mut contest, users: &[200, 1_000] });
+        let keys = ["dhttp/figure-10", "dhttp/figure-11", "dhttp/figure-12"].map(str::to_owned).to_vec();
+        let report = run(Options { keys, contests, ..Options::default() }).unwrap();
+        assert_eq!(report.worsened().count(), 0);
+        let verdict = |name: &str| report.rows().into_iter().find(|row| row.cell == name).unwrap().verdict;
+        assert_eq!(verdict("throughput/1-s"), Verdict::Exact);
+        assert_eq!(verdict("lower-latency/15-s"), Verdict::Exact);
+        assert_eq!(verdict("lower-latency/none"), Verdict::Explained);
+        assert_eq!(verdict("throughput/nginx"), Verdict::Explained);
+        let draw = |table: &Reproduced| match table.entry.draw {
+            Some(Draw::Measured(draw)) => draw(&report.bouts).is_some(),
+            Some(Draw::Alone(_) | Draw::Counted(_)) | None => false,
+        };
+        assert!(report.tables.iter().all(draw));
+        let count = asked.len();
+        asked.sort_unstable();
+        asked.dedup();
+        assert_eq!(asked.len(), count);
+    }
+
+    #[test]
     fn a_laboratory_that_fails_is_an_error_and_not_a_verdict() {
         let mut broken = |_: &Scenario, _: Peers| Err("no TUN device".to_owned());
-        let error = run(Options { keys: Vec::new(), measure: Some(&mut broken), logs: None }).unwrap_err();
+        let error = run(Options { measure: Some(&mut broken), ..Options::default() }).unwrap_err();
         assert_eq!(error.to_string(), "cannot measure for heidemann-model/table-7: no TUN device");
     }
 
@@ -275,20 +316,20 @@ mod tests {
     fn paper_logs_of_other_servers_come_out_as_the_record_foresees() {
         let Some(logs) = std::env::var_os("ROUNDTRIP_LOGS") else { return };
         let report =
-            run(Options { keys: vec!["dhttp".to_owned()], measure: None, logs: Some(logs.into()) }).unwrap();
+            run(Options { keys: vec!["dhttp".to_owned()], logs: Some(logs.into()), ..Options::default() })
+                .unwrap();
         let count = |verdict| report.rows().iter().filter(|row| row.verdict == verdict).count();
         let counts = [Verdict::Exact, Verdict::WithinTolerance, Verdict::Explained].map(count);
         assert_eq!((counts, report.rows().len()), ([8 + 13, 4, 10 + 8], 22 + 25));
         assert!(ENTRIES.iter().all(|entry| match entry.draw {
             Some(Draw::Counted(draw)) => draw(&report.counted).is_some(),
-            Some(Draw::Alone(_)) | None => true,
+            Some(Draw::Alone(_) | Draw::Measured(_)) | None => true,
         }));
     }
 
     #[test]
     fn an_unknown_key_is_told_the_nearest() {
-        let error =
-            run(Options { keys: vec!["heidemann-model/tabel-6".to_owned()], measure: None, logs: None });
+        let error = run(Options { keys: vec!["heidemann-model/tabel-6".to_owned()], ..Options::default() });
         let sentence = error.unwrap_err().to_string();
         assert!(
             sentence.starts_with(

@@ -4,7 +4,7 @@
 
 use scenario::names::Unknown;
 
-use super::measured::{CountedLogs, Measured};
+use super::measured::{Bouts, CountedLogs, Measured};
 use super::published::{Cell, Table};
 use super::{drawn, figures, heidemann, p_http, rabinovich, slow_start, w3c};
 use crate::study::{Study, buffer_tuning, loss, model_against_simulator, restart};
@@ -29,6 +29,8 @@ pub enum Draw {
     Alone(fn() -> String),
     /// From logs; `None` where they are not to be had.
     Counted(fn(&CountedLogs) -> Option<String>),
+    /// From servers under users; `None` where there were none.
+    Measured(fn(&Bouts) -> Option<String>),
 }
 
 /// How ours is made; either may fail, as laboratories do.
@@ -81,6 +83,17 @@ macro_rules! counted {
     };
 }
 
+macro_rules! measured {
+    ($key:literal, $ours:path, $draw:path) => {
+        Entry {
+            key: $key,
+            published: published!($key),
+            ours: Ours::Cells($ours),
+            draw: Some(Draw::Measured($draw)),
+        }
+    };
+}
+
 macro_rules! study {
     ($name:literal, $study:path, $draw:expr) => {
         Entry {
@@ -93,7 +106,7 @@ macro_rules! study {
 }
 
 /// In the order of the papers, tables before figures; then our own studies.
-pub static ENTRIES: [Entry; 41] = [
+pub static ENTRIES: [Entry; 44] = [
     table!("heidemann-model/table-2", heidemann::table_2),
     table!("heidemann-model/table-3", heidemann::table_3),
     table!("heidemann-model/table-4", heidemann::table_4),
@@ -137,6 +150,9 @@ pub static ENTRIES: [Entry; 41] = [
     counted!("dhttp/figure-7", rabinovich::figure_7, rabinovich::drawn::figure_7),
     counted!("dhttp/figure-8", rabinovich::figure_8, rabinovich::drawn::figure_8),
     counted!("dhttp/figure-9", rabinovich::figure_9, rabinovich::drawn::figure_9),
+    measured!("dhttp/figure-10", rabinovich::servers::figure_10, rabinovich::servers::draw_10),
+    measured!("dhttp/figure-11", rabinovich::servers::figure_11, rabinovich::servers::draw_11),
+    measured!("dhttp/figure-12", rabinovich::servers::figure_12, rabinovich::servers::draw_12),
     study!("model-against-simulator", model_against_simulator::study, None),
     study!("slow-start-restart", restart::study, Some(Draw::Alone(restart::draw))),
     study!("loss", loss::study, Some(Draw::Alone(loss::draw))),

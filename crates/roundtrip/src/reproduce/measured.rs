@@ -13,9 +13,36 @@ use trace::Row;
 use wire::{Duration, Seed};
 
 use super::rabinovich::logs::Log;
+use crate::contest::bout::{Bout, Outcome};
 
 /// Runs a scenario as often as it says, by these programs; `None` if they are not there, and a sentence if it cannot.
 pub type Measure<'a> = dyn FnMut(&Scenario, Peers) -> Result<Option<Found>, String> + 'a;
+
+/// Lets servers answer users; `None` if a server is not installed, and a sentence if it cannot.
+pub type Contest<'a> = dyn FnMut(&[Bout]) -> Result<Option<Vec<Outcome>>, String> + 'a;
+
+/// Where servers answer users.
+pub struct Contests<'a> {
+    /// What lets them.
+    pub run: &'a mut Contest<'a>,
+    /// By how many users each is asked, ascending.
+    pub users: &'static [u32],
+}
+
+/// What came of servers under users.
+#[derive(Clone, Debug, Default)]
+pub struct Bouts {
+    /// By how many users each was asked, ascending.
+    pub users: &'static [u32],
+    found: Vec<(Bout, Outcome)>,
+}
+
+impl Bouts {
+    /// Of this one; `None` where there was none.
+    pub fn of(&self, bout: &Bout) -> Option<&Outcome> {
+        self.found.iter().find(|(known, _)| known == bout).map(|(_, outcome)| outcome)
+    }
+}
 
 /// What the kernel did.
 #[derive(Clone, Debug)]
@@ -34,6 +61,8 @@ pub struct Measured<'a> {
     logs: Option<PathBuf>,
     counted: CountedLogs,
     crowds: Vec<(usize, town::Found)>,
+    contests: Option<Contests<'a>>,
+    bouts: Bouts,
 }
 
 /// What was counted of one log.
@@ -58,9 +87,38 @@ impl CountedLogs {
 
 impl<'a> Measured<'a> {
     /// With nothing measured yet.
-    pub fn new(measure: Option<&'a mut Measure<'a>>, logs: Option<PathBuf>) -> Self {
+    pub fn new(
+        measure: Option<&'a mut Measure<'a>>,
+        logs: Option<PathBuf>,
+        contests: Option<Contests<'a>>,
+    ) -> Self {
         let (found, crowds) = (Vec::new(), Vec::new());
-        Self { measure, found, logs, counted: CountedLogs::default(), crowds }
+        let bouts =
+            Bouts { users: contests.as_ref().map_or(&[], |contests| contests.users), found: Vec::new() };
+        Self { measure, found, logs, counted: CountedLogs::default(), crowds, contests, bouts }
+    }
+
+    /// By how many users servers are asked; by none where they cannot be.
+    pub fn users(&self) -> &'static [u32] {
+        self.bouts.users
+    }
+
+    /// What came of these, and of those before; `None` where servers cannot be asked, or are not installed.
+    ///
+    /// # Errors
+    /// Why they could not.
+    pub fn bouts(&mut self, wanted: &[Bout]) -> Result<Option<&Bouts>, String> {
+        let Some(Contests { run, users: _ }) = &mut self.contests else { return Ok(None) };
+        let new: Vec<Bout> = wanted.iter().filter(|bout| self.bouts.of(bout).is_none()).copied().collect();
+        if !new.is_empty() {
+            let Some(outcomes) = run(&new)? else {
+                // Nor will it be there for the next cell.
+                self.contests = None;
+                return Ok(None);
+            };
+            self.bouts.found.extend(new.into_iter().zip(outcomes));
+        }
+        Ok(Some(&self.bouts))
     }
 
     /// What came of so many machines with a hundred users of DHTTP each.
@@ -91,9 +149,9 @@ impl<'a> Measured<'a> {
         Ok(self.counted.of(log))
     }
 
-    /// What was counted, for who draws it.
-    pub fn into_counted(self) -> CountedLogs {
-        self.counted
+    /// What was counted, and what came of servers, for who draws it.
+    pub fn into_found(self) -> (CountedLogs, Bouts) {
+        (self.counted, self.bouts)
     }
 
     /// What our own programs took for this scenario; `None` without a laboratory.

@@ -12,11 +12,13 @@
 //! | [`drawn`] | Figures 6 to 9 for them |
 //! | [`round_trips`] | Figure 1 in packets, and T/TCP beside it |
 //! | [`congestion`] | Table I in packets |
+//! | [`servers`] | Figures 10 to 12: servers of today under SURGE's users, on this machine |
 
 pub mod congestion;
 pub mod drawn;
 pub mod logs;
 pub mod round_trips;
+pub mod servers;
 
 use simulate::connections::{Counts, Opened, Stream};
 use wire::{Bytes, Duration};

@@ -277,7 +277,7 @@ mod tests {
     use crate::reproduce::{Options, run};
 
     fn rendered(key: &str, width: Option<usize>) -> String {
-        let report = run(Options { keys: vec![key.to_owned()], measure: None, logs: None }).unwrap();
+        let report = run(Options { keys: vec![key.to_owned()], ..Options::default() }).unwrap();
         render(&report, Terminal { width, colour: false })
     }
 

@@ -5,32 +5,37 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use indicatif::{ProgressBar, ProgressStyle};
 use measure::Peers;
 use scenario::Scenario;
 use wire::Duration;
 
 use crate::cli::Reproduce;
 use crate::cli::flags::Format;
+use crate::contest::bout::{self, Bout, Extent, Outcome};
 use crate::engine::measure as laboratory;
 use crate::failure::Failure;
 use crate::file;
 use crate::output::{self, csv};
 use crate::reproduce::catalogue::Draw;
-use crate::reproduce::measured::{Found, Measure};
+use crate::reproduce::measured::{Contests, Found, Measure};
 use crate::reproduce::verdict::Verdict;
 use crate::reproduce::{Error, Options, Report, VerdictRow, run as regenerate, side_by_side};
 use crate::terminal::Terminal;
 
 /// 1 when a verdict is worse than the one on record.
 pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
-    let Reproduce { keys, measure, figures, format } = flags;
+    let Reproduce { keys, measure, full, figures, format } = flags;
     if *measure {
         laboratory::available()?;
     }
+    let extent = if *full { Extent::FULL } else { Extent::QUICK };
+    let mut contest = |bouts: &[Bout]| servers(bouts, extent);
+    let contests = measure.then(|| Contests { run: &mut contest, users: extent.users });
     let measure: Option<&mut Measure<'_>> = if *measure { Some(&mut on_the_kernel) } else { None };
     // Set by whoever has the logs: they are other people's, and not part of the project.
     let logs = std::env::var_os("ROUNDTRIP_LOGS").map(PathBuf::from);
-    let report = regenerate(Options { keys: keys.clone(), measure, logs }).map_err(failure)?;
+    let report = regenerate(Options { keys: keys.clone(), measure, logs, contests }).map_err(failure)?;
     draw(&report, figures)?;
     let rows = report.rows();
     let text = match format {
@@ -54,6 +59,20 @@ fn on_the_kernel(scenario: &Scenario, peers: Peers) -> Result<Option<Found>, Str
     Ok(Some(Found { row: measured.row(), processing }))
 }
 
+/// Lets servers answer users; says which is not installed.
+fn servers(bouts: &[Bout], extent: Extent) -> Result<Option<Vec<Outcome>>, String> {
+    if let Some(missing) = bouts.iter().find_map(|bout| bout.kind.available().err()) {
+        eprintln!("{missing}");
+        return Ok(None);
+    }
+    let style = ProgressStyle::with_template("{bar:20} {pos} of {len} runs of servers, {eta} to go")
+        .expect("the template is fixed");
+    let bar = ProgressBar::new(bouts.len() as u64).with_style(style);
+    let outcomes = bout::run(bouts, extent, &|over| bar.set_position(over as u64));
+    bar.finish_and_clear();
+    outcomes.map(Some).map_err(|error| error.to_string())
+}
+
 fn failure(error: Error) -> Failure {
     match error {
         Error::UnknownKey(unknown) => Failure::Value(unknown.to_string()),
@@ -67,6 +86,10 @@ fn draw(report: &Report, folder: &Path) -> Result<(), Failure> {
         let picture = match entry.draw {
             Some(Draw::Alone(draw)) => draw(),
             Some(Draw::Counted(draw)) => match draw(&report.counted) {
+                Some(picture) => picture,
+                None => continue,
+            },
+            Some(Draw::Measured(draw)) => match draw(&report.bouts) {
                 Some(picture) => picture,
                 None => continue,
             },

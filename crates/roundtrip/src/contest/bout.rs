@@ -1,0 +1,218 @@
+//! One server under one plan of SURGE's users, and several at a time.
+//!
+//! Bouts that run beside one another share the machine's processors, and none else: what a server can bear is said by its
+//! own processor time, and never by whether this machine had enough.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use load::record::Channel;
+use load::{Config, Protocol, Record, Target};
+use measure::Error;
+use scenario::surge::plan::{Plan, Wanted, contents, path};
+use scenario::surge::schedule::Schedule;
+use tempfile::TempDir;
+use wire::Duration;
+
+use super::failed;
+use super::hosts::Hosts;
+use super::program;
+use super::server::{self, Kind, Told};
+
+/// A server, how it is asked, and by how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bout {
+    /// The server.
+    pub kind: Kind,
+    /// Seconds after which it closes a connection that nobody asks on; 0: each after one answer.
+    pub idle_s: u64,
+    /// Connections between it and a user, at most.
+    pub connections: usize,
+    /// Whether users close theirs after each page ("altruistic").
+    pub closes_early: bool,
+    /// User equivalents.
+    pub users: u32,
+}
+
+/// How long users go on, and how long they wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// The time of a bout.
+    pub lasts: Duration,
+    /// What was not answered in this time has failed.
+    pub patience: Duration,
+    /// Numbers of users, ascending.
+    pub users: &'static [u32],
+}
+
+impl Extent {
+    /// Minutes for everything.
+    pub const QUICK: Self =
+        Self { lasts: Duration::from_secs(20), patience: Duration::from_secs(20), users: &[200, 600, 1_000] };
+    /// The paper's two minutes each: an hour or two for everything.
+    pub const FULL: Self = Self {
+        lasts: Duration::from_secs(120),
+        patience: Duration::from_secs(60),
+        users: &[200, 400, 600, 800, 1_000],
+    };
+}
+
+/// What came of a bout.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Answers for each second of the bout's own time.
+    pub per_second: f64,
+    /// Milliseconds from when an answer was wanted until it was there, the mean; what failed counts with the patience.
+    pub mean_ms: f64,
+    /// The median.
+    pub median_ms: f64,
+    /// 99.9% are not above it.
+    pub p999_ms: f64,
+    /// Requests without an answer.
+    pub failed: u64,
+    /// The share of answers that came in a datagram.
+    pub by_udp: f64,
+    /// Connections opened, by either.
+    pub connections: u64,
+    /// Milliseconds of processor time that the server's host took for an answer, its kernel's included.
+    pub processor_ms: f64,
+}
+
+/// So many bouts run beside one another: each is hardly any work, and takes its time.
+const BESIDE: usize = 8;
+
+/// Runs all of them; `told` hears how many are over.
+///
+/// # Errors
+/// The first that could not be run, and why.
+pub fn run(bouts: &[Bout], extent: Extent, told: &(dyn Fn(usize) + Sync)) -> Result<Vec<Outcome>, Error> {
+    let mut sites = Vec::new();
+    for users in extent.users.iter().filter(|users| bouts.iter().any(|bout| bout.users == **users)) {
+        sites.push((*users, Arc::new(Site::new(*users, extent.lasts)?)));
+    }
+    // The longest first: those whose server may not keep up.
+    let mut left: Vec<usize> = (0..bouts.len()).collect();
+    left.sort_by_key(|number| (bouts[*number].kind == Kind::Prefork, bouts[*number].users));
+    let (left, outcomes) = (Mutex::new(left), Mutex::new(vec![None; bouts.len()]));
+    let next = || left.lock().ok()?.pop();
+    let work = || -> Result<(), Error> {
+        while let Some(number) = next() {
+            let bout = bouts[number];
+            let Some((_, site)) = sites.iter().find(|(users, _)| *users == bout.users) else { continue };
+            let outcome = one(bout, extent, site)?;
+            if let Ok(mut outcomes) = outcomes.lock() {
+                outcomes[number] = Some(outcome);
+                told(outcomes.iter().flatten().count());
+            }
+        }
+        Ok(())
+    };
+    let ends: Vec<_> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..BESIDE).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().map(|worker| worker.join().expect("a bout does not panic")).collect()
+    });
+    ends.into_iter().collect::<Result<(), Error>>()?;
+    let outcomes = outcomes.into_inner().unwrap_or_default();
+    Ok(outcomes.into_iter().flatten().collect())
+}
+
+/// A plan, and its files in a folder.
+struct Site {
+    plan: Plan,
+    folder: TempDir,
+}
+
+impl Site {
+    fn new(users: u32, lasts: Duration) -> Result<Self, Error> {
+        let wanted = Wanted { schedule: Schedule::Users(users), lasts, ..Wanted::default() };
+        let plan =
+            wanted.plan().expect("two thousand files for some hundred users are no plan beyond bounds");
+        let doing = "write a site's files";
+        let folder = program::folder().map_err(failed(doing))?;
+        for (file, size) in (0..).zip(&plan.files) {
+            let contents = contents(plan.wanted.seed, file, *size);
+            fs::write(folder.path().join(path(file)), contents).map_err(failed(doing))?;
+        }
+        Ok(Self { plan, folder })
+    }
+
+    fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+fn one(bout: Bout, extent: Extent, site: &Arc<Site>) -> Result<Outcome, Error> {
+    let Bout { kind, idle_s, connections, closes_early, users } = bout;
+    let hosts = Hosts::new()?;
+    let (here, told) = (Arc::clone(site), Told { idle_s, per_client: connections });
+    let running = hosts.server.run(move || server::start(kind, told, here.folder()))?;
+    let config = Config {
+        protocol: match kind {
+            Kind::Dhttp => Protocol::Dhttp,
+            // One answer for each connection: nothing can be sent ahead.
+            _ if idle_s == 0 => Protocol::Http10,
+            Kind::Prefork | Kind::Event | Kind::Nginx | Kind::NginxFew | Kind::Hyper | Kind::Ours => {
+                Protocol::Pipelined
+            }
+        },
+        connections,
+        closes_early,
+        threads: 1,
+        users,
+        patience: extent.patience,
+    };
+    let target = Target { address: server::address(), host: "server".to_owned(), folder: "/".to_owned() };
+    let (there, before) = (Arc::clone(site), hosts.spent_s());
+    let record = hosts.users.run(move || Ok(load::run::run(&there.plan, &target, &config, &mut |_| ())))?;
+    let spent_s = hosts.spent_s() - before;
+    hosts.server.run(move || {
+        drop(running);
+        Ok(())
+    })?;
+    let record = record.map_err(|error| Error::Run { number: 1, what: error.to_string() })?;
+    Ok(outcome(&record, extent, spent_s))
+}
+
+fn outcome(record: &Record, extent: Extent, spent_s: f64) -> Outcome {
+    let Extent { lasts, patience, users: _ } = extent;
+    let seconds = usize::try_from(lasts.as_nanos() / 1_000_000_000).unwrap_or(usize::MAX);
+    let in_time: u64 = record.seconds.iter().take(seconds).map(|second| second.answered).sum();
+    let (answers, failed) = (record.answers().max(1) as f64, record.failures() as f64);
+    let waited_ms = record.intended.mean() / 1e6 * answers + patience.as_millis_f64() * failed;
+    let quantile = |share| record.intended.value_at_quantile(share) as f64 / 1e6;
+    Outcome {
+        per_second: in_time as f64 / lasts.as_secs_f64(),
+        mean_ms: waited_ms / (answers + failed),
+        median_ms: quantile(0.5),
+        p999_ms: quantile(0.999),
+        failed: record.failures(),
+        by_udp: record.channels.get(&Channel::Udp).copied().unwrap_or(0) as f64 / answers,
+        connections: record.connections,
+        processor_ms: spent_s * 1e3 / answers,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[ignore = "runs servers of others for some minutes: as root, with Apache and nginx"]
+    fn all_servers_answer_the_papers_users() {
+        let kinds =
+            [Kind::Prefork, Kind::Event, Kind::Nginx, Kind::NginxFew, Kind::Hyper, Kind::Ours, Kind::Dhttp];
+        let mut bouts = Vec::new();
+        for kind in kinds {
+            for idle_s in [0, 1, 15] {
+                bouts.push(Bout { kind, idle_s, connections: 3, closes_early: false, users: 1_000 });
+            }
+        }
+        let outcomes = run(&bouts, Extent::QUICK, &|_| ()).unwrap();
+        for (bout, outcome) in bouts.iter().zip(outcomes) {
+            println!("{bout:?}: {outcome:?}");
+            assert!(outcome.per_second > 0.0);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! A small server made of hyper, as its own examples are: files that are read once, and kept connections.
+//!
+//! Not a product: what hyper can do, without anything around it.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1::Builder;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+/// What is served, by its path.
+type Files = Arc<BTreeMap<String, Bytes>>;
+
+/// Serves the files of `folder` on a thread of the caller's network, until the runtime is dropped. Connections that nobody
+/// asks on are closed after `idle`; zero: each after one answer.
+///
+/// # Errors
+/// What the system said.
+pub fn serve(address: SocketAddr, folder: &Path, idle: wire::Duration) -> io::Result<Runtime> {
+    let files = read(folder)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let listener = runtime.block_on(TcpListener::bind(address))?;
+    runtime.spawn(accept(listener, files, idle));
+    Ok(runtime)
+}
+
+fn read(folder: &Path) -> io::Result<Files> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = format!("/{}", entry.file_name().to_string_lossy());
+        files.insert(path, Bytes::from(fs::read(entry.path())?));
+    }
+    Ok(Arc::new(files))
+}
+
+async fn accept(listener: TcpListener, files: Files, idle: wire::Duration) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else { continue };
+        let _ = stream.set_nodelay(true);
+        let files = Arc::clone(&files);
+        let service = service_fn(move |request| {
+            let answer = answer(&files, &request);
+            async move { Ok::<_, Infallible>(answer) }
+        });
+        let mut builder = Builder::new();
+        builder.timer(TokioTimer::new()).pipeline_flush(true).keep_alive(idle > wire::Duration::ZERO);
+        if idle > wire::Duration::ZERO {
+            // Its time for a head begins when the answer before is sent.
+            builder.header_read_timeout(std::time::Duration::from_nanos(idle.as_nanos()));
+        }
+        let connection = builder.serve_connection(TokioIo::new(stream), service);
+        tokio::spawn(async move {
+            // What a client breaks off is no fault of the server.
+            let _ = connection.await;
+        });
+    }
+}
+
+fn answer(files: &Files, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    let (status, body) = match files.get(request.uri().path()) {
+        Some(body) => (StatusCode::OK, body.clone()),
+        None => (StatusCode::NOT_FOUND, Bytes::new()),
+    };
+    let mut response = Response::new(Full::new(body));
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,213 @@
+//! Which servers there are, how each is told what it is to be, and how it is ended.
+//!
+//! Each is as somebody would run it who reads its documentation, but for what `papers/dhttp#section-vi-b` says of its own: 200
+//! processes of Apache and room for 128 connections that wait for one, and so 328 connections of the server for DHTTP.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration as Elapsed;
+
+use dhttp::{Files, Server as Engine, ServerConfig};
+use measure::Error;
+use proto::dhttp::server::PerClient;
+use wire::Duration;
+
+use super::failed;
+use super::hosts::SERVER;
+use super::in_memory;
+use super::program::{self, Program};
+
+/// A server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Apache with a process for each connection, 200 of them, as in the paper.
+    Prefork,
+    /// Apache as it is now: idle connections take no thread, and are closed when threads are wanting.
+    Event,
+    /// nginx with room for every connection.
+    Nginx,
+    /// nginx with room for 328: it closes idle ones when there is no more, as the paper's modified Apache.
+    NginxFew,
+    /// A small server made of hyper.
+    Hyper,
+    /// Ours, asked over HTTP.
+    Ours,
+    /// Ours, asked over DHTTP.
+    Dhttp,
+}
+
+/// What it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// A connection that nobody asks on is closed after so many seconds; 0: each after one answer.
+    pub idle_s: u64,
+    /// Connections that it opens to a client at most, if it is one that opens connections.
+    pub per_client: usize,
+}
+
+impl Kind {
+    /// As tables have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Prefork => "Apache prefork",
+            Self::Event => "Apache event",
+            Self::Nginx => "nginx",
+            Self::NginxFew => "nginx, 328 connections",
+            Self::Hyper => "hyper",
+            Self::Ours => "ours, HTTP",
+            Self::Dhttp => "ours, DHTTP",
+        }
+    }
+
+    /// Where its program is, if it takes one; `Err` if that is not installed.
+    fn program(self) -> Result<Option<PathBuf>, Error> {
+        let (places, package): (&[&str], _) = match self {
+            Self::Prefork | Self::Event => {
+                (&["/usr/sbin/apache2", "/usr/sbin/httpd", "/usr/local/sbin/httpd"], "apache2-bin")
+            }
+            Self::Nginx | Self::NginxFew => {
+                (&["/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/sbin/nginx"], "nginx-light")
+            }
+            Self::Hyper | Self::Ours | Self::Dhttp => return Ok(None),
+        };
+        let missing = || Error::Unsuited {
+            part: format!("{} where it is not installed", self.name()),
+            remedy: format!("install it (Debian's {package}), and try again"),
+        };
+        program::found(places).map(Some).ok_or_else(missing)
+    }
+
+    /// Whether everything that it takes is there.
+    ///
+    /// # Errors
+    /// What is not, and where to find it.
+    pub fn available(self) -> Result<(), Error> {
+        self.program().map(drop)
+    }
+}
+
+/// A server at work; ended when dropped.
+pub type Running = Box<dyn Send>;
+
+/// A server that may not listen yet.
+enum Begun {
+    /// A program of others.
+    Program(Program),
+    /// hyper or ours, on threads of this process, which end with what is held here.
+    Threads(Running),
+}
+
+/// Where it listens.
+pub fn address() -> SocketAddr {
+    SocketAddr::from((SERVER, 80))
+}
+
+/// Starts a server of `folder`'s files on the host that the caller is on; returns when it listens.
+///
+/// # Errors
+/// What is not there, or what it said.
+pub fn start(kind: Kind, told: Told, folder: &Path) -> Result<Running, Error> {
+    let doing = || format!("start {}", kind.name());
+    let begun = begin(kind, told, folder, kind.program()?).map_err(failed(doing()))?;
+    listening(begun).map_err(failed(doing()))
+}
+
+fn begin(kind: Kind, told: Told, folder: &Path, path: Option<PathBuf>) -> io::Result<Begun> {
+    let idle = Duration::from_secs(told.idle_s);
+    let path = path.unwrap_or_default();
+    let program = |words: &[&str], configuration: &dyn Fn(&Path) -> String| {
+        Program::start(&path, words, configuration).map(Begun::Program)
+    };
+    match kind {
+        Kind::Prefork => program(&["-D", "FOREGROUND", "-f"], &|own| apache(PREFORK, told, folder, own)),
+        Kind::Event => program(&["-D", "FOREGROUND", "-f"], &|own| apache(EVENT, told, folder, own)),
+        Kind::Nginx => program(&["-e", "stderr", "-c"], &|own| nginx(16_384, told, folder, own)),
+        Kind::NginxFew => program(&["-e", "stderr", "-c"], &|own| nginx(MOST, told, folder, own)),
+        Kind::Hyper => {
+            in_memory::serve(address(), folder, idle).map(|runtime| Begun::Threads(Box::new(runtime)))
+        }
+        Kind::Ours | Kind::Dhttp => {
+            let mut config = ServerConfig::paper().reaching_anywhere();
+            config.dhttp.connections = MOST;
+            config.dhttp.per_client = PerClient { usual: told.per_client, when_few: told.per_client, few: 0 };
+            config.dhttp.patience.idle = idle;
+            match told.idle_s {
+                0 => config.http.requests = std::num::NonZeroU32::new(1),
+                _ => config.http.patience.idle = idle,
+            }
+            Engine::start(address(), config, Files::below(folder)?, None)
+                .map(|engine| Begun::Threads(Box::new(engine)))
+        }
+    }
+}
+
+/// What 200 processes and 128 places to wait make together (`papers/dhttp#section-vi-b`).
+const MOST: usize = 328;
+
+/// Longer than any server takes until it listens.
+const PATIENCE_MS: u64 = 10_000;
+
+#[expect(clippy::disallowed_methods, reason = "other people's programs do not say when they are ready")]
+fn listening(mut begun: Begun) -> io::Result<Running> {
+    for _ in 0..PATIENCE_MS / 10 {
+        if let Begun::Program(program) = &mut begun
+            && let Some(said) = program.ended()
+        {
+            return Err(io::Error::other(said));
+        }
+        if TcpStream::connect(address()).is_ok() {
+            return Ok(match begun {
+                Begun::Program(program) => Box::new(program),
+                Begun::Threads(running) => running,
+            });
+        }
+        std::thread::sleep(Elapsed::from_millis(10));
+    }
+    Err(io::Error::other("it did not begin to listen"))
+}
+
+/// The paper's: "the maximum number of concurrent clients of 200".
+const PREFORK: &str = "prefork";
+const EVENT: &str = "event";
+
+fn apache(manner: &str, told: Told, folder: &Path, own: &Path) -> String {
+    let modules = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules"];
+    let modules = modules.into_iter().find(|path| Path::new(path).is_dir()).unwrap_or("modules");
+    let crew = match manner {
+        PREFORK => {
+            "StartServers 200\nMinSpareServers 1\nMaxSpareServers 200\nServerLimit 200\nMaxRequestWorkers 200\n\
+             ListenBacklog 128\n"
+        }
+        // As Debian ships it, and as many threads as the other has processes.
+        _ => {
+            "StartServers 2\nThreadsPerChild 25\nMinSpareThreads 25\nMaxSpareThreads 200\nMaxRequestWorkers 200\n"
+        }
+    };
+    let kept = match told.idle_s {
+        0 => "KeepAlive Off\n".to_owned(),
+        seconds => format!("KeepAlive On\nKeepAliveTimeout {seconds}\nMaxKeepAliveRequests 0\n"),
+    };
+    let (address, folder, own) = (address(), folder.display(), own.display());
+    format!(
+        "ServerRoot {own}\nServerName server\nListen {address}\nPidFile {own}/pid\nErrorLog {own}/said\n\
+         LoadModule mpm_{manner}_module {modules}/mod_mpm_{manner}.so\n\
+         LoadModule authz_core_module {modules}/mod_authz_core.so\n\
+         Mutex file:{own}\nDefaultRuntimeDir {own}\n<IfModule unixd_module>\nUser nobody\nGroup nogroup\n</IfModule>\n\
+         DocumentRoot {folder}\n<Directory {folder}>\nRequire all granted\n</Directory>\n{kept}{crew}"
+    )
+}
+
+fn nginx(connections: usize, told: Told, folder: &Path, own: &Path) -> String {
+    let (address, folder, own) = (address(), folder.display(), own.display());
+    let idle_s = told.idle_s;
+    let mut text = format!(
+        "daemon off; master_process off; worker_processes 1; pid {own}/pid; error_log {own}/said crit;\n\
+         events {{ worker_connections {connections}; }}\nhttp {{\n  access_log off; sendfile on; tcp_nopush on;\n  \
+         keepalive_timeout {idle_s}s; keepalive_requests 1000000000;\n"
+    );
+    for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
+        text += &format!("  {name}_temp_path {own}/{name};\n");
+    }
+    text + &format!("  server {{ listen {address} backlog=128; root {folder}; }}\n}}\n")
+}

@@ -1,0 +1,269 @@
+//! Figures 10 to 12 of `papers/dhttp#section-vi-b`: servers under SURGE's users, on this machine.
+//!
+//! Not the servers (`contest`). A claim is judged at the largest number of users; the pictures have all.
+
+use crate::contest::bout::{Bout, Outcome};
+use crate::contest::server::Kind;
+use crate::plot::curves::{Curve, Curves, Panel};
+use crate::plot::palette;
+use crate::plot::svg::{Point, Stroke};
+use crate::reproduce::measured::{Bouts, Measured};
+use crate::reproduce::published::Cell;
+
+/// Our value, or why it could not be measured.
+type Ours = Result<Option<f64>, String>;
+
+/// A server and how it is asked: a curve.
+#[derive(Clone, Copy, Debug)]
+struct Arm {
+    kind: Kind,
+    idle_s: u64,
+    connections: usize,
+    closes_early: bool,
+}
+
+const fn arm(kind: Kind, idle_s: u64, connections: usize) -> Arm {
+    Arm { kind, idle_s, connections, closes_early: false }
+}
+
+/// The one time-out by which DHTTP is compared: Apache's best in the paper.
+const DHTTP: Arm = arm(Kind::Dhttp, 1, 3);
+const ALTRUISTIC: Arm = Arm { closes_early: true, ..arm(Kind::Prefork, 1, 3) };
+
+const APACHE: [Arm; 8] = {
+    use Kind::Prefork as P;
+    [
+        arm(P, 0, 3),
+        arm(P, 1, 3),
+        arm(P, 5, 3),
+        arm(P, 15, 3),
+        arm(P, 0, 1),
+        arm(P, 1, 1),
+        arm(P, 5, 1),
+        arm(P, 15, 1),
+    ]
+};
+const OURS: [Arm; 6] = {
+    use Kind::Dhttp as D;
+    [DHTTP, arm(D, 5, 3), arm(D, 15, 3), arm(D, 1, 1), arm(D, 5, 1), arm(D, 15, 1)]
+};
+const TODAY: [Arm; 13] = {
+    use Kind::{Event, Hyper, Nginx, NginxFew, Ours};
+    [
+        arm(Event, 0, 3),
+        arm(Event, 1, 3),
+        arm(Event, 15, 3),
+        arm(Event, 15, 1),
+        arm(Nginx, 0, 3),
+        arm(Nginx, 1, 3),
+        arm(Nginx, 15, 3),
+        arm(NginxFew, 15, 3),
+        arm(Hyper, 1, 3),
+        arm(Hyper, 15, 3),
+        arm(Ours, 1, 3),
+        arm(Ours, 15, 3),
+        ALTRUISTIC,
+    ]
+};
+
+/// What the text says of Apache.
+pub fn figure_10(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+    let connections = if cell.column.name == "three" { 3 } else { 1 };
+    let apache = |idle_s| arm(Kind::Prefork, idle_s, connections);
+    let (over, under) = match cell.label(0) {
+        "1-s-over-15-s" => (apache(1), apache(15)),
+        "none-over-15-s" => (apache(0), apache(15)),
+        "1-s-over-none" => (apache(1), apache(0)),
+        _ => (apache(15), arm(Kind::Prefork, 15, 3)),
+    };
+    let Some(bouts) = bouts(&APACHE, measured)? else { return Ok(None) };
+    Ok(throughput(bouts, over).zip(throughput(bouts, under)).map(|(over, under)| over / under))
+}
+
+/// What it says of DHTTP beside Apache.
+pub fn figure_11(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+    let apache = arm(
+        Kind::Prefork,
+        match cell.column.name.as_str() {
+            "15-s" => 15,
+            "1-s" => 1,
+            _ => 0,
+        },
+        3,
+    );
+    let arms: Vec<Arm> = APACHE.into_iter().chain(OURS).collect();
+    let Some(bouts) = bouts(&arms, measured)? else { return Ok(None) };
+    let all = |of: &[Arm]| of.iter().map(|arm| throughput(bouts, *arm)).collect::<Option<Vec<_>>>();
+    Ok(match cell.label(0) {
+        "insensitive-to-time-out" => all(&OURS[..3]).map(|all| least_over_most(&all)),
+        "insensitive-to-connections" => all(&OURS).map(|all| least_over_most(&all)),
+        "scales" => scales(bouts),
+        claim => beside(bouts, claim, apache),
+    })
+}
+
+/// What it says of users who close early, and Figure 11's claim beside other servers.
+pub fn figure_12(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+    let kind = match cell.column.name.as_str() {
+        "prefork" => Kind::Prefork,
+        "event" => Kind::Event,
+        "nginx" => Kind::Nginx,
+        "hyper" => Kind::Hyper,
+        _ => Kind::Ours,
+    };
+    let arms: Vec<Arm> = TODAY.into_iter().chain([DHTTP]).collect();
+    let Some(bouts) = bouts(&arms, measured)? else { return Ok(None) };
+    Ok(match cell.label(0) {
+        "closing-idle-ones-over-1-s" => {
+            let [few, short] = [arm(Kind::NginxFew, 15, 3), arm(kind, 1, 3)];
+            throughput(bouts, few).zip(throughput(bouts, short)).map(|(few, short)| few / short)
+        }
+        claim => match claim.strip_suffix("-altruistic") {
+            Some(claim) => beside(bouts, claim, ALTRUISTIC),
+            None => beside(bouts, claim, arm(kind, 15, 3)),
+        },
+    })
+}
+
+/// How many times DHTTP has the throughput, or the other the latency.
+fn beside(bouts: &Bouts, claim: &str, other: Arm) -> Option<f64> {
+    match claim {
+        "throughput" => Some(throughput(bouts, DHTTP)? / throughput(bouts, other)?),
+        _ => Some(latency(bouts, other)? / latency(bouts, DHTTP)?),
+    }
+}
+
+/// What DHTTP has for each of the most users over what it has for each of the fewest.
+fn scales(bouts: &Bouts) -> Option<f64> {
+    let (few, most) = (*bouts.users.first()?, *bouts.users.last()?);
+    let each = |users: u32| Some(bouts.of(&DHTTP.bout(users))?.per_second / f64::from(users));
+    Some(each(most)? / each(few)?)
+}
+
+fn least_over_most(all: &[f64]) -> f64 {
+    let most = all.iter().copied().fold(0.0, f64::max);
+    all.iter().copied().fold(f64::INFINITY, f64::min) / most
+}
+
+fn throughput(bouts: &Bouts, arm: Arm) -> Option<f64> {
+    Some(bouts.of(&arm.bout(*bouts.users.last()?))?.per_second)
+}
+
+fn latency(bouts: &Bouts, arm: Arm) -> Option<f64> {
+    Some(bouts.of(&arm.bout(*bouts.users.last()?))?.mean_ms)
+}
+
+impl Arm {
+    fn bout(self, users: u32) -> Bout {
+        let Self { kind, idle_s, connections, closes_early } = self;
+        Bout { kind, idle_s, connections, closes_early, users }
+    }
+}
+
+/// What came of these arms for every number of users.
+fn bouts<'a>(arms: &[Arm], measured: &'a mut Measured<'_>) -> Result<Option<&'a Bouts>, String> {
+    let of = |users: &u32| arms.iter().map(|arm| arm.bout(*users)).collect::<Vec<_>>();
+    let wanted: Vec<Bout> = measured.users().iter().flat_map(of).collect();
+    measured.bouts(&wanted)
+}
+
+/// Apache's throughput and latency.
+pub fn draw_10(bouts: &Bouts) -> Option<String> {
+    let curves = |connections: usize| {
+        let arms = APACHE.into_iter().filter(move |arm| arm.connections == connections);
+        arms.map(|arm| (by_time_out(arm.idle_s), arm)).collect()
+    };
+    let title = "Apache with 200 processes under SURGE's users";
+    draw(bouts, title, [("three connections a user", curves(3)), ("one connection", curves(1))], "Fig. 10")
+}
+
+/// DHTTP's.
+pub fn draw_11(bouts: &Bouts) -> Option<String> {
+    let curves = |connections: usize| {
+        let arms = OURS.into_iter().filter(move |arm| arm.connections == connections);
+        arms.map(|arm| (by_time_out(arm.idle_s), arm)).collect()
+    };
+    let title = "DHTTP under SURGE's users";
+    draw(bouts, title, [("three connections a user", curves(3)), ("one connection", curves(1))], "Fig. 11")
+}
+
+/// Those of servers of today.
+pub fn draw_12(bouts: &Bouts) -> Option<String> {
+    use Kind::{Event, Hyper, Nginx, NginxFew, Ours};
+    let solid = |name, colour| (name, Stroke::solid(colour, WIDTH));
+    let dashed = |name, colour| (name, Stroke { colour, width: WIDTH, dashes: "5 4" });
+    let paper = vec![
+        (solid("DHTTP", palette::ACCENT), DHTTP),
+        (solid("Apache prefork", palette::INK), arm(Kind::Prefork, 1, 3)),
+        (dashed("the same, users who close early", palette::INK), ALTRUISTIC),
+    ];
+    let today = vec![
+        (solid("DHTTP", palette::ACCENT), DHTTP),
+        (solid("Apache event", palette::ORANGE), arm(Event, 15, 3)),
+        (solid("nginx", palette::BLUE), arm(Nginx, 15, 3)),
+        (dashed("nginx, 328 connections", palette::BLUE), arm(NginxFew, 15, 3)),
+        (solid("hyper", palette::GREY), arm(Hyper, 15, 3)),
+        (dashed("ours, HTTP", palette::ACCENT), arm(Ours, 15, 3)),
+    ];
+    let title = "DHTTP beside Apache, and beside servers of today";
+    draw(bouts, title, [("Apache prefork, 1 s", paper), ("servers of today, 15 s", today)], "Fig. 12")
+}
+
+/// In pixels.
+const WIDTH: f64 = 1.8;
+
+type Named = ((&'static str, Stroke<'static>), Arm);
+
+fn by_time_out(idle_s: u64) -> (&'static str, Stroke<'static>) {
+    let (name, colour) = match idle_s {
+        0 => ("a connection each", palette::BLUE),
+        1 => ("idle ones closed after 1 s", palette::ACCENT),
+        5 => ("5 s", palette::ORANGE),
+        _ => ("15 s", palette::INK),
+    };
+    (name, Stroke::solid(colour, WIDTH))
+}
+
+/// A quantity of a curve.
+type Value = fn(&Outcome) -> f64;
+
+/// Throughput above, latency below; a column for each group of arms.
+fn draw(bouts: &Bouts, title: &str, groups: [(&str, Vec<Named>); 2], figure: &str) -> Option<String> {
+    let most = *bouts.users.last()?;
+    let mut rows = Vec::new();
+    let quantities: [(&str, Value); 2] =
+        [("answers a second", |outcome| outcome.per_second), ("mean latency, ms", |outcome| outcome.mean_ms)];
+    for (quantity, value) in quantities {
+        let mut row = Vec::new();
+        for (group, arms) in &groups {
+            let mut curves = Vec::new();
+            for ((name, stroke), arm) in arms {
+                let point = |users: &u32| Some((f64::from(*users), value(bouts.of(&arm.bout(*users))?)));
+                let points = bouts.users.iter().map(point).collect::<Option<Vec<Point>>>()?;
+                curves.push(Curve { name, stroke: *stroke, is_joined: true, points });
+            }
+            row.push(Panel { title: format!("{group}: {quantity}"), curves });
+        }
+        rows.push(row);
+    }
+    let mut key: Vec<(&str, Stroke<'_>)> = Vec::new();
+    for (named, _) in groups.iter().flat_map(|(_, arms)| arms) {
+        if key.iter().all(|(name, _)| *name != named.0) {
+            key.push(*named);
+        }
+    }
+    let ticks = (0..=5).map(|tick| f64::from(most) * f64::from(tick) / 5.0).collect();
+    let picture = Curves {
+        title,
+        subtitle: [
+            "Each server alone with its users, in a network of its own; latency from when an answer was wanted.",
+            "What was never answered counts as long as users had patience.",
+        ],
+        key,
+        bottom: "user equivalents",
+        ticks,
+        rows,
+        source: &format!("After Rabinovich, Wang 2004, {figure}; measured on this machine."),
+    };
+    Some(picture.draw())
+}
