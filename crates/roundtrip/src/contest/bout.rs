@@ -159,6 +159,7 @@ fn one(bout: Bout, extent: Extent, site: &Arc<Site>) -> Result<Outcome, Error> {
         },
         connections,
         closes_early,
+        keeps: None,
         threads: 1,
         users,
         patience: extent.patience,
