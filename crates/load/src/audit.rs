@@ -19,6 +19,9 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// Every one, the worst last.
+    pub const ALL: [Self; 4] = [Self::Nothing, Self::Server, Self::Network, Self::Generator];
+
     /// The name in tables and JSON.
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,10 +44,21 @@ const FEW: u64 = 10;
 
 /// What limited this second.
 pub fn limit(second: &Second) -> Limit {
-    let Second { due, late, answered, failed, bytes: _, intended: _, processor, opened: _, open: _, dropped } =
-        second;
+    let Second {
+        due,
+        late,
+        answered,
+        failed,
+        bytes: _,
+        intended: _,
+        processor,
+        opened: _,
+        open: _,
+        dropped,
+        worst,
+    } = second;
     let done = answered + failed;
-    if *late as f64 > LATE_SHARE * *due as f64 || *processor > BUSY {
+    let own = if *late as f64 > LATE_SHARE * *due as f64 || *processor > BUSY {
         Limit::Generator
     } else if *dropped > 0 {
         Limit::Network
@@ -52,7 +66,8 @@ pub fn limit(second: &Second) -> Limit {
         Limit::Server
     } else {
         Limit::Nothing
-    }
+    };
+    own.max(*worst)
 }
 
 /// The verdict on a run: its first line.

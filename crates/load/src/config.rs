@@ -59,6 +59,40 @@ impl Protocol {
 /// A user has no more connections.
 pub const MOST_CONNECTIONS: usize = 1_000;
 
+/// A part of a plan, for one of several generators: each has its share of the users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// Which, from 0.
+    index: u32,
+    of: u32,
+}
+
+impl Shard {
+    /// All of it.
+    pub const WHOLE: Self = Self { index: 0, of: 1 };
+
+    /// The part with this number, from 1, of so many; `None` if there is no such part.
+    pub fn new(number: u32, of: u32) -> Option<Self> {
+        let index = number.checked_sub(1).filter(|index| *index < of)?;
+        Some(Self { index, of })
+    }
+
+    /// Its number, from 1.
+    pub const fn number(self) -> u32 {
+        self.index + 1
+    }
+
+    /// How many parts there are.
+    pub const fn of(self) -> u32 {
+        self.of
+    }
+
+    /// Whether the user with this number is in it.
+    pub(crate) fn has(self, user: usize) -> bool {
+        user % self.of as usize == self.index as usize
+    }
+}
+
 /// How the load is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -73,10 +107,15 @@ pub struct Config {
     pub keeps: Option<Duration>,
     /// Threads, at least 1.
     pub threads: usize,
-    /// Users who take the requests of an open schedule in turn; the users of a closed one are the plan's.
+    /// The part of the plan that is run here.
+    pub shard: Shard,
+    /// Users who take the requests of an open schedule in turn, in all parts together; the users of a closed one are the
+    /// plan's.
     pub users: u32,
     /// How long an answer may take.
     pub patience: Duration,
+    /// When to begin, since 1970, so that several generators do at once; `None`: at once.
+    pub at: Option<Duration>,
 }
 
 #[cfg(test)]

@@ -27,9 +27,14 @@ impl Gauge {
         Open(self.clone())
     }
 
+    /// How many are there.
+    pub(crate) fn now(&self) -> u64 {
+        self.0.now.load(Ordering::Relaxed)
+    }
+
     /// The most that were there at once since this was asked last.
     pub(crate) fn most(&self) -> u64 {
-        let now = self.0.now.load(Ordering::Relaxed);
+        let now = self.now();
         self.0.most.swap(now, Ordering::Relaxed).max(now)
     }
 }

@@ -30,5 +30,5 @@ pub mod run;
 mod user;
 mod worker;
 
-pub use config::{Config, Protocol, Target};
+pub use config::{Config, Protocol, Shard, Target};
 pub use record::Record;

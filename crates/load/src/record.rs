@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use wire::Duration;
 
+use crate::audit::{Limit, limit};
+
 /// How an answer came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Channel {
@@ -20,6 +22,9 @@ pub enum Channel {
 }
 
 impl Channel {
+    /// Every one.
+    pub const ALL: [Self; 3] = [Self::Udp, Self::TcpOpened, Self::TcpClient];
+
     /// The name in tables and logs.
     pub const fn name(self) -> &'static str {
         match self {
@@ -50,6 +55,17 @@ pub enum Trouble {
 }
 
 impl Trouble {
+    /// Every one.
+    pub const ALL: [Self; 7] = [
+        Self::Refused,
+        Self::Closed,
+        Self::Garbage,
+        Self::Status,
+        Self::Size,
+        Self::Timeout,
+        Self::Exhausted,
+    ];
+
     /// The name in tables and JSON.
     pub const fn name(self) -> &'static str {
         match self {
@@ -77,7 +93,7 @@ pub struct Second {
     pub failed: u64,
     /// Bytes of bodies that came in answers.
     pub bytes: u64,
-    /// The answers' times from when they were due, in microseconds.
+    /// The answers' times from when they were due, in nanoseconds.
     pub intended: Histogram<u32>,
     /// The largest share that a thread of the generator had of a processor, from 0 to 1.
     pub processor: f64,
@@ -87,6 +103,8 @@ pub struct Second {
     pub open: u64,
     /// Datagrams that this machine's kernel threw away in it.
     pub dropped: u64,
+    /// What limited the worst of the generators whose seconds these are.
+    pub worst: Limit,
 }
 
 impl Default for Second {
@@ -97,11 +115,12 @@ impl Default for Second {
             answered: 0,
             failed: 0,
             bytes: 0,
-            intended: Histogram::new_with_bounds(1, MOST_MICROS, 2).expect("the bounds are in order"),
+            intended: Histogram::new_with_bounds(1, MOST_NANOS, 2).expect("the bounds are in order"),
             processor: 0.0,
             opened: 0,
             open: 0,
             dropped: 0,
+            worst: Limit::Nothing,
         }
     }
 }
@@ -109,14 +128,14 @@ impl Default for Second {
 /// Times in nanoseconds.
 pub type Latencies = Histogram<u64>;
 
-/// An hour, in microseconds: nobody waits longer.
-const MOST_MICROS: u64 = 3_600_000_000;
-/// The same in nanoseconds.
+/// An hour, in nanoseconds: nobody waits longer.
 const MOST_NANOS: u64 = 3_600_000_000_000;
 
 /// Everything that came of a run, or of a part of it.
 #[derive(Clone, Debug)]
 pub struct Record {
+    /// When it began, since 1970; of several parts, the first.
+    pub began: Duration,
     /// The seconds, from the first request on.
     pub seconds: Vec<Second>,
     /// From when an answer was asked for, in nanoseconds.
@@ -139,6 +158,7 @@ impl Default for Record {
     fn default() -> Self {
         let latencies = || Histogram::new_with_bounds(1, MOST_NANOS, 3).expect("the bounds are in order");
         Self {
+            began: Duration::ZERO,
             seconds: Vec::new(),
             experienced: latencies(),
             intended: latencies(),
@@ -184,7 +204,7 @@ impl Record {
         let second = self.second(when);
         second.answered += 1;
         second.bytes += bytes;
-        second.intended.saturating_record(intended.as_nanos() / 1_000);
+        second.intended.saturating_record(intended.as_nanos());
     }
 
     /// A request failed.
@@ -203,15 +223,37 @@ impl Record {
         self.troubles.values().sum()
     }
 
+    /// Adds what another generator came to with its part of the plan. A second in which one of them was the limit stays one,
+    /// however many others there are.
+    pub fn join(&mut self, mut other: Self) {
+        for second in self.seconds.iter_mut().chain(&mut other.seconds) {
+            second.worst = limit(second);
+        }
+        self.merge(other);
+    }
+
     /// Adds what another part of the same run came to.
-    pub fn merge(&mut self, other: Self) {
-        let Self { seconds, experienced, intended, lateness, channels, troubles, again, connections } = other;
+    pub(crate) fn merge(&mut self, other: Self) {
+        let Self { began, seconds, experienced, intended, lateness, channels, troubles, again, connections } =
+            other;
+        self.began = if self.began == Duration::ZERO { began } else { self.began.min(began) };
         if self.seconds.len() < seconds.len() {
             self.seconds.resize_with(seconds.len(), Second::default);
         }
         for (ours, theirs) in self.seconds.iter_mut().zip(seconds) {
-            let Second { due, late, answered, failed, bytes, intended, processor, opened, open, dropped } =
-                theirs;
+            let Second {
+                due,
+                late,
+                answered,
+                failed,
+                bytes,
+                intended,
+                processor,
+                opened,
+                open,
+                dropped,
+                worst,
+            } = theirs;
             ours.due += due;
             ours.late += late;
             ours.answered += answered;
@@ -222,6 +264,7 @@ impl Record {
             ours.opened += opened;
             ours.open += open;
             ours.dropped += dropped;
+            ours.worst = ours.worst.max(worst);
         }
         for (ours, theirs) in [
             (&mut self.experienced, experienced),
@@ -247,6 +290,19 @@ pub const LATE: Duration = Duration::from_millis(1);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_generator_that_was_the_limit_is_not_outvoted() {
+        let part = |late| Record {
+            seconds: vec![Second { due: 1_000, late, answered: 1_000, ..Second::default() }],
+            ..Record::default()
+        };
+        let mut whole = part(20);
+        for _ in 0..9 {
+            whole.join(part(0));
+        }
+        assert_eq!((whole.seconds[0].due, limit(&whole.seconds[0])), (10_000, Limit::Generator));
+    }
 
     #[test]
     fn parts_of_a_run_merge_without_loss() {

@@ -73,11 +73,13 @@ pub struct Progress {
     pub answered: u64,
     /// Failures until now.
     pub failed: u64,
+    /// Connections that are open.
+    pub open: u64,
 }
 
 /// How many sockets a run may have open at once.
 pub fn sockets(plan: &Plan, config: &Config) -> u64 {
-    let users = users(plan, config) as u64;
+    let users = (0..users(plan, config)).filter(|user| config.shard.has(*user)).count() as u64;
     let each = match config.protocol {
         // Two ports, a connection of the server's, and one for what it refers to plain HTTP.
         Protocol::Dhttp => 3 + config.connections as u64,
@@ -108,12 +110,16 @@ pub fn run(
         return Err(Error::Files { needed, allowed });
     }
     let clock = Clock::start();
-    let begins = clock.now() + HEAD_START;
+    let now = clock::since_1970();
+    let wait = config.at.map_or(Duration::ZERO, |at| at.saturating_sub(now)).max(HEAD_START);
+    let begins = clock.now() + wait;
     let ends = begins + plan.wanted.lasts;
     let live = Live::default();
-    let (seed, unchanged_since) = (secret()?, calendar::http(clock::since_1970()));
-    let mut parts = Vec::new();
+    let (seed, unchanged_since) = (secret()?, calendar::http(now));
+    let (mut parts, mut gauges) = (Vec::new(), Vec::new());
     for (thread, pages) in (0_u64..).zip(pages(plan, config)) {
+        let open = Gauge::default();
+        gauges.push(open.clone());
         let common = Common {
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
             config: *config,
@@ -121,14 +127,14 @@ pub fn run(
             unchanged_since: unchanged_since.clone(),
             room: vec![0; ROOM],
             done: Vec::new(),
-            open: Gauge::default(),
+            open,
             connections: 0,
             again: 0,
         };
         let ids = seed.stream("load-ids", thread);
         parts.push(Worker::new(plan, clock, (begins, ends), common, pages, ids)?);
     }
-    let mut record = Record::default();
+    let mut record = Record { began: now + wait, ..Record::default() };
     let mut dropped = vec![thrown_away()];
     thread::scope(|scope| {
         let (over, is_over) = channel::<()>();
@@ -157,7 +163,8 @@ pub fn run(
             dropped.push(thrown_away());
             let (answered, failed) =
                 (live.answered.load(Ordering::Relaxed), live.failed.load(Ordering::Relaxed));
-            watch(Progress { since: second, answered, failed });
+            let open = gauges.iter().map(Gauge::now).sum();
+            watch(Progress { since: second, answered, failed, open });
         }
         for worker in workers {
             match worker.join() {
@@ -174,6 +181,11 @@ pub fn run(
     Ok(record)
 }
 
+/// The time since 1970, by this machine's calendar.
+pub fn calendar() -> Duration {
+    clock::since_1970()
+}
+
 /// Until every thread is there.
 const HEAD_START: Duration = Duration::from_millis(50);
 /// Bytes that are read at once.
@@ -186,9 +198,11 @@ fn pages(plan: &Plan, config: &Config) -> Vec<Vec<VecDeque<usize>>> {
     for (place, page) in plan.pages.iter().enumerate() {
         of_users[page.user as usize % users].push_back(place);
     }
-    let mut of_threads = vec![Vec::new(); config.threads.clamp(1, users)];
+    let ours = of_users.into_iter().enumerate().filter(|(user, _)| config.shard.has(*user));
+    let ours: Vec<_> = ours.map(|(_, pages)| pages).collect();
+    let mut of_threads = vec![Vec::new(); config.threads.clamp(1, ours.len().max(1))];
     let threads = of_threads.len();
-    for (user, pages) in of_users.into_iter().enumerate() {
+    for (user, pages) in ours.into_iter().enumerate() {
         of_threads[user % threads].push(pages);
     }
     of_threads
@@ -226,16 +240,19 @@ mod tests {
     use scenario::surge::schedule::{Arrivals, Leg, Schedule};
 
     use super::*;
+    use crate::config::Shard;
 
     fn config(threads: usize, users: u32) -> Config {
         Config {
             protocol: Protocol::KeepAlive,
             connections: 1,
+            shard: Shard::WHOLE,
             closes_early: false,
             keeps: None,
             threads,
             users,
             patience: Duration::from_secs(1),
+            at: None,
         }
     }
 
@@ -252,5 +269,18 @@ mod tests {
             all.sort_unstable();
             assert_eq!(all, (0..plan.pages.len()).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn parts_of_a_plan_are_all_of_it_and_none_of_it_twice() {
+        let plan = Wanted { schedule: Schedule::Users(7), files: 20, ..Wanted::default() }.plan().unwrap();
+        // More parts than users: some have nothing to do.
+        let of = 9;
+        let part = |number| Config { shard: Shard::new(number, of).unwrap(), ..config(2, 5) };
+        let mut all: Vec<usize> =
+            (1..=of).flat_map(|number| pages(&plan, &part(number))).flatten().flatten().collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..plan.pages.len()).collect::<Vec<_>>());
+        assert_eq!((1..=of).map(|number| sockets(&plan, &part(number)) - 32).sum::<u64>(), 7);
     }
 }

@@ -2,10 +2,16 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
+//! | [`log`] | what came of a run, or of a part of one, as a file |
+//! | [`merge`] | parts put together |
+//! | [`page`] | runs on a page, for people elsewhere |
 //! | [`plan`] | a plan as a file, and how well it fits |
 //! | [`result`] | what came of a run |
 //!
 //! Not the load itself: that is the crate `load`.
 
+pub mod log;
+pub mod merge;
+pub mod page;
 pub mod plan;
 pub mod result;

@@ -234,3 +234,29 @@ fn a_connection_with_nothing_to_do_is_closed_by_its_user() {
     let run = load(&folder, &served.address, &["--share", "1", "--keep-alive", "50ms"]);
     assert_eq!((&run["answered"], &run["connections"]), (&json!(4), &json!(4)), "{run}");
 }
+
+#[test]
+fn parts_of_a_plan_run_apart_and_are_put_together() {
+    let folder = planned("load-parts");
+    let served = Served::folder(&folder);
+    let mut answered = 0;
+    for number in 1..=3 {
+        let (part, log) = (format!("{number}/3"), format!("{number}.hlog"));
+        let run = load(&folder, &served.address, &["--shard", &part, "--log", &log]);
+        answered += run["answered"].as_u64().unwrap();
+        assert_eq!(run["parts"], json!([number]), "{run}");
+    }
+    assert_eq!(answered, 60);
+    let merge = |logs: &[&str]| {
+        roundtrip(&folder, &[&["load", "merge", "--format", "json", "-o", "whole.hlog"], logs].concat())
+    };
+    let said = merge(&["1.hlog", "2.hlog", "3.hlog"]);
+    assert!(said.status.success(), "{said:?}");
+    let whole = serde_json::from_slice::<Value>(&said.stdout).unwrap()[0].take();
+    assert_eq!((&whole["answered"], &whole["parts"]), (&json!(60), &json!([1, 2, 3])), "{whole}");
+    let said = merge(&["whole.hlog", "2.hlog"]);
+    let said = String::from_utf8_lossy(&said.stderr);
+    assert!(said.contains("2.hlog: part 2 of 3 is there already"), "{said}");
+    let said = roundtrip(&folder, &["load", "http://127.0.0.1/", "--shard", "4/3"]);
+    assert!(String::from_utf8_lossy(&said.stderr).contains("--shard: `4/3` is no part"), "{said:?}");
+}

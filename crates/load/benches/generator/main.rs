@@ -11,7 +11,7 @@ mod wrk;
 
 use std::net::SocketAddr;
 
-use load::{Config, Protocol, Record, Target};
+use load::{Config, Protocol, Record, Shard, Target};
 use scenario::surge::plan::{Ask, Begins, Page, Plan, Wanted};
 use scenario::surge::schedule::{Arrivals, Leg, Schedule};
 use wire::{Duration, Time};
@@ -54,13 +54,13 @@ fn late() {
             let record = run(&even(RATE, SECONDS), server.address, protocol, 1);
             let at = |share| record.lateness.value_at_quantile(share) as f64 / 1e3;
             println!(
-                "  {:<6} p50 {:>8.1} us, p99 {:>8.1} us, p99.9 {:>8.1} us; {} answers, {} failures",
+                "  {:<6} p50 {:>8.1} us, p99 {:>8.1} us, p99.9 {:>8.1} us; {} answers, failures {:?}",
                 protocol.name(),
                 at(0.5),
                 at(0.99),
                 at(0.999),
                 record.answers(),
-                record.failures()
+                record.troubles
             );
             lateness.push(at(0.999));
         }
@@ -147,8 +147,10 @@ fn run(plan: &Plan, server: SocketAddr, protocol: Protocol, connections: usize) 
         closes_early: false,
         keeps: None,
         threads: 1,
+        shard: Shard::WHOLE,
         users: USERS,
         patience: Duration::from_secs(5),
+        at: None,
     };
     load::run::run(plan, &target, &config, &mut |_| {}).expect("a few sockets")
 }

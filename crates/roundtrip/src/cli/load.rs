@@ -24,6 +24,10 @@ pub struct Load {
 pub enum LoadVerb {
     /// Draw a plan: every page, every object and every intended time, as a file
     Plan(LoadPlan),
+    /// Put together what several generators came to with the parts of one plan
+    Merge(LoadMerge),
+    /// Draw what came of a load, or of several side by side, as a page of one file
+    Page(LoadPage),
 }
 
 /// `roundtrip load TARGET`
@@ -69,12 +73,52 @@ pub struct LoadRun {
     #[arg(long)]
     pub i_own_this: bool,
 
+    /// Run only the I-th of N parts of the plan, on one of N machines: the users are dealt out
+    #[arg(long, value_name = "I/N", default_value = "1/1")]
+    pub shard: String,
+
+    /// Begin at this time, in seconds since 1970: the same for all parts
+    #[arg(long, value_name = "SECONDS")]
+    pub at: Option<String>,
+
+    /// Write what came of it as a log of HDR histograms (.hlog), for `load merge` and other programs
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+
     /// How to print what came of it
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: flags::Format,
 
     #[command(flatten)]
     pub wanted: PlanFlags,
+}
+
+/// `roundtrip load merge`
+#[derive(Debug, Args)]
+pub struct LoadMerge {
+    /// Logs that `load --log` wrote, each of another part
+    #[arg(value_name = "FILE", required = true)]
+    pub logs: Vec<PathBuf>,
+
+    /// Where to write the whole as a log
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// How to print what came of it
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: flags::Format,
+}
+
+/// `roundtrip load page`
+#[derive(Debug, Args)]
+pub struct LoadPage {
+    /// Logs that `load --log` or `load merge` wrote; each is called as its file is
+    #[arg(value_name = "FILE", required = true)]
+    pub logs: Vec<PathBuf>,
+
+    /// Where to write the page
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
 }
 
 /// `roundtrip load plan`

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use load::audit::{limit, verdict};
 use load::record::{Record, Second};
-use load::{Protocol, Target};
 use serde::Serialize;
 
+use super::log::About;
 use crate::output::grid::{Column, Grid};
 use crate::output::number;
 use crate::terminal::Terminal;
@@ -16,10 +16,8 @@ use crate::terminal::Terminal;
 /// A run, as JSON shows it.
 #[derive(Serialize)]
 pub struct Run<'a> {
-    target: String,
-    protocol: &'static str,
-    laws: &'a str,
-    seed: u64,
+    #[serde(flatten)]
+    about: &'a About,
     verdict: String,
     answered: u64,
     failed: u64,
@@ -66,13 +64,10 @@ struct Line {
 }
 
 /// The run in numbers.
-pub fn run<'a>(record: &Record, target: &Target, protocol: Protocol, laws: &'a str, seed: u64) -> Run<'a> {
+pub fn run<'a>(about: &'a About, record: &Record) -> Run<'a> {
     let seconds = record.seconds.len().max(1) as f64;
     Run {
-        target: format!("http://{}{}", target.host, target.folder),
-        protocol: protocol.name(),
-        laws,
-        seed,
+        about,
         verdict: verdict(record),
         answered: record.answers(),
         failed: record.failures(),
@@ -98,8 +93,9 @@ fn latency(of: &load::record::Latencies) -> Latency {
 }
 
 fn line(second: &Second) -> Line {
-    let Second { due, late, answered, failed, bytes, intended, processor, opened, open, dropped } = second;
-    let at = |share: f64| intended.value_at_quantile(share) as f64 / 1e3;
+    let Second { due, late, answered, failed, bytes, intended, processor, opened, open, dropped, worst: _ } =
+        second;
+    let at = |share: f64| intended.value_at_quantile(share) as f64 / 1e6;
     Line {
         due: *due,
         late: *late,
@@ -108,13 +104,27 @@ fn line(second: &Second) -> Line {
         bytes: *bytes,
         intended_p50_ms: at(0.5),
         intended_p99_ms: at(0.99),
-        intended_max_ms: intended.max() as f64 / 1e3,
+        intended_max_ms: intended.max() as f64 / 1e6,
         opened: *opened,
         open: *open,
         generator_share: *processor,
         dropped: *dropped,
         limit: limit(second).name(),
     }
+}
+
+/// A run in a line.
+pub fn named(about: &About) -> String {
+    let About { target, protocol, clients, laws, seed, plan: _, parts, of, began: _ } = about;
+    let mut text = format!("{target} by {protocol}, {laws}, seed {seed}");
+    if !clients.is_empty() {
+        text += &format!(", {clients}");
+    }
+    if parts.len() < *of as usize {
+        let parts: Vec<String> = parts.iter().map(u32::to_string).collect();
+        text += &format!(", part {} of {of}", parts.join(", "));
+    }
+    text
 }
 
 /// The run for people.
@@ -124,14 +134,7 @@ pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
         let words = of.iter().map(|(name, number)| format!("{} {name}", count(*number)));
         words.collect::<Vec<_>>().join(", ")
     };
-    let mut text = format!(
-        "{}\n\n{} by {}, {}, seed {}\n",
-        terminal.bold(&run.verdict),
-        run.target,
-        run.protocol,
-        run.laws,
-        run.seed
-    );
+    let mut text = format!("{}\n\n{}\n", terminal.bold(&run.verdict), named(run.about));
     text += &format!(
         "{} answers of {} bytes in {} seconds ({} a second), over {} connections, at most {} of\n\
          them at once",

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use dhttp::Url;
 use indicatif::{ProgressBar, ProgressStyle};
 use load::config::MOST_CONNECTIONS;
 use load::run::Progress;
-use load::{Config, Protocol, Target};
+use load::{Config, Protocol, Record, Shard, Target};
 use scenario::names;
 use scenario::surge::fits::fits;
 use scenario::surge::plan::{Plan, Wanted, path};
@@ -21,9 +22,10 @@ use scenario::surge::set::SetName;
 use scenario::value::quantity;
 
 use crate::cli::flags::Format;
-use crate::cli::load::{Load, LoadPlan, LoadRun, LoadVerb, PlanFlags};
+use crate::cli::load::{Load, LoadMerge, LoadPage, LoadPlan, LoadRun, LoadVerb, PlanFlags};
 use crate::failure::Failure;
-use crate::loading::{plan, result};
+use crate::loading::log::{self, About, Log};
+use crate::loading::{merge, page, plan, result};
 use crate::output;
 use crate::terminal::Terminal;
 
@@ -31,6 +33,8 @@ use crate::terminal::Terminal;
 pub fn run(flags: &Load) -> Result<(), Failure> {
     match &flags.verb {
         Some(LoadVerb::Plan(flags)) => draw(flags),
+        Some(LoadVerb::Merge(flags)) => put_together(flags),
+        Some(LoadVerb::Page(flags)) => draw_page(flags),
         None => load_server(&flags.run),
     }
 }
@@ -47,6 +51,33 @@ fn draw(flags: &LoadPlan) -> Result<(), Failure> {
         Format::Json => output::json(&plan::rows(&fits)),
         Format::Csv => plan::lines(&plan::rows(&fits)),
     })
+}
+
+fn put_together(flags: &LoadMerge) -> Result<(), Failure> {
+    let LoadMerge { logs, output, format } = flags;
+    let logs =
+        logs.iter().map(|path| Ok((path.as_path(), merge::read(path)?))).collect::<Result<_, Failure>>()?;
+    let whole = merge::merged(logs)?;
+    if let Some(path) = output {
+        crate::file::write_with(path, |out| log::write(&whole, out))?;
+    }
+    let run = result::run(&whole.about, &whole.record);
+    output::to_stdout(&match format {
+        Format::Table | Format::Csv => {
+            result::table(&run, Terminal::of_stdout()) + &merge::remarks(&whole.about)
+        }
+        Format::Json => output::json(&[run]),
+    })
+}
+
+fn draw_page(flags: &LoadPage) -> Result<(), Failure> {
+    let LoadPage { logs, output } = flags;
+    let named = |path: &PathBuf| {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(page::Named { name, log: merge::read(path)? })
+    };
+    let runs = logs.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
+    crate::file::write(output, page::page(&runs).as_bytes())
 }
 
 fn drawn(flags: &PlanFlags) -> Result<Plan, Failure> {
@@ -85,7 +116,7 @@ fn positive(flag: &str, text: &str) -> Result<u32, Failure> {
 }
 
 fn load_server(flags: &LoadRun) -> Result<(), Failure> {
-    let LoadRun { target, plan, wanted, i_own_this, format, .. } = flags;
+    let LoadRun { target, plan, wanted, i_own_this, log: log_file, format, .. } = flags;
     let target = found(target.as_deref().unwrap_or_default())?;
     if !target.is_near() && !i_own_this {
         return Err(Failure::Value(format!(
@@ -102,24 +133,67 @@ fn load_server(flags: &LoadRun) -> Result<(), Failure> {
     let style =
         ProgressStyle::with_template("{bar:20} {pos} of {len} s: {wide_msg}").expect("the template is fixed");
     let bar = ProgressBar::new(plan.wanted.lasts.as_nanos() / 1_000_000_000).with_style(style);
-    let mut watch = |Progress { since, answered, failed }: Progress| {
+    let mut before = 0;
+    let mut watch = |Progress { since, answered, failed, open }: Progress| {
         let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+        let now = answered - std::mem::replace(&mut before, answered);
         bar.set_position(since.as_nanos() / 1_000_000_000);
-        bar.set_message(format!("{answered} answers{failed}"));
+        bar.set_message(format!("{now} answers a second, {answered} in all{failed}, {open} connections"));
     };
     let record = load::run::run(&plan, &target, &config, &mut watch);
     bar.finish_and_clear();
     let record = record.map_err(|error| Failure::Network(error.to_string()))?;
-    let Wanted { set, seed, .. } = &plan.wanted;
-    let run = result::run(&record, &target, config.protocol, set.name(), seed.get());
+    let log = Log { about: about(&plan, &target, &config, &record), record };
+    if let Some(path) = log_file {
+        crate::file::write_with(path, |out| log::write(&log, out))?;
+    }
+    let run = result::run(&log.about, &log.record);
     output::to_stdout(&match format {
         Format::Table | Format::Csv => result::table(&run, Terminal::of_stdout()),
         Format::Json => output::json(&[run]),
     })
 }
 
+fn about(plan: &Plan, target: &Target, config: &Config, record: &Record) -> About {
+    let Config {
+        protocol,
+        connections,
+        closes_early,
+        keeps,
+        shard,
+        threads: _,
+        users: _,
+        patience: _,
+        at: _,
+    } = config;
+    let mut clients = Vec::new();
+    if *connections > 1 {
+        clients.push(format!("{connections} connections a user"));
+    }
+    if *closes_early {
+        clients.push("closing after each page".to_owned());
+    }
+    if let Some(keeps) = keeps {
+        clients.push(format!("keeping connections for {keeps}"));
+    }
+    let began = record.began.as_secs_f64();
+    About {
+        target: format!("http://{}{}", target.host, target.folder),
+        protocol: protocol.name().to_owned(),
+        clients: clients.join(", "),
+        laws: plan.wanted.set.name().to_owned(),
+        seed: plan.wanted.seed.get(),
+        plan: plan::mark(plan),
+        parts: vec![shard.number()],
+        of: shard.of(),
+        began: (began, began),
+    }
+}
+
 fn config(flags: &LoadRun) -> Result<Config, Failure> {
-    let LoadRun { protocol, connections, early_close, keep_alive, threads, timeout, share, .. } = flags;
+    let LoadRun {
+        protocol, connections, early_close, keep_alive, threads, timeout, share, shard, at, ..
+    } = flags;
     let here = thread::available_parallelism().map_or(1, usize::from);
     let connections = positive("connections", connections)? as usize;
     if connections > MOST_CONNECTIONS {
@@ -143,9 +217,34 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
             None => here.div_ceil(2),
         },
         users: positive("share", share)?,
+        shard: part(shard)?,
+        at: at.as_deref().map(since_1970).transpose()?,
         patience: value("timeout", quantity::duration(timeout))?,
     })
 }
+
+/// `2/8`: the second of eight.
+fn part(text: &str) -> Result<Shard, Failure> {
+    let part =
+        text.split_once('/').and_then(|(number, of)| Shard::new(number.parse().ok()?, of.parse().ok()?));
+    part.ok_or_else(|| {
+        Failure::Value(format!("--shard: `{text}` is no part; say I/N, such as 2/8, I from 1 to N"))
+    })
+}
+
+/// A time to come, and not one that nobody waits for.
+fn since_1970(text: &str) -> Result<wire::Duration, Failure> {
+    let now = load::run::calendar();
+    let at: Option<u64> = text.parse().ok();
+    let at =
+        at.map(wire::Duration::from_secs).filter(|at| *at > now && at.saturating_sub(now) <= LONGEST_WAIT);
+    at.ok_or_else(|| {
+        let now = now.as_nanos() / 1_000_000_000;
+        Failure::Value(format!("--at: `{text}` is not within the next day; it is {now} now"))
+    })
+}
+
+const LONGEST_WAIT: wire::Duration = wire::Duration::from_secs(86_400);
 
 /// The server that a URL names.
 fn found(text: &str) -> Result<Target, Failure> {

@@ -1,0 +1,120 @@
+//! Parts of one plan, run by several generators, put together.
+//!
+//! Histograms are added, which loses nothing; a second is the worst of the parts' seconds. Not a comparison: runs of different
+//! plans are not added.
+
+use std::path::Path;
+
+use super::log::{self, About, Log};
+use crate::failure::{Failure, shown};
+
+/// The log of a file.
+pub fn read(path: &Path) -> Result<Log, Failure> {
+    let text =
+        std::fs::read_to_string(path).map_err(|error| Failure::Read { path: path.to_owned(), error })?;
+    log::read(&text).map_err(|error| Failure::Value(format!("{}: {error}", shown(path))))
+}
+
+/// The whole of these parts.
+pub fn merged(logs: Vec<(&Path, Log)>) -> Result<Log, Failure> {
+    let mut logs = logs.into_iter();
+    let (first, mut whole) =
+        logs.next().ok_or_else(|| Failure::Value("there is nothing to merge".to_owned()))?;
+    for (path, Log { about, record }) in logs {
+        let refused = |why: String| Failure::Value(format!("{}: {why}", shown(path)));
+        if let Some(what) = differs(&whole.about, &about) {
+            return Err(refused(format!(
+                "it has {what} than {}; merge the parts of one run, and compare others",
+                shown(first)
+            )));
+        }
+        if let Some(part) = about.parts.iter().find(|part| whole.about.parts.contains(part)) {
+            return Err(refused(format!("part {part} of {} is there already; give each once", about.of)));
+        }
+        whole.about.parts.extend(about.parts);
+        whole.about.parts.sort_unstable();
+        let ((earliest, latest), (began, ended)) = (whole.about.began, about.began);
+        whole.about.began = (earliest.min(began), latest.max(ended));
+        whole.record.join(record);
+    }
+    Ok(whole)
+}
+
+/// In what they are no parts of one run.
+fn differs(one: &About, other: &About) -> Option<&'static str> {
+    // Each generator may know the server by another name.
+    let About { target: _, protocol, clients, laws, seed, plan, parts: _, of, began: _ } = other;
+    let differences = [
+        ((laws, seed, plan) != (&one.laws, &one.seed, &one.plan), "another plan"),
+        (*protocol != one.protocol, "another protocol"),
+        (*clients != one.clients, "other clients"),
+        (*of != one.of, "another number of parts"),
+    ];
+    differences.into_iter().find_map(|(differs, what)| differs.then_some(what))
+}
+
+/// What is to be known of the whole; nothing if it is one.
+pub fn remarks(about: &About) -> String {
+    let mut text = String::new();
+    let missing: Vec<String> =
+        (1..=about.of).filter(|part| !about.parts.contains(part)).map(|part| part.to_string()).collect();
+    if !missing.is_empty() {
+        text += &format!("\nOf {} parts these are missing: {}.\n", about.of, missing.join(", "));
+    }
+    let apart = about.began.1 - about.began.0;
+    if apart > 1.0 {
+        text += &format!(
+            "\nThe parts began up to {apart:.1} s apart: each second is the sum of the parts' own seconds; --at lets them begin \
+             together.\n"
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use load::record::{Channel, Record};
+
+    use super::*;
+
+    fn part(number: u32) -> Log {
+        let about = About {
+            target: format!("http://10.0.0.{number}/"),
+            protocol: "http11".to_owned(),
+            clients: String::new(),
+            laws: "surge-1998".to_owned(),
+            seed: 1,
+            plan: "00ff".to_owned(),
+            parts: vec![number],
+            of: 3,
+            began: (f64::from(number), f64::from(number)),
+        };
+        let mut record = Record::default();
+        record.channels.insert(Channel::Udp, 7);
+        record.intended.record(u64::from(number)).unwrap();
+        Log { about, record }
+    }
+
+    #[test]
+    fn parts_are_added_and_what_is_missing_is_said() {
+        let (path, other) = (Path::new("a.hlog"), Path::new("b.hlog"));
+        let whole = merged(vec![(path, part(3)), (other, part(1))]).unwrap();
+        assert_eq!((&whole.about.parts[..], whole.about.began), (&[1, 3][..], (1.0, 3.0)));
+        assert_eq!((whole.record.answers(), whole.record.intended.len()), (14, 2));
+        let said = remarks(&whole.about);
+        assert!(
+            said.contains("Of 3 parts these are missing: 2.") && said.contains("up to 2.0 s apart"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn what_is_no_part_of_the_same_run_is_refused() {
+        let (path, other) = (Path::new("a.hlog"), Path::new("b.hlog"));
+        let refused = |log: Log| merged(vec![(path, part(1)), (other, log)]).unwrap_err().to_string();
+        assert!(refused(part(1)).contains("b.hlog: part 1 of 3 is there already"), "{}", refused(part(1)));
+        let mut odd = part(2);
+        odd.about.plan = "0100".to_owned();
+        assert!(refused(odd).contains("it has another plan than a.hlog"));
+    }
+}

@@ -1,0 +1,236 @@
+//! What came of one load, or of several side by side, as a page of one file.
+//!
+//! Nothing is computed here that the table does not have, but curves: latency by percentile and over time, answers and
+//! connections over time, and how answers came. Not a live view: that is a line in the terminal while the load goes on.
+
+use load::audit::verdict;
+use load::record::{Channel, Latencies, Record, Second};
+use wire::{Duration, calendar};
+
+use super::log::{About, Log};
+use super::result;
+use crate::connections::chart::{Axis, Chart, Series};
+use crate::output::grid::{Column, Grid};
+use crate::output::number;
+use crate::provenance::{Known, Provenance};
+use crate::report::{self, html::escaped};
+
+/// A run and its name on the page.
+pub struct Named {
+    /// Short: it stands at the ends of lines.
+    pub name: String,
+    /// The run.
+    pub log: Log,
+}
+
+/// The page.
+pub fn page(runs: &[Named]) -> String {
+    let title = match runs {
+        [only] => format!("Load by {}", only.log.about.protocol),
+        several => format!("{} loads", several.len()),
+    };
+    let said = |run: &Named| match runs {
+        [_] => verdict(&run.log.record),
+        _ => format!("{}: {}", run.name, verdict(&run.log.record)),
+    };
+    let lead: Vec<String> = runs.iter().map(said).collect();
+    let sections = [
+        section("In figures", &[], &tables(runs)),
+        section("Latency", LATENCY, &(by_percentile(runs) + &latency_over_time(runs))),
+        section("Over time", &[], &(answers_over_time(runs) + &connections_over_time(runs))),
+    ];
+    report::page(&title, &lead, &sections.concat(), &provenance(runs))
+}
+
+const LATENCY: &[&str] =
+    &["From when requests were due by the plan, not from when they were sent: who waits for a connection \
+                            waits, too."];
+
+fn section(title: &str, words: &[&str], inside: &str) -> String {
+    let words: String = words.iter().map(|words| format!("<p>{}</p>\n", escaped(words))).collect();
+    format!("<section>\n<h2>{}</h2>\n{words}{inside}</section>\n", escaped(title))
+}
+
+fn tables(runs: &[Named]) -> String {
+    let columns = vec![
+        Column::name(["", "run"]),
+        Column::number(["answers", "a second"], 2),
+        Column::number(["", "failed"], 1),
+        Column::number(["", "50%"], 0),
+        Column::number(["", "99%"], 0),
+        Column::number(["ms", "99.9%"], 0),
+        Column::number(["", "most"], 1),
+        Column::number(["connections", "opened"], 2),
+        Column::number(["", "at once"], 2),
+    ];
+    let row = |Named { name, log: Log { about: _, record } }: &Named| {
+        let millis = |share: f64| number::significant(record.intended.value_at_quantile(share) as f64 / 1e6);
+        let seconds = record.seconds.len().max(1) as f64;
+        let most_open = record.seconds.iter().map(|second| second.open).max().unwrap_or(0);
+        vec![
+            name.clone(),
+            number::significant(record.answers() as f64 / seconds),
+            number::count(record.failures() as f64),
+            millis(0.5),
+            millis(0.99),
+            millis(0.999),
+            millis(1.0),
+            number::count(record.connections as f64),
+            number::count(most_open as f64),
+        ]
+    };
+    let figures = Grid { columns, rows: runs.iter().map(row).collect() };
+    let columns = vec![
+        Column::name(["", "run"]),
+        Column::number(["in a", "datagram"], 2),
+        Column::number(["the server's", "connections"], 2),
+        Column::number(["the user's", "connections"], 2),
+    ];
+    let row = |Named { name, log: Log { about: _, record } }: &Named| {
+        let share = |way: &Channel| {
+            let count = record.channels.get(way).copied().unwrap_or(0);
+            format!("{:.1}%", 100.0 * count as f64 / record.answers().max(1) as f64)
+        };
+        [name.clone()].into_iter().chain(Channel::ALL.iter().map(share)).collect()
+    };
+    let ways = Grid { columns, rows: runs.iter().map(row).collect() };
+    format!(
+        "<div class=\"scroll\">\n{}</div>\n<h3>How answers came</h3>\n<div class=\"scroll\">\n{}</div>\n",
+        report::table_of(&figures),
+        report::table_of(&ways)
+    )
+}
+
+/// Shares of requests, by how many are slower: the place along the bottom counts nines.
+const NINES: [(f64, &str); 5] = [(0.0, "0%"), (1.0, "90%"), (2.0, "99%"), (3.0, "99.9%"), (4.0, "99.99%")];
+/// Points for each nine.
+const POINTS: u32 = 20;
+
+fn by_percentile(runs: &[Named]) -> String {
+    let most = runs.iter().map(|run| run.log.record.intended.len()).max().unwrap_or(0);
+    // Of a thousand requests the slowest is the last of a thousand.
+    let last = (most.max(10) as f64).log10().floor().clamp(1.0, 4.0);
+    let line = |name: &str, of: &Latencies| {
+        let point = |step: u32| {
+            let nines = f64::from(step) / f64::from(POINTS);
+            (nines, of.value_at_quantile(1.0 - 10_f64.powf(-nines)) as f64 / 1e6)
+        };
+        let points = (0..).map(point).take_while(|(nines, _)| *nines <= last).collect();
+        Series { name: name.to_owned(), points }
+    };
+    let lines = match runs {
+        [Named { name: _, log: Log { about: _, record } }] => {
+            vec![line("as sent", &record.experienced), line("as due", &record.intended)]
+        }
+        several => several.iter().map(|run| line(&run.name, &run.log.record.intended)).collect(),
+    };
+    let ticks = NINES.iter().filter(|(nines, _)| *nines <= last);
+    let bottom = Axis {
+        title: "so many requests were faster",
+        range: (0.0, last),
+        ticks: ticks.map(|(nines, words)| (*nines, (*words).to_owned())).collect(),
+    };
+    Chart { title: "Latency by percentile", bottom, side: "ms", lines, dots: false }.draw()
+}
+
+fn latency_over_time(runs: &[Named]) -> String {
+    let at = |share: f64| move |second: &Second| second.intended.value_at_quantile(share) as f64 / 1e6;
+    let lines = match runs {
+        [Named { name: _, log: Log { about: _, record } }] => {
+            let shares = [("most", 1.0), ("99%", 0.99), ("50%", 0.5)];
+            shares.iter().map(|(name, share)| over_time(name, record, at(*share))).collect()
+        }
+        several => several.iter().map(|run| over_time(&run.name, &run.log.record, at(0.99))).collect(),
+    };
+    let title = match runs {
+        [_] => "Latency of each second's answers",
+        _ => "99 of 100 of each second's answers were faster",
+    };
+    chart(title, "ms", runs, lines)
+}
+
+fn answers_over_time(runs: &[Named]) -> String {
+    let answered = |second: &Second| second.answered as f64;
+    let mut lines: Vec<Series> =
+        runs.iter().map(|run| over_time(&run.name, &run.log.record, answered)).collect();
+    if let [Named { name: _, log: Log { about: _, record } }] = runs {
+        lines = vec![
+            over_time("due", record, |second| second.due as f64),
+            over_time("answered", record, answered),
+        ];
+        if record.failures() > 0 {
+            lines.push(over_time("failed", record, |second| second.failed as f64));
+        }
+    }
+    chart("Answers", "a second", runs, lines)
+}
+
+fn connections_over_time(runs: &[Named]) -> String {
+    let lines = runs.iter().map(|run| over_time(&run.name, &run.log.record, |second| second.open as f64));
+    chart("Connections, at most at once", "open", runs, lines.collect())
+}
+
+fn over_time(name: &str, record: &Record, value: impl Fn(&Second) -> f64) -> Series {
+    let points = record.seconds.iter().zip(0_u32..).map(|(second, at)| (f64::from(at) + 0.5, value(second)));
+    Series { name: name.to_owned(), points: points.collect() }
+}
+
+fn chart(title: &str, side: &str, runs: &[Named], lines: Vec<Series>) -> String {
+    let lasted = runs.iter().map(|run| run.log.record.seconds.len()).max().unwrap_or(0) as f64;
+    let step = crate::plot::scale::round_step(lasted);
+    let ticks = (0..).map(|tick| f64::from(tick) * step).take_while(|tick| *tick <= lasted);
+    let ticks = ticks.map(|tick| (tick, number::significant(tick))).collect();
+    let bottom = Axis { title: "seconds from the first request on", range: (0.0, lasted), ticks };
+    Chart { title, bottom, side, lines, dots: false }.draw()
+}
+
+fn provenance(runs: &[Named]) -> Provenance {
+    let known = |Named { name, log: Log { about, record: _ } }: &Named| {
+        let About { target, protocol, clients, laws, seed, plan, parts: _, of, began } = about;
+        let began = calendar::http(Duration::from_secs_f64(began.0).unwrap_or_default());
+        let fact = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let circumstances =
+            vec![fact("Server", target), fact("Began", &began), fact("What", &result::named(about))];
+        let mut settings = vec![
+            fact("Protocol", protocol),
+            fact("Laws", laws),
+            fact("Seed", &seed.to_string()),
+            fact("Plan", plan),
+            fact("Generators", &of.to_string()),
+        ];
+        if !clients.is_empty() {
+            settings.push(fact("Users", clients));
+        }
+        Known { title: name.clone(), circumstances, settings }
+    };
+    Provenance::of(&runs.iter().map(known).collect::<Vec<_>>(), "The load")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(name: &str) -> Named {
+        let about = About {
+            target: "http://127.0.0.1/".to_owned(),
+            protocol: "http11".to_owned(),
+            clients: String::new(),
+            laws: "surge-1998".to_owned(),
+            seed: 1,
+            plan: "00ff".to_owned(),
+            parts: vec![1],
+            of: 1,
+            began: (1_795_276_800.0, 1_795_276_800.0),
+        };
+        let record = Record { seconds: vec![Second::default(); 3], ..Record::default() };
+        Named { name: name.to_owned(), log: Log { about, record } }
+    }
+
+    #[test]
+    fn a_page_of_nothing_has_no_odd_numbers_and_names_are_no_markup() {
+        for runs in [vec![run("a<b")], vec![run("a<b"), run("c")]] {
+            let page = page(&runs);
+            assert!(!page.contains("NaN") && !page.contains("inf") && !page.contains("a<b"), "{page}");
+        }
+    }
+}
