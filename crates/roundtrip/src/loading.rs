@@ -6,6 +6,7 @@
 //! | [`merge`] | parts put together |
 //! | [`page`] | runs on a page, for people elsewhere |
 //! | [`plan`] | a plan as a file, and how well it fits |
+//! | [`replay`] | access logs, read for a plan |
 //! | [`result`] | what came of a run |
 //!
 //! Not the load itself: that is the crate `load`.
@@ -14,4 +15,5 @@ pub mod log;
 pub mod merge;
 pub mod page;
 pub mod plan;
+pub mod replay;
 pub mod result;

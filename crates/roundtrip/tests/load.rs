@@ -260,3 +260,40 @@ fn parts_of_a_plan_run_apart_and_are_put_together() {
     let said = roundtrip(&folder, &["load", "http://127.0.0.1/", "--shard", "4/3"]);
     assert!(String::from_utf8_lossy(&said.stderr).contains("--shard: `4/3` is no part"), "{said:?}");
 }
+
+#[test]
+fn a_log_is_done_again_faster() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("load-replay");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    let line = |second: u32, client: u32, status: u32, size: u32| {
+        format!(
+            "10.0.0.{client} - - [01/Aug/1995:00:00:{second:02} -0400] \"GET /a HTTP/1.0\" {status} {size}\n"
+        )
+    };
+    let log = [
+        line(0, 1, 200, 300),
+        line(0, 2, 200, 70),
+        line(5, 1, 404, 9),
+        line(5, 1, 200, 70),
+        line(9, 3, 304, 0),
+    ];
+    fs::write(folder.join("access.log"), log.concat()).unwrap();
+    let said =
+        roundtrip(&folder, &["load", "plan", "--replay", "access.log", "--speed", "10", "-o", "plan.txt"]);
+    assert!(said.status.success(), "{said:?}");
+    assert!(
+        String::from_utf8_lossy(&said.stderr).starts_with("1 requests of the log are left out"),
+        "{said:?}"
+    );
+    assert!(roundtrip(&folder, &["site", "surge", "www", "--plan", "plan.txt"]).status.success());
+    let served = Served::folder(&folder);
+    let run = load(&folder, &served.address, &[]);
+    assert_eq!(
+        (&run["answered"], &run["failed"], &run["connections"]),
+        (&json!(4), &json!(0), &json!(3)),
+        "{run}"
+    );
+    let said = roundtrip(&folder, &["load", "plan", "--replay", "plan.txt"]);
+    assert!(String::from_utf8_lossy(&said.stderr).contains("is no access log that is known"), "{said:?}");
+}

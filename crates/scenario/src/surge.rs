@@ -10,6 +10,7 @@
 //! | [`popularity`] | how often each file is asked for, in which order, and which size it has |
 //! | [`schedule`] | when users begin: one page after the other, or at a rate whatever the server does |
 //! | [`plan`], `draft` | all of it drawn: files and pages |
+//! | [`replay`] | a plan from an access log instead |
 //! | [`text`] | the plan as a file |
 //! | [`fit`], [`fits`] | whether what was drawn is as it was asked for |
 //!
@@ -21,6 +22,7 @@ pub mod fits;
 pub mod law;
 pub mod plan;
 pub mod popularity;
+pub mod replay;
 pub mod schedule;
 pub mod set;
 pub mod text;

@@ -127,6 +127,14 @@ pub struct LoadPlan {
     #[command(flatten)]
     pub plan: PlanFlags,
 
+    /// An access log whose requests are to be done again, of answers of the same sizes (a file, a folder, or `-`)
+    #[arg(long, value_name = "LOG", conflicts_with_all = ["laws", "users", "rate", "lasts", "files", "cap", "conditional", "seed"])]
+    pub replay: Vec<PathBuf>,
+
+    /// How many times as fast as the log says
+    #[arg(long, value_name = "TIMES", default_value = "1", requires = "replay")]
+    pub speed: String,
+
     /// Where to write the plan; without it, only how well it fits is printed
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

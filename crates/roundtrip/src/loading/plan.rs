@@ -88,6 +88,7 @@ pub fn table(plan: &Plan, fits: &[Fit], path: Option<&Path>) -> String {
     let count = |count: usize| number::count(count as f64);
     let who = match schedule {
         Schedule::Users(users) => format!("{} for {lasts}", counted(*users, "user")),
+        Schedule::Replay(speed) => format!("an access log at {speed} times its speed, {lasts} long"),
         Schedule::Rates(_, Arrivals::Constant) => format!("requests at even distances for {lasts}"),
         Schedule::Rates(_, Arrivals::Poisson) => format!("requests by chance for {lasts}"),
     };

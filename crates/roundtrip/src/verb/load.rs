@@ -17,6 +17,7 @@ use load::{Config, Protocol, Record, Shard, Target};
 use scenario::names;
 use scenario::surge::fits::fits;
 use scenario::surge::plan::{Plan, Wanted, path};
+use scenario::surge::replay::Replayed;
 use scenario::surge::schedule::{Arrivals, Schedule, legs};
 use scenario::surge::set::SetName;
 use scenario::value::quantity;
@@ -25,7 +26,7 @@ use crate::cli::flags::Format;
 use crate::cli::load::{Load, LoadMerge, LoadPage, LoadPlan, LoadRun, LoadVerb, PlanFlags};
 use crate::failure::Failure;
 use crate::loading::log::{self, About, Log};
-use crate::loading::{merge, page, plan, result};
+use crate::loading::{merge, page, plan, replay, result};
 use crate::output;
 use crate::terminal::Terminal;
 
@@ -40,8 +41,8 @@ pub fn run(flags: &Load) -> Result<(), Failure> {
 }
 
 fn draw(flags: &LoadPlan) -> Result<(), Failure> {
-    let LoadPlan { plan: wanted, output, format } = flags;
-    let drawn = drawn(wanted)?;
+    let LoadPlan { plan: wanted, replay: logs, speed, output, format } = flags;
+    let drawn = if logs.is_empty() { drawn(wanted)? } else { again(logs, speed)? };
     if let Some(path) = output {
         crate::file::write(path, plan::written(&drawn).as_bytes())?;
     }
@@ -80,6 +81,19 @@ fn draw_page(flags: &LoadPage) -> Result<(), Failure> {
     crate::file::write(output, page::page(&runs).as_bytes())
 }
 
+/// What logs have, once more.
+fn again(logs: &[PathBuf], speed: &str) -> Result<Plan, Failure> {
+    let refused = || Failure::Value(format!("--speed: `{speed}` is not a number above 0, up to 1,000,000"));
+    let speed = speed.parse().ok().filter(|speed: &f64| *speed > 0.0 && *speed <= 1e6).ok_or_else(refused)?;
+    let Replayed { plan, left_out } = replay::read(logs, speed)?;
+    if left_out > 0 {
+        eprintln!(
+            "{left_out} requests of the log are left out: their answers were neither whole nor unchanged, or have no size"
+        );
+    }
+    Ok(plan)
+}
+
 fn drawn(flags: &PlanFlags) -> Result<Plan, Failure> {
     wanted(flags)?.plan().map_err(|unfit| Failure::Value(unfit.to_string()))
 }
@@ -98,7 +112,7 @@ fn wanted(flags: &PlanFlags) -> Result<Wanted, Failure> {
         cap: value("cap", quantity::object_size(cap))?,
         lasts: match &schedule {
             Schedule::Rates(legs, _) => legs.iter().map(|leg| leg.lasts).sum(),
-            Schedule::Users(_) => lasts,
+            Schedule::Users(_) | Schedule::Replay(_) => lasts,
         },
         schedule,
         conditional: value("conditional", quantity::probability(conditional))?,

@@ -39,6 +39,8 @@ impl<'a> Draft<'a> {
                 let times = Times::new(legs, *arrivals, self.wanted.seed.stream("surge-arrivals", 0));
                 times.zip(0..).for_each(|(at, user)| self.single(at, user));
             }
+            // Not drawn but read.
+            Schedule::Replay(_) => {}
         }
         self.filled()
     }

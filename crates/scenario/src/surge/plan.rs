@@ -79,6 +79,10 @@ pub struct Ask {
 pub enum Unfit {
     /// A site has files.
     TooFewFiles,
+    /// A log without a whole answer.
+    Nothing,
+    /// A log of more than anyone waits for.
+    TooLong(Duration),
     /// More than memory should be asked for.
     TooManyFiles(u32),
     /// More than memory should be asked for.
@@ -96,6 +100,12 @@ impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooFewFiles => f.write_str("a plan needs at least 2 files"),
+            Self::Nothing => f.write_str("the log has no whole answer of known size; give one that has"),
+            Self::TooLong(lasts) => write!(
+                f,
+                "the plan would last {lasts}, and can last {}; replay the log at a higher speed, or a part of it",
+                super::replay::LONGEST
+            ),
             Self::TooManyFiles(files) => {
                 write!(f, "{files} files are more than a plan can have, {MOST_FILES}; ask for fewer")
             }
@@ -148,6 +158,8 @@ impl Wanted {
     fn expected(&self) -> f64 {
         match &self.schedule {
             Schedule::Rates(legs, _) => legs.iter().map(Leg::due).sum(),
+            // What a log has is counted when it is read.
+            Schedule::Replay(_) => 0.0,
             Schedule::Users(users) => {
                 let set = self.set.set();
                 // Half of the pauses are longer than this, and the mean of both laws is about three times it.

@@ -14,6 +14,8 @@ pub enum Schedule {
     Users(u32),
     /// One object after the other, at these rates, evenly or by chance (open).
     Rates(Vec<Leg>, Arrivals),
+    /// When an access log says, so many times as fast (open).
+    Replay(f64),
 }
 
 /// How requests follow one another.

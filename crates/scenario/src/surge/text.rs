@@ -18,7 +18,8 @@
 //! After the heads, a line for each file, its size in bytes; and a line for each page: the user, `+` seconds after the
 //! user's page before or `@` seconds of the plan, then the files, each but the first with `+` the seconds after the one
 //! before; `*` marks a request for what has changed, `!` the end of a session. Of an open schedule the sixth line is
-//! `rates poisson 60.000000:100..100 ...`, for each leg its seconds and rates.
+//! `rates poisson 60.000000:100..100 ...`, for each leg its seconds and rates; of a replayed log it is
+//! `replay 10 for 60.000000`, with how many times as fast it is.
 //!
 //! Not JSON: a plan of a million pages would be ten times as long. What is read was written by someone else: nothing here
 //! panics, and every number is held to its range.
@@ -64,6 +65,7 @@ pub fn write(plan: &Plan, out: &mut dyn Write) -> fmt::Result {
     writeln!(out, "conditional {}", conditional.get())?;
     match schedule {
         Schedule::Users(users) => writeln!(out, "users {users} for {}", Seconds(*lasts))?,
+        Schedule::Replay(speed) => writeln!(out, "replay {speed} for {}", Seconds(*lasts))?,
         Schedule::Rates(legs, arrivals) => {
             write!(out, "rates {}", name(*arrivals))?;
             for Leg { lasts, from, to } in legs {
@@ -121,7 +123,7 @@ pub fn read(text: &str) -> Result<Plan, BadPlan> {
     let seed = Seed::new(reader.head("seed ", |rest| rest.parse().ok())?);
     let cap = Bytes::new(reader.head("cap ", |rest| rest.parse().ok())?);
     let conditional = reader.head("conditional ", |rest| Probability::new(rest.parse().ok()?))?;
-    let (schedule, lasts) = reader.line("`users N for SECONDS` or `rates ...`", schedule)?;
+    let (schedule, lasts) = reader.line("`users N for SECONDS`, `rates ...` or `replay ...`", schedule)?;
     let count =
         reader.head("files ", |rest| rest.parse().ok().filter(|count| (2..=MOST_FILES).contains(count)))?;
     let files = (0..count)
@@ -165,6 +167,11 @@ fn schedule(line: &str) -> Option<(Schedule, Duration)> {
     if let Some(rest) = line.strip_prefix("users ") {
         let (users, lasts) = rest.split_once(" for ")?;
         return Some((Schedule::Users(users.parse().ok()?), seconds(lasts)?));
+    }
+    if let Some(rest) = line.strip_prefix("replay ") {
+        let (speed, lasts) = rest.split_once(" for ")?;
+        let speed = speed.parse().ok().filter(|speed: &f64| speed.is_finite() && *speed > 0.0)?;
+        return Some((Schedule::Replay(speed), seconds(lasts)?));
     }
     let mut words = line.strip_prefix("rates ")?.split(' ');
     let arrivals = words.next()?;
@@ -236,6 +243,7 @@ mod tests {
         let lasts = match &schedule {
             Schedule::Users(_) => Duration::from_secs(20),
             Schedule::Rates(legs, _) => legs.iter().map(|leg| leg.lasts).sum(),
+            Schedule::Replay(_) => Duration::ZERO,
         };
         let wanted = Wanted {
             set: SetName::Surge1999,

@@ -1,0 +1,53 @@
+//! Access logs read for a plan that does again what they have.
+//!
+//! Not the plan: `scenario::surge::replay` makes it of records. Not the simulation of `connections` either, which needs no
+//! more than a window of a log at a time.
+
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+use scenario::access_log::{Reader, Record, Who, recognise};
+use scenario::surge::plan::{MOST_REQUESTS, Unfit};
+use scenario::surge::replay::{Replayed, replayed};
+
+use crate::connections::blocks::Blocks;
+use crate::connections::input::{Input, named};
+use crate::failure::Failure;
+
+/// So much is read at once.
+const BLOCK: usize = 1 << 20;
+/// So much of the beginning tells the format.
+const BEGINNING: u64 = 64 << 10;
+
+/// The plan of these logs.
+pub fn read(logs: &[PathBuf], speed: f64) -> Result<Replayed, Failure> {
+    let mut records = Vec::new();
+    for input in named(logs)? {
+        read_one(&input, &mut records)?;
+    }
+    replayed(records, speed).map_err(|unfit| Failure::Value(unfit.to_string()))
+}
+
+fn read_one(input: &Input, records: &mut Vec<Record>) -> Result<(), Failure> {
+    let unreadable = |error: io::Error| Failure::Value(format!("cannot read {}: {error}", input.name()));
+    let mut bytes = input.open().map_err(unreadable)?;
+    let mut beginning = Vec::new();
+    bytes.by_ref().take(BEGINNING).read_to_end(&mut beginning).map_err(unreadable)?;
+    let who = Who::default();
+    let format = recognise(&beginning, &who).ok_or_else(|| {
+        Failure::Value(format!(
+            "{} is no access log that is known; `roundtrip connections` lists which are",
+            input.name()
+        ))
+    })?;
+    let mut reader = Reader::new(format, who);
+    let mut blocks =
+        Blocks::new(Box::new(move || Ok(Box::new(io::Cursor::new(beginning).chain(bytes)))), BLOCK);
+    while let Some(block) = blocks.next().map_err(unreadable)? {
+        reader.read(&block, |record| records.push(record));
+        if records.len() as f64 > MOST_REQUESTS {
+            return Err(Failure::Value(Unfit::TooManyRequests(records.len() as f64).to_string()));
+        }
+    }
+    Ok(())
+}
