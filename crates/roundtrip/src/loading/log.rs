@@ -140,7 +140,8 @@ impl std::error::Error for BadLog {}
 /// Those of `out`.
 pub fn write(log: &Log, mut out: &mut dyn Write) -> std::io::Result<()> {
     let Log { about, record } = log;
-    let Record { seconds, experienced, intended, lateness, channels, troubles, again, connections } = record;
+    let Record { began: _, seconds, experienced, intended, lateness, channels, troubles, again, connections } =
+        record;
     let comment = Comment {
         about: about.clone(),
         channels: channels.iter().map(|(way, count)| (way.name().to_owned(), *count)).collect(),
@@ -206,7 +207,8 @@ pub fn read(text: &str) -> Result<Log, BadLog> {
     if seconds.len() > MOST_SECONDS {
         return Err(BadLog::Comment(format!("a run has at most {MOST_SECONDS} seconds")));
     }
-    let mut record = Record { again, connections, ..Record::default() };
+    let began = wire::Duration::from_secs_f64(about.began.0).unwrap_or_default();
+    let mut record = Record { began, again, connections, ..Record::default() };
     record.channels = named(channels, &Channel::ALL, Channel::name)?;
     record.troubles = named(troubles, &Trouble::ALL, Trouble::name)?;
     record.seconds = seconds.into_iter().map(second).collect::<Result<_, _>>()?;

@@ -97,7 +97,10 @@ fn files(lines: &[Line]) -> Result<(Vec<u64>, BTreeMap<u64, u32>), Unfit> {
     if count > MOST_FILES {
         return Err(Unfit::TooManyFiles(count));
     }
-    let numbers = (0..).zip(&files).map(|(number, size)| (*size, number)).rev().collect();
+    let mut numbers = BTreeMap::new();
+    for (size, number) in files.iter().zip(0..) {
+        numbers.entry(*size).or_insert(number);
+    }
     Ok((files, numbers))
 }
 
