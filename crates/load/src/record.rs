@@ -236,7 +236,11 @@ impl Record {
     pub(crate) fn merge(&mut self, other: Self) {
         let Self { began, seconds, experienced, intended, lateness, channels, troubles, again, connections } =
             other;
-        self.began = if self.began == Duration::ZERO { began } else { self.began.min(began) };
+        // A thread's part does not know when the run began.
+        self.began = match (self.began, began) {
+            (Duration::ZERO, known) | (known, Duration::ZERO) => known,
+            (one, other) => one.min(other),
+        };
         if self.seconds.len() < seconds.len() {
             self.seconds.resize_with(seconds.len(), Second::default);
         }
