@@ -8,7 +8,6 @@ use load::record::{Channel, Latencies, Record, Second};
 use wire::{Duration, calendar};
 
 use super::log::{About, Log};
-use super::result;
 use crate::connections::chart::{Axis, Chart, Series};
 use crate::output::grid::{Column, Grid};
 use crate::output::number;
@@ -56,10 +55,10 @@ fn tables(runs: &[Named]) -> String {
         Column::name(["", "run"]),
         Column::number(["answers", "a second"], 2),
         Column::number(["", "failed"], 1),
-        Column::number(["", "50%"], 0),
-        Column::number(["", "99%"], 0),
-        Column::number(["ms", "99.9%"], 0),
-        Column::number(["", "most"], 1),
+        Column::number(["50%,", "ms"], 0),
+        Column::number(["99%,", "ms"], 0),
+        Column::number(["99.9%,", "ms"], 0),
+        Column::number(["most,", "ms"], 1),
         Column::number(["connections", "opened"], 2),
         Column::number(["", "at once"], 2),
     ];
@@ -179,7 +178,7 @@ fn chart(title: &str, side: &str, runs: &[Named], lines: Vec<Series>) -> String 
     let lasted = runs.iter().map(|run| run.log.record.seconds.len()).max().unwrap_or(0) as f64;
     let step = crate::plot::scale::round_step(lasted);
     let ticks = (0..).map(|tick| f64::from(tick) * step).take_while(|tick| *tick <= lasted);
-    let ticks = ticks.map(|tick| (tick, number::significant(tick))).collect();
+    let ticks = ticks.map(|tick| (tick, tick.to_string())).collect();
     let bottom = Axis { title: "seconds from the first request on", range: (0.0, lasted), ticks };
     Chart { title, bottom, side, lines, dots: false }.draw()
 }
@@ -189,8 +188,7 @@ fn provenance(runs: &[Named]) -> Provenance {
         let About { target, protocol, clients, laws, seed, plan, parts: _, of, began } = about;
         let began = calendar::http(Duration::from_secs_f64(began.0).unwrap_or_default());
         let fact = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let circumstances =
-            vec![fact("Server", target), fact("Began", &began), fact("What", &result::named(about))];
+        let circumstances = vec![fact("Server", target), fact("Began", &began)];
         let mut settings = vec![
             fact("Protocol", protocol),
             fact("Laws", laws),
