@@ -23,7 +23,7 @@ pub struct Load {
 #[derive(Debug, Subcommand)]
 pub enum LoadVerb {
     /// Draw a plan: every page, every object and every intended time, as a file
-    Plan(LoadPlan),
+    Plan(Box<LoadPlan>),
     /// Put together what several generators came to with the parts of one plan
     Merge(LoadMerge),
     /// Draw what came of a load, or of several side by side, as a page of one file
