@@ -316,10 +316,9 @@ impl One<'_> {
 
     /// What made it send again.
     fn repair(&self, at: Time) -> &'static str {
-        let after = self
-            .samples
-            .iter()
-            .filter(|sample| sample.at >= at && sample.at.since(at) < Duration::from_millis(4));
+        // It cannot have been acknowledged in half a round trip: until then the kernel is at what made it send.
+        let soon = (self.case.rtt / 2).max(Duration::from_millis(4));
+        let after = self.samples.iter().filter(|sample| sample.at >= at && sample.at.since(at) < soon);
         let mut standings = after.map(|sample| sample.info.sending.standing);
         match standings.find(|standing| matches!(standing, Standing::Recovery | Standing::Loss)) {
             Some(Standing::Recovery) => "fast-retransmit",
