@@ -59,7 +59,7 @@ pub(crate) fn of(case: &Case, run: &Run) -> Truth {
         let again = line.openings.iter().filter_map(|sent| sent.get(1..)?.first()).min();
         let again = again.copied().unwrap_or(connected.began);
         truth.stall("retransmission-timeout", connected.began, again);
-        truth.stall("connection-setup", again, connected.opened);
+        truth.stall("connection-setup", again, line.opened(connected.opened));
         let samples: Vec<Sample> =
             run.samples.iter().filter(|sample| sample.port == connected.port).copied().collect();
         One { case, run, line, samples, connection: number }.tell(&mut truth);
@@ -90,6 +90,8 @@ struct Line {
     openings: [Vec<Time>; 2],
     /// The numbers before the first byte: of the client, of the server.
     first: [Option<u32>; 2],
+    /// When the client had the answer to its SYN.
+    answered: Option<Time>,
     /// Data that the server sent.
     sent: Vec<Sent>,
     /// Up to which byte everything had arrived, and when: at the server, at the client.
@@ -164,6 +166,11 @@ impl Lines {
 }
 
 impl Line {
+    /// When the client could use it: its program may have been told later.
+    fn opened(&self, told: Time) -> Time {
+        self.answered.map_or(told, |answered| answered.min(told))
+    }
+
     fn see(&mut self, at: Time, way: Way, seen: Seen, segment: &TcpSegment<'_>) {
         let has_left = seen != Seen::Delivered;
         let (own, peer) = match way {
@@ -174,6 +181,8 @@ impl Line {
             self.first[own] = Some(segment.seq.wrapping_add(1));
             if has_left {
                 self.openings[own].push(at);
+            } else if way == Way::Down {
+                self.answered.get_or_insert(at);
             }
             return;
         }
@@ -224,7 +233,7 @@ impl One<'_> {
         let Self { case, run, line, samples: _, connection } = self;
         let Play { answers, asking, expects, closes_after, .. } = &case.play;
         let (mut up, mut down) = (0, 0);
-        let mut free = run.visit.connections[*connection].opened;
+        let mut free = line.opened(run.visit.connections[*connection].opened);
         let mut busy_until = Time::ZERO;
         let mut has_lost = false;
         for (number, asked) in run.visit.asked.iter().enumerate() {
@@ -263,7 +272,9 @@ impl One<'_> {
                 busy_until = busy_until.max(sent.at) + time;
             }
             down = until;
-            free = asked.finished.unwrap_or(free);
+            // What is there and not read yet waits for the client.
+            let arrived = line.arrived[1].when(until);
+            free = asked.finished.map_or(free, |read| arrived.map_or(read, |arrived| arrived.min(read)));
         }
         if let (Some(reset), Some(closes_after)) = (line.reset, closes_after) {
             let first_lost = line.arrived[0].when((REQUEST * (*closes_after + 1)) as u64).unwrap_or(reset);
