@@ -127,6 +127,28 @@ mod tests {
     }
 
     #[test]
+    fn with_a_wider_window_the_waits_after_it_would_not_have_been_either() {
+        let lines = opened(
+            15.0,
+            "
+            30 C send=100
+            45 S send=226
+            101 C
+            116 S send=1460
+            116.1 S send=1460
+            131.2 C
+            146.2 S send=1460
+            146.3 S send=1460
+            161.4 C",
+        );
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(crate::report::Place::Server);
+        let head =
+            report.findings.iter().find(|finding| finding.cause == Cause::ShortInitialSegment).unwrap();
+        let (lost, saved) = (head.lost.as_millis_f64(), head.saving.unwrap().as_millis_f64());
+        assert!((lost - 71.0).abs() < 0.5 && (saved - 101.0).abs() < 0.5, "{lost} {saved}");
+    }
+
+    #[test]
     fn a_head_in_a_wide_window_does_no_harm() {
         let lines = opened(
             15.0,

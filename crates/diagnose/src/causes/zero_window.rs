@@ -42,8 +42,13 @@ mod tests {
             530.2 C win=5840",
         );
         for place in [Place::Client, Place::Server, Place::Between] {
-            let found = Script { one_way_ms: 15.0, lines: &lines }.faults(place);
-            assert_eq!(found, [(Cause::ZeroWindow, 440)], "{place:?}");
+            let script = Script { one_way_ms: 15.0, lines: &lines };
+            assert_eq!(script.faults(place), [(Cause::ZeroWindow, 440)], "{place:?}");
+            // From the last that might be sent, 45.1 ms, to the first that might again.
+            let findings = script.diagnose(place).findings;
+            let closed = findings.iter().find(|finding| finding.cause == Cause::ZeroWindow).unwrap();
+            let saved = closed.saving.unwrap().as_millis_f64();
+            assert!((saved - 470.0).abs() < 1.0, "{place:?}: {saved}");
         }
     }
 }

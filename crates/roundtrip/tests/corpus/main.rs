@@ -86,8 +86,17 @@ fn the_kernels_sample_is_good_enough(available: Result<(), String>) -> Result<()
     let (known, right) = at_ends(&judged);
     println!("over real kernels {right} of {known} stalls are named as programs and kernel name them");
     // A machine on which every run was late has shown nothing.
-    if right * 100 >= known * ENOUGH_OF_KERNEL { Ok(()) } else { Err(mistakes_of(&judged.tallies)) }
+    if right * 100 < known * ENOUGH_OF_KERNEL {
+        return Err(mistakes_of(&judged.tallies));
+    }
+    let savings = kernel::savings::savings(&kernel::savings::that_can_be_mended(sample));
+    let kept = savings.iter().filter(|saving| saving.is_right()).count();
+    println!("over real kernels {kept} of {} predicted savings are kept", savings.len());
+    if kept * 100 >= savings.len() * KEPT_BY_KERNEL { Ok(()) } else { Err(savings::table(&savings)) }
 }
+
+/// Of savings over real kernels, what must come true, in a hundred: a busy machine takes as much as some of them are.
+const KEPT_BY_KERNEL: usize = 50;
 
 /// Stalls that are known at the ends, and those that are named right.
 fn at_ends(judged: &Judged) -> (usize, usize) {

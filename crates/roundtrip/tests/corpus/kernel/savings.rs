@@ -22,6 +22,11 @@ pub(crate) fn chosen(cases: Vec<Case>) -> Vec<(usize, Case)> {
     cases.into_iter().enumerate().filter(is_chosen).collect()
 }
 
+/// Those of `cases` that can be mended.
+pub(crate) fn that_can_be_mended(cases: Vec<(usize, Case)>) -> Vec<(usize, Case)> {
+    cases.into_iter().filter(|(_, case)| mended(case).is_some()).collect()
+}
+
 /// Runs each with its fault and without; says what could not be run.
 pub(crate) fn savings(cases: &[(usize, Case)]) -> Vec<Saving> {
     let all = Mutex::new(Vec::new());
