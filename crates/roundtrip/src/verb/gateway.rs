@@ -11,7 +11,6 @@ use std::time::Duration;
 use dhttp::client::Watch;
 use dhttp::log::Log;
 use dhttp::{CacheConfig, ClientConfig, GatewayConfig};
-use nix::sys::signal::{SigSet, Signal};
 use proto::dhttp::address::is_private;
 use proto::dhttp::{ClientConfig as MachineConfig, Prefix};
 use serde::Deserialize;
@@ -19,6 +18,7 @@ use serde::Deserialize;
 use crate::cli::dhttp::{Gateway, Profile};
 use crate::failure::Failure;
 use crate::serve::settings::{address, named_profile, open_log, read_file};
+use crate::serve::signals::Signals;
 use crate::serve::{keeping, known, metrics, networks};
 use crate::verb::get::{port_range, show};
 
@@ -86,9 +86,7 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
     if flags.operation.check {
         return crate::output::to_stdout(&format!("{}\n", sentence(listen)));
     }
-    let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
-    // Before there are threads, so that only this one hears them.
-    signals.thread_block().map_err(|error| Failure::Network(format!("cannot wait for signals: {error}")))?;
+    let signals = Signals::expect()?;
     let watch: Option<Watch> = flags.verbose.then(|| Arc::new(show) as Watch);
     let before = known::load();
     let gateway =
@@ -105,36 +103,26 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
         metrics::serve(address, gateway.metrics())?;
     }
     eprintln!("roundtrip: {}", sentence(gateway.address()));
-    loop {
-        let signal =
-            signals.wait().map_err(|error| Failure::Network(format!("cannot wait for signals: {error}")))?;
+    signals.until_the_end(|| {
         known::save(&before, &gateway.known());
-        if signal != Signal::SIGHUP {
-            break;
-        }
-        reload(&gateway, flags);
-    }
+        reload(&gateway, flags, listen)
+    })?;
+    known::save(&before, &gateway.known());
     eprintln!("roundtrip: finishing what was begun");
     gateway.stop(GRACE);
     Ok(())
 }
 
-/// What cannot be read leaves everything as it is: a slip in a file must not end a gateway.
-fn reload(gateway: &dhttp::Gateway, flags: &Gateway) {
-    let read = Settings::read(flags).and_then(|settings| {
-        let log = settings.log()?;
-        gateway
-            .reload(settings.config, log)
-            .map_err(|error| Failure::Network(format!("cannot listen at other ports: {error}")))
-    });
-    match read {
-        Ok(()) => {
-            eprintln!(
-                "roundtrip: read the configuration again; an address or a cache that has changed takes a restart"
-            )
-        }
-        Err(failure) => eprintln!("roundtrip: {failure}; everything stays as it was"),
+fn reload(gateway: &dhttp::Gateway, flags: &Gateway, listen: SocketAddr) -> Result<&'static str, Failure> {
+    let settings = Settings::read(flags)?;
+    // Who may use it, and to reach what, was judged by that address.
+    if settings.listen != listen {
+        return Err(Failure::Value(format!("--listen: another address than {listen} takes a restart")));
     }
+    let log = settings.log()?;
+    let reloaded = gateway.reload(settings.config, log);
+    reloaded.map_err(|error| Failure::Network(format!("cannot listen at other ports: {error}")))?;
+    Ok("read the configuration again; an address of metrics or a cache that has changed takes a restart")
 }
 
 /// What listens for others leads them to no address that only this machine or this site can reach.

@@ -6,22 +6,21 @@ use std::sync::{Arc, Mutex};
 
 use dhttp::Server;
 use dhttp::counters::Counters;
-use nix::sys::signal::{SigSet, Signal};
 use tokio::runtime::Runtime;
 
 use crate::cli::dhttp::Serve;
 use crate::failure::Failure;
+use crate::serve::metrics;
 use crate::serve::served::Served;
-use crate::serve::{metrics, settings::Settings};
+use crate::serve::settings::Settings;
+use crate::serve::signals::Signals;
 
 /// Serves until a signal ends it.
 pub fn run(flags: &Serve) -> Result<(), Failure> {
     crate::serve::tracing::begin(flags.operation.trace);
     let settings = Settings::read(flags)?;
     let config = settings.config()?;
-    let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
-    // Before there are threads, so that only this one hears them.
-    signals.thread_block().map_err(|error| Failure::Network(format!("cannot wait for signals: {error}")))?;
+    let signals = Signals::expect()?;
     // Its threads work only for another server's answers.
     let runtime =
         Runtime::new().map_err(|error| Failure::Network(format!("cannot start threads: {error}")))?;
@@ -44,32 +43,23 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         })?;
     }
     eprintln!("roundtrip: {}", settings.sentence(server.address()));
-    loop {
-        match signals.wait() {
-            Ok(Signal::SIGHUP) => reload(&server, flags, &runtime, &current),
-            Ok(_) => break,
-            Err(error) => return Err(Failure::Network(format!("cannot wait for signals: {error}"))),
-        }
-    }
+    signals.until_the_end(|| reload(&server, flags, &runtime, &current))?;
     eprintln!("roundtrip: finishing what was begun");
     server.stop();
     Ok(())
 }
 
-/// What cannot be read leaves everything as it is: a slip in a file must not end a server.
-fn reload(server: &Server<Served>, flags: &Serve, runtime: &Runtime, current: &Mutex<Served>) {
-    let read = Settings::read(flags)
-        .and_then(|settings| Ok((Served::open(settings.source(), runtime)?, settings.log()?)));
-    match read {
-        Ok((served, log)) => {
-            if let Ok(mut current) = current.lock() {
-                *current = served.clone();
-            }
-            server.reload(served, log);
-            eprintln!(
-                "roundtrip: read the configuration again; an address or a profile that has changed takes a restart"
-            );
-        }
-        Err(failure) => eprintln!("roundtrip: {failure}; everything stays as it was"),
+fn reload(
+    server: &Server<Served>,
+    flags: &Serve,
+    runtime: &Runtime,
+    current: &Mutex<Served>,
+) -> Result<&'static str, Failure> {
+    let settings = Settings::read(flags)?;
+    let (served, log) = (Served::open(settings.source(), runtime)?, settings.log()?);
+    if let Ok(mut current) = current.lock() {
+        *current = served.clone();
     }
+    server.reload(served, log);
+    Ok("read the configuration again; an address or a profile that has changed takes a restart")
 }

@@ -115,6 +115,33 @@ fn a_relay_is_for_those_it_allows() {
 }
 
 #[test]
+fn whom_a_relay_no_longer_allows_it_serves_no_longer_and_no_slip_opens_it_to_all() {
+    if !granted() {
+        return;
+    }
+    let lab = Lab::new();
+    let _server = lab.serve(&[]);
+    lab.rules(&translation("port-restricted"));
+    let file = lab.folder.join("relay.toml");
+    let write = |text: &str| std::fs::write(&file, text).unwrap();
+    write("listen = \"198.51.100.3:3128\"\nallow = [\"198.51.100.1\"]\n");
+    let mut relay = lab::Running::start(&lab.world, &["gateway", "--config", file.to_str().unwrap()]);
+    assert!(lab.ask_relay("/small").ends_with(b"small"));
+    for (text, wanted) in [
+        ("listen = \"198.51.100.3:3128\"\nallow = [\"192.0.2.0/24\"]\n", "read the configuration again"),
+        // It would be judged as one for its own machine, and goes on listening for others.
+        ("listen = \"127.0.0.1:3128\"\n", "takes a restart"),
+        ("listen = \"198.51.100.3:3128\"\n", "--allow"),
+    ] {
+        write(text);
+        relay.signal("HUP");
+        let said = relay.says();
+        assert!(said.contains(wanted), "{said}");
+        assert!(lab.ask_relay("/small").is_empty(), "{text}");
+    }
+}
+
+#[test]
 fn a_relay_leads_nobody_to_what_only_its_own_machine_can_reach() {
     if !granted() {
         return;
