@@ -78,24 +78,17 @@ impl Blocks {
         }
     }
 
-    /// Appends about a block's size of bytes.
+    /// Appends a block's size of bytes, or what is left of the log.
     fn fill(&mut self, block: &mut Vec<u8>) {
-        let already = block.len();
-        let wanted = already + self.size;
-        block.resize(wanted, 0);
-        let mut filled = already;
-        while filled < wanted && !self.ended {
-            match self.bytes.open().and_then(|bytes| bytes.read(&mut block[filled..])) {
-                Ok(0) => self.ended = true,
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.ended = true;
-                    self.failed = Some(error);
-                }
+        let (already, wanted) = (block.len(), self.size as u64);
+        block.reserve_exact(self.size);
+        match self.bytes.open().and_then(|bytes| bytes.take(wanted).read_to_end(block)) {
+            Ok(_) => self.ended = block.len() < already + self.size,
+            Err(error) => {
+                self.ended = true;
+                self.failed = Some(error);
             }
         }
-        block.truncate(filled);
     }
 }
 
