@@ -248,3 +248,48 @@ fn an_origin_that_accepts_and_says_nothing_costs_its_patience_and_gives_504() {
         assert!(status == 504 && text.contains("has said nothing for 0.4 s"), "{target}: {text}");
     }
 }
+
+#[test]
+fn an_origin_that_comes_and_goes_gives_whole_answers_or_none() {
+    // A free port: nobody else is told of it.
+    let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let runtime = Runtime::new().unwrap();
+    let server = front(&runtime, at);
+    let gateway = fronts(GOOD).gateway;
+    let ways = [(gateway.address(), format!("http://{at}/")), (server.address(), "/".to_owned())];
+    let counts: [AtomicUsize; 3] = Default::default();
+    let [is_over, good, refused] = &counts;
+    thread::scope(|scope| {
+        for (to, target) in &ways {
+            scope.spawn(move || {
+                while is_over.load(Ordering::SeqCst) == 0 {
+                    let request = format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+                    let (status, text) = said(*to, &request);
+                    match status {
+                        200 if text.ends_with("good") => good.fetch_add(1, Ordering::SeqCst),
+                        502..=504 => refused.fetch_add(1, Ordering::SeqCst),
+                        _ => panic!("{target}: {text:?}"),
+                    };
+                    thread::park_timeout(Duration::from_millis(5));
+                }
+            });
+        }
+        for _ in 0..8 {
+            let listener = TcpListener::bind(at).unwrap();
+            listener.set_nonblocking(true).unwrap();
+            for _ in 0..10 {
+                while let Ok((mut stream, _)) = listener.accept() {
+                    stream.set_nonblocking(false).unwrap();
+                    let _ = stream.read(&mut [0; 2_048]);
+                    let _ = stream.write_all(GOOD.as_bytes());
+                }
+                thread::park_timeout(Duration::from_millis(10));
+            }
+            drop(listener);
+            thread::park_timeout(Duration::from_millis(100));
+        }
+        is_over.store(1, Ordering::SeqCst);
+    });
+    let [good, refused] = [good, refused].map(|count| count.load(Ordering::SeqCst));
+    assert!(good > 0 && refused > 0, "{good} good, {refused} refused");
+}

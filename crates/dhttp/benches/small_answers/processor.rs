@@ -79,7 +79,24 @@ pub(crate) fn time_of_server(process: u32) -> Duration {
     static KERNEL: OnceLock<Vec<u32>> = OnceLock::new();
     let kernel = KERNEL
         .get_or_init(|| ["napi/servers-", "ksoftirqd/0"].into_iter().flat_map(kernel_threads).collect());
-    time(process) + kernel.iter().map(|thread| time(*thread)).sum::<Duration>()
+    time_of_process(process) + kernel.iter().map(|thread| time(*thread)).sum::<Duration>()
+}
+
+/// Processor time of a process, threads that have ended among it: a gateway has one for each connection.
+fn time_of_process(process: u32) -> Duration {
+    let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
+    let number = process.try_into().unwrap_or(0);
+    // SAFETY: both places outlive the calls, and the clock is asked only if there is one.
+    let is_told = unsafe {
+        libc::clock_getcpuclockid(number, &raw mut clock) == 0
+            && libc::clock_gettime(clock, &raw mut time) == 0
+    };
+    let part = |number: i64| u64::try_from(number).unwrap_or(0);
+    if is_told {
+        Duration::from_secs(part(time.tv_sec)) + Duration::from_nanos(part(time.tv_nsec))
+    } else {
+        Duration::ZERO
+    }
 }
 
 /// Those whose names begin so.

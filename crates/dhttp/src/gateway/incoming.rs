@@ -10,6 +10,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Incoming<S> {
     pub(super) stream: S,
+    /// What the kernel has been told of it.
+    patience: Option<Duration>,
     room: Box<[u8]>,
     at: usize,
     end: usize,
@@ -20,7 +22,7 @@ const ROOM: usize = 32 << 10;
 
 impl<S: AsRef<TcpStream>> Incoming<S> {
     pub(super) fn new(stream: S) -> Self {
-        Self { stream, room: vec![0; ROOM].into_boxed_slice(), at: 0, end: 0 }
+        Self { stream, patience: None, room: vec![0; ROOM].into_boxed_slice(), at: 0, end: 0 }
     }
 
     /// What is there.
@@ -40,7 +42,10 @@ impl<S: AsRef<TcpStream>> Incoming<S> {
     pub(super) fn fill(&mut self, patience: Duration) -> io::Result<bool> {
         debug_assert!(self.at >= self.end, "what is there is read first");
         let mut stream = self.stream.as_ref();
-        stream.set_read_timeout(Some(patience))?;
+        if self.patience != Some(patience) {
+            stream.set_read_timeout(Some(patience))?;
+            self.patience = Some(patience);
+        }
         (self.at, self.end) = (0, 0);
         loop {
             match stream.read(&mut self.room) {

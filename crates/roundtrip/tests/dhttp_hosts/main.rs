@@ -7,6 +7,7 @@
 //! | `reflection`, `bounce`, `flood`, `forged` | what an attacker would do who writes any address on what he sends |
 //! | `fast_open` | data in the SYNs of the server |
 //! | `weather` | what bad networks do: the caller is told of every request what became of it |
+//! | `gateway` | the same of programs that a gateway asks for |
 //! | `deaths`, `shortage` | the same where programs are killed, and where descriptors and ports are used up |
 //!
 //! Not what can be tried without other people's addresses: that is in `crates/dhttp/tests`. The tables in
@@ -19,6 +20,7 @@ mod fast_open;
 
 mod flood;
 mod forged;
+mod gateway;
 mod host;
 mod network;
 mod reflection;
