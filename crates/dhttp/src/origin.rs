@@ -6,6 +6,7 @@
 
 pub mod counters;
 mod health;
+mod patient;
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -31,6 +32,7 @@ use crate::fields::copy;
 use crate::handler::{Answer, Body};
 use crate::hosted::ClientAddress;
 use health::Health;
+use patient::Patient;
 
 /// An origin, as a service: see [`mod@crate::hosted`].
 #[derive(Clone, Debug)]
@@ -53,7 +55,7 @@ pub type OriginBody = http_body_util::combinators::UnsyncBoxBody<Bytes, OriginEr
 
 /// The origin must be reached within this time.
 const CONNECT: Duration = Duration::from_secs(5);
-/// And begin to answer within this.
+/// And begin to answer within this, and go on within this.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Origin {
@@ -81,7 +83,7 @@ impl Origin {
         Self { tells_clients: true, ..self }
     }
 
-    /// The same, which waits so long for an answer to begin, in the place of 30 seconds.
+    /// The same, which waits so long for an answer to begin, and for it to go on, in the place of 30 seconds.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
@@ -112,7 +114,7 @@ impl Origin {
                         "{authority} switched protocols, which nobody asked for"
                     )));
                 }
-                Ok(passed_on(response, authority, name))
+                Ok(passed_on(response, authority, name, *patience))
             }
             Ok(Err(error)) if error.is_connect() => {
                 let why = format!("{authority} cannot be reached: {}", innermost(&error));
@@ -211,7 +213,12 @@ impl Service<Request<Full<Bytes>>> for Origin {
 }
 
 /// An answer as clients get it.
-fn passed_on<B>(response: Response<B>, authority: &str, name: &str) -> Response<OriginBody>
+fn passed_on<B>(
+    response: Response<B>,
+    authority: &str,
+    name: &str,
+    patience: Duration,
+) -> Response<OriginBody>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Error,
@@ -220,8 +227,9 @@ where
     let fields = fields_from(&head.headers);
     let head = ResponseHead { version: version(head.version), status: head.status.as_u16(), fields };
     let head = gateway::response(&head, name);
-    let authority = authority.to_owned();
-    let mut answer = Response::new(body.map_err(move |error| broken(&authority, &error)).boxed_unsync());
+    let whose = authority.to_owned();
+    let body = body.map_err(move |error| broken(&whose, &error)).boxed_unsync();
+    let mut answer = Response::new(Patient::new(body, patience, authority).boxed_unsync());
     *answer.status_mut() = http::StatusCode::from_u16(head.status).unwrap_or_default();
     *answer.headers_mut() = headers_from(&head.fields);
     // It is about the origin's own ports, and clients know us as the server (RFC 7838, section 2.1).

@@ -1,0 +1,57 @@
+//! A body that must go on: one whose sender is silent for too long in the middle of it ends as broken.
+//!
+//! How long an answer may take to begin is watched where it is asked for.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::{OriginBody, OriginError};
+
+/// A body, and how long its sender may be silent.
+pub(super) struct Patient {
+    body: OriginBody,
+    patience: Duration,
+    silence: Pin<Box<Sleep>>,
+    authority: String,
+}
+
+impl Patient {
+    /// Call it inside a runtime.
+    pub(super) fn new(body: OriginBody, patience: Duration, authority: &str) -> Self {
+        Self { body, patience, silence: Box::pin(sleep(patience)), authority: authority.to_owned() }
+    }
+}
+
+impl Body for Patient {
+    type Data = Bytes;
+    type Error = OriginError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, OriginError>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            let until = Instant::now() + self.patience;
+            self.silence.as_mut().reset(until);
+            return Poll::Ready(frame);
+        }
+        ready!(self.silence.as_mut().poll(context));
+        let why =
+            format!("{} has said nothing for {} s in the middle of an answer", self.authority, self.patience.as_secs_f32());
+        Poll::Ready(Some(Err(OriginError::Silent(why))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
