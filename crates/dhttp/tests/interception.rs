@@ -79,7 +79,7 @@ fn run(line: &str) -> io::Result<()> {
 /// The paper's figure: whoever asks, the router that chooses, the upper path, the lower path with the cache, the server.
 struct Figure {
     client: Node,
-    _balancer: Node,
+    balancer: Node,
     _upper: Node,
     lower: Node,
     server: Node,
@@ -114,7 +114,7 @@ impl Figure {
              ip route add default via 10.1.4.1
              ip route add 10.1.3.0/24 via 10.1.5.1",
         )?;
-        Ok(Self { client, _balancer: balancer, _upper: upper, lower, server })
+        Ok(Self { client, balancer, _upper: upper, lower, server })
     }
 
     /// `None` says why not, and that this is no failure.
@@ -158,6 +158,7 @@ fn content(path: &str) -> Vec<u8> {
 struct Fetched {
     right: AtomicUsize,
     wrong: AtomicUsize,
+    failed: AtomicUsize,
     from_cache: AtomicUsize,
     by_datagram: AtomicUsize,
     by_opened: AtomicUsize,
@@ -165,8 +166,12 @@ struct Fetched {
 }
 
 /// Fetches small and large ones through DHTTP, some of them again and again, eight at a time.
-fn fetch(figure: &Figure, fetches: usize) -> Fetched {
+fn fetch(figure: &Figure, ways: Ways, fetches: usize) -> Fetched {
     let mut config = ClientConfig::internet();
+    if !ways.are_whole() {
+        // What fails is only counted.
+        config.patience = wire::Duration::from_secs(5);
+    }
     config.dhttp.answerers = Answerers::Anybody;
     let client = figure.client.inside(|| Client::start(config, Known::default(), None).unwrap());
     let (fetched, next) = (Fetched::default(), AtomicUsize::new(0));
@@ -193,7 +198,7 @@ fn fetch(figure: &Figure, fetches: usize) -> Fetched {
 
 fn one(client: &Client, url: &Url, path: &str, fetched: &Fetched) {
     let mut exchange = client.get(url).unwrap();
-    let mut body = Vec::new();
+    let (mut body, mut is_whole) = (Vec::new(), false);
     while let Some(event) = exchange.next() {
         match event {
             Event::Head(via, head) => {
@@ -208,11 +213,16 @@ fn one(client: &Client, url: &Url, path: &str, fetched: &Fetched) {
                 }
             }
             Event::Body(part) => body.extend_from_slice(&part),
-            Event::End => {}
+            Event::End => is_whole = true,
             Event::Failed(why) => eprintln!("{path}: {why}"),
         }
     }
-    let counter = if body == content(path) { &fetched.right } else { &fetched.wrong };
+    let is_right = if is_whole { body == content(path) } else { content(path).starts_with(&body) };
+    let counter = match (is_right, is_whole) {
+        (true, true) => &fetched.right,
+        (true, false) => &fetched.failed,
+        (false, _) => &fetched.wrong,
+    };
     counter.fetch_add(1, Ordering::SeqCst);
 }
 
@@ -233,29 +243,84 @@ fn with_cache<T: Send>(figure: &Figure, what: impl FnOnce() -> T + Send) -> T {
     what()
 }
 
-fn none_is_broken(fetches: usize) {
+/// How packets find their way.
+#[derive(Clone, Copy, Debug)]
+enum Ways {
+    /// Each by one of the two paths, at random.
+    EitherAtRandom,
+    /// Some by one path, and the next by the other: connections change theirs in mid-flight.
+    Flapping,
+    /// Each by either, and three of ten are lost each way.
+    Losing,
+}
+
+impl Ways {
+    /// Whether every fetch must succeed.
+    fn are_whole(self) -> bool {
+        match self {
+            Self::EitherAtRandom | Self::Flapping => true,
+            Self::Losing => false,
+        }
+    }
+}
+
+fn none_is_broken(ways: Ways, fetches: usize) {
     let Some(figure) = Figure::if_possible() else { return };
     let _server = figure.serve();
-    let fetched = with_cache(&figure, || fetch(&figure, fetches));
-    println!("{fetched:?}");
+    match ways {
+        Ways::EitherAtRandom => {}
+        Ways::Flapping => figure.balancer.run(FLAP).unwrap(),
+        Ways::Losing => figure.balancer.run(LOSE).unwrap(),
+    }
+    let fetched = with_cache(&figure, || fetch(&figure, ways, fetches));
+    println!("{ways:?}: {fetched:?}");
     let count = |counter: &AtomicUsize| counter.load(Ordering::SeqCst);
-    assert_eq!((count(&fetched.right), count(&fetched.wrong)), (fetches, 0));
+    assert_eq!(count(&fetched.wrong), 0, "{fetched:?}");
+    assert_eq!(count(&fetched.right) + count(&fetched.failed), fetches);
+    assert!(!ways.are_whole() || count(&fetched.failed) == 0, "{fetched:?}");
     let from_cache = count(&fetched.from_cache);
-    assert!(
-        from_cache > fetches / 4 && from_cache < fetches * 3 / 4,
-        "every packet chooses its path: {fetched:?}"
-    );
+    // Of a few nobody knows.
+    let is_both = fetches < 100 || (fetches / 8..fetches * 7 / 8).contains(&from_cache);
+    assert!(is_both, "both paths are taken: {fetched:?}");
 }
+
+/// Sends 32 packets by one path, the next 32 by the other, and so on.
+const FLAP: &str = "nft flush chain ip balance each ; add rule ip balance each ip daddr 10.9.9.9 meta mark set numgen inc \
+                    mod 64 map { 0-31 : 1, 32-63 : 2 }";
+const LOSE: &str = "nft add chain ip balance lose { type filter hook forward priority 0; }
+                    nft add rule ip balance lose numgen random mod 10 < 3 drop";
 
 #[test]
 fn paper_figure_3_a_cache_on_one_of_two_paths_breaks_no_fetch() {
-    none_is_broken(300);
+    none_is_broken(Ways::EitherAtRandom, 300);
+}
+
+#[test]
+fn paper_figure_3_routes_that_change_in_mid_flight_break_no_fetch() {
+    none_is_broken(Ways::Flapping, 300);
+}
+
+#[test]
+fn where_three_of_ten_packets_are_lost_no_byte_is_wrong() {
+    none_is_broken(Ways::Losing, 8);
 }
 
 #[test]
 #[ignore = "ten thousand fetches; docs/cache.md has what it counted"]
 fn paper_figure_3_a_cache_on_one_of_two_paths_breaks_none_of_ten_thousand() {
-    none_is_broken(10_000);
+    none_is_broken(Ways::EitherAtRandom, 10_000);
+}
+
+#[test]
+#[ignore = "ten thousand fetches; docs/cache.md has what it counted"]
+fn paper_figure_3_routes_that_change_in_mid_flight_break_none_of_ten_thousand() {
+    none_is_broken(Ways::Flapping, 10_000);
+}
+
+#[test]
+#[ignore = "minutes of waiting; docs/cache.md has what it counted"]
+fn where_three_of_ten_packets_are_lost_no_byte_of_a_thousand_answers_is_wrong() {
+    none_is_broken(Ways::Losing, 1_000);
 }
 
 #[test]
@@ -265,7 +330,7 @@ fn when_the_cache_is_gone_everything_passes() {
     let listen: SocketAddr = "0.0.0.0:3129".parse().unwrap();
     // The rules stay, as after a kill.
     let _rules = figure.lower.inside(|| rules(listen, &[80]).install().unwrap());
-    let fetched = fetch(&figure, 60);
+    let fetched = fetch(&figure, Ways::EitherAtRandom, 60);
     assert_eq!(fetched.right.load(Ordering::SeqCst), 60);
     assert_eq!(fetched.from_cache.load(Ordering::SeqCst), 0);
 }

@@ -42,8 +42,11 @@ impl Body for Patient {
             return Poll::Ready(frame);
         }
         ready!(self.silence.as_mut().poll(context));
-        let why =
-            format!("{} has said nothing for {} s in the middle of an answer", self.authority, self.patience.as_secs_f32());
+        let why = format!(
+            "{} has said nothing for {} s in the middle of an answer",
+            self.authority,
+            self.patience.as_secs_f32()
+        );
         Poll::Ready(Some(Err(OriginError::Silent(why))))
     }
 
