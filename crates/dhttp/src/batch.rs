@@ -69,7 +69,7 @@ pub struct Inbox {
     /// Of each message; `None` if it is from nowhere.
     ends: Vec<Option<Ends>>,
     /// Of each message: whom it was written to, where that is told.
-    written: Vec<Option<SocketAddrV4>>,
+    written: Vec<Option<SocketAddr>>,
     /// Of each datagram: its message, and where it lies.
     found: Vec<(usize, Range<usize>)>,
 }
@@ -157,7 +157,7 @@ impl Inbox {
     }
 
     /// Whom one of those that came in last was written to, where the socket takes what is for others.
-    pub(crate) fn written_to(&self, index: usize) -> Option<SocketAddrV4> {
+    pub(crate) fn written_to(&self, index: usize) -> Option<SocketAddr> {
         let (message, _) = self.found.get(index)?;
         *self.written.get(*message)?
     }

@@ -27,6 +27,11 @@ pub(crate) fn udp(address: SocketAddr, shared: bool) -> io::Result<UdpSocket> {
 /// What the system said; it takes `CAP_NET_ADMIN`.
 pub(crate) fn take_what_is_for_others(socket: &UdpSocket) -> io::Result<()> {
     set(socket, libc::IPPROTO_IP, libc::IP_TRANSPARENT, 1)?;
+    if socket.local_addr()?.is_ipv6() {
+        set(socket, libc::IPPROTO_IPV6, libc::IPV6_TRANSPARENT, 1)?;
+        set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVORIGDSTADDR, 1)?;
+    }
+    // Also for IPv4 over a socket of both.
     set(socket, libc::IPPROTO_IP, libc::IP_RECVORIGDSTADDR, 1)
 }
 

@@ -3,11 +3,10 @@
 //!
 //! Six network namespaces, which are gone when the test is over; without the right to make them it says so, and passes.
 
-use std::fs::File;
+mod node;
+
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -16,65 +15,12 @@ use std::time::Duration;
 use dhttp::cache::onward::Onward;
 use dhttp::cache::rules::rules;
 use dhttp::client::{Event, Known, Via};
+use dhttp::nft::Family;
 use dhttp::{Answer, Cache, CacheConfig, Client, ClientConfig, Request, Server, ServerConfig, Url};
-use nix::sched::{CloneFlags, setns, unshare};
+use nix::sched::{CloneFlags, setns};
+use node::Node;
 use proto::dhttp::client::Answerers;
 use socket2::{Domain, Protocol, Socket, Type};
-
-/// A host or a router.
-struct Node(File);
-
-impl Node {
-    fn new() -> io::Result<Self> {
-        in_thread(|| {
-            unshare(CloneFlags::CLONE_NEWNET)?;
-            let node = Self(File::open("/proc/thread-self/ns/net")?);
-            run("ip link set lo up")?;
-            // Answers come by another way than requests went.
-            for name in ["all", "default"] {
-                run(&format!("sysctl -q -w net.ipv4.conf.{name}.rp_filter=0"))?;
-            }
-            run("sysctl -q -w net.ipv4.ip_forward=1")?;
-            Ok(node)
-        })
-    }
-
-    /// Does something there; threads and programs that are started stay there.
-    fn inside<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
-        in_thread(|| {
-            setns(&self.0, CloneFlags::CLONE_NEWNET).expect("the namespace is there as long as its file");
-            what()
-        })
-    }
-
-    fn run(&self, lines: &str) -> io::Result<()> {
-        self.inside(|| lines.lines().map(str::trim).filter(|line| !line.is_empty()).try_for_each(run))
-    }
-
-    /// A wire to another, with the first two addresses of a network of 256.
-    fn wire(&self, other: &Self, name: &str, network: &str) -> io::Result<()> {
-        let path = format!("/proc/{}/fd/{}", std::process::id(), other.0.as_raw_fd());
-        self.run(&format!(
-            "ip link add {name} type veth peer name {name} netns {path}
-             ip address add {network}.1/24 dev {name}
-             ip link set {name} up"
-        ))?;
-        other.run(&format!("ip address add {network}.2/24 dev {name}\nip link set {name} up"))
-    }
-}
-
-fn in_thread<T: Send>(what: impl FnOnce() -> T + Send) -> T {
-    thread::scope(|scope| scope.spawn(what).join().expect("it does not panic"))
-}
-
-fn run(line: &str) -> io::Result<()> {
-    let mut words = line.split_whitespace();
-    let output = Command::new(words.next().unwrap_or_default()).args(words).output()?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(io::Error::other(format!("{line}: {}", String::from_utf8_lossy(&output.stderr))))
-}
 
 /// The paper's figure: whoever asks, the router that chooses, the upper path, the lower path with the cache, the server.
 struct Figure {
@@ -238,7 +184,7 @@ fn with_cache<T: Send>(figure: &Figure, what: impl FnOnce() -> T + Send) -> T {
         let cache = Cache::new(onward, CacheConfig::default(), handle).unwrap();
         let config = ServerConfig { threads: 1, intercepts: true, ..ServerConfig::internet() };
         let server = Server::start(listen, config.reaching_anywhere(), cache, None).unwrap();
-        (server, rules(listen, &[80]).install().unwrap())
+        (server, rules(Family::Ip, listen, &[80]).install().unwrap())
     });
     what()
 }
@@ -329,7 +275,7 @@ fn when_the_cache_is_gone_everything_passes() {
     let _server = figure.serve();
     let listen: SocketAddr = "0.0.0.0:3129".parse().unwrap();
     // The rules stay, as after a kill.
-    let _rules = figure.lower.inside(|| rules(listen, &[80]).install().unwrap());
+    let _rules = figure.lower.inside(|| rules(Family::Ip, listen, &[80]).install().unwrap());
     let fetched = fetch(&figure, Ways::EitherAtRandom, 60);
     assert_eq!(fetched.right.load(Ordering::SeqCst), 60);
     assert_eq!(fetched.from_cache.load(Ordering::SeqCst), 0);

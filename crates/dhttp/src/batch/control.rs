@@ -1,9 +1,9 @@
 //! What goes beside a datagram: which address it is for or from, and how many datagrams it really is.
 //!
-//! `IP_PKTINFO` and `IP_ORIGDSTADDR` (ip(7)), `IPV6_PKTINFO` (RFC 3542, section 6), `UDP_SEGMENT` and `UDP_GRO` (udp(7)). Not the bytes.
+//! `IP_PKTINFO` and `IP_ORIGDSTADDR` (ip(7)), `IPV6_PKTINFO` (RFC 3542, section 6) and `IPV6_ORIGDSTADDR`, `UDP_SEGMENT` and `UDP_GRO` (udp(7)). Not the bytes.
 
 use std::mem::{size_of, zeroed};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Room for what is written and read here, aligned as control messages are.
 #[derive(Clone, Copy)]
@@ -15,7 +15,7 @@ pub(super) struct Told {
     /// Where it was sent to.
     pub(super) local: Option<IpAddr>,
     /// The address and port that its sender wrote on it, where the socket takes what is for others.
-    pub(super) written: Option<SocketAddrV4>,
+    pub(super) written: Option<SocketAddr>,
     /// It is several, each but the last of so many bytes.
     pub(super) segment: Option<usize>,
 }
@@ -84,7 +84,13 @@ pub(super) unsafe fn read(header: &libc::msghdr) -> Told {
                 // SAFETY: the same.
                 let name = unsafe { data.cast::<libc::sockaddr_in>().read_unaligned() };
                 let address = Ipv4Addr::from(u32::from_be(name.sin_addr.s_addr));
-                told.written = Some(SocketAddrV4::new(address, u16::from_be(name.sin_port)));
+                told.written = Some((address, u16::from_be(name.sin_port)).into());
+            }
+            (libc::IPPROTO_IPV6, libc::IPV6_ORIGDSTADDR) => {
+                // SAFETY: the same.
+                let name = unsafe { data.cast::<libc::sockaddr_in6>().read_unaligned() };
+                let address = Ipv6Addr::from(name.sin6_addr.s6_addr);
+                told.written = Some((address, u16::from_be(name.sin6_port)).into());
             }
             (libc::SOL_UDP, libc::UDP_GRO) => {
                 // SAFETY: a message of this kind holds a number.

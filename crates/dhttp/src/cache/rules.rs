@@ -16,8 +16,9 @@ pub const TABLE: &str = "roundtrip_cache";
 /// On requests, which are diverted to this machine.
 const DIVERTED: u32 = 0x7473;
 
-/// The rules that divert requests to these ports to a cache that listens there.
-pub fn rules(listen: SocketAddr, ports: &[u16]) -> Rules {
+/// The rules that divert requests of this family to these ports, to a cache that listens there: at `0.0.0.0` for IPv4, at
+/// `[::]` for both.
+pub fn rules(family: Family, listen: SocketAddr, ports: &[u16]) -> Rules {
     let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
     let (ports, own) = (ports.join(", "), listen.port());
     // Behind UDP's own eight bytes: id (8), port (2), flags (1), and the request.
@@ -26,5 +27,5 @@ pub fn rules(listen: SocketAddr, ports: &[u16]) -> Rules {
          unicast udp dport {{ {ports} }} @th,144,8 0 @th,152,32 {{ 0x47455420, 0x48454144 }} meta mark set \
          {DIVERTED:#x} tproxy to :{own} accept\n\t}}\n"
     );
-    Rules { family: Family::Ip, table: TABLE, content, diverted: DIVERTED }
+    Rules { family, table: TABLE, content, diverted: DIVERTED }
 }

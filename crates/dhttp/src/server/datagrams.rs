@@ -100,7 +100,6 @@ impl<H: Handler> Worker<H> {
                 });
             }
         };
-        let on_its_way_to = on_its_way_to.map(SocketAddr::V4);
         let proved = ticket.has_proved_its_address().then(|| ends.peer.ip().to_canonical());
         let request = Request::of_datagram(&head).on_its_way_to(on_its_way_to).from_client(proved);
         handler.show(now, &request, |shown| match shown {

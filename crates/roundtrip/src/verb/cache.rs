@@ -13,6 +13,7 @@ use dhttp::cache::onward::Onward;
 use dhttp::cache::rules::rules;
 use dhttp::counters::Counters;
 use dhttp::log::Log;
+use dhttp::nft::{Family, Rules};
 use dhttp::{Cache, CacheConfig, ClientConfig, Origin, Server, ServerConfig, Url};
 use nix::sys::signal::{SigSet, Signal};
 use proto::dhttp::address::is_private;
@@ -104,11 +105,11 @@ impl Settings {
         let listen = flags.listen.as_ref().or(listen.as_ref());
         let listen = address("listen", listen.map_or(usual_listen, |text| text))?;
         if let Whose::OnTheirWay(ports) = &whose
-            && (!listen.ip().is_unspecified() || !listen.is_ipv4() || ports.contains(&listen.port()))
+            && (!listen.ip().is_unspecified() || ports.contains(&listen.port()))
         {
             return Err(Failure::Value(format!(
-                "--listen: {listen} cannot be where requests are diverted to; give 0.0.0.0 and a port that is none of \
-                 those of --intercept, such as 0.0.0.0:3129"
+                "--listen: {listen} cannot be where requests are diverted to; give 0.0.0.0, or [::] for IPv6, too, and \
+                 a port that is none of those of --intercept, such as 0.0.0.0:3129"
             )));
         }
         let cache = keeping::config(&flags.keeping, keeping::Written { memory, disk, disk_size })?;
@@ -150,14 +151,16 @@ impl Settings {
 pub fn run(flags: &Flags) -> Result<(), Failure> {
     crate::serve::tracing::begin(flags.operation.trace);
     if flags.clean {
-        let any = rules(SocketAddr::from(([0; 4], 0)), &[]);
-        let was_there = any.clean().map_err(|error| Failure::Network(error.to_string()))?;
+        let [four, six] = [Family::Ip, Family::Ip6].map(|family| rules(family, SocketAddr::from(([0; 4], 0)), &[]));
+        let was_there = four.clean().map_err(|error| Failure::Network(error.to_string()))?;
+        // A kernel without IPv6 has none of these.
+        let was_there = six.clean().unwrap_or(false) || was_there;
         return output::to_stdout(if was_there { "the rules are gone\n" } else { "there were no rules\n" });
     }
     let settings = Settings::read(flags)?;
     let listen = settings.listen;
     if let (Whose::OnTheirWay(ports), true) = (&settings.whose, flags.print_rules) {
-        return output::to_stdout(&rules(listen, ports).text());
+        return output::to_stdout(&all_rules(listen, ports).map(|rules| rules.text()).collect::<String>());
     }
     if flags.operation.check {
         return output::to_stdout(&format!("{}\n", settings.sentence(listen)));
@@ -180,12 +183,19 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
             let onward = Onward::start(ClientConfig::internet(), None).map_err(network)?;
             // Only once somebody listens.
             let install = || {
-                let installed = rules(listen, ports).install();
+                // If one family's are refused, the other's are taken away again.
+                let installed: Result<Vec<_>, _> = all_rules(listen, ports).map(Rules::install).collect();
                 installed.map_err(|error| Failure::Network(error.to_string()))
             };
             serve(flags, &settings, onward, &runtime, &signals, install)
         }
     }
+}
+
+/// For what can come to this address: `[::]` takes both.
+fn all_rules(listen: SocketAddr, ports: &[u16]) -> impl Iterator<Item = Rules> {
+    let families: &[Family] = if listen.is_ipv4() { &[Family::Ip] } else { &[Family::Ip, Family::Ip6] };
+    families.iter().map(move |family| rules(*family, listen, ports))
 }
 
 /// Serves; what `once_it_listens` gives is dropped at the end.
