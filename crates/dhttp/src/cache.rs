@@ -96,7 +96,7 @@ pub struct Cache<U> {
 struct Shared<U> {
     upstream: U,
     runtime: Handle,
-    store: Store,
+    store: Arc<Store>,
     waiting: Waiting,
 }
 
@@ -109,12 +109,23 @@ impl<U: Upstream> Cache<U> {
     /// # Errors
     /// If the kernel gives no random bytes, or the file cannot be used.
     pub fn new(upstream: U, config: CacheConfig, runtime: Handle) -> std::io::Result<Self> {
-        let (store, waiting) = (Store::new(&config)?, Waiting::default());
+        let (store, waiting) = (Arc::new(Store::new(&config)?), Waiting::default());
         Ok(Self {
             shared: Arc::new(Shared { upstream, runtime, store, waiting }),
             key: Vec::new(),
             ready: Ready::default(),
         })
+    }
+
+    /// One that keeps the same in the same place, and asks another: a server that has moved.
+    pub fn before<V: Upstream>(&self, upstream: V) -> Cache<V> {
+        let Shared { upstream: _, runtime, store, waiting: _ } = &*self.shared;
+        let (runtime, store, waiting) = (runtime.clone(), Arc::clone(store), Waiting::default());
+        Cache {
+            shared: Arc::new(Shared { upstream, runtime, store, waiting }),
+            key: Vec::new(),
+            ready: Ready::default(),
+        }
     }
 
     /// What it has counted, in Prometheus' text format, whenever it is called.

@@ -89,6 +89,59 @@ fn rules_are_shown_without_being_there() {
     }
 }
 
+#[test]
+fn other_ports_are_taken_after_a_reload_and_a_slip_changes_nothing() {
+    let script = r#"file=$(mktemp); ports() { echo "intercept = \"$1\"" > $file; }
+        taken() { nft list ruleset | grep -o "udp dport [{} 0-9,]*@" | tr -d "{}@" | xargs; }
+        again() { kill -HUP $cache; for _ in $(seq 200); do grep -q "$1" "$SAID" && return; sleep 0.05; done; }
+        start() {
+            "$ROUNDTRIP" cache --config $file --listen "$1" --threads 1 2> "$SAID" &
+            cache=$!
+            for _ in $(seq 200); do grep -q "on their way" "$SAID" && return; sleep 0.05; done
+        }
+        ports 80; start "[::]:3129"; taken
+        ports 80,8080; again "read the configuration again"; taken
+        ports x; again "stays as it was"; taken
+        kill $cache; wait $cache; rm $file; nft list tables; ip -6 rule show | grep -c fwmark"#;
+    let Some(output) = in_namespace(script) else { return };
+    let both = |one: &str| format!("{one} {one}");
+    let wanted =
+        [both("udp dport 80"), both("udp dport 80, 8080"), both("udp dport 80, 8080"), "0".to_owned()];
+    assert_eq!(lines(&output), wanted, "{output:?}");
+}
+
+#[test]
+fn a_server_that_has_moved_is_found_after_a_reload_and_what_was_kept_is_still_there() {
+    let files = Files::new("moved", 3, 100);
+    let [before, after] = [(); 2].map(|()| Running::start(&["serve", &files.path("www")]));
+    let write = |origin: &Running| {
+        std::fs::write(files.path("cache.toml"), format!("origin = \"http://{}/\"\n", origin.1)).unwrap();
+    };
+    write(&before);
+    let mut cache = Command::new(PROGRAM)
+        .args(["cache", "--config", &files.path("cache.toml"), "--listen", "127.0.0.1:0"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(cache.stderr.take().unwrap()).lines();
+    let mut line = move || said.next().unwrap().unwrap();
+    let first = line();
+    let address: SocketAddr = first.split("dhttp://").nth(1).unwrap().trim_end_matches('/').parse().unwrap();
+    let cache = Running(cache, address);
+    assert_eq!(fetch(address, 0).unwrap().1, content(0, 100));
+    write(&after);
+    drop(before);
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(cache.0.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
+    assert!(line().contains("read the configuration again"));
+    for number in 0..2 {
+        assert_eq!(fetch(address, number).unwrap(), ("200".to_owned(), content(number, 100)));
+    }
+    drop(after);
+    assert_eq!(fetch(address, 0).unwrap().1, content(0, 100), "it was kept before");
+    assert!(fetch(address, 2).unwrap().0.starts_with("50"));
+}
+
 /// A program that is gone when the test is over, and where it listens.
 struct Running(Child, SocketAddr);
 

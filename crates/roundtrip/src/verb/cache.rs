@@ -1,7 +1,8 @@
 //! `roundtrip cache`: what other servers answer, kept as long as it may be: one server's, asked in its place, or those to
 //! whom requests are on their way, on a router.
 //!
-//! SIGTERM and SIGINT end it once what was begun is finished; SIGHUP opens the log again, and nothing that is kept is lost.
+//! SIGTERM and SIGINT end it once what was begun is finished; SIGHUP reads the configuration and opens the log again, and
+//! nothing that is kept is lost.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,7 +14,7 @@ use dhttp::cache::onward::Onward;
 use dhttp::cache::rules::rules;
 use dhttp::counters::Counters;
 use dhttp::log::Log;
-use dhttp::nft::{Family, Rules};
+use dhttp::nft::{Family, Installed, Rules};
 use dhttp::{Cache, CacheConfig, ClientConfig, Origin, Server, ServerConfig, Url};
 use nix::sys::signal::{SigSet, Signal};
 use proto::dhttp::address::is_private;
@@ -133,6 +134,17 @@ impl Settings {
         self.access_log.as_deref().map(open_log).transpose()
     }
 
+    /// For what can come to this address: `[::]` takes both families.
+    fn rules(&self, listen: SocketAddr) -> Vec<Rules> {
+        match &self.whose {
+            Whose::Origin(_) => Vec::new(),
+            Whose::OnTheirWay(ports) if listen.is_ipv4() => vec![rules(Family::Ip, listen, ports)],
+            Whose::OnTheirWay(ports) => {
+                [Family::Ip, Family::Ip6].map(|family| rules(family, listen, ports)).into()
+            }
+        }
+    }
+
     fn sentence(&self, listen: SocketAddr) -> String {
         match &self.whose {
             Whose::Origin(url) => {
@@ -151,7 +163,8 @@ impl Settings {
 pub fn run(flags: &Flags) -> Result<(), Failure> {
     crate::serve::tracing::begin(flags.operation.trace);
     if flags.clean {
-        let [four, six] = [Family::Ip, Family::Ip6].map(|family| rules(family, SocketAddr::from(([0; 4], 0)), &[]));
+        let [four, six] =
+            [Family::Ip, Family::Ip6].map(|family| rules(family, SocketAddr::from(([0; 4], 0)), &[]));
         let was_there = four.clean().map_err(|error| Failure::Network(error.to_string()))?;
         // A kernel without IPv6 has none of these.
         let was_there = six.clean().unwrap_or(false) || was_there;
@@ -159,8 +172,8 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     }
     let settings = Settings::read(flags)?;
     let listen = settings.listen;
-    if let (Whose::OnTheirWay(ports), true) = (&settings.whose, flags.print_rules) {
-        return output::to_stdout(&all_rules(listen, ports).map(|rules| rules.text()).collect::<String>());
+    if flags.print_rules {
+        return output::to_stdout(&settings.rules(listen).iter().map(Rules::text).collect::<String>());
     }
     if flags.operation.check {
         return output::to_stdout(&format!("{}\n", settings.sentence(listen)));
@@ -170,46 +183,48 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     signals.thread_block().map_err(|error| Failure::Network(format!("cannot wait for signals: {error}")))?;
     let runtime =
         Runtime::new().map_err(|error| Failure::Network(format!("cannot start threads: {error}")))?;
-    let network = |error: io::Error| Failure::Network(error.to_string());
     match &settings.whose {
-        Whose::Origin(url) => {
-            let origin = {
+        Whose::Origin(_) => serve(flags, &settings, &runtime, &signals, |whose| match whose {
+            Whose::Origin(url) => {
                 let _inside = runtime.enter();
-                Origin::new(url).map_err(network)?
-            };
-            serve(flags, &settings, origin, &runtime, &signals, || Ok(()))
-        }
-        Whose::OnTheirWay(ports) => {
+                Origin::new(url).map_err(network)
+            }
+            Whose::OnTheirWay(_) => Err(other_place()),
+        }),
+        Whose::OnTheirWay(_) => {
             let onward = Onward::start(ClientConfig::internet(), None).map_err(network)?;
-            // Only once somebody listens.
-            let install = || {
-                // If one family's are refused, the other's are taken away again.
-                let installed: Result<Vec<_>, _> = all_rules(listen, ports).map(Rules::install).collect();
-                installed.map_err(|error| Failure::Network(error.to_string()))
-            };
-            serve(flags, &settings, onward, &runtime, &signals, install)
+            serve(flags, &settings, &runtime, &signals, |whose| match whose {
+                Whose::Origin(_) => Err(other_place()),
+                Whose::OnTheirWay(_) => Ok(onward.clone()),
+            })
         }
     }
 }
 
-/// For what can come to this address: `[::]` takes both.
-fn all_rules(listen: SocketAddr, ports: &[u16]) -> impl Iterator<Item = Rules> {
-    let families: &[Family] = if listen.is_ipv4() { &[Family::Ip] } else { &[Family::Ip, Family::Ip6] };
-    families.iter().map(move |family| rules(*family, listen, ports))
+#[expect(clippy::needless_pass_by_value, reason = "so that it can be handed to map_err")]
+fn network(error: io::Error) -> Failure {
+    Failure::Network(error.to_string())
 }
 
-/// Serves; what `once_it_listens` gives is dropped at the end.
-fn serve<U: Upstream, T>(
+fn other_place() -> Failure {
+    Failure::Value(
+        "origin and intercept: a cache before a server does not become one on the way to many, or the other way round, \
+         without a restart"
+            .to_owned(),
+    )
+}
+
+/// Serves, and asks whoever `upstream` gives.
+fn serve<U: Upstream>(
     flags: &Flags,
     settings: &Settings,
-    upstream: U,
     runtime: &Runtime,
     signals: &SigSet,
-    once_it_listens: impl FnOnce() -> Result<T, Failure>,
+    upstream: impl Fn(&Whose) -> Result<U, Failure>,
 ) -> Result<(), Failure> {
     let (listen, log) = (settings.listen, settings.log()?);
-    let cache = Cache::new(upstream, settings.cache.clone(), runtime.handle().clone());
-    let cache = cache.map_err(|error| Failure::Network(error.to_string()))?;
+    let cache = Cache::new(upstream(&settings.whose)?, settings.cache.clone(), runtime.handle().clone());
+    let cache = cache.map_err(network)?;
     let server = Server::start(listen, settings.server, cache.clone(), log).map_err(|error| {
         let remedy = match settings.whose {
             Whose::Origin(_) => "choose another address with --listen",
@@ -221,11 +236,23 @@ fn serve<U: Upstream, T>(
         let (counters, kept) = (server.counters(), cache.metrics());
         metrics::serve(address, move || Counters::text(&counters) + &kept())?;
     }
-    let installed = once_it_listens()?;
+    // Only once somebody listens. If one family's are refused, the other's are taken away again.
+    let installed: Result<Vec<_>, _> = settings.rules(listen).into_iter().map(Rules::install).collect();
+    let mut installed = installed.map_err(|error| Failure::Network(error.to_string()))?;
     eprintln!("roundtrip: {}", settings.sentence(server.address()));
     loop {
         match signals.wait() {
-            Ok(Signal::SIGHUP) => reload(&server, flags, &cache),
+            Ok(Signal::SIGHUP) => match reload(flags, listen, &mut installed, &upstream) {
+                Ok((upstream, log)) => {
+                    server.reload(cache.before(upstream), log);
+                    eprintln!(
+                        "roundtrip: read the configuration again; an address or what is kept and where, if that has \
+                         changed, takes a restart"
+                    );
+                }
+                // A slip in a file must not end a server.
+                Err(failure) => eprintln!("roundtrip: {failure}; everything stays as it was"),
+            },
             Ok(_) => break,
             Err(error) => return Err(Failure::Network(format!("cannot wait for signals: {error}"))),
         }
@@ -237,15 +264,19 @@ fn serve<U: Upstream, T>(
     Ok(())
 }
 
-/// What cannot be read leaves everything as it is: a slip in a file must not end a server.
-fn reload<U: Upstream>(server: &Server<Cache<U>>, flags: &Flags, cache: &Cache<U>) {
-    match Settings::read(flags).and_then(|settings| settings.log()) {
-        Ok(log) => {
-            server.reload(cache.clone(), log);
-            eprintln!("roundtrip: opened the log again; anything else that has changed takes a restart");
-        }
-        Err(failure) => eprintln!("roundtrip: {failure}; everything stays as it was"),
+/// Reads the configuration again. What cannot be read or done leaves everything as it is.
+fn reload<U>(
+    flags: &Flags,
+    listen: SocketAddr,
+    installed: &mut [Installed],
+    upstream: &impl Fn(&Whose) -> Result<U, Failure>,
+) -> Result<(U, Option<Arc<Log>>), Failure> {
+    let settings = Settings::read(flags)?;
+    let (upstream, log) = (upstream(&settings.whose)?, settings.log()?);
+    for (installed, rules) in installed.iter_mut().zip(settings.rules(listen)) {
+        installed.replace(rules).map_err(|error| Failure::Network(error.to_string()))?;
     }
+    Ok((upstream, log))
 }
 
 /// `80,8080`
