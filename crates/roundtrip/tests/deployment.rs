@@ -7,18 +7,27 @@
 mod hosts;
 
 use std::fmt::Write as _;
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 
+use dhttp::cache::onward::Onward;
+use dhttp::cache::rules::rules;
 use dhttp::client::Known;
-use dhttp::{Answer, Client, ClientConfig, Gateway, GatewayConfig, Request, Server, ServerConfig};
-use hosts::{Hosts, SERVER};
+use dhttp::nft::{Family, Installed};
+use dhttp::{
+    Answer, Cache, CacheConfig, Client, ClientConfig, Gateway, GatewayConfig, Request, Server, ServerConfig,
+};
+use hosts::{CLIENT, Hosts, SERVER};
+use measure::Namespace;
 use measure::clock::Clock;
-use measure::emulator::Options;
-use proto::dhttp::client::Resend;
+use measure::emulator::{Options, Running};
+use proto::dhttp::client::{Answerers, Resend};
+use tokio::runtime::{Builder, Runtime};
 use wire::Duration;
 use wire::link::Config;
 
+const ROUTER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 3);
 const ROUND_TRIP: Duration = Duration::from_millis(200);
 /// In one datagram, and in a few segments of a connection's first window.
 const SIZES: [usize; 2] = [5, 8_000];
@@ -36,6 +45,10 @@ enum Asks {
 enum Answers {
     OldServer,
     DhttpServer,
+    /// With a cache on the way, as near to the server as can be: for whoever takes its answers.
+    BehindCache,
+    /// The same, for whoever does not.
+    BehindUnwantedCache,
     OtherProgram,
 }
 
@@ -47,9 +60,11 @@ const ROWS: [(Asks, &str); 5] = [
     (Asks::ClientThatKnows, "a DHTTP client, by `dhttp://` or a path below `/_dhttp_/`"),
 ];
 
-const COLUMNS: [(Answers, &str); 3] = [
+const COLUMNS: [(Answers, &str); 5] = [
     (Answers::OldServer, "old server"),
     (Answers::DhttpServer, "DHTTP server"),
+    (Answers::BehindCache, "DHTTP server, behind a cache"),
+    (Answers::BehindUnwantedCache, "DHTTP server, behind a cache that is refused"),
     (Answers::OtherProgram, "old server, another program at its UDP port"),
 ];
 
@@ -59,7 +74,7 @@ fn paper_section_iv_e_every_client_gets_the_right_bytes_of_every_server_in_as_fe
         return;
     }
     let heads = COLUMNS.map(|(_, name)| name).join(" | ");
-    let mut table = format!("| who asks | {heads} |\n| --- | --- | --- | --- |\n");
+    let mut table = format!("| who asks | {heads} |\n| --- | --- | --- | --- | --- | --- |\n");
     let rows = ROWS.map(|(asks, name)| {
         std::thread::spawn(move || (name, COLUMNS.map(|(answers, _)| cell(asks, answers))))
     });
@@ -97,15 +112,27 @@ fn cell(asks: Asks, answers: Answers) -> String {
 
 /// Whole round trips that one answer took.
 fn fetch(asks: Asks, answers: Answers, size: usize) -> u64 {
-    let Hosts { client, server, link } = hosts();
+    let (Hosts { client, server, link }, router) = hosts(answers);
+    let takes = match answers {
+        Answers::BehindCache => Answerers::Anybody,
+        Answers::OldServer | Answers::DhttpServer | Answers::BehindUnwantedCache | Answers::OtherProgram => {
+            Answerers::Server
+        }
+    };
     let _serving = server.start(move || serve(answers)).wait().unwrap();
-    let (body, took) = client.start(move || ask(asks, size)).wait().unwrap();
+    let cache = router.as_ref().map(|(router, _)| router.start(cache).wait().unwrap());
+    let (body, took) = client.start(move || ask(asks, takes, size)).wait().unwrap();
+    if let (Some((router, next)), Some(cache)) = (router, cache) {
+        // Its rules are taken away where they are.
+        router.start(move || drop(cache)).wait().unwrap();
+        next.stop().unwrap();
+    }
     link.stop().unwrap();
     assert!(body == vec![b'x'; size], "{asks:?} of {answers:?}: {} bytes", body.len());
     took.as_nanos() / ROUND_TRIP.as_nanos()
 }
 
-fn ask(asks: Asks, size: usize) -> (Vec<u8>, Duration) {
+fn ask(asks: Asks, takes: Answerers, size: usize) -> (Vec<u8>, Duration) {
     let clock = Clock::start();
     let timed = |fetch: &dyn Fn() -> Vec<u8>| {
         let begun = clock.now();
@@ -115,7 +142,7 @@ fn ask(asks: Asks, size: usize) -> (Vec<u8>, Duration) {
     match asks {
         Asks::OldClient => timed(&|| plain((SERVER, 80), "", size)),
         Asks::Gateway | Asks::GatewayAgain => {
-            let config = GatewayConfig::new(client_config());
+            let config = GatewayConfig::new(client_config(takes));
             let gateway =
                 Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).unwrap();
             let address = gateway.address();
@@ -126,7 +153,7 @@ fn ask(asks: Asks, size: usize) -> (Vec<u8>, Duration) {
             timed(&|| through(size))
         }
         Asks::Client | Asks::ClientThatKnows => {
-            let client = Client::start(client_config(), Known::default(), None).unwrap();
+            let client = Client::start(client_config(takes), Known::default(), None).unwrap();
             let path = if matches!(asks, Asks::Client) { "" } else { "/_dhttp_" };
             let url = format!("http://{SERVER}{path}/{size}").parse().unwrap();
             timed(&|| client.get(&url).unwrap().whole().unwrap().2)
@@ -135,8 +162,9 @@ fn ask(asks: Asks, size: usize) -> (Vec<u8>, Duration) {
 }
 
 /// Three times, each after two round trips and a half: enough where something comes back at all.
-fn client_config() -> ClientConfig {
+fn client_config(takes: Answerers) -> ClientConfig {
     let mut config = ClientConfig::internet();
+    config.dhttp.answerers = takes;
     config.dhttp.resend = Resend::Fixed { waits: [Duration::from_millis(500); 2] };
     config
 }
@@ -177,7 +205,7 @@ struct Serving {
 
 fn serve(answers: Answers) -> Serving {
     match answers {
-        Answers::DhttpServer => {
+        Answers::DhttpServer | Answers::BehindCache | Answers::BehindUnwantedCache => {
             let handler: Sizes =
                 |request| Answer::whole(200, "text/plain", vec![b'x'; size_in(request.target)]);
             let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
@@ -219,8 +247,37 @@ fn serve_plain() {
     });
 }
 
-/// A round trip apart.
-fn hosts() -> Hosts {
+/// A cache that takes requests on their way, and what must live as long.
+type Caching = (Server<Cache<Onward>>, Installed, Runtime);
+
+fn cache() -> Caching {
+    fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let onward = Onward::start(ClientConfig::internet(), None).unwrap();
+    let cache = Cache::new(onward, CacheConfig::default(), runtime.handle().clone()).unwrap();
+    let config = ServerConfig { threads: 1, intercepts: true, ..ServerConfig::internet().reaching_anywhere() };
+    let listen = (Ipv4Addr::UNSPECIFIED, 3_129).into();
+    let server = Server::start(listen, config, cache, None).unwrap();
+    (server, rules(Family::V4, listen, &[80]).install().unwrap(), runtime)
+}
+
+/// A round trip apart; and the router between them, if there is one, with its link to the server, which is as good as none.
+fn hosts(answers: Answers) -> (Hosts, Option<(Namespace, Running)>) {
     let way = Config { delay: Duration::from_nanos(ROUND_TRIP.as_nanos() / 2), ..Config::default() };
-    Hosts::new(&way, &way, 1_500, &Options::default())
+    let options = Options::default();
+    match answers {
+        Answers::OldServer | Answers::DhttpServer | Answers::OtherProgram => {
+            (Hosts::new(&way, &way, 1_500, &options), None)
+        }
+        Answers::BehindCache | Answers::BehindUnwantedCache => {
+            let [client, router, server] =
+                ["client", "router", "server"].map(|name| Namespace::new(name).unwrap());
+            let far = [(&client, CLIENT, &[SERVER, ROUTER][..]), (&router, ROUTER, &[CLIENT])];
+            let link = hosts::wire("link0", far, [&way; 2], 1_500, &options);
+            let near = [(&router, ROUTER, &[SERVER][..]), (&server, SERVER, &[CLIENT, ROUTER])];
+            let no_way = Config::default();
+            let next = hosts::wire("link1", near, [&no_way; 2], 1_500, &options);
+            (Hosts { client, server, link }, Some((router, next)))
+        }
+    }
 }

@@ -10,7 +10,7 @@ use measure::tun::Tun;
 use measure::{Emulator, Namespace};
 use wire::link::Config;
 
-const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
+pub(crate) const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 
 pub(crate) struct Hosts {
@@ -23,11 +23,25 @@ impl Hosts {
     /// With this link up and down, for packets of so many bytes at most.
     pub(crate) fn new(up: &Config, down: &Config, mtu: u32, options: &Options) -> Self {
         let [client, server] = ["client", "server"].map(|name| Namespace::new(name).unwrap());
-        let [client_end, server_end] = [(&client, CLIENT, SERVER), (&server, SERVER, CLIENT)]
-            .map(|(host, own, peer)| host.run(move || join(own, peer, mtu)).unwrap());
-        let link = Emulator::start(client_end, server_end, up, down, options).unwrap();
+        let ends = [(&client, CLIENT, &[SERVER][..]), (&server, SERVER, &[CLIENT])];
+        let link = wire("link0", ends, [up, down], mtu, options);
         Self { client, server, link }
     }
+}
+
+/// One end of a link: where, its address, and whoever is reached by it.
+pub(crate) type End<'a> = (&'a Namespace, Ipv4Addr, &'static [Ipv4Addr]);
+
+/// A link of this name at both ends.
+pub(crate) fn wire(
+    name: &'static str,
+    ends: [End<'_>; 2],
+    [up, down]: [&Config; 2],
+    mtu: u32,
+    options: &Options,
+) -> Running {
+    let [one, other] = ends.map(|(host, own, peers)| host.run(move || join(name, own, peers, mtu)).unwrap());
+    Emulator::start(one, other, up, down, options).unwrap()
 }
 
 /// Whether namespaces can be made; if not, says so, unless they must be.
@@ -39,13 +53,15 @@ pub(crate) fn can_be() -> bool {
     false
 }
 
-fn join(own: Ipv4Addr, peer: Ipv4Addr, mtu: u32) -> Result<Tun, measure::Error> {
+fn join(name: &str, own: Ipv4Addr, peers: &[Ipv4Addr], mtu: u32) -> Result<Tun, measure::Error> {
     let link = Link { mtu, tx_queue_length: 1_000, gso_max_segments: 64 };
-    let tun = Tun::open("link0")?;
+    let tun = Tun::open(name)?;
     let mut netlink = Netlink::open()?;
     netlink.bring_up("lo", Link { mtu: 65_535, ..link })?;
-    netlink.bring_up("link0", link)?;
-    netlink.add_address("link0", own)?;
-    netlink.set_route("link0", &Route { destination: peer, source: own, metrics: Metrics::default() })?;
+    netlink.bring_up(name, link)?;
+    netlink.add_address(name, own)?;
+    for peer in peers {
+        netlink.set_route(name, &Route { destination: *peer, source: own, metrics: Metrics::default() })?;
+    }
     Ok(tun)
 }
