@@ -255,7 +255,8 @@ fn cache() -> Caching {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let onward = Onward::start(ClientConfig::internet(), None).unwrap();
     let cache = Cache::new(onward, CacheConfig::default(), runtime.handle().clone()).unwrap();
-    let config = ServerConfig { threads: 1, intercepts: true, ..ServerConfig::internet().reaching_anywhere() };
+    let config =
+        ServerConfig { threads: 1, intercepts: true, ..ServerConfig::internet().reaching_anywhere() };
     let listen = (Ipv4Addr::UNSPECIFIED, 3_129).into();
     let server = Server::start(listen, config, cache, None).unwrap();
     (server, rules(Family::V4, listen, &[80]).install().unwrap(), runtime)
