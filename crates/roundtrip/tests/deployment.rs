@@ -259,7 +259,7 @@ fn cache() -> Caching {
         ServerConfig { threads: 1, intercepts: true, ..ServerConfig::internet().reaching_anywhere() };
     let listen = (Ipv4Addr::UNSPECIFIED, 3_129).into();
     let server = Server::start(listen, config, cache, None).unwrap();
-    (server, rules(Family::V4, listen, &[80]).install().unwrap(), runtime)
+    (server, rules(Family::Ip, listen, &[80]).install().unwrap(), runtime)
 }
 
 /// A round trip apart; and the router between them, if there is one, with its link to the server, which is as good as none.
