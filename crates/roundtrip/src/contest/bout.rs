@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use load::record::Channel;
-use load::{Config, Protocol, Record, Target};
+use load::{Config, Protocol, Record, Shard, Target};
 use measure::Error;
 use scenario::surge::plan::{Plan, Wanted, contents, path};
 use scenario::surge::schedule::Schedule;
@@ -158,11 +158,13 @@ fn one(bout: Bout, extent: Extent, site: &Arc<Site>) -> Result<Outcome, Error> {
             }
         },
         connections,
+        shard: Shard::WHOLE,
         closes_early,
         keeps: None,
         threads: 1,
         users,
         patience: extent.patience,
+        at: None,
     };
     let target = Target { address: server::address(), host: "server".to_owned(), folder: "/".to_owned() };
     let (there, before) = (Arc::clone(site), hosts.spent_s());
