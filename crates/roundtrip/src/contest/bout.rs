@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use load::audit::{Limit, limit};
 use load::record::Channel;
 use load::{Config, Protocol, Record, Shard, Target};
 use measure::Error;
@@ -74,6 +75,8 @@ pub struct Outcome {
     pub failed: u64,
     /// The share of answers that came in a datagram.
     pub by_udp: f64,
+    /// Whether it was the generator that could not keep up, in more than a tenth of the seconds: then nothing here is the server's.
+    pub is_void: bool,
     /// Connections opened, by either.
     pub connections: u64,
     /// Milliseconds of processor time that the server's host took for an answer, its kernel's included.
@@ -178,12 +181,16 @@ fn one(bout: Bout, extent: Extent, site: &Arc<Site>) -> Result<Outcome, Error> {
     Ok(outcome(&record, extent, spent_s))
 }
 
+/// Of the seconds of a bout so many may be the generator's by chance.
+const VOID_SHARE: f64 = 0.1;
+
 fn outcome(record: &Record, extent: Extent, spent_s: f64) -> Outcome {
     let Extent { lasts, patience, users: _ } = extent;
     let seconds = usize::try_from(lasts.as_nanos() / 1_000_000_000).unwrap_or(usize::MAX);
     let in_time: u64 = record.seconds.iter().take(seconds).map(|second| second.answered).sum();
     let (answers, failed) = (record.answers().max(1) as f64, record.failures() as f64);
     let waited_ms = record.intended.mean() / 1e6 * answers + patience.as_millis_f64() * failed;
+    let limited = record.seconds.iter().filter(|second| limit(second) == Limit::Generator).count();
     let quantile = |share| record.intended.value_at_quantile(share) as f64 / 1e6;
     Outcome {
         per_second: in_time as f64 / lasts.as_secs_f64(),
@@ -192,6 +199,7 @@ fn outcome(record: &Record, extent: Extent, spent_s: f64) -> Outcome {
         p999_ms: quantile(0.999),
         failed: record.failures(),
         by_udp: record.channels.get(&Channel::Udp).copied().unwrap_or(0) as f64 / answers,
+        is_void: limited as f64 > VOID_SHARE * record.seconds.len() as f64,
         connections: record.connections,
         processor_ms: spent_s * 1e3 / answers,
     }

@@ -38,9 +38,15 @@ pub struct Bouts {
 }
 
 impl Bouts {
-    /// Of this one; `None` where there was none.
+    /// Whether it was run, void or not.
+    fn knows(&self, bout: &Bout) -> bool {
+        self.found.iter().any(|(known, _)| known == bout)
+    }
+
+    /// Of this one; `None` where there was none, or it was void.
     pub fn of(&self, bout: &Bout) -> Option<&Outcome> {
-        self.found.iter().find(|(known, _)| known == bout).map(|(_, outcome)| outcome)
+        let found = self.found.iter().find(|(known, _)| known == bout);
+        found.map(|(_, outcome)| outcome).filter(|outcome| !outcome.is_void)
     }
 }
 
@@ -109,7 +115,7 @@ impl<'a> Measured<'a> {
     /// Why they could not.
     pub fn bouts(&mut self, wanted: &[Bout]) -> Result<Option<&Bouts>, String> {
         let Some(Contests { run, users: _ }) = &mut self.contests else { return Ok(None) };
-        let new: Vec<Bout> = wanted.iter().filter(|bout| self.bouts.of(bout).is_none()).copied().collect();
+        let new: Vec<Bout> = wanted.iter().filter(|bout| !self.bouts.knows(bout)).copied().collect();
         if !new.is_empty() {
             let Some(outcomes) = run(&new)? else {
                 // Nor will it be there for the next cell.

@@ -239,7 +239,7 @@ fn draw(bouts: &Bouts, title: &str, groups: [(&str, Vec<Named>); 2], figure: &st
             let mut curves = Vec::new();
             for ((name, stroke), arm) in arms {
                 let point = |users: &u32| Some((f64::from(*users), value(bouts.of(&arm.bout(*users))?)));
-                let points = bouts.users.iter().map(point).collect::<Option<Vec<Point>>>()?;
+                let points: Vec<Point> = bouts.users.iter().filter_map(point).collect();
                 curves.push(Curve { name, stroke: *stroke, is_joined: true, points });
             }
             row.push(Panel { title: format!("{group}: {quantity}"), curves });
