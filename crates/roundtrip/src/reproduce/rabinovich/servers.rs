@@ -194,14 +194,14 @@ pub fn draw_12(bouts: &Bouts) -> Option<String> {
     let dashed = |name, colour| (name, Stroke { colour, width: WIDTH, dashes: "5 4" });
     let paper = vec![
         (solid("DHTTP", palette::ACCENT), DHTTP),
-        (solid("Apache prefork", palette::INK), arm(Kind::Prefork, 1, 3)),
-        (dashed("the same, users who close early", palette::INK), ALTRUISTIC),
+        (solid("prefork", palette::INK), arm(Kind::Prefork, 1, 3)),
+        (dashed("prefork, early close", palette::INK), ALTRUISTIC),
     ];
     let today = vec![
         (solid("DHTTP", palette::ACCENT), DHTTP),
-        (solid("Apache event", palette::ORANGE), arm(Event, 15, 3)),
+        (solid("event", palette::ORANGE), arm(Event, 15, 3)),
         (solid("nginx", palette::BLUE), arm(Nginx, 15, 3)),
-        (dashed("nginx, 328 connections", palette::BLUE), arm(NginxFew, 15, 3)),
+        (dashed("nginx, 328", palette::BLUE), arm(NginxFew, 15, 3)),
         (solid("hyper", palette::GREY), arm(Hyper, 15, 3)),
         (dashed("ours, HTTP", palette::ACCENT), arm(Ours, 15, 3)),
     ];
