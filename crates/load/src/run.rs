@@ -125,6 +125,7 @@ pub fn run(
             config: *config,
             target: target.clone(),
             unchanged_since: unchanged_since.clone(),
+            tails: Default::default(),
             room: vec![0; ROOM],
             done: Vec::new(),
             open,

@@ -2,6 +2,7 @@
 //!
 //! Not when something is due: the worker has the time. Slots number what a user listens to, for the worker's epoll.
 
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -25,6 +26,8 @@ pub(crate) struct Common {
     pub(crate) target: Target,
     /// For `If-Modified-Since`: a time after which nothing was changed.
     pub(crate) unchanged_since: String,
+    /// What follows the target in the head of a request, and of a conditional one.
+    pub(crate) tails: [OnceCell<Vec<u8>>; 2],
     /// Where bytes are read to.
     pub(crate) room: Vec<u8>,
     /// What has come of requests.
@@ -36,6 +39,9 @@ pub(crate) struct Common {
     /// Requests sent again.
     pub(crate) again: u64,
 }
+
+/// `GET `
+const TARGET_BEGINS: usize = 4;
 
 /// A request that is over.
 #[derive(Debug)]
@@ -284,17 +290,21 @@ fn data(user: u32, slot: impl TryInto<u32>) -> EventData {
 
 impl Common {
     fn head(&self, pending: &Pending, version: Version) -> RequestHead {
-        let Target { address: _, host, folder } = &self.target;
+        let target = format!("{}{}", self.target.folder, scenario::surge::plan::path(pending.file));
+        self.head_of(target, pending.is_conditional, version)
+    }
+
+    fn head_of(&self, target: String, is_conditional: bool, version: Version) -> RequestHead {
+        let Target { address: _, host, folder: _ } = &self.target;
         let mut fields = Fields::new();
         // Both are checked before the run: valid fields.
         let _ = fields.push("Host", host);
         if self.config.keeps == Some(Duration::ZERO) && self.config.protocol != Protocol::Http10 {
             let _ = fields.push("Connection", "close");
         }
-        if pending.is_conditional {
+        if is_conditional {
             let _ = fields.push("If-Modified-Since", &self.unchanged_since);
         }
-        let target = format!("{folder}{}", scenario::surge::plan::path(pending.file));
         RequestHead { method: Method::Get, target, version, fields }
     }
 
@@ -303,6 +313,15 @@ impl Common {
             Protocol::Http10 => Version::Http10,
             Protocol::KeepAlive | Protocol::Pipelined | Protocol::Dhttp => Version::Http11,
         };
-        self.head(pending, version).encode(out);
+        let tail = self.tails[usize::from(pending.is_conditional)].get_or_init(|| {
+            let mut whole = Vec::new();
+            self.head_of("/".to_owned(), pending.is_conditional, version).encode(&mut whole);
+            whole.split_off(TARGET_BEGINS + 1)
+        });
+        // Whoever asks so often writes only what is new.
+        let (folder, path) = (&self.target.folder, scenario::surge::plan::path(pending.file));
+        for part in [b"GET ", folder.as_bytes(), path.as_bytes(), tail] {
+            out.extend_from_slice(part);
+        }
     }
 }

@@ -247,7 +247,8 @@ impl<'a> Worker<'a> {
             seat.wakes = Some(at);
             self.timers.push(Reverse((at, u32::try_from(number).unwrap_or(0), Wake::Machine)));
         }
-        for Done { pending, outcome, way } in std::mem::take(&mut self.common.done) {
+        let mut done = std::mem::take(&mut self.common.done);
+        for Done { pending, outcome, way } in done.drain(..) {
             self.under_way -= 1;
             let when = now.since(self.begins);
             match outcome {
@@ -266,6 +267,8 @@ impl<'a> Worker<'a> {
                 self.thinking(number, now);
             }
         }
+        // Its room is for the next ones.
+        self.common.done = done;
     }
 
     /// A page is there: the next one comes after a pause, unless it has a time of its own.

@@ -1,8 +1,8 @@
 //! A server that stops for a second: what this generator says of it, and what wrk does.
 //!
-//! wrk measures from the sending, and while a connection waits nothing is sent on it: of the whole pause it has one latency for
-//! each connection. Gil Tene's correction, which wrk2 was made to do without, adds for each latency those that requests at even
-//! distances would have had meanwhile.
+//! While a connection waits nothing is sent on it, and of the whole pause wrk has one latency for each. It adds those that
+//! requests at even distances would have had (Gil Tene's correction, `stats_correct`), which wrk2 was made to do without; wrk2
+//! is not in Debian.
 
 use load::Protocol;
 use wire::Duration;
@@ -24,7 +24,7 @@ pub(crate) fn compare() {
     let expected = LONGER.map(|longer| (PAUSE.1.as_secs_f64() - longer) / SECONDS as f64);
     say("expected", expected, PAUSE.1.as_secs_f64());
     if let Some(server) = Server::start(Kind::Pausing) {
-        let record = run(&even(RATE, SECONDS), server.address, Protocol::KeepAlive, 1);
+        let record = run(&even(RATE, SECONDS * 1_000), server.address, Protocol::KeepAlive, USERS);
         for (name, of) in [("as intended", &record.intended), ("as sent", &record.experienced)] {
             let above = |longer: f64| {
                 let longer = Duration::from_secs_f64(longer).unwrap_or_default().as_nanos();
@@ -34,30 +34,9 @@ pub(crate) fn compare() {
         }
     }
     let Some(server) = Server::start(Kind::Pausing) else { return };
-    let Some(seen) = wrk::latencies(server.address, SECONDS, USERS) else { return };
-    let most = seen.iter().map(|(latency, _)| *latency).fold(0.0, f64::max);
-    say("wrk", shares(&seen), most);
-    let all: u64 = seen.iter().map(|(_, count)| count).sum();
-    let interval = (SECONDS as f64 - PAUSE.1.as_secs_f64()) * f64::from(USERS) / all as f64;
-    let corrected: Vec<(f64, u64)> = seen
-        .iter()
-        .flat_map(|(latency, count)| {
-            let missing = (1..).map(move |step| latency - f64::from(step) * interval);
-            [*latency]
-                .into_iter()
-                .chain(missing.take_while(|latency| *latency > 0.0))
-                .map(|latency| (latency, *count))
-        })
-        .collect();
-    say("wrk, corrected", shares(&corrected), most);
-}
-
-fn shares(seen: &[(f64, u64)]) -> [f64; 3] {
-    let all: u64 = seen.iter().map(|(_, count)| count).sum();
-    LONGER.map(|longer| {
-        let above: u64 = seen.iter().filter(|(latency, _)| *latency > longer).map(|(_, count)| count).sum();
-        above as f64 / all as f64
-    })
+    if let Some((shares, most)) = wrk::shares(server.address, SECONDS, USERS, LONGER) {
+        say("wrk, corrected", shares, most);
+    }
 }
 
 fn say(name: &str, shares: [f64; 3], most: f64) {

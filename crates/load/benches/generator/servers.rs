@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sys::socket::{setsockopt, sockopt};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Says that this program is to be a server.
@@ -116,10 +117,9 @@ pub(crate) fn run(kind: &str, address: SocketAddr) {
 }
 
 fn datagrams(address: SocketAddr) {
-    let socket = socket2::Socket::from(UdpSocket::bind(address).expect("the port is free"));
+    let socket = UdpSocket::bind(address).expect("the port is free");
     // The kernel gives what it may: what comes while others have this processor is not to be lost.
-    let _ = socket.set_recv_buffer_size(8 << 20);
-    let socket = UdpSocket::from(socket);
+    let _ = setsockopt(&socket, sockopt::RcvBufForce, &(16 << 20));
     socket.set_nonblocking(true).expect("it is a socket");
     let (mut request, mut datagram) = ([0; 2_048], [&[0; 8], answer().as_slice()].concat());
     // Who never sleeps need not be woken: on loopback whoever sends would pay for that, which no network asks for.
@@ -163,6 +163,12 @@ fn serve(mut stream: TcpStream) -> io::Result<()> {
         }
         stream.write_all(&answer)?;
     }
+}
+
+/// Lets others have the processors for a moment.
+#[expect(clippy::disallowed_methods, reason = "a measurement between others")]
+pub(crate) fn rest() {
+    thread::sleep(Duration::from_millis(700));
 }
 
 /// Seconds that this program had of processors.

@@ -1,4 +1,4 @@
-//! What wrk makes of the same servers. Not wrk2, which Debian does not have: its correction is made here by hand.
+//! What wrk makes of the same servers. Not wrk2, which Debian does not have.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -19,17 +19,25 @@ pub(crate) fn per_processor(server: SocketAddr) -> Option<f64> {
     Some(answers / (time_of_children() - before) / 1e3)
 }
 
-/// The latencies it has seen, in seconds, and how often each; `None` if there is no wrk.
-pub(crate) fn latencies(server: SocketAddr, seconds: u64, connections: u32) -> Option<Vec<(f64, u64)>> {
-    let each = "done = function(_, latency, _) for i = 1, #latency do local value, count = latency(i) \
-                print('LATENCY', value, count) end end\n";
-    let text = wrk(server, seconds, connections, Some(each))?;
-    let line = |line: &str| {
-        let mut words = line.strip_prefix("LATENCY")?.split_whitespace();
-        let micros: f64 = words.next()?.parse().ok()?;
-        Some((micros / 1e6, words.next()?.split('.').next()?.parse().ok()?))
-    };
-    Some(text.lines().filter_map(line).collect())
+/// Of what it has seen, the shares that took longer than each of these, and the longest, in seconds; `None` if there is no wrk.
+pub(crate) fn shares(
+    server: SocketAddr,
+    seconds: u64,
+    connections: u32,
+    longer: [f64; 3],
+) -> Option<([f64; 3], f64)> {
+    let micros = longer.map(|longer| format!("{:.0}", longer * 1e6)).join(",");
+    // It tells percentiles, not shares: each is searched for.
+    let script = format!(
+        "done = function(_, latency, _) for _, longer in ipairs({{{micros}}}) do local low, high = 0, 100 \
+         for _ = 1, 20 do local middle = (low + high) / 2 \
+         if latency:percentile(middle) > longer then high = middle else low = middle end end \
+         print('TOLD', (100 - high) / 100) end print('TOLD', latency.max / 1000000) end\n"
+    );
+    let text = wrk(server, seconds, connections, Some(&script))?;
+    let mut told = text.lines().filter_map(|line| line.strip_prefix("TOLD")?.trim().parse().ok());
+    let mut next = || told.next().expect("wrk runs its script");
+    Some(([next(), next(), next()], next()))
 }
 
 fn wrk(server: SocketAddr, seconds: u64, connections: u32, script: Option<&str>) -> Option<String> {
