@@ -224,7 +224,7 @@ const GET: [Example; 4] = [
     ),
 ];
 
-const LOAD: [Example; 5] = [
+const LOAD: [Example; 9] = [
     example(
         "roundtrip load http://127.0.0.1:8080/",
         "100 users for two minutes, over connections that are kept",
@@ -239,6 +239,16 @@ const LOAD: [Example; 5] = [
         "roundtrip load plan --rate 100:30s,200:30s -o plan.txt",
         "requests at given rates, whatever the server does",
     ),
+    example(
+        "roundtrip load plan --replay access.log --speed 10 -o plan.txt",
+        "what a log has, ten times as fast",
+    ),
+    example(
+        "roundtrip load http://10.0.0.7/ --plan plan.txt --shard 2/8 --log part-2.hlog",
+        "the second of eight parts of a plan, and what came of it as a file",
+    ),
+    example("roundtrip load merge part-1.hlog part-2.hlog -o whole.hlog", "such parts put together"),
+    example("roundtrip load page whole.hlog other.hlog -o page.html", "two runs side by side on a page"),
 ];
 
 const SITE: [Example; 3] = [
