@@ -51,6 +51,8 @@ struct Page {
     packets: f64,
     connections: f64,
     datagrams: f64,
+    /// Datagrams of requests that were not the first.
+    resends: f64,
 }
 
 #[test]
@@ -64,7 +66,7 @@ fn chromium_loads_microscape_over_three_links_with_and_without_the_gateway() {
     let made = Command::new(program).args(["site", "microscape"]).arg(www.0.join("www")).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     println!(
-        "| link | Chromium asks by | page | packets | connections | datagrams of DHTTP |\n| --- | --- | --- | --- | --- | --- |"
+        "| link | Chromium asks by | page | packets | connections | datagrams of DHTTP | requests sent again |\n| --- | --- | --- | --- | --- | --- | --- |"
     );
     for (network, link, runs) in LINKS {
         let network = Network::named(network).unwrap();
@@ -76,11 +78,12 @@ fn chromium_loads_microscape_over_three_links_with_and_without_the_gateway() {
                 all[all.len() / 2]
             };
             println!(
-                "| {link} | {row} | {:.3} s | {} | {} | {} |",
+                "| {link} | {row} | {:.3} s | {} | {} | {} | {} |",
                 median(|page| page.seconds),
                 median(|page| page.packets),
                 median(|page| page.connections),
-                median(|page| page.datagrams)
+                median(|page| page.datagrams),
+                median(|page| page.resends)
             );
         }
     }
@@ -157,6 +160,7 @@ fn browse(proxy: Option<String>) {
 /// From the first packet of the page to the last byte that came, all of it at the client.
 fn account(capture: &Capture) -> Page {
     let (mut began, mut ended, mut packets, mut datagrams) = (None, Duration::ZERO, 0.0, 0.0);
+    let mut resends = 0.0;
     let mut connections = BTreeSet::new();
     for (at, way, seen, bytes) in capture.iter() {
         let at = at.since(wire::Time::ZERO);
@@ -173,6 +177,9 @@ fn account(capture: &Capture) -> Page {
             Ok(Transport::Udp(datagram)) => {
                 if seen != Seen::Delivered {
                     datagrams += 1.0;
+                    // Behind the id (8 bytes) and the port (2), the first flag says so (docs/dhttp.md).
+                    let is_resend = datagram.payload.get(10).is_some_and(|flags| flags & 1 == 1);
+                    resends += if way == Way::Up && is_resend { 1.0 } else { 0.0 };
                 }
                 datagram.payload_length
             }
@@ -187,7 +194,7 @@ fn account(capture: &Capture) -> Page {
     let seconds = (ended - began.unwrap()).as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "a page has few connections")]
     let connections = connections.len() as f64;
-    Page { seconds, packets, connections, datagrams }
+    Page { seconds, packets, connections, datagrams, resends }
 }
 
 /// Gone when it is no longer needed.
