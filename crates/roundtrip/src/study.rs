@@ -9,11 +9,13 @@
 //! | [`model_against_simulator`] | the closed formulas beside packets |
 //! | [`reasons`] | why the two differ, each reason with its share |
 //! | [`buffer_tuning`] | how pipelined requests are buffered |
+//! | [`crossover`] | for whom DHTTP is faster, and for whom HTTP over TCP |
 //! | [`loss`] | what loss costs |
 //! | [`restart`] | what becomes of a window while the user looks at a page |
 //! | [`spent`] | what runs took, and why one takes longer than another |
 
 pub mod buffer_tuning;
+pub mod crossover;
 pub mod loss;
 pub mod model_against_simulator;
 pub mod reasons;

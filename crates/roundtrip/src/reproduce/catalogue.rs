@@ -7,7 +7,7 @@ use scenario::names::Unknown;
 use super::measured::{Bouts, CountedLogs, Measured};
 use super::published::{Cell, Table};
 use super::{drawn, figures, heidemann, p_http, rabinovich, slow_start, w3c};
-use crate::study::{Study, buffer_tuning, loss, model_against_simulator, restart};
+use crate::study::{Study, buffer_tuning, crossover, loss, model_against_simulator, restart};
 
 /// A table or a figure of a paper.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ macro_rules! study {
 }
 
 /// In the order of the papers, tables before figures; then our own studies.
-pub static ENTRIES: [Entry; 44] = [
+pub static ENTRIES: [Entry; 45] = [
     table!("heidemann-model/table-2", heidemann::table_2),
     table!("heidemann-model/table-3", heidemann::table_3),
     table!("heidemann-model/table-4", heidemann::table_4),
@@ -157,6 +157,7 @@ pub static ENTRIES: [Entry; 44] = [
     study!("slow-start-restart", restart::study, Some(Draw::Alone(restart::draw))),
     study!("loss", loss::study, Some(Draw::Alone(loss::draw))),
     study!("buffer-tuning", buffer_tuning::study, Some(Draw::Alone(buffer_tuning::draw))),
+    study!("crossover", crossover::study, Some(Draw::Alone(crossover::draw))),
 ];
 
 /// The data of a key of the catalogue.

@@ -1,0 +1,252 @@
+//! The crossover map: over answer size, requests of a client, round trip and loss, whether DHTTP or HTTP over TCP is faster.
+//!
+//! Not the runs: `benches/crossover` computes all of them into the studies folder, and what is kept there is read here; the cells
+//! without loss are computed again. HTTP is whichever of three ways is the fastest in a cell: a connection for each
+//! request, one kept, one with all requests sent ahead.
+
+use scenario::{Network, Page, Protocol, Scenario, Stack};
+use simulate::{Experiment, Hosts};
+use wire::{Bytes, Duration, Rate};
+
+use super::Study;
+use crate::plot::palette;
+use crate::plot::svg::{Anchor, Font, Heading, Point, Svg};
+use crate::reproduce::published::{Cell, Table};
+use crate::reproduce::verdict::Verdict;
+
+const KEPT: &str = include_str!("../../../../studies/crossover/cells.csv");
+
+const BYTES: [&str; 5] = ["500", "1000", "2000", "8000", "32000"];
+const REQUESTS: [&str; 3] = ["1", "3", "10"];
+const RTT_MS: [&str; 3] = ["5", "50", "200"];
+const LOSS: [&str; 3] = ["0", "1", "5"];
+
+/// A column of the kept files.
+#[derive(Clone, Copy, Debug)]
+enum Column {
+    Median = 6,
+    P999 = 8,
+}
+
+/// Where a cell is: bytes, requests, round trip and loss, as the files have them.
+type Place<'a> = [&'a str; 4];
+
+/// How many times the time of DHTTP the fastest HTTP takes; `None` where that is not known.
+fn ratio(place: Place<'_>, column: Column) -> Option<f64> {
+    let (mut dhttp, mut http) = (None, f64::INFINITY);
+    for line in KEPT.lines().skip(1) {
+        let words: Vec<&str> = line.split(',').collect();
+        if words.get(..4) != Some(&place) {
+            continue;
+        }
+        let value: f64 = words.get(column as usize)?.parse().ok()?;
+        match words[4] {
+            "dhttp" => dhttp = Some(value),
+            _ => http = http.min(value),
+        }
+    }
+    Some(http / dhttp?).filter(|ratio| ratio.is_finite())
+}
+
+/// So near that it makes no difference.
+const EVEN: f64 = 0.03;
+
+/// The cells without loss as they are kept, beside the same computed again.
+///
+/// # Errors
+/// When the kept file lacks a cell, or the simulator refuses one.
+pub fn study(mut table: Table) -> Result<Study, String> {
+    let mut found = Vec::new();
+    for bytes in BYTES {
+        for requests in REQUESTS {
+            let mut row = vec![bytes.to_owned(), requests.to_owned()];
+            for (column, rtt) in table.columns.iter().zip(RTT_MS) {
+                let kept = ratio([bytes, requests, rtt, "0"], Column::Median)
+                    .ok_or_else(|| format!("{bytes},{requests},{rtt},0 is missing in studies/crossover"))?;
+                row.push(column.digits.print(kept));
+                found.push((kept, again(bytes, requests, rtt)?));
+            }
+            table.rows.push(row);
+        }
+    }
+    let mut found = found.into_iter();
+    let study = Study::of(table, |cell: &Cell| {
+        let (kept, again) = found.next().ok_or_else(|| format!("nothing is kept for {}", cell.name()))?;
+        // Times are kept in tenths of a millisecond.
+        let is_same = (kept / again - 1.0).abs() <= 0.02;
+        Ok((again, if is_same { Verdict::Exact } else { Verdict::Differs }, None))
+    })?;
+    Ok(Study { says: Some(said()), ..study })
+}
+
+/// The ratio of a cell without loss, computed now.
+fn again(bytes: &str, requests: &str, rtt_ms: &str) -> Result<f64, String> {
+    let number = |text: &str| text.parse::<u64>().map_err(|error| error.to_string());
+    let bytes = Bytes::new(number(bytes)?);
+    let count = usize::try_from(number(requests)?).unwrap_or(1);
+    let rtt = Duration::from_millis(number(rtt_ms)?);
+    let elapsed = |protocol| {
+        let rate = Rate::from_bits_per_second(100_000_000).expect("above zero");
+        let network = Network::new(format!("{rtt_ms}ms"), rtt, rate, Bytes::new(1_460));
+        let page = Page::from_sizes("answers", vec![bytes; count]).map_err(|error| error.to_string())?;
+        let stack = Stack::named("linux").map_err(|unknown| unknown.to_string())?;
+        let scenario = Scenario::new(network, page, protocol, stack);
+        let experiment = Experiment::new(&scenario, Hosts::default()).map_err(|error| error.to_string())?;
+        let fetched = experiment.run(0, false).map_err(|error| error.to_string())?;
+        fetched.elapsed.map(|elapsed| elapsed.as_millis_f64()).ok_or("a page did not arrive".to_owned())
+    };
+    let mut http = f64::INFINITY;
+    for protocol in [Protocol::Http10, Protocol::Http11, Protocol::Http11Pipelined] {
+        http = http.min(elapsed(protocol)?);
+    }
+    Ok(http / elapsed(Protocol::Dhttp)?)
+}
+
+/// What to remember of it.
+fn said() -> String {
+    let count = |column: Column| {
+        let ratios: Vec<f64> = places().filter_map(|place| ratio(place, column)).collect();
+        let faster = ratios.iter().filter(|ratio| **ratio > 1.0 + EVEN).count();
+        let slower = ratios.iter().filter(|ratio| **ratio < 1.0 - EVEN).count();
+        format!(
+            "faster in {faster}, slower in {slower} and even in {} of {}",
+            ratios.len() - faster - slower,
+            ratios.len()
+        )
+    };
+    format!(
+        "By the median DHTTP is {}; by the 99.9th percentile it is {} simulated cells.",
+        count(Column::Median),
+        count(Column::P999)
+    )
+}
+
+fn places() -> impl Iterator<Item = Place<'static>> {
+    let cells = BYTES.into_iter().flat_map(|bytes| REQUESTS.map(|requests| (bytes, requests)));
+    let cells = cells.flat_map(|cell| RTT_MS.map(|rtt| (cell, rtt)));
+    cells.flat_map(|((bytes, requests), rtt)| LOSS.map(|loss| [bytes, requests, rtt, loss]))
+}
+
+const LEFT: f64 = 70.0;
+const TOP: f64 = 132.0;
+const CELL: (f64, f64) = (46.0, 38.0);
+const GAP: (f64, f64) = (64.0, 76.0);
+
+/// The map.
+pub fn draw() -> String {
+    let panel = (BYTES.len() as f64 * CELL.0, RTT_MS.len() as f64 * CELL.1);
+    let width = LEFT + 3.0 * panel.0 + 2.0 * GAP.0 + 24.0;
+    let height = TOP + 3.0 * (panel.1 + GAP.1);
+    let mut svg = Svg::new(width, height);
+    let lines = [
+        "How many times DHTTP's time the fastest of HTTP/1.0, 1.1 and 1.1 pipelined takes, for all of a new client's requests.",
+        "In each cell above the median, below the 99.9th percentile. Linux stacks, 100 Mbit/s, servers that take no time.",
+    ];
+    svg.heading(24.0, Heading::SMALL, "Who is faster for whom: DHTTP or HTTP over TCP", &lines);
+    key(&mut svg);
+    for (row, loss) in LOSS.into_iter().enumerate() {
+        for (column, requests) in REQUESTS.into_iter().enumerate() {
+            let corner = (LEFT + column as f64 * (panel.0 + GAP.0), TOP + row as f64 * (panel.1 + GAP.1));
+            let title = format!("{}, {loss}% lost", counted(requests));
+            let cell = |rtt: &&str| BYTES.map(|bytes| both([bytes, requests, rtt, loss]));
+            let cells: Vec<_> = RTT_MS.iter().map(|rtt| cell(rtt).to_vec()).collect();
+            table(&mut svg, corner, &title, &RTT_MS.map(|rtt| format!("{rtt} ms")), &BYTES, &cells);
+        }
+    }
+    let font = Font::new(11.0, palette::GREY, Anchor::Start);
+    let source = "Simulated: roundtrip reproduce roundtrip/crossover; studies/crossover has every number.";
+    svg.text((24.0, height - 12.0), source, font);
+    svg.finish(
+        "Who is faster for whom: DHTTP or HTTP over TCP",
+        "Maps over answer size and round trip, for 1, 3 and 10 requests and 0, 1 and 5% of loss",
+    )
+}
+
+fn counted(requests: &str) -> String {
+    if requests == "1" { "1 request".to_owned() } else { format!("{requests} requests") }
+}
+
+/// The ratios of the medians, and of the tails.
+type Both = [Option<f64>; 2];
+
+fn both(place: Place<'_>) -> Both {
+    [Column::Median, Column::P999].map(|column| ratio(place, column))
+}
+
+fn table(
+    svg: &mut Svg,
+    (left, top): Point,
+    title: &str,
+    rows: &[String],
+    columns: &[&str],
+    cells: &[Vec<Both>],
+) {
+    let bold = Font { bold: true, ..Font::new(12.5, palette::INK, Anchor::Start) };
+    svg.text((left, top - 9.0), title, bold);
+    let half = CELL.1 / 2.0;
+    for (row, (name, cells)) in rows.iter().zip(cells).enumerate() {
+        let y = top + row as f64 * CELL.1;
+        svg.text((left - 7.0, y + half + 4.0), name, Font::new(11.0, palette::INK, Anchor::End));
+        for (column, halves) in cells.iter().enumerate() {
+            let x = left + column as f64 * CELL.0;
+            for (place, ratio) in halves.iter().enumerate() {
+                let y = y + place as f64 * (half - 0.5);
+                let (fill, ink) = colours(*ratio);
+                svg.rectangle((x, y), (CELL.0 - 2.0, half - 1.0), fill);
+                let text = ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
+                svg.text((x + CELL.0 / 2.0 - 1.0, y + 13.0), &text, Font::new(10.5, ink, Anchor::Middle));
+            }
+        }
+    }
+    let bottom = top + rows.len() as f64 * CELL.1;
+    for (column, name) in columns.iter().enumerate() {
+        let x = left + (column as f64 + 0.5) * CELL.0;
+        svg.text((x, bottom + 13.0), name, Font::new(11.0, palette::INK, Anchor::Middle));
+    }
+    let middle = left + columns.len() as f64 * CELL.0 / 2.0;
+    svg.text((middle, bottom + 29.0), "bytes an answer", Font::new(11.0, palette::GREY, Anchor::Middle));
+}
+
+/// By how much, in words for the key.
+const STEPS: [(&str, Option<f64>); 6] = [
+    ("HTTP faster by half or more", Some(0.5)),
+    ("HTTP faster", Some(0.9)),
+    ("even (within 3%)", Some(1.0)),
+    ("DHTTP faster", Some(1.2)),
+    ("DHTTP faster by half or more", Some(2.0)),
+    ("not known", None),
+];
+
+fn colours(ratio: Option<f64>) -> (&'static str, &'static str) {
+    match ratio {
+        None => ("#f1f2f4", palette::GREY),
+        Some(ratio) if ratio <= 1.0 / 1.5 => (palette::BLUE, "#ffffff"),
+        Some(ratio) if ratio < 1.0 - EVEN => ("#a9cfe6", palette::INK),
+        Some(ratio) if ratio <= 1.0 + EVEN => ("#e3e5e8", palette::INK),
+        Some(ratio) if ratio < 1.5 => ("#f3c49c", palette::INK),
+        Some(_) => (palette::ACCENT, "#ffffff"),
+    }
+}
+
+fn key(svg: &mut Svg) {
+    let mut x = 24.0;
+    for (words, ratio) in STEPS {
+        svg.rectangle((x, 80.0), (22.0, 13.0), colours(ratio).0);
+        svg.text((x + 28.0, 91.0), words, Font::new(12.0, palette::INK, Anchor::Start));
+        x += 28.0 + 6.4 * words.chars().count() as f64 + 20.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kept_map_is_whole_and_says_that_a_small_answer_to_a_stranger_costs_half() {
+        for place in places() {
+            assert!(ratio(place, Column::Median).is_some(), "{place:?}");
+        }
+        let small = ratio(["500", "1", "200", "0"], Column::Median).unwrap();
+        assert!((small - 2.0).abs() < 0.01, "{small}");
+    }
+}
