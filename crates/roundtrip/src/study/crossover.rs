@@ -208,13 +208,12 @@ fn table(
 }
 
 /// By how much, in words for the key.
-const STEPS: [(&str, Option<f64>); 6] = [
+const STEPS: [(&str, Option<f64>); 5] = [
     ("HTTP faster by half or more", Some(0.5)),
     ("HTTP faster", Some(0.9)),
     ("even (within 3%)", Some(1.0)),
     ("DHTTP faster", Some(1.2)),
     ("DHTTP faster by half or more", Some(2.0)),
-    ("not known", None),
 ];
 
 fn colours(ratio: Option<f64>) -> (&'static str, &'static str) {
