@@ -16,7 +16,6 @@ use dhttp::counters::Counters;
 use dhttp::log::Log;
 use dhttp::nft::{Family, Installed, Rules};
 use dhttp::{Cache, CacheConfig, ClientConfig, Origin, Server, ServerConfig, Url};
-use nix::sys::signal::{SigSet, Signal};
 use proto::dhttp::address::is_private;
 use scenario::names::Quoted;
 use serde::Deserialize;
@@ -26,6 +25,7 @@ use crate::cli::cache::Cache as Flags;
 use crate::failure::Failure;
 use crate::output;
 use crate::serve::settings::{address, open_log, read_file, thread_count};
+use crate::serve::signals::Signals;
 use crate::serve::{keeping, metrics};
 
 /// The file.
@@ -178,9 +178,7 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     if flags.operation.check {
         return output::to_stdout(&format!("{}\n", settings.sentence(listen)));
     }
-    let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
-    // Before there are threads, so that only this one hears them.
-    signals.thread_block().map_err(|error| Failure::Network(format!("cannot wait for signals: {error}")))?;
+    let signals = Signals::expect()?;
     let runtime =
         Runtime::new().map_err(|error| Failure::Network(format!("cannot start threads: {error}")))?;
     match &settings.whose {
@@ -219,7 +217,7 @@ fn serve<U: Upstream>(
     flags: &Flags,
     settings: &Settings,
     runtime: &Runtime,
-    signals: &SigSet,
+    signals: &Signals,
     upstream: impl Fn(&Whose) -> Result<U, Failure>,
 ) -> Result<(), Failure> {
     let (listen, log) = (settings.listen, settings.log()?);
@@ -240,23 +238,11 @@ fn serve<U: Upstream>(
     let installed: Result<Vec<_>, _> = settings.rules(listen).into_iter().map(Rules::install).collect();
     let mut installed = installed.map_err(|error| Failure::Network(error.to_string()))?;
     eprintln!("roundtrip: {}", settings.sentence(server.address()));
-    loop {
-        match signals.wait() {
-            Ok(Signal::SIGHUP) => match reload(flags, listen, &mut installed, &upstream) {
-                Ok((upstream, log)) => {
-                    server.reload(cache.before(upstream), log);
-                    eprintln!(
-                        "roundtrip: read the configuration again; an address or what is kept and where, if that has \
-                         changed, takes a restart"
-                    );
-                }
-                // A slip in a file must not end a server.
-                Err(failure) => eprintln!("roundtrip: {failure}; everything stays as it was"),
-            },
-            Ok(_) => break,
-            Err(error) => return Err(Failure::Network(format!("cannot wait for signals: {error}"))),
-        }
-    }
+    signals.until_the_end(|| {
+        let (upstream, log) = reload(flags, listen, &mut installed, &upstream)?;
+        server.reload(cache.before(upstream), log);
+        Ok("read the configuration again; an address or what is kept and where, if that has changed, takes a restart")
+    })?;
     eprintln!("roundtrip: finishing what was begun");
     // From now on requests pass.
     drop(installed);
