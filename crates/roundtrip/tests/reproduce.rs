@@ -85,7 +85,7 @@ fn everything_writes_every_figure_and_a_table_writes_none() {
     if of_a_log == 0 {
         eprintln!("skipped: figures 6 to 9 of the DHTTP paper, for want of ROUNDTRIP_LOGS");
     }
-    assert_eq!(folder.names("figures").len(), 9 + of_a_log);
+    assert_eq!(folder.names("figures").len(), 10 + of_a_log);
 }
 
 #[test]
