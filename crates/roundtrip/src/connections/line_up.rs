@@ -28,7 +28,7 @@ pub struct LinedUp {
 }
 
 /// So much of a log is looked at before it is read.
-const BEGINNING: u64 = 64 << 10;
+pub const BEGINNING: u64 = 64 << 10;
 
 /// Recognises logs and puts them in order. What is no log is passed over, unless it is the only one.
 pub fn line_up(inputs: Vec<Input>, asked: &Asked) -> Result<LinedUp, Failure> {

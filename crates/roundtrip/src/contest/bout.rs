@@ -154,10 +154,9 @@ fn one(bout: Bout, extent: Extent, site: &Arc<Site>) -> Result<Outcome, Error> {
     let config = Config {
         protocol: match kind {
             Kind::Dhttp => Protocol::Dhttp,
-            // One answer for each connection: nothing can be sent ahead.
-            _ if idle_s == 0 => Protocol::Http10,
             Kind::Prefork | Kind::Event | Kind::Nginx | Kind::NginxFew | Kind::Hyper | Kind::Ours => {
-                Protocol::Pipelined
+                // One answer for each connection: nothing can be sent ahead.
+                if idle_s == 0 { Protocol::Http10 } else { Protocol::Pipelined }
             }
         },
         connections,

@@ -167,7 +167,7 @@ fn listening(mut begun: Begun) -> io::Result<Running> {
     Err(io::Error::other("it did not begin to listen"))
 }
 
-/// The paper's: "the maximum number of concurrent clients of 200".
+/// What Apache calls the ways in which it shares its work out.
 const PREFORK: &str = "prefork";
 const EVENT: &str = "event";
 
@@ -175,6 +175,7 @@ fn apache(manner: &str, told: Told, folder: &Path, own: &Path) -> String {
     let modules = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules"];
     let modules = modules.into_iter().find(|path| Path::new(path).is_dir()).unwrap_or("modules");
     let crew = match manner {
+        // "The maximum number of concurrent clients of 200", says the paper.
         PREFORK => {
             "StartServers 200\nMinSpareServers 1\nMaxSpareServers 200\nServerLimit 200\nMaxRequestWorkers 200\n\
              ListenBacklog 128\n"

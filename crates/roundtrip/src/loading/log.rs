@@ -38,6 +38,9 @@ const MAGIC: &str = "roundtrip-load 1 ";
 /// A longer run is no run of ours: a plan lasts an hour, and an answer is waited for as long at most.
 const MOST_SECONDS: usize = 3 * 3_600;
 
+/// Nothing is counted so often, and sums of as many parts as anyone has are still numbers.
+const MOST: u64 = 1 << 50;
+
 /// A run or a part of one: what was done, and what came of it.
 #[derive(Clone, Debug)]
 pub struct Log {
@@ -97,6 +100,13 @@ struct Counts {
     worst: String,
 }
 
+impl Counts {
+    fn all(&self) -> [&u64; 8] {
+        let Self { due, late, answered, failed, bytes, processor: _, opened, open, dropped, worst: _ } = self;
+        [due, late, answered, failed, bytes, opened, open, dropped]
+    }
+}
+
 /// Why a file is no such log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadLog {
@@ -151,7 +161,9 @@ pub fn write(log: &Log, mut out: &mut dyn Write) -> std::io::Result<()> {
         seconds: seconds.iter().map(counts).collect(),
     };
     let comment = serde_json::to_string(&comment).map_err(std::io::Error::other)?;
-    let began = UNIX_EPOCH + Duration::try_from_secs_f64(about.began.0).unwrap_or_default();
+    let began = Duration::try_from_secs_f64(about.began.0).unwrap_or_default();
+    // A log that was read may say anything.
+    let began = UNIX_EPOCH.checked_add(began).unwrap_or(UNIX_EPOCH);
     let mut serializer = V2DeflateSerializer::new();
     let mut log = IntervalLogWriterBuilder::new()
         .add_comment("[Histogram log format version 1.3]")
@@ -204,8 +216,18 @@ pub fn read(text: &str) -> Result<Log, BadLog> {
     let comment: Comment =
         serde_json::from_str(comment).map_err(|error| BadLog::Comment(error.to_string()))?;
     let Comment { about, channels, troubles, again, connections, seconds } = comment;
-    if seconds.len() > MOST_SECONDS {
-        return Err(BadLog::Comment(format!("a run has at most {MOST_SECONDS} seconds")));
+    if seconds.is_empty() || seconds.len() > MOST_SECONDS {
+        return Err(BadLog::Comment(format!("a run has 1 to {MOST_SECONDS} seconds")));
+    }
+    if about.parts.is_empty() || about.parts.iter().any(|part| !(1..=about.of).contains(part)) {
+        return Err(BadLog::Comment(format!(
+            "its parts are none of the {} that it says there are",
+            about.of
+        )));
+    }
+    let all = channels.values().chain(troubles.values()).chain([&again, &connections]);
+    if all.chain(seconds.iter().flat_map(Counts::all)).any(|count| *count > MOST) {
+        return Err(BadLog::Comment("more of something is counted than a run has".to_owned()));
     }
     let began = wire::Duration::from_secs_f64(about.began.0).unwrap_or_default();
     let mut record = Record { began, again, connections, ..Record::default() };
@@ -328,6 +350,13 @@ mod tests {
     }
 
     #[test]
+    fn regress_a_log_of_a_time_that_no_calendar_has_is_written_all_the_same() {
+        let mut log = log();
+        log.about.began = (1e19, 1e19);
+        assert!(read(&written(&log)).is_ok());
+    }
+
+    #[test]
     fn what_is_no_log_or_not_whole_is_refused() {
         let text = written(&log());
         let lines: Vec<&str> = text.lines().collect();
@@ -336,6 +365,16 @@ mod tests {
         assert_eq!(read(&cut).unwrap_err(), BadLog::Missing(LATENESS));
         let torn = text.replacen("HISTFAAA", "HISTXAAA", 1);
         assert_eq!(read(&torn).unwrap_err(), BadLog::Histogram(1));
+        for (from, to) in [
+            ("\"parts\":[2]", "\"parts\":[4]"),
+            ("\"parts\":[2]", "\"parts\":[]"),
+            ("\"again\":3", "\"again\":18446744073709551615"),
+            ("\"due\":9", "\"due\":18446744073709551615"),
+        ] {
+            assert!(text.contains(from), "{text}");
+            let odd = read(&text.replacen(from, to, 1)).unwrap_err();
+            assert!(matches!(odd, BadLog::Comment(_)), "{to}: {odd:?}");
+        }
         let odd = text.replacen("\"network\"", "\"weather\"", 1);
         assert_eq!(read(&odd).unwrap_err(), BadLog::Comment("`weather` is not known".to_owned()));
     }

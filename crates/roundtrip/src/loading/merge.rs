@@ -53,13 +53,17 @@ fn differs(one: &About, other: &About) -> Option<&'static str> {
     differences.into_iter().find_map(|(differs, what)| differs.then_some(what))
 }
 
+/// Missing parts that are named one by one.
+const MOST_NAMED: usize = 20;
+
 /// What is to be known of the whole; nothing if it is one.
 pub fn remarks(about: &About) -> String {
     let mut text = String::new();
-    let missing: Vec<String> =
-        (1..=about.of).filter(|part| !about.parts.contains(part)).map(|part| part.to_string()).collect();
-    if !missing.is_empty() {
-        text += &format!("\nOf {} parts these are missing: {}.\n", about.of, missing.join(", "));
+    let mut missing = (1..=about.of).filter(|part| !about.parts.contains(part)).map(|part| part.to_string());
+    let some: Vec<String> = missing.by_ref().take(MOST_NAMED).collect();
+    if !some.is_empty() {
+        let more = if missing.next().is_some() { ", and more" } else { "" };
+        text += &format!("\nOf {} parts these are missing: {}{more}.\n", about.of, some.join(", "));
     }
     let apart = about.began.1 - about.began.0;
     if apart > 1.0 {
@@ -104,6 +108,17 @@ mod tests {
         let said = remarks(&whole.about);
         assert!(
             said.contains("Of 3 parts these are missing: 2.") && said.contains("up to 2.0 s apart"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn regress_of_thousands_of_millions_of_missing_parts_a_few_are_named() {
+        let mut log = part(1);
+        log.about.of = u32::MAX;
+        let said = remarks(&log.about);
+        assert!(
+            said.len() < 200 && said.contains("missing: 2, 3,") && said.contains("21, and more."),
             "{said}"
         );
     }

@@ -12,12 +12,11 @@ use scenario::surge::replay::{Replayed, replayed};
 
 use crate::connections::blocks::Blocks;
 use crate::connections::input::{Input, named};
+use crate::connections::line_up::BEGINNING;
 use crate::failure::Failure;
 
 /// So much is read at once.
 const BLOCK: usize = 1 << 20;
-/// So much of the beginning tells the format.
-const BEGINNING: u64 = 64 << 10;
 
 /// The plan of these logs.
 pub fn read(logs: &[PathBuf], speed: f64) -> Result<Replayed, Failure> {
