@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use proto::dhttp::TranslatorConfig;
 use rustix::event::{EventfdFlags, eventfd};
@@ -87,6 +88,9 @@ struct Shared {
     waker: OwnedFd,
 }
 
+/// The programs that change the rules take no longer.
+const CHANGED: Duration = Duration::from_secs(30);
+
 /// What it is to be from now on, and whom to tell what came of that.
 type Change = (NatConfig, Sender<Result<(), NatError>>);
 
@@ -128,8 +132,8 @@ impl Nat {
             *change = Some((config, tell));
         }
         self.shared.wake();
-        // A thread that has ended tells nothing any more.
-        told.recv().map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))??;
+        // A thread that has ended takes no change, and tells nothing.
+        told.recv_timeout(CHANGED).map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         if let Ok(mut said) = self.shared.log.lock() {
             *said = log;
         }
