@@ -94,6 +94,11 @@ impl Exchange {
         }
     }
 
+    /// Whether there is an event already, so that `next` does not wait.
+    pub fn is_ready(&self) -> bool {
+        self.is_over || self.sink.state.lock().is_ok_and(|state| !state.events.is_empty())
+    }
+
     /// The next event, if there is one; else the task is woken when there is.
     pub fn poll_next(&mut self, context: &Context<'_>) -> Poll<Option<Event>> {
         if self.is_over {
