@@ -128,6 +128,12 @@ impl<U: Upstream> Cache<U> {
         }
     }
 
+    /// Keeps as much as this says, in memory and on the disk that it has, from now on; what it keeps stays, as far as there
+    /// is room.
+    pub fn resize(&self, config: &CacheConfig) {
+        self.shared.store.resize(config);
+    }
+
     /// What it has counted, in Prometheus' text format, whenever it is called.
     pub fn metrics(&self) -> impl Fn() -> String + Send + 'static + use<U> {
         let shared = Arc::clone(&self.shared);

@@ -174,11 +174,26 @@ impl Installed {
     /// # Errors
     /// What was refused; then the rules are those that they were.
     pub fn replace(&mut self, rules: Rules) -> Result<(), RulesError> {
-        match check("nft", nft(&rules.replacement())?) {
+        Self::replace_all(std::slice::from_mut(self), vec![rules])
+    }
+
+    /// The same for several tables, each with its own in the place of what it has, and all of them in one step: if one is
+    /// refused, all are what they were.
+    ///
+    /// # Errors
+    /// What was refused.
+    pub fn replace_all(all: &mut [Self], rules: Vec<Rules>) -> Result<(), RulesError> {
+        let text: String = rules.iter().map(Rules::replacement).collect();
+        if text.is_empty() {
+            return Ok(());
+        }
+        match check("nft", nft(&text)?) {
             Err(RulesError::Refused(_, said)) => Err(RulesError::Kept(said)),
             Err(error) => Err(error),
             Ok(()) => {
-                self.rules = rules;
+                for (installed, rules) in all.iter_mut().zip(rules) {
+                    installed.rules = rules;
+                }
                 Ok(())
             }
         }

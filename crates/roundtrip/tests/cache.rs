@@ -110,6 +110,78 @@ fn other_ports_are_taken_after_a_reload_and_a_slip_changes_nothing() {
     assert_eq!(lines(&output), wanted, "{output:?}");
 }
 
+/// The new rules of IPv4 were in force, and the old ones of IPv6, while it was said that everything stayed as it was.
+#[test]
+fn regress_ports_that_one_family_refuses_are_new_for_neither() {
+    // An nft that changes one word of what is for IPv6, once it is told to.
+    let script = r#"bin=$(mktemp -d); real=$(command -v nft)
+        cat > $bin/nft <<WRAPPER
+#!/bin/sh
+if [ -e $bin/refuse ]; then sed '/^table ip6/,\$ s/udp dport {/udp nonsense {/' | $real "\$@"; else exec $real "\$@"; fi
+WRAPPER
+        chmod +x $bin/nft; ports() { echo "intercept = \"$1\"" > $bin/file; }
+        taken() { $real list ruleset | grep -o "udp dport [{} 0-9,]*@" | tr -d "{}@" | xargs; }
+        again() { kill -HUP $cache; for _ in $(seq 200); do grep -q "$1" "$SAID" && return; sleep 0.05; done; }
+        ports 80; PATH=$bin:$PATH "$ROUNDTRIP" cache --config $bin/file --listen "[::]:3129" --threads 1 2> "$SAID" & cache=$!
+        for _ in $(seq 200); do grep -q "on their way" "$SAID" && break; sleep 0.05; done
+        taken; touch $bin/refuse; ports 80,8080; again "stays as it was"; grep -c "the old ones are in force" "$SAID"; taken
+        rm $bin/refuse; again "read the configuration again"; taken
+        kill $cache; wait $cache; rm -r $bin; nft list tables"#;
+    let Some(output) = in_namespace(script) else { return };
+    let wanted = [
+        "udp dport 80 udp dport 80",
+        "1",
+        "udp dport 80 udp dport 80",
+        "udp dport 80, 8080 udp dport 80, 8080",
+    ];
+    assert_eq!(lines(&output), wanted, "{output:?}");
+}
+
+#[test]
+fn what_takes_a_restart_is_said_by_name_and_sizes_do_not() {
+    let files = Files::new("sizes", 20, 100_000);
+    let origin = Running::start(&["serve", &files.path("www")]);
+    let write = |lines: &str| {
+        let text = format!("origin = \"http://{}/\"\n{lines}", origin.1);
+        std::fs::write(files.path("cache.toml"), text).unwrap();
+    };
+    write("listen = \"127.0.0.1:0\"\nmemory = \"64MiB\"\nthreads = 1\n");
+    let config = files.path("cache.toml");
+    let mut cache = Command::new(PROGRAM)
+        .args(["cache", "--config", &config, "--metrics", "127.0.0.1:0"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(cache.stderr.take().unwrap()).lines();
+    let mut line = move || said.next().unwrap().unwrap();
+    let first = line();
+    let address: SocketAddr = first.split("dhttp://").nth(1).unwrap().trim_end_matches('/').parse().unwrap();
+    let cache = Running(cache, address);
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(cache.0.id()).unwrap());
+    let mut again = |lines: &str| {
+        write(lines);
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
+        line()
+    };
+    let fetch_all =
+        || (0..20).for_each(|number| assert_eq!(fetch(address, number).unwrap().1.len(), 100_000));
+    fetch_all();
+    assert_eq!(
+        again("listen = \"127.0.0.1:0\"\nmemory = \"1600KiB\"\nthreads = 1\n"),
+        "roundtrip: read the configuration again"
+    );
+    let disk = files.path("answers");
+    assert_eq!(
+        again(&format!("listen = \"127.0.0.2:0\"\nthreads = 2\ndisk = \"{disk}\"\nmemory = \"1600KiB\"\n")),
+        "roundtrip: read the configuration again; --listen, --disk, --threads have changed and take a restart, and are \
+         what they were until then"
+    );
+    drop(origin);
+    // There is room for one answer in each sixteenth of the store.
+    let kept = (0..20).filter(|number| fetch(address, *number).unwrap().0 == "200").count();
+    assert!((1..20).contains(&kept), "{kept}");
+}
+
 #[test]
 fn a_server_that_has_moved_is_found_after_a_reload_and_what_was_kept_is_still_there() {
     let files = Files::new("moved", 3, 100);

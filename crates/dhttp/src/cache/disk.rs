@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
@@ -40,6 +40,8 @@ const BATCH: usize = 256;
 pub(super) struct Disk {
     database: Arc<Database>,
     jobs: SyncSender<Job>,
+    /// No more bytes of answers are kept.
+    most: Arc<AtomicU64>,
     /// Something went wrong: nothing is read or written any more.
     is_off: Arc<AtomicBool>,
 }
@@ -61,7 +63,8 @@ impl Disk {
         let failed = |error: Error| io::Error::other(format!("cannot keep answers in {shown}: {error}"));
         let database = Database::create(path).map_err(|error| failed(error.into()))?;
         let database = Arc::new(database);
-        let mut writer = Writer::new(Arc::clone(&database), most).map_err(failed)?;
+        let most = Arc::new(AtomicU64::new(most));
+        let mut writer = Writer::new(Arc::clone(&database), Arc::clone(&most)).map_err(failed)?;
         let (jobs, come) = sync_channel(MOST_WAITING);
         let is_off = Arc::new(AtomicBool::new(false));
         let off = Arc::clone(&is_off);
@@ -73,7 +76,7 @@ impl Disk {
                 ));
             }
         })?;
-        Ok(Self { database, jobs, is_off })
+        Ok(Self { database, jobs, most, is_off })
     }
 
     /// What is kept for this key and suits this request.
@@ -106,6 +109,11 @@ impl Disk {
         let _ = self.jobs.try_send(Job::Keep(found));
     }
 
+    /// From now on it holds so many bytes; what is too much goes when the next answer comes.
+    pub(super) fn resize(&self, most: u64) {
+        self.most.store(most, Ordering::Relaxed);
+    }
+
     /// Drops everything of a key; it is gone when this returns.
     pub(super) fn drop_all(&self, key: &[u8]) {
         let (tell, told) = sync_channel(1);
@@ -119,13 +127,13 @@ impl Disk {
 /// Who writes.
 struct Writer {
     database: Arc<Database>,
-    most: u64,
+    most: Arc<AtomicU64>,
     bytes: u64,
     number: u64,
 }
 
 impl Writer {
-    fn new(database: Arc<Database>, most: u64) -> Result<Self, Error> {
+    fn new(database: Arc<Database>, most: Arc<AtomicU64>) -> Result<Self, Error> {
         let begun = database.begin_write()?;
         let (bytes, number) = {
             begun.open_table(ANSWERS)?;
@@ -180,7 +188,7 @@ impl Writer {
         if let Some(before) = answers.insert(place.as_slice(), value.as_slice())? {
             self.bytes = self.bytes.saturating_sub(before.value().len() as u64);
         }
-        while self.bytes > self.most {
+        while self.bytes > self.most.load(Ordering::Relaxed) {
             let Some((number, place)) = order.pop_first()? else { break };
             // Unless another has come into its place since.
             let is_it =

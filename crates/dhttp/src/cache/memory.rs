@@ -76,6 +76,15 @@ impl Memory {
         }
     }
 
+    /// From now on it holds so many bytes; what is too much goes at once.
+    pub(super) fn resize(&self, bytes: u64) {
+        for shard in &self.shards {
+            if let Ok(mut shard) = shard.lock() {
+                shard.resize(bytes / SHARDS as u64);
+            }
+        }
+    }
+
     /// How many answers there are, and how many bytes they take.
     pub(super) fn size(&self) -> (u64, u64) {
         let sizes =
@@ -213,6 +222,11 @@ impl Shard {
             }
             at = next;
         }
+    }
+
+    fn resize(&mut self, most: u64) {
+        self.most = most;
+        while self.bytes > self.most && self.evict() {}
     }
 
     /// Drops whom the hand finds; `false` if there is nobody.
@@ -396,6 +410,23 @@ mod tests {
         let is_there = |shard: &mut Shard, number| shard.find(number, &key(number), &asked(&[])).is_some();
         assert!((0..10).all(|number| is_there(&mut shard, number)));
         assert!((10..100).all(|number| !is_there(&mut shard, number)));
+    }
+
+    #[test]
+    fn a_store_with_less_room_drops_what_is_too_much_at_once() {
+        let memory = Memory::new(1 << 20, [7; 16]);
+        let keep = |number: u32| {
+            let key = format!("{number:04}").into_bytes();
+            memory.keep(Found { record: record(&key, &[], &[0; 1_000]), large: None });
+        };
+        (0..500).for_each(keep);
+        assert_eq!(memory.size().0, 500);
+        memory.resize(64 << 10);
+        let (count, bytes) = memory.size();
+        assert!(count > 0 && bytes <= 64 << 10, "{count} {bytes}");
+        memory.resize(1 << 20);
+        (500..1_000).for_each(keep);
+        assert_eq!(memory.size().0, count + 500);
     }
 
     #[test]

@@ -37,6 +37,16 @@ impl Store {
         Ok(Self { memory, disk, largest: *largest, is_sparing: *is_sparing, counters: Arc::default() })
     }
 
+    /// From now on it holds so much in memory, and so much on the disk that it has. What else a configuration says takes a
+    /// new one.
+    pub(super) fn resize(&self, config: &CacheConfig) {
+        let CacheConfig { memory, largest: _, is_sparing: _, disk, tell: _ } = config;
+        self.memory.resize(*memory);
+        if let (Some(ours), Some((_, most))) = (&self.disk, disk) {
+            ours.resize(*most);
+        }
+    }
+
     /// What is on disk for this key and suits this request; from now on it is in memory, too.
     pub(super) fn find_on_disk(&self, key: &[u8], asked: &Asked<'_>) -> Option<Found> {
         let found = self.disk.as_ref()?.find(key, asked)?;

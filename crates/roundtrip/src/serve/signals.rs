@@ -2,6 +2,8 @@
 //!
 //! Not what is done then: that is each verb's own.
 
+use std::fmt::Display;
+
 use nix::sys::signal::{SigSet, Signal};
 
 use crate::failure::Failure;
@@ -19,9 +21,9 @@ impl Signals {
 
     /// Waits for the end. What `reload` cannot do leaves everything as it is: a slip in a file must not end a service.
     /// What it has done it says in a sentence.
-    pub fn until_the_end(
+    pub fn until_the_end<S: Display>(
         &self,
-        mut reload: impl FnMut() -> Result<&'static str, Failure>,
+        mut reload: impl FnMut() -> Result<S, Failure>,
     ) -> Result<(), Failure> {
         while self.0.wait().map_err(cannot_wait)? == Signal::SIGHUP {
             match reload() {

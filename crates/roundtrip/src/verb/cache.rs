@@ -130,6 +130,21 @@ impl Settings {
         })
     }
 
+    /// What a reload does not change, and is another now, as flags are called.
+    fn differs(&self, now: &Self) -> Vec<&'static str> {
+        let Self { whose: _, listen, cache, server, metrics, access_log: _ } = self;
+        let file = |cache: &CacheConfig| cache.disk.as_ref().map(|(path, _)| path.clone());
+        let differ = [
+            ("--listen", *listen != now.listen),
+            ("--disk", file(cache) != file(&now.cache)),
+            ("--threads", server.threads != now.server.threads),
+            // An address that is private says so by itself.
+            ("--reach-private", *listen == now.listen && server.dhttp.reach != now.server.dhttp.reach),
+            ("--metrics", *metrics != now.metrics),
+        ];
+        differ.into_iter().filter_map(|(name, differs)| differs.then_some(name)).collect()
+    }
+
     fn log(&self) -> Result<Option<Arc<Log>>, Failure> {
         self.access_log.as_deref().map(open_log).transpose()
     }
@@ -239,9 +254,10 @@ fn serve<U: Upstream>(
     let mut installed = installed.map_err(|error| Failure::Network(error.to_string()))?;
     eprintln!("roundtrip: {}", settings.sentence(server.address()));
     signals.until_the_end(|| {
-        let (upstream, log) = reload(flags, listen, &mut installed, &upstream)?;
+        let (now, upstream, log) = reload(flags, listen, &mut installed, &upstream)?;
+        cache.resize(&now.cache);
         server.reload(cache.before(upstream), log);
-        Ok("read the configuration again; an address or what is kept and where, if that has changed, takes a restart")
+        Ok(told(&settings.differs(&now)))
     })?;
     eprintln!("roundtrip: finishing what was begun");
     // From now on requests pass.
@@ -256,13 +272,26 @@ fn reload<U>(
     listen: SocketAddr,
     installed: &mut [Installed],
     upstream: &impl Fn(&Whose) -> Result<U, Failure>,
-) -> Result<(U, Option<Arc<Log>>), Failure> {
+) -> Result<(Settings, U, Option<Arc<Log>>), Failure> {
     let settings = Settings::read(flags)?;
     let (upstream, log) = (upstream(&settings.whose)?, settings.log()?);
-    for (installed, rules) in installed.iter_mut().zip(settings.rules(listen)) {
-        installed.replace(rules).map_err(|error| Failure::Network(error.to_string()))?;
+    // All or none: one family's new ports beside the other's old ones would be nobody's configuration.
+    let replaced = Installed::replace_all(installed, settings.rules(listen));
+    replaced.map_err(|error| Failure::Network(error.to_string()))?;
+    Ok((settings, upstream, log))
+}
+
+/// What is said after a reload.
+fn told(differ: &[&str]) -> String {
+    const READ: &str = "read the configuration again";
+    match differ {
+        [] => READ.to_owned(),
+        [one] => format!("{READ}; {one} has changed and takes a restart, and is what it was until then"),
+        many => {
+            let many = many.join(", ");
+            format!("{READ}; {many} have changed and take a restart, and are what they were until then")
+        }
     }
-    Ok((upstream, log))
 }
 
 /// `80,8080`
