@@ -255,6 +255,15 @@ fn parts_of_a_plan_run_apart_and_are_put_together() {
     let whole = serde_json::from_slice::<Value>(&said.stdout).unwrap()[0].take();
     assert!(whole["began"][0].as_f64() > Some(1e9), "{whole}");
     assert_eq!((&whole["answered"], &whole["parts"]), (&json!(60), &json!([1, 2, 3])), "{whole}");
+    let said = roundtrip(&folder, &["load", "merge", "whole.hlog", "--format", "csv"]);
+    let (rows, verdict) = (String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
+    let mut rows = rows.lines().map(|row| row.split(',').collect::<Vec<_>>());
+    let heading = rows.next().unwrap();
+    let answered = heading.iter().position(|name| *name == "answered").unwrap();
+    let rows: Vec<_> = rows.collect();
+    assert!(rows.iter().all(|row| row.len() == heading.len()), "{rows:?}");
+    assert_eq!(rows.iter().map(|row| row[answered].parse::<u32>().unwrap()).sum::<u32>(), 60);
+    assert!(verdict.to_lowercase().contains("the limit in"), "{verdict}");
     let said = merge(&["whole.hlog", "2.hlog"]);
     let said = String::from_utf8_lossy(&said.stderr);
     assert!(said.contains("2.hlog: part 2 of 3 is there already"), "{said}");

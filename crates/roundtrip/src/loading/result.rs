@@ -1,4 +1,4 @@
-//! What came of a load, as a table and as JSON.
+//! What came of a load, as a table, as JSON, and as CSV: a row for each second.
 //!
 //! Not a judgement of the server: the first line says whose limits these are.
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::log::About;
 use crate::output::grid::{Column, Grid};
-use crate::output::number;
+use crate::output::{csv, number};
 use crate::terminal::Terminal;
 
 /// A run, as JSON shows it.
@@ -111,6 +111,60 @@ fn line(second: &Second) -> Line {
         dropped: *dropped,
         limit: limit(second).name(),
     }
+}
+
+/// The run's seconds, numbered from 0; what holds of the whole run is for people and JSON.
+pub fn lines(run: &Run<'_>) -> String {
+    let heading = [
+        "second",
+        "due",
+        "late",
+        "answered",
+        "failed",
+        "bytes",
+        "intended_p50_ms",
+        "intended_p99_ms",
+        "intended_max_ms",
+        "opened",
+        "open",
+        "generator_share",
+        "dropped",
+        "limit",
+    ];
+    let mut text = csv::line(heading.map(str::to_owned));
+    for (number, line) in run.seconds.iter().enumerate() {
+        let Line {
+            due,
+            late,
+            answered,
+            failed,
+            bytes,
+            intended_p50_ms,
+            intended_p99_ms,
+            intended_max_ms,
+            opened,
+            open,
+            generator_share,
+            dropped,
+            limit,
+        } = line;
+        let counts = [*due, *late, *answered, *failed, *bytes].map(|count| count.to_string());
+        let latencies = [intended_p50_ms, intended_p99_ms, intended_max_ms].map(f64::to_string);
+        let rest = [
+            opened.to_string(),
+            open.to_string(),
+            generator_share.to_string(),
+            dropped.to_string(),
+            (*limit).to_owned(),
+        ];
+        text += &csv::line([number.to_string()].into_iter().chain(counts).chain(latencies).chain(rest));
+    }
+    text
+}
+
+/// The run's verdict, where it does not stand in what is printed.
+pub fn verdict_of<'a>(run: &'a Run<'_>) -> &'a str {
+    &run.verdict
 }
 
 /// A run in a line.

@@ -64,10 +64,12 @@ fn put_together(flags: &LoadMerge) -> Result<(), Failure> {
     }
     let run = result::run(&whole.about, &whole.record);
     output::to_stdout(&match format {
-        Format::Table | Format::Csv => {
-            result::table(&run, Terminal::of_stdout()) + &merge::remarks(&whole.about)
-        }
+        Format::Table => result::table(&run, Terminal::of_stdout()) + &merge::remarks(&whole.about),
         Format::Json => output::json(&[run]),
+        Format::Csv => {
+            eprint!("{}\n{}", result::verdict_of(&run), merge::remarks(&whole.about));
+            result::lines(&run)
+        }
     })
 }
 
@@ -163,8 +165,13 @@ fn load_server(flags: &LoadRun) -> Result<(), Failure> {
     }
     let run = result::run(&log.about, &log.record);
     output::to_stdout(&match format {
-        Format::Table | Format::Csv => result::table(&run, Terminal::of_stdout()),
+        Format::Table => result::table(&run, Terminal::of_stdout()),
         Format::Json => output::json(&[run]),
+        Format::Csv => {
+            // Rows have no first line for it.
+            eprintln!("{}", result::verdict_of(&run));
+            result::lines(&run)
+        }
     })
 }
 
