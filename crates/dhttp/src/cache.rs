@@ -172,13 +172,7 @@ impl<U: Upstream> Cache<U> {
             return None;
         }
         write_key(&mut self.key, request);
-        let (hash, found) = self.shared.store.memory.find_plain(&self.key)?;
-        let now = since_1970();
-        if !found.record.policy().is_fresh(now) {
-            return None;
-        }
-        count(&self.shared.store.counters.hits);
-        self.ready.answer(hash, &found, now)
+        self.ready.at_once(&self.shared.store, &self.key)
     }
 
     fn answer_with_care(&mut self, request: &Request<'_>) -> Reply {

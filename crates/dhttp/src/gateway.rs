@@ -6,8 +6,11 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `browser` | one connection of a program, and what becomes of its requests |
-//! | `kept` | what it keeps, if it was told to |
+//! | `front` | the thread that watches all connections of programs |
+//! | `waiting` | one of them while nobody asks for anything in its name; what is kept is given there |
+//! | `hands` | threads for whatever must be waited for |
+//! | `browser` | a request in the hands of such a thread, and what becomes of it |
+//! | `kept` | keeping what passes, if it was told to |
 //! | `own` | what the gateway says of itself |
 //! | `reply` | an answer, framed for that connection |
 //! | `upload` | a request's body on its way to a server |
@@ -17,12 +20,14 @@
 //! | `incoming` | what has come on a connection and is not read yet |
 //! | `counters` | what it tells of itself |
 //!
-//! A thread a connection: those of one computer's programs are few. It decides nothing about the messages: that is
-//! [`proto::gateway`], and [`mod@crate::cache`] for what is kept.
+//! A thread for each request that must be waited for, and one for all else. It decides nothing about the messages: that
+//! is [`proto::gateway`], and [`mod@crate::cache`] for what is kept.
 
 mod browser;
 mod chunked;
 pub mod counters;
+mod front;
+mod hands;
 mod incoming;
 mod kept;
 mod own;
@@ -30,17 +35,16 @@ mod reply;
 mod tunnel;
 mod upload;
 mod upstream;
+mod waiting;
 
-use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use proto::dhttp::Prefix;
-use socket2::SockRef;
 
 use crate::cache::passing::Keeper;
 use crate::client::{Known, Watch};
@@ -48,6 +52,8 @@ use crate::clock::Clock;
 use crate::log::Log;
 use crate::{CacheConfig, Client, ClientConfig, random, socket};
 use counters::Counters;
+use front::{Desk, Front};
+use hands::Hands;
 use upstream::Pool;
 
 /// How a gateway behaves.
@@ -84,7 +90,6 @@ impl GatewayConfig {
 /// A gateway that runs, until it is told to stop or is dropped.
 pub struct Gateway {
     address: SocketAddr,
-    listener: Arc<TcpListener>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -104,9 +109,11 @@ struct Shared {
     counters: Counters,
     log: Mutex<Option<Arc<Log>>>,
     stop: AtomicBool,
-    /// The connections there are, and whether a request is under way.
-    open: Mutex<BTreeMap<u64, Open>>,
-    closed: Condvar,
+    /// How long what was begun may take then.
+    grace: Mutex<Duration>,
+    /// Where connections come back to.
+    desk: Desk,
+    hands: Arc<Hands>,
 }
 
 /// How it behaves, and what asks by DHTTP.
@@ -114,11 +121,6 @@ struct Shared {
 struct Ways {
     config: Arc<GatewayConfig>,
     client: Arc<Client>,
-}
-
-struct Open {
-    stream: Arc<TcpStream>,
-    is_busy: bool,
 }
 
 impl Gateway {
@@ -135,8 +137,6 @@ impl Gateway {
         log: Option<Arc<Log>>,
     ) -> io::Result<Self> {
         let listener = socket::tcp(address, false, false)?;
-        // The others of this crate wait in an epoll; this one waits in `accept`.
-        listener.set_nonblocking(false)?;
         let address = listener.local_addr()?;
         let number = u32::from_be_bytes(random::bytes()?);
         let client = Client::start(config.client.clone(), known, watch.clone())?;
@@ -152,15 +152,14 @@ impl Gateway {
             counters: Counters::default(),
             log: Mutex::new(log),
             stop: AtomicBool::new(false),
-            open: Mutex::default(),
-            closed: Condvar::new(),
+            grace: Mutex::default(),
+            desk: Desk::new()?,
+            hands: Arc::default(),
         });
-        let listener = Arc::new(listener);
-        let (accepting, listening) = (Arc::clone(&shared), Arc::clone(&listener));
-        let thread = thread::Builder::new().name("gateway".to_owned());
-        let thread = thread.spawn(move || accept(&accepting, &listening))?;
+        let front = Front::new(&shared, listener)?;
+        let thread = thread::Builder::new().name("gateway".to_owned()).spawn(move || front.run())?;
         tracing::info!(%address, "a gateway");
-        Ok(Self { address, listener, shared, thread: Some(thread) })
+        Ok(Self { address, shared, thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -209,22 +208,12 @@ impl Gateway {
     }
 
     fn end(&mut self, grace: Duration) {
+        *self.shared.grace.lock().unwrap_or_else(PoisonError::into_inner) = grace;
         self.shared.stop.store(true, Ordering::Release);
-        // Wakes the one who accepts, from wherever; if that fails, nobody accepts any more.
-        let _ = SockRef::from(&*self.listener).shutdown(Shutdown::Both);
+        self.shared.desk.wake();
         if let Some(thread) = self.thread.take() {
             // A thread that panicked has said so.
             let _ = thread.join();
-        }
-        let Ok(open) = self.shared.open.lock() else { return };
-        for one in open.values().filter(|one| !one.is_busy) {
-            let _ = one.stream.shutdown(Shutdown::Both);
-        }
-        let waited = self.shared.closed.wait_timeout_while(open, grace, |open| !open.is_empty());
-        if let Ok((open, _)) = waited {
-            for one in open.values() {
-                let _ = one.stream.shutdown(Shutdown::Both);
-            }
         }
     }
 }
@@ -237,70 +226,11 @@ impl Drop for Gateway {
     }
 }
 
-fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
-    let mut number = 0;
-    while !shared.stop.load(Ordering::Acquire) {
-        let Ok((stream, peer)) = listener.accept() else {
-            // Out of descriptors, most likely: a connection that ends makes room.
-            shared.wait_for_room();
-            continue;
-        };
-        number += 1;
-        if shared.stop.load(Ordering::Acquire) {
-            return;
-        }
-        if !shared.allows(peer.ip()) {
-            continue;
-        }
-        let stream = Arc::new(stream);
-        if !shared.enter(number, &stream) {
-            reply::turn_away(&stream);
-            continue;
-        }
-        let serving = Arc::clone(shared);
-        let thread = thread::Builder::new().name("gateway-connection".to_owned());
-        let spawned = thread.spawn(move || {
-            browser::serve(&serving, number, &stream, peer);
-            serving.leave(number);
-        });
-        if spawned.is_err() {
-            shared.leave(number);
-        }
-    }
-}
-
 impl Shared {
     fn allows(&self, peer: IpAddr) -> bool {
         let config = self.config();
         let allowed = &config.allowed;
         allowed.is_empty() || allowed.iter().any(|prefix| prefix.contains(peer))
-    }
-
-    /// `false`: there are too many already.
-    fn enter(&self, number: u64, stream: &Arc<TcpStream>) -> bool {
-        let Ok(mut open) = self.open.lock() else { return false };
-        let has_room = open.len() < self.config().connections;
-        if has_room {
-            open.insert(number, Open { stream: Arc::clone(stream), is_busy: false });
-        }
-        has_room
-    }
-
-    fn leave(&self, number: u64) {
-        if let Ok(mut open) = self.open.lock() {
-            open.remove(&number);
-        }
-        self.closed.notify_all();
-    }
-
-    /// Says whether a request is under way; `false` if none may begin any more.
-    fn set_busy(&self, number: u64, is_busy: bool) -> bool {
-        if let Ok(mut open) = self.open.lock()
-            && let Some(one) = open.get_mut(&number)
-        {
-            one.is_busy = is_busy;
-        }
-        !self.stop.load(Ordering::Acquire)
     }
 
     /// What is so now.
@@ -321,9 +251,8 @@ impl Shared {
         self.log.lock().ok().and_then(|log| log.clone())
     }
 
-    fn wait_for_room(&self) {
-        if let Ok(open) = self.open.lock() {
-            let _ = self.closed.wait_timeout(open, Duration::from_millis(100));
-        }
+    fn grace(&self) -> wire::Duration {
+        let grace = *self.grace.lock().unwrap_or_else(PoisonError::into_inner);
+        wire::Duration::from_nanos(u64::try_from(grace.as_nanos()).unwrap_or(u64::MAX))
     }
 }

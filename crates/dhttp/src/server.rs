@@ -18,7 +18,7 @@
 //!
 //! Not the choice of a channel: that is [`proto::dhttp::server`].
 
-mod alarm;
+pub(crate) mod alarm;
 mod config;
 mod datagrams;
 mod desk;
@@ -26,7 +26,7 @@ mod head;
 mod keys;
 mod opened;
 mod plain;
-mod queue;
+pub(crate) mod queue;
 mod worker;
 
 use std::io;

@@ -9,13 +9,14 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use proto::cache::update::{for_server, has_validator, is_about};
-use proto::cache::{Times, Trouble, Verdict};
+use proto::cache::{Asked, Times, Trouble, Verdict};
 use proto::gateway::Forward;
 use proto::http::{Fields, Framing, Method, RequestHead, ResponseHead};
 use wire::{Time, calendar};
 
 use super::answered::{Keeping, Wanted, learn, stood_in, told, validated, why};
 use super::memory::Found;
+use super::ready::Ready;
 use super::store::Store;
 use super::{CacheConfig, given, since_1970};
 use crate::counters::count;
@@ -61,11 +62,18 @@ impl Keeper {
         self.store.metrics()
     }
 
+    /// What is in memory and fresh, for whoever cannot wait, not even for the disk.
+    pub(crate) fn at_once(&self, forward: &Forward) -> Option<Answer> {
+        let wanted = wanted(forward);
+        let asked = wanted.asked();
+        let found = wanted.is_for_cache.then(|| self.store.memory.find(&wanted.key, &asked))??;
+        let is_fresh = found.record.policy().verdict(since_1970(), &asked) == Verdict::Fresh;
+        is_fresh.then(|| self.hit(&wanted, &found, "hit"))
+    }
+
     /// What there is for this request. Waits, so long at most, for somebody who asks for the same.
     pub(crate) fn look(self: &Arc<Self>, forward: &Forward, patience: Duration) -> Looked {
-        let key = format!("{} {}", forward.authority.to_ascii_lowercase(), forward.head.target);
-        let mut wanted = Wanted { key: key.into_bytes(), head: forward.head.clone(), is_for_cache: false };
-        wanted.is_for_cache = forward.framing == Framing::Length(0) && wanted.asked().is_for_cache();
+        let wanted = wanted(forward);
         let found = match self.find(&wanted) {
             Some((found, Verdict::Fresh)) => return Looked::Kept(self.hit(&wanted, &found, "hit")),
             Some((found, Verdict::Meanwhile)) => {
@@ -122,6 +130,52 @@ impl Keeper {
         if let Ok(keys) = self.asked_for.lock() {
             let _ = self.has_come.wait_timeout_while(keys, patience, |keys| keys.contains(key));
         }
+    }
+}
+
+/// Whom and what.
+fn wanted(forward: &Forward) -> Wanted {
+    let key = format!("{} {}", forward.authority.to_ascii_lowercase(), forward.head.target);
+    let mut wanted = Wanted { key: key.into_bytes(), head: forward.head.clone(), is_for_cache: false };
+    wanted.is_for_cache = forward.framing == Framing::Length(0) && wanted.asked().is_for_cache();
+    wanted
+}
+
+/// What is kept, for one thread that gives it again and again.
+#[derive(Debug)]
+pub(crate) struct Quick {
+    keeper: Arc<Keeper>,
+    ready: Ready,
+    /// Used again.
+    key: Vec<u8>,
+}
+
+impl Quick {
+    pub(crate) fn new(keeper: Arc<Keeper>) -> Self {
+        Self { keeper, ready: Ready::default(), key: Vec::new() }
+    }
+
+    /// What is in memory and fresh, for a proxy's GET without a body that says nothing to caches or other proxies. An
+    /// address that is not written as keys are finds nothing here, whatever it means: that is for [`Keeper::at_once`].
+    pub(crate) fn at_once(&mut self, head: &RequestHead) -> Option<&Answer> {
+        let is_for_proxies =
+            |name: &[u8]| name.eq_ignore_ascii_case(b"Via") || name.eq_ignore_ascii_case(b"Expect");
+        let is_plain = |(name, _): (&[u8], &[u8])| !Asked::is_about_caches(name) && !is_for_proxies(name);
+        let address = head.target.strip_prefix("http://")?;
+        let (authority, path) = address.split_at_checked(address.find('/')?)?;
+        if head.method != Method::Get || !head.fields.iter().all(is_plain) {
+            return None;
+        }
+        self.key.clear();
+        for part in [authority, " ", path] {
+            self.key.extend_from_slice(part.as_bytes());
+        }
+        self.ready.at_once(&self.keeper.store, &self.key)
+    }
+
+    /// The same for any request.
+    pub(crate) fn at_once_with_care(&self, forward: &Forward) -> Option<Answer> {
+        self.keeper.at_once(forward)
     }
 }
 

@@ -7,7 +7,9 @@ use wire::Time;
 
 use super::memory::Found;
 use super::record::Record;
-use super::{given, seconds};
+use super::store::Store;
+use super::{given, seconds, since_1970};
+use crate::counters::count;
 use crate::handler::Answer;
 
 /// As many as there are places.
@@ -33,8 +35,19 @@ impl Default for Ready {
 }
 
 impl Ready {
+    /// What is in memory under this key and fresh, for a GET that says nothing about caches; counted as a hit.
+    pub(super) fn at_once(&mut self, store: &Store, key: &[u8]) -> Option<&Answer> {
+        let (hash, found) = store.memory.find_plain(key)?;
+        let now = since_1970();
+        if !found.record.policy().is_fresh(now) {
+            return None;
+        }
+        count(&store.counters.hits);
+        self.answer(hash, &found, now)
+    }
+
     /// The answer that is made of what was found, for a GET that says nothing about caches.
-    pub(super) fn answer(&mut self, hash: u64, found: &Found, now: Time) -> Option<&Answer> {
+    fn answer(&mut self, hash: u64, found: &Found, now: Time) -> Option<&Answer> {
         let place = self.places.get_mut(usize::try_from(hash).unwrap_or(0) % PLACES)?;
         let second = seconds(now);
         let is_there =

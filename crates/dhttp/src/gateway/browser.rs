@@ -1,4 +1,4 @@
-//! One connection of a program, and what becomes of its requests, one after the other.
+//! A request of a program in the hands of a thread, and what becomes of it.
 //!
 //! Not what a request means: that is [`proto::gateway`]. What the gateway says of itself is in `own`.
 
@@ -8,29 +8,27 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use proto::gateway::{self, Forward, Plan};
-use proto::http::persists;
-use proto::http::{
-    Event, Fields, Framing, Limits, PeerFault, RequestHead, RequestReader, ResponseHead, Version,
-};
+use proto::gateway::{self, Forward, Plan, Refusal};
+use proto::http::{Fields, Framing, RequestHead, RequestReader, ResponseHead, Version};
 
-use super::incoming::Incoming;
+use super::counters::count;
+use super::front::Back;
+use super::incoming::{Incoming, Room};
 use super::kept::{Begun, begin, url, without_host};
 use super::reply::{self, Asked, Reply, Size};
 use super::upload::Upload;
 use super::upstream::{self, Came, Upstream};
+use super::waiting::{Call, Connection};
 use super::{Shared, tunnel};
 use crate::cache::passing::Passing;
 use crate::client::{Event as Answered, Via};
-use crate::counters::count;
 use crate::handler::Request;
 use crate::log::Channel;
 use crate::{Client, Url, clock};
 
-/// A connection.
+/// A connection that was lent to a thread.
 pub(super) struct Browser<'a> {
     pub(super) shared: &'a Arc<Shared>,
-    number: u64,
     peer: SocketAddr,
     pub(super) incoming: Incoming<Arc<TcpStream>>,
     pub(super) reader: RequestReader,
@@ -49,41 +47,30 @@ pub(super) enum Ended {
 /// What may lie between the last byte that a server reads and our knowing that it was sent.
 const A_MOMENT: Duration = Duration::from_millis(100);
 
-/// Serves it to its end.
-pub(super) fn serve(shared: &Arc<Shared>, number: u64, stream: &Arc<TcpStream>, peer: SocketAddr) {
-    count(&shared.counters.accepted);
-    // Answers are whole writes already.
-    let set =
-        stream.set_nodelay(true).and_then(|()| stream.set_write_timeout(Some(shared.config().patience)));
-    if set.is_err() {
-        return;
+/// Does what a connection was lent for.
+pub(super) fn serve(shared: &Arc<Shared>, connection: Connection, call: Call, room: &mut Room) -> Back {
+    let Connection { peer, stream, reader, unread, is_patient } = connection;
+    let patience = shared.config().patience;
+    if !is_patient && stream.set_write_timeout(Some(patience)).is_err() {
+        return Back::Gone;
     }
-    let mut browser = Browser {
-        shared,
-        number,
-        peer,
-        incoming: Incoming::new(Arc::clone(stream)),
-        reader: RequestReader::new(Limits::default()),
+    let incoming = Incoming::new(stream, std::mem::take(room), &unread);
+    let mut browser = Browser { shared, peer, incoming, reader };
+    let ended = match call {
+        Call::Request(head, framing, plan) => browser.exchange(&head, framing, plan),
+        Call::Kept(head, answer) => browser.give(&head, Asked::of(&head), &answer),
+        Call::Fault(fault) => browser.refuse(None, fault.status(), &fault.to_string()),
     };
-    loop {
-        match browser.head() {
-            Ok(Some((head, framing))) => {
-                let may_begin = shared.set_busy(number, true);
-                let ended = browser.exchange(&head, framing);
-                if !shared.set_busy(number, false) || !may_begin {
-                    return;
-                }
-                match ended {
-                    Ended::Whole => {}
-                    Ended::Last => return browser.linger(),
-                    Ended::Broken => return reply::break_off(stream),
-                }
-            }
-            Ok(None) => return,
-            Err(fault) => {
-                browser.refuse(None, fault.status(), &fault.to_string());
-                return browser.linger();
-            }
+    let Browser { shared: _, peer, incoming, reader } = browser;
+    let (stream, unread, back) = incoming.end();
+    *room = back;
+    let connection = Connection { peer, stream, reader, unread, is_patient: true };
+    match ended {
+        Ended::Whole => Back::Open(connection),
+        Ended::Last => Back::Ending(connection),
+        Ended::Broken => {
+            reply::break_off(&connection.stream);
+            Back::Gone
         }
     }
 }
@@ -93,44 +80,8 @@ impl Browser<'_> {
         &self.incoming.stream
     }
 
-    /// The next request; `None` when the program has ended, or has been silent for too long.
-    fn head(&mut self) -> Result<Option<(RequestHead, Framing)>, PeerFault> {
-        let config = self.shared.config();
-        let all = wire::Duration::from_nanos(u64::try_from(config.patience.as_nanos()).unwrap_or(u64::MAX));
-        let mut first = None;
-        loop {
-            let mut input = self.incoming.unread();
-            let before = input.len();
-            let event = self.reader.read(&mut input);
-            let used = before - input.len();
-            let event = event?;
-            if let Some(Event::Head(head, framing)) = event {
-                self.incoming.consume(used);
-                return Ok(Some((head, framing)));
-            }
-            self.incoming.consume(used);
-            let is_between = self.reader.is_between_messages();
-            match self.incoming.fill(if is_between { config.idle } else { config.patience }) {
-                Ok(true) => {}
-                Ok(false) | Err(_) if is_between => return Ok(None),
-                Ok(false) => return Err(PeerFault::Truncated),
-                Err(_) => return Err(PeerFault::TooSlow),
-            }
-            // A head that comes byte by byte has as long as one that comes at once.
-            let now = self.shared.clock.now();
-            if now.since(*first.get_or_insert(now)) > all {
-                return Err(PeerFault::TooSlow);
-            }
-        }
-    }
-
-    fn exchange(&mut self, head: &RequestHead, framing: Framing) -> Ended {
-        let asked = Asked {
-            method: &head.method,
-            version: head.version,
-            stays: persists(head.version, &head.fields) || is_kept_in_the_old_way(head),
-        };
-        let plan = gateway::plan(head, framing, &self.shared.name);
+    fn exchange(&mut self, head: &RequestHead, framing: Framing, plan: Result<Plan, Refusal>) -> Ended {
+        let asked = Asked::of(head);
         // A body that nobody is to have is not waited for.
         let asked_alone = Asked { stays: asked.stays && framing == Framing::Length(0), ..asked };
         match plan {
@@ -439,21 +390,6 @@ impl Browser<'_> {
             log.flush();
         }
     }
-
-    /// Ends the connection without losing what was said last: a reset would throw it away (RFC 9112, section 9.6).
-    fn linger(&mut self) {
-        let _ = self.stream().shutdown(std::net::Shutdown::Write);
-        let end = self.shared.clock.now() + wire::Duration::from_secs(2);
-        self.shared.set_busy(self.number, false);
-        loop {
-            let unread = self.incoming.unread().len();
-            self.incoming.consume(unread);
-            let filled = self.incoming.fill(Duration::from_secs(1));
-            if !matches!(filled, Ok(true)) || self.shared.clock.now() > end {
-                return;
-            }
-        }
-    }
 }
 
 /// What came of asking a server.
@@ -472,11 +408,6 @@ pub(super) fn conclude(ended: &io::Result<(bool, u64)>) -> Ended {
         Ok((false, _)) => Ended::Last,
         Err(_) => Ended::Broken,
     }
-}
-
-/// As programs of the nineties tell a proxy that they can keep the connection.
-fn is_kept_in_the_old_way(head: &RequestHead) -> bool {
-    head.version == Version::Http10 && head.fields.has_token("Proxy-Connection", "keep-alive")
 }
 
 fn length(answer: &ResponseHead) -> Option<u64> {

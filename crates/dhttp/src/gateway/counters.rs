@@ -2,6 +2,8 @@
 //!
 //! Not a log: that is [`crate::log`].
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::counters::counters;
 
 counters! {
@@ -30,4 +32,9 @@ impl Counters {
     pub(super) fn metrics(&self) -> String {
         Self::text(&[self])
     }
+}
+
+/// One more, of many threads that count.
+pub(super) fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
 }

@@ -12,22 +12,41 @@ pub(super) struct Incoming<S> {
     pub(super) stream: S,
     /// What the kernel has been told of it.
     patience: Option<Duration>,
-    room: Box<[u8]>,
+    room: Room,
     at: usize,
     end: usize,
 }
+
+/// Room for so much as is read at once, to be used again; made when it is needed.
+#[derive(Debug, Default)]
+pub(super) struct Room(Box<[u8]>);
 
 /// So much is read at once.
 const ROOM: usize = 32 << 10;
 
 impl<S: AsRef<TcpStream>> Incoming<S> {
-    pub(super) fn new(stream: S) -> Self {
-        Self { stream, patience: None, room: vec![0; ROOM].into_boxed_slice(), at: 0, end: 0 }
+    /// Nothing of it is read yet but this, which is no more than there is room for.
+    pub(super) fn new(stream: S, mut room: Room, unread: &[u8]) -> Self {
+        if room.0.is_empty() {
+            room.0 = vec![0; ROOM].into_boxed_slice();
+        }
+        let end = unread.len().min(ROOM);
+        debug_assert!(end == unread.len(), "who reads so much reads less at once");
+        for (place, byte) in room.0.iter_mut().zip(unread) {
+            *place = *byte;
+        }
+        Self { stream, patience: None, room, at: 0, end }
+    }
+
+    /// The connection, what is there and not read yet, and the room.
+    pub(super) fn end(self) -> (S, Vec<u8>, Room) {
+        let unread = self.unread().to_vec();
+        (self.stream, unread, self.room)
     }
 
     /// What is there.
     pub(super) fn unread(&self) -> &[u8] {
-        self.room.get(self.at..self.end).unwrap_or_default()
+        self.room.0.get(self.at..self.end).unwrap_or_default()
     }
 
     /// So many bytes of it have been read.
@@ -48,7 +67,7 @@ impl<S: AsRef<TcpStream>> Incoming<S> {
         }
         (self.at, self.end) = (0, 0);
         loop {
-            match stream.read(&mut self.room) {
+            match stream.read(&mut self.room.0) {
                 Ok(length) => {
                     self.end = length;
                     return Ok(length > 0);

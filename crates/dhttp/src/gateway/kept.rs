@@ -5,7 +5,6 @@
 use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::thread;
 
 use proto::gateway::{self, Forward};
 use proto::http::{Fields, Framing, RequestHead, ResponseHead};
@@ -70,9 +69,9 @@ impl Browser<'_> {
                 self.skip_end();
                 let ended = self.give(head, asked, &answer);
                 let (shared, forward) = (Arc::clone(self.shared), forward.clone());
-                let thread = thread::Builder::new().name("gateway-validation".to_owned());
+                let validation = Box::new(move |_: &mut _| validate(&shared, &forward, passing));
                 // If there is no thread left, whoever comes next asks.
-                drop(thread.spawn(move || validate(&shared, &forward, passing)));
+                let _ = self.shared.hands.do_it(validation);
                 ended
             }
             Looked::Nothing(passing) => self.ask(head, asked, forward, Some(passing)),
@@ -80,7 +79,7 @@ impl Browser<'_> {
     }
 
     /// Gives an answer that is kept.
-    fn give(&self, head: &RequestHead, asked: Asked<'_>, answer: &Answer) -> Ended {
+    pub(super) fn give(&self, head: &RequestHead, asked: Asked<'_>, answer: &Answer) -> Ended {
         let given = Reply::given(self.stream(), asked, answer);
         let ended = given.and_then(|reply| reply.end(&Fields::new()));
         self.told(head, answer.status, Channel::Cache, &ended);

@@ -5,8 +5,8 @@
 use proto::http::{Fields, Method, RequestHead, ResponseHead, Version};
 
 use super::browser::{Browser, Ended, conclude};
+use super::counters::count;
 use super::reply::{Asked, Reply, Size};
-use crate::counters::count;
 use crate::log::Channel;
 
 impl Browser<'_> {

@@ -7,7 +7,8 @@ use std::net::TcpStream;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use proto::http::{Fields, Method, ResponseHead, Version};
+use proto::http::head::{write_decimal, write_status_line};
+use proto::http::{Fields, Method, RequestHead, ResponseHead, Version, persists};
 
 use super::chunked;
 use crate::cache::passing::Passing;
@@ -69,6 +70,18 @@ pub(super) struct Asked<'a> {
     pub(super) stays: bool,
 }
 
+impl<'a> Asked<'a> {
+    pub(super) fn of(head: &'a RequestHead) -> Self {
+        let stays = persists(head.version, &head.fields) || is_kept_in_the_old_way(head);
+        Self { method: &head.method, version: head.version, stays }
+    }
+}
+
+/// As programs of the nineties tell a proxy that they can keep the connection.
+fn is_kept_in_the_old_way(head: &RequestHead) -> bool {
+    head.version == Version::Http10 && head.fields.has_token("Proxy-Connection", "keep-alive")
+}
+
 /// Small parts wait for one another up to so many bytes.
 const TOGETHER: usize = 16 << 10;
 
@@ -112,16 +125,15 @@ impl<'a> Reply<'a> {
     /// # Errors
     /// That the program is gone, or that the file is.
     pub(super) fn given(stream: &'a TcpStream, asked: Asked<'_>, answer: &Answer) -> io::Result<Self> {
-        let Answer { status, fields, body } = answer;
-        let mut fields = Fields::clone(fields);
-        if *asked.method == Method::Head {
-            copy(&mut fields, b"Content-Length", body.len().to_string().as_bytes());
-        }
-        let head = ResponseHead { version: Version::Http11, status: *status, fields };
-        let mut reply = Self::begin(stream, asked, &head, Size::Known(body.len()));
-        match body {
-            Body::Whole(bytes) => reply.part(bytes)?,
-            Body::File { file, offset, length } if reply.body != Framed::Nothing => {
+        let mut out = Vec::with_capacity(1_024);
+        let has_body = write_head(&mut out, asked, answer);
+        let length = answer.body.len();
+        let body = if has_body { Framed::Length(length) } else { Framed::Nothing };
+        let (status, stays) = (answer.status, asked.stays);
+        let mut reply = Self { stream, status, body, stays, bytes: 0, out, keeping: None, is_kept: false };
+        match &answer.body {
+            Body::Whole(bytes) if has_body => reply.part(bytes)?,
+            Body::File { file, offset, length } if has_body => {
                 let (mut room, end) = (vec![0; TOGETHER], offset + length);
                 let mut offset = *offset;
                 while offset < end {
@@ -132,7 +144,7 @@ impl<'a> Reply<'a> {
                     offset += most as u64;
                 }
             }
-            Body::File { file: _, offset: _, length: _ } | Body::Described(_) => {}
+            Body::Whole(_) | Body::File { file: _, offset: _, length: _ } | Body::Described(_) => {}
         }
         reply.is_kept = true;
         Ok(reply)
@@ -191,6 +203,25 @@ impl<'a> Reply<'a> {
         self.flush()?;
         Ok((self.stays, self.bytes))
     }
+}
+
+/// Writes the head of an answer that is kept; whether its body follows.
+pub(super) fn write_head(out: &mut Vec<u8>, asked: Asked<'_>, answer: &Answer) -> bool {
+    let Answer { status, fields, body } = answer;
+    write_status_line(Version::Http11, *status, out);
+    out.extend_from_slice(fields.lines());
+    if let Some(length) = body.told_length().filter(|_| !answer.is_bodiless()) {
+        out.extend_from_slice(b"Content-Length: ");
+        write_decimal(length, out);
+        out.extend_from_slice(b"\r\n");
+    }
+    let end: &[u8] = match (asked.stays, asked.version) {
+        (false, _) => b"Connection: close\r\n\r\n",
+        (true, Version::Http10) => b"Connection: keep-alive\r\n\r\n",
+        (true, Version::Http11) => b"\r\n",
+    };
+    out.extend_from_slice(end);
+    *asked.method != Method::Head && !answer.is_bodiless()
 }
 
 /// Ends a connection so that nobody takes what came for a whole answer.

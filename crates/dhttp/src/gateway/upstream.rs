@@ -14,7 +14,7 @@ use proto::http::{Event, Fields, Framing, Limits, ResponseHead, ResponseReader, 
 use wire::Time;
 
 use super::chunked;
-use super::incoming::Incoming;
+use super::incoming::{Incoming, Room};
 use crate::client::unreached;
 
 /// Connections that wait for the next request.
@@ -143,7 +143,7 @@ impl Upstream {
         let set = stream.set_write_timeout(Some(patience));
         set.map_err(|error| (502, format!("cannot use the connection to {}: {error}", forward.authority)))?;
         Ok(Self {
-            incoming: Incoming::new(stream),
+            incoming: Incoming::new(stream, Room::default(), &[]),
             reader: ResponseReader::new(Limits::default()),
             authority: forward.authority.clone(),
             is_used,

@@ -159,7 +159,7 @@ impl OpenedConnections {
 
     fn write(&mut self, epoll: &OwnedFd, now: Time, machine: &mut Machine, id: ConnectionId) {
         let Some(opened) = self.all.get_mut(&id) else { return };
-        let Ok(written) = opened.queue.write(&mut opened.stream) else {
+        let Ok(written) = opened.queue.write(&opened.stream) else {
             self.end(id, true);
             return machine.handle(now, Input::Broken(id));
         };

@@ -118,7 +118,7 @@ impl Plain {
                 return false;
             }
             let before = self.queue.is_empty();
-            match self.queue.write(&mut self.stream) {
+            match self.queue.write(&self.stream) {
                 Ok(written) if written.bytes > 0 || before => self.progress = around.now,
                 Ok(_) => {}
                 Err(_) => return false,

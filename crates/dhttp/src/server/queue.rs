@@ -16,7 +16,7 @@ use crate::handler::Body;
 
 /// What waits, in order.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(crate) struct Queue {
     pieces: VecDeque<Piece>,
 }
 
@@ -31,13 +31,13 @@ enum Piece {
 
 /// What came of writing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Written {
+pub(crate) struct Written {
     /// Bytes that were taken.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// Answers that were taken to their last byte.
-    pub(super) answers: usize,
+    pub(crate) answers: usize,
     /// The connection takes no more for now.
-    pub(super) is_full: bool,
+    pub(crate) is_full: bool,
 }
 
 /// What a SYN carries over Ethernet: 1,500 bytes without two headers and the most options there are.
@@ -48,11 +48,11 @@ const MOST_PARTS: usize = 32;
 const TURN_BYTES: u64 = 512 << 10;
 
 impl Queue {
-    pub(super) fn push_bytes(&mut self, bytes: Vec<u8>) {
+    pub(crate) fn push_bytes(&mut self, bytes: Vec<u8>) {
         self.pieces.push_back(Piece::Bytes(bytes, 0));
     }
 
-    pub(super) fn push_body(&mut self, body: &Body) {
+    pub(crate) fn push_body(&mut self, body: &Body) {
         match body {
             Body::Whole(bytes) => self.pieces.push_back(Piece::Shared(Arc::clone(bytes), 0)),
             Body::File { file, offset, length } => {
@@ -64,7 +64,7 @@ impl Queue {
     }
 
     /// A head, and with it in one piece as much of a file as a SYN can carry.
-    pub(super) fn push_begun(&mut self, mut head: Vec<u8>, body: &Body) {
+    pub(crate) fn push_begun(&mut self, mut head: Vec<u8>, body: &Body) {
         let Body::File { file, offset, length } = body else {
             self.push_bytes(head);
             return self.push_body(body);
@@ -79,16 +79,16 @@ impl Queue {
         self.pieces.push_back(Piece::File(Arc::clone(file), *offset + read as u64, *offset + *length));
     }
 
-    pub(super) fn push_end(&mut self) {
+    pub(crate) fn push_end(&mut self) {
         self.pieces.push_back(Piece::End);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
     /// Pieces that wait, whatever their size.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.pieces.len()
     }
 
@@ -97,7 +97,7 @@ impl Queue {
     /// # Errors
     /// What the system said; the connection is of no use any more. A file that has become shorter is an error, too:
     /// nothing can be sent in place of what is missing.
-    pub(super) fn write(&mut self, stream: &mut TcpStream) -> io::Result<Written> {
+    pub(crate) fn write(&mut self, stream: &TcpStream) -> io::Result<Written> {
         let mut written = Written::default();
         loop {
             while let Some(front) = self.pieces.front() {
@@ -125,14 +125,14 @@ impl Queue {
         }
     }
 
-    fn write_front(&mut self, stream: &mut TcpStream) -> io::Result<usize> {
+    fn write_front(&mut self, stream: &TcpStream) -> io::Result<usize> {
         if let Some(Piece::File(file, at, end)) = self.pieces.front_mut() {
             let count = usize::try_from(*end - *at).unwrap_or(usize::MAX).min(1 << 18);
-            let sent = sendfile(&*stream, &**file, Some(at), count)?;
+            let sent = sendfile(stream, &**file, Some(at), count)?;
             return if sent == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(sent) };
         }
         let mut parts = [IoSlice::new(&[]); MOST_PARTS];
-        let (mut used, mut more) = (0, 0);
+        let (mut used, mut flags) = (0, libc::MSG_DONTWAIT);
         for piece in &self.pieces {
             let (bytes, at) = match piece {
                 Piece::Bytes(bytes, at) => (&bytes[..], at),
@@ -140,7 +140,7 @@ impl Queue {
                 Piece::End => continue,
                 Piece::File(..) => {
                     // So that a head does not go in a segment of its own.
-                    more = libc::MSG_MORE;
+                    flags |= libc::MSG_MORE;
                     break;
                 }
             };
@@ -149,7 +149,7 @@ impl Queue {
             used += 1;
         }
         let parts = parts.get(..used).unwrap_or_default();
-        let count = SockRef::from(&*stream).send_vectored_with_flags(parts, more)?;
+        let count = SockRef::from(stream).send_vectored_with_flags(parts, flags)?;
         if count == 0 {
             return Err(io::ErrorKind::WriteZero.into());
         }
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn bytes_and_files_come_in_order_and_ends_are_counted() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut receiver, _) = listener.accept().unwrap();
         let path = std::env::temp_dir().join(format!("dhttp-queue-{}", std::process::id()));
         std::fs::write(&path, "0123456789").unwrap();
@@ -197,9 +197,9 @@ mod tests {
         queue.push_bytes(b"file ".to_vec());
         queue.push_body(&Body::File { file: Arc::clone(&file), offset: 2, length: 5 });
         queue.push_end();
-        assert_eq!(queue.write(&mut sender).unwrap(), Written { bytes: 20, answers: 2, is_full: false });
+        assert_eq!(queue.write(&sender).unwrap(), Written { bytes: 20, answers: 2, is_full: false });
         queue.push_body(&Body::File { file, offset: 8, length: 5 });
-        assert!(queue.write(&mut sender).is_err(), "the file is shorter than was said");
+        assert!(queue.write(&sender).is_err(), "the file is shorter than was said");
         drop(sender);
         let mut text = String::new();
         receiver.read_to_string(&mut text).unwrap();
