@@ -25,6 +25,10 @@ counters! {
     reused = "gateway_connections_reused_total", "Requests sent on a connection that was open already.";
     /// Connections of programs.
     accepted = "gateway_connections_accepted_total", "Connections of programs.";
+    /// Connections of programs that are there now.
+    open_now = "gateway_connections_open", "Connections of programs now.";
+    /// Those of them that a thread has.
+    lent_now = "gateway_connections_busy", "Connections of programs now whose request waits for a server, or which are tunnels.";
 }
 
 impl Counters {

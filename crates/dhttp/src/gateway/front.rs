@@ -21,6 +21,7 @@ use super::waiting::{Around, Call, Connection, Patience, Step, Waiting};
 use super::{GatewayConfig, Shared, browser, reply};
 use crate::cache::passing::Quick;
 use crate::clock;
+use crate::counters::set;
 use crate::handler::Request;
 use crate::log::{Channel, Log};
 use crate::server::alarm::Alarm;
@@ -32,6 +33,8 @@ pub(super) struct Front {
     epoll: OwnedFd,
     alarm: Alarm,
     places: BTreeMap<u64, Place>,
+    /// How many of them are lent.
+    lent: usize,
     next: u64,
     quick: Option<Quick>,
     /// What comes in, for a moment.
@@ -100,6 +103,7 @@ impl Front {
             epoll,
             alarm,
             places: BTreeMap::new(),
+            lent: 0,
             next: FIRST,
             quick: shared.keeper.clone().map(Quick::new),
             room: vec![0; ROOM_BYTES].into(),
@@ -151,6 +155,8 @@ impl Front {
                 number => self.step(number, Waiting::ready),
             }
         }
+        set(&self.shared.counters.open_now, self.places.len());
+        set(&self.shared.counters.lent_now, self.lent);
         if let Some(log) = &self.log {
             // One computer's programs are no load: whoever looks sees what was just done.
             log.flush();
@@ -184,6 +190,7 @@ impl Front {
     fn take_back(&mut self) {
         for (number, back) in self.shared.desk.take() {
             self.places.remove(&number);
+            self.lent -= 1;
             match back {
                 Back::Open(connection) if !self.is_stopping => self.watch(number, connection),
                 Back::Ending(connection) if !self.is_stopping => {
@@ -272,6 +279,7 @@ impl Front {
         let connection = waiting.connection;
         let _ = epoll::delete(&self.epoll, &connection.stream);
         self.places.insert(number, Place::Lent(Arc::clone(&connection.stream)));
+        self.lent += 1;
         let mut loan = Loan { shared: Arc::clone(&self.shared), number, is_over: false };
         // If there is no thread left, the connection is closed, which is all that can be said.
         let _ = self.shared.hands.do_it(Box::new(move |room| {

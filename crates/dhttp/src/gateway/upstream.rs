@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use proto::gateway::Forward;
 use proto::http::{Event, Fields, Framing, Limits, ResponseHead, ResponseReader, persists};
+use rustix::net::{RecvFlags, recv};
 use wire::Time;
 
 use super::chunked;
@@ -28,15 +29,18 @@ type Kept = (Arc<TcpStream>, Time);
 
 /// So long a connection is kept: less than servers are used to keep them, so that both seldom meet in closing.
 const AT_MOST: wire::Duration = wire::Duration::from_secs(4);
-/// So many are kept for one server.
-const MOST_KEPT: usize = 8;
+/// So many are kept for one server: those that programs used at once. If they were fewer, each of the others would leave a
+/// port behind that is of no use for a minute.
+const MOST_KEPT: usize = 256;
 
 impl Pool {
     /// One that is still open, as far as can be seen.
     fn take(&self, authority: &str, now: Time) -> Option<Arc<TcpStream>> {
         let mut idle = self.idle.lock().ok()?;
         idle.retain(|_, kept| {
-            kept.retain(|(_, since)| now.since(*since) < AT_MOST);
+            // The last one has waited least.
+            let first = kept.partition_point(|(_, since)| now.since(*since) >= AT_MOST);
+            kept.drain(..first);
             !kept.is_empty()
         });
         let kept = idle.get_mut(authority)?;
@@ -60,9 +64,8 @@ impl Pool {
 
 /// Whether nothing has come on it, neither bytes that nobody asked for nor its end.
 fn is_quiet(stream: &TcpStream) -> bool {
-    let peeked = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
-    let is_quiet = matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock);
-    is_quiet && stream.set_nonblocking(false).is_ok()
+    let peeked = recv(stream, &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+    matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
 }
 
 /// Connects to the first of a name's addresses that answers.
