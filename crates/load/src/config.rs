@@ -6,6 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use wire::Duration;
 
+use crate::secure::Security;
+
 /// A server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -15,6 +17,8 @@ pub struct Target {
     pub host: String,
     /// What the paths of files begin with: a slash at least, and one at the end.
     pub folder: String,
+    /// How it is asked by encrypted connections; `None`: by others.
+    pub security: Option<Security>,
 }
 
 impl Target {
@@ -37,13 +41,15 @@ pub enum Protocol {
     KeepAlive,
     /// HTTP/1.1, without waiting for the answers before.
     Pipelined,
+    /// HTTP/2, many at once on connections that are kept.
+    Http2,
     /// By datagrams, and on connections that the server opens.
     Dhttp,
 }
 
 impl Protocol {
     /// Every one.
-    pub const ALL: [Self; 4] = [Self::Http10, Self::KeepAlive, Self::Pipelined, Self::Dhttp];
+    pub const ALL: [Self; 5] = [Self::Http10, Self::KeepAlive, Self::Pipelined, Self::Http2, Self::Dhttp];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
@@ -51,7 +57,18 @@ impl Protocol {
             Self::Http10 => "http10",
             Self::KeepAlive => "http11",
             Self::Pipelined => "http11-pipelined",
+            Self::Http2 => "http2",
             Self::Dhttp => "dhttp",
+        }
+    }
+
+    /// What people call it.
+    pub const fn spoken(self) -> &'static str {
+        match self {
+            Self::Http10 => "HTTP/1.0",
+            Self::KeepAlive | Self::Pipelined => "HTTP/1.1",
+            Self::Http2 => "HTTP/2",
+            Self::Dhttp => "DHTTP",
         }
     }
 }
@@ -126,7 +143,7 @@ mod tests {
     fn only_what_is_near_is_loaded_without_a_word() {
         let is_near = |address: &str| {
             let address = address.parse().unwrap();
-            Target { address, host: String::new(), folder: "/".to_owned() }.is_near()
+            Target { address, host: String::new(), folder: "/".to_owned(), security: None }.is_near()
         };
         for near in
             ["127.0.0.1:80", "10.1.2.3:80", "192.168.0.1:80", "169.254.1.1:80", "[::1]:80", "[fd00::1]:80"]

@@ -12,6 +12,9 @@
 //! | `gauge` | how many connections are open |
 //! | `line` | a connection of plain HTTP |
 //! | `pair` | the ports of a user who speaks DHTTP |
+//! | [`look`] | a look at a server before it is loaded |
+//! | [`secure`] | whom to believe that it is the server |
+//! | `streams` | a user's connections of HTTP/2, and the libraries that carry them |
 //! | `user` | a user: pages, pauses, what is under way |
 //! | `worker` | a thread with its users |
 //! | [`run`] | all threads, from the first request to the last answer |
@@ -24,9 +27,12 @@ mod clock;
 pub mod config;
 mod gauge;
 mod line;
+pub mod look;
 mod pair;
 pub mod record;
 pub mod run;
+pub mod secure;
+mod streams;
 mod user;
 mod worker;
 

@@ -20,6 +20,9 @@ use crate::clock::{self, Clock};
 use crate::config::{Config, Protocol, Target};
 use crate::gauge::Gauge;
 use crate::record::Record;
+use crate::secure::Mistrust;
+use crate::streams::Means;
+use crate::streams::reactor::Reactor;
 use crate::user::Common;
 use crate::worker::{Live, Worker};
 
@@ -35,6 +38,8 @@ pub enum Error {
     },
     /// The system gave no socket, port or thread.
     System(io::Error),
+    /// No encrypted connection can begin.
+    Mistrust(Mistrust),
 }
 
 impl fmt::Display for Error {
@@ -46,6 +51,7 @@ impl fmt::Display for Error {
                  fewer users"
             ),
             Self::System(error) => write!(f, "the load could not begin: {error}"),
+            Self::Mistrust(mistrust) => mistrust.fmt(f),
         }
     }
 }
@@ -55,6 +61,12 @@ impl std::error::Error for Error {}
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         Self::System(error)
+    }
+}
+
+impl From<Mistrust> for Error {
+    fn from(mistrust: Mistrust) -> Self {
+        Self::Mistrust(mistrust)
     }
 }
 
@@ -83,7 +95,9 @@ pub fn sockets(plan: &Plan, config: &Config) -> u64 {
     let each = match config.protocol {
         // Two ports, a connection of the server's, and one for what it refers to plain HTTP.
         Protocol::Dhttp => 3 + config.connections as u64,
-        Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined => config.connections as u64,
+        Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Http2 => {
+            config.connections as u64
+        }
     };
     users * each + 16 * config.threads as u64
 }
@@ -116,12 +130,17 @@ pub fn run(
     let ends = begins + plan.wanted.lasts;
     let live = Live::default();
     let (seed, unchanged_since) = (secret()?, calendar::http(now));
+    let means = Means::new(target, config, &unchanged_since)?;
     let (mut parts, mut gauges) = (Vec::new(), Vec::new());
     for (thread, pages) in (0_u64..).zip(pages(plan, config)) {
         let open = Gauge::default();
         gauges.push(open.clone());
         let common = Common {
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
+            streams: match &means {
+                Some(means) => Some((means.clone(), Reactor::new()?)),
+                None => None,
+            },
             config: *config,
             target: target.clone(),
             unchanged_since: unchanged_since.clone(),

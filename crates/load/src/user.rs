@@ -17,11 +17,16 @@ use crate::gauge::Gauge;
 use crate::line::{Line, Outcome, Pending};
 use crate::pair::{Pair, Turn};
 use crate::record::{Channel, Trouble};
+use crate::streams::desk::Report;
+use crate::streams::reactor::Reactor;
+use crate::streams::{self, Means, Streams};
 
 /// What the users of a thread share.
 #[derive(Debug)]
 pub(crate) struct Common {
     pub(crate) epoll: OwnedFd,
+    /// For protocols whose connections carry many requests at once.
+    pub(crate) streams: Option<(Means, Reactor)>,
     pub(crate) config: Config,
     pub(crate) target: Target,
     /// For `If-Modified-Since`: a time after which nothing was changed.
@@ -67,6 +72,7 @@ pub(crate) struct User {
     lines: Vec<Option<Line>>,
     waiting: VecDeque<Pending>,
     pair: Option<Pair>,
+    streams: Option<Streams>,
 }
 
 impl User {
@@ -81,7 +87,8 @@ impl User {
             add(ports.listener(), LISTENER)?;
             pair = Some(ports);
         }
-        Ok(Self { number, lines: Vec::new(), waiting: VecDeque::new(), pair })
+        let streams = common.streams.as_ref().map(|(means, _)| Streams::new(number, means));
+        Ok(Self { number, lines: Vec::new(), waiting: VecDeque::new(), pair, streams })
     }
 
     /// Asks for a file, by the way that the configuration says. Gives when the user wants to be woken.
@@ -93,9 +100,33 @@ impl User {
                 return self.wake(now, common);
             }
         }
+        if self.streams.is_some() {
+            self.stream(now, pending, common);
+            return None;
+        }
         self.waiting.push_back(pending);
         self.dispatch(now, common);
         None
+    }
+
+    fn stream(&mut self, now: Time, pending: Pending, common: &mut Common) {
+        if let (Some(streams), Some((_, reactor))) = (&mut self.streams, &common.streams) {
+            let is_new = streams.ask(Pending { sent: now, ..pending }, reactor, &common.open);
+            common.connections += u64::from(is_new);
+        }
+    }
+
+    /// A connection with many requests has told something.
+    pub(crate) fn told(&mut self, now: Time, report: Report, common: &mut Common) {
+        let Some(streams) = &mut self.streams else { return };
+        match streams.told(now, report) {
+            streams::Turn::Nothing => {}
+            streams::Turn::Over(pending, outcome, way) => common.done.push(Done { pending, outcome, way }),
+            streams::Turn::Again(pending) => {
+                common.again += 1;
+                self.stream(now, pending, common);
+            }
+        }
     }
 
     /// Does what DHTTP's machine has to do by now.
@@ -127,12 +158,18 @@ impl User {
         for line in &mut self.lines {
             line.take_if(|line| line.asked() == 0);
         }
+        if let Some(streams) = &mut self.streams {
+            streams.close();
+        }
     }
 
     /// Closes what has had nothing to do for as long as users keep that.
     pub(crate) fn close_idle(&mut self, now: Time, keeps: Duration) {
         for line in &mut self.lines {
             line.take_if(|line| line.idle().is_some_and(|since| since + keeps <= now));
+        }
+        if let Some(streams) = &mut self.streams {
+            streams.close_idle(now, keeps);
         }
     }
 
@@ -147,6 +184,8 @@ impl User {
         let late = self.waiting.iter().take_while(|pending| pending.intended < long_ago).count();
         outcomes
             .extend(self.waiting.drain(..late).map(|pending| Outcome::Done(pending, Err(Trouble::Timeout))));
+        let late = self.streams.as_mut().map(|streams| streams.give_up(long_ago)).unwrap_or_default();
+        outcomes.extend(late.into_iter().map(|pending| Outcome::Done(pending, Err(Trouble::Timeout))));
         self.settle(outcomes, Channel::TcpClient, common);
         self.turn(now, common, |pair, turn| pair.give_up(long_ago, turn));
         self.dispatch(now, common);
@@ -295,7 +334,7 @@ impl Common {
     }
 
     fn head_of(&self, target: String, is_conditional: bool, version: Version) -> RequestHead {
-        let Target { address: _, host, folder: _ } = &self.target;
+        let Target { address: _, host, folder: _, security: _ } = &self.target;
         let mut fields = Fields::new();
         // Both are checked before the run: valid fields.
         let _ = fields.push("Host", host);
@@ -311,7 +350,7 @@ impl Common {
     fn request(&self, pending: &Pending, out: &mut Vec<u8>) {
         let version = match self.config.protocol {
             Protocol::Http10 => Version::Http10,
-            Protocol::KeepAlive | Protocol::Pipelined | Protocol::Dhttp => Version::Http11,
+            Protocol::KeepAlive | Protocol::Pipelined | Protocol::Http2 | Protocol::Dhttp => Version::Http11,
         };
         let tail = self.tails[usize::from(pending.is_conditional)].get_or_init(|| {
             let mut whole = Vec::new();

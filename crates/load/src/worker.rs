@@ -17,6 +17,7 @@ use wire::{Duration, Time};
 use crate::clock::{Clock, processor};
 use crate::line::Pending;
 use crate::record::Record;
+use crate::streams::desk::Report;
 use crate::user::{Common, Done, User};
 
 /// What a run tells while it goes on.
@@ -123,7 +124,7 @@ impl<'a> Worker<'a> {
             self.schedule(number, self.begins);
         }
         let patience = self.common.config.patience;
-        let mut events: Vec<Event> = Vec::with_capacity(1_024);
+        let (mut events, mut reports) = (Vec::with_capacity(1_024), Vec::new());
         let (mut tick, mut busy) = (self.begins + TICK, processor());
         loop {
             let now = self.clock.now();
@@ -137,7 +138,7 @@ impl<'a> Worker<'a> {
                 break;
             }
             let next = self.next_due().map_or(tick, |at| at.min(tick)).min(self.sweeps);
-            self.wait(next, &mut events);
+            self.wait(next, &mut events, &mut reports);
             for event in events.drain(..) {
                 let data = event.data.u64();
                 // What was put together as two words.
@@ -153,6 +154,16 @@ impl<'a> Worker<'a> {
                     self.settle(now, number, wakes);
                 }
             }
+            for (user, report) in reports.drain(..) {
+                let (now, number) = (self.clock.now(), user as usize);
+                if self.next_due().is_some_and(|at| at <= now) {
+                    self.due(now);
+                }
+                if let Some(seat) = self.users.get_mut(number) {
+                    seat.user.told(now, report, &mut self.common);
+                    self.settle(now, number, None);
+                }
+            }
         }
         // What has no answer by now will not be waited for.
         let now = self.clock.now();
@@ -161,7 +172,10 @@ impl<'a> Worker<'a> {
             self.settle(now, number, None);
         }
         self.tick(now, now.since(tick) + TICK, &mut busy, live);
-        let Common { connections, again, .. } = self.common;
+        let Common { connections, again, streams, .. } = self.common;
+        if let Some((_, reactor)) = streams {
+            reactor.finish();
+        }
         Record { connections, again, ..self.record }
     }
 
@@ -171,17 +185,22 @@ impl<'a> Worker<'a> {
 
     /// Waits until something is ready or due. Whoever sleeps wakes late: the last moments are spent looking, and that is not
     /// counted as work.
-    fn wait(&mut self, next: Time, events: &mut Vec<Event>) {
+    fn wait(&mut self, next: Time, events: &mut Vec<Event>, reports: &mut Vec<(u32, Report)>) {
         let began = self.clock.now();
         let left = next.since(began);
-        let nanos = left.saturating_sub(AWAKE).as_nanos();
-        let wait = Timespec {
-            tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
-            tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
-        };
-        // An interrupted wait has no events; any other failure would be a mistake in this file.
-        let _ = epoll::wait(&self.common.epoll, rustix::buffer::spare_capacity(events), Some(&wait));
-        if nanos == 0 && left > Duration::ZERO && events.is_empty() {
+        let asleep = left.saturating_sub(AWAKE);
+        if let Some((_, reactor)) = &mut self.common.streams {
+            reactor.wait(asleep, reports);
+        } else {
+            let nanos = asleep.as_nanos();
+            let wait = Timespec {
+                tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
+                tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
+            };
+            // An interrupted wait has no events; any other failure would be a mistake in this file.
+            let _ = epoll::wait(&self.common.epoll, rustix::buffer::spare_capacity(events), Some(&wait));
+        }
+        if asleep == Duration::ZERO && left > Duration::ZERO && events.is_empty() && reports.is_empty() {
             self.awake += self.clock.now().since(began);
         }
     }

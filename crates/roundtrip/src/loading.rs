@@ -8,6 +8,7 @@
 //! | [`plan`] | a plan as a file, and how well it fits |
 //! | [`replay`] | access logs, read for a plan |
 //! | [`result`] | what came of a run |
+//! | [`target`] | which server, and a look whether it is there |
 //!
 //! Not the load itself: that is the crate `load`.
 
@@ -17,3 +18,4 @@ pub mod page;
 pub mod plan;
 pub mod replay;
 pub mod result;
+pub mod target;

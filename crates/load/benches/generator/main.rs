@@ -146,7 +146,7 @@ fn plan(schedule: Schedule, lasts: Duration, pages: Vec<Page>) -> Plan {
 }
 
 fn run(plan: &Plan, server: SocketAddr, protocol: Protocol, users: u32) -> Record {
-    let target = Target { address: server, host: server.to_string(), folder: "/".to_owned() };
+    let target = Target { address: server, host: server.to_string(), folder: "/".to_owned(), security: None };
     let config = Config {
         protocol,
         connections: 1,

@@ -224,7 +224,7 @@ const GET: [Example; 4] = [
     ),
 ];
 
-const LOAD: [Example; 9] = [
+const LOAD: [Example; 10] = [
     example(
         "roundtrip load http://127.0.0.1:8080/",
         "100 users for two minutes, over connections that are kept",
@@ -232,6 +232,10 @@ const LOAD: [Example; 9] = [
     example(
         "roundtrip load http://127.0.0.1:8080/ --rate 500 --for 30s --protocol dhttp",
         "500 requests a second, by DHTTP",
+    ),
+    example(
+        "roundtrip load https://127.0.0.1:8443/ --protocol http2 --insecure",
+        "by HTTP/2 over TLS, whoever has signed the certificate",
     ),
     example("roundtrip load plan", "what 100 users would ask for in two minutes, law by law"),
     example("roundtrip load plan --users 1000 --for 60s -o plan.txt", "the same as a file, for 1,000 users"),

@@ -33,15 +33,14 @@ pub enum LoadVerb {
 /// `roundtrip load TARGET`
 #[derive(Debug, Args)]
 pub struct LoadRun {
-    /// Which server: http://HOST:PORT/ and the folder with the plan's files
-    #[arg(value_name = "TARGET", required = true)]
-    pub target: Option<String>,
+    #[command(flatten)]
+    pub whom: Whom,
 
     /// A plan that was drawn before; without it, one is drawn by the flags below
     #[arg(long, value_name = "FILE", conflicts_with_all = ["laws", "users", "rate", "lasts", "files", "cap", "conditional", "seed"])]
     pub plan: Option<PathBuf>,
 
-    /// How files are asked for: http10, http11, http11-pipelined, dhttp
+    /// How files are asked for: http10, http11, http11-pipelined, http2, dhttp
     #[arg(long, value_name = "NAME", default_value = "http11")]
     pub protocol: String,
 
@@ -69,10 +68,6 @@ pub struct LoadRun {
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub timeout: String,
 
-    /// The server is yours, wherever it is
-    #[arg(long)]
-    pub i_own_this: bool,
-
     /// Run only the I-th of N parts of the plan, on one of N machines: the users are dealt out
     #[arg(long, value_name = "I/N", default_value = "1/1")]
     pub shard: String,
@@ -91,6 +86,26 @@ pub struct LoadRun {
 
     #[command(flatten)]
     pub wanted: PlanFlags,
+}
+
+/// Whom to load.
+#[derive(Debug, Args)]
+pub struct Whom {
+    /// Which server: http://HOST:PORT/ and the folder with the plan's files; for encrypted HTTP/2 https://
+    #[arg(value_name = "TARGET", required = true)]
+    pub target: Option<String>,
+
+    /// Who may have signed the server's certificate: a file of certificates in PEM [default: whom this system believes]
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub ca: Option<PathBuf>,
+
+    /// Take any certificate for the server's
+    #[arg(long)]
+    pub insecure: bool,
+
+    /// The server is yours, wherever it is
+    #[arg(long)]
+    pub i_own_this: bool,
 }
 
 /// `roundtrip load merge`

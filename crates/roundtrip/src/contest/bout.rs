@@ -168,7 +168,12 @@ fn one(bout: Bout, extent: Extent, site: &Arc<Site>) -> Result<Outcome, Error> {
         patience: extent.patience,
         at: None,
     };
-    let target = Target { address: server::address(), host: "server".to_owned(), folder: "/".to_owned() };
+    let target = Target {
+        address: server::address(),
+        host: "server".to_owned(),
+        folder: "/".to_owned(),
+        security: None,
+    };
     let (there, before) = (Arc::clone(site), hosts.spent_s());
     let record = hosts.users.run(move || Ok(load::run::run(&there.plan, &target, &config, &mut |_| ())))?;
     let spent_s = hosts.spent_s() - before;

@@ -3,20 +3,16 @@
 //! Not the laws (`scenario::surge`), nor the users (the crate `load`).
 
 use std::fmt;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::PathBuf;
 use std::thread;
-use std::time::Duration;
 
-use dhttp::Url;
 use indicatif::{ProgressBar, ProgressStyle};
 use load::config::MOST_CONNECTIONS;
 use load::run::Progress;
 use load::{Config, Protocol, Record, Shard, Target};
 use scenario::names;
 use scenario::surge::fits::fits;
-use scenario::surge::plan::{Plan, Wanted, path};
+use scenario::surge::plan::{Plan, Wanted};
 use scenario::surge::replay::Replayed;
 use scenario::surge::schedule::{Arrivals, Schedule, legs};
 use scenario::surge::set::SetName;
@@ -26,7 +22,7 @@ use crate::cli::flags::Format;
 use crate::cli::load::{Load, LoadMerge, LoadPage, LoadPlan, LoadRun, LoadVerb, PlanFlags};
 use crate::failure::Failure;
 use crate::loading::log::{self, About, Log};
-use crate::loading::{merge, page, plan, replay, result};
+use crate::loading::{merge, page, plan, replay, result, target};
 use crate::output;
 use crate::terminal::Terminal;
 
@@ -132,20 +128,14 @@ fn positive(flag: &str, text: &str) -> Result<u32, Failure> {
 }
 
 fn load_server(flags: &LoadRun) -> Result<(), Failure> {
-    let LoadRun { target, plan, wanted, i_own_this, log: log_file, format, .. } = flags;
-    let target = found(target.as_deref().unwrap_or_default())?;
-    if !target.is_near() && !i_own_this {
-        return Err(Failure::Value(format!(
-            "{} is neither this machine nor in a private network; if the server is yours to load, say --i-own-this",
-            target.address.ip()
-        )));
-    }
+    let LoadRun { whom, plan, wanted, log: log_file, format, .. } = flags;
     let config = config(flags)?;
+    let target = target::found(whom, config.protocol)?;
     let plan = match plan {
         Some(path) => plan::read(path)?,
         None => drawn(wanted)?,
     };
-    probe(&target)?;
+    target::probe(&target, &config)?;
     let style =
         ProgressStyle::with_template("{bar:20} {pos} of {len} s: {wide_msg}").expect("the template is fixed");
     let bar = ProgressBar::new(plan.wanted.lasts.as_nanos() / 1_000_000_000).with_style(style);
@@ -198,8 +188,9 @@ fn about(plan: &Plan, target: &Target, config: &Config, record: &Record) -> Abou
         clients.push(format!("keeping connections for {keeps}"));
     }
     let began = record.began.as_secs_f64();
+    let scheme = if target.security.is_some() { "https" } else { "http" };
     About {
-        target: format!("http://{}{}", target.host, target.folder),
+        target: format!("{scheme}://{}{}", target.host, target.folder),
         protocol: protocol.name().to_owned(),
         clients: clients.join(", "),
         laws: plan.wanted.set.name().to_owned(),
@@ -266,41 +257,6 @@ fn since_1970(text: &str) -> Result<wire::Duration, Failure> {
 }
 
 const LONGEST_WAIT: wire::Duration = wire::Duration::from_secs(86_400);
-
-/// The server that a URL names.
-fn found(text: &str) -> Result<Target, Failure> {
-    let url: Url = text.parse().map_err(|error| Failure::Value(format!("{error}")))?;
-    let unknown =
-        |why: &dyn fmt::Display| Failure::Network(format!("{} is not to be found: {why}", url.host));
-    let mut addresses = (url.host.as_str(), url.port).to_socket_addrs().map_err(|error| unknown(&error))?;
-    let address = addresses.next().ok_or_else(|| unknown(&"it has no address"))?;
-    let folder = if url.target.ends_with('/') { url.target.clone() } else { format!("{}/", url.target) };
-    Ok(Target { address, host: url.authority(), folder })
-}
-
-/// Whether there is a server with the plan's files: to be known before minutes of failures.
-fn probe(target: &Target) -> Result<(), Failure> {
-    const PATIENCE: Duration = Duration::from_secs(5);
-    let Target { address, host, folder } = target;
-    let first = format!("{folder}{}", path(0));
-    let ask = |address: &SocketAddr| {
-        let mut stream = TcpStream::connect_timeout(address, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.write_all(format!("GET {first} HTTP/1.0\r\nHost: {host}\r\n\r\n").as_bytes())?;
-        let mut head = [0; 12];
-        stream.read_exact(&mut head)?;
-        std::io::Result::Ok(head)
-    };
-    let head =
-        ask(address).map_err(|error| Failure::Network(format!("{address} does not answer: {error}")))?;
-    match head.get(9..) {
-        Some(b"200") => Ok(()),
-        status => Err(Failure::Network(format!(
-            "{address} answers {first} with {}; let it serve the folder that `roundtrip site surge` writes for this plan",
-            String::from_utf8_lossy(status.unwrap_or_default()).replace(char::is_control, "?")
-        ))),
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,174 @@
+//! Whom to believe that it is the server, and the beginnings of encrypted connections.
+//!
+//! Not the encryption: that is rustls', with ring's ciphers.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+/// That a server is asked by encrypted connections, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Security {
+    /// The name that its certificate must have, or its address.
+    pub name: String,
+    /// Whom to believe that it is the server.
+    pub trust: Trust,
+}
+
+/// Whom to believe that it is the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Whom this system believes.
+    System,
+    /// Who has a certificate from one of these.
+    Authorities(Vec<CertificateDer<'static>>),
+    /// Anybody: for servers with a certificate of their own making.
+    Anybody,
+}
+
+/// Why nobody can be believed.
+#[derive(Debug)]
+pub enum Mistrust {
+    /// The file has no certificate, or cannot be read.
+    File(String),
+    /// The system has none.
+    System,
+    /// The server's name cannot be in a certificate.
+    Name(String),
+    /// A certificate is none that can sign others.
+    Authority(String),
+}
+
+impl fmt::Display for Mistrust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(why) => {
+                write!(
+                    f,
+                    "{why}; give certificates in PEM, as files that begin with -----BEGIN CERTIFICATE----- have"
+                )
+            }
+            Self::System => write!(
+                f,
+                "this system has no certificates to believe; install them (Debian: ca-certificates), or say --ca FILE or \
+                 --insecure"
+            ),
+            Self::Name(name) => write!(f, "no certificate can be for `{name}`; give a name or an address"),
+            Self::Authority(why) => {
+                write!(f, "a certificate of --ca is none of an authority: {why}; give one that is")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Mistrust {}
+
+impl Trust {
+    /// Those whose certificates a file has, in PEM.
+    ///
+    /// # Errors
+    /// If it has none.
+    pub fn file(path: &Path) -> Result<Self, Mistrust> {
+        let refused = |why: &dyn fmt::Display| Mistrust::File(format!("{}: {why}", path.display()));
+        let certificates = CertificateDer::pem_file_iter(path).map_err(|error| refused(&error))?;
+        let certificates: Vec<_> = certificates.collect::<Result<_, _>>().map_err(|error| refused(&error))?;
+        if certificates.is_empty() {
+            Err(refused(&"it has no certificate"))
+        } else {
+            Ok(Self::Authorities(certificates))
+        }
+    }
+}
+
+impl Security {
+    /// What the server is called in a handshake.
+    pub(crate) fn server(&self) -> Result<ServerName<'static>, Mistrust> {
+        ServerName::try_from(self.name.clone()).map_err(|_| Mistrust::Name(self.name.clone()))
+    }
+
+    /// How to begin, for a protocol that is called so in the handshake (RFC 7301).
+    pub(crate) fn client(&self, protocol: &[u8]) -> Result<ClientConfig, Mistrust> {
+        let provider = Arc::new(ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .expect("ring has ciphers for every version");
+        let builder = match self.roots()? {
+            Some(roots) => {
+                let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+                    .build()
+                    .map_err(|_| Mistrust::System)?;
+                builder.with_webpki_verifier(verifier)
+            }
+            None => builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider))),
+        };
+        let mut config = builder.with_no_client_auth();
+        config.alpn_protocols = vec![protocol.to_vec()];
+        Ok(config)
+    }
+
+    fn roots(&self) -> Result<Option<RootCertStore>, Mistrust> {
+        let mut roots = RootCertStore::empty();
+        match &self.trust {
+            Trust::Anybody => return Ok(None),
+            Trust::System => {
+                // What of the system's is unreadable is no authority.
+                roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+                if roots.is_empty() {
+                    return Err(Mistrust::System);
+                }
+            }
+            Trust::Authorities(certificates) => {
+                for certificate in certificates {
+                    roots.add(certificate.clone()).map_err(|error| Mistrust::Authority(error.to_string()))?;
+                }
+            }
+        }
+        Ok(Some(roots))
+    }
+}
+
+/// Believes everybody, but not that a signature is what it is not: the cost stays that of the real thing.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,170 @@
+//! A connection's task: orders come in, requests go out beside one another, and each is reported once.
+//!
+//! Not a protocol: what opens a connection and what fetches is handed in.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use bytes::Bytes;
+use http::header::IF_MODIFIED_SINCE;
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{HeaderValue, Request, Uri};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio::time::timeout;
+
+use crate::gauge::Open;
+use crate::record::{Channel, Trouble};
+
+/// What all connections of a thread have in common.
+#[derive(Debug)]
+pub(crate) struct Site {
+    pub(crate) scheme: Scheme,
+    pub(crate) authority: Authority,
+    pub(crate) folder: String,
+    pub(crate) unchanged_since: HeaderValue,
+    /// How long an answer may take.
+    pub(crate) patience: std::time::Duration,
+}
+
+/// A request to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order {
+    /// What its report is to be known by.
+    pub(crate) number: u64,
+    pub(crate) file: u32,
+    pub(crate) is_conditional: bool,
+}
+
+/// What came of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// An answer with this status and so many bytes.
+    Answer(u16, u64, Channel),
+    /// The connection ended before there was one; whether it had begun.
+    Broken(bool),
+    /// It was no answer, none in time, or there was no connection.
+    Trouble(Trouble),
+}
+
+/// What a connection tells its user.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Report {
+    /// What came of the request with this number.
+    Came(u64, Came),
+    /// The connection with this number takes no more requests.
+    Over(u64),
+}
+
+/// Where a user's connections report to.
+#[derive(Clone, Debug)]
+pub(crate) struct Reporter {
+    user: u32,
+    to: UnboundedSender<(u32, Report)>,
+}
+
+impl Reporter {
+    pub(crate) fn new(user: u32, to: UnboundedSender<(u32, Report)>) -> Self {
+        Self { user, to }
+    }
+
+    pub(crate) fn tell(&self, report: Report) {
+        // When the run is over nobody listens any more.
+        let _ = self.to.send((self.user, report));
+    }
+}
+
+/// What can be asked on an open connection, many times at once.
+pub(crate) trait Fetch: Clone + Send + 'static {
+    /// Sends a request and takes its answer.
+    fn fetch(self, request: Request<()>) -> impl Future<Output = Came> + Send;
+}
+
+/// A connection's place.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    /// The connection's number.
+    pub(crate) number: u64,
+    pub(crate) site: Arc<Site>,
+    /// Closed by its user when there will be no more.
+    pub(crate) orders: UnboundedReceiver<Order>,
+    pub(crate) reporter: Reporter,
+    /// Counted for as long as it takes requests.
+    pub(crate) open: Open,
+}
+
+impl Desk {
+    /// Opens a connection and does what is ordered. `opened` gives what fetches, and what drives the connection until it
+    /// has ended.
+    pub(crate) async fn serve<F: Fetch, D: Future<Output = ()>>(
+        self,
+        opened: impl Future<Output = Result<(F, D), Trouble>>,
+    ) {
+        let Self { number, site, mut orders, reporter, open } = self;
+        let opened = timeout(site.patience, opened).await.unwrap_or(Err(Trouble::Timeout));
+        let (fetch, driver) = match opened {
+            Ok(opened) => opened,
+            Err(trouble) => return reject(number, orders, &reporter, Came::Trouble(trouble)),
+        };
+        let mut driver = pin!(driver);
+        loop {
+            let next = poll_fn(|context| match driver.as_mut().poll(context) {
+                Poll::Ready(()) => Poll::Ready(Next::Over),
+                Poll::Pending => {
+                    orders.poll_recv(context).map(|order| order.map_or(Next::NoMore, Next::Order))
+                }
+            });
+            match next.await {
+                Next::Over => return reject(number, orders, &reporter, Came::Broken(false)),
+                Next::NoMore => break,
+                Next::Order(order) => {
+                    let (fetch, site, reporter) = (fetch.clone(), Arc::clone(&site), reporter.clone());
+                    tokio::spawn(async move {
+                        let came = timeout(site.patience, fetch.fetch(site.request(order))).await;
+                        reporter.tell(Report::Came(
+                            order.number,
+                            came.unwrap_or(Came::Trouble(Trouble::Timeout)),
+                        ));
+                    });
+                }
+            }
+        }
+        drop((fetch, open));
+        // What is under way is waited for, and the other side told.
+        let _ = timeout(site.patience, driver).await;
+    }
+}
+
+enum Next {
+    Order(Order),
+    NoMore,
+    Over,
+}
+
+/// No more requests: those that wait have come to this.
+fn reject(line: u64, mut orders: UnboundedReceiver<Order>, reporter: &Reporter, came: Came) {
+    orders.close();
+    reporter.tell(Report::Over(line));
+    while let Ok(order) = orders.try_recv() {
+        reporter.tell(Report::Came(order.number, came));
+    }
+}
+
+impl Site {
+    pub(crate) fn request(&self, order: Order) -> Request<()> {
+        let Order { number: _, file, is_conditional } = order;
+        let path = format!("{}{}", self.folder, scenario::surge::plan::path(file));
+        let path = PathAndQuery::from_maybe_shared(Bytes::from(path));
+        let uri = Uri::builder()
+            .scheme(self.scheme.clone())
+            .authority(self.authority.clone())
+            .path_and_query(path.expect("the folder was looked at before the run"));
+        let mut request = Request::new(());
+        *request.uri_mut() = uri.build().expect("it has all its parts");
+        if is_conditional {
+            request.headers_mut().insert(IF_MODIFIED_SINCE, self.unchanged_since.clone());
+        }
+        request
+    }
+}

@@ -1,0 +1,130 @@
+//! HTTP/2 (RFC 9113) by the crate h2: over TLS where the server is asked so, else with prior knowledge (section 3.3).
+//!
+//! Not a client for people: bodies are counted and thrown away.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use h2::client::{Builder, SendRequest};
+use h2::{Reason, RecvStream};
+use http::Request;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use super::desk::{Came, Fetch};
+use crate::record::{Channel, Trouble};
+
+/// What HTTP/2 is called in a handshake.
+pub(crate) const NAME: &[u8] = b"h2";
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// Not even one of TCP, or none of TLS.
+    Io(io::Error),
+    /// The server chose another protocol, or none.
+    Protocol,
+}
+
+/// What drives a connection.
+pub(crate) type Driver = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Opens a connection; it is encrypted if there is a configuration for that.
+pub(crate) async fn open(
+    address: SocketAddr,
+    tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+) -> Result<(Sender, Driver), Failed> {
+    let stream = TcpStream::connect(address).await.map_err(Failed::Io)?;
+    stream.set_nodelay(true).map_err(Failed::Io)?;
+    let Some((config, name)) = tls else { return begin(stream).await };
+    let stream = TlsConnector::from(config).connect(name, stream).await.map_err(Failed::Io)?;
+    if stream.get_ref().1.alpn_protocol() != Some(NAME) {
+        return Err(Failed::Protocol);
+    }
+    begin(stream).await
+}
+
+/// Bytes that may be under way in a stream, and on a connection: as Chrome has them.
+const STREAM_WINDOW: u32 = 6 << 20;
+const CONNECTION_WINDOW: u32 = 15 << 20;
+
+async fn begin<T>(stream: T) -> Result<(Sender, Driver), Failed>
+where
+    T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let mut builder = Builder::new();
+    builder.enable_push(false);
+    builder.initial_window_size(STREAM_WINDOW).initial_connection_window_size(CONNECTION_WINDOW);
+    let (sender, connection) = builder.handshake(stream).await.map_err(|_| Failed::Protocol)?;
+    // Why it ends is heard by every request on it.
+    let driver: Driver = Box::pin(async move {
+        let _ = connection.await;
+    });
+    Ok((Sender(sender), driver))
+}
+
+/// An open connection.
+#[derive(Clone)]
+pub(crate) struct Sender(SendRequest<Bytes>);
+
+impl Fetch for Sender {
+    async fn fetch(self, request: Request<()>) -> Came {
+        let Self(sender) = self;
+        match sender.ready().await {
+            Ok(sender) => answer(sender, request).await,
+            Err(error) => came(&error, false),
+        }
+    }
+}
+
+async fn answer(mut sender: SendRequest<Bytes>, request: Request<()>) -> Came {
+    let response = match sender.send_request(request, true) {
+        Ok((response, _)) => response,
+        Err(error) => return came(&error, false),
+    };
+    // Whoever counts who might still send would wait for this one.
+    drop(sender);
+    match response.await {
+        Err(error) => came(&error, false),
+        Ok(response) => {
+            let status = response.status().as_u16();
+            match length(response.into_body()).await {
+                Ok(length) => Came::Answer(status, length, Channel::TcpClient),
+                Err(error) => came(&error, true),
+            }
+        }
+    }
+}
+
+async fn length(body: RecvStream) -> Result<u64, h2::Error> {
+    let mut body = pin!(body);
+    let mut length = 0;
+    while let Some(bytes) = poll_fn(|context| body.poll_data(context)).await {
+        let taken = bytes?.len();
+        length += taken as u64;
+        body.flow_control().release_capacity(taken)?;
+    }
+    Ok(length)
+}
+
+/// What an error means for a request.
+fn came(error: &h2::Error, has_begun: bool) -> Came {
+    // What the server has not looked at may be asked again (RFC 9113, section 8.7).
+    let is_unseen = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
+    if error.is_remote() && is_unseen {
+        Came::Broken(false)
+    } else if error.is_remote() {
+        Came::Broken(true)
+    } else if error.is_library() {
+        Came::Trouble(Trouble::Garbage)
+    } else {
+        Came::Broken(has_begun)
+    }
+}

@@ -1,0 +1,220 @@
+//! HTTP/2: with prior knowledge and over TLS.
+
+use std::future::poll_fn;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener as StdListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration as Elapsed;
+
+use bytes::Bytes;
+use h2::Reason;
+use h2::server::{Connection, SendResponse, handshake};
+use http::header::IF_MODIFIED_SINCE;
+use http::{Request, Response};
+use load::look::look;
+use load::record::Trouble;
+use load::secure::Trust;
+use load::{Config, Protocol, Target};
+use rustls::{HandshakeKind, ServerConfig};
+use scenario::surge::plan::Plan;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio_rustls::TlsAcceptor;
+use wire::Duration;
+
+use crate::site::{certified, config, plan, run, size, target};
+
+/// What a server does with each request.
+#[derive(Clone, Copy, PartialEq)]
+enum Does {
+    Answers,
+    AnswersAfter(Elapsed),
+    AnswersWith(u16),
+    AnswersTooMuch,
+    Resets,
+    SaysNothing,
+    /// Ends each connection after so many answers.
+    LeavesAfter(usize),
+}
+
+/// A server, until this is dropped.
+struct Served {
+    address: SocketAddr,
+    resumed: Arc<AtomicUsize>,
+    _runtime: Runtime,
+}
+
+fn serve(plan: &Plan, does: Does, tls: Option<Arc<ServerConfig>>) -> Served {
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+    let address = listener.local_addr().unwrap();
+    let (plan, resumed) = (Arc::new(plan.clone()), Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&resumed);
+    runtime.spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let (plan, tls, count) = (Arc::clone(&plan), tls.clone(), Arc::clone(&count));
+            tokio::spawn(async move {
+                let Some(tls) = tls else { return connection(stream, plan, does).await };
+                let Ok(stream) = TlsAcceptor::from(tls).accept(stream).await else { return };
+                if stream.get_ref().1.handshake_kind() == Some(HandshakeKind::Resumed) {
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+                connection(stream, plan, does).await;
+            });
+        }
+    });
+    Served { address, resumed, _runtime: runtime }
+}
+
+async fn connection<T: AsyncRead + AsyncWrite + Unpin>(stream: T, plan: Arc<Plan>, does: Does) {
+    let Ok(mut connection) = handshake(stream).await else { return };
+    let mut left = if let Does::LeavesAfter(answers) = does { answers } else { usize::MAX };
+    while let Some(Ok((request, respond))) = connection.accept().await {
+        tokio::spawn(request_came(request, respond, Arc::clone(&plan), does));
+        left -= 1;
+        if left == 0 {
+            connection.graceful_shutdown();
+        }
+    }
+    let _: Connection<T, Bytes> = connection;
+}
+
+async fn request_came(
+    request: Request<h2::RecvStream>,
+    mut respond: SendResponse<Bytes>,
+    plan: Arc<Plan>,
+    does: Does,
+) {
+    let mut length = size(&plan, request.uri().path());
+    let mut status = 200;
+    if request.headers().contains_key(IF_MODIFIED_SINCE) {
+        (status, length) = (304, 0);
+    }
+    match does {
+        Does::Answers | Does::LeavesAfter(_) => {}
+        Does::AnswersAfter(time) => tokio::time::sleep(time).await,
+        Does::AnswersWith(other) => status = other,
+        Does::AnswersTooMuch => (status, length) = (200, 20_001),
+        Does::Resets => return respond.send_reset(Reason::INTERNAL_ERROR),
+        Does::SaysNothing => {
+            let _ = poll_fn(|context| respond.poll_reset(context)).await;
+            return;
+        }
+    }
+    let response = Response::builder().status(status).body(()).unwrap();
+    let Ok(mut stream) = respond.send_response(response, length == 0) else { return };
+    if length > 0 {
+        let _ = stream.send_data(Bytes::from(vec![b'x'; length]), true);
+    }
+}
+
+#[test]
+fn every_request_is_answered_with_and_without_tls() {
+    let plan = plan(60.0);
+    let (tls, trust) = certified(b"h2");
+    for (tls, trust) in
+        [(None, None), (Some(Arc::clone(&tls)), Some(trust)), (Some(tls), Some(Trust::Anybody))]
+    {
+        let served = serve(&plan, Does::Answers, tls);
+        let target = target(served.address, trust);
+        look(&target, &config(Protocol::Http2)).unwrap();
+        let record = run(&plan, &target, &config(Protocol::Http2));
+        assert_eq!((record.answers(), record.failures(), record.connections), (60, 0, 2));
+        assert!(record.seconds.iter().all(|second| second.open <= 2));
+    }
+}
+
+#[test]
+fn requests_of_a_connection_are_under_way_beside_one_another() {
+    let plan = plan(60.0);
+    let served = serve(&plan, Does::AnswersAfter(Elapsed::from_millis(200)), None);
+    let one = Config { users: 1, ..config(Protocol::Http2) };
+    let record = run(&plan, &target(served.address, None), &one);
+    assert_eq!((record.answers(), record.connections), (60, 1));
+    // One after the other they would take twelve seconds.
+    assert!(record.intended.max() < 2_000_000_000, "{} ns", record.intended.max());
+}
+
+#[test]
+fn what_a_bad_server_does_is_counted_by_its_kind() {
+    let plan = plan(30.0);
+    let hasty = Config { patience: Duration::from_millis(300), ..config(Protocol::Http2) };
+    for (does, trouble) in [
+        (Does::AnswersWith(503), Trouble::Status),
+        (Does::AnswersTooMuch, Trouble::Size),
+        (Does::Resets, Trouble::Closed),
+        (Does::SaysNothing, Trouble::Timeout),
+    ] {
+        let served = serve(&plan, does, None);
+        let record = run(&plan, &target(served.address, None), &hasty);
+        assert_eq!(
+            (record.answers(), record.troubles.get(&trouble)),
+            (0, Some(&30)),
+            "{trouble:?}: {record:?}"
+        );
+    }
+    let record = run(&plan, &target(odd_server(b"HTTP/1.1 400 Bad Request\r\n\r\n"), None), &hasty);
+    assert_eq!((record.answers(), record.failures()), (0, 30), "{record:?}");
+    let nobody: SocketAddr = "127.0.0.1:1".parse().unwrap();
+    let record = run(&plan, &target(nobody, None), &hasty);
+    assert_eq!(record.troubles.get(&Trouble::Refused), Some(&30));
+}
+
+/// A server that says this to whoever comes, and no more.
+fn odd_server(says: &'static [u8]) -> SocketAddr {
+    let listener = StdListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4_096]);
+            let _ = stream.write_all(says);
+        }
+    });
+    address
+}
+
+#[test]
+fn what_a_server_did_not_look_at_before_it_left_is_asked_again() {
+    let plan = plan(60.0);
+    let served = serve(&plan, Does::LeavesAfter(10), None);
+    let record = run(&plan, &target(served.address, None), &config(Protocol::Http2));
+    assert_eq!((record.answers(), record.failures()), (60, 0), "{record:?}");
+    assert!(record.connections >= 6, "{}", record.connections);
+}
+
+#[test]
+fn users_come_back_with_their_tickets() {
+    let plan = plan(30.0);
+    let (tls, trust) = certified(b"h2");
+    let served = serve(&plan, Does::Answers, Some(tls));
+    let brief = Config { keeps: Some(Duration::ZERO), ..config(Protocol::Http2) };
+    let record = run(&plan, &target(served.address, Some(trust)), &brief);
+    assert_eq!((record.answers(), record.failures()), (30, 0));
+    let resumed = served.resumed.load(Ordering::Relaxed) as u64;
+    assert!(record.connections > 20 && resumed >= record.connections - 4, "{resumed}: {record:?}");
+}
+
+#[test]
+fn who_is_no_server_of_http2_is_refused_with_the_remedy() {
+    let plan = plan(30.0);
+    let (other, trust) = certified(b"http/1.1");
+    let (tls, _) = certified(b"h2");
+    let says = |target: &Target| look(target, &config(Protocol::Http2)).unwrap_err().to_string();
+    let http1 = odd_server(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+    assert!(says(&target(http1, None)).contains("does not speak HTTP/2 here"));
+    assert!(says(&target(http1, Some(Trust::Anybody))).contains("does not speak TLS here"));
+    let served = serve(&plan, Does::Answers, Some(other));
+    assert!(
+        says(&target(served.address, Some(trust.clone()))).contains("does not offer HTTP/2 in its handshake")
+    );
+    let served = serve(&plan, Does::Answers, Some(tls));
+    let said = says(&target(served.address, Some(trust)));
+    assert!(said.contains("not to be believed") && said.contains("--ca FILE"), "{said}");
+    let served = serve(&plan, Does::AnswersWith(404), None);
+    assert!(says(&target(served.address, None)).contains("answers with 404"));
+    assert!(says(&target("127.0.0.1:1".parse().unwrap(), None)).contains("does not answer"));
+}
