@@ -11,15 +11,16 @@ use std::time::Duration;
 use proto::gateway::{self, Forward, Plan, Refusal};
 use proto::http::{Fields, Framing, RequestHead, RequestReader, ResponseHead, Version};
 
+use super::Shared;
 use super::counters::count;
 use super::front::Back;
 use super::incoming::{Incoming, Room};
 use super::kept::{Begun, begin, url, without_host};
 use super::reply::{self, Asked, Reply, Size};
+use super::tunnel::Tunnel;
 use super::upload::Upload;
 use super::upstream::{self, Came, Upstream};
 use super::waiting::{Call, Connection};
-use super::{Shared, tunnel};
 use crate::cache::passing::Passing;
 use crate::client::{Event as Answered, Via};
 use crate::handler::Request;
@@ -42,6 +43,8 @@ pub(super) enum Ended {
     Last,
     /// The answer broke off.
     Broken,
+    /// In a tunnel to this server, which was asked for so.
+    Tunnel(Box<(TcpStream, RequestHead)>),
 }
 
 /// What may lie between the last byte that a server reads and our knowing that it was sent.
@@ -68,6 +71,10 @@ pub(super) fn serve(shared: &Arc<Shared>, connection: Connection, call: Call, ro
     match ended {
         Ended::Whole => Back::Open(connection),
         Ended::Last => Back::Ending(connection),
+        Ended::Tunnel(to) => {
+            let (server, asked) = *to;
+            Back::Tunnel(Box::new(Tunnel::new(peer, asked, connection.stream, server)))
+        }
         Ended::Broken => {
             reply::break_off(&connection.stream);
             Back::Gone
@@ -350,12 +357,13 @@ impl Browser<'_> {
         };
         count(&self.shared.counters.tunnels);
         self.skip_end();
-        let mut stream = self.stream();
-        if stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").is_ok() {
-            tunnel::carry(&self.incoming, &server);
+        // What the program sent behind its request goes first.
+        let (mut program, mut first) = (self.stream(), &server);
+        let told = program.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+        match told.and_then(|()| first.write_all(self.incoming.unread())) {
+            Ok(()) => Ended::Tunnel(Box::new((server, head.clone()))),
+            Err(_) => Ended::Broken,
         }
-        self.log(head, 200, 0, Channel::TcpClient);
-        Ended::Last
     }
 
     /// Counts an answer that was passed on, and writes it down.

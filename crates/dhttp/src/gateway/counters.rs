@@ -28,7 +28,9 @@ counters! {
     /// Connections of programs that are there now.
     open_now = "gateway_connections_open", "Connections of programs now.";
     /// Those of them that a thread has.
-    lent_now = "gateway_connections_busy", "Connections of programs now whose request waits for a server, or which are tunnels.";
+    lent_now = "gateway_connections_busy", "Connections of programs now whose request waits for a server.";
+    /// Those of them that are tunnels.
+    tunnels_now = "gateway_tunnels_open", "Tunnels now (CONNECT).";
 }
 
 impl Counters {

@@ -17,6 +17,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::counters::count;
+use super::tunnel::{self, Carried, Side, Tunnel};
 use super::waiting::{Around, Call, Connection, Patience, Step, Waiting};
 use super::{GatewayConfig, Shared, browser, reply};
 use crate::cache::passing::Quick;
@@ -35,6 +36,7 @@ pub(super) struct Front {
     places: BTreeMap<u64, Place>,
     /// How many of them are lent.
     lent: usize,
+    tunnels: usize,
     next: u64,
     quick: Option<Quick>,
     /// What comes in, for a moment.
@@ -53,6 +55,7 @@ enum Place {
     Here(Box<Waiting>),
     /// With a thread.
     Lent(Arc<TcpStream>),
+    Tunnel(Box<Tunnel>),
 }
 
 /// Connections that come back, and a way to say so.
@@ -69,6 +72,8 @@ pub(super) enum Back {
     Open(Connection),
     /// All has been said on it.
     Ending(Connection),
+    /// It is one end of a tunnel.
+    Tunnel(Box<Tunnel>),
     /// It is no more.
     Gone,
 }
@@ -83,8 +88,8 @@ struct Loan {
 const LISTENER: u64 = 0;
 const WAKER: u64 = 1;
 const ALARM: u64 = 2;
-/// Numbers from here on are connections.
-const FIRST: u64 = 3;
+/// Even numbers from here on are connections of programs; the next one of each is the other end of its tunnel.
+const FIRST: u64 = 4;
 
 /// So much is read at once.
 const ROOM_BYTES: usize = 16 << 10;
@@ -104,6 +109,7 @@ impl Front {
             alarm,
             places: BTreeMap::new(),
             lent: 0,
+            tunnels: 0,
             next: FIRST,
             quick: shared.keeper.clone().map(Quick::new),
             room: vec![0; ROOM_BYTES].into(),
@@ -128,17 +134,20 @@ impl Front {
         let end = now + self.shared.grace();
         self.places.retain(|_, place| match place {
             Place::Here(waiting) => waiting.is_writing(),
-            Place::Lent(_) => true,
+            Place::Lent(_) | Place::Tunnel(_) => true,
         });
         while !self.places.is_empty() && self.shared.clock.now() < end {
             self.alarm.ring_by(self.shared.clock.now(), end);
             self.turn(&mut events);
         }
         for place in self.places.values() {
-            if let Place::Lent(stream) = place {
-                let _ = stream.shutdown(Shutdown::Both);
+            match place {
+                Place::Lent(stream) => drop(stream.shutdown(Shutdown::Both)),
+                Place::Tunnel(tunnel) => self.told_of(tunnel),
+                Place::Here(_) => {}
             }
         }
+        self.flush();
         self.shared.hands.end();
     }
 
@@ -152,15 +161,17 @@ impl Front {
                 LISTENER => self.accept(),
                 WAKER => self.take_back(),
                 ALARM => self.expire(),
-                number => self.step(number, Waiting::ready),
+                number if number & 1 == 1 => self.carry(number - 1, Side::Server),
+                number => match self.places.get(&number) {
+                    Some(Place::Tunnel(_)) => self.carry(number, Side::Program),
+                    Some(Place::Here(_) | Place::Lent(_)) | None => self.step(number, Waiting::ready),
+                },
             }
         }
         set(&self.shared.counters.open_now, self.places.len());
         set(&self.shared.counters.lent_now, self.lent);
-        if let Some(log) = &self.log {
-            // One computer's programs are no load: whoever looks sees what was just done.
-            log.flush();
-        }
+        set(&self.shared.counters.tunnels_now, self.tunnels);
+        self.flush();
     }
 
     fn accept(&mut self) {
@@ -171,7 +182,7 @@ impl Front {
                 Ok((stream, peer)) => {
                     count(&self.shared.counters.accepted);
                     let number = self.next;
-                    self.next += 1;
+                    self.next += 2;
                     self.watch(number, Connection::new(peer, stream));
                 }
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
@@ -197,6 +208,7 @@ impl Front {
                     let waiting = Waiting::ending(self.shared.clock.now(), connection);
                     self.place(number, waiting);
                 }
+                Back::Tunnel(tunnel) => self.watch_tunnel(number, tunnel),
                 Back::Open(_) | Back::Ending(_) | Back::Gone => {}
             }
         }
@@ -216,6 +228,52 @@ impl Front {
             self.places.insert(number, Place::Here(Box::new(waiting)));
         }
         is_watched
+    }
+
+    fn watch_tunnel(&mut self, number: u64, tunnel: Box<Tunnel>) {
+        let watch = |side, number| {
+            epoll::add(&self.epoll, tunnel.stream(side), EventData::new_u64(number), tunnel::WATCHED)
+        };
+        // If it cannot be watched, both ends see it close.
+        if watch(Side::Program, number).and_then(|()| watch(Side::Server, number | 1)).is_ok() {
+            self.places.insert(number, Place::Tunnel(tunnel));
+            self.tunnels += 1;
+        }
+    }
+
+    /// Something has changed at one end of a tunnel.
+    fn carry(&mut self, number: u64, side: Side) {
+        let Some(Place::Tunnel(tunnel)) = self.places.get_mut(&number) else { return };
+        match tunnel.ready(side, &mut self.room) {
+            Carried::All => {}
+            Carried::MyShare => {
+                for (side, number) in [(Side::Program, number), (Side::Server, number | 1)] {
+                    let (stream, data) = (tunnel.stream(side), EventData::new_u64(number));
+                    // It is watched already, so that this cannot fail for want of anything.
+                    let _ = epoll::modify(&self.epoll, stream, data, tunnel::WATCHED);
+                }
+            }
+            Carried::ToTheEnd => {
+                if let Some(Place::Tunnel(tunnel)) = self.places.remove(&number) {
+                    self.tunnels -= 1;
+                    self.told_of(&tunnel);
+                }
+            }
+        }
+    }
+
+    fn told_of(&self, tunnel: &Tunnel) {
+        if let Some(log) = &self.log {
+            let request = Request::of_connection(&tunnel.asked, &[]);
+            log.line(second(), tunnel.peer.ip(), &request, 200, 0, Channel::TcpClient);
+        }
+    }
+
+    /// One computer's programs are no load: whoever looks sees what was just done.
+    fn flush(&self) {
+        if let Some(log) = &self.log {
+            log.flush();
+        }
     }
 
     /// A moment has come for some of them, perhaps.
@@ -243,8 +301,7 @@ impl Front {
                 count(&counters.cache);
                 if let Some(log) = log {
                     let request = Request::of_connection(head, &[]);
-                    let second = clock::calendar().as_nanos() / 1_000_000_000;
-                    log.line(second, peer.ip(), &request, answer.status, bytes, Channel::Cache);
+                    log.line(second(), peer.ip(), &request, answer.status, bytes, Channel::Cache);
                 }
             },
         };
@@ -286,6 +343,11 @@ impl Front {
             loan.give_back(browser::serve(&loan.shared, connection, *call, room));
         }));
     }
+}
+
+/// Since 1970.
+fn second() -> u64 {
+    clock::calendar().as_nanos() / 1_000_000_000
 }
 
 fn patience(config: &GatewayConfig) -> Patience {

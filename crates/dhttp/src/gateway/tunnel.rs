@@ -1,47 +1,143 @@
 //! Bytes both ways, untouched, until both sides have ended (RFC 9110, section 9.3.6).
 //!
-//! Nothing is read out of them.
+//! Nothing is read out of them. A connection that says nothing for hours is no fault here: those inside know when it is
+//! one. Not the watching: that is `front`'s, which tells once each time that something has changed.
 
-use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
-use std::thread;
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
 
-use super::incoming::Incoming;
+use proto::http::RequestHead;
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-/// Carries them. What the program sent behind its request goes first.
-pub(super) fn carry(program: &Incoming<impl AsRef<TcpStream>>, server: &TcpStream) {
-    let stream = program.stream.as_ref();
-    // A connection that says nothing for hours is no fault here: those inside know when it is one.
-    let _ = stream.set_read_timeout(None).and_then(|()| server.set_read_timeout(None));
-    let mut first = server;
-    if first.write_all(program.unread()).is_err() {
-        return;
-    }
-    thread::scope(|scope| {
-        let _up = scope.spawn(|| one_way(stream, server));
-        one_way(server, stream);
-    });
+/// A tunnel.
+#[derive(Debug)]
+pub(super) struct Tunnel {
+    program: End,
+    server: End,
+    /// Who asked for it, and how: for the log.
+    pub(super) peer: SocketAddr,
+    pub(super) asked: RequestHead,
 }
 
-fn one_way(mut from: &TcpStream, mut to: &TcpStream) {
-    let mut room = vec![0; 32 << 10];
-    let copied = loop {
-        match from.read(&mut room) {
-            Ok(0) => break Ok(()),
-            Ok(length) => {
-                if let Err(error) = to.write_all(room.get(..length).unwrap_or_default()) {
-                    break Err(error);
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => break Err(error),
+/// One of its ends.
+#[derive(Debug)]
+struct End {
+    stream: Arc<TcpStream>,
+    /// What it has not taken yet.
+    unwritten: Vec<u8>,
+    /// It says no more, and the other has been told.
+    has_ended: bool,
+}
+
+/// Which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Program,
+    Server,
+}
+
+/// How it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Carried {
+    /// When something has changed.
+    All,
+    /// When others have had their turn.
+    MyShare,
+    /// Not at all: both have ended, or one broke off.
+    ToTheEnd,
+}
+
+/// What both ends are watched for, from first to last.
+pub(super) const WATCHED: EventFlags =
+    EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
+
+/// So often is something taken from one side before others have their turn.
+const SHARE: usize = 16;
+
+impl Tunnel {
+    /// Between a program, which has been told that it is there, and a server.
+    pub(super) fn new(
+        peer: SocketAddr,
+        asked: RequestHead,
+        program: Arc<TcpStream>,
+        server: TcpStream,
+    ) -> Self {
+        let end = |stream| End { stream, unwritten: Vec::new(), has_ended: false };
+        Self { program: end(program), server: end(Arc::new(server)), peer, asked }
+    }
+
+    pub(super) fn stream(&self, side: Side) -> &TcpStream {
+        match side {
+            Side::Program => &self.program.stream,
+            Side::Server => &self.server.stream,
         }
-    };
-    match copied {
-        // An end is passed on as an end: the other direction goes on.
-        Ok(()) => drop(to.shutdown(Shutdown::Write)),
-        Err(_) => {
-            let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+    }
+
+    /// Something has changed at one side.
+    pub(super) fn ready(&mut self, side: Side, room: &mut [u8]) -> Carried {
+        let (this, other) = match side {
+            Side::Program => (&mut self.program, &mut self.server),
+            Side::Server => (&mut self.server, &mut self.program),
+        };
+        let was_full = !this.unwritten.is_empty();
+        let there = carry(this, other, room);
+        // What it has room for now is what the other was kept from saying.
+        let back = if was_full { carry(other, this, room) } else { Ok(true) };
+        match (there, back) {
+            (Ok(_), Ok(_)) if this.has_ended && other.has_ended => Carried::ToTheEnd,
+            (Ok(true), Ok(true)) => Carried::All,
+            (Ok(_), Ok(_)) => Carried::MyShare,
+            (Err(_), _) | (_, Err(_)) => {
+                let _ = (this.stream.shutdown(Shutdown::Both), other.stream.shutdown(Shutdown::Both));
+                Carried::ToTheEnd
+            }
+        }
+    }
+}
+
+/// Carries what there is, as far as it is taken; whether that was all.
+fn carry(from: &mut End, to: &mut End, room: &mut [u8]) -> io::Result<bool> {
+    for _ in 0..SHARE {
+        if !to.unwritten.is_empty() {
+            let sent = write(&to.stream, &to.unwritten)?;
+            to.unwritten.drain(..sent);
+            if !to.unwritten.is_empty() {
+                return Ok(true);
+            }
+        }
+        if from.has_ended {
+            return Ok(true);
+        }
+        match recv(&*from.stream, &mut *room, RecvFlags::DONTWAIT) {
+            // An end is passed on as an end: the other direction goes on.
+            Ok((0, _)) => {
+                from.has_ended = true;
+                let _ = to.stream.shutdown(Shutdown::Write);
+            }
+            Ok((length, _)) => {
+                let bytes = room.get(..length).unwrap_or_default();
+                let sent = write(&to.stream, bytes)?;
+                to.unwritten.extend_from_slice(bytes.get(sent..).unwrap_or_default());
+            }
+            Err(Errno::WOULDBLOCK) => return Ok(true),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(false)
+}
+
+/// How much was taken.
+fn write(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    loop {
+        match send(stream, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            Ok(sent) => return Ok(sent),
+            Err(Errno::WOULDBLOCK) => return Ok(0),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
     }
 }
