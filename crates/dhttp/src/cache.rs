@@ -181,7 +181,11 @@ impl<U: Upstream> Cache<U> {
         let asked = Asked::new(request.method, lines);
         write_key(&mut self.key, request);
         let is_for_cache = asked.is_for_cache() && request.body.is_empty();
-        let found = is_for_cache.then(|| self.shared.store.memory.find(&self.key, &asked)).flatten();
+        let store = &self.shared.store;
+        let found = is_for_cache.then(|| store.memory.find(&self.key, &asked)).flatten();
+        // On disk it is looked for in another thread, unless there is nothing else to do for this request.
+        let is_all = is_for_cache && found.is_none() && asked.is_only_for_cache();
+        let found = if is_all { store.find_on_disk(&self.key, &asked) } else { found };
         let now = since_1970();
         let verdict = found.as_ref().map(|found| found.record.policy().verdict(now, &asked));
         match (found, verdict) {

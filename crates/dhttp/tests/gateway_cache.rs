@@ -254,7 +254,7 @@ fn a_change_makes_obsolete_and_hosts_are_kept_apart() {
     assert_eq!(ask(&one, "GET", "").1, b"one");
     assert_eq!(ask(&other, "GET", "").1, b"other");
     let (head, _) = ask(&one, "POST", "Content-Length: 0\r\n");
-    assert!(head.contains("fwd=bypass"), "{head}");
+    assert!(head.contains("fwd=method"), "{head}");
     assert!(ask(&one, "GET", "").0.contains("fwd=miss"));
     assert!(ask(&other, "GET", "").0.contains("roundtrip; hit"));
     let (head, _) = ask(&other, "GET", "Cache-Control: only-if-cached, no-cache\r\n");

@@ -86,10 +86,13 @@ pub(super) fn validated(
     let renewed = renewed(wanted, found, fields, times);
     match &renewed {
         Some(fresh) => store.keep(fresh),
+        // Nothing of this is to be kept for its client's sake: not what is new, and what is old may stay.
+        None if wanted.asked().is_not_to_be_kept() => {}
         // It was good for this once, and may be kept no longer.
         None => store.drop_all(&wanted.key),
     }
-    given(renewed.as_ref().unwrap_or(found), &wanted.asked(), times.came, "fwd=stale; fwd-status=304")
+    let how = format!("{}; fwd-status=304", why(wanted, Some(found), times.came));
+    given(renewed.as_ref().unwrap_or(found), &wanted.asked(), times.came, &how)
 }
 
 /// What is kept, with other fields; `None` if these forbid it.
@@ -171,12 +174,15 @@ impl Keeping {
     }
 }
 
-/// In `Cache-Status`: why it was asked.
-pub(super) const fn why(wanted: &Wanted, found: Option<&Found>) -> &'static str {
-    match (wanted.is_for_cache, found) {
-        (false, _) => "fwd=bypass",
-        (true, Some(_)) => "fwd=stale",
-        (true, None) => "fwd=miss",
+/// In `Cache-Status`: why it was asked (RFC 9211, section 2.2).
+pub(super) fn why(wanted: &Wanted, found: Option<&Found>, now: Time) -> &'static str {
+    match (wanted.is_for_cache, &wanted.head.method, found) {
+        (false, Method::Get | Method::Head, _) => "fwd=bypass",
+        (false, Method::Options | Method::Other(_), _) => "fwd=method",
+        // There is a good one, but the request would not have it.
+        (true, _, Some(found)) if found.record.policy().is_fresh(now) => "fwd=request",
+        (true, _, Some(_)) => "fwd=stale",
+        (true, _, None) => "fwd=miss",
     }
 }
 

@@ -90,17 +90,22 @@ impl Disk {
 
     fn look(&self, key: &[u8], request: &Asked<'_>) -> Result<Option<Found>, Error> {
         let table = self.database.begin_read()?.open_table(ANSWERS)?;
+        let (mut newest, mut best) = (0, None);
         for row in table.range(place(key, &[]).as_slice()..)? {
             let (found, value) = row?;
             if !is_of(found.value(), key) {
                 break;
             }
-            let found = read(value.value());
+            let (value, number) = (value.value(), number_of(value.value()));
+            if best.is_some() && number < newest {
+                continue;
+            }
+            let found = read(value);
             if let Some(found) = found.filter(|found| suits(found.record.choice(), request)) {
-                return Ok(Some(found));
+                (newest, best) = (number, Some(found));
             }
         }
-        Ok(None)
+        Ok(best)
     }
 
     /// Keeps an answer, as soon as the disk takes it.

@@ -101,7 +101,7 @@ fn came<U: Upstream>(
         Body::Whole(_) | Body::File { file: _, offset: _, length: _ } => None,
     };
     learn(store, wanted, found.as_ref(), &head, described, times);
-    let forwarded = why(wanted, found.as_ref());
+    let forwarded = why(wanted, found.as_ref(), times.came);
     let is_wanted = body.len() <= store.largest && (!store.is_sparing || says_how_long(&head.fields));
     let keeping = is_wanted.then(|| Keeping::of(wanted, &head, times)).flatten();
     if let Some(stored) = keeping.and_then(|keeping| keeping.whole(&wanted.key, &body)) {

@@ -307,15 +307,14 @@ impl Shard {
         }
         let chains = (self.table.len() * 2).max(16);
         self.table = vec![NONE; chains];
-        for at in 0..self.slots.len() {
-            let Some(tag) = self.slots.get(at).filter(|slot| slot.record.is_some()).map(|slot| slot.tag)
-            else {
-                continue;
-            };
-            let (bucket, here) = (self.bucket(tag), u32::try_from(at).unwrap_or(NONE));
-            if let (Some(first), Some(slot)) = (self.table.get_mut(bucket), self.slots.get_mut(at)) {
-                slot.next = std::mem::replace(first, here);
+        // The newest comes to the front of its chain: of several that suit, it is the one to give (RFC 9111, section 4.1).
+        let mut at = self.oldest;
+        while let Some((tag, newer)) = self.slots.get(at as usize).map(|slot| (slot.tag, slot.newer)) {
+            let bucket = self.bucket(tag);
+            if let (Some(first), Some(slot)) = (self.table.get_mut(bucket), self.slots.get_mut(at as usize)) {
+                slot.next = std::mem::replace(first, at);
             }
+            at = newer;
         }
     }
 
@@ -341,9 +340,13 @@ mod tests {
     use wire::Time;
 
     fn record(key: &[u8], lines: &[(&str, &str)], body: &[u8]) -> Record {
+        varying("Foo", key, lines, body)
+    }
+
+    fn varying(vary: &str, key: &[u8], lines: &[(&str, &str)], body: &[u8]) -> Record {
         let mut fields = Fields::new();
         fields.push("Cache-Control", "max-age=60").unwrap();
-        fields.push("Vary", "Foo").unwrap();
+        fields.push("Vary", vary).unwrap();
         let head = ResponseHead { version: Version::Http11, status: 200, fields };
         let asked = asked(lines);
         let times = Times { asked: Time::ZERO, came: Time::ZERO };
@@ -377,6 +380,32 @@ mod tests {
         assert_eq!(memory.size().0, 2);
         memory.drop_all(b"k");
         assert_eq!((body("1"), memory.size()), (None, (0, 0)));
+    }
+
+    #[test]
+    fn of_several_that_suit_the_newest_is_given_also_after_the_table_has_grown() {
+        let memory = Memory::new(1 << 30, [7; 16]);
+        let all = |value: &str| {
+            let lines = [("Foo", value)];
+            memory.find(b"k", &asked(&lines)).map(|found| found.record.body().to_vec())
+        };
+        let fill = |name: &str| {
+            for number in 0..2_000 {
+                let key = format!("{name}{number}").into_bytes();
+                memory.keep(Found { record: record(&key, &[], b""), large: None });
+            }
+        };
+        // Two that differ in what they were chosen by, and both suit; places that were emptied are taken first.
+        memory.keep(Found { record: record(b"before", &[], b""), large: None });
+        memory.keep(Found { record: record(b"k", &[("Foo", "1")], b"chosen"), large: None });
+        memory.drop_all(b"before");
+        memory.keep(Found { record: varying("", b"k", &[], b"for all"), large: None });
+        assert_eq!(all("1").as_deref(), Some(&b"for all"[..]));
+        fill("a");
+        assert_eq!(all("1").as_deref(), Some(&b"for all"[..]));
+        memory.keep(Found { record: record(b"k", &[("Foo", "1")], b"newer"), large: None });
+        fill("b");
+        assert_eq!(all("1").as_deref(), Some(&b"newer"[..]));
     }
 
     #[test]

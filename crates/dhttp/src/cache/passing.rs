@@ -99,7 +99,7 @@ impl Keeper {
         count(&self.store.counters.collapsed);
         self.wait(&wanted.key, patience);
         match self.find(&wanted) {
-            Some((found, Verdict::Fresh)) => Looked::Kept(self.hit(&wanted, &found, "hit; collapsed")),
+            Some((found, Verdict::Fresh)) => Looked::Kept(self.hit(&wanted, &found, "fwd=miss; collapsed")),
             found => {
                 let found = found.map(|(found, _)| found);
                 Looked::Nothing(Passing::new(self, wanted, found, None))
@@ -272,7 +272,7 @@ impl Passing {
         if kept.is_none() || length.is_some_and(|length| length > WAITED_FOR) {
             *ticket = None;
         }
-        let forwarded = why(wanted, found.as_ref());
+        let forwarded = why(wanted, found.as_ref(), times.came);
         let how = if kept.is_some() { format!("{forwarded}; stored") } else { forwarded.to_owned() };
         *keeping = kept.map(|kept| (kept, Collected::default()));
         let mut fields = told(&head.fields, &how);

@@ -100,7 +100,7 @@ fn again<U: Upstream>(shared: &Arc<Shared<U>>, owned: Owned, promise: Promise) {
     let now = since_1970();
     match found {
         Some(found) if found.record.policy().verdict(now, &asked) == Verdict::Fresh => {
-            promise.give(given(&found, &asked, now, "hit; collapsed"));
+            promise.give(given(&found, &asked, now, "fwd=miss; collapsed"));
         }
         found => {
             drop(asked);

@@ -111,7 +111,7 @@ fn chosen(fields: FieldLines<'_>, length: u64, request: &Asked<'_>) -> (u16, (u6
     };
     let is_same = |condition: &[u8]| {
         let strong = fields.get("ETag").filter(|tag| !tag.starts_with(b"W/"));
-        strong == Some(condition) || fields.get("Last-Modified") == Some(condition)
+        strong == Some(condition) || strong_date(fields) == Some(condition)
     };
     if !request.all(b"If-Range").all(is_same) {
         return (200, (0, length));
@@ -121,6 +121,14 @@ fn chosen(fields: FieldLines<'_>, length: u64, request: &Asked<'_>) -> (u16, (u6
         Some(Wanted::Nowhere) => (416, (0, 0)),
         Some(Wanted::Whole) | None => (200, (0, length)),
     }
+}
+
+/// `Last-Modified`, if it tells versions apart: nothing can have changed again within the second that it names
+/// (RFC 9110, section 8.8.2.2).
+fn strong_date(fields: FieldLines<'_>) -> Option<&[u8]> {
+    let changed = fields.get("Last-Modified")?;
+    let is_over = date::parse(changed)? < fields.get("Date").and_then(date::parse)?;
+    is_over.then_some(changed)
 }
 
 /// Whether the client has it already (RFC 9111, section 4.3.2).

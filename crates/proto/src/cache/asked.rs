@@ -68,6 +68,11 @@ impl<'a> Asked<'a> {
         self.control.only_if_cached
     }
 
+    /// Whether nothing of the answer is to be kept, for whoever asks says so.
+    pub const fn is_not_to_be_kept(&self) -> bool {
+        self.control.no_store
+    }
+
     /// Whether what is asked for has no body.
     pub fn is_head(&self) -> bool {
         self.method == "HEAD"

@@ -55,8 +55,10 @@ pub(crate) struct ResponseControl {
     pub(crate) no_cache: bool,
     pub(crate) private: bool,
     pub(crate) public: bool,
-    /// `must-revalidate` or `proxy-revalidate`: never stale.
+    /// Never stale.
     pub(crate) must_revalidate: bool,
+    /// The same; but no leave to share an answer to `Authorization`.
+    pub(crate) proxy_revalidate: bool,
     pub(crate) must_understand: bool,
     pub(crate) max_age: Option<Seconds>,
     pub(crate) s_maxage: Option<Seconds>,
@@ -76,7 +78,8 @@ impl ResponseControl {
                 b"no-cache" => self.no_cache = true,
                 b"private" => self.private = true,
                 b"public" => self.public = true,
-                b"must-revalidate" | b"proxy-revalidate" => self.must_revalidate = true,
+                b"must-revalidate" => self.must_revalidate = true,
+                b"proxy-revalidate" => self.proxy_revalidate = true,
                 b"must-understand" => self.must_understand = true,
                 b"max-age" => self.max_age = self.max_age.or(Some(lifetime)),
                 b"s-maxage" => self.s_maxage = self.s_maxage.or(Some(lifetime)),

@@ -74,7 +74,11 @@ impl Policy {
             return None;
         }
         let explicit = explicit_lifetime(fields, &control, times);
-        let lifetime = explicit.unwrap_or_else(|| guessed_lifetime(*status, fields, &control, times));
+        // Without a word about it only what may be guessed is kept at all, not even to be asked about (section 3).
+        if explicit.is_none() && !may_be_guessed(*status, &control) {
+            return None;
+        }
+        let lifetime = explicit.unwrap_or_else(|| guessed_lifetime(fields, times));
         let has_validator = fields.get("ETag").is_some() || fields.get("Last-Modified").is_some();
         // A guess is no leave to hand one visitor's cookie to the next.
         let is_private_guess = explicit.is_none() && fields.get("Set-Cookie").is_some();
@@ -88,7 +92,9 @@ impl Policy {
             while_revalidate: control.while_revalidate.unwrap_or(0),
             if_error: control.if_error.unwrap_or(UNSAID),
             no_cache: control.no_cache,
-            must_revalidate: control.must_revalidate || control.s_maxage.is_some(),
+            must_revalidate: control.must_revalidate
+                || control.proxy_revalidate
+                || control.s_maxage.is_some(),
         })
     }
 
@@ -193,8 +199,9 @@ pub fn says_how_long(fields: &Fields) -> bool {
 
 /// Section 3, but for what is known of lifetimes.
 fn may_be_kept(request: &Asked<'_>, status: u16, control: &ResponseControl) -> bool {
-    // Parts are not kept (section 3.3 leaves that to us), and 304 is about something else that is.
-    let is_whole = status >= 200 && !matches!(status, 206 | 304);
+    // Parts are not kept (section 3.3 leaves that to us), 304 is about something else that is, and 416 is for whoever asked
+    // for that part alone.
+    let is_whole = status >= 200 && !matches!(status, 206 | 304 | 416);
     // `must-understand` brings a `no-store` that is for those who do not know it (section 5.2.2.3).
     let is_withheld = if control.must_understand { !is_understood(status) } else { control.no_store };
     // Whoever says who he is gets his own, unless that is for all (section 3.5).
@@ -220,6 +227,10 @@ const fn is_guessable(status: u16) -> bool {
     matches!(status, 200 | 203 | 204 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
 }
 
+const fn may_be_guessed(status: u16, control: &ResponseControl) -> bool {
+    is_guessable(status) || control.public
+}
+
 /// What the answer says itself (section 4.2.1).
 fn explicit_lifetime(fields: &Fields, control: &ResponseControl, times: Times) -> Option<Seconds> {
     control.s_maxage.or(control.max_age).or_else(|| {
@@ -233,10 +244,8 @@ fn explicit_lifetime(fields: &Fields, control: &ResponseControl, times: Times) -
 }
 
 /// A tenth of the time for which it had not changed (section 4.2.2).
-fn guessed_lifetime(status: u16, fields: &Fields, control: &ResponseControl, times: Times) -> Seconds {
-    let changed = fields.get("Last-Modified").and_then(date::parse);
-    let may_be_guessed = is_guessable(status) || control.public;
-    let Some(changed) = changed.filter(|_| may_be_guessed) else { return 0 };
+fn guessed_lifetime(fields: &Fields, times: Times) -> Seconds {
+    let Some(changed) = fields.get("Last-Modified").and_then(date::parse) else { return 0 };
     let guess = whole_seconds(made(fields, times).since(changed)) / 10;
     Seconds::try_from(guess.min(LONGEST_GUESS)).unwrap_or(0)
 }

@@ -1,0 +1,85 @@
+//! Section 3: what is kept at all.
+
+use crate::{CHANGED, DATE, FRESH, Lines, TAG, asked, kept};
+
+#[test]
+fn rfc9111_3_only_what_may_be_shared_is_kept() {
+    let is_kept =
+        |request: Lines<'_>, status, lines: Lines<'_>| kept(&asked("GET", request), status, lines).is_some();
+    let fresh = ("Cache-Control", "max-age=60");
+    assert!(is_kept(&[], 200, &[fresh]));
+    assert!(is_kept(&[], 599, &[fresh]));
+    assert!(!is_kept(&[], 200, &[]));
+    assert!(!is_kept(&[("Cache-Control", "no-store")], 200, &[fresh]));
+    for directive in ["no-store, max-age=60", "private, max-age=60", "PRIVATE=\"x\", max-age=60", "max-age=0"]
+    {
+        assert!(!is_kept(&[], 200, &[("Cache-Control", directive)]), "{directive}");
+    }
+    for status in [100, 206, 304] {
+        assert!(!is_kept(&[], status, &[fresh]), "{status}");
+    }
+    for method in ["HEAD", "POST", "PUT", "OPTIONS", "get"] {
+        assert!(kept(&asked(method, &[]), 200, &[fresh]).is_none(), "{method}");
+    }
+}
+
+#[test]
+fn rfc9111_3_5_who_says_who_he_is_gets_his_own() {
+    let request = asked("GET", &[("Authorization", "Basic eDp5")]);
+    let is_kept = |control| kept(&request, 200, &[("Cache-Control", control)]).is_some();
+    assert!(!is_kept("max-age=60"));
+    assert!(
+        is_kept("max-age=60, public") && is_kept("max-age=60, must-revalidate") && is_kept("s-maxage=60")
+    );
+}
+
+#[test]
+fn rfc9111_3_what_says_no_lifetime_is_kept_only_if_one_may_be_guessed() {
+    let public = ("Cache-Control", "public");
+    for (status, lines, is_kept) in [
+        (200, &[TAG][..], true),
+        (404, &[CHANGED], true),
+        (501, &[TAG], true),
+        (302, &[TAG], false),
+        (302, &[CHANGED], false),
+        (302, &[TAG, public], true),
+        (302, &[FRESH], true),
+        (302, &[("Expires", "Sun, 06 Nov 1994 09:49:37 GMT")], true),
+        (403, &[TAG], false),
+        (500, &[CHANGED], false),
+        (500, &[FRESH], true),
+        (599, &[CHANGED], false),
+        (599, &[CHANGED, public], true),
+    ] {
+        let lines: Vec<_> = lines.iter().copied().chain([DATE]).collect();
+        assert_eq!(kept(&asked("GET", &[]), status, &lines).is_some(), is_kept, "{status} {lines:?}");
+    }
+}
+
+#[test]
+fn rfc9111_3_3_what_is_a_part_or_about_one_is_not_kept_for_those_who_want_the_whole() {
+    let ranges = asked("GET", &[("Range", "bytes=0-1")]);
+    for status in [206, 304, 416] {
+        assert!(kept(&ranges, status, &[FRESH, TAG]).is_none(), "{status}");
+    }
+    assert!(kept(&ranges, 200, &[FRESH]).is_some(), "a server that gave the whole all the same");
+}
+
+#[test]
+fn rfc9111_3_5_only_the_directives_that_it_names_share_what_is_for_one() {
+    let request = asked("GET", &[("Authorization", "Basic eDp5")]);
+    for (control, is_kept) in [
+        ("max-age=60", false),
+        ("max-age=60, proxy-revalidate", false),
+        ("max-age=60, immutable", false),
+        ("max-age=60, stale-if-error=60", false),
+        ("max-age=60, must-revalidate", true),
+        ("max-age=60, public", true),
+        ("s-maxage=60", true),
+        ("s-maxage=60, private", false),
+        ("public, no-store", false),
+    ] {
+        let policy = kept(&request, 200, &[("Cache-Control", control)]);
+        assert_eq!(policy.is_some(), is_kept, "{control}");
+    }
+}
