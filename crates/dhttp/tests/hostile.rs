@@ -17,7 +17,8 @@ const SHORT: Duration = Duration::from_millis(300);
 fn client() -> Client {
     let mut config = ClientConfig { patience: SHORT, ..ClientConfig::internet() };
     config.dhttp.stall = SHORT;
-    config.dhttp.resend = Resend::Adaptive { first: SHORT, least: SHORT, most: SHORT, times: 1 };
+    config.dhttp.resend =
+        Resend::Adaptive { first: SHORT, least: SHORT, most: SHORT, times: 1, queue: 0, queued: SHORT };
     Client::start(config, Known::default(), None).unwrap()
 }
 

@@ -33,7 +33,7 @@ use in_parts::Aside;
 use incoming::{Answer, Connection};
 use phase::{Event, Phase};
 use servers::{Cache, Servers, write_datagram};
-use timing::RoundTrips;
+use timing::{RoundTrips, Vigil};
 
 pub use config::{Answerers, ClientConfig, Resend};
 pub use servers::FILL_FIELD;
@@ -64,6 +64,7 @@ struct Request {
     phase: Phase,
     resends: u8,
     sent: Time,
+    vigil: Vigil,
     due: Option<Time>,
     /// How many parts it was offered to take; 0 if none.
     parts: u8,
@@ -134,6 +135,7 @@ impl Client {
             phase: Phase::Waiting,
             resends: 0,
             sent: now,
+            vigil: Vigil::new(now, self.servers.learn(server).heard),
             due: None,
             parts,
             gathered: None,
@@ -171,6 +173,7 @@ impl Client {
             Input::Accepted(id, peer) => self.accept(now, id, peer),
             Input::Received(id, bytes) => self.received(now, id, bytes),
             Input::Ended(id) => self.lose(now, id, Failure::Ended),
+            Input::Heard(server, bytes) => self.servers.hear(now, server, bytes, false),
         }
     }
 
@@ -224,6 +227,21 @@ impl Client {
     fn expire(&mut self, now: Time, key: Key) {
         let Some(request) = self.requests.get_mut(&key) else { return };
         request.due = None;
+        let wait = self.servers.round_trips(request.server).wait(&self.config.resend, request.resends);
+        if let Some(wait) = wait.filter(|_| request.gathered.is_none())
+            && let Some(due) =
+                request.vigil.goes_on(now, self.servers.heard(request.server), wait, &self.config.resend)
+        {
+            request.due = Some(due);
+            self.agenda.insert((due, Due::Request(key)));
+            return;
+        }
+        self.try_again(now, key);
+    }
+
+    /// Sends a request again, or gives it up.
+    fn try_again(&mut self, now: Time, key: Key) {
+        let Some(request) = self.requests.get(&key) else { return };
         let (id, resends) = (request.id, request.resends.saturating_add(1));
         if RoundTrips::default().wait(&self.config.resend, resends).is_none() {
             if self.step(key, Event::GivenUp) {
@@ -255,7 +273,7 @@ impl Client {
             && let Some(due) = request.due.take()
         {
             self.agenda.remove(&(due, Due::Request(key)));
-            self.expire(now, key);
+            self.try_again(now, key);
         }
     }
 
@@ -264,6 +282,7 @@ impl Client {
         let key = self.find(id).ok_or(Discard::Unknown)?;
         let request = self.requests.get(&key).ok_or(Discard::Unknown)?;
         let is_server = from == request.server;
+        self.servers.hear(now, from.ip(), datagram.len(), false);
         if !is_server && !self.config.answerers.include(from.ip()) {
             // Who knows the id has seen the request: a cache on its way, which lets pass what is sent again.
             self.hurry(now, key);
@@ -289,14 +308,17 @@ impl Client {
         if head.status == 206 && request.parts > 0 {
             return self.part(now, key, from, head.to_head(), body);
         }
-        let rtt = (is_server && request.resends == 0).then(|| now.since(request.sent));
+        let (vigil, has_recovered) = (request.vigil, request.has_recovered);
         if !self.step(key, Event::Answered) {
             return Err(Discard::Late);
         }
         let head = head.to_head();
         if is_server {
             let server = self.servers.learn(from);
-            rtt.into_iter().for_each(|rtt| server.round_trips.measured(rtt));
+            server.heard.by_datagram = server.heard.by_datagram.max(vigil.began);
+            if !has_recovered && vigil.was_quiet(server.heard, datagram.len()) {
+                server.round_trips.measured(now.since(vigil.began));
+            }
             server.learn_token(&head);
         } else {
             let server = self.requests.get(&key).map(|request| request.server);

@@ -141,7 +141,8 @@ impl Visitor {
                     self.outputs.push_back(Output::Robot(robot::Output::Send(connection, request)));
                 }
             }
-            Input::Plain(input @ robot::Input::Received(connection, _)) => {
+            Input::Plain(input @ robot::Input::Received(connection, bytes)) => {
+                self.client.handle(now, client::Input::Heard(self.server.ip(), bytes.len()));
                 self.due.entry(connection).and_modify(|due| *due = now + self.stall);
                 self.robot.handle(now, input);
             }

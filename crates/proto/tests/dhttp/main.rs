@@ -5,6 +5,7 @@
 mod attacks;
 mod client;
 mod network;
+mod patience;
 mod server;
 mod setting;
 mod vectors;

@@ -39,7 +39,8 @@ fn gateway(host: &Host) -> Gateway {
         let mut client = ClientConfig { patience: stall, ..ClientConfig::internet() };
         client.dhttp.stall = stall;
         let (first, least) = (Duration::from_millis(300), Duration::from_millis(100));
-        client.dhttp.resend = Resend::Adaptive { first, least, most: stall, times: 3 };
+        client.dhttp.resend =
+            Resend::Adaptive { first, least, most: stall, times: 3, queue: 0, queued: stall };
         let mut known = Known::default();
         known.hear(&address(SERVER, PORT).to_string(), format!("dhttp=\":{PORT}\"").as_bytes());
         let config = GatewayConfig { patience: SHORT, ..GatewayConfig::new(client) };

@@ -59,8 +59,14 @@ pub(crate) fn client(host: &Host) -> Client {
         let mut config = ClientConfig { patience: SHORT, ..ClientConfig::internet() };
         config.dhttp.stall = SHORT;
         let first = Duration::from_millis(300);
-        config.dhttp.resend =
-            Resend::Adaptive { first, least: Duration::from_millis(100), most: SHORT, times: 3 };
+        config.dhttp.resend = Resend::Adaptive {
+            first,
+            least: Duration::from_millis(100),
+            most: SHORT,
+            times: 3,
+            queue: 0,
+            queued: SHORT,
+        };
         Client::start(config, Known::default(), None).unwrap()
     })
 }

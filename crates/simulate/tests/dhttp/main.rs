@@ -209,3 +209,20 @@ fn each_connection_is_a_flow_and_datagrams_are_one() {
     let requests = sent().filter(|record| record.from.host == CLIENT && Flow::of(record).is_datagrams());
     assert_eq!(requests.count(), 3);
 }
+
+#[test]
+fn regress_what_only_queues_is_not_asked_for_again() {
+    for network in ["n-ethernet", "n-fast-internet", "n-modem"] {
+        let (network, page) = (Network::named(network).unwrap(), Page::named("microscape").unwrap());
+        let mut scenario = Scenario::new(network, page, Protocol::Dhttp, Stack::named("linux").unwrap());
+        let hosts = || Hosts { dhttp: Some(Dhttp::internet()), ..Hosts::default() };
+        let fetched = run(&scenario, hosts());
+        // Over the modem, answers wait behind others for up to half a minute.
+        assert_eq!(counts(&fetched), [20, 23, 0, 0], "{}", scenario.network.name);
+        assert_eq!(fetched.down.connections, 1, "{}", scenario.network.name);
+        scenario.protocol = Protocol::Http11Pipelined;
+        let direct = run(&scenario, hosts());
+        let [ours, theirs] = [fetched, direct].map(|fetched| fetched.elapsed.unwrap().as_millis_f64());
+        assert!(ours < theirs * 1.01, "{}: {ours} and {theirs}", scenario.network.name);
+    }
+}

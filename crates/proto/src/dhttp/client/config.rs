@@ -61,6 +61,11 @@ pub enum Resend {
         most: Duration,
         /// How often at most.
         times: u8,
+        /// As long as the server is heard on any channel, the answer may be behind what comes: the wait begins again
+        /// until so many bytes have come since the request was sent.
+        queue: u64,
+        /// And no longer than this.
+        queued: Duration,
     },
 }
 
@@ -127,6 +132,10 @@ impl ClientConfig {
                 least: Duration::from_millis(300),
                 most: Duration::from_secs(60),
                 times: 3,
+                // What the queues of slow links hold; at 100 Mbit/s it is there in 20 ms.
+                queue: 256 << 10,
+                // A modem takes that long for 200 KB.
+                queued: Duration::from_secs(60),
             },
             parts: 1,
             answerers: Answerers::Server,

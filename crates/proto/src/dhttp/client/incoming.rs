@@ -9,6 +9,7 @@ use wire::Time;
 
 use super::phase::{Event, Phase};
 use super::stream::{Step, Stream};
+use super::timing::Heard;
 use super::{Client, ConnectionId, Discard, Due, Failure, Key, Output, Source, same_host};
 use crate::dhttp::Id;
 
@@ -18,6 +19,8 @@ pub(super) struct Connection {
     peer: SocketAddr,
     stream: Stream,
     due: Time,
+    /// When it was there, and what had come from the server by then, until the answer has begun that it was opened for.
+    opened: Option<(Time, Heard)>,
 }
 
 /// An answer that is coming in on a connection.
@@ -36,8 +39,9 @@ impl Client {
             Discard::Crowded
         } else {
             // Whoever opens a connection has something to say.
-            let due = now + self.config.stall;
-            self.connections.insert(id, Connection { peer, stream: Stream::new(self.config.limits), due });
+            let (due, stream) = (now + self.config.stall, Stream::new(self.config.limits));
+            let opened = Some((now, self.servers.heard_from(peer.ip())));
+            self.connections.insert(id, Connection { peer, stream, due, opened });
             self.agenda.insert((due, Due::Connection(id)));
             return;
         };
@@ -47,6 +51,7 @@ impl Client {
     pub(super) fn received(&mut self, now: Time, id: ConnectionId, mut bytes: &[u8]) {
         let Some(mut connection) = self.connections.remove(&id) else { return };
         self.agenda.remove(&(connection.due, Due::Connection(id)));
+        self.servers.hear(now, connection.peer.ip(), bytes.len(), true);
         let mut has_progressed = false;
         loop {
             match connection.stream.read(&mut bytes) {
@@ -86,6 +91,18 @@ impl Client {
                     return Err(Discard::Stranger);
                 }
                 let method = request.method.clone();
+                if same_host(request.server.ip(), connection.peer.ip()) {
+                    let (vigil, was_sent_once) = (request.vigil, request.resends == 0);
+                    let server = self.servers.learn(request.server);
+                    server.heard.by_connection = server.heard.by_connection.max(vigil.began);
+                    // Its SYN came a round trip after the request, if that was sent once.
+                    if let Some((at, heard)) = connection.opened.take()
+                        && was_sent_once
+                        && vigil.was_quiet(heard, 0)
+                    {
+                        server.round_trips.measured(at.since(vigil.began));
+                    }
+                }
                 let is_wanted = self.step(key, Event::Claim);
                 connection.stream.expect(Answer { key, id, is_wanted }, method);
             }
@@ -145,6 +162,7 @@ impl Client {
         match self.phase(key) {
             Some(Phase::Waiting | Phase::Gathering) => {
                 if let Some(request) = self.requests.get_mut(&key) {
+                    request.vigil.end();
                     request.due = Some(now);
                     self.agenda.insert((now, Due::Request(key)));
                 }

@@ -2,10 +2,13 @@
 //!
 //! Not whether a server speaks DHTTP at all: that is for whoever discovers it.
 
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
+use core::ops::RangeInclusive;
 use std::collections::BTreeMap;
 
-use super::timing::RoundTrips;
+use wire::Time;
+
+use super::timing::{Heard, RoundTrips};
 use crate::dhttp::message::{RequestHeader, write_request};
 use crate::dhttp::parts::{MOST_PARTS, PARTS_FIELD};
 use crate::dhttp::token::TOKEN_FIELD;
@@ -25,6 +28,7 @@ pub(super) struct Servers {
 #[derive(Debug, Default)]
 pub(super) struct Server {
     pub(super) round_trips: RoundTrips,
+    pub(super) heard: Heard,
     pub(super) token: Option<Vec<u8>>,
     /// What is known of the caches on the way to it.
     pub(super) cache: Cache,
@@ -58,6 +62,27 @@ impl Servers {
         self.known.get(&server).map(|server| server.round_trips).unwrap_or_default()
     }
 
+    pub(super) fn heard(&self, server: SocketAddr) -> Heard {
+        self.known.get(&server).map(|server| server.heard).unwrap_or_default()
+    }
+
+    /// The same, of whichever server is at this address.
+    pub(super) fn heard_from(&self, from: IpAddr) -> Heard {
+        self.known.range(ports_of(from)).next().map(|(_, server)| server.heard).unwrap_or_default()
+    }
+
+    /// So many bytes came from there, whichever way.
+    pub(super) fn hear(&mut self, now: Time, from: IpAddr, bytes: usize, is_in_connection: bool) {
+        let bytes = bytes as u64;
+        for heard in self.known.range_mut(ports_of(from)).map(|(_, server)| &mut server.heard) {
+            heard.at = now;
+            heard.bytes = heard.bytes.saturating_add(bytes);
+            if is_in_connection {
+                heard.in_connections = heard.in_connections.saturating_add(bytes);
+            }
+        }
+    }
+
     /// What is to be shown to the server, and to a cache that may answer in its place.
     pub(super) fn shown(&self, server: SocketAddr) -> Shown<'_> {
         let Some(known) = self.known.get(&server) else {
@@ -84,6 +109,10 @@ impl Servers {
         }
         self.known.entry(server).or_default()
     }
+}
+
+fn ports_of(host: IpAddr) -> RangeInclusive<SocketAddr> {
+    SocketAddr::new(host, 0)..=SocketAddr::new(host, u16::MAX)
 }
 
 impl Server {

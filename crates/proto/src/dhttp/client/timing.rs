@@ -1,12 +1,96 @@
 //! How long to wait for an answer before asking again.
 //!
-//! Round trips are measured as RFC 6298 has it, and only on answers to what was sent once (Karn): RFC 8085, section
-//! 3.1.1. An answer by TCP takes a round trip more than one by UDP, so the wait is for two. Not a congestion window:
+//! Round trips are measured as RFC 6298 has it. An answer by UDP is never one to a resend, which goes by TCP, so that it
+//! measures a round trip whether the request was sent again or not: what Karn's rule (RFC 8085, section 3.1.1) leaves
+//! out, it leaves out because there one cannot tell. An answer by TCP takes a round trip more than one by UDP, so the
+//! wait is for two.
+//!
+//! A wait that is over says that something was lost, or that it waits in a queue. Where the queue is that of a slow
+//! link, what waits before the answer keeps coming from the same server meanwhile: [`Heard`]. Not a congestion window:
 //! what is lost is answered over TCP, which has one.
 
-use wire::Duration;
+use wire::{Duration, Time};
 
 use super::config::Resend;
+
+/// What has come from a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Heard {
+    /// Bytes on any channel, over all time.
+    pub(super) bytes: u64,
+    /// Those of answers on connections that it opened.
+    pub(super) in_connections: u64,
+    /// When the last of them came.
+    pub(super) at: Time,
+    /// When the latest of the requests left that a datagram has answered.
+    pub(super) by_datagram: Time,
+    /// The same, of those whose answers have begun on a connection that it opened.
+    pub(super) by_connection: Time,
+}
+
+/// What a request's wait has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Vigil {
+    /// When it left first.
+    pub(super) began: Time,
+    /// What had been heard of the server by then.
+    before: Heard,
+    /// When something had last come that may be before the answer, and the bytes that had been heard then.
+    last: (Time, u64),
+    /// It is known that no answer is on its way.
+    is_vain: bool,
+}
+
+/// Less than the smallest packet that every link carries (RFC 791) is silence: the little events of a stream fill no
+/// queue.
+const SILENCE: u64 = 576;
+
+impl Vigil {
+    /// It begins.
+    pub(super) const fn new(now: Time, heard: Heard) -> Self {
+        Self { began: now, before: heard, last: (now, heard.bytes), is_vain: false }
+    }
+
+    /// There is nothing more to wait for.
+    pub(super) const fn end(&mut self) {
+        self.is_vain = true;
+    }
+
+    /// Whether nothing but its answer, of so many bytes, has come meanwhile: then it took a round trip, and waited behind
+    /// nothing of ours.
+    pub(super) const fn was_quiet(&self, heard: Heard, answer: usize) -> bool {
+        let others = heard.bytes.saturating_sub(self.before.bytes).saturating_sub(answer as u64);
+        others < SILENCE
+    }
+
+    /// Until when the answer may still be behind what comes, if there is no silence of so long a `wait`. To be asked
+    /// again before that: what comes may show that it is not.
+    pub(super) fn goes_on(
+        &mut self,
+        now: Time,
+        heard: Heard,
+        wait: Duration,
+        resend: &Resend,
+    ) -> Option<Time> {
+        let Resend::Adaptive { first: _, least: _, most: _, times: _, queue, queued } = *resend else {
+            return None;
+        };
+        // A datagram may be in a queue of the network's, unless one has come that was asked for later; an answer on a
+        // connection may be behind others there even then.
+        let may_be_behind =
+            heard.by_datagram <= self.began || heard.in_connections > self.before.in_connections;
+        if may_be_behind && heard.bytes.saturating_sub(self.last.1) >= SILENCE {
+            self.last = (heard.at, heard.bytes);
+        }
+        let due = (self.last.0 + wait).min(now + wait / 4);
+        let goes_on = !self.is_vain
+            && due > now
+            && heard.by_connection <= self.began
+            && heard.bytes.saturating_sub(self.before.bytes) < queue
+            && now.since(self.began) < queued;
+        goes_on.then_some(due)
+    }
+}
 
 /// What is known of the round trips to a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +123,7 @@ impl RoundTrips {
                 1 | 2 => Some(second),
                 3.. => None,
             },
-            Resend::Adaptive { first, least, most, times } => {
+            Resend::Adaptive { first, least, most, times, queue: _, queued: _ } => {
                 let base = self.0.map_or(first, |Estimate { srtt, rttvar }| srtt * 2 + rttvar * 4);
                 let doubled = base.max(least) * 1_u64.checked_shl(u32::from(resends)).unwrap_or(u64::MAX);
                 (resends <= times).then_some(doubled.min(most))

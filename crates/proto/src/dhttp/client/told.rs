@@ -2,7 +2,7 @@
 //!
 //! Not the machine itself: that is [`super::Client`].
 
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use std::error::Error;
 use std::fmt;
 
@@ -28,6 +28,8 @@ pub enum Input<'a> {
     Received(ConnectionId, &'a [u8]),
     /// It ended or broke; nothing more comes.
     Ended(ConnectionId),
+    /// So many bytes have come from there on connections that are not this client's, as plain HTTP: it is not silent.
+    Heard(IpAddr, usize),
 }
 
 /// What is to be done.
