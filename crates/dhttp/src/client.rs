@@ -19,7 +19,7 @@ mod known;
 mod note;
 mod plain;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
@@ -92,6 +92,8 @@ pub(crate) struct Shared {
     commands: Mutex<Option<VecDeque<Command>>>,
     waker: OwnedFd,
     known: Mutex<Known>,
+    /// Bytes that have come from servers by plain HTTP, since the thread looked last.
+    heard: Mutex<BTreeMap<IpAddr, usize>>,
     watch: Option<Watch>,
     config: ClientConfig,
 }
@@ -124,6 +126,7 @@ impl Client {
             commands: Mutex::new(Some(VecDeque::new())),
             waker: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             known: Mutex::new(known),
+            heard: Mutex::default(),
             watch,
             config: config.clone(),
         });
@@ -194,6 +197,11 @@ impl Client {
         }
     }
 
+    /// So many bytes have come from a server by plain HTTP: an answer by DHTTP may be behind them.
+    pub(crate) fn hear_bytes(&self, server: IpAddr, bytes: usize) {
+        self.shared.hear_bytes(server, bytes);
+    }
+
     /// The servers that are known to speak DHTTP by now.
     pub fn known(&self) -> Known {
         self.shared.known.lock().map(|known| known.clone()).unwrap_or_default()
@@ -216,6 +224,9 @@ pub(crate) fn unreached(server: SocketAddr) -> String {
         "{server} is an address of this machine or its site, which are not for those who ask from elsewhere"
     )
 }
+
+/// Bytes are counted of so many servers at a time: those that nothing was asked of meanwhile take room for nothing.
+const MOST_HEARD: usize = 64;
 
 /// What is told to those who wait when the thread has ended.
 const STOPPED: &str = "the client has been stopped";
@@ -250,6 +261,16 @@ impl Shared {
             return Some(url.port);
         }
         self.known.lock().ok().and_then(|known| known.port(&url.authority()))
+    }
+
+    /// The thread is not woken: it asks when it matters.
+    fn hear_bytes(&self, server: IpAddr, bytes: usize) {
+        if let Ok(mut heard) = self.heard.lock()
+            && (heard.len() < MOST_HEARD || heard.contains_key(&server))
+        {
+            let sum = heard.entry(server).or_default();
+            *sum = sum.saturating_add(bytes);
+        }
     }
 
     fn tell(&self, command: Command) {

@@ -88,6 +88,7 @@ impl Driver {
             events.clear();
             // An interrupted wait has no events; any other failure would be a mistake in this file.
             let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), wait.as_ref());
+            self.hear();
             for event in events.drain(..) {
                 match event.data.u64() {
                     WAKER => {
@@ -148,6 +149,14 @@ impl Driver {
                 Output::Discarded(from, why) => self.shared.note(&Note::Discarded(from, why)),
                 Output::Timeout(next) => return next,
             }
+        }
+    }
+
+    /// What came by plain HTTP meanwhile, before the machine takes a server for silent.
+    fn hear(&mut self) {
+        let heard = self.shared.heard.lock().map(|mut heard| std::mem::take(&mut *heard));
+        for (server, bytes) in heard.unwrap_or_default() {
+            self.machine.handle(self.clock.now(), Input::Heard(server, bytes));
         }
     }
 

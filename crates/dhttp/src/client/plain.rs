@@ -3,7 +3,7 @@
 //! A thread for each, which waits. Not a pool: whoever asks much asks servers that speak DHTTP.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
@@ -39,8 +39,7 @@ fn exchange(shared: &Shared, question: &Question) -> Result<(), String> {
     let mut bytes = Vec::new();
     alone(head).encode(&mut bytes);
     stream.write_all(&bytes).map_err(|error| failed("cannot write to", &error))?;
-    let heard =
-        read(&mut stream, shared.config.patience, head, sink).map_err(|why| format!("{server}: {why}"))?;
+    let heard = read(&mut stream, shared, *server, head, sink).map_err(|why| format!("{server}: {why}"))?;
     if let (Some(heard), Ok(mut known)) = (heard, shared.known.lock()) {
         known.hear(&url.authority(), &heard);
     }
@@ -52,11 +51,12 @@ fn exchange(shared: &Shared, question: &Question) -> Result<(), String> {
 /// be whole within `patience`, and then something must come as often as that.
 fn read(
     stream: &mut TcpStream,
-    patience: Duration,
+    shared: &Shared,
+    server: SocketAddr,
     asked: &RequestHead,
     sink: &Sink,
 ) -> Result<Option<Vec<u8>>, String> {
-    let clock = Clock::start();
+    let (clock, patience) = (Clock::start(), shared.config.patience);
     let mut reader = ResponseReader::new(Limits::default());
     let mut room = vec![0; 65_536];
     let (mut is_final, mut heard, mut interim) = (false, None, 0);
@@ -65,6 +65,7 @@ fn read(
             return Err(format!("the server's answer has not begun within {patience}"));
         }
         let length = stream.read(&mut room).map_err(|error| silence(&error, patience))?;
+        shared.hear_bytes(server.ip(), length);
         let mut input = room.get(..length).unwrap_or_default();
         if length == 0 {
             return match reader.end_of_stream().map_err(|fault| fault.to_string())? {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use wire::Time;
 
 use super::chunked;
 use super::incoming::{Incoming, Room};
+use crate::Client;
 use crate::client::unreached;
 
 /// Connections that wait for the next request.
@@ -105,11 +106,13 @@ fn is_own(address: SocketAddr, own: SocketAddr) -> bool {
 }
 
 /// A connection to a server, with one request under way.
-#[derive(Debug)]
 pub(super) struct Upstream {
     incoming: Incoming<Arc<TcpStream>>,
     reader: ResponseReader,
     authority: String,
+    /// Who waits for the same server's answers by DHTTP, and where that is.
+    client: Arc<Client>,
+    server: Option<IpAddr>,
     /// Whether it carried another request before: then it may have been closed just now.
     pub(super) is_used: bool,
 }
@@ -143,12 +146,15 @@ impl Upstream {
             Some(stream) => stream,
             None => Arc::new(connect(&forward.host, forward.port, shared)?),
         };
+        let server = stream.peer_addr().ok().map(|peer| peer.ip().to_canonical());
         let set = stream.set_write_timeout(Some(patience));
         set.map_err(|error| (502, format!("cannot use the connection to {}: {error}", forward.authority)))?;
         Ok(Self {
             incoming: Incoming::new(stream, Room::default(), &[]),
             reader: ResponseReader::new(Limits::default()),
             authority: forward.authority.clone(),
+            client: shared.client(),
+            server,
             is_used,
         })
     }
@@ -222,6 +228,9 @@ impl Upstream {
                         };
                     }
                     is_silent = false;
+                    if let Some(server) = self.server {
+                        self.client.hear_bytes(server, self.incoming.unread().len());
+                    }
                     continue;
                 }
             }

@@ -95,8 +95,8 @@ fn no_queue_holds_more_than_a_quarter_of_a_megabyte() {
 
 #[test]
 fn a_datagram_that_was_asked_for_later_shows_that_no_queue_of_the_networks_has_the_answer() {
-    let overtaken = |mut comes: Box<dyn FnMut(&mut Client, u64)>| {
-        asked_again(ClientConfig::internet(), move |client, now| {
+    let overtaken = |comes: &mut dyn FnMut(&mut Client, u64)| {
+        asked_again(ClientConfig::internet(), |client, now| {
             comes(client, now);
             if now == 600 {
                 ask(client, 400, Id(now));
@@ -105,9 +105,9 @@ fn a_datagram_that_was_asked_for_later_shows_that_no_queue_of_the_networks_has_t
             }
         })
     };
-    assert_eq!(overtaken(Box::new(by_plain_http(1_448))), at(1_000));
+    assert_eq!(overtaken(&mut by_plain_http(1_448)), at(1_000));
     // But it may be behind others on the server's connection. Of 200 ms there were two by then.
-    assert_eq!(overtaken(Box::new(on_a_connection(1_448))), at(UNTIL + 2 * 200 + 4 * 75));
+    assert_eq!(overtaken(&mut on_a_connection(1_448)), at(UNTIL + 2 * 200 + 4 * 75));
 }
 
 #[test]
