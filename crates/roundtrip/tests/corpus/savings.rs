@@ -15,24 +15,32 @@ use crate::vantage::{self, How, Vantage};
 /// What is predicted and what is saved, in milliseconds, of one run.
 pub(crate) struct Saving {
     case: usize,
+    /// Where what predicts it was captured.
+    vantage: Vantage,
     cause: Cause,
     predicted_ms: f64,
     saved_ms: f64,
 }
 
 impl Saving {
-    pub(crate) fn new(case: usize, cause: Cause, predicted: Duration, saved_ms: f64) -> Self {
-        Self { case, cause, predicted_ms: predicted.as_millis_f64(), saved_ms }
+    pub(crate) fn new(
+        case: usize,
+        vantage: Vantage,
+        cause: Cause,
+        predicted: Duration,
+        saved_ms: f64,
+    ) -> Self {
+        Self { case, vantage, cause, predicted_ms: predicted.as_millis_f64(), saved_ms }
     }
 
     /// As a table has them.
-    pub(crate) const fn order(&self) -> usize {
-        self.case
+    pub(crate) const fn order(&self) -> (usize, Vantage) {
+        (self.case, self.vantage)
     }
 
     /// Within a tenth, or two milliseconds.
     pub(crate) fn is_right(&self) -> bool {
-        let Self { case: _, cause: _, predicted_ms, saved_ms } = self;
+        let Self { case: _, vantage: _, cause: _, predicted_ms, saved_ms } = self;
         (predicted_ms - saved_ms).abs() <= (saved_ms.abs() / 10.0).max(2.0)
     }
 }
@@ -64,7 +72,7 @@ fn saving(number: usize, case: &Case) -> Option<Saving> {
     if predicted == Duration::ZERO {
         return None;
     }
-    Some(Saving::new(number, cause, predicted, saved_ms))
+    Some(Saving::new(number, how.vantage, cause, predicted, saved_ms))
 }
 
 /// What the case was made to show, and the same without it.
@@ -116,14 +124,15 @@ fn mended(case: &Case) -> Option<(Cause, Scenario)> {
 
 /// Every one, and how many are right.
 pub(crate) fn table(savings: &[Saving]) -> String {
-    let mut text = "cause,case,predicted_ms,saved_ms,right\n".to_owned();
+    let mut text = "cause,case,place,predicted_ms,saved_ms,right\n".to_owned();
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for saving in savings {
-        let Saving { case, cause, predicted_ms, saved_ms } = saving;
+        let Saving { case, vantage, cause, predicted_ms, saved_ms } = saving;
         let _ = writeln!(
             text,
-            "{},{case},{predicted_ms:.3},{saved_ms:.3},{}",
+            "{},{case},{},{predicted_ms:.3},{saved_ms:.3},{}",
             cause.name(),
+            vantage.name(),
             u8::from(saving.is_right())
         );
         let (right, all) = counts.entry(cause.name()).or_default();
