@@ -10,7 +10,7 @@ pub(crate) mod delayed_ack;
 pub(crate) mod expect_continue;
 pub(crate) mod head_of_line;
 pub(crate) mod nagle;
-pub(crate) mod plateau;
+pub(crate) mod opening;
 pub(crate) mod receive_window_limited;
 pub(crate) mod reset_lost_data;
 pub(crate) mod retransmission;

@@ -172,6 +172,20 @@ impl Findings {
         (tally.short, tally.short_saving) = (tally.short + 1, tally.short_saving + saving);
     }
 
+    /// So much more is saved of the latest stall of a cause, or so much less of the latest ones.
+    pub(crate) fn correct(&mut self, cause: Cause, more: Duration, less: Duration) {
+        let mut alike: Vec<&mut Finding> = self.kept.iter_mut().filter(|kept| kept.cause == cause).collect();
+        alike.sort_by_key(|kept| std::cmp::Reverse(kept.at));
+        let mut less = less;
+        for (finding, more) in
+            alike.into_iter().zip(std::iter::once(more).chain(std::iter::repeat(Duration::ZERO)))
+        {
+            let saving = finding.saving.unwrap_or_default() + more;
+            finding.saving = Some(saving.saturating_sub(less));
+            less = less.saturating_sub(saving);
+        }
+    }
+
     /// How many there were of the last cause: a look at the tallies.
     pub(crate) fn all(&self) -> u64 {
         self.tallies.last().map_or(0, |tally| tally.count.times)

@@ -4,6 +4,8 @@
 //! | --- | --- |
 //! | (here) | [`Flow`]: what each segment is to the connection |
 //! | `handshake` | what SYNs agree on |
+//! | `closed` | windows without room, as long as their edge stands still |
+//! | `course` | a message against time: what a window saves of it |
 //! | `facts` | what is known of a gap when it ends |
 //! | `numbers` | packets that never came, by what is left out |
 //! | `repairs` | what is known of data that came late or twice |
@@ -13,6 +15,8 @@
 //! Not a TCP: nothing is answered, and nothing is believed that the packets do not show. What contradicts itself is
 //! passed over.
 
+mod closed;
+mod course;
 mod facts;
 mod handshake;
 mod ledger;
@@ -265,7 +269,7 @@ impl Flow {
             self.oddities.not_captured += 1;
             self.unseen(from.other(), Mark { at, frame });
         }
-        self.closes_window(from.other(), window, Mark { at, frame });
+        self.closes_window(from.other(), to, window, Mark { at, frame });
         let peer = self.ends.of_mut(from.other());
         let had = (peer.sender.acknowledged, peer.sender.window);
         let ack = peer.sender.acknowledge(to, window, frame, at);
@@ -435,6 +439,7 @@ impl Flow {
     /// Nothing more comes: what is known.
     pub(crate) fn finish(mut self) -> FlowReport {
         self.settle_tail();
+        [Side::Client, Side::Server].into_iter().for_each(|side| self.settle_course(side));
         self.was_opened_needlessly();
         let Self { client, server, started, last_at, packets, bytes, path, conversation, account, .. } = self;
         let mut exchanges = self.exchanges;

@@ -7,6 +7,7 @@
 
 use wire::{Duration, Time};
 
+use crate::causes::opening::Course;
 use crate::flight::Flight;
 use crate::sender::Ack;
 use crate::side::Side;
@@ -174,6 +175,8 @@ pub(crate) struct Burst {
     pub(crate) start: u64,
     /// The flights at which it had to wait for an acknowledgement, the latest last.
     pub(crate) rounds: Rounds,
+    /// What it took, against what it might have.
+    pub(crate) course: Course,
     /// Whether a head alone filled the window that it began with.
     pub(crate) began_narrow: bool,
 }
@@ -183,59 +186,11 @@ pub(crate) struct Burst {
 pub(crate) struct Rounds {
     flights: [u32; 8],
     pub(crate) count: usize,
-    /// Since when the flights have been alike, if they are.
-    pub(crate) level: Option<Level>,
-}
-
-/// Why a sender stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// The receiver's window was full.
-    Window,
-    /// Some other window or buffer was.
-    Room,
-    /// It had room, or would have had it in time.
-    Otherwise,
-}
-
-/// Flights of one size, or as large as the receiver allows.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Level {
-    pub(crate) stop: Stop,
-    /// The flight before the first of them.
-    pub(crate) before: Option<u64>,
-    /// What had been sent at the first.
-    pub(crate) first_end: u64,
-    /// The longest of them, and all together; and what was said that a fix saves of that.
-    pub(crate) longest: Duration,
-    pub(crate) waits: Duration,
-    pub(crate) saved: Duration,
 }
 
 impl Rounds {
-    /// The level at which a stop is, if it is not the first there.
-    pub(crate) fn level_of(&self, gap: &Gap, stop: Stop) -> Option<Level> {
-        let is_alike = self.latest().next().is_some_and(|before| gap.is_level(before));
-        self.level.filter(|level| match (stop, level.stop) {
-            (Stop::Window, before) => before == Stop::Window,
-            (Stop::Room, before) => is_alike && before != Stop::Window,
-            (Stop::Otherwise, before) => is_alike || before == Stop::Window,
-        })
-    }
-
-    /// Another stop, of which so much would be `saved`.
-    pub(crate) fn push(&mut self, gap: &Gap, stop: Stop, saved: Duration) {
-        let (flight, end) = (gap.flight.bytes, gap.flight.start + gap.flight.bytes);
-        let before = self.latest().next();
-        let wait = gap.duration();
-        let level = self.level_of(gap, stop);
-        let (longest, waits) =
-            level.map_or((wait, wait), |level| (level.longest.max(wait), level.waits + wait));
-        self.level = Some(match level {
-            Some(level) if stop == Stop::Otherwise => Level { waits, ..level },
-            Some(level) => Level { stop, longest, waits, saved: level.saved + saved, ..level },
-            None => Level { stop, before, first_end: end, longest, waits, saved },
-        });
+    /// Another stop.
+    pub(crate) fn push(&mut self, flight: u64) {
         self.flights.rotate_right(1);
         self.flights[0] = u32::try_from(flight).unwrap_or(u32::MAX);
         self.count += 1;
@@ -281,6 +236,11 @@ impl Gap {
     /// Whether the segment is smaller than it may be.
     pub(crate) const fn is_short(&self) -> bool {
         self.length < self.mss
+    }
+
+    /// What had been sent since the sender's burst began.
+    pub(crate) const fn sent_in_burst(&self) -> u64 {
+        (self.flight.start + self.flight.bytes).saturating_sub(self.burst.start)
     }
 
     /// The acknowledgement that the sender, in the middle of sending, waited for.

@@ -196,6 +196,7 @@ impl Sender {
         let order = self.place_again(start, end, mark, soon);
         // What had arrived needs no repair: its acknowledgement crossed it on the way.
         if !matches!(order, Order::Probe | Order::Twice) && end > self.acknowledged {
+            self.sent_last = Some(mark.at);
             self.repaired = self.next;
             self.largest_since_loss = 0;
         }
@@ -287,6 +288,11 @@ impl Sender {
         if let Some(ack) = self.acks.back_mut() {
             ack.is_sacked = true;
         }
+    }
+
+    /// Whether an acknowledgement moves the window's edge no further.
+    pub(crate) fn stands_still(&self, to: u64, window: u32) -> bool {
+        self.acknowledged_edge().is_some_and(|edge| to + u64::from(window) <= edge)
     }
 
     /// Its peer said again what it had said, and told of data behind a gap if `is_sacked`.

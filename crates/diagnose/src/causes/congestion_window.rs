@@ -5,6 +5,7 @@
 
 use wire::Duration;
 
+use super::opening;
 use crate::cause::{About, Cause, Fix, Who};
 use crate::gap::{Gap, millis};
 use crate::judge::{Confidence, Ruling};
@@ -30,7 +31,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     gap.awaited()?;
     gap.has_lost.then(|| Ruling {
         confidence: Confidence::Medium,
-        saving: None,
+        saving: Some(opening::saved_without_loss(gap)),
         ..Ruling::all(gap, Cause::CongestionWindow, evidence)
     })
 }

@@ -1,19 +1,16 @@
 //! A receiver's window too small for the path, or filled because its program does not read.
 //!
 //! **Rule**: before the acknowledgement on which the sender continued, the window that it knew of had no room for what
-//! it sent then. **Or**, without an acknowledgement: what it sent after a silence is short, in the middle of a message, and
-//! ends exactly at the edge of the window. A sender does not split a segment for a window that has only a part of its
-//! room (RFC 9293, section 3.8.6.2.1), until its timer runs out. **Evidence**: the window and what was on its way.
-//! **Refuted by**: room for the segment, also by an
-//! acknowledgement on which a short one did not leave (Nagle's algorithm holds it); windows that
-//! cannot be read (a capture that begins after the handshake, where the scale is not known). A window of zero has its
-//! own rule (`zero_window`).
+//! it sent then. **Evidence**: the window and what was on its way. **Refuted by**: room for the segment, also by an
+//! acknowledgement on which a short one did not leave (Nagle's algorithm holds it); windows that cannot be read (a capture
+//! that begins after the handshake, where the scale is not known). A window whose edge stands still until there is no room
+//! for a segment has its own rule (`zero_window`).
 
 use wire::Duration;
 
-use super::plateau;
+use super::opening;
 use crate::cause::{About, Cause, Fix, Who};
-use crate::gap::{End, Gap, Stop, millis};
+use crate::gap::{Gap, millis};
 use crate::judge::Ruling;
 
 pub(crate) const ABOUT: About = About {
@@ -35,7 +32,7 @@ pub(crate) const ABOUT: About = About {
 };
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
-    let Some(ack) = gap.awaited() else { return fills_the_rest(gap) };
+    let ack = gap.awaited()?;
     let is_full = gap.room? < gap.length.min(gap.mss);
     // The acknowledgement must have made the room that was missing.
     let opened =
@@ -43,33 +40,9 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     // A short segment that an earlier acknowledgement had made room for waited for something else.
     let had_room = gap.freed_early() && gap.is_short();
     (is_full && opened && !had_room).then(|| Ruling {
-        saving: Some(plateau::saved(gap, Stop::Window)),
+        saving: Some(opening::saved_with_room(gap)),
         ..Ruling::all(gap, Cause::ReceiveWindowLimited, evidence)
     })
-}
-
-/// Whether the sender at last cut a segment to what the window had room for.
-fn fills_the_rest(gap: &Gap) -> Option<Ruling> {
-    let is_cut = matches!(gap.end, End::Data) && gap.continues() && gap.is_short() && gap.length > 0;
-    let ends_at_the_edge = gap.room? == gap.length;
-    let goes_on = !gap.has_fin && gap.talk.is_within != Some(false);
-    (is_cut && ends_at_the_edge && goes_on).then(|| Ruling {
-        saving: Some(plateau::saved(gap, Stop::Window)),
-        ..Ruling::all(gap, Cause::ReceiveWindowLimited, cut)
-    })
-}
-
-fn cut(gap: &Gap) -> String {
-    format!(
-        "the {}'s window had room for {} bytes only, less than a segment (packet {}); the {} waited {} for more, and then \
-         filled it exactly (packet {})",
-        gap.side.other(),
-        gap.length,
-        gap.from.frame,
-        gap.side,
-        millis(gap.duration()),
-        gap.to.frame,
-    )
 }
 
 fn evidence(gap: &Gap) -> String {
@@ -109,26 +82,6 @@ mod tests {
         );
         let found = Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere();
         assert_eq!(found, [(Cause::ReceiveWindowLimited, 30); 2]);
-    }
-
-    /// Found over Linux: the program does not read, and of the window a part of a segment is left.
-    #[test]
-    fn regress_what_fills_the_rest_of_a_window_waited_for_it() {
-        let rest = |bytes: u32| {
-            let lines = format!(
-                "30 C send=100 win=3208
-                45 S send=1460
-                45.1 S send=1460
-                60.3 C ack=2920 win=288
-                279 S send={bytes}
-                294 C win=65535
-                309.1 S send=1460"
-            );
-            let lines = opened(15.0, &lines);
-            Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere()
-        };
-        assert_eq!(rest(288)[..1], [(Cause::ReceiveWindowLimited, 234)]);
-        assert_eq!(rest(200)[..1], [(Cause::ServerThink, 234)]);
     }
 
     #[test]

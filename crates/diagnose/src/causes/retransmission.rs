@@ -10,6 +10,7 @@
 
 use wire::Duration;
 
+use super::opening;
 use crate::account::Share;
 use crate::cause::{About, Cause, Fix, Who};
 use crate::gap::{Before, End, Gap, Repair, millis};
@@ -84,7 +85,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     // The receiver had to wait for it since it was missing, though other data came meanwhile.
     let lost_since = Some(repair.earlier)
         .filter(|earlier| earlier.at < gap.from.at && cause != Cause::RetransmissionTimeout);
-    Some(Ruling { lost_since, saving: Some(gap.duration()), ..ruling })
+    Some(Ruling { lost_since, saving: Some(opening::saved_without_repair(gap)), ..ruling })
 }
 
 /// New data while a loss is being repaired: acknowledgements that repeat themselves let it go, not the program.
@@ -95,7 +96,7 @@ pub(crate) fn recovering(gap: &Gap) -> Option<Ruling> {
     }
     Some(Ruling {
         confidence: Confidence::Medium,
-        saving: None,
+        saving: Some(opening::saved_without_loss(gap)),
         ..Ruling::all(gap, Cause::CongestionWindow, of_recovery)
     })
 }

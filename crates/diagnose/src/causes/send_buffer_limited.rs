@@ -17,9 +17,9 @@
 
 use wire::Duration;
 
-use super::plateau;
+use super::opening;
 use crate::cause::{About, Cause, Fix, Who};
-use crate::gap::{Gap, Stop, millis};
+use crate::gap::{Gap, millis};
 use crate::judge::{Confidence, Evidence, Ruling};
 
 pub(crate) const ABOUT: About = About {
@@ -56,7 +56,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     };
     (!gap.has_lost).then(|| Ruling {
         confidence: Confidence::Medium,
-        saving: Some(plateau::saved(gap, Stop::Room)),
+        saving: Some(opening::saved_with_room(gap)),
         ..Ruling::all(gap, Cause::SendBufferLimited, evidence)
     })
 }

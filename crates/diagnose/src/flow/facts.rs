@@ -3,6 +3,7 @@
 
 use wire::{Duration, Time};
 
+use crate::causes::opening::Course;
 use crate::flight::Flight;
 use crate::gap::{Before, Burst, End, Gap, Mark, PathFacts, Rounds, Talk};
 use crate::segment::Segment;
@@ -129,7 +130,7 @@ impl Flow {
                 to_sender: self.path.to(from),
                 round_trip: self.path.round_trip_at_least(),
                 pace: self.ends.of(from).sender.pace.needed(segment.length()),
-                segment: self.ends.of(from).sender.pace.usual(self.ends.of(from).sender.mss.get()),
+                segment: self.ends.of(from).sender.pace.of_link(self.ends.of(from).sender.mss.get()),
                 queue: self.queue(from, segment.length()),
                 is_full,
             },
@@ -188,20 +189,23 @@ impl Flow {
     fn goes_on(&mut self, side: Side, at: Time) {
         let timeout = self.path.retransmission_timeout();
         let continues = self.before == Before::Data(side);
-        let EndState { sender, burst, .. } = self.ends.of_mut(side);
+        let sender = &self.ends.of(side).sender;
         let silence = sender.sent_last.map_or(Duration::ZERO, |last| at.since(last));
         if sender.in_flight() > 0 || (continues && silence <= timeout) {
             return;
         }
-        *burst = if silence > timeout {
-            let largest_before = u64::from(sender.largest_flight);
+        self.settle_course(side);
+        let EndState { sender, burst, .. } = self.ends.of_mut(side);
+        if silence > timeout {
+            burst.largest_before = u64::from(sender.largest_flight);
             sender.largest_since_pause = 0;
-            Burst { silence, timeout, largest_before, start: sender.next, ..Burst::default() }
+            (burst.silence, burst.timeout) = (silence, timeout);
         } else if u64::from(sender.largest_since_pause) >= burst.largest_before {
-            Burst { start: sender.next, ..Burst::default() }
-        } else {
-            // A short message after the pause has not opened the window again.
-            Burst { start: sender.next, rounds: Rounds::default(), began_narrow: false, ..burst.clone() }
-        };
+            // A short message after the pause would not have opened the window again.
+            (burst.silence, burst.timeout, burst.largest_before) = Default::default();
+        }
+        let before = u64::from(sender.largest_since_pause);
+        burst.course = Course { began: at, before, ..Course::default() };
+        (burst.start, burst.rounds, burst.began_narrow) = (sender.next, Rounds::default(), false);
     }
 }

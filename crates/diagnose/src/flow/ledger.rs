@@ -1,15 +1,15 @@
 //! Gaps, judged: their time in the account, and findings where enough of it was lost.
 
-use wire::{Duration, Time};
+use wire::Duration;
 
 use crate::account::Share;
 use crate::cause::Cause;
 use crate::causes;
 use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::{Before, End, Gap, Mark, Stop, millis};
+use crate::gap::{Before, End, Gap, Mark, millis};
 use crate::judge::{self, Ruling};
 use crate::segment::Segment;
-use crate::side::{Both, Side};
+use crate::side::Side;
 use crate::table::LEAP;
 
 use super::facts::Facts;
@@ -33,6 +33,7 @@ impl Flow {
             let closed = self.forbidden(gap.to);
             if closed > Duration::ZERO {
                 self.spend_around(&gap, closed);
+                self.tells(&gap, closed);
             } else {
                 self.judge(&gap);
             }
@@ -75,14 +76,19 @@ impl Flow {
         let Some(ruling) = ruling else {
             self.spend(Share::Unknown, gap.duration());
             if causes::send_buffer_limited::may_be(gap) {
-                self.ends.of_mut(gap.side).burst.rounds.push(gap, Stop::Room, Duration::ZERO);
+                self.stops(gap);
                 self.hold(gap, None);
+            } else {
+                self.tells(gap, gap.duration());
             }
             return;
         };
         self.spend(Share::RoundTrip, ruling.since.since(gap.from.at));
         self.spend(ruling.share, gap.to.at.since(ruling.since));
-        let Share::Stall(cause) = ruling.share else { return };
+        let Share::Stall(cause) = ruling.share else {
+            self.says(gap, None);
+            return;
+        };
         // Where a handshake's packet was lost the window may begin with one segment (RFC 5681, section 3.1): it opens from
         // there as any other does.
         let is_of_data = !matches!(gap.end, End::Handshake { again: _ });
@@ -93,16 +99,13 @@ impl Flow {
             if cause == Cause::SendBufferLimited { self.claim(gap, &ruling) } else { Duration::ZERO };
         let saving = ruling.saving.map(|saving| saving.saturating_sub(claimed));
         let ruling = Ruling { saving, ..ruling };
-        if gap.awaited().is_some() && !gap.is_flowing() {
-            let saved = claimed + saving.unwrap_or_default();
-            let (stop, saved) = match cause {
-                Cause::ReceiveWindowLimited => (Stop::Window, saved),
-                Cause::SendBufferLimited => (Stop::Room, saved),
-                Cause::DelayedAck => (Stop::Otherwise, Duration::ZERO),
-                _ => (Stop::Room, Duration::ZERO),
-            };
-            self.ends.of_mut(gap.side).burst.rounds.push(gap, stop, saved);
+        self.stops(gap);
+        if !matches!(cause, Cause::SlowStart | Cause::DelayedAck) {
+            self.tells(gap, claimed + saving.unwrap_or(gap.duration()));
         }
+        let is_of_windows =
+            matches!(cause, Cause::SendBufferLimited | Cause::ReceiveWindowLimited | Cause::CongestionWindow);
+        self.says(gap, is_of_windows.then_some(cause));
         if cause == Cause::ShortInitialSegment && gap.flight.segments == 1 {
             self.ends.of_mut(gap.side).burst.began_narrow = true;
         }
@@ -166,7 +169,7 @@ impl Flow {
         for Held { gap: earlier, ruling: looked_like } in held {
             let share = looked_like.map_or(Share::Unknown, |ruling| ruling.share);
             self.account.transfer(share, ruling.share, earlier.duration());
-            let saved = causes::plateau::saved(&earlier, Stop::Room).saturating_sub(claimed);
+            let saved = causes::opening::saved_with_room(&earlier).saturating_sub(claimed);
             claimed += saved;
             let ruling = Ruling { since: earlier.from.at, saving: Some(saved), ..*ruling };
             self.find(&earlier, Cause::SendBufferLimited, &ruling);
@@ -263,92 +266,6 @@ impl Flow {
                 opened.frame
             ),
         });
-    }
-
-    /// A peer's window of zero, or the end of it.
-    pub(super) fn closes_window(&mut self, sender: Side, window: Option<u32>, mark: Mark) {
-        let closed = &mut self.ends.of_mut(sender).closed;
-        match (window, closed.as_ref().and_then(|closed| closed.since)) {
-            (Some(0), None) => closed.get_or_insert_default().since = Some(mark),
-            (Some(0), Some(_)) | (None, None) | (Some(_), None) => {}
-            (None | Some(_), Some(since)) => {
-                let closed = closed.get_or_insert_default();
-                closed.since = None;
-                closed.over.push((since, mark));
-                self.find_closed(sender, since, mark);
-            }
-        }
-    }
-
-    fn find_closed(&mut self, sender: Side, since: Mark, until: Mark) {
-        let lost = until.at.since(since.at);
-        let talk = self.conversation.talk(sender, &[]);
-        let has_nothing_to_send = talk.is_within == Some(false);
-        if lost < Cause::ZeroWindow.about().least || has_nothing_to_send {
-            return;
-        }
-        self.add(Finding {
-            cause: Cause::ZeroWindow,
-            severity: Severity::of(Cause::ZeroWindow, lost),
-            confidence: Confidence::High,
-            side: sender,
-            at: since.at,
-            lost,
-            saving: Some(lost + self.halted_around(sender, since)),
-            packets: vec![since.frame, until.frame],
-            evidence: format!(
-                "the {} offered a window of 0 (packet {}) and opened it again (packet {}) {} later",
-                sender.other(),
-                since.frame,
-                until.frame,
-                millis(lost)
-            ),
-        });
-    }
-
-    /// For how long a sender that was forbidden to send could not before that was said, and cannot after: what it had sent
-    /// was all that it might, and it has yet to hear.
-    fn halted_around(&self, sender: Side, since: Mark) -> Duration {
-        let is_first = self.ends.of(sender).closed.as_ref().is_none_or(|closed| closed.over.len() <= 1);
-        if self.before != Before::Data(sender) || !is_first {
-            return Duration::ZERO;
-        }
-        since.at.since(self.last.at) + self.path.to(sender).unwrap_or_default()
-    }
-
-    /// How much of the gap that ends at `to` some side was forbidden to send.
-    fn forbidden(&mut self, to: Mark) -> Duration {
-        let from = self.last.at;
-        let mut all: Vec<(Time, Time)> = Vec::new();
-        let Both { client, server } = &mut self.ends;
-        for closed in [&mut client.closed, &mut server.closed].into_iter().flatten() {
-            let open = closed.since.map(|since| (since.at, to.at));
-            all.extend(closed.over.drain(..).map(|(since, until)| (since.at, until.at)).chain(open));
-        }
-        if all.is_empty() {
-            return Duration::ZERO;
-        }
-        all.sort_unstable();
-        let mut reached = from;
-        let mut total = Duration::ZERO;
-        for (since, until) in all {
-            let since = since.max(reached);
-            let until = until.min(to.at);
-            if until > since {
-                total += until.since(since);
-                reached = until;
-            }
-        }
-        total
-    }
-
-    /// A gap in which the window was closed: the rest of it is the path's, as far as that explains it.
-    fn spend_around(&mut self, gap: &Gap, closed: Duration) {
-        let rest = gap.duration() - closed;
-        let way = self.path.round_trip_at_least() + Duration::from_millis(10);
-        self.spend(Share::Stall(Cause::ZeroWindow), closed);
-        self.spend(Share::RoundTrip, rest.min(way));
-        self.spend(Share::Unknown, rest - way);
     }
 
     /// A reset by the server with something left to do.

@@ -3,6 +3,7 @@
 use wire::Time;
 
 use crate::cause::Cause;
+use crate::causes::opening::Said;
 use crate::gap::{Burst, Gap, Mark};
 use crate::judge::Ruling;
 use crate::segment::Segment;
@@ -17,12 +18,16 @@ pub(super) struct EndState {
     /// The last packets, so that a second capture of one is known.
     pub(super) recent: Recent,
     pub(super) burst: Burst,
+    /// What is said of the burst that a window saves.
+    pub(super) said: Option<Box<Said>>,
     /// Gaps that may be a plateau's beginning.
     pub(super) held: Vec<Held>,
     /// What repairs a loss, and up to where.
     pub(super) recovery: Option<(Cause, u64)>,
     /// When its peer's last acknowledgement of something new passed, if it has sent nothing since.
     pub(super) heard_at: Option<Time>,
+    /// Since when the edge of its peer's window has not moved, though data was acknowledged.
+    pub(super) still_since: Option<Time>,
     /// When its peer forbade it to send, if that ever happened.
     pub(super) closed: Option<Box<Closed>>,
     pub(super) has_lost: bool,
@@ -49,11 +54,16 @@ pub(super) struct Lately {
     pub(super) has_ended: bool,
 }
 
-/// Windows of zero.
+/// Windows without room.
 #[derive(Debug, Default)]
 pub(super) struct Closed {
     /// Since when its peer forbids it to send.
     pub(super) since: Option<Mark>,
+    /// The window that it said then.
+    pub(super) window: u32,
+    /// And since when the edge had stood still then; when the sender had sent last, if nobody else had since.
+    pub(super) still_since: Time,
+    pub(super) sent: Option<Time>,
     /// What was forbidden in this gap.
     pub(super) over: Vec<(Mark, Mark)>,
 }

@@ -363,7 +363,8 @@ impl One<'_> {
         let of = |clock: fn(&TcpInfo) -> Duration| clock(&last.info) - clock(&first.info) >= half;
         // The kernel's clocks tick every few milliseconds.
         if of(|info| info.receive_window_limited) || (is_short && self.leaves_no_room(from, until)) {
-            let is_closed = within.iter().any(|sample| sample.info.sending.peer_window.get() == 0);
+            // With less room than a segment nothing is sent.
+            let is_closed = within.iter().any(|sample| sample.info.sending.peer_window.get() < SEGMENT);
             return Some(if is_closed { "zero-window" } else { "receive-window-limited" });
         }
         if of(|info| info.send_buffer_limited) {

@@ -1,0 +1,147 @@
+//! What a message would have taken with a window that only had to open: what a wider buffer or window saves, and what a loss
+//! cost beside its repair.
+//!
+//! Not what the sender waited: without the fault it would have waited, too, a round trip for each doubling of its window, and
+//! for the slowest link. So the time since the message began is held against that of a window that doubles from the first
+//! flight on, as in slow start, over the same path; what was said before to be saved of that is not said again. Not a
+//! simulation: windows count as sent at once, and no window is taken to stop growing (Linux's receivers let theirs grow with
+//! what comes, and HyStart is left out).
+
+use wire::{Duration, Time};
+
+use crate::cause::Cause;
+use crate::gap::{End, Gap};
+
+/// A message against time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Course {
+    /// When its first segment passed.
+    pub(crate) began: Time,
+    /// The largest flight before, if the window may have been kept since.
+    pub(crate) before: u64,
+    /// The first flight at which the sender stopped.
+    pub(crate) first: Option<u64>,
+    /// What is said already to be saved of its time, and what of it no window can save.
+    pub(crate) told: Duration,
+}
+
+/// What is said of a message to be saved, as far as it goes: a sender that a window clocks may go on without a pause that is
+/// worth a finding.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Said {
+    /// Of what.
+    pub(crate) cause: Cause,
+    pub(crate) opening: Opening,
+    /// What the message took more than with that window, when it last paused however shortly, and what had been sent then.
+    pub(crate) more: Duration,
+    pub(crate) sent: u64,
+}
+
+impl Said {
+    /// At a pause, or since one of which nothing was said.
+    pub(crate) fn at(gap: &Gap, cause: Cause, opening: Opening) -> Self {
+        // What is sent again had been sent: it is not the byte after that which comes.
+        let is_repair = matches!(gap.end, End::Repair(_));
+        let sent = gap.sent_in_burst().saturating_sub(u64::from(is_repair));
+        let more = gap.to.at.since(gap.burst.course.began).saturating_sub(opening.time_to(sent));
+        Self { cause, opening, more, sent }
+    }
+
+    /// In the end, when `sent` was all of it: where it did not pause a window that opens would have, for the last time.
+    pub(crate) fn in_the_end(&self, sent: u64) -> Duration {
+        self.more.saturating_sub(self.opening.waits(self.sent, sent.saturating_sub(1)))
+    }
+}
+
+/// A window that opens, over a path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening {
+    pub(crate) window: u64,
+    pub(crate) mss: u64,
+    pub(crate) round_trip: Duration,
+    /// What the slowest link needs for a segment.
+    pub(crate) segment: Duration,
+}
+
+/// The window that Linux begins with (RFC 6928), in segments.
+const INITIAL_WINDOW: u64 = 10;
+
+/// What of the time up to now a wider buffer or window would have spared the sender, beside what is told already.
+pub(crate) fn saved_with_room(gap: &Gap) -> Duration {
+    Said::at(gap, Cause::SendBufferLimited, with_room(gap)).more.saturating_sub(gap.burst.course.told)
+}
+
+/// What of the time until a sender whose window was made small by losses sent more would not have been.
+pub(crate) fn saved_without_loss(gap: &Gap) -> Duration {
+    Said::at(gap, Cause::CongestionWindow, without_loss(gap)).more.saturating_sub(gap.burst.course.told)
+}
+
+/// The same where it sent again what had been sent.
+pub(crate) fn saved_without_repair(gap: &Gap) -> Duration {
+    saved_without_loss(gap).min(gap.duration())
+}
+
+/// A window that nothing held down.
+pub(crate) fn with_room(gap: &Gap) -> Opening {
+    // Who stopped there from the beginning on does not show how wide the window was.
+    let is_level = gap.burst.course.first.is_none_or(|first| gap.is_level(first));
+    from(gap, if is_level { INITIAL_WINDOW * gap.mss } else { 0 })
+}
+
+/// A window that was never made small.
+pub(crate) fn without_loss(gap: &Gap) -> Opening {
+    from(gap, 0)
+}
+
+fn from(gap: &Gap, least: u64) -> Opening {
+    let Course { began: _, before, first, told: _ } = gap.burst.course;
+    let first = first.unwrap_or(gap.flight.bytes).max(1);
+    let round_trip = gap.path.round_trip;
+    let segment = gap.path.segment.unwrap_or_else(|| {
+        round_trip.saturating_sub(gap.duration()) / gap.flight.bytes.div_ceil(gap.mss).max(1)
+    });
+    // A window that was filled had opened to twice of that, as its acknowledgements came.
+    Opening { window: first.max(least).max(2 * before), mss: gap.mss, round_trip, segment }
+}
+
+impl Opening {
+    /// From the first segment on until the byte after `sent` leaves the slowest link.
+    pub(crate) fn time_to(&self, sent: u64) -> Duration {
+        let (mut window, mut begun, mut time) = (self.window.max(1), 0, Duration::ZERO);
+        while sent.saturating_sub(begun) >= window {
+            // What acknowledges its first segment needs a round trip and that segment's time.
+            time += (self.round_trip + self.segment).max(self.sending(window));
+            begun += window;
+            window = window.saturating_mul(2);
+        }
+        time + self.sending(sent - begun)
+    }
+
+    /// What it waits between the bytes after `from` and after `to`.
+    pub(crate) fn waits(&self, from: u64, to: u64) -> Duration {
+        self.time_to(to)
+            .saturating_sub(self.time_to(from))
+            .saturating_sub(self.sending(to.saturating_sub(from)))
+    }
+
+    fn sending(&self, bytes: u64) -> Duration {
+        let nanos = u128::from(self.segment.as_nanos()) * u128::from(bytes) / u128::from(self.mss.max(1));
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_doubles_each_round_trip_until_the_link_is_never_idle() {
+        let [round_trip, segment] = [12, 1].map(Duration::from_millis);
+        let opening = Opening { window: 2_000, mss: 1_000, round_trip, segment };
+        let after = |sent: u64| opening.time_to(sent).as_nanos() / 1_000_000;
+        assert_eq!([0, 1_999, 2_000, 5_000, 6_000, 13_000, 14_000].map(after), [0, 1, 13, 16, 26, 33, 39]);
+        // From 16 segments on the link is what takes the time.
+        assert_eq!([30_000, 62_000, 100_000].map(after), [55, 87, 125]);
+        assert_eq!(opening.waits(13_000, 100_000), Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,61 @@
+//! A message against time, as it goes on: where its sender stopped, what is said already to be saved of that, and what is left
+//! to say when the next begins. How long it would have taken is said by `causes/opening.rs`.
+
+use wire::Duration;
+
+use crate::cause::Cause;
+use crate::causes::opening::{self, Said};
+use crate::gap::{End, Gap};
+use crate::side::Side;
+
+use super::Flow;
+
+impl Flow {
+    /// Counts a stop of the sender's.
+    pub(super) fn stops(&mut self, gap: &Gap) {
+        let burst = &mut self.ends.of_mut(gap.side).burst;
+        let is_repair = matches!(gap.end, End::Repair(_));
+        let is_stop = gap.awaited().is_some() && !gap.is_flowing();
+        if is_repair || is_stop {
+            // Up to its first repair it had not stopped.
+            let flight = if is_repair { gap.sent_in_burst() } else { gap.flight.bytes };
+            burst.course.first.get_or_insert(flight);
+        }
+        if is_stop {
+            burst.rounds.push(gap.flight.bytes);
+        }
+    }
+
+    /// So much of the gap is accounted for: some fix saves it, or no window could.
+    pub(super) fn tells(&mut self, gap: &Gap, time: Duration) {
+        let course = &mut self.ends.of_mut(gap.side).burst.course;
+        if gap.from.at >= course.began {
+            course.told += time;
+        }
+    }
+
+    /// What a window saves of the message is said of `cause` from here on; without one, where it stands.
+    pub(super) fn says(&mut self, gap: &Gap, cause: Option<Cause>) {
+        let said = &mut self.ends.of_mut(gap.side).said;
+        let now = match (cause, said.as_deref()) {
+            (Some(Cause::CongestionWindow), _) => {
+                Said::at(gap, Cause::CongestionWindow, opening::without_loss(gap))
+            }
+            (Some(cause), _) => Said::at(gap, cause, opening::with_room(gap)),
+            (None, Some(said)) if gap.awaited().is_some() || matches!(gap.end, End::Repair(_)) => {
+                Said::at(gap, said.cause, said.opening)
+            }
+            (None, Some(_) | None) => return,
+        };
+        *said = Some(Box::new(now));
+    }
+
+    /// A message is over: what was not said yet is, and what was said of waits that it did not have is taken back.
+    pub(super) fn settle_course(&mut self, side: Side) {
+        let end = self.ends.of_mut(side);
+        let Some(said) = end.said.take() else { return };
+        let sent = end.sender.next.saturating_sub(end.burst.start);
+        let (saved, told) = (said.in_the_end(sent), end.burst.course.told);
+        self.findings.correct(said.cause, saved.saturating_sub(told), told.saturating_sub(saved));
+    }
+}
