@@ -43,13 +43,16 @@ pub enum Protocol {
     Pipelined,
     /// HTTP/2, many at once on connections that are kept.
     Http2,
+    /// HTTP/3, the same over QUIC.
+    Http3,
     /// By datagrams, and on connections that the server opens.
     Dhttp,
 }
 
 impl Protocol {
     /// Every one.
-    pub const ALL: [Self; 5] = [Self::Http10, Self::KeepAlive, Self::Pipelined, Self::Http2, Self::Dhttp];
+    pub const ALL: [Self; 6] =
+        [Self::Http10, Self::KeepAlive, Self::Pipelined, Self::Http2, Self::Http3, Self::Dhttp];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
@@ -58,6 +61,7 @@ impl Protocol {
             Self::KeepAlive => "http11",
             Self::Pipelined => "http11-pipelined",
             Self::Http2 => "http2",
+            Self::Http3 => "http3",
             Self::Dhttp => "dhttp",
         }
     }
@@ -68,6 +72,7 @@ impl Protocol {
             Self::Http10 => "HTTP/1.0",
             Self::KeepAlive | Self::Pipelined => "HTTP/1.1",
             Self::Http2 => "HTTP/2",
+            Self::Http3 => "HTTP/3",
             Self::Dhttp => "DHTTP",
         }
     }
@@ -122,6 +127,8 @@ pub struct Config {
     /// How long users keep a connection that has nothing to do; zero: they close it with its answer. `None`: for as long as
     /// the server does.
     pub keeps: Option<Duration>,
+    /// Whether users of HTTP/3 who come back ask in their first datagrams (0-RTT), which others may repeat.
+    pub has_early: bool,
     /// Threads, at least 1.
     pub threads: usize,
     /// The part of the plan that is run here.

@@ -14,7 +14,7 @@
 //! | `pair` | the ports of a user who speaks DHTTP |
 //! | [`look`] | a look at a server before it is loaded |
 //! | [`secure`] | whom to believe that it is the server |
-//! | `streams` | a user's connections of HTTP/2, and the libraries that carry them |
+//! | `streams` | a user's connections of HTTP/2 or HTTP/3, and the libraries that carry them |
 //! | `user` | a user: pages, pauses, what is under way |
 //! | `worker` | a thread with its users |
 //! | [`run`] | all threads, from the first request to the last answer |

@@ -1,4 +1,4 @@
-//! A look at a server that speaks HTTP/2 before it is loaded: whether it does, whether it is to be believed, and
+//! A look at a server that speaks HTTP/2 or HTTP/3 before it is loaded: whether it does, whether it is to be believed, and
 //! whether it has the plan's files.
 //!
 //! Not a measurement. What is wrong is said with its remedy, before minutes of failures.
@@ -8,15 +8,16 @@ use std::io;
 use std::pin::pin;
 
 use http::Request;
+use quinn::ConnectionError;
 use rustls::{AlertDescription, CertificateError};
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 
-use crate::config::{Config, Target};
+use crate::config::{Config, Protocol, Target};
 use crate::secure::Mistrust;
 use crate::streams::desk::{Came, Fetch};
-use crate::streams::http2::{self, Failed};
-use crate::streams::{Carrier, Means};
+use crate::streams::means::{Means, Own};
+use crate::streams::{http2, http3};
 
 /// Why a server is not one to be loaded so.
 #[derive(Debug)]
@@ -82,20 +83,26 @@ pub fn look(target: &Target, config: &Config) -> Result<(), Refusal> {
     let request = means.first();
     let came = runtime.block_on(async {
         let seen = async {
-            match means.carrier() {
-                Carrier::Http2 { address, tls } => {
+            match means.own() {
+                Own::Http2(address, tls) => {
                     let (sender, driver) = http2::open(address, tls).await.map_err(of_http2)?;
+                    Ok(once(sender, driver, request).await)
+                }
+                Own::Http3(mut quic) => {
+                    let endpoint = quic.endpoint().map_err(Refusal::System)?;
+                    let opened = http3::open(endpoint, quic.config, quic.address, &quic.name).await;
+                    let (sender, driver) = opened.map_err(of_http3)?;
                     Ok(once(sender, driver, request).await)
                 }
             }
         };
-        let late = || Refusal::NoAnswer(format!("nothing came within {} s", PATIENCE.as_secs()));
+        let late = || Refusal::NoAnswer(silence(config.protocol));
         timeout(PATIENCE, seen).await.unwrap_or_else(|_| Err(late()))
     })?;
     match came {
         Came::Answer(200, ..) => Ok(()),
         Came::Answer(status, ..) => Err(Refusal::Status(status)),
-        Came::Broken(_) | Came::Trouble(_) => Err(Refusal::NotThis(config.protocol.spoken())),
+        Came::Broken(_) | Came::Unseen | Came::Trouble(_) => Err(Refusal::NotThis(config.protocol.spoken())),
     }
 }
 
@@ -113,12 +120,55 @@ async fn once<F: Fetch>(fetch: F, driver: impl Future<Output = ()>, request: Req
     .await
 }
 
-fn of_http2(failed: Failed) -> Refusal {
-    match failed {
-        Failed::Io(error) => of_tls(&error).unwrap_or_else(|| Refusal::NoAnswer(error.to_string())),
-        Failed::Protocol => Refusal::Another("HTTP/2"),
+fn silence(protocol: Protocol) -> String {
+    let silence = format!("nothing came within {} s", PATIENCE.as_secs());
+    match protocol {
+        Protocol::Http3 => {
+            format!("{silence} over UDP; switch HTTP/3 on there, and let UDP pass at this port")
+        }
+        Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Http2 | Protocol::Dhttp => {
+            silence
+        }
     }
 }
+
+fn of_http2(failed: http2::Failed) -> Refusal {
+    match failed {
+        http2::Failed::Io(error) => of_tls(&error).unwrap_or_else(|| Refusal::NoAnswer(error.to_string())),
+        http2::Failed::Protocol => Refusal::Another("HTTP/2"),
+    }
+}
+
+/// What TLS says in QUIC begins here (RFC 9001, section 4.8), and of this one in TLS (RFC 7301, section 3.2).
+const ALERTS: u64 = 0x100;
+const NO_APPLICATION_PROTOCOL: u64 = ALERTS + 120;
+
+fn of_http3(failed: http3::Failed) -> Refusal {
+    match failed {
+        http3::Failed::Io(error) => Refusal::System(error),
+        http3::Failed::Protocol => Refusal::NotThis("HTTP/3"),
+        http3::Failed::Quic(ConnectionError::TransportError(error))
+            if u64::from(error.code) == NO_APPLICATION_PROTOCOL =>
+        {
+            Refusal::Another("HTTP/3")
+        }
+        http3::Failed::Quic(ConnectionError::ConnectionClosed(close))
+            if u64::from(close.error_code) == NO_APPLICATION_PROTOCOL =>
+        {
+            Refusal::Another("HTTP/3")
+        }
+        // What we have against its certificate has rustls' words.
+        http3::Failed::Quic(ConnectionError::TransportError(error))
+            if error.reason.starts_with("invalid peer certificate") =>
+        {
+            let why = error.reason.trim_start_matches("invalid peer certificate: ");
+            Refusal::Certificate(if why == "UnknownIssuer" { NOBODY.to_owned() } else { why.to_owned() })
+        }
+        http3::Failed::Quic(error) => Refusal::NoAnswer(error.to_string()),
+    }
+}
+
+const NOBODY: &str = "nobody known has signed it";
 
 /// What TLS has against it, if it is TLS that has.
 fn of_tls(error: &io::Error) -> Option<Refusal> {
@@ -133,7 +183,7 @@ fn of_tls(error: &io::Error) -> Option<Refusal> {
 
 fn of_certificate(why: &CertificateError) -> String {
     match why {
-        CertificateError::UnknownIssuer => "nobody known has signed it".to_owned(),
+        CertificateError::UnknownIssuer => NOBODY.to_owned(),
         // webpki's own reason has no words: a certificate that may sign others is no server's.
         other if format!("{other:?}").contains("CaUsedAsEndEntity") => {
             "it is an authority's own, made to sign those of servers".to_owned()

@@ -19,11 +19,15 @@ pub enum Channel {
     TcpOpened,
     /// On a connection of the client's.
     TcpClient,
+    /// On a connection of QUIC.
+    Quic,
+    /// On one of QUIC, asked before its handshake was over (0-RTT).
+    QuicEarly,
 }
 
 impl Channel {
     /// Every one.
-    pub const ALL: [Self; 3] = [Self::Udp, Self::TcpOpened, Self::TcpClient];
+    pub const ALL: [Self; 5] = [Self::Udp, Self::TcpOpened, Self::TcpClient, Self::Quic, Self::QuicEarly];
 
     /// The name in tables and logs.
     pub const fn name(self) -> &'static str {
@@ -31,6 +35,8 @@ impl Channel {
             Self::Udp => "udp",
             Self::TcpOpened => "tcp-opened",
             Self::TcpClient => "tcp-client",
+            Self::Quic => "quic",
+            Self::QuicEarly => "quic-0rtt",
         }
     }
 }

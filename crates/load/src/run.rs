@@ -21,7 +21,7 @@ use crate::config::{Config, Protocol, Target};
 use crate::gauge::Gauge;
 use crate::record::Record;
 use crate::secure::Mistrust;
-use crate::streams::Means;
+use crate::streams::means::Means;
 use crate::streams::reactor::Reactor;
 use crate::user::Common;
 use crate::worker::{Live, Worker};
@@ -98,6 +98,8 @@ pub fn sockets(plan: &Plan, config: &Config) -> u64 {
         Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Http2 => {
             config.connections as u64
         }
+        // A port, whatever goes over it.
+        Protocol::Http3 => 1,
     };
     users * each + 16 * config.threads as u64
 }
@@ -268,6 +270,7 @@ mod tests {
             connections: 1,
             shard: Shard::WHOLE,
             closes_early: false,
+            has_early: false,
             keeps: None,
             threads,
             users,

@@ -42,6 +42,8 @@ pub enum Mistrust {
     System,
     /// The server's name cannot be in a certificate.
     Name(String),
+    /// The protocol is always encrypted, and the server is asked otherwise.
+    Nothing,
     /// A certificate is none that can sign others.
     Authority(String),
 }
@@ -61,6 +63,7 @@ impl fmt::Display for Mistrust {
                  --insecure"
             ),
             Self::Name(name) => write!(f, "no certificate can be for `{name}`; give a name or an address"),
+            Self::Nothing => write!(f, "HTTP/3 is always encrypted; give an https:// address"),
             Self::Authority(why) => {
                 write!(f, "a certificate of --ca is none of an authority: {why}; give one that is")
             }

@@ -6,118 +6,39 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`desk`] | a connection's task: orders and reports |
-//! | [`http2`] | what opens and fetches in HTTP/2 |
+//! | [`means`] | how connections begin |
+//! | [`http2`], [`http3`] | what opens and fetches in each |
 //! | [`reactor`] | the thread's runtime, in which all tasks are |
 //!
 //! Not the protocols: those are h2's, h3's and quinn's.
 
 pub(crate) mod desk;
 pub(crate) mod http2;
+pub(crate) mod http3;
+pub(crate) mod means;
 pub(crate) mod reactor;
 
 use std::collections::BTreeMap;
-use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use http::uri::Scheme;
-use http::{HeaderValue, Request, Uri};
-use rustls::ClientConfig;
-use rustls::client::Resumption;
-use rustls::pki_types::ServerName;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use wire::{Duration, Time};
 
 use self::desk::{Came, Desk, Order, Report, Site};
-use self::http2::Failed;
+use self::means::{Means, Own};
 use self::reactor::Reactor;
-use crate::config::{Config, Protocol, Target};
 use crate::gauge::Gauge;
 use crate::line::Pending;
 use crate::record::{Channel, Trouble};
-use crate::secure::Mistrust;
-
-/// What all connections of a run have in common.
-#[derive(Clone, Debug)]
-pub(crate) struct Means {
-    site: Arc<Site>,
-    carrier: Carrier,
-    connections: usize,
-    keeps: Option<Duration>,
-}
-
-/// How connections begin.
-#[derive(Clone, Debug)]
-pub(crate) enum Carrier {
-    /// HTTP/2.
-    Http2 {
-        /// The server's.
-        address: SocketAddr,
-        /// How encrypted connections begin, and whom with.
-        tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
-    },
-}
-
-impl Means {
-    /// `None` if the protocol has no streams.
-    pub(crate) fn new(
-        target: &Target,
-        config: &Config,
-        unchanged_since: &str,
-    ) -> Result<Option<Self>, Mistrust> {
-        let name = match config.protocol {
-            Protocol::Http2 => http2::NAME,
-            Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Dhttp => {
-                return Ok(None);
-            }
-        };
-        let tls = match &target.security {
-            Some(security) => Some((Arc::new(security.client(name)?), security.server()?)),
-            None => None,
-        };
-        let uri: Uri = target.host.parse().map_err(|_| Mistrust::Name(target.host.clone()))?;
-        let site = Site {
-            scheme: if tls.is_some() { Scheme::HTTPS } else { Scheme::HTTP },
-            authority: uri.into_parts().authority.ok_or_else(|| Mistrust::Name(target.host.clone()))?,
-            folder: target.folder.clone(),
-            unchanged_since: HeaderValue::from_str(unchanged_since).expect("a date is a field's value"),
-            patience: std::time::Duration::from_nanos(config.patience.as_nanos()),
-        };
-        let carrier = Carrier::Http2 { address: target.address, tls };
-        Ok(Some(Self { site: Arc::new(site), carrier, connections: config.connections, keeps: config.keeps }))
-    }
-
-    /// How connections begin.
-    pub(crate) fn carrier(&self) -> Carrier {
-        self.carrier.clone()
-    }
-
-    /// A request for a plan's first file.
-    pub(crate) fn first(&self) -> Request<()> {
-        self.site.request(Order { number: 0, file: 0, is_conditional: false })
-    }
-
-    /// The same for one user alone: tickets to come back with are not shared.
-    fn of_user(&self) -> Self {
-        let mut own = self.clone();
-        match &mut own.carrier {
-            Carrier::Http2 { address: _, tls } => {
-                if let Some((config, _)) = tls {
-                    let mut alone = ClientConfig::clone(config);
-                    alone.resumption = Resumption::in_memory_sessions(TICKETS);
-                    *config = Arc::new(alone);
-                }
-            }
-        }
-        own
-    }
-}
 
 /// A user's connections.
 #[derive(Debug)]
 pub(crate) struct Streams {
     number: u32,
-    means: Means,
+    site: Arc<Site>,
+    own: Own,
+    connections: usize,
+    keeps: Option<Duration>,
     lines: BTreeMap<u64, Line>,
     asked: BTreeMap<u64, Asked>,
     /// Numbers for connections and requests.
@@ -154,13 +75,16 @@ pub(crate) enum Turn {
 impl Streams {
     /// Nobody has asked for anything yet.
     pub(crate) fn new(number: u32, means: &Means) -> Self {
-        Self { number, means: means.of_user(), lines: BTreeMap::new(), asked: BTreeMap::new(), next: 0 }
+        let Means { connections, keeps, .. } = *means;
+        let site = Arc::clone(&means.site);
+        let (lines, asked) = (BTreeMap::new(), BTreeMap::new());
+        Self { number, site, own: means.own(), connections, keeps, lines, asked, next: 0 }
     }
 
     /// Asks; gives whether a connection was opened for it.
     pub(crate) fn ask(&mut self, pending: Pending, reactor: &Reactor, open: &Gauge) -> bool {
         let free = self.free();
-        let line = free.unwrap_or_else(|| self.open(reactor, open));
+        let line = free.unwrap_or_else(|| self.open(reactor, open, !pending.is_again));
         let number = self.number();
         let Pending { file, is_conditional, size: _, intended: _, sent: _, is_again: _ } = pending;
         self.asked.insert(number, Asked { pending, line });
@@ -182,22 +106,15 @@ impl Streams {
         let open = self.lines.iter().filter(|(_, line)| line.orders.is_some());
         let count = open.clone().count();
         let (number, best) = open.min_by_key(|(_, line)| line.under_way)?;
-        (best.under_way == 0 || count >= self.means.connections).then_some(*number)
+        (best.under_way == 0 || count >= self.connections).then_some(*number)
     }
 
-    fn open(&mut self, reactor: &Reactor, open: &Gauge) -> u64 {
+    fn open(&mut self, reactor: &Reactor, open: &Gauge, may_early: bool) -> u64 {
         let number = self.number();
         let (orders, taken) = unbounded_channel();
-        let Means { site, carrier, connections: _, keeps: _ } = self.means.clone();
-        let (reporter, open) = (reactor.reporter(self.number), open.open());
+        let (site, reporter, open) = (Arc::clone(&self.site), reactor.reporter(self.number), open.open());
         let desk = Desk { number, site, orders: taken, reporter, open };
-        match carrier {
-            Carrier::Http2 { address, tls } => {
-                let opened =
-                    async move { http2::open(address, tls).await.map_err(|failed| trouble(&failed)) };
-                reactor.runtime().spawn(desk.serve(opened));
-            }
-        }
+        self.own.begin(desk, reactor.runtime(), may_early);
         self.lines.insert(number, Line { orders: Some(orders), under_way: 0, served: 0, idle: None });
         number
     }
@@ -239,11 +156,15 @@ impl Streams {
             Came::Broken(has_begun) => {
                 line.orders = None;
                 // On a connection that has served nothing, a close is its answer; and so is one in the middle.
-                if has_begun || line.served == 0 || pending.is_again {
+                if has_begun || line.served == 0 {
                     Turn::Over(pending, Err(Trouble::Closed), Channel::TcpClient)
                 } else {
-                    Turn::Again(Pending { is_again: true, ..pending })
+                    again(pending)
                 }
+            }
+            Came::Unseen => {
+                line.orders = None;
+                again(pending)
             }
             Came::Trouble(trouble) => {
                 // Who answers too late or not at all may be on a path that is dead.
@@ -251,7 +172,7 @@ impl Streams {
                 Turn::Over(pending, Err(trouble), Channel::TcpClient)
             }
         };
-        if self.means.keeps == Some(Duration::ZERO) && line.under_way == 0 {
+        if self.keeps == Some(Duration::ZERO) && line.under_way == 0 {
             line.orders = None;
         }
         self.forget(number);
@@ -286,20 +207,11 @@ impl Streams {
     }
 }
 
-/// Tickets that a user keeps for one server: rustls has room for as many servers as this is divided by eight.
-const TICKETS: usize = 8;
-
-fn trouble(failed: &Failed) -> Trouble {
-    match failed {
-        // `EMFILE`, `EADDRNOTAVAIL`: this machine's.
-        Failed::Io(error) if is_own(error) => Trouble::Exhausted,
-        Failed::Io(_) => Trouble::Refused,
-        Failed::Protocol => Trouble::Garbage,
+/// To be asked again, once.
+fn again(pending: Pending) -> Turn {
+    if pending.is_again {
+        Turn::Over(pending, Err(Trouble::Closed), Channel::TcpClient)
+    } else {
+        Turn::Again(Pending { is_again: true, ..pending })
     }
-}
-
-fn is_own(error: &io::Error) -> bool {
-    use rustix::io::Errno;
-    let own = [Errno::MFILE, Errno::NFILE, Errno::ADDRNOTAVAIL, Errno::NOBUFS];
-    own.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }

@@ -18,8 +18,9 @@ use crate::line::{Line, Outcome, Pending};
 use crate::pair::{Pair, Turn};
 use crate::record::{Channel, Trouble};
 use crate::streams::desk::Report;
+use crate::streams::means::Means;
 use crate::streams::reactor::Reactor;
-use crate::streams::{self, Means, Streams};
+use crate::streams::{self, Streams};
 
 /// What the users of a thread share.
 #[derive(Debug)]
@@ -350,7 +351,11 @@ impl Common {
     fn request(&self, pending: &Pending, out: &mut Vec<u8>) {
         let version = match self.config.protocol {
             Protocol::Http10 => Version::Http10,
-            Protocol::KeepAlive | Protocol::Pipelined | Protocol::Http2 | Protocol::Dhttp => Version::Http11,
+            Protocol::KeepAlive
+            | Protocol::Pipelined
+            | Protocol::Http2
+            | Protocol::Http3
+            | Protocol::Dhttp => Version::Http11,
         };
         let tail = self.tails[usize::from(pending.is_conditional)].get_or_init(|| {
             let mut whole = Vec::new();

@@ -136,6 +136,46 @@ fn every_request_of_a_plan_is_answered_by_every_protocol() {
     }
 }
 
+/// nginx is asked with prior knowledge, as it comes from Debian without HTTP/3; not at all where it is not installed.
+#[test]
+fn nginx_answers_every_request_by_http2() {
+    let folder = planned("load-http2");
+    let place = folder.display();
+    // Taken and given back: nginx cannot be asked which ports the kernel gave it.
+    let port = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (port, old) = (port(), port());
+    let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+    let temporary = temporary.map(|kind| format!("{kind}_temp_path {place}/{kind}; ")).concat();
+    let told = format!(
+        "daemon off; master_process off; pid {place}/pid; error_log {place}/error.log; events {{}}\n\
+         http {{ access_log off; {temporary} server {{ listen 127.0.0.1:{port} http2; root {place}/www; }}\n\
+         server {{ listen 127.0.0.1:{old}; root {place}/www; }} }}\n"
+    );
+    fs::write(folder.join("nginx.conf"), told).unwrap();
+    let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap_or_default());
+    let mut command = Command::new("nginx");
+    command.arg("-c").arg(folder.join("nginx.conf")).env("PATH", path).stderr(Stdio::null());
+    let Ok(child) = command.spawn() else {
+        eprintln!("SKIPPED: nginx is not installed");
+        return;
+    };
+    let served = Served { child, address: format!("127.0.0.1:{port}") };
+    let is_there = |_| {
+        thread::park_timeout(std::time::Duration::from_millis(20));
+        TcpStream::connect(&served.address).is_ok()
+    };
+    assert!((0..250).any(is_there), "nginx does not listen");
+    let run = load(&folder, &served.address, &["--protocol", "http2"]);
+    assert_eq!(
+        (&run["answered"], &run["failed"], &run["connections"]),
+        (&json!(60), &json!(0), &json!(6)),
+        "{run}"
+    );
+    let refused = roundtrip(&folder, &["load", &format!("http://127.0.0.1:{old}/"), "--protocol", "http2"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("does not speak HTTP/2 here; switch it on there"), "{said}");
+}
+
 /// What a server does that is none, with each of its connections.
 fn odd_server(does: fn(TcpStream)) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -204,6 +244,28 @@ fn a_server_that_is_not_there_or_not_near_is_refused_before_anything_is_sent() {
         let refused = roundtrip(folder, &["load", target]);
         let said = String::from_utf8_lossy(&refused.stderr);
         assert!(refused.status.code() == Some(2) && said.contains(says), "{target}: {said}");
+    }
+}
+
+#[test]
+fn what_is_encrypted_and_what_is_not_is_said_before_anything_is_sent() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    for (arguments, says) in [
+        (&["https://127.0.0.1/"][..], "only HTTP/2 and HTTP/3 are encrypted here"),
+        (
+            &["http://127.0.0.1/", "--protocol", "http3"],
+            "HTTP/3 is always encrypted; give an https:// address",
+        ),
+        (&["http://127.0.0.1/", "--protocol", "http2", "--insecure"], "--ca and --insecure are for https://"),
+        (
+            &["https://127.0.0.1/", "--protocol", "http2", "--early-data"],
+            "--early-data is for --protocol http3",
+        ),
+        (&["https://127.0.0.1/", "--protocol", "http2", "--ca", "none.pem"], "--ca: none.pem: "),
+    ] {
+        let refused = roundtrip(folder, &[&["load"], arguments].concat());
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && said.contains(says), "{arguments:?}: {said}");
     }
 }
 

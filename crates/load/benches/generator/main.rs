@@ -151,6 +151,7 @@ fn run(plan: &Plan, server: SocketAddr, protocol: Protocol, users: u32) -> Recor
         protocol,
         connections: 1,
         closes_early: false,
+        has_early: false,
         keeps: None,
         threads: 1,
         shard: Shard::WHOLE,

@@ -3,7 +3,7 @@
 //! Not a protocol: what opens a connection and what fetches is handed in.
 
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -44,6 +44,8 @@ pub(crate) enum Came {
     Answer(u16, u64, Channel),
     /// The connection ended before there was one; whether it had begun.
     Broken(bool),
+    /// The server has not looked at it, and says so.
+    Unseen,
     /// It was no answer, none in time, or there was no connection.
     Trouble(Trouble),
 }
@@ -81,6 +83,9 @@ pub(crate) trait Fetch: Clone + Send + 'static {
     fn fetch(self, request: Request<()>) -> impl Future<Output = Came> + Send;
 }
 
+/// What drives a connection, until it has ended.
+pub(crate) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// A connection's place.
 #[derive(Debug)]
 pub(crate) struct Desk {
@@ -97,17 +102,13 @@ pub(crate) struct Desk {
 impl Desk {
     /// Opens a connection and does what is ordered. `opened` gives what fetches, and what drives the connection until it
     /// has ended.
-    pub(crate) async fn serve<F: Fetch, D: Future<Output = ()>>(
-        self,
-        opened: impl Future<Output = Result<(F, D), Trouble>>,
-    ) {
+    pub(crate) async fn serve<F: Fetch>(self, opened: impl Future<Output = Result<(F, Driver), Trouble>>) {
         let Self { number, site, mut orders, reporter, open } = self;
         let opened = timeout(site.patience, opened).await.unwrap_or(Err(Trouble::Timeout));
-        let (fetch, driver) = match opened {
+        let (fetch, mut driver) = match opened {
             Ok(opened) => opened,
             Err(trouble) => return reject(number, orders, &reporter, Came::Trouble(trouble)),
         };
-        let mut driver = pin!(driver);
         loop {
             let next = poll_fn(|context| match driver.as_mut().poll(context) {
                 Poll::Ready(()) => Poll::Ready(Next::Over),

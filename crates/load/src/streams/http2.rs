@@ -2,7 +2,7 @@
 //!
 //! Not a client for people: bodies are counted and thrown away.
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::desk::{Came, Fetch};
+use super::desk::{Came, Driver, Fetch};
 use crate::record::{Channel, Trouble};
 
 /// What HTTP/2 is called in a handshake.
@@ -32,9 +32,6 @@ pub(crate) enum Failed {
     /// The server chose another protocol, or none.
     Protocol,
 }
-
-/// What drives a connection.
-pub(crate) type Driver = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Opens a connection; it is encrypted if there is a configuration for that.
 pub(crate) async fn open(
@@ -119,7 +116,7 @@ fn came(error: &h2::Error, has_begun: bool) -> Came {
     // What the server has not looked at may be asked again (RFC 9113, section 8.7).
     let is_unseen = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
     if error.is_remote() && is_unseen {
-        Came::Broken(false)
+        Came::Unseen
     } else if error.is_remote() {
         Came::Broken(true)
     } else if error.is_library() {
@@ -127,4 +124,20 @@ fn came(error: &h2::Error, has_begun: bool) -> Came {
     } else {
         Came::Broken(has_begun)
     }
+}
+
+/// What a failure means for all who wait for the connection.
+pub(crate) fn trouble(failed: &Failed) -> Trouble {
+    match failed {
+        // `EMFILE`, `EADDRNOTAVAIL`: this machine's.
+        Failed::Io(error) if is_own(error) => Trouble::Exhausted,
+        Failed::Io(_) => Trouble::Refused,
+        Failed::Protocol => Trouble::Garbage,
+    }
+}
+
+fn is_own(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let own = [Errno::MFILE, Errno::NFILE, Errno::ADDRNOTAVAIL, Errno::NOBUFS];
+    own.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }

@@ -30,6 +30,7 @@ pub(crate) fn config(protocol: Protocol) -> Config {
         connections: 1,
         shard: Shard::WHOLE,
         closes_early: false,
+        has_early: false,
         keeps: None,
         threads: 1,
         users: 2,

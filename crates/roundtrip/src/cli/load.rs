@@ -40,7 +40,7 @@ pub struct LoadRun {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["laws", "users", "rate", "lasts", "files", "cap", "conditional", "seed"])]
     pub plan: Option<PathBuf>,
 
-    /// How files are asked for: http10, http11, http11-pipelined, http2, dhttp
+    /// How files are asked for: http10, http11, http11-pipelined, http2, http3, dhttp
     #[arg(long, value_name = "NAME", default_value = "http11")]
     pub protocol: String,
 
@@ -51,6 +51,10 @@ pub struct LoadRun {
     /// Users close their connections after each page
     #[arg(long)]
     pub early_close: bool,
+
+    /// Users of HTTP/3 who come back ask in their first datagrams (0-RTT)
+    #[arg(long)]
+    pub early_data: bool,
 
     /// How long users keep a connection that has nothing to do; with 0s each answer ends it [default: while the server does]
     #[arg(long, value_name = "TIME")]
@@ -91,7 +95,7 @@ pub struct LoadRun {
 /// Whom to load.
 #[derive(Debug, Args)]
 pub struct Whom {
-    /// Which server: http://HOST:PORT/ and the folder with the plan's files; for encrypted HTTP/2 https://
+    /// Which server: http://HOST:PORT/ and the folder with the plan's files; for HTTP/3 and encrypted HTTP/2 https://
     #[arg(value_name = "TARGET", required = true)]
     pub target: Option<String>,
 

@@ -162,6 +162,7 @@ fn one(bout: Bout, extent: Extent, site: &Arc<Site>) -> Result<Outcome, Error> {
         connections,
         shard: Shard::WHOLE,
         closes_early,
+        has_early: false,
         keeps: None,
         threads: 1,
         users,

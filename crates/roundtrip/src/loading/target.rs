@@ -1,6 +1,6 @@
 //! Which server is to be loaded, and a look whether it is there.
 //!
-//! Not the load. What HTTP/2 needs to be looked at for is in `load::look`.
+//! Not the load. What HTTP/2 and HTTP/3 need to be looked at for is in `load::look`.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -28,13 +28,15 @@ pub fn found(flags: &Whom, protocol: Protocol) -> Result<Target, Failure> {
     match (protocol, is_secure) {
         (Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Dhttp, true) => {
             return refused(
-                "only HTTP/2 is encrypted here; say --protocol http2, or give an http:// address",
+                "only HTTP/2 and HTTP/3 are encrypted here; say --protocol http2 or http3, or give an http:// address",
             );
         }
         (Protocol::Http2, false) if ca.is_some() || *insecure => {
             return refused("--ca and --insecure are for https:// addresses");
         }
-        (Protocol::Http2, true | false)
+        (Protocol::Http3, false) => return refused("HTTP/3 is always encrypted; give an https:// address"),
+        (Protocol::Http2 | Protocol::Http3, true)
+        | (Protocol::Http2, false)
         | (Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Dhttp, false) => {}
     }
     let trust = match ca {
@@ -83,7 +85,7 @@ pub fn probe(target: &Target, config: &Config) -> Result<(), Failure> {
     let address = target.address;
     match config.protocol {
         Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Dhttp => plain(target),
-        Protocol::Http2 => look(target, config).map_err(|refusal| match refusal {
+        Protocol::Http2 | Protocol::Http3 => look(target, config).map_err(|refusal| match refusal {
             // Not the server's fault.
             Refusal::Mistrust(mistrust) => Failure::Value(mistrust.to_string()),
             refusal => Failure::Network(format!("{address} {refusal}")),

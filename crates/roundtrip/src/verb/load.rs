@@ -170,6 +170,7 @@ fn about(plan: &Plan, target: &Target, config: &Config, record: &Record) -> Abou
         protocol,
         connections,
         closes_early,
+        has_early,
         keeps,
         shard,
         threads: _,
@@ -183,6 +184,9 @@ fn about(plan: &Plan, target: &Target, config: &Config, record: &Record) -> Abou
     }
     if *closes_early {
         clients.push("closing after each page".to_owned());
+    }
+    if *has_early {
+        clients.push("asking early (0-RTT)".to_owned());
     }
     if let Some(keeps) = keeps {
         clients.push(format!("keeping connections for {keeps}"));
@@ -204,20 +208,33 @@ fn about(plan: &Plan, target: &Target, config: &Config, record: &Record) -> Abou
 
 fn config(flags: &LoadRun) -> Result<Config, Failure> {
     let LoadRun {
-        protocol, connections, early_close, keep_alive, threads, timeout, share, shard, at, ..
+        protocol,
+        connections,
+        early_close,
+        early_data,
+        keep_alive,
+        threads,
+        timeout,
+        share,
+        shard,
+        at,
+        ..
     } = flags;
+    let protocol =
+        value("protocol", names::find("protocol of load", protocol, &Protocol::ALL, Protocol::name))?;
+    if *early_data && protocol != Protocol::Http3 {
+        return Err(Failure::Value("--early-data is for --protocol http3".to_owned()));
+    }
     let here = thread::available_parallelism().map_or(1, usize::from);
     let connections = positive("connections", connections)? as usize;
     if connections > MOST_CONNECTIONS {
         return Err(Failure::Value(format!("--connections: a user has no more than {MOST_CONNECTIONS}")));
     }
     Ok(Config {
-        protocol: value(
-            "protocol",
-            names::find("protocol of load", protocol, &Protocol::ALL, Protocol::name),
-        )?,
+        protocol,
         connections,
         closes_early: *early_close,
+        has_early: *early_data,
         keeps: keep_alive
             .as_deref()
             .map(quantity::duration)

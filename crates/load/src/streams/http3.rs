@@ -1,0 +1,179 @@
+//! HTTP/3 (RFC 9114) by the crates h3 and quinn: always encrypted, over datagrams, with requests in the first of them where
+//! users come back with a ticket (0-RTT, RFC 9001, section 4.6) and are told to.
+//!
+//! Not a client for people: bodies are counted and thrown away.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use bytes::{Buf, Bytes};
+use h3::error::{Code, ConnectionError as Ended, StreamError};
+use h3_quinn::OpenStreams;
+use http::Request;
+use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{ClientConfig, Connection, ConnectionError, Endpoint, EndpointConfig, TokioRuntime, VarInt};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::desk::{Came, Driver, Fetch};
+use crate::record::{Channel, Trouble};
+
+/// What HTTP/3 is called in a handshake.
+pub(crate) const NAME: &[u8] = b"h3";
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// This machine has no port for it.
+    Io(io::Error),
+    /// There is none.
+    Quic(ConnectionError),
+    /// There is one, and it speaks something else.
+    Protocol,
+}
+
+/// How connections of QUIC begin, from what TLS is to do.
+pub(crate) fn config(mut tls: rustls::ClientConfig, has_early: bool) -> ClientConfig {
+    tls.enable_early_data = has_early;
+    let tls = QuicClientConfig::try_from(tls).expect("ring has the cipher of QUIC's first packets");
+    ClientConfig::new(Arc::new(tls))
+}
+
+/// What a port's socket holds until it is taken: as much as Chrome's, if the system allows it.
+const ROOM: usize = 1 << 20;
+
+/// A user's port; inside the runtime.
+pub(crate) fn endpoint(server: SocketAddr) -> io::Result<Endpoint> {
+    let any: IpAddr = match server {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = Socket::new(Domain::for_address(server), Type::DGRAM, Some(Protocol::UDP))?;
+    socket.set_recv_buffer_size(ROOM)?;
+    socket.bind(&SocketAddr::from((any, 0)).into())?;
+    Endpoint::new(EndpointConfig::default(), None, socket.into(), Arc::new(TokioRuntime))
+}
+
+/// Opens a connection; with a ticket, and where the configuration has it, at once.
+pub(crate) async fn open(
+    endpoint: Endpoint,
+    config: ClientConfig,
+    address: SocketAddr,
+    name: &str,
+) -> Result<(Sender, Driver), Failed> {
+    let connecting =
+        endpoint.connect_with(config, address, name).map_err(|error| Failed::Io(io::Error::other(error)))?;
+    let early = Early::default();
+    let connection = match connecting.into_0rtt() {
+        Ok((connection, accepted)) => {
+            early.set(PENDING);
+            let early = early.clone();
+            tokio::spawn(async move { early.set(if accepted.await { ACCEPTED } else { REJECTED }) });
+            connection
+        }
+        Err(connecting) => connecting.await.map_err(Failed::Quic)?,
+    };
+    let carried = h3_quinn::Connection::new(connection.clone());
+    let (mut driver, sender) =
+        h3::client::builder().send_grease(false).build(carried).await.map_err(|_| failed(&connection))?;
+    // Why it ends is heard by every request on it.
+    let driver: Driver = Box::pin(async move {
+        let _ = poll_fn(|context| driver.poll_close(context)).await;
+        connection.close(VarInt::from_u32(NO_ERROR), b"");
+    });
+    Ok((Sender { sender, early }, driver))
+}
+
+/// RFC 9114, section 8.1.
+const NO_ERROR: u32 = 0x100;
+
+fn failed(connection: &Connection) -> Failed {
+    connection.close_reason().map_or(Failed::Protocol, Failed::Quic)
+}
+
+/// What the server says of early data; 0: none was sent.
+#[derive(Clone, Debug, Default)]
+struct Early(Arc<AtomicU8>);
+
+const PENDING: u8 = 1;
+const ACCEPTED: u8 = 2;
+const REJECTED: u8 = 3;
+
+impl Early {
+    fn set(&self, state: u8) {
+        let Self(word) = self;
+        word.store(state, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u8 {
+        let Self(word) = self;
+        word.load(Ordering::Relaxed)
+    }
+}
+
+/// An open connection, or one on which may be sent already.
+#[derive(Clone)]
+pub(crate) struct Sender {
+    sender: h3::client::SendRequest<OpenStreams, Bytes>,
+    early: Early,
+}
+
+/// The server does not want this in early data (RFC 8470).
+const TOO_EARLY: u16 = 425;
+
+impl Fetch for Sender {
+    async fn fetch(self, request: Request<()>) -> Came {
+        let Self { mut sender, early } = self;
+        let is_early = early.get() == PENDING;
+        let way = if is_early { Channel::QuicEarly } else { Channel::Quic };
+        let mut has_begun = false;
+        match answer(&mut sender, request, &mut has_begun).await {
+            Ok((TOO_EARLY, _)) if is_early => Came::Unseen,
+            Ok((status, length)) => Came::Answer(status, length, way),
+            Err(_) if is_early && matches!(early.get(), PENDING | REJECTED) => Came::Unseen,
+            Err(error) => came(&error, has_begun),
+        }
+    }
+}
+
+async fn answer(
+    sender: &mut h3::client::SendRequest<OpenStreams, Bytes>,
+    request: Request<()>,
+    has_begun: &mut bool,
+) -> Result<(u16, u64), StreamError> {
+    let mut stream = sender.send_request(request).await?;
+    stream.finish().await?;
+    let response = stream.recv_response().await?;
+    *has_begun = true;
+    let mut length = 0;
+    while let Some(bytes) = stream.recv_data().await? {
+        length += bytes.remaining() as u64;
+    }
+    Ok((response.status().as_u16(), length))
+}
+
+/// What an error means for a request.
+fn came(error: &StreamError, has_begun: bool) -> Came {
+    match error {
+        StreamError::RemoteClosing { .. } => Came::Unseen,
+        StreamError::RemoteTerminate { code, .. } if *code == Code::H3_REQUEST_REJECTED => Came::Unseen,
+        StreamError::RemoteTerminate { .. } => Came::Broken(true),
+        StreamError::StreamError { .. } | StreamError::HeaderTooBig { .. } => Came::Trouble(Trouble::Garbage),
+        StreamError::ConnectionError { 0: ended @ Ended::Local { .. }, .. } if !ended.is_h3_no_error() => {
+            Came::Trouble(Trouble::Garbage)
+        }
+        _ => Came::Broken(has_begun),
+    }
+}
+
+/// What a failure means for all who wait for the connection.
+pub(crate) fn trouble(failed: &Failed) -> Trouble {
+    match failed {
+        Failed::Io(_) => Trouble::Exhausted,
+        Failed::Quic(ConnectionError::TimedOut) => Trouble::Timeout,
+        Failed::Quic(_) => Trouble::Refused,
+        Failed::Protocol => Trouble::Garbage,
+    }
+}

@@ -1,0 +1,163 @@
+//! How the connections of a run begin, and what of that is a user's own: tickets to come back with, and for HTTP/3 a port.
+//!
+//! Not the connections.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use http::uri::Scheme;
+use http::{HeaderValue, Request, Uri};
+use quinn::Endpoint;
+use rustls::ClientConfig;
+use rustls::client::Resumption;
+use rustls::pki_types::ServerName;
+use tokio::runtime::Runtime;
+use wire::Duration;
+
+use super::desk::{Desk, Order, Site};
+use super::{http2, http3};
+use crate::config::{Config, Protocol, Target};
+use crate::record::Trouble;
+use crate::secure::Mistrust;
+
+/// What all connections of a run have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Means {
+    pub(crate) site: Arc<Site>,
+    carrier: Carrier,
+    /// Of each user, at once.
+    pub(crate) connections: usize,
+    /// How long those are kept that have nothing to do.
+    pub(crate) keeps: Option<Duration>,
+}
+
+#[derive(Clone, Debug)]
+enum Carrier {
+    Http2(SocketAddr, Option<(ClientConfig, ServerName<'static>)>),
+    Http3 { address: SocketAddr, name: String, tls: ClientConfig, has_early: bool },
+}
+
+impl Means {
+    /// `None` if the protocol has no streams.
+    pub(crate) fn new(
+        target: &Target,
+        config: &Config,
+        unchanged_since: &str,
+    ) -> Result<Option<Self>, Mistrust> {
+        let Target { address, host, folder, security } = target;
+        let secure = |protocol| match security {
+            Some(security) => Ok(Some((security.client(protocol)?, security.server()?))),
+            None => Ok(None),
+        };
+        let carrier = match config.protocol {
+            Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Dhttp => {
+                return Ok(None);
+            }
+            Protocol::Http2 => Carrier::Http2(*address, secure(http2::NAME)?),
+            Protocol::Http3 => {
+                let (tls, name) = secure(http3::NAME)?.ok_or(Mistrust::Nothing)?;
+                let name = name.to_str().into_owned();
+                Carrier::Http3 { address: *address, name, tls, has_early: config.has_early }
+            }
+        };
+        let uri: Uri = host.parse().map_err(|_| Mistrust::Name(host.clone()))?;
+        let site = Site {
+            scheme: if security.is_some() { Scheme::HTTPS } else { Scheme::HTTP },
+            authority: uri.into_parts().authority.ok_or_else(|| Mistrust::Name(host.clone()))?,
+            folder: folder.clone(),
+            unchanged_since: HeaderValue::from_str(unchanged_since).expect("a date is a field's value"),
+            patience: std::time::Duration::from_nanos(config.patience.as_nanos()),
+        };
+        let (site, connections, keeps) = (Arc::new(site), config.connections, config.keeps);
+        Ok(Some(Self { site, carrier, connections, keeps }))
+    }
+
+    /// A request for a plan's first file.
+    pub(crate) fn first(&self) -> Request<()> {
+        self.site.request(Order { number: 0, file: 0, is_conditional: false })
+    }
+
+    /// What a user has alone.
+    pub(crate) fn own(&self) -> Own {
+        let alone = |tls: &ClientConfig| {
+            let mut alone = tls.clone();
+            alone.resumption = Resumption::in_memory_sessions(TICKETS);
+            alone
+        };
+        match &self.carrier {
+            Carrier::Http2(address, tls) => {
+                let tls = tls.as_ref().map(|(tls, name)| (Arc::new(alone(tls)), name.clone()));
+                Own::Http2(*address, tls)
+            }
+            Carrier::Http3 { address, name, tls, has_early } => {
+                let tls = alone(tls);
+                Own::Http3(Box::new(Quic {
+                    address: *address,
+                    name: name.clone(),
+                    config: http3::config(tls.clone(), *has_early),
+                    patient: http3::config(tls, false),
+                    endpoint: None,
+                }))
+            }
+        }
+    }
+}
+
+/// rustls keeps as many servers as this is divided by eight, and eight tickets of each: there is one.
+const TICKETS: usize = 8;
+
+/// How the connections of one user begin.
+#[derive(Debug)]
+pub(crate) enum Own {
+    /// Of HTTP/2; with a configuration they are encrypted.
+    Http2(SocketAddr, Option<(Arc<ClientConfig>, ServerName<'static>)>),
+    /// Of HTTP/3.
+    Http3(Box<Quic>),
+}
+
+/// A user's part of QUIC.
+#[derive(Debug)]
+pub(crate) struct Quic {
+    pub(crate) address: SocketAddr,
+    pub(crate) name: String,
+    pub(crate) config: quinn::ClientConfig,
+    /// The same, and never anything early: for what the server did not take early.
+    patient: quinn::ClientConfig,
+    endpoint: Option<Endpoint>,
+}
+
+impl Own {
+    /// Begins a connection, whose task is at this desk.
+    pub(crate) fn begin(&mut self, desk: Desk, runtime: &Runtime, may_early: bool) {
+        match self {
+            Self::Http2(address, tls) => {
+                let (address, tls) = (*address, tls.clone());
+                runtime.spawn(desk.serve(async move {
+                    http2::open(address, tls).await.map_err(|failed| http2::trouble(&failed))
+                }));
+            }
+            Self::Http3(quic) => {
+                let _inside = runtime.enter();
+                let endpoint = quic.endpoint();
+                let config = if may_early { quic.config.clone() } else { quic.patient.clone() };
+                let (address, name) = (quic.address, quic.name.clone());
+                runtime.spawn(desk.serve(async move {
+                    let endpoint = endpoint.map_err(|_| Trouble::Exhausted)?;
+                    let opened = http3::open(endpoint, config, address, &name).await;
+                    opened.map_err(|failed| http3::trouble(&failed))
+                }));
+            }
+        }
+    }
+}
+
+impl Quic {
+    /// The user's port; inside the runtime.
+    pub(crate) fn endpoint(&mut self) -> io::Result<Endpoint> {
+        if self.endpoint.is_none() {
+            self.endpoint = Some(http3::endpoint(self.address)?);
+        }
+        self.endpoint.clone().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}

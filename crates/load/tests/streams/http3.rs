@@ -1,0 +1,229 @@
+//! HTTP/3: over QUIC, with and without requests in the first datagrams.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration as Elapsed;
+
+use bytes::Bytes;
+use h3::error::Code;
+use h3::server::RequestResolver;
+use http::Response;
+use http::header::IF_MODIFIED_SINCE;
+use load::look::look;
+use load::record::{Channel, Trouble};
+use load::secure::Trust;
+use load::{Config, Protocol};
+use quinn::crypto::rustls::QuicServerConfig;
+use quinn::{Endpoint, ServerConfig};
+use scenario::surge::plan::Plan;
+use tokio::runtime::{Builder, Runtime};
+use wire::Duration;
+
+use crate::site::{certified, config, plan, run, size, target};
+
+/// What a server does with each request.
+#[derive(Clone, Copy, PartialEq)]
+enum Does {
+    Answers,
+    AnswersAfter(Elapsed),
+    AnswersWith(u16),
+    AnswersTooMuch,
+    Resets,
+    Rejects,
+    SaysNothing,
+    LeavesAfter(usize),
+}
+
+/// A server, until this is dropped.
+struct Served {
+    address: SocketAddr,
+    trust: Trust,
+    endpoint: Endpoint,
+    tls: rustls::ServerConfig,
+    _runtime: Runtime,
+}
+
+fn serve(plan: &Plan, does: Does, speaks: &[u8]) -> Served {
+    let (tls, trust) = certified(speaks);
+    let mut tls = rustls::ServerConfig::clone(&tls);
+    tls.max_early_data_size = u32::MAX;
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let inside = runtime.enter();
+    let endpoint = Endpoint::server(of(tls.clone()), "127.0.0.1:0".parse().unwrap()).unwrap();
+    drop(inside);
+    let (plan, accepting) = (Arc::new(plan.clone()), endpoint.clone());
+    runtime.spawn(async move {
+        while let Some(incoming) = accepting.accept().await {
+            let plan = Arc::clone(&plan);
+            tokio::spawn(async move {
+                // A server may always write before the handshake is over; reading early data is what this asks for.
+                let Ok(Ok((connection, _))) = incoming.accept().map(|connecting| connecting.into_0rtt())
+                else {
+                    return;
+                };
+                let carried = h3_quinn::Connection::new(connection);
+                let Ok(mut connection) = h3::server::Connection::new(carried).await else { return };
+                let mut left = if let Does::LeavesAfter(answers) = does { answers } else { usize::MAX };
+                while let Ok(Some(request)) = connection.accept().await {
+                    tokio::spawn(request_came(request, Arc::clone(&plan), does));
+                    left -= 1;
+                    if left == 0 {
+                        let _ = connection.shutdown(0).await;
+                    }
+                }
+            });
+        }
+    });
+    let address = endpoint.local_addr().unwrap();
+    Served { address, trust, endpoint, tls, _runtime: runtime }
+}
+
+fn of(tls: rustls::ServerConfig) -> ServerConfig {
+    ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls).unwrap()))
+}
+
+async fn request_came(request: RequestResolver<h3_quinn::Connection, Bytes>, plan: Arc<Plan>, does: Does) {
+    let Ok((request, mut stream)) = request.resolve_request().await else { return };
+    let mut length = size(&plan, request.uri().path());
+    let mut status = 200;
+    if request.headers().contains_key(IF_MODIFIED_SINCE) {
+        (status, length) = (304, 0);
+    }
+    match does {
+        Does::Answers | Does::LeavesAfter(_) => {}
+        Does::AnswersAfter(time) => tokio::time::sleep(time).await,
+        Does::AnswersWith(other) => status = other,
+        Does::AnswersTooMuch => (status, length) = (200, 20_001),
+        Does::Resets => return stream.stop_stream(Code::H3_INTERNAL_ERROR),
+        Does::Rejects => return stream.stop_stream(Code::H3_REQUEST_REJECTED),
+        Does::SaysNothing => tokio::time::sleep(Elapsed::from_secs(60)).await,
+    }
+    let response = Response::builder().status(status).body(()).unwrap();
+    let _ = stream.send_response(response).await;
+    if length > 0 {
+        let _ = stream.send_data(Bytes::from(vec![b'x'; length])).await;
+    }
+    let _ = stream.finish().await;
+}
+
+#[test]
+fn every_request_is_answered_by_one_connection_a_user() {
+    let plan = plan(60.0);
+    let served = serve(&plan, Does::Answers, b"h3");
+    for trust in [served.trust.clone(), Trust::Anybody] {
+        let target = target(served.address, Some(trust));
+        look(&target, &config(Protocol::Http3)).unwrap();
+        let record = run(&plan, &target, &config(Protocol::Http3));
+        assert_eq!((record.answers(), record.failures(), record.connections), (60, 0, 2), "{record:?}");
+        assert_eq!(record.channels.get(&Channel::Quic), Some(&60));
+    }
+}
+
+#[test]
+fn requests_of_a_connection_are_under_way_beside_one_another() {
+    let plan = plan(60.0);
+    let served = serve(&plan, Does::AnswersAfter(Elapsed::from_millis(200)), b"h3");
+    let one = Config { users: 1, ..config(Protocol::Http3) };
+    let record = run(&plan, &target(served.address, Some(served.trust.clone())), &one);
+    assert_eq!((record.answers(), record.connections), (60, 1));
+    assert!(record.intended.max() < 2_000_000_000, "{} ns", record.intended.max());
+}
+
+#[test]
+fn who_comes_back_asks_in_the_first_datagrams_if_told_to() {
+    let plan = plan(30.0);
+    let served = serve(&plan, Does::Answers, b"h3");
+    let target = target(served.address, Some(served.trust.clone()));
+    for has_early in [false, true] {
+        let brief = Config { keeps: Some(Duration::ZERO), has_early, ..config(Protocol::Http3) };
+        let record = run(&plan, &target, &brief);
+        assert_eq!((record.answers(), record.failures()), (30, 0), "{record:?}");
+        let early = record.channels.get(&Channel::QuicEarly).copied().unwrap_or(0);
+        if has_early {
+            assert!(early >= record.connections - 6 && early > 10, "{record:?}");
+        } else {
+            assert_eq!(early, 0, "{record:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_server_did_not_take_early_is_asked_again() {
+    let plan = plan(30.0);
+    let served = serve(&plan, Does::Answers, b"h3");
+    let target = target(served.address, Some(served.trust.clone()));
+    let brief = Config { keeps: Some(Duration::ZERO), has_early: true, ..config(Protocol::Http3) };
+    let is_over = AtomicBool::new(false);
+    let record = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Whose tickets are of another server, as after it was started anew: they open nothing, and nothing early is read.
+            while !is_over.load(Ordering::Relaxed) {
+                let mut other = served.tls.clone();
+                other.session_storage = rustls::server::ServerSessionMemoryCache::new(8);
+                served.endpoint.set_server_config(Some(of(other)));
+                std::thread::park_timeout(Elapsed::from_millis(100));
+            }
+        });
+        let record = run(&plan, &target, &brief);
+        is_over.store(true, Ordering::Relaxed);
+        record
+    });
+    assert_eq!((record.answers(), record.failures()), (30, 0), "{record:?}");
+    assert!(record.again > 3, "{record:?}");
+}
+
+#[test]
+fn what_a_bad_server_does_is_counted_by_its_kind() {
+    let plan = plan(30.0);
+    let hasty = Config { patience: Duration::from_millis(300), ..config(Protocol::Http3) };
+    for (does, trouble) in [
+        (Does::AnswersWith(503), Trouble::Status),
+        (Does::AnswersTooMuch, Trouble::Size),
+        (Does::Resets, Trouble::Closed),
+        (Does::Rejects, Trouble::Closed),
+        (Does::SaysNothing, Trouble::Timeout),
+    ] {
+        let served = serve(&plan, does, b"h3");
+        let record = run(&plan, &target(served.address, Some(served.trust.clone())), &hasty);
+        assert_eq!(
+            (record.answers(), record.troubles.get(&trouble)),
+            (0, Some(&30)),
+            "{trouble:?}: {record:?}"
+        );
+    }
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let target = target(silent.local_addr().unwrap(), Some(Trust::Anybody));
+    let record = run(&plan, &target, &hasty);
+    assert_eq!(record.troubles.get(&Trouble::Timeout), Some(&30), "{record:?}");
+}
+
+#[test]
+fn what_a_server_did_not_look_at_before_it_left_is_asked_again() {
+    let plan = plan(60.0);
+    let served = serve(&plan, Does::LeavesAfter(10), b"h3");
+    let record = run(&plan, &target(served.address, Some(served.trust.clone())), &config(Protocol::Http3));
+    assert_eq!((record.answers(), record.failures()), (60, 0), "{record:?}");
+    assert!(record.connections >= 6, "{}", record.connections);
+}
+
+#[test]
+fn who_is_no_server_of_http3_is_refused_with_the_remedy() {
+    let plan = plan(30.0);
+    let says = |served: &Served, trust: &Trust| {
+        let target = target(served.address, Some(trust.clone()));
+        look(&target, &config(Protocol::Http3)).unwrap_err().to_string()
+    };
+    let served = serve(&plan, Does::Answers, b"hq-interop");
+    assert!(says(&served, &served.trust).contains("does not offer HTTP/3 in its handshake"));
+    let (_, stranger) = certified(b"h3");
+    let served = serve(&plan, Does::Answers, b"h3");
+    let said = says(&served, &stranger);
+    assert!(said.contains("not to be believed") && said.contains("--ca FILE"), "{said}");
+    let served = serve(&plan, Does::AnswersWith(404), b"h3");
+    assert!(says(&served, &served.trust).contains("answers with 404"));
+    let open = target(served.address, None);
+    assert!(
+        look(&open, &config(Protocol::Http3)).unwrap_err().to_string().contains("give an https:// address")
+    );
+}
