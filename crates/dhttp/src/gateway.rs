@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `front` | the thread that watches all connections of programs |
 //! | `waiting` | one of them while nobody asks for anything in its name; what is kept is given there |
+//! | `asking` | what was asked in its name, and comes in one datagram |
 //! | `hands` | threads for whatever must be waited for |
 //! | `browser` | a request in the hands of such a thread, and what becomes of it |
 //! | `kept` | keeping what passes, if it was told to |
@@ -23,6 +24,7 @@
 //! A thread for each request that must be waited for, and one for all else. It decides nothing about the messages: that
 //! is [`proto::gateway`], and [`mod@crate::cache`] for what is kept.
 
+mod asking;
 mod browser;
 mod chunked;
 pub mod counters;

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use dhttp::client::Known;
-use dhttp::{Answer, ClientConfig, Gateway, GatewayConfig, Request, Server, ServerConfig};
+use dhttp::{Answer, ClientConfig, Gateway, GatewayConfig, Reply, Request, Server, ServerConfig, promise};
 use proto::dhttp::client::Resend;
 
 fn gateway() -> Gateway {
@@ -372,6 +372,32 @@ fn stopping_finishes_what_was_begun() {
     go.send(()).unwrap();
     assert_eq!(program.answer().body, b"late");
     stopping.join().unwrap();
+}
+
+#[test]
+fn what_was_asked_by_dhttp_comes_although_ports_and_all_change_meanwhile() {
+    let (asked, is_asked) = std::sync::mpsc::channel();
+    let handler = move |_: &Request<'_>| -> Reply {
+        let (promise, later) = promise();
+        asked.send(promise).unwrap();
+        Reply::Later(later)
+    };
+    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), config, handler, None).unwrap();
+    let at = server.address();
+    for (number, body) in ["small".to_owned(), "large".repeat(20_000)].into_iter().enumerate() {
+        let gateway = gateway();
+        let mut program = Program::new(&gateway);
+        program.send(&format!("GET http://{at}/_dhttp_/{number} HTTP/1.1\r\nHost: {at}\r\n\r\n"));
+        let promise = is_asked.recv_timeout(Duration::from_secs(10)).unwrap();
+        let client = ClientConfig { patience: wire::Duration::from_secs(20), ..ClientConfig::internet() };
+        gateway.reload(GatewayConfig::new(client), None).unwrap();
+        // It takes another request with the new ones before the old one is answered.
+        assert_eq!(Program::new(&gateway).get(gateway.address(), "/").status, 508);
+        promise.give(Answer::whole(200, "text/plain", body.clone().into_bytes()));
+        let answer = program.answer();
+        assert_eq!((answer.status, answer.body.len()), (200, body.len()));
+    }
 }
 
 /// The deployment matrix's old servers: asked by DHTTP for their path alone, they are asked by HTTP at once or soon.

@@ -107,6 +107,23 @@ impl Keeper {
         }
     }
 
+    /// The request on its way, for whoever cannot wait: `None` if something must be waited for, be it the disk, or somebody
+    /// who asks for the same.
+    pub(crate) fn pass_at_once(self: &Arc<Self>, forward: &Forward) -> Option<Box<Passing>> {
+        let wanted = wanted(forward);
+        let is_only_here = wanted.is_for_cache && wanted.asked().is_only_for_cache();
+        if is_only_here || self.store.has_disk() {
+            return None;
+        }
+        let found = match self.find(&wanted) {
+            Some((_, Verdict::Fresh | Verdict::Meanwhile)) => return None,
+            Some((found, Verdict::Validate)) => Some(found),
+            None => None,
+        };
+        let ticket = if wanted.is_shareable() { Some(self.enter(&wanted)?) } else { None };
+        Some(Passing::new(self, wanted, found, ticket))
+    }
+
     fn find(&self, wanted: &Wanted) -> Option<(Found, Verdict)> {
         let asked = wanted.asked();
         let in_memory = wanted.is_for_cache.then(|| self.store.memory.find(&wanted.key, &asked))?;

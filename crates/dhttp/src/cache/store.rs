@@ -54,6 +54,11 @@ impl Store {
         Some(found)
     }
 
+    /// Whether looking something up may take long.
+    pub(super) const fn has_disk(&self) -> bool {
+        self.disk.is_some()
+    }
+
     pub(super) fn keep(&self, found: &Found) {
         self.memory.keep(found.clone());
         if let Some(disk) = &self.disk {

@@ -12,6 +12,7 @@ use proto::gateway::{self, Forward, Plan, Refusal};
 use proto::http::{Fields, Framing, RequestHead, RequestReader, ResponseHead, Version};
 
 use super::Shared;
+use super::asking::Coming;
 use super::counters::count;
 use super::front::Back;
 use super::incoming::{Incoming, Room};
@@ -63,6 +64,9 @@ pub(super) fn serve(shared: &Arc<Shared>, connection: Connection, call: Call, ro
         Call::Request(head, framing, plan) => browser.exchange(&head, framing, plan),
         Call::Kept(head, answer) => browser.give(&head, Asked::of(&head), &answer),
         Call::Fault(fault) => browser.refuse(None, fault.status(), &fault.to_string()),
+        Call::Coming(coming) => browser.pass_on(coming),
+        Call::Again(head, forward, passing) => browser.ask(&head, Asked::of(&head), &forward, Some(passing)),
+        Call::Failed(head, passing, why) => browser.fail(&head, Asked::of(&head), passing, 502, &why),
     };
     let Browser { shared: _, peer, incoming, reader } = browser;
     let (stream, unread, back) = incoming.end();
@@ -122,36 +126,47 @@ impl Browser<'_> {
 
     fn by_dhttp(
         &mut self,
-        client: &Client,
+        client: &Arc<Client>,
         head: &RequestHead,
         asked: Asked<'_>,
         forward: &Forward,
         url: &Url,
-        mut passing: Option<Box<Passing>>,
+        passing: Option<Box<Passing>>,
     ) -> Ended {
         let fields = without_host(&forward.head);
         let mut exchange = match client.request(forward.head.method.clone(), url, &fields) {
             Ok(exchange) => exchange,
             Err(error) => return self.fail(head, asked, passing, 502, &error.to_string()),
         };
-        let (via, answer) = match exchange.next() {
-            Some(Answered::Head(via, answer)) => (via, answer),
-            Some(Answered::Failed(why)) => return self.fail(head, asked, passing, 502, &why),
-            Some(Answered::Body(_) | Answered::End) | None => {
-                return self.fail(head, asked, passing, 502, "the gateway is being stopped");
+        match exchange.next() {
+            Some(Answered::Head(via, answer)) => {
+                let (head, forward) = (head.clone(), forward.clone());
+                let client = Arc::clone(client);
+                self.pass_on(Coming { head, forward, client, exchange, via, answer, passing })
             }
-        };
+            Some(Answered::Failed(why)) => self.fail(head, asked, passing, 502, &why),
+            Some(Answered::Body(_) | Answered::End) | None => {
+                self.fail(head, asked, passing, 502, "the gateway is being stopped")
+            }
+        }
+    }
+
+    /// Passes on an answer that has begun to come.
+    fn pass_on(&mut self, coming: Coming) -> Ended {
+        let Coming { head, forward, client: _client, mut exchange, via, answer, mut passing } = coming;
+        let asked = Asked::of(&head);
         // What came in one datagram is all here, and its length known.
         let mut ready = Vec::new();
         let size = match via {
-            Via::Udp => {
-                let mut whole = 0;
-                while let Some(Answered::Body(part)) = exchange.next() {
-                    whole += part.len() as u64;
-                    ready.push(part);
+            Via::Udp => loop {
+                match exchange.next() {
+                    Some(Answered::Body(part)) => ready.extend_from_slice(&part),
+                    Some(Answered::Head(..)) => {}
+                    Some(Answered::End) => break Size::Known(ready.len() as u64),
+                    Some(Answered::Failed(why)) => return self.fail(&head, asked, passing, 502, &why),
+                    None => return self.fail(&head, asked, passing, 502, "the gateway is being stopped"),
                 }
-                Size::Known(whole)
-            }
+            },
             Via::TcpOpened | Via::TcpClient => length(&answer).map_or(Size::Unknown, Size::Known),
         };
         let answer = gateway::response(&answer, &self.shared.name);
@@ -162,19 +177,15 @@ impl Browser<'_> {
         };
         let mut reply = match begin(&mut passing, self.stream(), asked, &answer, size) {
             Ok(Begun::Reply(reply)) => reply,
-            Ok(Begun::Again) => return self.ask(head, asked, forward, passing),
+            Ok(Begun::Again) => return self.ask(&head, asked, &forward, passing),
             Err(_) => return Ended::Broken,
         };
         let status = reply.status;
-        let written = ready.iter().try_for_each(|part| reply.part(part)).and_then(|()| {
+        let written = if ready.is_empty() { Ok(()) } else { reply.part(&ready) }.and_then(|()| {
             if via == Via::Udp {
                 return Ok(());
             }
             loop {
-                if !exchange.is_ready() {
-                    // A browser asks for what the first lines of a page name long before its last.
-                    reply.flush()?;
-                }
                 match exchange.next() {
                     Some(Answered::Body(part)) => reply.part(&part)?,
                     Some(Answered::Head(..)) => {}
@@ -184,7 +195,7 @@ impl Browser<'_> {
             }
         });
         let ended = written.and_then(|()| reply.end(&Fields::new()));
-        self.told(head, status, channel, &ended);
+        self.told(&head, status, channel, &ended);
         conclude(&ended)
     }
 
@@ -377,12 +388,7 @@ impl Browser<'_> {
         let counters = &self.shared.counters;
         match ended {
             Ok((_, bytes)) => {
-                count(match channel {
-                    Channel::Udp => &counters.udp,
-                    Channel::TcpOpened => &counters.tcp_opened,
-                    Channel::Cache => &counters.cache,
-                    Channel::TcpClient | Channel::Overload => &counters.tcp_client,
-                });
+                count(counters.answers(channel));
                 self.log(head, status, *bytes, channel);
             }
             Err(_) => count(&counters.failed),

@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::counters::counters;
+use crate::log::Channel;
 
 counters! {
     /// Answers in one datagram.
@@ -27,13 +28,23 @@ counters! {
     accepted = "gateway_connections_accepted_total", "Connections of programs.";
     /// Connections of programs that are there now.
     open_now = "gateway_connections_open", "Connections of programs now.";
-    /// Those of them that a thread has.
-    lent_now = "gateway_connections_busy", "Connections of programs now whose request waits for a server.";
+    /// Those of them that wait for a server.
+    busy_now = "gateway_connections_busy", "Connections of programs now whose request waits for a server.";
     /// Those of them that are tunnels.
     tunnels_now = "gateway_tunnels_open", "Tunnels now (CONNECT).";
 }
 
 impl Counters {
+    /// Those of answers that came this way.
+    pub(super) const fn answers(&self, channel: Channel) -> &AtomicU64 {
+        match channel {
+            Channel::Udp => &self.udp,
+            Channel::TcpOpened => &self.tcp_opened,
+            Channel::Cache => &self.cache,
+            Channel::TcpClient | Channel::Overload => &self.tcp_client,
+        }
+    }
+
     /// In Prometheus' text format.
     pub(super) fn metrics(&self) -> String {
         Self::text(&[self])

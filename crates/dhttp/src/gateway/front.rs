@@ -18,7 +18,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use super::counters::count;
 use super::tunnel::{self, Carried, Side, Tunnel};
-use super::waiting::{Around, Call, Connection, Patience, Step, Waiting};
+use super::waiting::{Around, Call, Connection, Patience, Step, Waiting, Watched};
 use super::{GatewayConfig, Shared, browser, reply};
 use crate::cache::passing::Quick;
 use crate::clock;
@@ -34,8 +34,8 @@ pub(super) struct Front {
     epoll: OwnedFd,
     alarm: Alarm,
     places: BTreeMap<u64, Place>,
-    /// How many of them are lent.
-    lent: usize,
+    /// How many of them wait for a server.
+    busy: usize,
     tunnels: usize,
     next: u64,
     quick: Option<Quick>,
@@ -76,6 +76,8 @@ pub(super) enum Back {
     Tunnel(Box<Tunnel>),
     /// It is no more.
     Gone,
+    /// It was not lent: something has come that was asked in its name.
+    Bell,
 }
 
 /// A connection's place, as long as a thread has it. However that ends, the place is free again.
@@ -108,7 +110,7 @@ impl Front {
             epoll,
             alarm,
             places: BTreeMap::new(),
-            lent: 0,
+            busy: 0,
             tunnels: 0,
             next: FIRST,
             quick: shared.keeper.clone().map(Quick::new),
@@ -133,7 +135,7 @@ impl Front {
         let now = self.shared.clock.now();
         let end = now + self.shared.grace();
         self.places.retain(|_, place| match place {
-            Place::Here(waiting) => waiting.is_writing(),
+            Place::Here(waiting) => waiting.is_busy(),
             Place::Lent(_) | Place::Tunnel(_) => true,
         });
         while !self.places.is_empty() && self.shared.clock.now() < end {
@@ -169,7 +171,7 @@ impl Front {
             }
         }
         set(&self.shared.counters.open_now, self.places.len());
-        set(&self.shared.counters.lent_now, self.lent);
+        set(&self.shared.counters.busy_now, self.busy);
         set(&self.shared.counters.tunnels_now, self.tunnels);
         self.flush();
     }
@@ -200,8 +202,12 @@ impl Front {
 
     fn take_back(&mut self) {
         for (number, back) in self.shared.desk.take() {
+            if matches!(back, Back::Bell) {
+                self.step(number, |waiting, around, _| waiting.hear(around));
+                continue;
+            }
             self.places.remove(&number);
-            self.lent -= 1;
+            self.busy -= 1;
             match back {
                 Back::Open(connection) if !self.is_stopping => self.watch(number, connection),
                 Back::Ending(connection) if !self.is_stopping => {
@@ -209,7 +215,7 @@ impl Front {
                     self.place(number, waiting);
                 }
                 Back::Tunnel(tunnel) => self.watch_tunnel(number, tunnel),
-                Back::Open(_) | Back::Ending(_) | Back::Gone => {}
+                Back::Open(_) | Back::Ending(_) | Back::Gone | Back::Bell => {}
             }
         }
     }
@@ -291,41 +297,50 @@ impl Front {
     fn step(&mut self, number: u64, step: impl FnOnce(&mut Waiting, &mut Around<'_>, &mut [u8]) -> Step) {
         let Some(Place::Here(waiting)) = self.places.get_mut(&number) else { return };
         let (now, patience) = (self.shared.clock.now(), patience(&self.config));
-        let (counters, log) = (&self.shared.counters, &self.log);
+        let (shared, log, was_asking) = (&self.shared, &self.log, waiting.is_asking());
         let mut around = Around {
             now,
-            name: &self.shared.name,
+            shared,
+            number,
             quick: self.quick.as_mut(),
             out: &mut self.out,
-            given: &mut |peer, head, answer, bytes| {
-                count(&counters.cache);
+            told: &mut |peer, head, status, bytes, channel| {
+                count(shared.counters.answers(channel));
                 if let Some(log) = log {
                     let request = Request::of_connection(head, &[]);
-                    log.line(second(), peer.ip(), &request, answer.status, bytes, Channel::Cache);
+                    log.line(second(), peer.ip(), &request, status, bytes, channel);
                 }
             },
         };
         let step = step(waiting, &mut around, &mut self.room);
         self.out.clear();
+        self.busy = self.busy + usize::from(waiting.is_asking()) - usize::from(was_asking);
+        let is_last = self.is_stopping && !waiting.is_busy();
         match step {
+            Step::Stays if is_last => drop(self.places.remove(&number)),
             // Nothing begins any more.
-            Step::Stays | Step::Lends(_) if self.is_stopping && !waiting.is_writing() => {
-                drop(self.places.remove(&number));
-            }
+            Step::Lends(call) if is_last && call.is_first() => drop(self.places.remove(&number)),
             Step::Stays => {
-                let is_writing = waiting.is_writing();
-                if is_writing != waiting.is_watched_for_room {
-                    let wanted = if is_writing { EventFlags::OUT } else { EventFlags::IN };
+                let wanted = waiting.wants();
+                if wanted != waiting.watched {
+                    let flags = match wanted {
+                        Watched::In => EventFlags::IN,
+                        Watched::Out => EventFlags::OUT,
+                        Watched::Breaking => EventFlags::empty(),
+                    };
                     let stream = &waiting.connection.stream;
                     // It is watched already, so that this cannot fail for want of anything.
-                    let _ = epoll::modify(&self.epoll, stream, EventData::new_u64(number), wanted);
-                    waiting.is_watched_for_room = is_writing;
+                    let _ = epoll::modify(&self.epoll, stream, EventData::new_u64(number), flags);
+                    waiting.watched = wanted;
                 }
                 let deadline = waiting.deadline(patience);
                 self.alarm.ring_by(now, deadline);
             }
             // Closing it takes it off the list of those that are watched.
-            Step::Ends => drop(self.places.remove(&number)),
+            Step::Ends => {
+                self.busy -= usize::from(waiting.is_asking());
+                drop(self.places.remove(&number));
+            }
             Step::Lends(call) => self.lend(number, call),
         }
     }
@@ -336,7 +351,7 @@ impl Front {
         let connection = waiting.connection;
         let _ = epoll::delete(&self.epoll, &connection.stream);
         self.places.insert(number, Place::Lent(Arc::clone(&connection.stream)));
-        self.lent += 1;
+        self.busy += 1;
         let mut loan = Loan { shared: Arc::clone(&self.shared), number, is_over: false };
         // If there is no thread left, the connection is closed, which is all that can be said.
         let _ = self.shared.hands.do_it(Box::new(move |room| {
@@ -384,6 +399,11 @@ impl Desk {
     pub(super) fn wake(&self) {
         // If it is full, the thread has been woken already.
         let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
+    }
+
+    /// Something has come that was asked in the name of this one.
+    pub(super) fn ring(&self, number: u64) {
+        self.put(number, Back::Bell);
     }
 
     fn put(&self, number: u64, back: Back) {

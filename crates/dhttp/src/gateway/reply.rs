@@ -88,34 +88,8 @@ const TOGETHER: usize = 16 << 10;
 impl<'a> Reply<'a> {
     /// Begins with the head, which is written with the first of the body.
     pub(super) fn begin(stream: &'a TcpStream, asked: Asked<'_>, head: &ResponseHead, size: Size) -> Self {
-        let Asked { method, version, stays } = asked;
-        let has_no_body = *method == Method::Head || matches!(head.status, 204 | 304);
-        let body = match (has_no_body, size, version) {
-            (true, _, _) => Framed::Nothing,
-            (false, Size::Known(length), _) => Framed::Length(length),
-            (false, Size::Unknown, Version::Http11) => Framed::Chunked,
-            (false, Size::Unknown, Version::Http10) => Framed::UntilClose,
-        };
-        let stays = stays && body != Framed::UntilClose;
-        let mut fields = Fields::new();
-        for (name, value) in head.fields.iter() {
-            let is_length = name.eq_ignore_ascii_case(b"Content-Length");
-            if !is_length || body == Framed::Nothing {
-                copy(&mut fields, name, value);
-            }
-        }
-        match body {
-            Framed::Length(length) => copy(&mut fields, b"Content-Length", length.to_string().as_bytes()),
-            Framed::Chunked => copy(&mut fields, b"Transfer-Encoding", b"chunked"),
-            Framed::Nothing | Framed::UntilClose => {}
-        }
-        match (stays, version) {
-            (false, _) => copy(&mut fields, b"Connection", b"close"),
-            (true, Version::Http10) => copy(&mut fields, b"Connection", b"keep-alive"),
-            (true, Version::Http11) => {}
-        }
         let mut out = Vec::with_capacity(1_024);
-        ResponseHead { version: Version::Http11, status: head.status, fields }.encode(&mut out);
+        let (body, stays) = frame(&mut out, asked, head, size);
         let (keeping, is_kept) = (None, false);
         Self { stream, status: head.status, body, stays, bytes: 0, out, keeping, is_kept }
     }
@@ -203,6 +177,51 @@ impl<'a> Reply<'a> {
         self.flush()?;
         Ok((self.stays, self.bytes))
     }
+}
+
+/// Writes a head, with what says how its body ends; and whether the connection stays.
+fn frame(out: &mut Vec<u8>, asked: Asked<'_>, head: &ResponseHead, size: Size) -> (Framed, bool) {
+    let Asked { method, version, stays } = asked;
+    let has_no_body = *method == Method::Head || matches!(head.status, 204 | 304);
+    let body = match (has_no_body, size, version) {
+        (true, _, _) => Framed::Nothing,
+        (false, Size::Known(length), _) => Framed::Length(length),
+        (false, Size::Unknown, Version::Http11) => Framed::Chunked,
+        (false, Size::Unknown, Version::Http10) => Framed::UntilClose,
+    };
+    let stays = stays && body != Framed::UntilClose;
+    let mut fields = Fields::new();
+    for (name, value) in head.fields.iter() {
+        let is_length = name.eq_ignore_ascii_case(b"Content-Length");
+        if !is_length || body == Framed::Nothing {
+            copy(&mut fields, name, value);
+        }
+    }
+    match body {
+        Framed::Length(length) => copy(&mut fields, b"Content-Length", length.to_string().as_bytes()),
+        Framed::Chunked => copy(&mut fields, b"Transfer-Encoding", b"chunked"),
+        Framed::Nothing | Framed::UntilClose => {}
+    }
+    match (stays, version) {
+        (false, _) => copy(&mut fields, b"Connection", b"close"),
+        (true, Version::Http10) => copy(&mut fields, b"Connection", b"keep-alive"),
+        (true, Version::Http11) => {}
+    }
+    ResponseHead { version: Version::Http11, status: head.status, fields }.encode(out);
+    (body, stays)
+}
+
+/// Writes an answer that is all here; whether the connection stays, and how many bytes of a body there were.
+pub(super) fn write_passed(
+    out: &mut Vec<u8>,
+    asked: Asked<'_>,
+    head: &ResponseHead,
+    body: &[u8],
+) -> (bool, u64) {
+    let (framed, stays) = frame(out, asked, head, Size::Known(body.len() as u64));
+    let body = if framed == Framed::Nothing { &[] } else { body };
+    out.extend_from_slice(body);
+    (stays, body.len() as u64)
 }
 
 /// Writes the head of an answer that is kept; whether its body follows.

@@ -7,14 +7,17 @@ use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use proto::gateway::{self, Plan, Refusal};
+use proto::gateway::{self, Forward, Plan, Refusal};
 use proto::http::{Event, Framing, Limits, PeerFault, RequestHead, RequestReader, Version};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use wire::{Duration, Time};
 
+use super::Shared;
+use super::asking::{Asking, Coming, Heard, Passed, Question};
 use super::reply::{self, Asked};
-use crate::cache::passing::Quick;
+use crate::cache::passing::{Passing, Quick};
 use crate::handler::{Answer, Body};
+use crate::log::Channel;
 use crate::server::queue::Queue;
 
 /// A program's connection, wherever it is.
@@ -37,7 +40,6 @@ impl Connection {
 }
 
 /// What must be done by somebody who may wait.
-#[derive(Debug)]
 pub(super) enum Call {
     /// To answer a request that is to be dealt with so.
     Request(RequestHead, Framing, Result<Plan, Refusal>),
@@ -45,10 +47,25 @@ pub(super) enum Call {
     Kept(RequestHead, Answer),
     /// To refuse what was no request.
     Fault(PeerFault),
+    /// To pass on an answer as it comes.
+    Coming(Coming),
+    /// To ask again: what came was about something else.
+    Again(RequestHead, Forward, Box<Passing>),
+    /// To say why there is no answer, or give what stands in for it.
+    Failed(RequestHead, Option<Box<Passing>>, String),
+}
+
+impl Call {
+    /// Whether something begins with it.
+    pub(super) const fn is_first(&self) -> bool {
+        match self {
+            Self::Request(..) | Self::Fault(_) => true,
+            Self::Kept(..) | Self::Coming(_) | Self::Again(..) | Self::Failed(..) => false,
+        }
+    }
 }
 
 /// One that is watched.
-#[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) connection: Connection,
     /// What it has not taken yet.
@@ -56,8 +73,23 @@ pub(super) struct Waiting {
     phase: Phase,
     /// Behind what it has not taken yet.
     then: Then,
+    /// What was asked in its name, and has not come yet.
+    asking: Option<Box<Asking>>,
+    /// It has said something meanwhile, which is read when the answer is written.
+    is_overheard: bool,
     /// As it is watched.
-    pub(super) is_watched_for_room: bool,
+    pub(super) watched: Watched,
+}
+
+/// What a connection is watched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Watched {
+    /// That something comes.
+    In,
+    /// That there is room.
+    Out,
+    /// That it breaks.
+    Breaking,
 }
 
 /// What it waits for, and since when.
@@ -67,15 +99,17 @@ enum Phase {
     Idle(Time),
     /// The rest of its head.
     Head(Time),
+    /// An answer.
+    Asking,
     /// That the program takes something.
     Room(Time),
     /// The program's end: ours is said. A reset would throw away what was said last (RFC 9112, section 9.6).
     Linger(Time),
 }
 
-#[derive(Debug)]
 enum Then {
     ReadOn,
+    Wait,
     Call(Box<Call>),
     HangUp,
 }
@@ -93,13 +127,14 @@ pub(super) enum Step {
 /// What it needs of whoever watches.
 pub(super) struct Around<'a> {
     pub(super) now: Time,
-    /// The gateway's, in `Via`.
-    pub(super) name: &'a str,
+    pub(super) shared: &'a Arc<Shared>,
+    /// The connection's.
+    pub(super) number: u64,
     pub(super) quick: Option<&'a mut Quick>,
     /// For what goes out together; empty.
     pub(super) out: &'a mut Vec<u8>,
-    /// Who counts what was given of what is kept, and writes it down.
-    pub(super) given: &'a mut dyn FnMut(SocketAddr, &RequestHead, &Answer, u64),
+    /// Who counts what was answered, and writes it down.
+    pub(super) told: &'a mut dyn FnMut(SocketAddr, &RequestHead, u16, u64, Channel),
 }
 
 /// How long it may be in each phase.
@@ -119,8 +154,15 @@ const COPIED: usize = 16 << 10;
 impl Waiting {
     /// One that has just come, or come back.
     pub(super) fn new(now: Time, connection: Connection) -> Self {
-        let (queue, phase) = (Queue::default(), Phase::Idle(now));
-        Self { connection, queue, phase, then: Then::ReadOn, is_watched_for_room: false }
+        Self {
+            connection,
+            queue: Queue::default(),
+            phase: Phase::Idle(now),
+            then: Then::ReadOn,
+            asking: None,
+            is_overheard: false,
+            watched: Watched::In,
+        }
     }
 
     /// One on which all has been said.
@@ -133,6 +175,10 @@ impl Waiting {
     pub(super) fn ready(&mut self, around: &mut Around<'_>, room: &mut [u8]) -> Step {
         if !self.queue.is_empty() {
             return self.write_on(around);
+        }
+        if self.is_asking() {
+            // Watched no more for what comes, it can only have broken.
+            return if std::mem::replace(&mut self.is_overheard, true) { Step::Ends } else { Step::Stays };
         }
         match recv(&*self.connection.stream, &mut *room, RecvFlags::DONTWAIT) {
             Ok((0, _)) => self.ended(),
@@ -152,6 +198,26 @@ impl Waiting {
         self.read_on(around, &unread)
     }
 
+    /// Something has come of what was asked in its name.
+    pub(super) fn hear(&mut self, around: &mut Around<'_>) -> Step {
+        // Without, it was the bell of a request before.
+        let Some(asking) = self.asking.take() else { return Step::Stays };
+        match asking.hear(around.shared, around.out) {
+            Heard::Nothing(asking) => {
+                self.asking = Some(asking);
+                Step::Stays
+            }
+            Heard::Answer(Passed { head, status, bytes, stays }) => {
+                (around.told)(self.connection.peer, &head, status, bytes, Channel::Udp);
+                self.is_overheard = false;
+                self.then = if stays { Then::ReadOn } else { Then::HangUp };
+                let unread = std::mem::take(&mut self.connection.unread);
+                self.write_and_read_on(around, &unread)
+            }
+            Heard::Otherwise(call) => Step::Lends(call),
+        }
+    }
+
     /// A moment has come.
     pub(super) fn expire(&mut self, now: Time, patience: Patience) -> Step {
         if now < self.deadline(patience) {
@@ -164,6 +230,7 @@ impl Waiting {
                 Step::Ends
             }
             Phase::Idle(_) | Phase::Linger(_) => Step::Ends,
+            Phase::Asking => Step::Stays,
         }
     }
 
@@ -173,19 +240,36 @@ impl Waiting {
             Phase::Idle(since) => since + patience.idle,
             Phase::Head(since) | Phase::Room(since) => since + patience.silent,
             Phase::Linger(since) => since + LINGER,
+            // Who asks knows when to give up.
+            Phase::Asking => Time::MAX,
         }
     }
 
-    /// Whether something is to be written; otherwise it is read.
-    pub(super) fn is_writing(&self) -> bool {
-        !self.queue.is_empty()
+    /// Whether something was begun.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.queue.is_empty() || self.asking.is_some()
+    }
+
+    pub(super) const fn is_asking(&self) -> bool {
+        self.asking.is_some()
+    }
+
+    /// What it is to be watched for.
+    pub(super) fn wants(&self) -> Watched {
+        if !self.queue.is_empty() {
+            Watched::Out
+        } else if self.is_asking() && self.is_overheard {
+            Watched::Breaking
+        } else {
+            Watched::In
+        }
     }
 
     /// The program says no more.
     fn ended(&self) -> Step {
         match self.phase {
             Phase::Head(_) => Step::Lends(Box::new(Call::Fault(PeerFault::Truncated))),
-            Phase::Idle(_) | Phase::Room(_) | Phase::Linger(_) => Step::Ends,
+            Phase::Idle(_) | Phase::Asking | Phase::Room(_) | Phase::Linger(_) => Step::Ends,
         }
     }
 
@@ -204,10 +288,14 @@ impl Waiting {
 
     /// Answers what can be answered at once, writes the answers together, and says what comes then.
     fn read_on(&mut self, around: &mut Around<'_>, mut input: &[u8]) -> Step {
+        if matches!(self.then, Then::ReadOn) {
+            self.then = self.answer(around, &mut input);
+        }
+        self.write_and_read_on(around, input)
+    }
+
+    fn write_and_read_on(&mut self, around: &mut Around<'_>, mut input: &[u8]) -> Step {
         loop {
-            if matches!(self.then, Then::ReadOn) {
-                self.then = self.answer(around, &mut input);
-            }
             if self.write(around.out).is_err() {
                 return Step::Ends;
             }
@@ -226,18 +314,25 @@ impl Waiting {
                     self.phase = Phase::Linger(around.now);
                     return Step::Stays;
                 }
+                Then::Wait => {
+                    self.phase = Phase::Asking;
+                    self.connection.unread = input.to_vec();
+                    return self.hear(around);
+                }
                 Then::ReadOn if input.is_empty() => break,
-                Then::ReadOn => {}
+                Then::ReadOn => self.then = self.answer(around, &mut input),
             }
         }
         let is_between = self.connection.reader.is_between_messages();
         self.phase = match self.phase {
-            Phase::Idle(_) | Phase::Head(_) | Phase::Room(_) | Phase::Linger(_) if is_between => {
+            Phase::Idle(_) | Phase::Head(_) | Phase::Asking | Phase::Room(_) | Phase::Linger(_)
+                if is_between =>
+            {
                 Phase::Idle(around.now)
             }
             // A head that comes byte by byte has as long as one that comes at once.
             Phase::Head(since) => Phase::Head(since),
-            Phase::Idle(_) | Phase::Room(_) | Phase::Linger(_) => Phase::Head(around.now),
+            Phase::Idle(_) | Phase::Asking | Phase::Room(_) | Phase::Linger(_) => Phase::Head(around.now),
         };
         Step::Stays
     }
@@ -248,7 +343,7 @@ impl Waiting {
             match self.connection.reader.read(input) {
                 Ok(Some(Event::Head(head, framing))) => match self.answer_one(around, head, framing) {
                     Then::ReadOn => {}
-                    then @ (Then::Call(_) | Then::HangUp) => return then,
+                    then @ (Then::Wait | Then::Call(_) | Then::HangUp) => return then,
                 },
                 // Those without a body are answered here: this is their end.
                 Ok(Some(Event::Body(_) | Event::End)) => {}
@@ -269,11 +364,11 @@ impl Waiting {
             && let Body::Whole(bytes) = &answer.body
         {
             let bytes = give(&mut self.queue, around.out, asked, answer, bytes);
-            (around.given)(self.connection.peer, &head, answer, bytes);
+            (around.told)(self.connection.peer, &head, answer.status, bytes, Channel::Cache);
             self.connection.skip_end();
             return Then::ReadOn;
         }
-        let plan = gateway::plan(&head, framing, around.name);
+        let plan = gateway::plan(&head, framing, &around.shared.name);
         if let (Ok(Plan::Forward(forward)), Some(quick)) = (&plan, &around.quick)
             && let Some(answer) = quick.at_once_with_care(forward)
         {
@@ -282,10 +377,23 @@ impl Waiting {
                 return Then::Call(Box::new(Call::Kept(head, answer)));
             };
             let bytes = give(&mut self.queue, around.out, asked, &answer, bytes);
-            (around.given)(self.connection.peer, &head, &answer, bytes);
+            (around.told)(self.connection.peer, &head, answer.status, bytes, Channel::Cache);
             return if asked.stays { Then::ReadOn } else { Then::HangUp };
         }
-        Then::Call(Box::new(Call::Request(head, framing, plan)))
+        match plan {
+            Ok(Plan::Forward(forward)) => {
+                let Some(question) = Question::ask(around.shared, around.number, &forward) else {
+                    let plan = Ok(Plan::Forward(forward));
+                    return Then::Call(Box::new(Call::Request(head, framing, plan)));
+                };
+                self.connection.skip_end();
+                self.asking = Some(Box::new(Asking::new(head, forward, question)));
+                Then::Wait
+            }
+            plan @ (Ok(Plan::Tunnel(..) | Plan::Own(_)) | Err(_)) => {
+                Then::Call(Box::new(Call::Request(head, framing, plan)))
+            }
+        }
     }
 
     /// Writes what has gathered, and keeps what the program does not take now.
