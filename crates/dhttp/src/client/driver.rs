@@ -116,10 +116,8 @@ impl Driver {
                     } else {
                         Note::Sent(to, bytes.len(), is_resend)
                     });
-                    let of_family = self.udp.iter_mut().find(|(socket, _)| {
-                        socket.local_addr().is_ok_and(|local| local.is_ipv4() == to.is_ipv4())
-                    });
-                    if let Some((_, outbox)) = of_family {
+                    // That of IPv4 is there always, and first.
+                    if let Some((_, outbox)) = self.udp.get_mut(usize::from(!to.is_ipv4())) {
                         outbox.slot(Ends { peer: to, local: None }).extend_from_slice(&bytes);
                     }
                 }

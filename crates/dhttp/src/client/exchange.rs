@@ -66,6 +66,8 @@ struct State {
     events: VecDeque<Event>,
     bytes: usize,
     is_abandoned: bool,
+    /// Threads that wait here.
+    sleepers: usize,
     waker: Option<Waker>,
 }
 
@@ -85,12 +87,13 @@ impl Exchange {
         }
         let mut state = self.sink.state.lock().ok()?;
         loop {
-            if let Some(event) = state.take() {
-                self.sink.changed.notify_all();
+            if let Some(event) = self.sink.take(&mut state) {
                 self.is_over = is_last(&event);
                 return Some(event);
             }
+            state.sleepers += 1;
             state = self.sink.changed.wait(state).ok()?;
+            state.sleepers -= 1;
         }
     }
 
@@ -105,11 +108,10 @@ impl Exchange {
             return Poll::Ready(None);
         }
         let Ok(mut state) = self.sink.state.lock() else { return Poll::Ready(None) };
-        let Some(event) = state.take() else {
+        let Some(event) = self.sink.take(&mut state) else {
             state.waker = Some(context.waker().clone());
             return Poll::Pending;
         };
-        self.sink.changed.notify_all();
         self.is_over = is_last(&event);
         Poll::Ready(Some(event))
     }
@@ -152,14 +154,16 @@ impl Sink {
     pub(super) fn give(&self, event: Event) -> bool {
         let Ok(mut state) = self.state.lock() else { return false };
         while state.bytes > MOST_WAITING && !state.is_abandoned {
+            state.sleepers += 1;
             let Ok(again) = self.changed.wait(state) else { return false };
             state = again;
+            state.sleepers -= 1;
         }
         if let Event::Body(part) = &event {
             state.bytes += part.len();
         }
         state.events.push_back(event);
-        self.changed.notify_all();
+        self.has_changed(&state);
         let waker = state.waker.take();
         let is_wanted = !state.is_abandoned;
         drop(state);
@@ -173,22 +177,28 @@ impl Sink {
         self.give(Event::Failed(why));
     }
 
+    fn take(&self, state: &mut State) -> Option<Event> {
+        let event = state.events.pop_front()?;
+        if let Event::Body(part) = &event {
+            state.bytes -= part.len();
+        }
+        self.has_changed(state);
+        Some(event)
+    }
+
+    /// Tells the kernel only if a thread sleeps here: it costs a call, and most wait elsewhere.
+    fn has_changed(&self, state: &State) {
+        if state.sleepers > 0 {
+            self.changed.notify_all();
+        }
+    }
+
     fn abandon(&self) {
         if let Ok(mut state) = self.state.lock() {
             state.is_abandoned = true;
             state.events.clear();
         }
         self.changed.notify_all();
-    }
-}
-
-impl State {
-    fn take(&mut self) -> Option<Event> {
-        let event = self.events.pop_front()?;
-        if let Event::Body(part) = &event {
-            self.bytes -= part.len();
-        }
-        Some(event)
     }
 }
 
