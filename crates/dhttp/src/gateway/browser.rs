@@ -186,6 +186,10 @@ impl Browser<'_> {
                 return Ok(());
             }
             loop {
+                if !exchange.is_ready() {
+                    // A browser asks for what the first lines of a page name long before its last.
+                    reply.flush()?;
+                }
                 match exchange.next() {
                     Some(Answered::Body(part)) => reply.part(&part)?,
                     Some(Answered::Head(..)) => {}
