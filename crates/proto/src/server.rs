@@ -19,9 +19,9 @@ use std::collections::VecDeque;
 use wire::{Bytes, Time};
 
 use crate::http::write::WriteBuffer;
-use crate::http::{Event, Fields, PeerFault, RequestHead, RequestReader, Version};
-use exchange::{Coding, Exchange, LAST_CHUNK, Rest};
-use response::Head;
+use crate::http::{Event, Fields, Framing, PeerFault, RequestHead, RequestReader, Version};
+use exchange::{Coding, Exchange, Rest, write_last_chunk};
+use response::{Head, check_interim, write_interim};
 use unread::Unread;
 
 pub use config::{Closing, Patience, ServerConfig};
@@ -191,6 +191,20 @@ impl ServerConnection {
         Ok(())
     }
 
+    /// What is said before the answer (RFC 9110, section 15.2): 102, 103 and what may come; a client of HTTP/1.0 is not told.
+    ///
+    /// # Errors
+    /// The application's mistake; nothing has been sent.
+    pub fn interim(&mut self, id: RequestId, status: u16, fields: &Fields) -> Result<(), Misuse> {
+        check_interim(status, fields)?;
+        if self.exchange(id)?.may_wait()? {
+            self.writes.head(|out| write_interim(status, fields, out));
+            self.writes.flush();
+            self.send_writes();
+        }
+        Ok(())
+    }
+
     /// A part of the body of a response that was begun.
     ///
     /// # Errors
@@ -210,9 +224,18 @@ impl ServerConnection {
     /// # Errors
     /// The application's mistake. If less came than was promised, the connection is aborted.
     pub fn finish(&mut self, now: Time, id: RequestId) -> Result<(), Misuse> {
+        self.finish_with(now, id, &NO_FIELDS)
+    }
+
+    /// The same with trailers behind the body, where its coding has room for them: in chunks alone (RFC 9112, section
+    /// 7.1.2).
+    ///
+    /// # Errors
+    /// As for [`ServerConnection::finish`].
+    pub fn finish_with(&mut self, now: Time, id: RequestId, trailers: &Fields) -> Result<(), Misuse> {
         match self.exchange(id)?.end() {
             Ok(Coding::Plain) => {}
-            Ok(Coding::Chunked) => self.writes.part(|out| out.extend_from_slice(LAST_CHUNK)),
+            Ok(Coding::Chunked) => self.writes.part(|out| write_last_chunk(trailers, out)),
             Err(misuse) => {
                 if misuse == Misuse::TooShort(id) {
                     self.exchange = None;
@@ -271,12 +294,17 @@ impl ServerConnection {
 
     fn event(&mut self, now: Time, event: Event<'_, RequestHead>) {
         match (event, &mut self.exchange) {
-            (Event::Head(head, _), exchange) => {
+            (Event::Head(head, framing), exchange) => {
                 let id = RequestId(self.requests);
                 self.requests += 1;
                 *exchange = Some(Exchange::new(id, &head));
                 self.phase = Phase::Body(now + self.config.patience.request);
+                let waits = framing != Framing::Length(0) && head.fields.has_token("Expect", "100-continue");
                 self.outputs.push_back(Output::Request(id, head));
+                if waits {
+                    // Whoever waits with the body is to send it (RFC 9110, section 10.1.1). It is known, and may wait.
+                    let _ = self.interim(id, 100, &NO_FIELDS);
+                }
             }
             (Event::Body(part), Some(exchange)) => {
                 if let Phase::Body(until) = self.phase {

@@ -261,6 +261,69 @@ fn a_request_that_breaks_off_is_taken_back() {
 }
 
 #[test]
+fn rfc9110_10_1_1_leave_is_given_to_those_who_wait_for_it_with_a_body() {
+    let leave = || Did::Sent("HTTP/1.1 100 Continue\r\n\r\n".to_owned());
+    for (request, gets_leave) in [
+        ("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", true),
+        ("POST / HTTP/1.1\r\nHost: h\r\nexpect: 100-Continue\r\nTransfer-Encoding: chunked\r\n\r\n", true),
+        ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n", false),
+        ("POST / HTTP/1.0\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", false),
+        ("GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n\r\n", false),
+    ] {
+        let did = Client::connect().says(request);
+        assert_eq!(did.contains(&leave()), gets_leave, "{request}: {did:?}");
+    }
+}
+
+#[test]
+fn rfc9110_15_2_what_comes_before_an_answer_is_sent_at_once_and_only_there() {
+    let id = RequestId(0);
+    let mut hints = Fields::new();
+    hints.push("Link", "</a>").unwrap();
+    let mut client = Client::connect();
+    assert_eq!(client.0.interim(id, 103, &hints), Err(Misuse::NotAwaited(id)));
+    client.says(GET);
+    for status in [99, 101, 200] {
+        assert_eq!(client.0.interim(id, status, &hints), Err(Misuse::Status(status)));
+    }
+    client.0.interim(id, 103, &hints).unwrap();
+    assert_eq!(client.did(NOW), [Did::Sent("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".to_owned())]);
+    client.0.respond(NOW, id, streamed(ResponseBody::Length(3))).unwrap();
+    assert_eq!(client.0.interim(id, 103, &hints), Err(Misuse::OutOfOrder(id)));
+    let mut old = Client::connect();
+    old.says("GET / HTTP/1.0\r\n\r\n");
+    old.0.interim(id, 103, &hints).unwrap();
+    assert_eq!(old.did(NOW), []);
+}
+
+#[test]
+fn rfc9112_7_1_2_trailers_stand_behind_chunks_and_nowhere_else() {
+    let id = RequestId(0);
+    let mut trailers = Fields::new();
+    trailers.push("X-Sum", "9").unwrap();
+    for (request, body, end) in [
+        (GET, ResponseBody::Unknown, "0\r\nX-Sum: 9\r\n\r\n"),
+        (GET, ResponseBody::Length(1), "x"),
+        (b"GET / HTTP/1.0\r\n\r\n", ResponseBody::Unknown, "x"),
+    ] {
+        let mut client = Client::connect();
+        client.says(request);
+        client.0.respond(NOW, id, streamed(body)).unwrap();
+        client.0.send_part(id, b"x").unwrap();
+        client.0.finish_with(NOW, id, &trailers).unwrap();
+        let sent: String = client
+            .did(NOW)
+            .into_iter()
+            .filter_map(|did| match did {
+                Did::Sent(text) => Some(text),
+                _ => None,
+            })
+            .collect();
+        assert!(sent.ends_with(end), "{sent}");
+    }
+}
+
+#[test]
 fn an_application_cannot_send_what_would_not_arrive_as_meant() {
     let id = RequestId(0);
     let mut client = Client::connect();

@@ -280,6 +280,8 @@ pub fn write_decimal(mut number: u64, out: &mut Vec<u8>) {
 /// What people read beside the number (RFC 9110, section 15); nothing for a number we never send.
 pub const fn reason(status: u16) -> &'static str {
     match status {
+        100 => "Continue",
+        103 => "Early Hints",
         200 => "OK",
         206 => "Partial Content",
         301 => "Moved Permanently",

@@ -54,8 +54,12 @@ pub(super) enum Coding {
     Chunked,
 }
 
-/// The end of a chunked body without trailers.
-pub(super) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+/// The end of a chunked body.
+pub(super) fn write_last_chunk(trailers: &Fields, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"0\r\n");
+    out.extend_from_slice(trailers.lines());
+    out.extend_from_slice(b"\r\n");
+}
 
 impl Exchange {
     pub(super) fn new(id: RequestId, head: &RequestHead) -> Self {
@@ -72,6 +76,14 @@ impl Exchange {
     /// Whether anything of a response has been sent.
     pub(super) fn has_begun(&self) -> bool {
         self.answer != Answer::Awaited
+    }
+
+    /// Whether the client knows what comes before an answer; an error if the answer has begun.
+    pub(super) fn may_wait(&self) -> Result<bool, Misuse> {
+        if self.has_begun() {
+            return Err(Misuse::OutOfOrder(self.id));
+        }
+        Ok(self.version == Version::Http11)
     }
 
     /// The response is here, the `last` that this connection may carry or not: its head, and what follows.

@@ -83,6 +83,21 @@ pub(super) fn check(status: u16, fields: [&Fields; 2]) -> Result<(), Misuse> {
     Ok(())
 }
 
+/// The same of what comes before an answer. 101 is none: nothing follows it.
+pub(super) fn check_interim(status: u16, fields: &Fields) -> Result<(), Misuse> {
+    if !(100..200).contains(&status) || status == 101 {
+        return Err(Misuse::Status(status));
+    }
+    check(200, [fields; 2])
+}
+
+/// Writes what comes before an answer.
+pub(super) fn write_interim(status: u16, fields: &Fields, out: &mut Vec<u8>) {
+    write_status_line(Version::Http11, status, out);
+    out.extend_from_slice(fields.lines());
+    out.extend_from_slice(b"\r\n");
+}
+
 /// Whether a status alone says that there is no body.
 pub(super) const fn is_bodiless(status: u16) -> bool {
     matches!(status, 204 | 304)
@@ -143,7 +158,7 @@ pub enum Misuse {
     NotAwaited(RequestId),
     /// A part or an end before the head, or a second head.
     OutOfOrder(RequestId),
-    /// A status that is no final one.
+    /// A status that is no final one, or, where an interim one is wanted, none of these.
     Status(u16),
     /// A field that belongs to the connection.
     ConnectionField(&'static str),
@@ -164,7 +179,10 @@ impl fmt::Display for Misuse {
             Self::OutOfOrder(RequestId(id)) => {
                 write!(f, "request {id} needs one head, then parts, then an end, in this order")
             }
-            Self::Status(status) => write!(f, "{status} is not a final status; use 200 to 999"),
+            Self::Status(status) => write!(
+                f,
+                "{status} is no status here; use 200 to 999, and before an answer 100 to 199 but for 101"
+            ),
             Self::ConnectionField(name) => {
                 write!(f, "{name} belongs to the connection; leave it out, it will be added")
             }
