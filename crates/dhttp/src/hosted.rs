@@ -27,6 +27,7 @@ use wire::Time;
 use crate::fields::copy;
 use crate::handler::{Answer, Body, Handler, Request};
 use crate::later::{Reply, promise};
+use crate::origin::fields_from;
 
 /// A service that answers for a server.
 pub struct Hosted<S, B> {
@@ -152,6 +153,7 @@ pub(crate) struct Collected {
     memory: Vec<u8>,
     file: Option<File>,
     length: u64,
+    trailers: Fields,
 }
 
 impl Collected {
@@ -163,8 +165,15 @@ impl Collected {
         let mut body = pin!(body);
         let mut collected = Self::default();
         while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
-            // Trailers have no place in a message whose length comes first.
-            let Ok(mut data) = frame.map_err(Into::into)?.into_data() else { continue };
+            let mut data = match frame.map_err(Into::into)?.into_data() {
+                Ok(data) => data,
+                Err(other) => {
+                    if let Ok(trailers) = other.into_trailers() {
+                        collected.trailers = fields_from(&trailers);
+                    }
+                    continue;
+                }
+            };
             if collected.length + data.remaining() as u64 > most {
                 return Err(format!("the body is longer than {most} bytes").into());
             }
@@ -183,6 +192,11 @@ impl Collected {
         self.length += part.len() as u64;
         self.memory.extend_from_slice(part);
         if self.memory.len() > IN_MEMORY { self.spill() } else { Ok(()) }
+    }
+
+    /// What came behind it.
+    pub(crate) fn take_trailers(&mut self) -> Fields {
+        std::mem::take(&mut self.trailers)
     }
 
     /// How many bytes there are.

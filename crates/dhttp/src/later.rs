@@ -6,8 +6,10 @@
 use std::io;
 use std::mem;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use proto::http::Fields;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::handler::Answer;
@@ -29,7 +31,7 @@ impl From<Answer> for Reply {
 
 /// Two halves: one for whoever will know the answer, in any thread, and one for the server.
 pub fn promise() -> (Promise, Later) {
-    let slot = Arc::new(Slot { state: Mutex::new(State::Open) });
+    let slot = Arc::new(Slot { state: Mutex::new(State::Open(Vec::new())) });
     (Promise { slot: Arc::clone(&slot) }, Later { slot })
 }
 
@@ -50,12 +52,21 @@ struct Slot {
     state: Mutex<State>,
 }
 
+/// What comes by a promise.
+#[derive(Debug)]
+pub(crate) enum Word {
+    /// Something before the answer: its status, 100 to 199, and fields.
+    Interim(u16, Fields),
+    /// The answer, and trailers for whoever takes them.
+    Answer(Answer, Fields),
+}
+
 #[derive(Debug)]
 enum State {
-    /// Neither half has said anything.
-    Open,
+    /// Neither half has said anything, but for what comes before an answer.
+    Open(Vec<Word>),
     /// The answer was quicker than the server.
-    Given(Answer),
+    Given(Vec<Word>),
     /// It is waited for there, under this number.
     Awaited(Arc<Mailbox>, u64),
     Over,
@@ -64,25 +75,65 @@ enum State {
 impl Promise {
     /// Here it is.
     pub fn give(self, answer: Answer) {
-        self.slot.give(answer);
+        self.give_with(answer, Fields::new());
+    }
+
+    /// Here it is, and trailers: for a client that takes them (`TE: trailers`), if it asked on a connection of its own.
+    pub fn give_with(self, answer: Answer, trailers: Fields) {
+        self.slot.say(Word::Answer(answer, trailers));
+    }
+
+    /// What says something before the answer comes, from wherever it is heard.
+    pub fn interims(&self) -> Interims {
+        Interims { slot: Arc::clone(&self.slot), left: Arc::new(AtomicUsize::new(MOST_INTERIMS)) }
+    }
+}
+
+/// Says to a client what comes before its answer (1xx), if it asked on a connection of its own; a datagram has no room for
+/// more than an answer. After the answer it says nothing any more.
+#[derive(Clone, Debug)]
+pub struct Interims {
+    slot: Arc<Slot>,
+    left: Arc<AtomicUsize>,
+}
+
+/// Nobody needs more before one answer, and what a client does not read takes memory.
+const MOST_INTERIMS: usize = 16;
+
+impl Interims {
+    /// A status of 100 to 199, and fields.
+    pub fn say(&self, status: u16, fields: Fields) {
+        let is_one_left =
+            self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        if is_one_left.is_ok() {
+            self.slot.say(Word::Interim(status, fields));
+        }
     }
 }
 
 impl Drop for Promise {
     fn drop(&mut self) {
         // After `give` there is nothing left to do.
-        self.slot.give(Answer::text(500, "500 Internal Server Error: the application gave no answer"));
+        let answer = Answer::text(500, "500 Internal Server Error: the application gave no answer");
+        self.slot.say(Word::Answer(answer, Fields::new()));
     }
 }
 
 impl Slot {
-    fn give(&self, answer: Answer) {
+    fn say(&self, word: Word) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_last = match &word {
+            Word::Interim(..) => false,
+            Word::Answer(..) => true,
+        };
         *state = match mem::replace(&mut *state, State::Over) {
-            State::Open => State::Given(answer),
+            State::Open(mut words) => {
+                words.push(word);
+                if is_last { State::Given(words) } else { State::Open(words) }
+            }
             State::Awaited(mailbox, number) => {
-                mailbox.put(number, answer);
-                State::Over
+                mailbox.put(number, vec![word]);
+                if is_last { State::Over } else { State::Awaited(mailbox, number) }
             }
             // The first answer counts.
             given @ (State::Given(_) | State::Over) => given,
@@ -95,9 +146,12 @@ impl Later {
     pub(crate) fn await_in(self, mailbox: &Arc<Mailbox>, number: u64) {
         let mut state = self.slot.state.lock().unwrap_or_else(PoisonError::into_inner);
         *state = match mem::replace(&mut *state, State::Over) {
-            State::Open => State::Awaited(Arc::clone(mailbox), number),
-            State::Given(answer) => {
-                mailbox.put(number, answer);
+            State::Open(words) => {
+                mailbox.put(number, words);
+                State::Awaited(Arc::clone(mailbox), number)
+            }
+            State::Given(words) => {
+                mailbox.put(number, words);
                 State::Over
             }
             waits @ (State::Awaited(..) | State::Over) => waits,
@@ -108,7 +162,7 @@ impl Later {
 /// Where a thread of the server finds answers that have come.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
-    answers: Mutex<Vec<(u64, Answer)>>,
+    words: Mutex<Vec<(u64, Word)>>,
     waker: OwnedFd,
 }
 
@@ -117,7 +171,7 @@ impl Mailbox {
     /// If the system has no descriptor left.
     pub(crate) fn new() -> io::Result<Self> {
         let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { answers: Mutex::default(), waker })
+        Ok(Self { words: Mutex::default(), waker })
     }
 
     /// Readable when there is something.
@@ -125,17 +179,21 @@ impl Mailbox {
         &self.waker
     }
 
-    fn put(&self, number: u64, answer: Answer) {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push((number, answer));
+    fn put(&self, number: u64, words: Vec<Word>) {
+        if words.is_empty() {
+            return;
+        }
+        let words = words.into_iter().map(|word| (number, word));
+        self.words.lock().unwrap_or_else(PoisonError::into_inner).extend(words);
         // If it is full, the thread has been woken already.
         let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
     }
 
     /// All that has come.
-    pub(crate) fn take(&self) -> Vec<(u64, Answer)> {
+    pub(crate) fn take(&self) -> Vec<(u64, Word)> {
         // It only says that there is something.
         let _ = rustix::io::read(&self.waker, &mut [0_u8; 8]);
-        mem::take(&mut *self.answers.lock().unwrap_or_else(PoisonError::into_inner))
+        mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -144,7 +202,12 @@ mod tests {
     use super::*;
 
     fn taken(mailbox: &Mailbox) -> Vec<(u64, u16)> {
-        mailbox.take().into_iter().map(|(number, answer)| (number, answer.status)).collect()
+        let words = mailbox.take().into_iter();
+        let status = |word: Word| match word {
+            Word::Interim(status, _) => status,
+            Word::Answer(answer, _) => answer.status,
+        };
+        words.map(|(number, word)| (number, status(word))).collect()
     }
 
     #[test]
@@ -158,6 +221,25 @@ mod tests {
         assert_eq!(taken(&mailbox), [(1, 200)]);
         promise.give(Answer::text(201, "slow"));
         assert_eq!(taken(&mailbox), [(2, 201)]);
+    }
+
+    #[test]
+    fn what_comes_before_an_answer_comes_before_it_and_never_behind() {
+        let mailbox = Arc::new(Mailbox::new().unwrap());
+        let (promise, later) = super::promise();
+        let interims = promise.interims();
+        interims.say(103, Fields::new());
+        later.await_in(&mailbox, 1);
+        interims.say(102, Fields::new());
+        promise.give(Answer::text(200, "slow"));
+        interims.say(103, Fields::new());
+        assert_eq!(taken(&mailbox), [(1, 103), (1, 102), (1, 200)]);
+        let (promise, later) = super::promise();
+        let interims = promise.interims();
+        (0..100).for_each(|_| interims.say(103, Fields::new()));
+        promise.give(Answer::text(200, "quick"));
+        later.await_in(&mailbox, 2);
+        assert_eq!(taken(&mailbox).len(), MOST_INTERIMS + 1);
     }
 
     #[test]

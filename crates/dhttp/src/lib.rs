@@ -49,7 +49,7 @@ pub use files::Files;
 pub use gateway::{Gateway, GatewayConfig};
 pub use handler::{Answer, Body, Handler, Request, Shown};
 pub use hosted::hosted;
-pub use later::{Later, Promise, Reply, promise};
+pub use later::{Interims, Later, Promise, Reply, promise};
 pub use nat::{Nat, NatConfig, NatError};
 pub use origin::Origin;
 pub use server::{Server, ServerConfig};

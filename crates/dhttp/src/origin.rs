@@ -95,6 +95,11 @@ impl Origin {
         move || health.metrics()
     }
 
+    /// This server's own in `Via`.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Asks it, unless it is down.
     pub(crate) async fn ask(
         &self,
@@ -279,6 +284,8 @@ fn rewritten(
     *request.method_mut() = forward.head.method.name().parse().map_err(|_| bad_request())?;
     *request.uri_mut() = uri;
     *request.headers_mut() = headers_from(&forward.head.fields);
+    // Among them, who is told what comes before the answer.
+    *request.extensions_mut() = head.extensions;
     // Its body has come: nobody waits for leave to send it.
     request.headers_mut().remove(http::header::EXPECT);
     Ok(request)

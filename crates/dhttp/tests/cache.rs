@@ -12,7 +12,7 @@ use std::time::Duration;
 use dhttp::cache::Upstream;
 use dhttp::cache::upstream::{Fetched, Unanswered};
 use dhttp::client::{Known, Via};
-use dhttp::{Body, Cache, CacheConfig, Client, ClientConfig, Server, ServerConfig, Url};
+use dhttp::{Body, Cache, CacheConfig, Client, ClientConfig, Interims, Server, ServerConfig, Url};
 use proto::http::{Fields, Method, RequestHead, ResponseHead, Version};
 use tokio::runtime::Runtime;
 
@@ -46,6 +46,7 @@ impl Upstream for Origin {
         head: RequestHead,
         _body: Vec<u8>,
         _most: u64,
+        _interims: Option<Interims>,
     ) -> Result<Fetched, Unanswered> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let wait = *self.wait.lock().unwrap();
@@ -67,7 +68,11 @@ impl Upstream for Origin {
             (_, true) => Body::Whole([].into()),
             (_, false) => Body::Whole(body.into()),
         };
-        Ok(Fetched { head: ResponseHead { version: Version::Http11, status, fields }, body })
+        Ok(Fetched {
+            head: ResponseHead { version: Version::Http11, status, fields },
+            body,
+            trailers: Fields::new(),
+        })
     }
 }
 

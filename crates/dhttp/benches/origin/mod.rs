@@ -3,9 +3,9 @@
 
 use std::net::SocketAddr;
 
-use dhttp::Body;
 use dhttp::cache::Upstream;
 use dhttp::cache::upstream::{Fetched, Unanswered};
+use dhttp::{Body, Interims};
 use proto::http::{Fields, RequestHead, ResponseHead, Version};
 
 /// What it says: these fields, and a body.
@@ -21,9 +21,10 @@ impl Upstream for Origin {
         _head: RequestHead,
         _body: Vec<u8>,
         _most: u64,
+        _interims: Option<Interims>,
     ) -> Result<Fetched, Unanswered> {
         let head = ResponseHead { version: Version::Http11, status: 200, fields: fields(self.lines) };
-        Ok(Fetched { head, body: Body::Whole(self.body.as_slice().into()) })
+        Ok(Fetched { head, body: Body::Whole(self.body.as_slice().into()), trailers: Fields::new() })
     }
 }
 

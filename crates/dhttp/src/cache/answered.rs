@@ -205,9 +205,11 @@ pub(super) fn passed(head: &ResponseHead, body: Body, how: &str, now: Time) -> A
 /// Fields as they are kept: without those that a server adds by itself, but with the date, and without those that are
 /// between a client and a proxy (RFC 9111, section 3.1).
 fn kept_fields(came: &Fields, now: Time) -> Fields {
-    const NOT_KEPT: [&str; 7] = [
+    const NOT_KEPT: [&str; 8] = [
         // It was given to us, for our address.
         TOKEN_FIELD,
+        // What it announces is not kept; where it is passed on, whoever does so says it.
+        "Trailer",
         "Content-Length",
         "Connection",
         "Transfer-Encoding",

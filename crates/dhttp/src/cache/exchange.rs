@@ -14,6 +14,7 @@ use super::upstream::{Fetched, Unanswered};
 use super::{Shared, Upstream, given, since_1970};
 use crate::counters::count;
 use crate::handler::{Answer, Body};
+use crate::later::{Interims, Promise};
 
 /// A request, to be asked for others' sake perhaps.
 #[derive(Debug)]
@@ -27,8 +28,27 @@ pub(super) struct Owned {
 /// A longer body is not even fetched.
 const LONGEST: u64 = 1 << 30;
 
-/// The answer to a request, from the upstream if it gives one.
-pub(super) async fn exchange<U: Upstream>(shared: &Shared<U>, owned: &Owned, found: Option<Found>) -> Answer {
+/// Gives the answer to a request, from the upstream if it has one, to whoever it was promised to.
+pub(super) async fn exchange<U: Upstream>(
+    shared: &Shared<U>,
+    owned: &Owned,
+    found: Option<Found>,
+    promise: Option<Promise>,
+) {
+    let interims = promise.as_ref().map(Promise::interims);
+    let (answer, trailers) = answer(shared, owned, found, interims).await;
+    if let Some(promise) = promise {
+        promise.give_with(answer, trailers);
+    }
+}
+
+/// The answer, and what comes behind it.
+async fn answer<U: Upstream>(
+    shared: &Shared<U>,
+    owned: &Owned,
+    found: Option<Found>,
+    interims: Option<Interims>,
+) -> (Answer, Fields) {
     let (store, wanted) = (&shared.store, &owned.wanted);
     let asked = wanted.asked();
     let found = match found {
@@ -38,7 +58,7 @@ pub(super) async fn exchange<U: Upstream>(shared: &Shared<U>, owned: &Owned, fou
                 && found.record.policy().verdict(now, &asked) == Verdict::Fresh
             {
                 count(&store.counters.hits);
-                return given(found, &asked, now, "hit");
+                return alone(given(found, &asked, now, "hit"));
             }
             found
         }
@@ -56,16 +76,16 @@ pub(super) async fn exchange<U: Upstream>(shared: &Shared<U>, owned: &Owned, fou
     let (head, body) =
         (for_server(&wanted.head, ours.map(|found| found.record.fields())), owned.body.clone());
     let asked_at = since_1970();
-    let fetched = shared.upstream.ask(owned.to, head, body, LONGEST).await;
+    let fetched = shared.upstream.ask(owned.to, head, body, LONGEST, interims.clone()).await;
     let times = Times { asked: asked_at, came: since_1970() };
     let fetched = match (fetched, ours) {
-        (Ok(Fetched { head, body: _ }), Some(found)) if head.status == 304 => {
+        (Ok(Fetched { head, body: _, trailers: _ }), Some(found)) if head.status == 304 => {
             if is_about(found.record.fields(), &head.fields) {
-                return validated(store, wanted, found, &head, times);
+                return alone(validated(store, wanted, found, &head, times));
             }
             // It is about another answer, which we do not have: now without our conditions.
             let head = for_server(&wanted.head, Some(Fields::new().as_lines()));
-            shared.upstream.ask(owned.to, head, owned.body.clone(), LONGEST).await
+            shared.upstream.ask(owned.to, head, owned.body.clone(), LONGEST, interims).await
         }
         (fetched, _) => fetched,
     };
@@ -73,16 +93,23 @@ pub(super) async fn exchange<U: Upstream>(shared: &Shared<U>, owned: &Owned, fou
         Ok(fetched) => {
             let trouble = Trouble::Says(fetched.head.status);
             if let Some(answer) = stood_in(store, found.as_ref(), &asked, times.came, trouble) {
-                return answer;
+                return alone(answer);
             }
             came(shared, owned, &asked, found, fetched, times)
         }
-        Err(Unanswered(answer)) => stood_in(store, found.as_ref(), &asked, times.came, Trouble::Unreachable)
-            .unwrap_or_else(|| {
+        Err(Unanswered(answer)) => {
+            let kept = stood_in(store, found.as_ref(), &asked, times.came, Trouble::Unreachable);
+            alone(kept.unwrap_or_else(|| {
                 count(&store.counters.failed);
                 answer
-            }),
+            }))
+        }
     }
+}
+
+/// What is kept has nothing behind it.
+const fn alone(answer: Answer) -> (Answer, Fields) {
+    (answer, Fields::new())
 }
 
 /// The upstream has answered.
@@ -93,9 +120,9 @@ fn came<U: Upstream>(
     found: Option<Found>,
     fetched: Fetched,
     times: Times,
-) -> Answer {
+) -> (Answer, Fields) {
     let (store, wanted) = (&shared.store, &owned.wanted);
-    let Fetched { head, body } = fetched;
+    let Fetched { head, body, trailers } = fetched;
     let described = match body {
         Body::Described(length) => length,
         Body::Whole(_) | Body::File { file: _, offset: _, length: _ } => None,
@@ -106,7 +133,10 @@ fn came<U: Upstream>(
     let keeping = is_wanted.then(|| Keeping::of(wanted, &head, times)).flatten();
     if let Some(stored) = keeping.and_then(|keeping| keeping.whole(&wanted.key, &body)) {
         store.keep(&stored);
-        return given(&stored, asked, times.came, &format!("{forwarded}; stored"));
+        let answer = given(&stored, asked, times.came, &format!("{forwarded}; stored"));
+        // They are about the whole of it: not about a part, nor about what the client has.
+        let is_all = answer.status == head.status;
+        return (answer, if is_all { trailers } else { Fields::new() });
     }
-    passed(&head, body, forwarded, times.came)
+    (passed(&head, body, forwarded, times.came), trailers)
 }

@@ -7,11 +7,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use proto::gateway::{self, Plan};
-use proto::http::{Framing, Method, RequestHead};
+use proto::http::{Fields, Framing, Method, RequestHead};
 
 use super::upstream::{Fetched, Unanswered, Upstream};
 use crate::client::{Event, Known, Watch};
 use crate::handler::Body;
+use crate::later::Interims;
 use crate::{Client, ClientConfig, random};
 
 /// Whoever was asked. Its clones share their ports.
@@ -41,6 +42,7 @@ impl Upstream for Onward {
         head: RequestHead,
         _body: Vec<u8>,
         most: u64,
+        _interims: Option<Interims>,
     ) -> Result<Fetched, Unanswered> {
         Ok(self.fetch(to, head, most).await?)
     }
@@ -81,6 +83,7 @@ impl Onward {
         let digits = head.fields.get("Content-Length").and_then(|digits| std::str::from_utf8(digits).ok());
         let length = digits.and_then(|digits| digits.parse().ok());
         let body = if is_head { Body::Described(length) } else { Body::Whole(body.into()) };
-        Ok(Fetched { head: gateway::response(&head, &self.name), body })
+        // They were asked for in datagrams, which have room for an answer alone.
+        Ok(Fetched { head: gateway::response(&head, &self.name), body, trailers: Fields::new() })
     }
 }

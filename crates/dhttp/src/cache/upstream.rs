@@ -8,23 +8,27 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use proto::http::{Method, RequestHead, ResponseHead, Version};
+use proto::gateway;
+use proto::http::{Fields, Method, RequestHead, ResponseHead, Version};
 
 use crate::Origin;
 use crate::fields::copy;
 use crate::handler::{Answer, Body};
 use crate::hosted::Collected;
+use crate::later::Interims;
 use crate::origin::{OriginError, fields_from};
 
 /// Whom it asks.
 pub trait Upstream: Send + Sync + 'static {
-    /// The answer to a request, whole, of the server that it was on its way to, if it was taken on its way; or why there is none, in a sentence. No body is longer than `most` bytes.
+    /// The answer to a request, whole, of the server that it was on its way to, if it was taken on its way; or why there is
+    /// none, in a sentence. No body is longer than `most` bytes. What the server says before it answers goes to `interims`.
     fn ask(
         &self,
         to: Option<SocketAddr>,
         head: RequestHead,
         body: Vec<u8>,
         most: u64,
+        interims: Option<Interims>,
     ) -> impl Future<Output = Result<Fetched, Unanswered>> + Send;
 }
 
@@ -46,6 +50,8 @@ pub struct Fetched {
     pub head: ResponseHead,
     /// Its body.
     pub body: Body,
+    /// What came behind it, for whoever takes that; it is not kept (RFC 9111, section 3).
+    pub trailers: Fields,
 }
 
 impl Fetched {
@@ -53,7 +59,11 @@ impl Fetched {
     fn refusal(status: u16, sentence: &str) -> Self {
         let Answer { status, fields, body } = Answer::text(status, sentence);
         let fields = Arc::unwrap_or_clone(fields);
-        Self { head: ResponseHead { version: Version::Http11, status, fields }, body }
+        Self {
+            head: ResponseHead { version: Version::Http11, status, fields },
+            body,
+            trailers: Fields::new(),
+        }
     }
 }
 
@@ -64,6 +74,7 @@ impl Upstream for Origin {
         head: RequestHead,
         body: Vec<u8>,
         most: u64,
+        interims: Option<Interims>,
     ) -> Result<Fetched, Unanswered> {
         let mut builder = http::Request::builder().method(head.method.name()).uri(&head.target);
         for (name, value) in head.fields.iter() {
@@ -72,27 +83,39 @@ impl Upstream for Origin {
                 builder = builder.header(name, value);
             }
         }
-        let request = builder.body(Full::new(Bytes::from(body))).map_err(|error| error.to_string())?;
+        let mut request = builder.body(Full::new(Bytes::from(body))).map_err(|error| error.to_string())?;
+        if let Some(interims) = interims {
+            let name = self.name().to_owned();
+            hyper::ext::on_informational(&mut request, move |said| {
+                let (status, fields) = (said.status().as_u16(), fields_from(said.headers()));
+                let head = ResponseHead { version: Version::Http11, status, fields };
+                // Whoever waited for leave to send a body has got it from us, and nobody asked for another protocol.
+                if !matches!(status, 100 | 101) {
+                    interims.say(status, gateway::response(&head, &name).fields);
+                }
+            });
+        }
         let (parts, body) = match Self::ask(self, request).await {
             Ok(response) => response.into_parts(),
             Err(OriginError::Refused(status, sentence)) => return Ok(Fetched::refusal(status, &sentence)),
             Err(error) => return Err(Unanswered(error.answer())),
         };
-        let mut fields = proto::http::Fields::new();
+        let mut fields = Fields::new();
         for (name, value) in fields_from(&parts.headers).iter() {
             copy(&mut fields, name, value);
         }
         let described = (head.method == Method::Head).then(|| {
             fields.get("Content-Length").and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok())
         });
-        let body = match described {
-            Some(length) => Body::Described(length),
+        let (body, trailers) = match described {
+            Some(length) => (Body::Described(length), Fields::new()),
             None => {
-                let collected = Collected::of(body, most).await.map_err(|error| error.to_string())?;
-                collected.into_body().map_err(|error| error.to_string())?
+                let mut collected = Collected::of(body, most).await.map_err(|error| error.to_string())?;
+                let trailers = gateway::trailers(&collected.take_trailers());
+                (collected.into_body().map_err(|error| error.to_string())?, trailers)
             }
         };
         let version = Version::Http11;
-        Ok(Fetched { head: ResponseHead { version, status: parts.status.as_u16(), fields }, body })
+        Ok(Fetched { head: ResponseHead { version, status: parts.status.as_u16(), fields }, body, trailers })
     }
 }

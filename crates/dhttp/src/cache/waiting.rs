@@ -69,10 +69,7 @@ pub(super) fn begin<U: Upstream>(
             drop(runtime.spawn(async move {
                 let key = owned.wanted.key.clone();
                 let left = Left { shared: &shared, key: &key };
-                let answer = exchange(&shared, &owned, found).await;
-                if let Some(promise) = promise {
-                    promise.give(answer);
-                }
+                exchange(&shared, &owned, found, promise).await;
                 drop(left);
             }));
         }
@@ -113,9 +110,6 @@ fn again<U: Upstream>(shared: &Arc<Shared<U>>, owned: Owned, promise: Promise) {
 fn run<U: Upstream>(shared: &Arc<Shared<U>>, owned: Owned, found: Option<Found>, promise: Option<Promise>) {
     let (shared, runtime) = (Arc::clone(shared), shared.runtime.clone());
     drop(runtime.spawn(async move {
-        let answer = exchange(&shared, &owned, found).await;
-        if let Some(promise) = promise {
-            promise.give(answer);
-        }
+        exchange(&shared, &owned, found, promise).await;
     }));
 }

@@ -8,12 +8,12 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use proto::dhttp::server::Ticket;
-use proto::http::RequestHead;
+use proto::http::{Fields, RequestHead};
 use wire::Time;
 
 use crate::batch::Ends;
 use crate::handler::Answer;
-use crate::later::{Later, Mailbox};
+use crate::later::{Later, Mailbox, Word};
 
 /// Those of one thread.
 #[derive(Debug)]
@@ -70,20 +70,31 @@ impl Desk {
         later.await_in(&self.mailbox, number);
     }
 
-    /// Answers that have come, and for whom.
-    pub(super) fn take(&mut self) -> Vec<(Asked, Answer)> {
+    /// What has come, and for whom.
+    pub(super) fn take(&mut self) -> Vec<(Asked, Word)> {
         let come = self.mailbox.take().into_iter();
-        come.filter_map(|(number, answer)| Some((self.waiting.remove(&number)?.asked, answer))).collect()
+        come.filter_map(|(number, word)| Some((self.of(number, &word)?, word))).collect()
+    }
+
+    /// Who asked, if this word is for him.
+    fn of(&mut self, number: u64, word: &Word) -> Option<Asked> {
+        match (word, &self.waiting.get(&number)?.asked) {
+            (Word::Answer(..), _) => Some(self.waiting.remove(&number)?.asked),
+            (Word::Interim(..), Asked::Connection(id)) => Some(Asked::Connection(*id)),
+            // One datagram is one message, and that is the answer.
+            (Word::Interim(..), Asked::Datagram(_)) => None,
+        }
     }
 
     /// Those who have waited for too long, and what they are told.
-    pub(super) fn expired(&mut self, now: Time) -> Vec<(Asked, Answer)> {
+    pub(super) fn expired(&mut self, now: Time) -> Vec<(Asked, Word)> {
         let mut expired = Vec::new();
         // Numbers are given in the order of time.
         while let Some(first) = self.waiting.first_entry()
             && now.since(first.get().since) > PATIENCE
         {
-            expired.push((first.remove().asked, Answer::text(504, "504 Gateway Timeout")));
+            let answer = Answer::text(504, "504 Gateway Timeout");
+            expired.push((first.remove().asked, Word::Answer(answer, Fields::new())));
         }
         expired
     }

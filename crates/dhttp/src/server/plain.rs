@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use proto::http::RequestHead;
+use proto::http::{Fields, RequestHead, Version};
 use proto::server::{Input, Output, RequestId, Response, ResponseBody, ServerConnection};
 use wire::Time;
 
@@ -18,6 +18,7 @@ use super::desk::{Asked, Desk};
 use super::head::Today;
 use super::queue::Queue;
 use crate::counters::count;
+use crate::fields::copy;
 use crate::handler::{Answer, Body, Handler, Request};
 use crate::later::Reply;
 use crate::socket;
@@ -46,6 +47,8 @@ struct Rest {
     file: Arc<File>,
     at: u64,
     end: u64,
+    /// What follows it.
+    trailers: Fields,
 }
 
 /// How it ends, once nothing waits.
@@ -203,9 +206,10 @@ impl Plain {
             false => around.handler.answer(around.now, &request),
         };
         match reply {
-            Reply::Now(answer) => self.respond(around, id, &head, answer),
+            Reply::Now(answer) => self.respond(around, id, &head, answer, Fields::new()),
             Reply::Later(_) if around.desk.is_full() => {
-                self.respond(around, id, &head, Answer::text(503, "503 Service Unavailable"));
+                let answer = Answer::text(503, "503 Service Unavailable");
+                self.respond(around, id, &head, answer, Fields::new());
             }
             Reply::Later(later) => {
                 self.promised = Some((id, head));
@@ -214,10 +218,29 @@ impl Plain {
         }
     }
 
-    /// The answer that was promised has come. `false`: the connection is over, and to be dropped.
-    pub(super) fn answer_now<H: Handler>(&mut self, around: &mut Around<'_, H>, answer: Answer) -> bool {
+    /// The answer that was promised has come, with trailers perhaps. `false`: the connection is over, and to be dropped.
+    pub(super) fn answer_now<H: Handler>(
+        &mut self,
+        around: &mut Around<'_, H>,
+        answer: Answer,
+        trailers: Fields,
+    ) -> bool {
         if let Some((id, head)) = self.promised.take() {
-            self.respond(around, id, &head, answer);
+            self.respond(around, id, &head, answer, trailers);
+        }
+        self.go_on(around)
+    }
+
+    /// Something is to be said before that answer comes. `false`: as above.
+    pub(super) fn say<H: Handler>(
+        &mut self,
+        around: &mut Around<'_, H>,
+        status: u16,
+        fields: &Fields,
+    ) -> bool {
+        if let Some((id, _)) = &self.promised {
+            // What cannot be said is no loss: the answer says everything.
+            let _ = self.machine.interim(*id, status, fields);
         }
         self.go_on(around)
     }
@@ -228,15 +251,19 @@ impl Plain {
         id: RequestId,
         head: &RequestHead,
         answer: Answer,
+        trailers: Fields,
     ) {
         let request = Request::of_connection(head, &[]);
         let has_body = !request.is_head() && !answer.is_bodiless();
         let bytes = if has_body { answer.body.len() } else { 0 };
         (around.answered)(&request, answer.status, bytes);
+        if has_body && takes_trailers(head) && trailers.iter().next().is_some() {
+            return self.respond_with(around, id, answer, trailers);
+        }
         let (body, rest) = match answer.body {
             Body::Whole(bytes) => (ResponseBody::Whole(bytes), None),
             Body::File { file, offset, length } => {
-                let rest = Rest { id, file, at: offset, end: offset + length };
+                let rest = Rest { id, file, at: offset, end: offset + length, trailers: Fields::new() };
                 (ResponseBody::Length(length), has_body.then_some(rest))
             }
             Body::Described(length) => (length.map_or(ResponseBody::Unknown, ResponseBody::Length), None),
@@ -247,6 +274,39 @@ impl Plain {
             // A handler that answers with what cannot be sent, or a client that has gone meanwhile.
             Err(_) => {
                 let _ = self.machine.respond(around.now, id, Response::empty(500));
+            }
+        }
+    }
+
+    /// Gives an answer in chunks, with trailers behind them.
+    fn respond_with<H>(
+        &mut self,
+        around: &mut Around<'_, H>,
+        id: RequestId,
+        answer: Answer,
+        trailers: Fields,
+    ) {
+        let mut fields = Fields::clone(&answer.fields);
+        let names: Vec<&[u8]> = trailers.iter().map(|(name, _)| name).collect();
+        copy(&mut fields, b"Trailer", &names.join(&b", "[..]));
+        let beside = around.today.beside(&answer.fields);
+        let body = ResponseBody::Unknown;
+        if self.machine.respond_sharing(around.now, id, answer.status, [&fields, beside], body).is_err() {
+            let _ = self.machine.respond(around.now, id, Response::empty(500));
+            return;
+        }
+        // As for a file below: misuse means that the client has gone.
+        match answer.body {
+            Body::Whole(bytes) => {
+                let _ = self.machine.send_part(id, &bytes);
+                let _ = self.machine.finish_with(around.now, id, &trailers);
+            }
+            Body::File { file, offset, length } => {
+                self.file = Some(Rest { id, file, at: offset, end: offset + length, trailers });
+            }
+            // It describes a body that is elsewhere: nothing that a GET is answered with.
+            Body::Described(_) => {
+                let _ = self.machine.finish(around.now, id);
             }
         }
     }
@@ -262,12 +322,23 @@ impl Plain {
         // Misuse means that the client has gone, which the machine tells by itself; a file that has become shorter
         // ends in a reset.
         let _ = self.machine.send_part(id, part.get(..read).unwrap_or_default());
-        if read == 0 || rest.at >= rest.end {
+        if read == 0 && rest.at < rest.end {
+            // In chunks nothing else would say that it is not whole.
             self.file = None;
-            let _ = self.machine.finish(now, id);
+            self.reset();
+            self.machine.handle(now, Input::Reset);
+        } else if rest.at >= rest.end
+            && let Some(rest) = self.file.take()
+        {
+            let _ = self.machine.finish_with(now, id, &rest.trailers);
         }
         true
     }
+}
+
+/// Whether a client wants what comes behind a body (RFC 9110, section 10.1.4), and can have it.
+fn takes_trailers(head: &RequestHead) -> bool {
+    head.version == Version::Http11 && head.fields.has_token("TE", "trailers")
 }
 
 fn is_temporary(error: &io::Error) -> bool {

@@ -27,7 +27,8 @@ use super::{Said, ServerConfig, Shared};
 use crate::batch::{Inbox, Outbox};
 use crate::clock::Clock;
 use crate::counters::{Counters, count, set};
-use crate::handler::{Answer, Handler};
+use crate::handler::Handler;
+use crate::later::Word;
 use crate::log::{self, Log};
 use crate::socket;
 
@@ -235,15 +236,21 @@ impl<H: Handler> Worker<H> {
         next.min(self.swept + SWEEP)
     }
 
-    /// Gives answers that had to be waited for.
-    fn answers(&mut self, come: Vec<(Asked, Answer)>) {
-        for (asked, answer) in come {
-            match asked {
-                Asked::Datagram(asked) => {
+    /// Gives what had to be waited for.
+    fn answers(&mut self, come: Vec<(Asked, Word)>) {
+        for (asked, word) in come {
+            match (asked, word) {
+                (Asked::Datagram(asked), Word::Answer(answer, _)) => {
                     let (ends, ticket, head) = *asked;
                     self.answer_datagram(self.clock.now(), ends, ticket, &head, &answer);
                 }
-                Asked::Connection(id) => self.plain(id, |plain, around| plain.answer_now(around, answer)),
+                (Asked::Datagram(_), Word::Interim(..)) => {}
+                (Asked::Connection(id), Word::Answer(answer, trailers)) => {
+                    self.plain(id, |plain, around| plain.answer_now(around, answer, trailers));
+                }
+                (Asked::Connection(id), Word::Interim(status, fields)) => {
+                    self.plain(id, |plain, around| plain.say(around, status, &fields));
+                }
             }
         }
     }
