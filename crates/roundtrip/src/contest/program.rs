@@ -1,6 +1,8 @@
 //! A program that others wrote, in a folder of its own: both are gone when it is dropped.
 //!
-//! Not what it is told: see `server`.
+//! Not what it is told: see `server`. It runs with all that it starts in a namespace of process numbers, which ends when
+//! whoever started it is killed, too: Apache's workers outlive their parent otherwise (pid_namespaces(7)). The folder does not
+//! go then.
 
 use std::fs::{self, File};
 use std::io;
@@ -32,7 +34,8 @@ pub fn folder() -> io::Result<TempDir> {
 }
 
 impl Program {
-    /// Starts it with a configuration that is written for its folder.
+    /// Starts it with a configuration that is written for its folder. It ends with the calling thread at the latest. It takes
+    /// root and util-linux.
     ///
     /// # Errors
     /// If it is not there, or the system refuses something.
@@ -44,9 +47,11 @@ impl Program {
         let folder = folder()?;
         let file = folder.path().join("configuration");
         fs::write(&file, configuration(folder.path()))?;
-        let mut command = Command::new(path);
+        let mut command = Command::new("setpriv");
         let log = File::create(folder.path().join("said"))?;
-        command.args(words).arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        command.args(["--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child=SIGKILL"]);
+        command.arg(path).args(words).arg(&file);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         // What it starts is ended with it.
         let child = command.process_group(0).spawn()?;
         Ok(Self { child, folder })
@@ -72,4 +77,51 @@ impl Drop for Program {
 /// Where a program is, of the places where systems put it.
 pub fn found(places: &[&str]) -> Option<PathBuf> {
     places.iter().map(PathBuf::from).find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use nix::unistd::geteuid;
+
+    use super::*;
+
+    /// How many processes were started with a word that has this in it.
+    fn alive(word: &str) -> usize {
+        let entries = fs::read_dir("/proc").unwrap().flatten();
+        let words = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+        words.filter(|words| String::from_utf8_lossy(words).contains(word)).count()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "processes do not tell a stranger when they begin and end")]
+    fn becomes(word: &str, is_so: impl Fn(usize) -> bool) -> bool {
+        let is_it = || {
+            thread::sleep(std::time::Duration::from_millis(10));
+            is_so(alive(word))
+        };
+        (0..1_000).any(|_| is_it())
+    }
+
+    #[test]
+    fn regress_nothing_that_a_server_started_outlives_a_killed_run() {
+        if !geteuid().is_root() {
+            eprintln!("skipped: it takes root");
+            return;
+        }
+        // Like Apache: one that waits, and one that works in another session.
+        let script = |_: &Path| "setsid sh -c 'while sleep 1; do :; done' \"$0\" &\nwait\n".to_owned();
+        let begin = move || {
+            let program = Program::start(Path::new("/bin/sh"), &[], script).unwrap();
+            let folder = program.folder.path().to_owned();
+            // As if this process were killed: nobody ends what it has started.
+            std::mem::forget(program);
+            let word = folder.display().to_string();
+            assert!(becomes(&word, |count| count >= 3));
+            folder
+        };
+        let folder = thread::spawn(begin).join().unwrap();
+        assert!(becomes(&folder.display().to_string(), |count| count == 0));
+        fs::remove_dir_all(folder).unwrap();
+    }
 }
