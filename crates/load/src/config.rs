@@ -4,6 +4,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use proto::dhttp::ClientConfig;
 use wire::Duration;
 
 use crate::secure::Security;
@@ -120,6 +121,8 @@ impl Shard {
 pub struct Config {
     /// How files are asked for.
     pub protocol: Protocol,
+    /// How users of DHTTP ask: as clients of today, or as the paper's.
+    pub dhttp: ClientConfig,
     /// Connections that a user may have at once, from 1 to [`MOST_CONNECTIONS`].
     pub connections: usize,
     /// Whether users close their connections after each page ("altruistic", `papers/dhttp#section-vi-b`).

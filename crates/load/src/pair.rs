@@ -48,7 +48,7 @@ pub(crate) struct Turn {
 
 impl Pair {
     /// Binds its ports; `secret` and the ids come from generators that nobody can foresee.
-    pub(crate) fn bind(server: SocketAddr, secret: [u8; 16]) -> io::Result<Self> {
+    pub(crate) fn bind(server: SocketAddr, config: ClientConfig, secret: [u8; 16]) -> io::Result<Self> {
         let any: IpAddr = match server {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -59,7 +59,7 @@ impl Pair {
         udp.set_nonblocking(true)?;
         let listener = TcpListener::bind((any, 0))?;
         listener.set_nonblocking(true)?;
-        let machine = Client::new(ClientConfig::internet(), listener.local_addr()?.port(), secret);
+        let machine = Client::new(config, listener.local_addr()?.port(), secret);
         Ok(Self {
             server,
             udp,

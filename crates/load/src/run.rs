@@ -267,6 +267,7 @@ mod tests {
     fn config(threads: usize, users: u32) -> Config {
         Config {
             protocol: Protocol::KeepAlive,
+            dhttp: proto::dhttp::ClientConfig::internet(),
             connections: 1,
             shard: Shard::WHOLE,
             closes_early: false,

@@ -81,7 +81,7 @@ impl User {
     pub(crate) fn new(number: u32, common: &Common, secret: [u8; 16]) -> io::Result<Self> {
         let mut pair = None;
         if common.config.protocol == Protocol::Dhttp {
-            let ports = Pair::bind(common.target.address, secret)?;
+            let ports = Pair::bind(common.target.address, common.config.dhttp, secret)?;
             let add =
                 |fd: BorrowedFd<'_>, slot| epoll::add(&common.epoll, fd, data(number, slot), EventFlags::IN);
             add(ports.udp(), UDP)?;

@@ -150,6 +150,7 @@ fn run(plan: &Plan, server: SocketAddr, protocol: Protocol, users: u32) -> Recor
     let config = Config {
         protocol,
         connections: 1,
+        dhttp: proto::dhttp::ClientConfig::internet(),
         closes_early: false,
         has_early: false,
         keeps: None,

@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use load::config::MOST_CONNECTIONS;
 use load::run::Progress;
 use load::{Config, Protocol, Record, Shard, Target};
+use proto::dhttp::ClientConfig;
 use scenario::names;
 use scenario::surge::fits::fits;
 use scenario::surge::plan::{Plan, Wanted};
@@ -168,6 +169,7 @@ fn load_server(flags: &LoadRun) -> Result<(), Failure> {
 fn about(plan: &Plan, target: &Target, config: &Config, record: &Record) -> About {
     let Config {
         protocol,
+        dhttp: _,
         connections,
         closes_early,
         has_early,
@@ -232,6 +234,7 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
     }
     Ok(Config {
         protocol,
+        dhttp: ClientConfig::internet(),
         connections,
         closes_early: *early_close,
         has_early: *early_data,
