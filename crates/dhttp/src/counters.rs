@@ -55,6 +55,8 @@ counters! {
     ignored_limited = "dhttp_ignored_total{why=\"limited\"}", "";
     /// Late resends.
     ignored_answered = "dhttp_ignored_total{why=\"answered\"}", "";
+    /// Requests by UDP that were sent again, answered or not.
+    resent = "dhttp_resent_total", "Requests by UDP that clients sent again, late ones included.";
     /// Answers that the socket did not take.
     unsent = "dhttp_unsent_total", "Answers by UDP that the kernel did not take.";
     /// Bytes received by UDP.

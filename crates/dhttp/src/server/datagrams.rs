@@ -85,13 +85,21 @@ impl<H: Handler> Worker<H> {
         // And what was not is answered in our own name all the same.
         let ends = if on_its_way_to.is_some() { Ends { local: None, ..ends } } else { ends };
         let (ticket, head) = match way.machine.receive(now, ends.peer, bytes) {
-            Verdict::Serve(ticket, head) => (ticket, head),
+            Verdict::Serve(ticket, head) => {
+                if ticket.is_resend() {
+                    count(&way.counters.resent);
+                }
+                (ticket, head)
+            }
             Verdict::Refer(eight) => {
                 count(&way.counters.referred);
                 way.outbox.slot(ends).extend_from_slice(&eight);
                 return;
             }
             Verdict::Ignore(why) => {
+                if matches!(why, Ignored::Answered | Ignored::InProgress) {
+                    count(&way.counters.resent);
+                }
                 return count(match why {
                     Ignored::Source => &way.counters.ignored_source,
                     Ignored::Malformed(_) => &way.counters.ignored_malformed,
