@@ -1,23 +1,33 @@
-//! Which protocol is faster for whom: over answer size, requests of a client, round trip and loss, from the simulator.
+//! Which protocol is faster for whom: over answer size, requests of a client, round trip and loss, from the simulator and from
+//! this machine's kernel.
 //!
-//! `cargo bench -p roundtrip --bench crossover -- FILE.csv` computes every cell; what came of it is kept in `studies/crossover`,
-//! and `reproduce roundtrip/crossover` draws it and computes a part again. Not a benchmark of this machine, nor of hosts: nothing
-//! but the network takes time, and it is virtual.
+//! ```text
+//! cargo bench -p roundtrip --bench crossover -- FILE.csv              simulates every cell of the map
+//! cargo bench -p roundtrip --bench crossover -- FILE.csv --measure    measures some of them, as root
+//! ```
+//!
+//! What came of it is kept in `studies/crossover`, and `reproduce roundtrip/crossover` draws it and computes a part again. Not a
+//! benchmark of this machine: simulated, nothing but the network takes time, and it is virtual; measured, what hosts take
+//! is little beside the emulated round trip.
+
+#[path = "../src/study/crossover/cell.rs"]
+pub mod cell;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::thread;
 
-use scenario::{Network, Page, Protocol, Scenario, Stack};
+use cell::{Cell, PROTOCOLS};
 use simulate::{Experiment, Hosts};
-use wire::link::Loss;
-use wire::{Bytes, Duration, Probability, Rate};
 
 fn main() -> ExitCode {
-    let file = std::env::args().skip(1).find(|argument| argument != "--bench");
-    let told = match file {
-        Some(file) => written(&file, &all(&every_cell())),
-        None => Err("name a file for the cells".to_owned()),
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let told = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [file] => written(file, &all(&SIMULATED.cells(), cpus(), simulated)),
+        [file, "--measure"] | ["--measure", file] => measure::available()
+            .map_err(|error| error.to_string())
+            .and_then(|()| written(file, &all(&MEASURED.cells(), BESIDE, measured))),
+        _ => Err("name a file for the cells".to_owned()),
     };
     match told {
         Ok(()) => ExitCode::SUCCESS,
@@ -28,59 +38,72 @@ fn main() -> ExitCode {
     }
 }
 
-/// Bodies, in bytes: up to one datagram, a window, many.
-const BYTES: [u64; 5] = [500, 1_000, 2_000, 8_000, 32_000];
-/// That a client makes and that the server has never seen before.
-const REQUESTS: [usize; 3] = [1, 3, 10];
-const RTT_MS: [u64; 3] = [5, 50, 200];
-/// In thousandths, each packet by itself, in both directions.
-const LOSS: [u32; 3] = [0, 10, 50];
-const PROTOCOLS: [Protocol; 4] =
-    [Protocol::Http10, Protocol::Http11, Protocol::Http11Pipelined, Protocol::Dhttp];
-/// Of the bottleneck: more than any of these windows needs.
-const RATE: u64 = 100_000_000;
-/// Enough for a 99.9th percentile, and no more: it is the worst of them.
-const RUNS: u32 = 1_000;
+/// The columns of the files.
 const HEADING: &str = "bytes,requests,rtt_ms,loss_percent,protocol,runs,median_ms,p99_ms,p999_ms\n";
 
-/// A client's requests by one protocol over one network.
-#[derive(Clone, Copy, Debug)]
-struct Cell {
-    bytes: u64,
-    requests: usize,
-    rtt_ms: u64,
-    per_mille: u32,
-    protocol: Protocol,
+/// All combinations of these are cells.
+struct Grid<'a> {
+    /// Bodies: up to one datagram, a window, many.
+    bytes: &'a [u64],
+    requests: &'a [usize],
+    rtt_ms: &'a [u64],
+    loss_percent: &'a [u32],
 }
 
-fn cells(bytes: &[u64], requests: &[usize], rtt_ms: &[u64], losses: &[u32]) -> Vec<Cell> {
-    let mut cells = Vec::new();
-    for bytes in bytes.iter().copied() {
-        for requests in requests.iter().copied() {
-            for rtt_ms in rtt_ms.iter().copied() {
-                for per_mille in losses.iter().copied() {
-                    let cell = |protocol| Cell { bytes, requests, rtt_ms, per_mille, protocol };
-                    cells.extend(PROTOCOLS.map(cell));
+const SIMULATED: Grid<'_> = Grid {
+    bytes: &[500, 1_000, 2_000, 8_000, 32_000],
+    requests: &[1, 3, 10],
+    rtt_ms: &[5, 50, 200],
+    loss_percent: &[0, 1, 5],
+};
+
+/// Fewer: a run takes as long as it takes.
+const MEASURED: Grid<'_> =
+    Grid { bytes: &[1_000, 2_000, 8_000], requests: &[1, 10], rtt_ms: &[5, 50], loss_percent: &[0, 1] };
+
+/// Simulated, with loss: enough for a 99.9th percentile, and no more: it is the worst of them.
+const RUNS: u32 = 1_000;
+/// Measured, with loss: four are beyond the 99th percentile.
+const RUNS_WITH_LOSS: u32 = 400;
+/// Without, for a median.
+const RUNS_WITHOUT: u32 = 30;
+/// Measured beside one another: most of a run is waiting for a network.
+const BESIDE: usize = 6;
+
+impl Grid<'_> {
+    fn cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for bytes in self.bytes.iter().copied() {
+            for requests in self.requests.iter().copied() {
+                for rtt_ms in self.rtt_ms.iter().copied() {
+                    for loss_percent in self.loss_percent.iter().copied() {
+                        let cell = |protocol| Cell { bytes, requests, rtt_ms, loss_percent, protocol };
+                        cells.extend(PROTOCOLS.map(cell));
+                    }
                 }
             }
         }
+        cells
     }
-    cells
 }
 
-fn every_cell() -> Vec<Cell> {
-    cells(&BYTES, &REQUESTS, &RTT_MS, &LOSS)
+fn cpus() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Every line, whatever the number of processors.
-fn all(cells: &[Cell]) -> Result<String, String> {
-    let workers = thread::available_parallelism().map_or(1, usize::from);
+/// Every line, in the order of the cells.
+fn all(
+    cells: &[Cell],
+    workers: usize,
+    line: impl Fn(&Cell) -> Result<String, String> + Sync,
+) -> Result<String, String> {
     let lines: Result<BTreeMap<usize, String>, String> = thread::scope(|scope| {
         let share = |worker| cells.iter().enumerate().skip(worker).step_by(workers);
+        let line = &line;
         let work = |worker| {
             move || {
                 share(worker)
-                    .map(|(place, cell)| Ok((place, cell.line()?)))
+                    .map(|(place, cell)| Ok((place, line(cell)?)))
                     .collect::<Result<Vec<_>, String>>()
             }
         };
@@ -95,43 +118,42 @@ fn written(file: &str, text: &Result<String, String>) -> Result<(), String> {
     std::fs::write(file, text.as_ref()?).map_err(|error| format!("cannot write {file}: {error}"))
 }
 
-impl Cell {
-    fn scenario(&self, runs: u32) -> Result<Scenario, String> {
-        let Self { bytes, requests, rtt_ms, per_mille, protocol } = *self;
-        let rate = Rate::from_bits_per_second(RATE).expect("above zero");
-        let name = format!("{rtt_ms}ms");
-        let mut network = Network::new(name, Duration::from_millis(rtt_ms), rate, Bytes::new(1_460));
-        if let Some(share) = Probability::new(f64::from(per_mille) / 1e3).filter(|_| per_mille > 0) {
-            network.up.loss = Loss::Independent(share);
-            network.down.loss = Loss::Independent(share);
-        }
-        let page = Page::from_sizes("answers", vec![Bytes::new(bytes); requests])
-            .map_err(|error| error.to_string())?;
-        let stack = Stack::named("linux").map_err(|unknown| unknown.to_string())?;
-        Ok(Scenario { runs, ..Scenario::new(network, page, protocol, stack) })
+fn simulated(cell: &Cell) -> Result<String, String> {
+    // Without loss there is nothing by which one run differs from another.
+    let runs = if cell.loss_percent == 0 { 1 } else { RUNS };
+    let experiment =
+        Experiment::new(&cell.scenario(runs)?, Hosts::default()).map_err(|error| error.to_string())?;
+    let mut elapsed_ms = Vec::new();
+    for number in 0..runs {
+        let run = experiment.run(number, false).map_err(|error| error.to_string())?;
+        elapsed_ms.push(run.elapsed.map_or(f64::INFINITY, |elapsed| elapsed.as_millis_f64()));
     }
+    Ok(line(cell, elapsed_ms))
+}
 
-    fn line(&self) -> Result<String, String> {
-        let Self { bytes, requests, rtt_ms, per_mille, protocol } = self;
-        // Without loss there is nothing by which one run differs from another.
-        let runs = if *per_mille == 0 { 1 } else { RUNS };
-        let experiment =
-            Experiment::new(&self.scenario(runs)?, Hosts::default()).map_err(|error| error.to_string())?;
-        let mut elapsed_ms = Vec::new();
-        for number in 0..runs {
-            let run = experiment.run(number, false).map_err(|error| error.to_string())?;
-            // Who gave up has waited longer than anybody else.
-            elapsed_ms.push(run.elapsed.map_or(f64::INFINITY, |elapsed| elapsed.as_millis_f64()));
-        }
-        elapsed_ms.sort_by(f64::total_cmp);
-        let at =
-            |per_mille: usize| elapsed_ms[(elapsed_ms.len() * per_mille / 1_000).min(elapsed_ms.len() - 1)];
-        let (percent, protocol) = (f64::from(*per_mille) / 10.0, protocol.name());
-        Ok(format!(
-            "{bytes},{requests},{rtt_ms},{percent},{protocol},{runs},{:.1},{:.1},{:.1}\n",
-            at(500),
-            at(990),
-            at(999)
-        ))
-    }
+fn measured(cell: &Cell) -> Result<String, String> {
+    let runs = if cell.loss_percent == 0 { RUNS_WITHOUT } else { RUNS_WITH_LOSS };
+    let found = measure::measure(&cell.scenario(runs)?, &measure::Options::default(), |_| ())
+        .map_err(|error| format!("{cell:?}: {error}"))?;
+    let line = line(cell, found.runs.iter().map(|run| run.elapsed.as_millis_f64()).collect());
+    eprint!("{line}");
+    Ok(line)
+}
+
+/// What came of some runs, in milliseconds each; infinite is who gave up, and has waited longer than anybody else.
+fn line(cell: &Cell, mut elapsed_ms: Vec<f64>) -> String {
+    let Cell { bytes, requests, rtt_ms, loss_percent, protocol } = cell;
+    elapsed_ms.sort_by(f64::total_cmp);
+    let runs = elapsed_ms.len();
+    let at = |per_mille: usize| {
+        let place = (runs * per_mille / 1_000).min(runs.saturating_sub(1));
+        elapsed_ms.get(place).map_or("-".to_owned(), |ms| format!("{ms:.1}"))
+    };
+    // The worst of a hundred runs says where a hundredth lies, the worst of a thousand where a thousandth does. One run alone
+    // has nothing by which it differs from another.
+    let known =
+        |least: usize, per_mille| if runs == 1 || runs >= least { at(per_mille) } else { String::new() };
+    let (median, p99, p999) = (at(500), known(100, 990), known(1_000, 999));
+    let protocol = protocol.name();
+    format!("{bytes},{requests},{rtt_ms},{loss_percent},{protocol},{runs},{median},{p99},{p999}\n")
 }

@@ -4,9 +4,11 @@
 //! without loss are computed again. HTTP is whichever of three ways is the fastest in a cell: a connection for each
 //! request, one kept, one with all requests sent ahead.
 
-use scenario::{Network, Page, Protocol, Scenario, Stack};
+pub mod cell;
+
+use cell::PROTOCOLS;
+use scenario::Protocol;
 use simulate::{Experiment, Hosts};
-use wire::{Bytes, Duration, Rate};
 
 use super::Study;
 use crate::plot::palette;
@@ -82,24 +84,21 @@ pub fn study(mut table: Table) -> Result<Study, String> {
 /// The ratio of a cell without loss, computed now.
 fn again(bytes: &str, requests: &str, rtt_ms: &str) -> Result<f64, String> {
     let number = |text: &str| text.parse::<u64>().map_err(|error| error.to_string());
-    let bytes = Bytes::new(number(bytes)?);
-    let count = usize::try_from(number(requests)?).unwrap_or(1);
-    let rtt = Duration::from_millis(number(rtt_ms)?);
-    let elapsed = |protocol| {
-        let rate = Rate::from_bits_per_second(100_000_000).expect("above zero");
-        let network = Network::new(format!("{rtt_ms}ms"), rtt, rate, Bytes::new(1_460));
-        let page = Page::from_sizes("answers", vec![bytes; count]).map_err(|error| error.to_string())?;
-        let stack = Stack::named("linux").map_err(|unknown| unknown.to_string())?;
-        let scenario = Scenario::new(network, page, protocol, stack);
-        let experiment = Experiment::new(&scenario, Hosts::default()).map_err(|error| error.to_string())?;
+    let (bytes, rtt_ms) = (number(bytes)?, number(rtt_ms)?);
+    let requests = usize::try_from(number(requests)?).unwrap_or(1);
+    let (mut http, mut dhttp) = (f64::INFINITY, f64::INFINITY);
+    for protocol in PROTOCOLS {
+        let cell = cell::Cell { bytes, requests, rtt_ms, loss_percent: 0, protocol };
+        let experiment =
+            Experiment::new(&cell.scenario(1)?, Hosts::default()).map_err(|error| error.to_string())?;
         let fetched = experiment.run(0, false).map_err(|error| error.to_string())?;
-        fetched.elapsed.map(|elapsed| elapsed.as_millis_f64()).ok_or("a page did not arrive".to_owned())
-    };
-    let mut http = f64::INFINITY;
-    for protocol in [Protocol::Http10, Protocol::Http11, Protocol::Http11Pipelined] {
-        http = http.min(elapsed(protocol)?);
+        let elapsed = fetched.elapsed.ok_or("a page did not arrive".to_owned())?.as_millis_f64();
+        match protocol {
+            Protocol::Dhttp => dhttp = elapsed,
+            _ => http = http.min(elapsed),
+        }
     }
-    Ok(http / elapsed(Protocol::Dhttp)?)
+    Ok(http / dhttp)
 }
 
 /// What to remember of it.
