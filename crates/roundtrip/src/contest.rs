@@ -5,6 +5,8 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`bout`] | one server under one plan, and several at a time |
+//! | [`crowd`] | users at several machines behind a line that is full, beside somebody who downloads |
+//! | [`line`] | the networks of these, and the line |
 //! | [`server`] | which servers there are, how each is told what it is to be, and how it is ended |
 //! | [`in_memory`] | a small server made of hyper |
 //! | [`hosts`] | two network namespaces, the cable between them, and whose processor time is whose |
@@ -13,8 +15,10 @@
 //! Not the users (the crate `load`), nor what is claimed of the servers (`reproduce::rabinovich`).
 
 pub mod bout;
+pub mod crowd;
 pub mod hosts;
 pub mod in_memory;
+pub mod line;
 pub mod program;
 pub mod server;
 

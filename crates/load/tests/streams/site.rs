@@ -27,6 +27,7 @@ pub(crate) fn plan(rate: f64) -> Plan {
 pub(crate) fn config(protocol: Protocol) -> Config {
     Config {
         protocol,
+        dhttp: proto::dhttp::ClientConfig::internet(),
         connections: 1,
         shard: Shard::WHOLE,
         closes_early: false,

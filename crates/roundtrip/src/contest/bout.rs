@@ -8,10 +8,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use load::audit::{Limit, limit};
+use load::audit;
 use load::record::Channel;
 use load::{Config, Protocol, Record, Shard, Target};
 use measure::Error;
+use proto::dhttp::ClientConfig;
 use scenario::surge::plan::{Plan, Wanted, contents, path};
 use scenario::surge::schedule::Schedule;
 use tempfile::TempDir;
@@ -44,18 +45,25 @@ pub struct Extent {
     pub lasts: Duration,
     /// What was not answered in this time has failed.
     pub patience: Duration,
+    /// The time of a run behind a line: what goes by UDP and is lost there is little, and must be counted.
+    pub fills: Duration,
     /// Numbers of users, ascending.
     pub users: &'static [u32],
 }
 
 impl Extent {
     /// Minutes for everything.
-    pub const QUICK: Self =
-        Self { lasts: Duration::from_secs(20), patience: Duration::from_secs(20), users: &[200, 600, 1_000] };
+    pub const QUICK: Self = Self {
+        lasts: Duration::from_secs(20),
+        patience: Duration::from_secs(20),
+        fills: Duration::from_secs(60),
+        users: &[200, 600, 1_000],
+    };
     /// The paper's two minutes each: an hour or two for everything.
     pub const FULL: Self = Self {
         lasts: Duration::from_secs(120),
         patience: Duration::from_secs(60),
+        fills: Duration::from_secs(120),
         users: &[200, 400, 600, 800, 1_000],
     };
 }
@@ -75,7 +83,7 @@ pub struct Outcome {
     pub failed: u64,
     /// The share of answers that came in a datagram.
     pub by_udp: f64,
-    /// Whether it was the generator that could not keep up, in more than a tenth of the seconds: then nothing here is the server's.
+    /// Whether it was the generator that could not keep up ([`audit::is_void`]): then nothing here is the server's.
     pub is_void: bool,
     /// Connections opened, by either.
     pub connections: u64,
@@ -122,13 +130,13 @@ pub fn run(bouts: &[Bout], extent: Extent, told: &(dyn Fn(usize) + Sync)) -> Res
 }
 
 /// A plan, and its files in a folder.
-struct Site {
-    plan: Plan,
+pub(super) struct Site {
+    pub(super) plan: Plan,
     folder: TempDir,
 }
 
 impl Site {
-    fn new(users: u32, lasts: Duration) -> Result<Self, Error> {
+    pub(super) fn new(users: u32, lasts: Duration) -> Result<Self, Error> {
         let wanted = Wanted { schedule: Schedule::Users(users), lasts, ..Wanted::default() };
         let plan =
             wanted.plan().expect("two thousand files for some hundred users are no plan beyond bounds");
@@ -141,7 +149,7 @@ impl Site {
         Ok(Self { plan, folder })
     }
 
-    fn folder(&self) -> &Path {
+    pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }
 }
@@ -159,6 +167,7 @@ fn one(bout: Bout, extent: Extent, site: &Arc<Site>) -> Result<Outcome, Error> {
                 if idle_s == 0 { Protocol::Http10 } else { Protocol::Pipelined }
             }
         },
+        dhttp: ClientConfig::paper(),
         connections,
         shard: Shard::WHOLE,
         closes_early,
@@ -186,16 +195,12 @@ fn one(bout: Bout, extent: Extent, site: &Arc<Site>) -> Result<Outcome, Error> {
     Ok(outcome(&record, extent, spent_s))
 }
 
-/// Of the seconds of a bout so many may be the generator's by chance.
-const VOID_SHARE: f64 = 0.1;
-
 fn outcome(record: &Record, extent: Extent, spent_s: f64) -> Outcome {
-    let Extent { lasts, patience, users: _ } = extent;
+    let Extent { lasts, patience, fills: _, users: _ } = extent;
     let seconds = usize::try_from(lasts.as_nanos() / 1_000_000_000).unwrap_or(usize::MAX);
     let in_time: u64 = record.seconds.iter().take(seconds).map(|second| second.answered).sum();
     let (answers, failed) = (record.answers().max(1) as f64, record.failures() as f64);
     let waited_ms = record.intended.mean() / 1e6 * answers + patience.as_millis_f64() * failed;
-    let limited = record.seconds.iter().filter(|second| limit(second) == Limit::Generator).count();
     let quantile = |share| record.intended.value_at_quantile(share) as f64 / 1e6;
     Outcome {
         per_second: in_time as f64 / lasts.as_secs_f64(),
@@ -204,7 +209,7 @@ fn outcome(record: &Record, extent: Extent, spent_s: f64) -> Outcome {
         p999_ms: quantile(0.999),
         failed: record.failures(),
         by_udp: record.channels.get(&Channel::Udp).copied().unwrap_or(0) as f64 / answers,
-        is_void: limited as f64 > VOID_SHARE * record.seconds.len() as f64,
+        is_void: audit::is_void(record),
         connections: record.connections,
         processor_ms: spent_s * 1e3 / answers,
     }

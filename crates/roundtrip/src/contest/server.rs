@@ -6,8 +6,11 @@
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration as Elapsed;
 
+use dhttp::counters::Counters;
 use dhttp::{Files, Server as Engine, ServerConfig};
 use measure::Error;
 use proto::dhttp::server::PerClient;
@@ -88,14 +91,50 @@ impl Kind {
 }
 
 /// A server at work; ended when dropped.
-pub type Running = Box<dyn Send>;
+pub struct Running {
+    _held: Held,
+    counters: Vec<Arc<Counters>>,
+}
+
+/// A program, or threads of this process.
+type Held = Box<dyn Send>;
+
+/// What a server of DHTTP has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Answers by UDP.
+    pub by_udp: u64,
+    /// Answers on connections that it opened.
+    pub by_tcp: u64,
+    /// Requests that were sent again.
+    pub resent: u64,
+    /// Of these, those that it did not answer once more.
+    pub ignored: u64,
+}
+
+impl Running {
+    /// What it has counted until now; nothing, if it is none that speaks DHTTP.
+    pub fn counted(&self) -> Counted {
+        let sum = |of: fn(&Counters) -> &AtomicU64| {
+            self.counters.iter().map(|counters| of(counters).load(Ordering::Relaxed)).sum()
+        };
+        Counted {
+            by_udp: sum(|counters| &counters.udp),
+            by_tcp: sum(|counters| &counters.tcp_opened),
+            resent: sum(|counters| &counters.resent),
+            ignored: sum(|counters| &counters.ignored_answered),
+        }
+    }
+}
 
 /// A server that may not listen yet.
 enum Begun {
     /// A program of others.
     Program(Program),
     /// hyper or ours, on threads of this process, which end with what is held here.
-    Threads(Running),
+    Threads(Held),
+    /// Ours, and what it counts.
+    Ours(Held, Vec<Arc<Counters>>),
 }
 
 /// Where it listens.
@@ -109,8 +148,13 @@ pub fn address() -> SocketAddr {
 /// What is not there, or what it said.
 pub fn start(kind: Kind, told: Told, folder: &Path) -> Result<Running, Error> {
     let doing = || format!("start {}", kind.name());
-    let begun = begin(kind, told, folder, kind.program()?).map_err(failed(doing()))?;
-    listening(begun).map_err(failed(doing()))
+    let mut begun = begin(kind, told, folder, kind.program()?).map_err(failed(doing()))?;
+    listening(&mut begun).map_err(failed(doing()))?;
+    Ok(match begun {
+        Begun::Program(program) => Running { _held: Box::new(program), counters: Vec::new() },
+        Begun::Threads(held) => Running { _held: held, counters: Vec::new() },
+        Begun::Ours(held, counters) => Running { _held: held, counters },
+    })
 }
 
 fn begin(kind: Kind, told: Told, folder: &Path, path: Option<PathBuf>) -> io::Result<Begun> {
@@ -136,8 +180,9 @@ fn begin(kind: Kind, told: Told, folder: &Path, path: Option<PathBuf>) -> io::Re
                 0 => config.http.requests = std::num::NonZeroU32::new(1),
                 _ => config.http.patience.idle = idle,
             }
-            Engine::start(address(), config, Files::below(folder)?, None)
-                .map(|engine| Begun::Threads(Box::new(engine)))
+            let engine = Engine::start(address(), config, Files::below(folder)?, None)?;
+            let counters = engine.counters();
+            Ok(Begun::Ours(Box::new(engine), counters))
         }
     }
 }
@@ -149,18 +194,15 @@ const MOST: usize = 328;
 const PATIENCE_MS: u64 = 10_000;
 
 #[expect(clippy::disallowed_methods, reason = "other people's programs do not say when they are ready")]
-fn listening(mut begun: Begun) -> io::Result<Running> {
+fn listening(begun: &mut Begun) -> io::Result<()> {
     for _ in 0..PATIENCE_MS / 10 {
-        if let Begun::Program(program) = &mut begun
+        if let Begun::Program(program) = begun
             && let Some(said) = program.ended()
         {
             return Err(io::Error::other(said));
         }
         if TcpStream::connect(address()).is_ok() {
-            return Ok(match begun {
-                Begun::Program(program) => Box::new(program),
-                Begun::Threads(running) => running,
-            });
+            return Ok(());
         }
         std::thread::sleep(Elapsed::from_millis(10));
     }

@@ -106,7 +106,7 @@ macro_rules! study {
 }
 
 /// In the order of the papers, tables before figures; then our own studies.
-pub static ENTRIES: [Entry; 45] = [
+pub static ENTRIES: [Entry; 46] = [
     table!("heidemann-model/table-2", heidemann::table_2),
     table!("heidemann-model/table-3", heidemann::table_3),
     table!("heidemann-model/table-4", heidemann::table_4),
@@ -153,6 +153,7 @@ pub static ENTRIES: [Entry; 45] = [
     measured!("dhttp/figure-10", rabinovich::servers::figure_10, rabinovich::servers::draw_10),
     measured!("dhttp/figure-11", rabinovich::servers::figure_11, rabinovich::servers::draw_11),
     measured!("dhttp/figure-12", rabinovich::servers::figure_12, rabinovich::servers::draw_12),
+    measured!("dhttp/figure-13", rabinovich::congestion::figure_13, rabinovich::congestion::draw_13),
     study!("model-against-simulator", model_against_simulator::study, None),
     study!("slow-start-restart", restart::study, Some(Draw::Alone(restart::draw))),
     study!("loss", loss::study, Some(Draw::Alone(loss::draw))),

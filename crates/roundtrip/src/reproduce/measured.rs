@@ -14,6 +14,7 @@ use wire::{Duration, Seed};
 
 use super::rabinovich::logs::Log;
 use crate::contest::bout::{Bout, Outcome};
+use crate::contest::crowd::{self, Crowd};
 
 /// Runs a scenario as often as it says, by these programs; `None` if they are not there, and a sentence if it cannot.
 pub type Measure<'a> = dyn FnMut(&Scenario, Peers) -> Result<Option<Found>, String> + 'a;
@@ -21,10 +22,15 @@ pub type Measure<'a> = dyn FnMut(&Scenario, Peers) -> Result<Option<Found>, Stri
 /// Lets servers answer users; `None` if a server is not installed, and a sentence if it cannot.
 pub type Contest<'a> = dyn FnMut(&[Bout]) -> Result<Option<Vec<Outcome>>, String> + 'a;
 
+/// Lets users fill a line; as [`Contest`].
+pub type Gather<'a> = dyn FnMut(&[Crowd]) -> Result<Option<Vec<crowd::Outcome>>, String> + 'a;
+
 /// Where servers answer users.
 pub struct Contests<'a> {
     /// What lets them.
     pub run: &'a mut Contest<'a>,
+    /// What lets them behind a line that may be full.
+    pub gather: &'a mut Gather<'a>,
     /// By how many users each is asked, ascending.
     pub users: &'static [u32],
 }
@@ -35,9 +41,16 @@ pub struct Bouts {
     /// By how many users each was asked, ascending.
     pub users: &'static [u32],
     found: Vec<(Bout, Outcome)>,
+    gathered: Vec<(Crowd, crowd::Outcome)>,
 }
 
 impl Bouts {
+    /// Of users behind a line; `None` where there were none, or it was void.
+    pub fn crowd(&self, crowd: Crowd) -> Option<&crowd::Outcome> {
+        let found = self.gathered.iter().find(|(known, _)| *known == crowd);
+        found.map(|(_, outcome)| outcome).filter(|outcome| outcome.void.is_none())
+    }
+
     /// Whether it was run, void or not.
     fn knows(&self, bout: &Bout) -> bool {
         self.found.iter().any(|(known, _)| known == bout)
@@ -99,8 +112,8 @@ impl<'a> Measured<'a> {
         contests: Option<Contests<'a>>,
     ) -> Self {
         let (found, crowds) = (Vec::new(), Vec::new());
-        let bouts =
-            Bouts { users: contests.as_ref().map_or(&[], |contests| contests.users), found: Vec::new() };
+        let users: &[u32] = contests.as_ref().map_or(&[], |contests| contests.users);
+        let bouts = Bouts { users, ..Bouts::default() };
         Self { measure, found, logs, counted: CountedLogs::default(), crowds, contests, bouts }
     }
 
@@ -114,7 +127,7 @@ impl<'a> Measured<'a> {
     /// # Errors
     /// Why they could not.
     pub fn bouts(&mut self, wanted: &[Bout]) -> Result<Option<&Bouts>, String> {
-        let Some(Contests { run, users: _ }) = &mut self.contests else { return Ok(None) };
+        let Some(Contests { run, gather: _, users: _ }) = &mut self.contests else { return Ok(None) };
         let new: Vec<Bout> = wanted.iter().filter(|bout| !self.bouts.knows(bout)).copied().collect();
         if !new.is_empty() {
             let Some(outcomes) = run(&new)? else {
@@ -127,7 +140,25 @@ impl<'a> Measured<'a> {
         Ok(Some(&self.bouts))
     }
 
-    /// What came of so many machines with a hundred users of DHTTP each.
+    /// What came of these crowds, and of those before; `None` as for [`Measured::bouts`].
+    ///
+    /// # Errors
+    /// Why they could not.
+    pub fn crowds(&mut self, wanted: &[Crowd]) -> Result<Option<&Bouts>, String> {
+        let Some(Contests { run: _, gather, users: _ }) = &mut self.contests else { return Ok(None) };
+        let is_known = |crowd: &Crowd| self.bouts.gathered.iter().any(|(known, _)| known == crowd);
+        let new: Vec<Crowd> = wanted.iter().filter(|crowd| !is_known(crowd)).copied().collect();
+        if !new.is_empty() {
+            let Some(outcomes) = gather(&new)? else {
+                self.contests = None;
+                return Ok(None);
+            };
+            self.bouts.gathered.extend(new.into_iter().zip(outcomes));
+        }
+        Ok(Some(&self.bouts))
+    }
+
+    /// What came of so many machines with a hundred users of DHTTP each, simulated.
     ///
     /// # Errors
     /// What the simulator says.

@@ -11,7 +11,7 @@
 //! | [`logs`] | the logs, and what is counted of each |
 //! | [`drawn`] | Figures 6 to 9 for them |
 //! | [`round_trips`] | Figure 1 in packets, and T/TCP beside it |
-//! | [`congestion`] | Table I in packets |
+//! | [`congestion`] | users behind a full line: Table I in packets and measured, and Figure 13 |
 //! | [`servers`] | Figures 10 to 12: servers of today under SURGE's users, on this machine |
 
 pub mod congestion;

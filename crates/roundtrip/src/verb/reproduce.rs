@@ -13,6 +13,7 @@ use wire::Duration;
 use crate::cli::Reproduce;
 use crate::cli::flags::Format;
 use crate::contest::bout::{self, Bout, Extent, Outcome};
+use crate::contest::crowd::{self, Crowd};
 use crate::engine::measure as laboratory;
 use crate::failure::Failure;
 use crate::file;
@@ -31,7 +32,8 @@ pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
     }
     let extent = if *full { Extent::FULL } else { Extent::QUICK };
     let mut contest = |bouts: &[Bout]| servers(bouts, extent);
-    let contests = measure.then(|| Contests { run: &mut contest, users: extent.users });
+    let mut gather = |crowds: &[Crowd]| behind_a_line(crowds, extent);
+    let contests = measure.then(|| Contests { run: &mut contest, gather: &mut gather, users: extent.users });
     let measure: Option<&mut Measure<'_>> = if *measure { Some(&mut on_the_kernel) } else { None };
     // Set by whoever has the logs: they are other people's, and not part of the project.
     let logs = std::env::var_os("ROUNDTRIP_LOGS").map(PathBuf::from);
@@ -65,12 +67,44 @@ fn servers(bouts: &[Bout], extent: Extent) -> Result<Option<Vec<Outcome>>, Strin
         eprintln!("{missing}");
         return Ok(None);
     }
-    let style = ProgressStyle::with_template("{bar:20} {pos} of {len} runs of servers, {eta} to go")
-        .expect("the template is fixed");
-    let bar = ProgressBar::new(bouts.len() as u64).with_style(style);
+    let bar = runs(bouts.len());
     let outcomes = bout::run(bouts, extent, &|over| bar.set_position(over as u64));
     bar.finish_and_clear();
-    outcomes.map(Some).map_err(|error| error.to_string())
+    let outcomes = outcomes.map_err(|error| error.to_string())?;
+    let void = outcomes.iter().filter(|outcome| outcome.is_void).count();
+    if void > 0 {
+        eprintln!("of {} runs {void} are void as users asked late: this machine is busy", outcomes.len());
+    }
+    Ok(Some(outcomes))
+}
+
+/// Lets users fill a line; says what is not installed.
+fn behind_a_line(crowds: &[Crowd], extent: Extent) -> Result<Option<Vec<crowd::Outcome>>, String> {
+    if let Some(missing) = crowds.iter().find_map(|crowd| crowd.kind.available().err()) {
+        eprintln!("{missing}");
+        return Ok(None);
+    }
+    let bar = runs(crowds.len());
+    let outcomes = crowd::run(crowds, extent.fills, &|over| bar.set_position(over as u64));
+    bar.finish_and_clear();
+    let outcomes = outcomes.map_err(|error| error.to_string())?;
+    let of = |why| outcomes.iter().filter(|outcome| outcome.void == Some(why)).count();
+    let (late, links) = (of(crowd::Void::Generator), of(crowd::Void::Link));
+    if late + links > 0 {
+        let all = outcomes.len();
+        let by = outcomes.iter().map(|outcome| outcome.link_late_ms).fold(0.0, f64::max);
+        eprintln!(
+            "of {all} runs {late} are void as users asked late, and {links} as a link was late, by up to {by:.1} ms (99.9%): \
+             this machine is busy"
+        );
+    }
+    Ok(Some(outcomes))
+}
+
+fn runs(count: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:20} {pos} of {len} runs of servers, {eta} to go")
+        .expect("the template is fixed");
+    ProgressBar::new(count as u64).with_style(style)
 }
 
 fn failure(error: Error) -> Failure {

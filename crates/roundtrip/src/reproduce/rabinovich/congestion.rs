@@ -1,17 +1,140 @@
-//! Table I by simulation (`papers/dhttp#table-1`, section VI-B.2): what of DHTTP's answers goes by UDP where the line is full.
+//! Users behind a line that they may fill (`papers/dhttp#section-vi-b`, B.2): Table I, simulated and measured, and Figure 13.
 //!
-//! Not the simulation: that is [`simulate::town`].
+//! Not the simulation, which is [`simulate::town`], nor the measurement: `contest::crowd`.
 
-use crate::reproduce::measured::Measured;
+use crate::contest::crowd::{Crowd, Outcome};
+use crate::contest::server::{Counted, Kind};
+use crate::plot::curves::{Curve, Curves, Panel};
+use crate::plot::palette;
+use crate::plot::svg::{Point, Stroke};
+use crate::reproduce::measured::{Bouts, Measured};
 use crate::reproduce::published::Cell;
 
-/// The first label is the number of machines.
-pub fn table_1(cell: &Cell, measured: &mut Measured<'_>) -> Result<Option<f64>, String> {
+/// Our value, or why it could not be had.
+type Ours = Result<Option<f64>, String>;
+
+/// How many machines ask.
+const MACHINES: [u32; 3] = [1, 2, 3];
+
+/// The first label is the number of machines. Columns that end in `-kernel` are measured, the others simulated.
+pub fn table_1(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
     let machines = cell.label(0).parse().unwrap_or(1);
-    let found = measured.crowd(machines)?;
+    if let Some(column) = cell.column.name.strip_suffix("-kernel") {
+        let crowd = Crowd { kind: Kind::Dhttp, machines, beside: true };
+        let Some(found) = measured.crowds(&all(true))? else { return Ok(None) };
+        return Ok(found.crowd(crowd).map(|outcome| counted(column, outcome.counted)));
+    }
+    let found = measured.crowd(machines as usize)?;
     Ok(Some(match cell.column.name.as_str() {
         "udp" => 100.0 * found.udp_share(),
         "resent" => 100.0 * found.resent(),
         _ => 100.0 * found.ignored(),
     }))
 }
+
+fn counted(column: &str, counted: Counted) -> f64 {
+    let Counted { by_udp, by_tcp, resent, ignored } = counted;
+    let share = |of: u64, all: u64| 100.0 * of as f64 / all.max(1) as f64;
+    match column {
+        "udp" => share(by_udp, by_udp + by_tcp),
+        "resent" => share(resent, by_udp),
+        _ => share(ignored, resent),
+    }
+}
+
+/// What the text says of DHTTP beside Apache, and what either leaves of the line to a download. The column is the number of
+/// machines.
+pub fn figure_13(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+    let machines = cell.column.name.parse().unwrap_or(1);
+    let (claim, beside) = match cell.label(0).strip_suffix("-beside-a-download") {
+        Some(claim) => (claim, true),
+        None => (cell.label(0), false),
+    };
+    let Some(found) = measured.crowds(&all(beside))? else { return Ok(None) };
+    let of = |kind| found.crowd(Crowd { kind, machines, beside });
+    let [dhttp, apache] = [of(Kind::Dhttp), of(Kind::Prefork)];
+    Ok(dhttp.zip(apache).map(|(dhttp, apache)| match claim {
+        "throughput" => dhttp.per_second / apache.per_second,
+        "lower-latency" => apache.mean_ms / dhttp.mean_ms,
+        _ => dhttp.beside_bits / apache.beside_bits,
+    }))
+}
+
+/// Neighbours run beside one another: those that take equally long.
+fn all(beside: bool) -> Vec<Crowd> {
+    let both = |machines| [Kind::Dhttp, Kind::Prefork].map(|kind| Crowd { kind, machines, beside });
+    MACHINES.into_iter().flat_map(both).collect()
+}
+
+/// In pixels.
+const WIDTH: f64 = 1.8;
+
+/// A quantity of a curve.
+type Value = fn(&Outcome) -> f64;
+
+/// Throughput and latency alone with the line; below, what users and a download get of it side by side.
+pub fn draw_13(found: &Bouts) -> Option<String> {
+    let panel = |title: &str, beside, curves: &[(&'static str, Stroke<'static>, Kind, Value)]| {
+        let mut drawn = Vec::new();
+        for (name, stroke, kind, value) in curves {
+            let point = |machines| {
+                let crowd = Crowd { kind: *kind, machines, beside };
+                Some((f64::from(machines), value(found.crowd(crowd)?)))
+            };
+            let points: Vec<Point> = MACHINES.into_iter().filter_map(point).collect();
+            drawn.push(Curve { name, stroke: *stroke, is_joined: true, points });
+        }
+        Panel { title: title.to_owned(), curves: drawn }
+    };
+    let solid = |colour| Stroke::solid(colour, WIDTH);
+    let dashed = |colour| Stroke { colour, width: WIDTH, dashes: "5 4" };
+    let both = |value: Value| {
+        [
+            (DHTTP, solid(palette::ACCENT), Kind::Dhttp, value),
+            (APACHE, solid(palette::INK), Kind::Prefork, value),
+        ]
+    };
+    let beside: [(_, _, _, Value); 2] = [
+        (BY_DHTTP, dashed(palette::ACCENT), Kind::Dhttp, |outcome| outcome.beside_bits / 1e6),
+        (BY_APACHE, dashed(palette::INK), Kind::Prefork, |outcome| outcome.beside_bits / 1e6),
+    ];
+    let shared: Vec<_> = both(|outcome| outcome.users_bits / 1e6).into_iter().chain(beside).collect();
+    let rows = vec![
+        vec![
+            panel("answers a second", false, &both(|outcome| outcome.per_second)),
+            panel("mean latency, ms", false, &both(|outcome| outcome.mean_ms)),
+        ],
+        vec![
+            panel("with a download beside them: Mbit/s", true, &shared),
+            panel(
+                "with a download: % dropped before the line",
+                true,
+                &both(|outcome| 100.0 * outcome.dropped_share),
+            ),
+        ],
+    ];
+    let is_empty = rows.iter().flatten().flat_map(|panel| &panel.curves).all(|curve| curve.points.is_empty());
+    let picture = Curves {
+        title: "DHTTP and Apache before a line of 9 Mbit/s",
+        subtitle: [
+            "A hundred of SURGE's users at each machine, 70, 25 and 10 ms away; the line has room for 60 packets.",
+            "Below, somebody downloads beside them, 40 ms away, by one connection of TCP without an end.",
+        ],
+        key: vec![
+            (DHTTP, solid(palette::ACCENT)),
+            (APACHE, solid(palette::INK)),
+            (BY_DHTTP, dashed(palette::ACCENT)),
+            (BY_APACHE, dashed(palette::INK)),
+        ],
+        bottom: "machines",
+        ticks: [0, 1, 2, 3].map(f64::from).to_vec(),
+        rows,
+        source: "After Rabinovich, Wang 2004, Fig. 13; measured on this machine.",
+    };
+    (!is_empty).then(|| picture.draw())
+}
+
+const DHTTP: &str = "users of DHTTP";
+const APACHE: &str = "users of Apache";
+const BY_DHTTP: &str = "a download beside DHTTP";
+const BY_APACHE: &str = "beside Apache";

@@ -1,0 +1,270 @@
+//! Users at one to three machines, behind a line that they may fill, and beside them whoever downloads without an end:
+//! figure 13 and Table I of `papers/dhttp#section-vi-b`, measured.
+//!
+//! Not the network ([`Line`]), and not the simulated town (`simulate::town`), which has the same line. Users are those of
+//! `bout`, a hundred at each machine, and DHTTP's client is the paper's, which asks again after 5 and 10 s.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration as Elapsed;
+
+use load::{Config, Protocol, Record, Shard, Target, audit};
+use measure::{Error, Namespace};
+use proto::dhttp::ClientConfig;
+use wire::Duration;
+
+use super::bout::Site;
+use super::failed;
+use super::hosts::SERVER;
+use super::line::{Carried, Line};
+use super::server::{self, Counted, Kind, Told};
+
+/// Users at some machines, who ask one server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Crowd {
+    /// The server, and with it the protocol.
+    pub kind: Kind,
+    /// Machines with a hundred users each, from 1 to 3.
+    pub machines: u32,
+    /// Whether somebody downloads beside them, from the server's host and over the same line.
+    pub beside: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Answers for each second of the plan's own time.
+    pub per_second: f64,
+    /// Milliseconds from when an answer was wanted until it was there, the mean; what failed counts with the patience.
+    pub mean_ms: f64,
+    /// The median of what was answered.
+    pub median_ms: f64,
+    /// Requests without an answer.
+    pub failed: u64,
+    /// What the server has counted.
+    pub counted: Counted,
+    /// Bits a second of bodies that the users have got.
+    pub users_bits: f64,
+    /// Those that the download has got, once it had had time to begin.
+    pub beside_bits: f64,
+    /// What the line had no room for, of what was to cross it towards the users.
+    pub dropped_share: f64,
+    /// How late the latest link was, in milliseconds: of 99.9% of its packets.
+    pub link_late_ms: f64,
+    /// What could not keep up, if something could not: then nothing here is the server's.
+    pub void: Option<Void>,
+}
+
+/// Why a run says nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Void {
+    /// Users did not ask when they were to ([`audit::is_void`]).
+    Generator,
+    /// Packets were not delivered when they were to be.
+    Link,
+}
+
+/// "Two SURGE processes with 50 threads on each client machine."
+const USERS: u32 = 100;
+/// "The persistent connection timeout for both servers is 5 seconds."
+const TOLD: Told = Told { idle_s: 5, per_client: 3 };
+/// What was not answered in this time has failed: three of the paper's waits.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The download is counted from here on, as in the simulated town.
+const SETTLED: Duration = Duration::from_secs(10);
+/// So many beside one another: a few hundred packets a second each, and four threads for links that must not be late.
+const BESIDE: usize = 2;
+
+/// Runs all of them, each for so long; `told` hears how many are over.
+///
+/// # Errors
+/// The first that could not be run, and why.
+pub fn run(crowds: &[Crowd], lasts: Duration, told: &dyn Fn(usize)) -> Result<Vec<Outcome>, Error> {
+    let mut outcomes = Vec::new();
+    for some in crowds.chunks(BESIDE) {
+        let ends: Vec<_> = thread::scope(|scope| {
+            let runs: Vec<_> = some.iter().map(|crowd| scope.spawn(|| one(*crowd, lasts))).collect();
+            runs.into_iter().map(|run| run.join().expect("a run does not panic")).collect()
+        });
+        for end in ends {
+            outcomes.push(end?);
+        }
+        told(outcomes.len());
+    }
+    Ok(outcomes)
+}
+
+fn one(crowd: Crowd, lasts: Duration) -> Result<Outcome, Error> {
+    let Crowd { kind, machines, beside } = crowd;
+    let site = Arc::new(Site::new(USERS * machines, lasts)?);
+    let line = Line::new(machines as usize)?;
+    let here = Arc::clone(&site);
+    let running = line.server.run(move || server::start(kind, TOLD, here.folder()))?;
+    let download = beside.then(|| Download::start(&line)).transpose()?;
+    let mut asking = Vec::new();
+    for (number, machine) in (1..).zip(&line.machines) {
+        let (site, config) = (Arc::clone(&site), config(kind, Shard::new(number, machines)));
+        let target = Target {
+            address: server::address(),
+            host: "server".to_owned(),
+            folder: "/".to_owned(),
+            security: None,
+        };
+        asking.push(machine.start(move || load::run::run(&site.plan, &target, &config, &mut |_| ())));
+    }
+    let beside_bits = download.map_or(0.0, |download| download.end(lasts));
+    let mut records = Vec::new();
+    for asked in asking {
+        records.push(asked.wait()?.map_err(|error| Error::Run { number: 1, what: error.to_string() })?);
+    }
+    let counted = running.counted();
+    line.server.run(move || {
+        drop(running);
+        Ok(())
+    })?;
+    let carried = line.end()?;
+    Ok(Outcome { counted, beside_bits, ..outcome(records, lasts, carried) })
+}
+
+fn config(kind: Kind, part: Option<Shard>) -> Config {
+    Config {
+        protocol: if kind == Kind::Dhttp { Protocol::Dhttp } else { Protocol::Pipelined },
+        dhttp: ClientConfig::paper(),
+        connections: TOLD.per_client,
+        closes_early: false,
+        has_early: false,
+        keeps: None,
+        threads: 1,
+        shard: part.unwrap_or(Shard::WHOLE),
+        users: USERS,
+        patience: PATIENCE,
+        at: None,
+    }
+}
+
+fn outcome(records: Vec<Record>, lasts: Duration, carried: Carried) -> Outcome {
+    let Carried { dropped_share, late, is_late } = carried;
+    let is_generators = || records.iter().any(audit::is_void).then_some(Void::Generator);
+    let void = is_late.then_some(Void::Link).or_else(is_generators);
+    let mut whole = Record::default();
+    records.into_iter().for_each(|record| whole.join(record));
+    let seconds = usize::try_from(lasts.as_nanos() / 1_000_000_000).unwrap_or(usize::MAX);
+    let in_time = || whole.seconds.iter().take(seconds);
+    let (answers, failed) = (whole.answers() as f64, whole.failures());
+    let waited_ms = whole.intended.mean() / 1e6 * answers + PATIENCE.as_millis_f64() * failed as f64;
+    Outcome {
+        per_second: in_time().map(|second| second.answered).sum::<u64>() as f64 / lasts.as_secs_f64(),
+        mean_ms: waited_ms / (answers + failed as f64).max(1.0),
+        median_ms: whole.intended.value_at_quantile(0.5) as f64 / 1e6,
+        failed,
+        counted: Counted::default(),
+        users_bits: in_time().map(|second| second.bytes).sum::<u64>() as f64 * 8.0 / lasts.as_secs_f64(),
+        beside_bits: 0.0,
+        dropped_share,
+        link_late_ms: late.as_millis_f64(),
+        void,
+    }
+}
+
+/// Somebody who downloads without an end.
+struct Download {
+    received: Arc<AtomicU64>,
+    is_over: Arc<AtomicBool>,
+    sink: thread::JoinHandle<()>,
+}
+
+/// Where downloads come from.
+const PORT: u16 = 81;
+
+impl Download {
+    fn start(line: &Line) -> Result<Self, Error> {
+        let address = SocketAddr::from((SERVER, PORT));
+        let (received, is_over) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
+        // It ends when whoever takes it has gone, and nobody waits for that.
+        spawned(&line.server, move || {
+            let (mut stream, _) = TcpListener::bind(address)?.accept()?;
+            while stream.write_all(&[0; 65_536]).is_ok() {}
+            Ok(())
+        })?;
+        let (count, over) = (Arc::clone(&received), Arc::clone(&is_over));
+        let sink = spawned(&line.beside, move || {
+            let mut stream = connected(address)?;
+            stream.set_read_timeout(Some(Elapsed::from_secs(1)))?;
+            let mut room = vec![0; 65_536];
+            while !over.load(Ordering::Relaxed) {
+                match stream.read(&mut room) {
+                    Ok(0) => break,
+                    Ok(length) => drop(count.fetch_add(length as u64, Ordering::Relaxed)),
+                    // Others have all of the line for a while.
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
+        })?;
+        Ok(Self { received, is_over, sink })
+    }
+
+    /// What it gets in a second between [`SETTLED`] and the end of what lasts so long, in bits.
+    fn end(self, lasts: Duration) -> f64 {
+        let Self { received, is_over, sink } = self;
+        sleep(SETTLED);
+        let before = received.load(Ordering::Relaxed);
+        let counted = lasts.saturating_sub(SETTLED).max(Duration::from_secs(1));
+        sleep(counted);
+        let bytes = received.load(Ordering::Relaxed) - before;
+        is_over.store(true, Ordering::Relaxed);
+        // One that failed has downloaded nothing, and that is what is said.
+        let _ = sink.join();
+        bytes as f64 * 8.0 / counted.as_secs_f64()
+    }
+}
+
+/// A thread on a host, which ends by itself.
+fn spawned(
+    host: &Namespace,
+    job: impl FnOnce() -> std::io::Result<()> + Send + 'static,
+) -> Result<thread::JoinHandle<()>, Error> {
+    host.run(move || {
+        let thread = thread::Builder::new().name("download".to_owned());
+        thread.spawn(move || drop(job())).map_err(failed("start a download"))
+    })
+}
+
+/// The source may not listen yet.
+fn connected(address: SocketAddr) -> std::io::Result<TcpStream> {
+    for _ in 0..100 {
+        if let Ok(stream) = TcpStream::connect(address) {
+            return Ok(stream);
+        }
+        sleep(Duration::from_millis(10));
+    }
+    TcpStream::connect(address)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a download goes on for a time of the real world's")]
+fn sleep(span: Duration) {
+    thread::sleep(Elapsed::from_nanos(span.as_nanos()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[ignore = "fills a line for two minutes: as root, with Apache"]
+    fn users_and_a_download_share_a_line() {
+        let mut crowds = Vec::new();
+        for kind in [Kind::Dhttp, Kind::Prefork] {
+            crowds.extend([1, 3].map(|machines| Crowd { kind, machines, beside: machines == 1 }));
+        }
+        let outcomes = run(&crowds, Duration::from_secs(30), &|_| ()).unwrap();
+        for (crowd, outcome) in crowds.iter().zip(outcomes) {
+            println!("{crowd:?}: {outcome:?}");
+            assert!(outcome.per_second > 0.0);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! A server's host behind a line, machines beyond it, and packets that find no room: the network of
+//! `papers/dhttp#section-vi-b`, figure 13.
+//!
+//! Kernels all the way: the server's, a router's, and one for each machine. What joins them is `measure`'s emulated link, one
+//! for the line and one for each machine's way to it. Not who lives there: see `crowd`.
+
+use std::fs;
+use std::net::Ipv4Addr;
+
+use measure::emulator::{Options, Running};
+use measure::netlink::{Link, Metrics, Netlink, Route};
+use measure::tun::Tun;
+use measure::{Emulator, Error, Namespace};
+use wire::link::{Config, QueueLimit};
+use wire::{Duration, Rate};
+
+use super::failed;
+use super::hosts::SERVER;
+
+/// "A fractional T3 line with a bandwidth of up to 9Mbps."
+const BITS: u64 = 9_000_000;
+/// A router's room: 60 packets, 80 ms of this line (as `simulate::town` has it).
+const QUEUE: QueueLimit = QueueLimit { packets: Some(60), bytes: None };
+/// To New Jersey from Seattle, Durham and New York, and back.
+const ROUND_TRIPS: [Duration; 3] =
+    [Duration::from_millis(70), Duration::from_millis(25), Duration::from_millis(10)];
+/// Of whoever downloads beside them.
+const ROUND_TRIP: Duration = Duration::from_millis(40);
+
+/// A tenth of what a full queue takes: a link that is later adds to what is measured.
+const LATE: Duration = Duration::from_millis(8);
+
+/// As an Ethernet's; the emulator's queue is the one that may fill, never the device's.
+const DEVICE: Link = Link { mtu: 1_500, tx_queue_length: 100_000, gso_max_segments: 1 };
+
+/// The hosts, gone when dropped.
+pub struct Line {
+    /// Where the server is.
+    pub server: Namespace,
+    /// Where users are: one host for each machine.
+    pub machines: Vec<Namespace>,
+    /// Where somebody downloads.
+    pub beside: Namespace,
+    links: Vec<Running>,
+    _router: Namespace,
+}
+
+/// How the links went.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Carried {
+    /// Packets towards the users for which the line had no room, of those that were to cross it.
+    pub dropped_share: f64,
+    /// How late the latest link was with 99.9% of its packets.
+    pub late: Duration,
+    /// Whether a link was too late, or lost what it would have carried: then nothing here counts.
+    pub is_late: bool,
+}
+
+impl Line {
+    /// A server and so many machines. It takes the right to make networks.
+    ///
+    /// # Errors
+    /// What the system lacks or refuses.
+    pub fn new(machines: usize) -> Result<Self, Error> {
+        let router = Namespace::new("router")?;
+        router.run(|| {
+            fs::write("/proc/sys/net/ipv4/ip_forward", "1").map_err(failed("let a router forward"))
+        })?;
+        let rate = Rate::from_bits_per_second(BITS);
+        let line = Config { rate, queue: QUEUE, ..Config::default() };
+        let (server, link) = host("server's host", &router, 0, line)?;
+        let mut links = vec![link];
+        let mut far = |name, number: u8, round_trip: Duration| {
+            let way = Config { delay: round_trip / 2, ..Config::default() };
+            let (host, link) = host(name, &router, number, way)?;
+            links.push(link);
+            Ok::<_, Error>(host)
+        };
+        let beside = far("host beside", u8::MAX, ROUND_TRIP)?;
+        let mut hosts = Vec::new();
+        for (number, round_trip) in (1..).zip(ROUND_TRIPS.into_iter().take(machines)) {
+            hosts.push(far("users' host", number, round_trip)?);
+        }
+        Ok(Self { server, machines: hosts, beside, links, _router: router })
+    }
+
+    /// Ends the links and tells how they went.
+    ///
+    /// # Errors
+    /// When one had failed.
+    pub fn end(self) -> Result<Carried, Error> {
+        let mut carried = Carried::default();
+        for (number, link) in self.links.into_iter().enumerate() {
+            let report = link.stop()?;
+            carried.late = carried.late.max(report.lateness.per_mille(999));
+            carried.is_late |= report.void().is_some();
+            // The line is the first, and its server's side is that which sends down.
+            if number == 0 {
+                let counters = report.down.link;
+                let offered = counters.offered.packets.max(1);
+                carried.dropped_share = counters.dropped.packets as f64 / offered as f64;
+            }
+        }
+        Ok(carried)
+    }
+}
+
+/// A host with one device, whose other end is the router's; 0 is the server's.
+fn host(
+    name: &'static str,
+    router: &Namespace,
+    number: u8,
+    way: Config,
+) -> Result<(Namespace, Running), Error> {
+    let (own, hop) = match number {
+        0 => (SERVER, Ipv4Addr::new(192, 168, 80, 0)),
+        number => (Ipv4Addr::new(192, 168, 79, number), Ipv4Addr::new(192, 168, 80, number)),
+    };
+    let device = format!("way{number}");
+    let host = Namespace::new(name)?;
+    let called = device.clone();
+    let near = host.run(move || {
+        let (tun, mut netlink) = device_up(&called, own)?;
+        netlink.set_default_route(&called, own)?;
+        netlink.bring_up_loopback()?;
+        Ok(tun)
+    })?;
+    let far = router.run(move || {
+        let (tun, mut netlink) = device_up(&device, hop)?;
+        let route = Route { destination: own, source: hop, metrics: Metrics::default() };
+        netlink.set_route(&device, &route)?;
+        Ok(tun)
+    })?;
+    // What the server sends goes down, what users send up.
+    let [client, server] = if number == 0 { [far, near] } else { [near, far] };
+    let options = Options { late_limit: LATE, ..Options::default() };
+    let link = Emulator::start(client, server, &way, &way, &options)?;
+    Ok((host, link))
+}
+
+fn device_up(name: &str, own: Ipv4Addr) -> Result<(Tun, Netlink), Error> {
+    let tun = Tun::open(name)?;
+    let mut netlink = Netlink::open()?;
+    netlink.bring_up(name, DEVICE)?;
+    netlink.add_address(name, own)?;
+    Ok((tun, netlink))
+}
