@@ -149,10 +149,10 @@ impl<'a> Request<'a> {
         let (method, target) = line.split_once(' ')?;
         let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
         let port = u16::from_be_bytes([*high, *low]);
-        (*flags <= 1 && version == "HTTP/1.1" && is_method).then_some(Self {
+        (*flags <= 3 && version == "HTTP/1.1" && is_method).then_some(Self {
             id,
             port,
-            is_again: *flags == 1,
+            is_again: flags & 1 == 1,
             method,
             target,
         })

@@ -63,6 +63,8 @@ struct Request {
     datagram: Vec<u8>,
     phase: Phase,
     resends: u8,
+    /// Caches on the way let it pass.
+    passes_caches: bool,
     sent: Time,
     vigil: Vigil,
     due: Option<Time>,
@@ -121,7 +123,8 @@ impl Client {
             return Err(Refusal::Crowded);
         }
         let shown = self.servers.shown(server);
-        let header = RequestHeader { id, port: self.port, is_resend: false };
+        let passes_caches = self.servers.is_behind_unwanted(server);
+        let header = RequestHeader { id, port: self.port, is_resend: false, passes_caches };
         let parts = self.offer(server, head);
         let datagram = write_datagram(header, head, parts, shown, self.config.fill_to);
         if datagram.len() > self.config.request_bytes {
@@ -134,6 +137,7 @@ impl Client {
             datagram,
             phase: Phase::Waiting,
             resends: 0,
+            passes_caches,
             sent: now,
             vigil: Vigil::new(now, self.servers.learn(server).heard),
             due: None,
@@ -252,10 +256,13 @@ impl Client {
         if self.step(key, Event::Resent)
             && let Some(request) = self.requests.get_mut(&key)
         {
-            let header = RequestHeader { id, port: self.port, is_resend: true };
-            for (byte, new) in request.datagram.iter_mut().zip(header.to_bytes()) {
-                *byte = new;
-            }
+            // What is sent again passes caches anyway, and is understood by servers that know this flag alone.
+            request.write_header(RequestHeader {
+                id,
+                port: self.port,
+                is_resend: true,
+                passes_caches: false,
+            });
             let recovery = self.recovery(key);
             if recovery.is_none()
                 && let Some(request) = self.requests.get_mut(&key)
@@ -266,14 +273,21 @@ impl Client {
         }
     }
 
-    /// Sends a request again before its time, once.
-    fn hurry(&mut self, now: Time, key: Key) {
+    /// Sends a request past a cache whose answer is not wanted: once, and nothing was lost.
+    fn pass_caches(&mut self, now: Time, key: Key) {
         let Some(request) = self.requests.get_mut(&key) else { return };
-        if request.resends == 0
-            && let Some(due) = request.due.take()
-        {
+        if request.passes_caches || request.resends > 0 {
+            return;
+        }
+        if let Some(due) = request.due.take() {
             self.agenda.remove(&(due, Due::Request(key)));
-            self.try_again(now, key);
+            let server = self.servers.learn(request.server);
+            server.is_behind_unwanted = true;
+            request.passes_caches = true;
+            request.vigil = Vigil::new(now, server.heard);
+            let (id, port) = (request.id, self.port);
+            request.write_header(RequestHeader { id, port, is_resend: false, passes_caches: true });
+            self.send(now, key, None);
         }
     }
 
@@ -284,8 +298,8 @@ impl Client {
         let is_server = from == request.server;
         self.servers.hear(now, from.ip(), datagram.len(), false);
         if !is_server && !self.config.answerers.include(from.ip()) {
-            // Who knows the id has seen the request: a cache on its way, which lets pass what is sent again.
-            self.hurry(now, key);
+            // Who knows the id has seen the request: a cache on its way.
+            self.pass_caches(now, key);
             return Err(Discard::Stranger);
         }
         if message.is_empty() {
@@ -392,6 +406,14 @@ impl Client {
     fn find(&self, id: Id) -> Option<Key> {
         let key = self.key(id);
         self.requests.get(&key).filter(|request| request.id.0 ^ id.0 == 0).map(|_| key)
+    }
+}
+
+impl Request {
+    fn write_header(&mut self, header: RequestHeader) {
+        for (byte, new) in self.datagram.iter_mut().zip(header.to_bytes()) {
+            *byte = new;
+        }
     }
 }
 

@@ -42,8 +42,11 @@ pub struct RequestHeader {
     pub id: Id,
     /// The client's port on the other channel: over UDP, the TCP port it accepts on; 0 if it accepts on none.
     pub port: u16,
-    /// Whether the same request was sent before.
+    /// Whether the same request was sent before, and something was lost.
     pub is_resend: bool,
+    /// Whether caches on the way are to let it pass, whose answers are not wanted. They let pass what is sent again in
+    /// any case.
+    pub passes_caches: bool,
 }
 
 impl RequestHeader {
@@ -51,22 +54,26 @@ impl RequestHeader {
     pub const BYTES: usize = Id::BYTES + 2 + 1;
 
     const RESEND: u8 = 1;
+    const PASSES_CACHES: u8 = 2;
 
     /// As it stands on the wire.
     pub const fn to_bytes(self) -> [u8; Self::BYTES] {
-        let Self { id, port, is_resend } = self;
+        let Self { id, port, is_resend, passes_caches } = self;
+        let resend = if is_resend { Self::RESEND } else { 0 };
+        let passing = if passes_caches { Self::PASSES_CACHES } else { 0 };
         let ([a, b, c, d, e, f, g, h], [high, low]) = (id.to_bytes(), port.to_be_bytes());
-        [a, b, c, d, e, f, g, h, high, low, if is_resend { Self::RESEND } else { 0 }]
+        [a, b, c, d, e, f, g, h, high, low, resend | passing]
     }
 
     fn split(datagram: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let (id, rest) = Id::split(datagram)?;
         let ([high, low, flags], rest) = rest.split_first_chunk().ok_or(Malformed::Short)?;
-        if flags & !Self::RESEND != 0 {
+        if flags & !(Self::RESEND | Self::PASSES_CACHES) != 0 {
             return Err(Malformed::Flags);
         }
-        let (port, is_resend) = (u16::from_be_bytes([*high, *low]), *flags == Self::RESEND);
-        Ok((Self { id, port, is_resend }, rest))
+        let port = u16::from_be_bytes([*high, *low]);
+        let (is_resend, passes_caches) = (flags & Self::RESEND != 0, flags & Self::PASSES_CACHES != 0);
+        Ok((Self { id, port, is_resend, passes_caches }, rest))
     }
 }
 
@@ -234,7 +241,7 @@ mod tests {
     use super::*;
 
     const HEADER: RequestHeader =
-        RequestHeader { id: Id(0x0102_0304_0506_0708), port: 0x1f90, is_resend: true };
+        RequestHeader { id: Id(0x0102_0304_0506_0708), port: 0x1f90, is_resend: true, passes_caches: false };
 
     fn request(http: &str) -> Result<RequestHead, Malformed> {
         let datagram = [&HEADER.to_bytes(), http.as_bytes()].concat();
@@ -291,7 +298,7 @@ mod tests {
         for length in 0..RequestHeader::BYTES {
             assert_eq!(Request::read(&datagram[..length], &Limits::default()), Err(Malformed::Short));
         }
-        datagram[10] = 2;
+        datagram[10] = 4;
         assert_eq!(Request::read(&datagram, &Limits::default()), Err(Malformed::Flags));
     }
 

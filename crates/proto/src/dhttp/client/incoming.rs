@@ -31,6 +31,9 @@ pub(super) struct Answer {
     pub(super) is_wanted: bool,
 }
 
+/// A SYN, as it comes without options (RFC 9293, section 3.1).
+const SYN_BYTES: usize = 40;
+
 impl Client {
     pub(super) fn accept(&mut self, now: Time, id: ConnectionId, peer: SocketAddr) {
         let why = if !self.may_answer(peer.ip(), None) {
@@ -40,6 +43,8 @@ impl Client {
         } else {
             // Whoever opens a connection has something to say.
             let (due, stream) = (now + self.config.stall, Stream::new(self.config.limits));
+            // As much as that is under way, and the answer may be behind it.
+            self.servers.hear(now, peer.ip(), SYN_BYTES, true);
             let opened = Some((now, self.servers.heard_from(peer.ip())));
             self.connections.insert(id, Connection { peer, stream, due, opened });
             self.agenda.insert((due, Due::Connection(id)));

@@ -32,6 +32,8 @@ pub(super) struct Server {
     pub(super) token: Option<Vec<u8>>,
     /// What is known of the caches on the way to it.
     pub(super) cache: Cache,
+    /// A cache on the way to it has answered whose answers are not wanted.
+    pub(super) is_behind_unwanted: bool,
     /// Parts of answers that it may have on their way here at once, less than [`WIDEST`] by so many.
     narrowed: u8,
     /// Those that it was told it may send.
@@ -94,6 +96,11 @@ impl Servers {
             Cache::Gave(token) => (Some(&**token), true),
         };
         Shown { tokens: [known.token.as_deref(), cache], is_known: is_known && known.token.is_some() }
+    }
+
+    /// Whether requests to it are to pass caches.
+    pub(super) fn is_behind_unwanted(&self, server: SocketAddr) -> bool {
+        self.known.get(&server).is_some_and(|server| server.is_behind_unwanted)
     }
 
     /// How many parts of answers a server may be told to send now.
