@@ -73,7 +73,7 @@ fn what_may_be_before_the_answer_is_waited_for_and_a_second_of_silence_after_it(
     let internet = ClientConfig::internet();
     assert_eq!(asked_again(internet, |_, _| ()), at(1_000));
     assert_eq!(asked_again(internet, by_plain_http(1_448)), at(UNTIL + 1_000));
-    // Whose SYN came 200 ms after the request: that is what a round trip takes.
+    // Which was there 200 ms after the request: no round trip takes longer.
     assert_eq!(asked_again(internet, on_a_connection(1_448)), at(UNTIL + 2 * 200 + 4 * 100));
 }
 

@@ -11,7 +11,7 @@ use proto::http::Method;
 
 use super::host::{Host, allowed};
 use super::network::{Network, Weather};
-use super::weather::{CLIENT, Done, ask, client, counting};
+use super::weather::{CLIENT, Done, SHORT, ask, client, counting};
 use super::{PORT, SERVER, address};
 
 /// A folder with an answer of each size, by the names that [`ask`] knows; gone when dropped.
@@ -87,7 +87,7 @@ fn of_a_client_that_is_killed_or_cut_off_nothing_stays() {
     }
     let [here, there] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
     let done = Done::default();
-    let server = counting(&there, &done);
+    let server = counting(&there, &done, Some(SHORT));
     let is_open = |number: usize| {
         let line = format!("dhttp_connections_open{{side=\"server\"}} {number}\n");
         server.metrics().contains(&line)

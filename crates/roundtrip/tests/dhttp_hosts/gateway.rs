@@ -15,13 +15,20 @@ use wire::Duration;
 
 use super::host::{Host, allowed};
 use super::network::{Network, Weather};
-use super::weather::{CLIENT, Done, counting, expected};
+use super::weather::{CLIENT, Done, SHORT, counting, expected};
 use super::{PORT, SERVER, address};
 
-/// So long the gateway waits for one side.
-const SHORT: std::time::Duration = std::time::Duration::from_secs(8);
-/// Far longer than everything that it may wait for.
-const LONG: std::time::Duration = std::time::Duration::from_secs(120);
+/// Far longer than everything that is waited for.
+const LONG: std::time::Duration = std::time::Duration::from_secs(600);
+
+/// How long everybody waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    /// For a test: the gateway for one side 8 seconds, the client and the server for the other 4.
+    Short,
+    /// As by default.
+    Usual,
+}
 
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,17 +40,20 @@ enum Fate {
     BrokenOff,
 }
 
-fn gateway(host: &Host) -> Gateway {
-    host.does(|| {
-        let stall = Duration::from_secs(4);
-        let mut client = ClientConfig { patience: stall, ..ClientConfig::internet() };
-        client.dhttp.stall = stall;
-        let (first, least) = (Duration::from_millis(300), Duration::from_millis(100));
-        client.dhttp.resend =
-            Resend::Adaptive { first, least, most: stall, times: 3, queue: 0, queued: stall };
+fn gateway(host: &Host, patience: Patience) -> Gateway {
+    host.does(move || {
+        let mut config = GatewayConfig::new(ClientConfig::internet());
+        if patience == Patience::Short {
+            let stall = Duration::from_secs(4);
+            config.patience = std::time::Duration::from_secs(8);
+            config.client.patience = stall;
+            config.client.dhttp.stall = stall;
+            let (first, least) = (Duration::from_millis(300), Duration::from_millis(100));
+            config.client.dhttp.resend =
+                Resend::Adaptive { first, least, most: stall, times: 3, queue: 0, queued: stall };
+        }
         let mut known = Known::default();
         known.hear(&address(SERVER, PORT).to_string(), format!("dhttp=\":{PORT}\"").as_bytes());
-        let config = GatewayConfig { patience: SHORT, ..GatewayConfig::new(client) };
         Gateway::start("127.0.0.1:0".parse().unwrap(), config, known, None, None).unwrap()
     })
 }
@@ -65,21 +75,26 @@ fn ask(gateway: SocketAddr, path: &str) -> Fate {
     let (body, expected) = (&all[end + 4..], expected(path));
     if !head.starts_with("HTTP/1.1 200 ") {
         assert!(head.starts_with("HTTP/1.1 502 ") || head.starts_with("HTTP/1.1 504 "), "{path}: {head}");
+        eprintln!("DBG refused {path}: {}", String::from_utf8_lossy(body));
         return Fate::Refused;
     }
     assert!(expected.starts_with(body), "{path}: another's answer");
     let is_whole = read.is_ok() && body.len() == expected.len();
     // Whoever counts is never told by an end that he has it all.
     assert!(is_whole || read.is_err() || head.contains("Content-Length: "), "{path} looks whole: {head}");
+    if !is_whole {
+        eprintln!("DBG broken {path}: {} of {} {read:?}", body.len(), expected.len());
+    }
     if is_whole { Fate::Whole } else { Fate::BrokenOff }
 }
 
 /// Of so many requests, eight at a time: how many came whole, were refused, broke off.
-fn through(weather: Weather, count: usize) -> [usize; 3] {
+fn through(weather: Weather, count: usize, patience: Patience) -> [usize; 3] {
     let [here, there] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
     let network = Network::between(&here, &there, weather);
-    let server = counting(&there, &Done::default());
-    let gateway = gateway(&here);
+    let short = (patience == Patience::Short).then_some(SHORT);
+    let server = counting(&there, &Done::default(), short);
+    let gateway = gateway(&here, patience);
     let at = gateway.address();
     let fates = here.does(move || {
         let (tell, told) = mpsc::channel();
@@ -104,8 +119,8 @@ fn through(weather: Weather, count: usize) -> [usize; 3] {
 #[test]
 fn through_a_gateway_every_answer_comes_whole_in_fine_weather_and_whole_or_not_where_a_third_is_lost() {
     if allowed() {
-        assert_eq!(through(Weather::FINE, 24), [24, 0, 0]);
-        let [whole, ..] = through(Weather { loss: 30, ..Weather::FINE }, 24);
+        assert_eq!(through(Weather::FINE, 24, Patience::Short), [24, 0, 0]);
+        let [whole, ..] = through(Weather { loss: 30, ..Weather::FINE }, 24, Patience::Short);
         assert!(whole > 0, "not one came");
     }
 }
@@ -117,7 +132,8 @@ fn through_a_gateway_nobody_gets_wrong_bytes_whatever_is_lost() {
     if allowed() {
         println!("| loss | whole | refused | broken off |\n| --- | --- | --- | --- |");
         for loss in [1, 10, 30] {
-            let sums = (1..=4).map(|seed| through(Weather { seed, loss, ..Weather::FINE }, 240));
+            let sums =
+                (1..=4).map(|seed| through(Weather { seed, loss, ..Weather::FINE }, 240, Patience::Usual));
             let [whole, refused, broken] =
                 sums.fold([0; 3], |sum, one| std::array::from_fn(|which| sum[which] + one[which]));
             println!("| {loss}% | {whole} | {refused} | {broken} |");

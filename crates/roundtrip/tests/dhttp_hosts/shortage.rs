@@ -10,7 +10,7 @@ use proto::http::Method;
 use super::deaths::{Folder, everything, serve};
 use super::host::{Host, allowed};
 use super::network::{Network, Weather};
-use super::weather::{CLIENT, Done, Fate, ask, client, counting, mixed, nothing_twice};
+use super::weather::{CLIENT, Done, Fate, SHORT, ask, client, counting, mixed, nothing_twice};
 use super::{PORT, SERVER, address};
 
 fn hosts() -> [Host; 2] {
@@ -60,7 +60,7 @@ fn a_client_without_descriptors_says_so_and_ends() {
     let [here, there] = hosts();
     let network = Network::between(&here, &there, Weather::FINE);
     let done = Done::default();
-    let server = counting(&there, &done);
+    let server = counting(&there, &done, Some(SHORT));
     let mut seen = [false; 2];
     for descriptors in 4..16 {
         let mut command = Command::new("sh");
@@ -97,7 +97,7 @@ fn a_server_without_ports_sends_its_clients_to_plain_http() {
     with_ports(&there, "50000 50001");
     let network = Network::between(&here, &there, Weather::FINE);
     let done = Done::default();
-    let server = counting(&there, &done);
+    let server = counting(&there, &done, Some(SHORT));
     let fates = ask(&client(&here), &mixed(60, 0));
     assert!(failed(&fates).is_empty(), "{:?}", failed(&fates));
     nothing_twice(&done);
@@ -113,7 +113,7 @@ fn a_client_without_ports_is_told_so() {
     with_ports(&here, "50000 50003");
     let network = Network::between(&here, &there, Weather::FINE);
     let done = Done::default();
-    let server = counting(&there, &done);
+    let server = counting(&there, &done, Some(SHORT));
     let client = client(&here);
     // By DHTTP it needs none but those it has, once it has proved its address; what may change something takes one each.
     assert!(failed(&ask(&client, &mixed(1, 0))).is_empty());
@@ -140,7 +140,7 @@ fn more_at_once_than_sockets_hold_is_asked_for_again() {
     let [here, there] = hosts();
     let network = Network::between(&here, &there, Weather::FINE);
     let done = Done::default();
-    let server = counting(&there, &done);
+    let server = counting(&there, &done, Some(SHORT));
     let requests: Vec<_> =
         (0..500).map(|number| (Method::Get, format!("/{}/{number}", 10 + number))).collect();
     let fates = ask(&client(&here), &requests);

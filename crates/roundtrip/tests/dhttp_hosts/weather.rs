@@ -24,10 +24,11 @@ pub(crate) const CLIENT: [u8; 4] = [23, 0, 0, 7];
 pub(crate) type Done = Arc<Mutex<BTreeMap<String, u32>>>;
 
 /// A server whose answer is as long as the first part of the path says and filled with the second, and which counts
-/// what it did.
+/// what it did, and waits for its clients as long as it is told, or as servers do.
 pub(crate) fn counting(
     host: &Host,
     done: &Done,
+    patience: Option<Duration>,
 ) -> Server<impl Fn(&Request<'_>) -> Answer + Clone + Send + 'static> {
     let (address, done) = (host.socket(PORT), Arc::clone(done));
     host.does(move || {
@@ -36,15 +37,18 @@ pub(crate) fn counting(
             *done.lock().unwrap().entry(what).or_default() += 1;
             Answer::whole(200, "text/plain", expected(request.target))
         };
-        let mut config = ServerConfig { threads: 1, stall: SHORT, ..ServerConfig::internet() };
-        config.dhttp.patience.stall = SHORT;
-        config.http.patience.idle = SHORT;
-        config.http.patience.request = SHORT;
+        let mut config = ServerConfig { threads: 1, ..ServerConfig::internet() };
+        if let Some(patience) = patience {
+            config.stall = patience;
+            config.dhttp.patience.stall = patience;
+            config.http.patience.idle = patience;
+            config.http.patience.request = patience;
+        }
         Server::start(address, config, handler, None).unwrap()
     })
 }
 
-const SHORT: Duration = Duration::from_secs(4);
+pub(crate) const SHORT: Duration = Duration::from_secs(4);
 
 /// What `/LENGTH/NUMBER` is answered with.
 pub(crate) fn expected(path: &str) -> Vec<u8> {
@@ -124,7 +128,7 @@ fn through(weather: Weather, count: usize) -> (usize, usize) {
     let [here, there] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
     let network = Network::between(&here, &there, weather);
     let done = Done::default();
-    let server = counting(&there, &done);
+    let server = counting(&there, &done, Some(SHORT));
     let client = client(&here);
     let fates = ask(&client, &mixed(count, 0));
     nothing_twice(&done);

@@ -100,7 +100,8 @@ impl Client {
                     let (vigil, was_sent_once) = (request.vigil, request.resends == 0);
                     let server = self.servers.learn(request.server);
                     server.heard.by_connection = server.heard.by_connection.max(vigil.began);
-                    // Its SYN came a round trip after the request, if that was sent once.
+                    // It is there a round trip after the request, if that was sent once, or two where an acknowledgement
+                    // must come first; never less.
                     if let Some((at, heard)) = connection.opened.take()
                         && was_sent_once
                         && vigil.was_quiet(heard, 0)
