@@ -23,7 +23,7 @@ const LONG: std::time::Duration = std::time::Duration::from_secs(600);
 
 /// How long everybody waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Patience {
+pub(crate) enum Patience {
     /// For a test: the gateway for one side 8 seconds, the client and the server for the other 4.
     Short,
     /// As by default.
@@ -32,7 +32,7 @@ enum Patience {
 
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+pub(crate) enum Fate {
     Whole,
     /// 502 or 504.
     Refused,
@@ -40,7 +40,7 @@ enum Fate {
     BrokenOff,
 }
 
-fn gateway(host: &Host, patience: Patience) -> Gateway {
+pub(crate) fn gateway(host: &Host, patience: Patience) -> Gateway {
     host.does(move || {
         let mut config = GatewayConfig::new(ClientConfig::internet());
         if patience == Patience::Short {
@@ -59,7 +59,7 @@ fn gateway(host: &Host, patience: Patience) -> Gateway {
 }
 
 /// Asks by a connection of its own, in the calling thread's network; fails if what comes is somebody else's.
-fn ask(gateway: SocketAddr, path: &str) -> Fate {
+pub(crate) fn ask(gateway: SocketAddr, path: &str) -> Fate {
     let server = address(SERVER, PORT);
     let mut stream = TcpStream::connect(gateway).unwrap();
     stream.set_read_timeout(Some(LONG)).unwrap();
@@ -75,16 +75,12 @@ fn ask(gateway: SocketAddr, path: &str) -> Fate {
     let (body, expected) = (&all[end + 4..], expected(path));
     if !head.starts_with("HTTP/1.1 200 ") {
         assert!(head.starts_with("HTTP/1.1 502 ") || head.starts_with("HTTP/1.1 504 "), "{path}: {head}");
-        eprintln!("DBG refused {path}: {}", String::from_utf8_lossy(body));
         return Fate::Refused;
     }
     assert!(expected.starts_with(body), "{path}: another's answer");
     let is_whole = read.is_ok() && body.len() == expected.len();
     // Whoever counts is never told by an end that he has it all.
     assert!(is_whole || read.is_err() || head.contains("Content-Length: "), "{path} looks whole: {head}");
-    if !is_whole {
-        eprintln!("DBG broken {path}: {} of {} {read:?}", body.len(), expected.len());
-    }
     if is_whole { Fate::Whole } else { Fate::BrokenOff }
 }
 

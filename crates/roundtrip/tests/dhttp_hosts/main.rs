@@ -8,6 +8,7 @@
 //! | `fast_open` | data in the SYNs of the server |
 //! | `weather` | what bad networks do: the caller is told of every request what became of it |
 //! | `gateway` | the same of programs that a gateway asks for |
+//! | `flaps` | the same where links and routes go and come back |
 //! | `deaths`, `shortage` | the same where programs are killed, and where descriptors and ports are used up |
 //!
 //! Not what can be tried without other people's addresses: that is in `crates/dhttp/tests`. The tables in
@@ -17,7 +18,7 @@
 mod bounce;
 mod deaths;
 mod fast_open;
-
+mod flaps;
 mod flood;
 mod forged;
 mod gateway;

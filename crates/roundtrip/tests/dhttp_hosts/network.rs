@@ -39,13 +39,15 @@ impl Weather {
 /// The network, until it is dropped.
 pub(crate) struct Network {
     stop: Arc<AtomicBool>,
+    away: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Network {
     pub(crate) fn between(left: &Host, right: &Host, weather: Weather) -> Self {
-        let (links, stop) = ([left.link(), right.link()], Arc::new(AtomicBool::new(false)));
-        let heard = Arc::clone(&stop);
+        let links = [left.link(), right.link()];
+        let [stop, away] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let (heard, is_away) = (Arc::clone(&stop), Arc::clone(&away));
         let thread = thread::spawn(move || {
             let Weather { seed, delay, loss, copies, falls_behind, flips } = weather;
             let mut random = Seed::new(seed).stream("weather", 0);
@@ -59,7 +61,7 @@ impl Network {
                 for (from, to) in [(0, 1), (1, 0)] {
                     while let Some(length) = links[from].read(&mut room).unwrap() {
                         let mut packet = room[..length].to_vec();
-                        if random.chance(chance(loss)) {
+                        if random.chance(chance(loss)) || is_away.load(Ordering::Relaxed) {
                             continue;
                         }
                         if random.chance(chance(flips)) {
@@ -82,7 +84,12 @@ impl Network {
                 }
             }
         });
-        Self { stop, thread: Some(thread) }
+        Self { stop, away, thread: Some(thread) }
+    }
+
+    /// From now on everything is lost, or no longer.
+    pub(crate) fn set_away(&self, is_away: bool) {
+        self.away.store(is_away, Ordering::Relaxed);
     }
 }
 

@@ -1,0 +1,113 @@
+//! Links and routes that go and come back under a gateway: no wrong bytes, nothing hangs, and all is well afterwards.
+//!
+//! Not how much is lost meanwhile: whoever asks while there is no way to the server may be told so.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::gateway::{Fate, Patience, ask, gateway};
+use super::host::{Host, allowed};
+use super::network::{Network, Weather};
+use super::weather::{CLIENT, Done, SHORT, counting};
+use super::{PORT, SERVER, address};
+
+/// What is not there for a while.
+#[derive(Clone, Copy, Debug)]
+enum Gone {
+    /// Whatever leaves is lost on its way.
+    TheLink,
+    /// The client's own kernel knows no way, and says so to whoever sends.
+    TheRoute,
+}
+
+/// Each is there for a moment, and then gone for so many milliseconds.
+type Flap = (Gone, u64);
+
+const A_MOMENT: Duration = Duration::from_millis(300);
+
+/// What became of all that was asked meanwhile, by eight programs at once: whole, refused, broken off.
+fn through(flaps: &[Flap], patience: Patience) -> [usize; 3] {
+    let [here, there] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
+    let network = Network::between(&here, &there, Weather::FINE);
+    let short = (patience == Patience::Short).then_some(SHORT);
+    let server = counting(&there, &Done::default(), short);
+    let gateway = gateway(&here, patience);
+    let at = gateway.address();
+    let (is_over, next) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let asking = (0..8).map(|_| {
+        let (is_over, next) = (Arc::clone(&is_over), Arc::clone(&next));
+        here.does(move || {
+            thread::spawn(move || {
+                let mut fates = Vec::new();
+                while !is_over.load(Ordering::Relaxed) {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    fates.push(ask(at, &path(number)));
+                    thread::park_timeout(Duration::from_millis(20));
+                }
+                fates
+            })
+        })
+    });
+    let asking: Vec<_> = asking.collect();
+    for (gone, millis) in flaps {
+        thread::park_timeout(A_MOMENT);
+        flap(&here, &network, *gone, Duration::from_millis(*millis));
+    }
+    is_over.store(true, Ordering::Relaxed);
+    let fates: Vec<Fate> = asking.into_iter().flat_map(|one| one.join().expect("nothing hangs")).collect();
+    let afterwards = here.does(move || (0..12).map(|number| ask(at, &path(number))).collect::<Vec<_>>());
+    assert_eq!(afterwards, [Fate::Whole; 12]);
+    let is_known = gateway.known().port(&address(SERVER, PORT).to_string());
+    assert_eq!(is_known, Some(PORT), "whoever was silent for a while is asked by DHTTP again");
+    drop((gateway, server, network));
+    [Fate::Whole, Fate::Refused, Fate::BrokenOff].map(|fate| fates.iter().filter(|one| **one == fate).count())
+}
+
+fn path(number: usize) -> String {
+    format!("/{}/{number}", [10, 700, 1_100, 3_000, 20_000, 60_000][number % 6])
+}
+
+fn flap(client: &Host, network: &Network, gone: Gone, away: Duration) {
+    match gone {
+        Gone::TheLink => {
+            network.set_away(true);
+            thread::park_timeout(away);
+            network.set_away(false);
+        }
+        Gone::TheRoute => {
+            client.does(|| ip("route del default"));
+            thread::park_timeout(away);
+            let [a, b, c, d] = CLIENT;
+            client.does(move || ip(&format!("route add default dev client src {a}.{b}.{c}.{d}")));
+        }
+    }
+}
+
+fn ip(words: &str) {
+    let done = std::process::Command::new("ip").args(words.split(' ')).output().unwrap();
+    assert!(done.status.success(), "ip {words}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+#[test]
+fn a_gateway_outlives_links_and_routes_that_go_and_come_back() {
+    if allowed() {
+        let [whole, ..] = through(&[(Gone::TheLink, 1_000), (Gone::TheRoute, 1_000)], Patience::Short);
+        assert!(whole > 0, "not one came");
+    }
+}
+
+/// Takes a minute or two; the figures are in docs/gateway.md.
+#[test]
+#[ignore = "long evidence: cargo test -p roundtrip --test dhttp_hosts -- --ignored --nocapture goes_and_comes"]
+fn nobody_gets_wrong_bytes_while_a_link_or_a_route_goes_and_comes_back() {
+    if allowed() {
+        println!("| gone | whole | refused | broken off |\n| --- | --- | --- | --- |");
+        for gone in [Gone::TheLink, Gone::TheRoute] {
+            let flaps: Vec<Flap> = (1..=5).chain(1..=5).map(|seconds| (gone, seconds * 1_000)).collect();
+            let [whole, refused, broken] = through(&flaps, Patience::Usual);
+            println!("| {gone:?} | {whole} | {refused} | {broken} |");
+        }
+    }
+}
