@@ -6,7 +6,8 @@
 //! cargo test --release -p roundtrip --test browser -- --ignored --nocapture
 //! ```
 //!
-//! Not part of every run: it takes twenty minutes, most of them over the modem.
+//! Not part of every run: it takes ten minutes, most of them over the modem. `ROUNDTRIP_BROWSER_CAPTURES=DIR` keeps the
+//! packets of each page there, for `roundtrip diagnose`.
 
 mod hosts;
 
@@ -56,7 +57,7 @@ struct Page {
 }
 
 #[test]
-#[ignore = "a table, made by hand in twenty minutes, with Chromium installed"]
+#[ignore = "a table, made by hand in ten minutes, with Chromium installed"]
 fn chromium_loads_microscape_over_three_links_with_and_without_the_gateway() {
     if !hosts::can_be() {
         return;
@@ -71,7 +72,7 @@ fn chromium_loads_microscape_over_three_links_with_and_without_the_gateway() {
     for (network, link, runs) in LINKS {
         let network = Network::named(network).unwrap();
         for (asks, row) in ROWS {
-            let pages: Vec<Page> = (0..runs).map(|_| load(&network, asks, &www.0.join("www"))).collect();
+            let pages: Vec<Page> = (0..runs).map(|run| load(&network, asks, &www.0.join("www"), run)).collect();
             let median = |of: fn(&Page) -> f64| {
                 let mut all: Vec<f64> = pages.iter().map(of).collect();
                 all.sort_by(f64::total_cmp);
@@ -89,7 +90,7 @@ fn chromium_loads_microscape_over_three_links_with_and_without_the_gateway() {
     }
 }
 
-fn load(network: &Network, asks: Asks, www: &Path) -> Page {
+fn load(network: &Network, asks: Asks, www: &Path, run: usize) -> Page {
     let links = network.links();
     let options = Options { capture: Some(Bytes::new(64 << 20)), ..Options::default() };
     let mtu = u32::try_from(network.mtu().get()).unwrap();
@@ -122,6 +123,10 @@ fn load(network: &Network, asks: Asks, www: &Path) -> Page {
     drop((gateway, server));
     let capture = hosts.link.stop().unwrap().capture.unwrap();
     assert_eq!(capture.missed(), 0, "the capture has room for all");
+    if let Some(folder) = std::env::var_os("ROUNDTRIP_BROWSER_CAPTURES") {
+        let name = format!("{}-{asks:?}-{run}.pcapng", network.name);
+        capture.save(&Path::new(&folder).join(name), "Chromium loads Microscape").unwrap();
+    }
     account(&capture)
 }
 
@@ -157,16 +162,14 @@ fn browse(proxy: Option<String>) {
     );
 }
 
-/// From the first packet of the page to the last byte that came, all of it at the client.
+/// From the first packet that asks for the page to the last byte that came, all of it at the client. What hosts tell one
+/// another over a new link (IPv6's neighbours) comes before the browser has started, and is not counted.
 fn account(capture: &Capture) -> Page {
     let (mut began, mut ended, mut packets, mut datagrams) = (None, Duration::ZERO, 0.0, 0.0);
     let mut resends = 0.0;
     let mut connections = BTreeSet::new();
     for (at, way, seen, bytes) in capture.iter() {
         let at = at.since(wire::Time::ZERO);
-        if seen != Seen::Delivered {
-            packets += 1.0;
-        }
         let payload = match Packet::read(bytes).map(|packet| packet.transport) {
             Ok(Transport::Tcp(segment)) => {
                 if segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK) {
@@ -183,8 +186,11 @@ fn account(capture: &Capture) -> Page {
                 }
                 datagram.payload_length
             }
-            Ok(Transport::Fragment | Transport::Other(_)) | Err(_) => Bytes::ZERO,
+            Ok(Transport::Fragment | Transport::Other(_)) | Err(_) => continue,
         };
+        if seen != Seen::Delivered {
+            packets += 1.0;
+        }
         match (way, seen) {
             (Way::Up, Seen::Sent) => drop(began.get_or_insert(at)),
             (Way::Down, Seen::Delivered) if payload > Bytes::ZERO => ended = at,
