@@ -11,6 +11,7 @@ mod patient;
 use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
+use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -110,7 +111,7 @@ impl Origin {
         if let Some(why) = health.down() {
             return Err(OriginError::Down(why));
         }
-        match tokio::time::timeout(*patience, asking.request(request)).await {
+        match tokio::time::timeout(*patience, patiently(asking, request)).await {
             Ok(Ok(response)) => {
                 health.heard(authority);
                 if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
@@ -147,6 +148,35 @@ impl Origin {
             drop(tokio::spawn(health::probe(asking, authority, Arc::downgrade(&self.health))));
         }
     }
+}
+
+/// Asks; once more what changes nothing, if its connection ended before a word of an answer: it was kept, as a rule, and the
+/// origin had just had enough of it (RFC 9110, section 9.2.2).
+async fn patiently(
+    asking: &Asking,
+    request: Request<Full<Bytes>>,
+) -> Result<Response<hyper::body::Incoming>, hyper_util::client::legacy::Error> {
+    if !request.method().is_safe() {
+        return asking.request(request).await;
+    }
+    match asking.request(request.clone()).await {
+        Err(error) if has_ended(&error) => asking.request(request).await,
+        result => result,
+    }
+}
+
+/// Whether a connection ended without a word.
+fn has_ended(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let is_cut = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message);
+        let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        if is_cut || matches!(kind, Some(ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 fn asking() -> Asking {

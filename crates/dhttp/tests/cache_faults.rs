@@ -7,7 +7,7 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -23,6 +23,8 @@ struct Ill {
     address: SocketAddr,
     is_cured: Arc<AtomicBool>,
     asked: Arc<AtomicUsize>,
+    /// To the first requests it says what it would say at these paths.
+    says_next: Arc<Mutex<Vec<&'static str>>>,
 }
 
 impl Ill {
@@ -31,16 +33,38 @@ impl Ill {
         let address = listener.local_addr().unwrap();
         let (is_cured, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (cured, counted) = (Arc::clone(&is_cured), Arc::clone(&asked));
+        let says_next = Arc::new(Mutex::new(Vec::new()));
+        let said_next = Arc::clone(&says_next);
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (cured, counted) = (Arc::clone(&cured), Arc::clone(&counted));
+                let said_next = Arc::clone(&said_next);
                 thread::spawn(move || {
                     let mut stream = stream.unwrap();
                     let Some(head) = head(&mut stream) else { return };
                     let number = counted.fetch_add(1, Ordering::SeqCst);
                     let path = head.split(' ').nth(1).unwrap();
                     let path = if cured.load(Ordering::SeqCst) { "/well" } else { path };
-                    let _ = stream.write_all(said(path, number).as_bytes());
+                    let next = said_next.lock().unwrap().get(number).copied();
+                    let path = next.unwrap_or(path);
+                    let part = head
+                        .to_ascii_lowercase()
+                        .split_once("\r\nrange: bytes=")
+                        .map(|(_, range)| range.split_once("\r\n").unwrap().0.to_owned());
+                    let all = match part {
+                        Some(range) if path == "/changes-in-parts" => part_said(&range, number),
+                        Some(_) | None => said(path, number),
+                    };
+                    if path == "/drips" {
+                        let (head, body) = all.split_at(all.len() - BODY.len());
+                        let _ = stream.write_all(head.as_bytes());
+                        for byte in body.as_bytes().chunks(1) {
+                            let _ = stream.write_all(byte);
+                            pause(PATIENCE / 20);
+                        }
+                    } else {
+                        let _ = stream.write_all(all.as_bytes());
+                    }
                     if matches!(path, "/silent" | "/stalls" | "/stalls-in-a-chunk") {
                         // Until the other end has had enough.
                         let _ = stream.read(&mut [0]);
@@ -49,7 +73,7 @@ impl Ill {
                 });
             }
         });
-        Self { address, is_cured, asked }
+        Self { address, is_cured, asked, says_next }
     }
 }
 
@@ -65,7 +89,7 @@ fn head(stream: &mut TcpStream) -> Option<String> {
     String::from_utf8(head).ok()
 }
 
-const ILLNESSES: [&str; 10] = [
+const ILLNESSES: [&str; 11] = [
     "/gone",
     "/silent",
     "/stalls",
@@ -76,6 +100,7 @@ const ILLNESSES: [&str; 10] = [
     "/no-chunk",
     "/garbage",
     "/part-of-nothing-asked",
+    "/unchanged-since-never",
 ];
 
 /// What the origin says at a path to the request with this number.
@@ -83,7 +108,15 @@ fn said(path: &str, number: usize) -> String {
     let ok = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n";
     let length = BODY.len();
     match path {
-        "/well" => format!("{ok}Content-Length: {length}\r\n\r\n{BODY}"),
+        "/stale" => {
+            let ok = "HTTP/1.1 200 OK\r\nCache-Control: max-age=0\r\nETag: \"s\"\r\n";
+            format!("{ok}Content-Length: {length}\r\n\r\n{BODY}")
+        }
+        // The whole of one version: twenty times one letter.
+        "/changes-in-parts" => {
+            format!("{ok}ETag: \"{number}\"\r\nContent-Length: 20\r\n\r\n{}", letter(number).repeat(20))
+        }
+        "/well" | "/drips" => format!("{ok}Content-Length: {length}\r\n\r\n{BODY}"),
         "/stalls" | "/too-short" => format!("{ok}Content-Length: {length}\r\n\r\n{}", &BODY[..7]),
         "/stalls-in-a-chunk" | "/breaks-off-in-a-chunk" => {
             format!("{ok}Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n{}", &BODY[..7])
@@ -95,6 +128,7 @@ fn said(path: &str, number: usize) -> String {
             let head = "HTTP/1.1 206 Partial Content\r\nCache-Control: max-age=60\r\nContent-Range: bytes 3-9/30\r\n";
             format!("{head}Content-Length: 7\r\n\r\n{}", &BODY[3..10])
         }
+        "/unchanged-since-never" => "HTTP/1.1 304 Not Modified\r\nETag: \"t\"\r\n\r\n".to_owned(),
         // As long as its content tells, which is another each time, and so are its validators.
         "/changes" => {
             let body = format!("version {number}");
@@ -104,6 +138,17 @@ fn said(path: &str, number: usize) -> String {
         "/gone" | "/silent" => String::new(),
         other => panic!("{other}"),
     }
+}
+
+/// A part of the version with this number.
+fn part_said(range: &str, number: usize) -> String {
+    let head = "HTTP/1.1 206 Partial Content\r\nCache-Control: max-age=60\r\n";
+    let tag = format!("ETag: \"{number}\"\r\nContent-Range: bytes {range}/20\r\nContent-Length: 10\r\n");
+    format!("{head}{tag}\r\n{}", letter(number).repeat(10))
+}
+
+fn letter(number: usize) -> String {
+    char::from(b'a' + u8::try_from(number % 26).unwrap()).to_string()
 }
 
 struct House {
@@ -179,6 +224,51 @@ fn whatever_an_origin_does_there_are_no_wrong_bytes_and_nothing_of_it_is_kept() 
             });
         }
     });
+}
+
+/// The same answer with wrong validators: a 304 about another version than the one that it was asked about.
+#[test]
+fn an_origin_that_knows_only_that_nothing_has_changed_gives_nobody_an_empty_page() {
+    for (first, second) in [("/stale", "/unchanged-since-never"), ("/unchanged-since-never", "/well")] {
+        let house = House::open(PATIENCE);
+        *house.ill.says_next.lock().unwrap() = vec![first, second, second];
+        let (status, body, head) = house.get("/a", "");
+        let is_right = if first == "/stale" { body == BODY.as_bytes() } else { status == 502 };
+        assert!(is_right, "{head}");
+        // What is kept stands in, or the next good answer is given; nobody gets a 304 who has nothing.
+        let (status, body, head) = house.get("/a", "");
+        assert_eq!((status, &*body), (200, BODY.as_bytes()), "{head}");
+    }
+}
+
+#[test]
+fn an_origin_that_drips_is_waited_for_as_long_as_something_comes() {
+    let house = House::open(PATIENCE);
+    let (status, body, head) = house.get("/drips", "");
+    assert_eq!((status, &*body), (200, BODY.as_bytes()), "{head}");
+}
+
+#[test]
+fn parts_of_an_origin_that_changes_in_between_are_never_put_together() {
+    let house = House::open(Duration::from_secs(10));
+    let part = |range: &str| {
+        let (status, body, head) = house.get("/changes-in-parts", &format!("Range: bytes={range}\r\n"));
+        assert_eq!(status, 206, "{head}");
+        (body, head)
+    };
+    // Each is of another version, and says so by its tag.
+    let ((first, one), (second, other)) = (part("0-9"), part("10-19"));
+    let tag = |head: &str| head.lines().find_map(|line| line.strip_prefix("etag: ")).map(str::to_owned);
+    assert!(tag(&one) != tag(&other), "{one}{other}");
+    assert_eq!((first.len(), second.len()), (10, 10));
+    // The whole is one version, fetched at once, and from then on all parts are of that.
+    let (status, whole, head) = house.get("/changes-in-parts", "");
+    assert_eq!(status, 200, "{head}");
+    assert!(whole.windows(2).all(|pair| pair[0] == pair[1]) && whole.len() == 20, "{head}");
+    for range in ["0-9", "10-19"] {
+        let (body, head) = part(range);
+        assert!(body.iter().all(|byte| *byte == whole[0]), "{head}");
+    }
 }
 
 #[test]

@@ -108,6 +108,40 @@ fn an_origin_that_goes_and_comes_back_is_said_to_be_gone_and_asked_again() {
     assert_eq!(ask(server.address()).0, 200);
 }
 
+/// Each answer but the first was 502: the origin closed the connection just when it was asked on it again.
+#[test]
+fn regress_a_kept_connection_that_ends_under_a_question_costs_no_answer() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            thread::spawn(move || {
+                let mut stream = BufReader::new(stream.unwrap());
+                for number in 0..2 {
+                    let mut line = String::new();
+                    while line != "\r\n" {
+                        line.clear();
+                        if stream.read_line(&mut line).unwrap_or(0) == 0 {
+                            return;
+                        }
+                    }
+                    if number == 0 {
+                        stream
+                            .get_mut()
+                            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood")
+                            .unwrap();
+                    }
+                }
+            });
+        }
+    });
+    let (_runtime, server, _) = front(at, LONG);
+    for _ in 0..5 {
+        let (status, text) = ask(server.address());
+        assert_eq!(status, 200, "{text}");
+    }
+}
+
 #[test]
 fn an_origin_that_says_nothing_three_times_is_asked_no_more() {
     // It accepts, and that is all.

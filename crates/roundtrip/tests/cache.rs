@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
@@ -26,7 +27,9 @@ fn in_namespace(script: &str) -> Option<Output> {
         }
         rules() { echo "$(nft list tables) / $(ip -4 rule show | grep -c fwmark) / $(ip -4 route show table all | grep -c "local default")"; }
     "#;
-    let said = std::env::temp_dir().join(format!("roundtrip-cache-{}-{}", std::process::id(), script.len()));
+    static SCRIPTS: AtomicUsize = AtomicUsize::new(0);
+    let number = SCRIPTS.fetch_add(1, Ordering::Relaxed);
+    let said = std::env::temp_dir().join(format!("roundtrip-cache-{}-{number}", std::process::id()));
     let output = Command::new("timeout")
         .args(["30", "unshare", "--net", "sh", "-c", &format!("{preamble}{script}")])
         .env("ROUNDTRIP", PROGRAM)
@@ -68,6 +71,67 @@ fn rules_that_cannot_be_are_one_sentence_and_nothing_is_left() {
     let lines = lines(&output);
     assert!(lines[0].starts_with("roundtrip: ip refused the rules"), "{output:?}");
     assert_eq!(lines[1..], ["2", "/ 0 / 1"], "{output:?}");
+}
+
+#[test]
+fn rules_that_are_another_programs_are_left_as_they_are() {
+    // A table of the same name, of one family or of the other; and with it somebody's rule of policy routing.
+    let script = r#"for family in ip ip6; do
+            nft add table $family roundtrip_cache; nft add chain $family roundtrip_cache theirs; ip rule add fwmark 7 lookup 7
+            before="$(nft list ruleset; ip rule show; ip -6 rule show; ip route show table all)"
+            "$ROUNDTRIP" cache --intercept 80 --listen "[::]:3129" 2>&1; echo $?
+            test "$before" = "$(nft list ruleset; ip rule show; ip -6 rule show; ip route show table all)" && echo untouched
+            nft delete table $family roundtrip_cache; ip rule del fwmark 7
+        done"#;
+    let Some(output) = in_namespace(script) else { return };
+    let lines = lines(&output);
+    for (three, family) in lines.chunks(3).zip(["ip", "ip6"]) {
+        assert!(
+            three[0].contains(&format!("the table {family} roundtrip_cache is there already")),
+            "{output:?}"
+        );
+        assert_eq!(three[1..], ["2", "untouched"], "{output:?}");
+    }
+    assert_eq!(lines.len(), 6, "{output:?}");
+}
+
+#[test]
+fn a_kernel_that_cannot_divert_is_one_sentence_and_nothing_is_half_installed() {
+    // What nft says where the module is not there; for IPv6 alone, too, when IPv4's rules are in force already.
+    let script = r#"bin=$(mktemp -d); real=$(command -v nft); for lacks in "tproxy" "table ip6.*tproxy"; do
+            cat > $bin/nft <<WRAPPER
+#!/bin/sh
+case "\$*" in *--file*) ;; *) exec $real "\$@";; esac
+text=\$(cat)
+if echo "\$text" | tr '\n' ' ' | grep -q "$lacks"; then
+    echo "/dev/stdin:4:3-20: Error: Could not process rule: No such file or directory" >&2; exit 1
+fi
+echo "\$text" | $real "\$@"
+WRAPPER
+            chmod +x $bin/nft
+            PATH=$bin:$PATH "$ROUNDTRIP" cache --intercept 80 --listen "[::]:3129" 2>&1; echo $?; rules
+            ip -6 rule show | grep -c fwmark
+        done; rm -r $bin"#;
+    let Some(output) = in_namespace(script) else { return };
+    let lines = lines(&output);
+    for four in lines.chunks(4) {
+        assert!(
+            four[0].starts_with("roundtrip: nft refused the rules, and nothing is installed"),
+            "{output:?}"
+        );
+        assert!(four[0].contains("nft_tproxy"), "{output:?}");
+        assert_eq!(four[1..], ["2", "/ 0 / 0", "0"], "{output:?}");
+    }
+    assert_eq!(lines.len(), 8, "{output:?}");
+}
+
+#[test]
+fn rules_that_somebody_has_flushed_are_back_after_a_reload_and_their_absence_is_no_failure() {
+    let script = r#"start; nft flush ruleset; kill -HUP $cache
+        for _ in $(seq 200); do grep -q "read the configuration again" "$SAID" && break; sleep 0.05; done
+        rules; nft flush ruleset; kill $cache; wait $cache; echo $?; rules"#;
+    let Some(output) = in_namespace(script) else { return };
+    assert_eq!(lines(&output), ["table ip roundtrip_cache / 1 / 1", "0", "/ 0 / 0"], "{output:?}");
 }
 
 #[test]

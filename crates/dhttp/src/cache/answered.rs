@@ -54,6 +54,9 @@ impl Wanted {
     }
 }
 
+/// Why such an answer is none.
+pub(super) const UNASKED: &str = "it says that nothing has changed, which nobody asked";
+
 /// A body up to this length lies in its record.
 const SHORT: u64 = 8 << 10;
 

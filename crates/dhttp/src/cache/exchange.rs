@@ -4,11 +4,11 @@
 
 use std::net::SocketAddr;
 
-use proto::cache::update::{for_server, has_validator, is_about};
+use proto::cache::update::{for_server, has_validator, is_about, is_unasked};
 use proto::cache::{Asked, Times, Trouble, Verdict, says_how_long};
-use proto::http::{Fields, Method};
+use proto::http::{Fields, Method, RequestHead};
 
-use super::answered::{Keeping, Wanted, learn, passed, stood_in, validated, why};
+use super::answered::{Keeping, UNASKED, Wanted, learn, passed, stood_in, validated, why};
 use super::memory::Found;
 use super::upstream::{Fetched, Unanswered};
 use super::{Shared, Upstream, given, since_1970};
@@ -76,7 +76,7 @@ async fn answer<U: Upstream>(
     let (head, body) =
         (for_server(&wanted.head, ours.map(|found| found.record.fields())), owned.body.clone());
     let asked_at = since_1970();
-    let fetched = shared.upstream.ask(owned.to, head, body, LONGEST, interims.clone()).await;
+    let fetched = ask(shared, owned, head, body, interims.clone()).await;
     let times = Times { asked: asked_at, came: since_1970() };
     let fetched = match (fetched, ours) {
         (Ok(Fetched { head, body: _, trailers: _ }), Some(found)) if head.status == 304 => {
@@ -85,7 +85,7 @@ async fn answer<U: Upstream>(
             }
             // It is about another answer, which we do not have: now without our conditions.
             let head = for_server(&wanted.head, Some(Fields::new().as_lines()));
-            shared.upstream.ask(owned.to, head, owned.body.clone(), LONGEST, interims).await
+            ask(shared, owned, head, owned.body.clone(), interims).await
         }
         (fetched, _) => fetched,
     };
@@ -105,6 +105,21 @@ async fn answer<U: Upstream>(
             }))
         }
     }
+}
+
+/// Asks; that nothing has changed is an answer only where that was the question.
+async fn ask<U: Upstream>(
+    shared: &Shared<U>,
+    owned: &Owned,
+    head: RequestHead,
+    body: Vec<u8>,
+    interims: Option<Interims>,
+) -> Result<Fetched, Unanswered> {
+    let fetched = shared.upstream.ask(owned.to, head.clone(), body, LONGEST, interims).await?;
+    if is_unasked(&head, fetched.head.status) {
+        return Err(UNASKED.to_owned().into());
+    }
+    Ok(fetched)
 }
 
 /// What is kept has nothing behind it.

@@ -8,13 +8,13 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use proto::cache::update::{for_server, has_validator, is_about};
+use proto::cache::update::{for_server, has_validator, is_about, is_unasked};
 use proto::cache::{Asked, Times, Trouble, Verdict};
 use proto::gateway::Forward;
 use proto::http::{Fields, Framing, Method, RequestHead, ResponseHead};
 use wire::{Time, calendar};
 
-use super::answered::{Keeping, Wanted, learn, stood_in, told, validated, why};
+use super::answered::{Keeping, UNASKED, Wanted, learn, stood_in, told, validated, why};
 use super::memory::Found;
 use super::ready::Ready;
 use super::store::Store;
@@ -277,6 +277,13 @@ impl Passing {
             *request = for_server(&wanted.head, Some(Fields::new().as_lines()));
             *is_validation = false;
             return Came::Again;
+        }
+        if is_unasked(request, head.status) {
+            let kept = stood_in(store, found.as_ref(), &wanted.asked(), times.came, Trouble::Unreachable);
+            *ticket = None;
+            return Came::Given(
+                kept.unwrap_or_else(|| Answer::text(502, &format!("502 Bad Gateway: {UNASKED}"))),
+            );
         }
         let trouble = Trouble::Says(head.status);
         if let Some(answer) = stood_in(store, found.as_ref(), &wanted.asked(), times.came, trouble) {

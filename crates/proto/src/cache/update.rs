@@ -32,6 +32,13 @@ pub fn has_validator(kept: FieldLines<'_>) -> bool {
     kept.get("ETag").is_some() || kept.get("Last-Modified").is_some()
 }
 
+/// Whether an answer is about something that the server was not asked about: that it has not changed since nobody said
+/// when, which is no answer for anybody (RFC 9110, section 15.4.5).
+pub fn is_unasked(sent: &RequestHead, status: u16) -> bool {
+    let says = |name: &str| sent.fields.get(name).is_some();
+    status == 304 && !says("If-None-Match") && !says("If-Modified-Since")
+}
+
 /// What is kept, after the server has said by a 304 that it is still good (section 3.2), or has described it in the
 /// answer to HEAD.
 pub fn freshened(kept: FieldLines<'_>, said: &Fields) -> Fields {
