@@ -72,7 +72,8 @@ fn chromium_loads_microscape_over_three_links_with_and_without_the_gateway() {
     for (network, link, runs) in LINKS {
         let network = Network::named(network).unwrap();
         for (asks, row) in ROWS {
-            let pages: Vec<Page> = (0..runs).map(|run| load(&network, asks, &www.0.join("www"), run)).collect();
+            let pages: Vec<Page> =
+                (0..runs).map(|run| load(&network, asks, &www.0.join("www"), run)).collect();
             let median = |of: fn(&Page) -> f64| {
                 let mut all: Vec<f64> = pages.iter().map(of).collect();
                 all.sort_by(f64::total_cmp);
