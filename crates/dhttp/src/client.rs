@@ -148,7 +148,7 @@ impl Client {
     /// # Errors
     /// If the kernel gives no random bytes or no thread.
     pub fn request(&self, method: Method, url: &Url, fields: &Fields) -> io::Result<Exchange> {
-        let id = Id(u64::from_be_bytes(crate::random::bytes()?));
+        let id = Id(crate::random::number()?);
         let sink = Arc::new(Sink::default());
         let exchange = Exchange::new(id, Arc::clone(&sink), Arc::clone(&self.shared));
         let head = head(method, url, fields);
@@ -175,7 +175,7 @@ impl Client {
     /// # Errors
     /// If the kernel gives no random bytes.
     pub fn request_at(&self, server: SocketAddr, head: RequestHead) -> io::Result<Exchange> {
-        let id = Id(u64::from_be_bytes(crate::random::bytes()?));
+        let id = Id(crate::random::number()?);
         let sink = Arc::new(Sink::default());
         let exchange = Exchange::new(id, Arc::clone(&sink), Arc::clone(&self.shared));
         let (host, port, target) = (server.ip().to_string(), server.port(), head.target.clone());
@@ -279,10 +279,13 @@ impl Shared {
             drop(commands);
             return command.refuse();
         };
+        let is_first = all.is_empty();
         all.push_back(command);
         drop(commands);
-        // If it is full, the thread has been woken already.
-        let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
+        // Otherwise the thread has been woken already, or is about to be; as if it is full.
+        if is_first {
+            let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
+        }
     }
 
     /// From now on commands are refused, and so are those that wait.

@@ -2,6 +2,7 @@
 //!
 //! Not for choices that must be repeatable; there are none in this crate.
 
+use std::cell::RefCell;
 use std::io;
 
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -18,4 +19,34 @@ pub(crate) fn bytes<const N: usize>() -> io::Result<[u8; N]> {
         filled += getrandom(rest, GetRandomFlags::empty())?;
     }
     Ok(bytes)
+}
+
+/// A number: one of many that the kernel gave at once, for whoever needs one with every request.
+///
+/// # Errors
+/// If the kernel gives none.
+pub(crate) fn number() -> io::Result<u64> {
+    thread_local! {
+        static NUMBERS: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    }
+    NUMBERS.with_borrow_mut(|numbers| {
+        if numbers.is_empty() {
+            let drawn: [u8; 256] = bytes()?;
+            numbers.extend(drawn.as_chunks().0.iter().map(|bytes| u64::from_be_bytes(*bytes)));
+        }
+        // Each is given once.
+        numbers.pop().ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_number_is_given_twice() {
+        let numbers: BTreeSet<u64> = (0..1_000).map(|_| number().unwrap()).collect();
+        assert_eq!(numbers.len(), 1_000);
+    }
 }
