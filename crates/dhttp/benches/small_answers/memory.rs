@@ -1,8 +1,9 @@
 //! What clients cost in memory: what a server holds before and after it has answered a million of them, and while it keeps
-//! a hundred thousand connections that it opened. Not the kernel's memory, which has several KiB for each socket.
+//! a hundred thousand connections that it opened; and a gateway while a thousand programs keep theirs. Not the kernel's
+//! memory, which has several KiB for each socket.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
@@ -53,6 +54,45 @@ pub(crate) fn compare(network: &Network, folder: &Folder) {
     }
     let what = format!("each of {held} idle connections that {servers} servers opened");
     print_row(&what, 1_024, more / u64::from(held).max(1));
+    drop(all);
+    if let Some(gateway) = One::start(Kind::Gateway, network, folder) {
+        print_idle(&gateway);
+    }
+}
+
+/// What a gateway holds for programs that have asked once and keep their connections.
+fn print_idle(gateway: &One) {
+    const PROGRAMS: u64 = 1_000;
+    // Whatever it needs for the first of them is not theirs.
+    let first = ask_once(gateway.address);
+    let (before, threads) = (resident(gateway.process), threads(gateway.process));
+    let kept: Option<Vec<_>> = (0..PROGRAMS).map(|_| ask_once(gateway.address)).collect();
+    let more = resident(gateway.process).saturating_sub(before);
+    let further = self::threads(gateway.process).saturating_sub(threads);
+    match (first, kept) {
+        (Some(_), Some(_)) => println!(
+            "each of {PROGRAMS} idle connections of programs to a gateway: {} bytes more got, and {further} threads for all",
+            more / PROGRAMS
+        ),
+        (None, _) | (_, None) => println!("a gateway did not answer"),
+    }
+}
+
+/// A program's connection on which it has got something, and says no more.
+fn ask_once(gateway: SocketAddr) -> Option<TcpStream> {
+    let mut stream = TcpStream::connect(gateway).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
+    stream.write_all(b"GET /proxy.pac HTTP/1.1\r\nHost: a\r\n\r\n").ok()?;
+    let (mut come, mut room) = (Vec::new(), [0; 1_024]);
+    while !come.ends_with(b"}\n") {
+        let length = stream.read(&mut room).ok().filter(|length| *length > 0)?;
+        come.extend_from_slice(room.get(..length)?);
+    }
+    Some(stream)
+}
+
+fn threads(process: u32) -> usize {
+    fs::read_dir(format!("/proc/{process}/task")).map_or(0, Iterator::count)
 }
 
 fn print_row(what: &str, asked: u64, got: u64) {
