@@ -18,7 +18,7 @@ use std::os::fd::AsRawFd;
 use crate::socket;
 use control::{Control, Told};
 
-pub(crate) use errors::refused;
+pub use errors::refused;
 
 /// Messages in one call; each may be several datagrams.
 pub const BATCH: usize = COUNT as usize;
@@ -58,6 +58,16 @@ pub fn prepare(socket: &UdpSocket) {
         }
         Ok(_) | Err(_) => Ok(()),
     };
+}
+
+/// A client's socket, where many answers may come in one piece; what ICMP says of whom it sent to is told by [`refused`].
+///
+/// # Errors
+/// What the system said.
+pub fn client(address: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = socket::udp_of_client(address)?;
+    let _ = socket::set(&socket, libc::SOL_UDP, libc::UDP_GRO, 1);
+    Ok(socket)
 }
 
 /// Datagrams that came in.

@@ -1,4 +1,4 @@
-//! The one place of this crate that reads the clock.
+//! The one place that reads the clock, here and for whoever asks this crate's servers for something.
 //!
 //! Time inside is [`wire::Time`] since this program began to count; the calendar is only for fields and logs.
 
@@ -9,23 +9,25 @@ use wire::{Duration, Time};
 
 /// A clock; copies of it agree.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub struct Clock {
     zero: Instant,
 }
 
 impl Clock {
+    /// One that begins to count now.
     #[expect(clippy::disallowed_methods, reason = "the driver's one place that reads the clock")]
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self { zero: Instant::now() }
     }
 
-    pub(crate) fn now(self) -> Time {
+    /// Since it began to count.
+    pub fn now(self) -> Time {
         Time::from_nanos(u64::try_from(self.zero.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 }
 
 /// A span as the kernel takes it.
-pub(crate) fn timespec(span: Duration) -> Timespec {
+pub fn timespec(span: Duration) -> Timespec {
     let nanos = span.as_nanos();
     Timespec {
         tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
@@ -35,7 +37,7 @@ pub(crate) fn timespec(span: Duration) -> Timespec {
 
 /// Since 1970.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the calendar")]
-pub(crate) fn calendar() -> Duration {
+pub fn calendar() -> Duration {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Duration::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(0))
 }

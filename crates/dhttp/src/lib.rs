@@ -18,7 +18,8 @@
 //! | [`nft`] | rules in the kernel, installed and taken away |
 //! | [`counters`], [`log`] | what a server tells of itself |
 //! | [`batch`] | many datagrams at once, for whoever serves them or loads a server with them |
-//! | `clock`, `random`, `fields`, `url` | the time, secrets, fields, addresses |
+//! | [`clock`] | the time |
+//! | `random`, `fields`, `url` | secrets, fields, addresses |
 //!
 //! What it is not: it decides nothing about the protocol. Which channel, how long, how often and how much is for the
 //! machines in [`proto::dhttp`] and [`proto::server`]; here is only how.
@@ -26,7 +27,7 @@
 pub mod batch;
 pub mod cache;
 pub mod client;
-mod clock;
+pub mod clock;
 pub mod counters;
 mod fields;
 pub mod files;

@@ -3,6 +3,9 @@
 //! Not a measurement: it looks at what was recorded. A load generator that was late, or whose threads had no processor left,
 //! has measured itself; its latencies are not the server's.
 
+use rustix::time::{ClockId, clock_gettime};
+use wire::Duration;
+
 use crate::record::{Record, Second};
 
 /// What stood in the way.
@@ -134,6 +137,13 @@ pub fn verdict(record: &Record) -> String {
             seconds(whole)
         ),
     }
+}
+
+/// What the calling thread has had of a processor.
+pub(crate) fn processor() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
+    seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -79,6 +79,9 @@ impl Protocol {
     }
 }
 
+/// UDP ports of a thread, if nobody says otherwise: several, so that a server's threads all have something to do.
+pub const PORTS: usize = 8;
+
 /// A user has no more connections.
 pub const MOST_CONNECTIONS: usize = 1_000;
 
@@ -125,6 +128,8 @@ pub struct Config {
     pub dhttp: ClientConfig,
     /// Connections that a user may have at once, from 1 to [`MOST_CONNECTIONS`].
     pub connections: usize,
+    /// UDP ports of each thread, which its users share, for DHTTP; at least one, and no more than users.
+    pub ports: usize,
     /// Whether users close their connections after each page ("altruistic", `papers/dhttp#section-vi-b`).
     pub closes_early: bool,
     /// How long users keep a connection that has nothing to do; zero: they close it with its answer. `None`: for as long as

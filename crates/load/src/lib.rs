@@ -11,7 +11,8 @@
 //! | [`audit`] | whether generator, network or server was the limit |
 //! | `gauge` | how many connections are open |
 //! | `line` | a connection of plain HTTP |
-//! | `pair` | the ports of a user who speaks DHTTP |
+//! | `pair` | a user who speaks DHTTP |
+//! | `ports` | the ports from which such users' datagrams leave, many at once |
 //! | [`look`] | a look at a server before it is loaded |
 //! | [`secure`] | whom to believe that it is the server |
 //! | `streams` | a user's connections of HTTP/2 or HTTP/3, and the libraries that carry them |
@@ -23,12 +24,12 @@
 //! the one that is there.
 
 pub mod audit;
-mod clock;
 pub mod config;
 mod gauge;
 mod line;
 pub mod look;
 mod pair;
+mod ports;
 pub mod record;
 pub mod run;
 pub mod secure;

@@ -1,10 +1,10 @@
-//! The ports of a user who speaks DHTTP, and the machine behind them: one for datagrams, one for the server's connections.
+//! A user who speaks DHTTP: the machine, and the port that the server connects to. Datagrams leave by [`Ports`], which users share.
 //!
 //! Not the protocol: that is [`proto::dhttp::client`]. What it cannot carry goes back to the user, for plain HTTP.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use proto::dhttp::client::{ConnectionId, Failure, Input, Output, Source};
@@ -14,20 +14,19 @@ use wire::Time;
 
 use crate::gauge::{Gauge, Open};
 use crate::line::{Outcome, Pending};
+use crate::ports::Ports;
 use crate::record::{Channel, Trouble};
 
-/// A user's ports and machine.
+/// A user's machine and port.
 #[derive(Debug)]
 pub(crate) struct Pair {
+    user: u32,
     server: SocketAddr,
-    udp: UdpSocket,
     listener: TcpListener,
     machine: Client,
     connections: BTreeMap<ConnectionId, (TcpStream, Open)>,
     next: u64,
     asked: BTreeMap<Id, Asked>,
-    /// ICMP said that nobody takes datagrams there; the machine is told when it has finished.
-    is_refused: bool,
 }
 
 #[derive(Debug)]
@@ -39,41 +38,31 @@ struct Asked {
 }
 
 /// What comes of a turn of the machine.
-#[derive(Debug, Default)]
-pub(crate) struct Turn {
+pub(crate) struct Turn<'a> {
+    /// Where datagrams leave.
+    pub(crate) ports: &'a mut Ports,
     pub(crate) outcomes: Vec<(Outcome, Channel)>,
     /// To be asked over plain HTTP.
     pub(crate) plain: Vec<Pending>,
 }
 
 impl Pair {
-    /// Binds its ports; `secret` and the ids come from generators that nobody can foresee.
-    pub(crate) fn bind(server: SocketAddr, config: ClientConfig, secret: [u8; 16]) -> io::Result<Self> {
+    /// Binds its port; `secret` and the ids come from generators that nobody can foresee.
+    pub(crate) fn bind(
+        user: u32,
+        server: SocketAddr,
+        config: ClientConfig,
+        secret: [u8; 16],
+    ) -> io::Result<Self> {
         let any: IpAddr = match server {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        let udp = UdpSocket::bind((any, 0))?;
-        // Connected, it hears that nobody listens there.
-        udp.connect(server)?;
-        udp.set_nonblocking(true)?;
         let listener = TcpListener::bind((any, 0))?;
         listener.set_nonblocking(true)?;
         let machine = Client::new(config, listener.local_addr()?.port(), secret);
-        Ok(Self {
-            server,
-            udp,
-            listener,
-            machine,
-            connections: BTreeMap::new(),
-            next: 0,
-            asked: BTreeMap::new(),
-            is_refused: false,
-        })
-    }
-
-    pub(crate) fn udp(&self) -> BorrowedFd<'_> {
-        self.udp.as_fd()
+        let (connections, asked) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { user, server, listener, machine, connections, next: 0, asked })
     }
 
     pub(crate) fn listener(&self) -> BorrowedFd<'_> {
@@ -90,15 +79,10 @@ impl Pair {
     }
 
     /// Does what the machine says; gives when it wants to be asked again.
-    pub(crate) fn poll(&mut self, now: Time, turn: &mut Turn) -> Option<Time> {
+    pub(crate) fn poll(&mut self, now: Time, turn: &mut Turn<'_>) -> Option<Time> {
         loop {
             match self.machine.poll(now) {
-                Output::Send(_, bytes) => {
-                    // What is not taken is lost, as on the way; it will be sent again.
-                    if let Err(error) = self.udp.send(&bytes) {
-                        self.is_refused |= error.kind() == ErrorKind::ConnectionRefused;
-                    }
-                }
+                Output::Send(_, bytes) => turn.ports.put(self.user, &bytes),
                 Output::Head(id, source, head) => {
                     if let Some(asked) = self.asked.get_mut(&id) {
                         asked.status = head.status;
@@ -135,31 +119,27 @@ impl Pair {
                     self.connections.remove(&id);
                 }
                 Output::Discarded(..) => {}
-                Output::Timeout(next) => {
-                    if !std::mem::take(&mut self.is_refused) {
-                        return next;
-                    }
-                    self.machine.handle(now, Input::Unreachable(self.server));
-                }
+                Output::Timeout(next) => return next,
             }
         }
     }
 
-    /// What has come by UDP.
-    pub(crate) fn datagrams(&mut self, now: Time, room: &mut [u8], turn: &mut Turn) {
-        // Who waits for nothing more need not look whether there is more.
-        while !self.asked.is_empty() {
-            match self.udp.recv(room) {
-                Ok(length) => {
-                    let datagram = room.get(..length).unwrap_or_default();
-                    self.machine.handle(now, Input::Datagram(self.server, datagram));
-                    self.poll(now, turn);
-                }
-                Err(error) if error.kind() == ErrorKind::ConnectionRefused => self.is_refused = true,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return,
-            }
-        }
+    /// A datagram has come from there.
+    pub(crate) fn datagram(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        datagram: &[u8],
+        turn: &mut Turn<'_>,
+    ) -> Option<Time> {
+        self.machine.handle(now, Input::Datagram(from, datagram));
+        self.poll(now, turn)
+    }
+
+    /// ICMP says that nobody takes datagrams there.
+    pub(crate) fn refused(&mut self, now: Time, turn: &mut Turn<'_>) -> Option<Time> {
+        self.machine.handle(now, Input::Unreachable(self.server));
+        self.poll(now, turn)
     }
 
     /// A connection that the server has opened, and its number; `None` when there is none.
@@ -167,7 +147,7 @@ impl Pair {
         &mut self,
         now: Time,
         open: &Gauge,
-        turn: &mut Turn,
+        turn: &mut Turn<'_>,
     ) -> Option<(u64, BorrowedFd<'_>)> {
         let (stream, from) = self.listener.accept().ok()?;
         stream.set_nonblocking(true).ok()?;
@@ -180,7 +160,7 @@ impl Pair {
     }
 
     /// What has come on a connection.
-    pub(crate) fn read(&mut self, now: Time, number: u64, room: &mut [u8], turn: &mut Turn) {
+    pub(crate) fn read(&mut self, now: Time, number: u64, room: &mut [u8], turn: &mut Turn<'_>) {
         let id = ConnectionId(number);
         let Some((stream, _)) = self.connections.get_mut(&id) else { return };
         match stream.read(room) {
@@ -198,7 +178,7 @@ impl Pair {
     }
 
     /// Gives up what was asked before `long_ago`.
-    pub(crate) fn give_up(&mut self, long_ago: Time, turn: &mut Turn) {
+    pub(crate) fn give_up(&mut self, long_ago: Time, turn: &mut Turn<'_>) {
         let late = self.asked.iter().filter(|(_, asked)| asked.pending.sent < long_ago);
         let late: Vec<Id> = late.map(|(id, _)| *id).collect();
         for id in late {

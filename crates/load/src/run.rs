@@ -11,14 +11,15 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 
+use dhttp::clock::{Clock, calendar};
 use rustix::event::epoll::{self, CreateFlags};
 use rustix::rand::{GetRandomFlags, getrandom};
 use scenario::surge::plan::{Begins, Plan};
-use wire::{Duration, Seed, calendar};
+use wire::{Duration, Seed};
 
-use crate::clock::{self, Clock};
 use crate::config::{Config, Protocol, Target};
 use crate::gauge::Gauge;
+use crate::ports::Ports;
 use crate::record::Record;
 use crate::secure::Mistrust;
 use crate::streams::means::Means;
@@ -93,15 +94,15 @@ pub struct Progress {
 pub fn sockets(plan: &Plan, config: &Config) -> u64 {
     let users = (0..users(plan, config)).filter(|user| config.shard.has(*user)).count() as u64;
     let each = match config.protocol {
-        // Two ports, a connection of the server's, and one for what it refers to plain HTTP.
-        Protocol::Dhttp => 3 + config.connections as u64,
+        // A port, a connection of the server's, and those for what it refers to plain HTTP.
+        Protocol::Dhttp => 2 + config.connections as u64,
         Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Http2 => {
             config.connections as u64
         }
         // A port, whatever goes over it.
         Protocol::Http3 => 1,
     };
-    users * each + 16 * config.threads as u64
+    users * each + (16 + config.ports as u64) * config.threads as u64
 }
 
 /// How many users there are: the plan's own, or those who share an open schedule.
@@ -126,17 +127,25 @@ pub fn run(
         return Err(Error::Files { needed, allowed });
     }
     let clock = Clock::start();
-    let now = clock::since_1970();
+    let now = calendar();
     let wait = config.at.map_or(Duration::ZERO, |at| at.saturating_sub(now)).max(HEAD_START);
     let begins = clock.now() + wait;
     let ends = begins + plan.wanted.lasts;
     let live = Live::default();
-    let (seed, unchanged_since) = (secret()?, calendar::http(now));
+    let (seed, unchanged_since) = (secret()?, wire::calendar::http(now));
     let means = Means::new(target, config, &unchanged_since)?;
     let (mut parts, mut gauges) = (Vec::new(), Vec::new());
     for (thread, pages) in (0_u64..).zip(pages(plan, config)) {
         let open = Gauge::default();
         gauges.push(open.clone());
+        let ports = match config.protocol {
+            Protocol::Dhttp => Some(Ports::bind(target.address, config.ports.min(pages.len()))?),
+            Protocol::Http10
+            | Protocol::KeepAlive
+            | Protocol::Pipelined
+            | Protocol::Http2
+            | Protocol::Http3 => None,
+        };
         let common = Common {
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
             streams: match &means {
@@ -145,6 +154,7 @@ pub fn run(
             },
             config: *config,
             target: target.clone(),
+            ports,
             unchanged_since: unchanged_since.clone(),
             tails: Default::default(),
             room: vec![0; ROOM],
@@ -204,8 +214,8 @@ pub fn run(
 }
 
 /// The time since 1970, by this machine's calendar.
-pub fn calendar() -> Duration {
-    clock::since_1970()
+pub fn since_1970() -> Duration {
+    calendar()
 }
 
 /// Until every thread is there.
@@ -269,6 +279,7 @@ mod tests {
             protocol: Protocol::KeepAlive,
             dhttp: proto::dhttp::ClientConfig::internet(),
             connections: 1,
+            ports: 0,
             shard: Shard::WHOLE,
             closes_early: false,
             has_early: false,

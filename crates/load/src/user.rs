@@ -5,9 +5,9 @@
 use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
 
-use proto::dhttp::Id;
 use proto::http::{Fields, Method, RequestHead, Version};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use wire::{Duration, Time};
@@ -16,6 +16,7 @@ use crate::config::{Config, Protocol, Target};
 use crate::gauge::Gauge;
 use crate::line::{Line, Outcome, Pending};
 use crate::pair::{Pair, Turn};
+use crate::ports::{self, Ports};
 use crate::record::{Channel, Trouble};
 use crate::streams::desk::Report;
 use crate::streams::means::Means;
@@ -23,13 +24,14 @@ use crate::streams::reactor::Reactor;
 use crate::streams::{self, Streams};
 
 /// What the users of a thread share.
-#[derive(Debug)]
 pub(crate) struct Common {
     pub(crate) epoll: OwnedFd,
     /// For protocols whose connections carry many requests at once.
     pub(crate) streams: Option<(Means, Reactor)>,
     pub(crate) config: Config,
     pub(crate) target: Target,
+    /// Where datagrams leave, for DHTTP.
+    pub(crate) ports: Option<Ports>,
     /// For `If-Modified-Since`: a time after which nothing was changed.
     pub(crate) unchanged_since: String,
     /// What follows the target in the head of a request, and of a conditional one.
@@ -59,10 +61,9 @@ pub(crate) struct Done {
 }
 
 /// From here on slots are not of lines.
-const UDP: u32 = 1_000;
-const LISTENER: u32 = 1_001;
+const LISTENER: u32 = 1_000;
 /// From here on those of the server's connections.
-const OPENED: u32 = 1_002;
+const OPENED: u32 = 1_001;
 /// Requests on a connection whose answers are not there yet; servers close on who sends more.
 const DEPTH: usize = 64;
 
@@ -81,21 +82,25 @@ impl User {
     pub(crate) fn new(number: u32, common: &Common, secret: [u8; 16]) -> io::Result<Self> {
         let mut pair = None;
         if common.config.protocol == Protocol::Dhttp {
-            let ports = Pair::bind(common.target.address, common.config.dhttp, secret)?;
-            let add =
-                |fd: BorrowedFd<'_>, slot| epoll::add(&common.epoll, fd, data(number, slot), EventFlags::IN);
-            add(ports.udp(), UDP)?;
-            add(ports.listener(), LISTENER)?;
-            pair = Some(ports);
+            let port = Pair::bind(number, common.target.address, common.config.dhttp, secret)?;
+            epoll::add(&common.epoll, port.listener(), data(number, LISTENER), EventFlags::IN)?;
+            pair = Some(port);
         }
         let streams = common.streams.as_ref().map(|(means, _)| Streams::new(number, means));
         Ok(Self { number, lines: Vec::new(), waiting: VecDeque::new(), pair, streams })
     }
 
-    /// Asks for a file, by the way that the configuration says. Gives when the user wants to be woken.
-    pub(crate) fn ask(&mut self, now: Time, pending: Pending, id: Id, common: &mut Common) -> Option<Time> {
+    /// Asks for a file, by the way that the configuration says; nobody can foresee what was drawn. Gives when the user wants to
+    /// be woken.
+    pub(crate) fn ask(
+        &mut self,
+        now: Time,
+        pending: Pending,
+        drawn: u64,
+        common: &mut Common,
+    ) -> Option<Time> {
         if let Some(pair) = &mut self.pair {
-            let pending = Pending { sent: now, ..pending };
+            let id = ports::id(drawn, self.number);
             let is_asked = pair.ask(now, id, pending, &common.head(&pending, Version::Http11));
             if is_asked {
                 return self.wake(now, common);
@@ -139,11 +144,10 @@ impl User {
     pub(crate) fn ready(&mut self, now: Time, slot: u32, common: &mut Common) -> Option<Time> {
         let mut room = std::mem::take(&mut common.room);
         let wake = match slot {
-            0..UDP => {
+            0..LISTENER => {
                 self.line(now, slot, &mut room, common);
                 None
             }
-            UDP => self.turn(now, common, |pair, turn| pair.datagrams(now, &mut room, turn)),
             LISTENER => self.accept(now, common),
             slot => {
                 let number = u64::from(slot - OPENED);
@@ -152,6 +156,22 @@ impl User {
         };
         common.room = room;
         wake.and_then(|()| self.wake(now, common))
+    }
+
+    /// An answer has come by UDP. Gives when the user wants to be woken.
+    pub(crate) fn datagram(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        datagram: &[u8],
+        common: &mut Common,
+    ) -> Option<Time> {
+        self.turn(now, common, |pair, turn| pair.datagram(now, from, datagram, turn))?
+    }
+
+    /// Nobody takes this user's datagrams, says ICMP.
+    pub(crate) fn refused(&mut self, now: Time, common: &mut Common) -> Option<Time> {
+        self.turn(now, common, |pair, turn| pair.refused(now, turn))?
     }
 
     /// Closes what is open and has nothing under way.
@@ -196,13 +216,13 @@ impl User {
         &mut self,
         now: Time,
         common: &mut Common,
-        act: impl FnOnce(&mut Pair, &mut Turn) -> T,
+        act: impl FnOnce(&mut Pair, &mut Turn<'_>) -> T,
     ) -> Option<T> {
-        let mut turn = Turn::default();
+        let mut turn = Turn { ports: common.ports.as_mut()?, outcomes: Vec::new(), plain: Vec::new() };
         let acted = act(self.pair.as_mut()?, &mut turn);
-        let Turn { outcomes, plain } = turn;
+        let Turn { ports: _, outcomes, plain } = turn;
         for (outcome, way) in outcomes {
-            self.settle(vec![outcome], way, common);
+            self.settle([outcome], way, common);
         }
         if !plain.is_empty() {
             self.waiting.extend(plain);
@@ -214,18 +234,19 @@ impl User {
     fn accept(&mut self, now: Time, common: &mut Common) -> Option<()> {
         loop {
             let (number, epoll, open) = (self.number, &common.epoll, &common.open);
-            let accepted = |pair: &mut Pair, turn: &mut Turn| {
+            let accepted = |pair: &mut Pair, turn: &mut Turn<'_>| {
                 let (connection, fd) = pair.accept(now, open, turn)?;
                 // Four thousand million connections of one user are more than a run has.
                 let slot = OPENED.wrapping_add(u32::try_from(connection).unwrap_or(0));
                 epoll::add(epoll, fd, data(number, slot), EventFlags::IN).ok()
             };
-            let mut turn = Turn::default();
+            let mut turn = Turn { ports: common.ports.as_mut()?, outcomes: Vec::new(), plain: Vec::new() };
             let accepted = accepted(self.pair.as_mut()?, &mut turn);
-            for (outcome, way) in turn.outcomes {
-                self.settle(vec![outcome], way, common);
+            let Turn { ports: _, outcomes, plain } = turn;
+            for (outcome, way) in outcomes {
+                self.settle([outcome], way, common);
             }
-            self.waiting.extend(turn.plain);
+            self.waiting.extend(plain);
             if accepted.is_none() {
                 self.dispatch(now, common);
                 return Some(());
@@ -247,7 +268,12 @@ impl User {
     }
 
     /// Hands over what is over; what is to be asked again is the next to be asked.
-    fn settle(&mut self, outcomes: Vec<Outcome>, way: Channel, common: &mut Common) {
+    fn settle(
+        &mut self,
+        outcomes: impl IntoIterator<Item = Outcome, IntoIter: DoubleEndedIterator>,
+        way: Channel,
+        common: &mut Common,
+    ) {
         for outcome in outcomes.into_iter().rev() {
             match outcome {
                 Outcome::Done(pending, outcome) => common.done.push(Done { pending, outcome, way }),

@@ -7,15 +7,17 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use dhttp::batch::{Ends, Inbox};
+use dhttp::clock::{Clock, timespec};
 use proto::dhttp::Id;
-use rustix::event::Timespec;
-use rustix::event::epoll::{self, Event};
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use scenario::surge::plan::{Ask, Begins, Plan};
 use wire::seed::Random;
 use wire::{Duration, Time};
 
-use crate::clock::{Clock, processor};
+use crate::audit::processor;
 use crate::line::Pending;
+use crate::ports;
 use crate::record::Record;
 use crate::streams::desk::Report;
 use crate::user::{Common, Done, User};
@@ -28,7 +30,6 @@ pub(crate) struct Live {
 }
 
 /// A thread's part of the run.
-#[derive(Debug)]
 pub(crate) struct Worker<'a> {
     plan: &'a Plan,
     clock: Clock,
@@ -41,6 +42,8 @@ pub(crate) struct Worker<'a> {
     timers: BinaryHeap<Reverse<(Time, u32, Wake)>>,
     ids: Random,
     record: Record,
+    /// When what has not left yet was due.
+    held: Vec<Time>,
     under_way: u64,
     /// When the next users are looked at whose requests or connections may be too old, and which they are.
     sweeps: Time,
@@ -78,6 +81,10 @@ enum Wake {
 const TICK: Duration = Duration::from_millis(100);
 /// So long before something is due a thread sleeps no more: more than the kernel needs to wake it.
 const AWAKE: Duration = Duration::from_micros(60);
+/// Datagrams that are taken one after the other before something may be due.
+const TAKEN_AT_ONCE: usize = 8;
+/// Of events at ports, which are nobody's.
+const PORTS: u32 = u32::MAX;
 /// Users who are looked at in one go, which is done in a few microseconds.
 const SWEPT_AT_ONCE: usize = 64;
 
@@ -97,7 +104,11 @@ impl<'a> Worker<'a> {
             let user = User::new(number, &common, secret)?;
             users.push(Seat { user, pages, left: 0, closes: false, wakes: None });
         }
-        let (timers, record) = (BinaryHeap::new(), Record::default());
+        for (slot, socket) in (0_u64..).zip(common.ports.iter().flat_map(|ports| ports.sockets())) {
+            let data = EventData::new_u64(u64::from(PORTS) << 32 | slot);
+            epoll::add(&common.epoll, socket, data, EventFlags::IN)?;
+        }
+        let (timers, record, held) = (BinaryHeap::new(), Record::default(), Vec::new());
         let (under_way, opened, told, swept, awake) = (0, 0, (0, 0), 0, Duration::ZERO);
         Ok(Self {
             plan,
@@ -109,6 +120,7 @@ impl<'a> Worker<'a> {
             timers,
             ids,
             record,
+            held,
             under_way,
             sweeps: begins,
             swept,
@@ -125,6 +137,7 @@ impl<'a> Worker<'a> {
         }
         let patience = self.common.config.patience;
         let (mut events, mut reports) = (Vec::with_capacity(1_024), Vec::new());
+        let mut inbox = Inbox::default();
         let (mut tick, mut busy) = (self.begins + TICK, processor());
         loop {
             let now = self.clock.now();
@@ -137,6 +150,7 @@ impl<'a> Worker<'a> {
             if now >= self.ends && (self.under_way == 0 || now >= self.ends + patience) {
                 break;
             }
+            self.send();
             let next = self.next_due().map_or(tick, |at| at.min(tick)).min(self.sweeps);
             self.wait(next, &mut events, &mut reports);
             for event in events.drain(..) {
@@ -144,12 +158,10 @@ impl<'a> Worker<'a> {
                 // What was put together as two words.
                 let (number, slot) =
                     ((data >> 32) as usize, u32::try_from(data & u64::from(u32::MAX)).unwrap_or(0));
-                let now = self.clock.now();
-                // What is due does not wait until all that has come is taken.
-                if self.next_due().is_some_and(|at| at <= now) {
-                    self.due(now);
-                }
-                if let Some(seat) = self.users.get_mut(number) {
+                let now = self.look();
+                if number == PORTS as usize {
+                    self.datagrams(now, slot as usize, event.flags, &mut inbox);
+                } else if let Some(seat) = self.users.get_mut(number) {
                     let wakes = seat.user.ready(now, slot, &mut self.common);
                     self.settle(now, number, wakes);
                 }
@@ -192,17 +204,61 @@ impl<'a> Worker<'a> {
         if let Some((_, reactor)) = &mut self.common.streams {
             reactor.wait(asleep, reports);
         } else {
-            let nanos = asleep.as_nanos();
-            let wait = Timespec {
-                tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
-                tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
-            };
+            let wait = timespec(asleep);
             // An interrupted wait has no events; any other failure would be a mistake in this file.
             let _ = epoll::wait(&self.common.epoll, rustix::buffer::spare_capacity(events), Some(&wait));
         }
         if asleep == Duration::ZERO && left > Duration::ZERO && events.is_empty() && reports.is_empty() {
             self.awake += self.clock.now().since(began);
         }
+    }
+
+    /// What is due does not wait until all that has come is taken. Gives the time.
+    fn look(&mut self) -> Time {
+        let now = self.clock.now();
+        if self.next_due().is_some_and(|at| at <= now) {
+            self.due(now);
+        }
+        now
+    }
+
+    /// What has come to a port, for whoever asked.
+    fn datagrams(&mut self, now: Time, port: usize, flags: EventFlags, inbox: &mut Inbox) {
+        let Some(ports) = &self.common.ports else { return };
+        if flags.contains(EventFlags::ERR) && ports.is_refused(port) {
+            for number in (port..self.users.len()).step_by(ports.count()) {
+                let wakes = self.users[number].user.refused(now, &mut self.common);
+                self.settle(now, number, wakes);
+            }
+            return;
+        }
+        if !ports.receive(port, inbox) {
+            return;
+        }
+        for index in 0..inbox.len() {
+            let Some((Ends { peer, local: _ }, bytes)) = inbox.datagram(index) else { continue };
+            let Ok((id, _)) = Id::split(bytes) else { continue };
+            let number = ports::user(id);
+            if let Some(seat) = self.users.get_mut(number) {
+                let wakes = seat.user.datagram(now, peer, bytes, &mut self.common);
+                self.settle(now, number, wakes);
+            }
+            if index % TAKEN_AT_ONCE == TAKEN_AT_ONCE - 1 {
+                self.look();
+            }
+        }
+    }
+
+    /// Lets go what was put into ports: it has waited until here.
+    fn send(&mut self) {
+        let Some(ports) = &mut self.common.ports else { return };
+        if !self.held.is_empty() {
+            let now = self.clock.now();
+            for due in self.held.drain(..) {
+                self.record.due(due.since(self.begins), now.since(due));
+            }
+        }
+        ports.send();
     }
 
     /// Begins what is due by now.
@@ -229,6 +285,7 @@ impl<'a> Worker<'a> {
                 }
             }
         }
+        self.send();
     }
 
     fn begin(&mut self, now: Time, at: Time, number: usize, page: usize) {
@@ -250,12 +307,20 @@ impl<'a> Worker<'a> {
 
     fn ask(&mut self, now: Time, due: Time, number: usize, ask: Ask) {
         let Ask { file, after: _, is_conditional } = ask;
-        self.record.due(due.since(self.begins), now.since(due));
+        let now = if self.common.ports.is_some() {
+            self.held.push(due);
+            now
+        } else {
+            // Those before it took their time.
+            let now = self.clock.now();
+            self.record.due(due.since(self.begins), now.since(due));
+            now
+        };
         let size = self.plan.size(file);
         let pending = Pending { file, size, is_conditional, intended: due, sent: now, is_again: false };
         self.under_way += 1;
-        let id = Id(self.ids.next_u64());
-        let wakes = self.users[number].user.ask(now, pending, id, &mut self.common);
+        let drawn = self.ids.next_u64();
+        let wakes = self.users[number].user.ask(now, pending, drawn, &mut self.common);
         self.settle(now, number, wakes);
     }
 

@@ -10,7 +10,7 @@ use super::name::{self, NAME_BYTES};
 
 /// Whom ICMP says not to listen, of those that this socket has sent to; `None` when there is no more of such news.
 /// Other errors are passed over: a way that is broken now may not be in a moment.
-pub(crate) fn refused(socket: &UdpSocket) -> Option<SocketAddr> {
+pub fn refused(socket: &UdpSocket) -> Option<SocketAddr> {
     loop {
         let (name, error) = next_error(socket)?;
         if error == libc::ECONNREFUSED {

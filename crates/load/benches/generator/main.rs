@@ -3,15 +3,17 @@
 //! `cargo bench -p load --bench generator [-- SECTION...]`, sections `late` (where others are busy, under `chrt -f 1`), `rate` and
 //! `pause`. Rates are per second of processor
 //! time of whoever asks (this program, or wrk), in turns, with the median, the least and the most of several rounds; over
-//! loopback whoever sends pays for what the kernel does until the other end has it, here as there. Not a measurement of a
-//! server: nginx is there for wrk and us alike, and datagrams are answered without a look.
+//! loopback whoever sends pays for what the kernel does until the other end has it, here as there. Servers have two processors of
+//! their own, where there are three. Not a measurement of a server: nginx is there for wrk and us alike.
 
 mod pause;
 mod servers;
 mod wrk;
 
 use std::net::SocketAddr;
+use std::time::Instant;
 
+use load::config::PORTS;
 use load::{Config, Protocol, Record, Shard, Target};
 use scenario::surge::plan::{Ask, Begins, Page, Plan, Wanted};
 use scenario::surge::schedule::{Arrivals, Leg, Schedule};
@@ -51,10 +53,11 @@ fn main() {
 /// How late requests leave at 50,000 a second.
 fn late() {
     const RATE: u64 = 50_000;
+    servers::keep(servers::processors().0);
     println!("late: {RATE} requests a second for {LATE_MILLIS} ms, {LATE_USERS} users, one thread");
-    for (kind, protocol) in [(Kind::Datagrams, Protocol::Dhttp), (Kind::Nginx, Protocol::KeepAlive)] {
+    for (kind, protocol) in [(Kind::Ours, Protocol::Dhttp), (Kind::Nginx, Protocol::KeepAlive)] {
         let Some(server) = Server::start(kind) else { continue };
-        let mut lateness = Vec::new();
+        let (mut lateness, mut floors) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             servers::rest();
             let record = run(&even(RATE, LATE_MILLIS), server.address, protocol, LATE_USERS);
@@ -69,9 +72,36 @@ fn late() {
                 record.troubles
             );
             lateness.push(at(0.999));
+            floors.push(floor(RATE, LATE_MILLIS));
         }
-        println!("  {:<6} p99.9 {} us", protocol.name(), spread(lateness));
+        println!(
+            "  {:<6} p99.9 {} us; who only looks at the clock: {} us",
+            protocol.name(),
+            spread(lateness),
+            spread(floors)
+        );
     }
+}
+
+/// How late who does nothing but look at the clock is for what is due so often a second, in microseconds, 99.9%: what is this
+/// machine's, not the generator's.
+#[expect(clippy::disallowed_methods, reason = "it is about the clock")]
+fn floor(rate: u64, millis: u64) -> f64 {
+    let began = Instant::now();
+    let due = (0..rate * millis / 1_000)
+        .map(|number| std::time::Duration::from_nanos(number * 1_000_000_000 / rate));
+    let mut late: Vec<f64> = due
+        .map(|due| {
+            loop {
+                let now = began.elapsed();
+                if now >= due {
+                    return (now - due).as_secs_f64() * 1e6;
+                }
+            }
+        })
+        .collect();
+    late.sort_by(f64::total_cmp);
+    late[late.len() * 999 / 1_000]
 }
 
 /// How much is asked for in a second of a processor.
@@ -94,7 +124,7 @@ fn rate() {
             println!("  wrk    {}\n  http11 / wrk {}", spread(wrks), spread(ratios));
         }
     }
-    if let Some(server) = Server::start(Kind::Datagrams) {
+    if let Some(server) = Server::start(Kind::Ours) {
         let of = |_| per_processor(server.address, Protocol::Dhttp);
         println!("  dhttp  {}", spread((0..ROUNDS).map(of).collect()));
     }
@@ -151,6 +181,7 @@ fn run(plan: &Plan, server: SocketAddr, protocol: Protocol, users: u32) -> Recor
         protocol,
         connections: 1,
         dhttp: proto::dhttp::ClientConfig::internet(),
+        ports: PORTS,
         closes_early: false,
         has_early: false,
         keeps: None,

@@ -1,15 +1,20 @@
-//! Who is asked: processes of their own. Not servers anyone should use.
+//! Who is asked: processes of their own, on processors of their own where there are three. Nginx, and DHTTP's server as it is.
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sys::socket::{setsockopt, sockopt};
+use dhttp::handler::{Answer, Request};
+use dhttp::{Server as Serving, ServerConfig};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Says that this program is to be a server.
@@ -19,9 +24,9 @@ pub(crate) const BODY_BYTES: u64 = 600;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Answers every datagram, whatever it asks.
-    Datagrams,
-    /// With one worker.
+    /// Our own, as `roundtrip serve --profile paper` has it.
+    Ours,
+    /// With as many workers as it has processors.
     Nginx,
     /// Of a second, from so long after the first request on, nothing is answered.
     Pausing,
@@ -38,7 +43,9 @@ pub(crate) struct Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        // Nginx ends its workers then; after SIGKILL they would go on.
+        let own = i32::try_from(self.child.id()).map(Pid::from_raw);
+        let _ = own.map(|own| kill(own, Signal::SIGTERM));
         let _ = self.child.wait();
         let _ = fs::remove_dir_all(&self.folder);
     }
@@ -56,17 +63,34 @@ impl Server {
     }
 }
 
+/// The processors of whoever asks, and of servers.
+pub(crate) fn processors() -> (Range<usize>, Range<usize>) {
+    match thread::available_parallelism().map_or(1, usize::from) {
+        few @ ..3 => (0..few, 0..few),
+        many => (0..many - 2, many - 2..many),
+    }
+}
+
+/// The calling thread, and those it starts, run on these processors.
+pub(crate) fn keep(processors: Range<usize>) {
+    let mut set = CpuSet::new();
+    for processor in processors {
+        set.set(processor).expect("there are not so many");
+    }
+    sched_setaffinity(Pid::from_raw(0), &set).expect("they are this machine's");
+}
+
 #[expect(clippy::disallowed_methods, reason = "other people's programs do not say when they are ready")]
 fn start(kind: Kind) -> io::Result<Server> {
     let folder = std::env::temp_dir().join(format!("load-generator-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
     let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
     let mut command = match kind {
-        Kind::Datagrams | Kind::Pausing => {
+        Kind::Ours | Kind::Pausing => {
             let mut command = Command::new(std::env::current_exe()?);
             command.args([
                 ROLE,
-                if kind == Kind::Pausing { "pausing" } else { "datagrams" },
+                if kind == Kind::Pausing { "pausing" } else { "ours" },
                 &address.to_string(),
             ]);
             command
@@ -74,15 +98,15 @@ fn start(kind: Kind) -> io::Result<Server> {
         Kind::Nginx => {
             fs::write(folder.join("0.bin"), body())?;
             let path = folder.join("nginx.conf");
-            let place = folder.display();
+            let (place, workers) = (folder.display(), processors().1.len());
             let configuration = format!(
-                "daemon off; master_process off; worker_processes 1; pid {place}/pid; error_log stderr crit;
+                "daemon off; worker_processes {workers}; pid {place}/pid; error_log stderr crit;
 events {{ worker_connections 8192; }}
 http {{
   access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; open_file_cache max=100;
   client_body_temp_path {place}/a; proxy_temp_path {place}/b; fastcgi_temp_path {place}/c;
   uwsgi_temp_path {place}/d; scgi_temp_path {place}/e;
-  server {{ listen {address} backlog=4096; root {place}; }}
+  server {{ listen {address} backlog=4096 reuseport; root {place}; }}
 }}
 "
             );
@@ -92,7 +116,11 @@ http {{
             command
         }
     };
-    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+    let (askers, servers) = processors();
+    keep(servers);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+    keep(askers);
+    let child = child?;
     thread::sleep(Duration::from_millis(500));
     Ok(Server { child, folder, address })
 }
@@ -110,28 +138,19 @@ fn answer() -> Vec<u8> {
 /// Serves until it is killed.
 pub(crate) fn run(kind: &str, address: SocketAddr) {
     match kind {
-        "datagrams" => datagrams(address),
+        "ours" => ours(address),
         "pausing" => pausing(address),
         other => panic!("{other} is no server"),
     }
 }
 
-fn datagrams(address: SocketAddr) {
-    let socket = UdpSocket::bind(address).expect("the port is free");
-    // The kernel gives what it may: what comes while others have this processor is not to be lost.
-    let _ = setsockopt(&socket, sockopt::RcvBufForce, &(16 << 20));
-    socket.set_nonblocking(true).expect("it is a socket");
-    let (mut request, mut datagram) = ([0; 2_048], [&[0; 8], answer().as_slice()].concat());
-    // Who never sleeps need not be woken: on loopback whoever sends would pay for that, which no network asks for.
+fn ours(address: SocketAddr) {
+    let whole = Answer::whole(200, "application/octet-stream", body());
+    let config = ServerConfig { threads: processors().1.len(), ..ServerConfig::paper() };
+    let serving = Serving::start(address, config, move |_: &Request<'_>| whole.clone(), None);
+    let _serving = serving.expect("the port is free");
     loop {
-        match socket.recv_from(&mut request) {
-            Ok((_, client)) => {
-                // The id stands first in both.
-                datagram[..8].copy_from_slice(&request[..8]);
-                let _ = socket.send_to(&datagram, client);
-            }
-            Err(_) => std::hint::spin_loop(),
-        }
+        thread::park();
     }
 }
 

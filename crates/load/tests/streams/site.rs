@@ -29,6 +29,7 @@ pub(crate) fn config(protocol: Protocol) -> Config {
         protocol,
         dhttp: proto::dhttp::ClientConfig::internet(),
         connections: 1,
+        ports: 1,
         shard: Shard::WHOLE,
         closes_early: false,
         has_early: false,

@@ -48,6 +48,10 @@ pub struct LoadRun {
     #[arg(long, value_name = "N", default_value = "1")]
     pub connections: String,
 
+    /// UDP ports of each thread, which its users share, for dhttp
+    #[arg(long, value_name = "N", default_value = "8")]
+    pub ports: String,
+
     /// Users close their connections after each page
     #[arg(long)]
     pub early_close: bool,

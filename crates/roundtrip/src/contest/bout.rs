@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use load::audit;
+use load::config::PORTS;
 use load::record::Channel;
 use load::{Config, Protocol, Record, Shard, Target};
 use measure::Error;
@@ -169,6 +170,7 @@ fn one(bout: Bout, extent: Extent, site: &Arc<Site>) -> Result<Outcome, Error> {
         },
         dhttp: ClientConfig::paper(),
         connections,
+        ports: PORTS,
         shard: Shard::WHOLE,
         closes_early,
         has_early: false,

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration as Elapsed;
 
+use load::config::PORTS;
 use load::{Config, Protocol, Record, Shard, Target, audit};
 use measure::{Error, Namespace};
 use proto::dhttp::ClientConfig;
@@ -134,6 +135,7 @@ fn config(kind: Kind, part: Option<Shard>) -> Config {
         protocol: if kind == Kind::Dhttp { Protocol::Dhttp } else { Protocol::Pipelined },
         dhttp: ClientConfig::paper(),
         connections: TOLD.per_client,
+        ports: PORTS,
         closes_early: false,
         has_early: false,
         keeps: None,

@@ -171,6 +171,7 @@ fn about(plan: &Plan, target: &Target, config: &Config, record: &Record) -> Abou
         protocol,
         dhttp: _,
         connections,
+        ports: _,
         closes_early,
         has_early,
         keeps,
@@ -212,6 +213,7 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
     let LoadRun {
         protocol,
         connections,
+        ports,
         early_close,
         early_data,
         keep_alive,
@@ -236,6 +238,7 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
         protocol,
         dhttp: ClientConfig::internet(),
         connections,
+        ports: positive("ports", ports)? as usize,
         closes_early: *early_close,
         has_early: *early_data,
         keeps: keep_alive
@@ -266,7 +269,7 @@ fn part(text: &str) -> Result<Shard, Failure> {
 
 /// A time to come, and not one that nobody waits for.
 fn since_1970(text: &str) -> Result<wire::Duration, Failure> {
-    let now = load::run::calendar();
+    let now = load::run::since_1970();
     let at: Option<u64> = text.parse().ok();
     let at =
         at.map(wire::Duration::from_secs).filter(|at| *at > now && at.saturating_sub(now) <= LONGEST_WAIT);
