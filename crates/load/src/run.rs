@@ -24,7 +24,7 @@ use crate::record::Record;
 use crate::secure::Mistrust;
 use crate::streams::means::Means;
 use crate::streams::reactor::Reactor;
-use crate::user::Common;
+use crate::user::{Common, heads};
 use crate::worker::{Live, Worker};
 
 /// Why a run did not begin.
@@ -133,7 +133,8 @@ pub fn run(
     let ends = begins + plan.wanted.lasts;
     let live = Live::default();
     let (seed, unchanged_since) = (secret()?, wire::calendar::http(now));
-    let means = Means::new(target, config, &unchanged_since)?;
+    let (heads, means) =
+        (heads(config, target, &unchanged_since), Means::new(target, config, &unchanged_since)?);
     let (mut parts, mut gauges) = (Vec::new(), Vec::new());
     for (thread, pages) in (0_u64..).zip(pages(plan, config)) {
         let open = Gauge::default();
@@ -155,10 +156,10 @@ pub fn run(
             config: *config,
             target: target.clone(),
             ports,
-            unchanged_since: unchanged_since.clone(),
-            tails: Default::default(),
+            heads: heads.clone(),
             room: vec![0; ROOM],
             done: Vec::new(),
+            outcomes: Vec::new(),
             open,
             connections: 0,
             again: 0,

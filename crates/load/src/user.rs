@@ -2,7 +2,6 @@
 //!
 //! Not when something is due: the worker has the time. Slots number what a user listens to, for the worker's epoll.
 
-use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
@@ -32,14 +31,14 @@ pub(crate) struct Common {
     pub(crate) target: Target,
     /// Where datagrams leave, for DHTTP.
     pub(crate) ports: Option<Ports>,
-    /// For `If-Modified-Since`: a time after which nothing was changed.
-    pub(crate) unchanged_since: String,
-    /// What follows the target in the head of a request, and of a conditional one.
-    pub(crate) tails: [OnceCell<Vec<u8>>; 2],
+    /// Those of requests, and of conditional ones; the target is the last that was asked for.
+    pub(crate) heads: [RequestHead; 2],
     /// Where bytes are read to.
     pub(crate) room: Vec<u8>,
     /// What has come of requests.
     pub(crate) done: Vec<Done>,
+    /// Room for what a turn of DHTTP's machine brings.
+    pub(crate) outcomes: Vec<(Outcome, Channel)>,
     /// Connections that are there.
     pub(crate) open: Gauge,
     /// Connections opened, here and by the server.
@@ -47,9 +46,6 @@ pub(crate) struct Common {
     /// Requests sent again.
     pub(crate) again: u64,
 }
-
-/// `GET `
-const TARGET_BEGINS: usize = 4;
 
 /// A request that is over.
 #[derive(Debug)]
@@ -101,7 +97,7 @@ impl User {
     ) -> Option<Time> {
         if let Some(pair) = &mut self.pair {
             let id = ports::id(drawn, self.number);
-            let is_asked = pair.ask(now, id, pending, &common.head(&pending, Version::Http11));
+            let is_asked = pair.ask(now, id, pending, common.head(&pending));
             if is_asked {
                 return self.wake(now, common);
             }
@@ -218,12 +214,14 @@ impl User {
         common: &mut Common,
         act: impl FnOnce(&mut Pair, &mut Turn<'_>) -> T,
     ) -> Option<T> {
-        let mut turn = Turn { ports: common.ports.as_mut()?, outcomes: Vec::new(), plain: Vec::new() };
-        let acted = act(self.pair.as_mut()?, &mut turn);
-        let Turn { ports: _, outcomes, plain } = turn;
-        for (outcome, way) in outcomes {
+        let (pair, ports) = (self.pair.as_mut()?, common.ports.as_mut()?);
+        let mut turn = Turn { ports, outcomes: std::mem::take(&mut common.outcomes), plain: Vec::new() };
+        let acted = act(pair, &mut turn);
+        let Turn { ports: _, mut outcomes, plain } = turn;
+        for (outcome, way) in outcomes.drain(..) {
             self.settle([outcome], way, common);
         }
+        common.outcomes = outcomes;
         if !plain.is_empty() {
             self.waiting.extend(plain);
             self.dispatch(now, common);
@@ -310,7 +308,8 @@ impl User {
                 }
             }
             let Some(line) = self.lines[place].as_mut() else { continue };
-            if !line.ask(pending, |out| common.request(&pending, out)) {
+            let head = common.head(&pending);
+            if !line.ask(pending, |out| head.encode(out)) {
                 let mut outcomes = Vec::new();
                 line.broken(&mut outcomes);
                 self.lines[place] = None;
@@ -355,43 +354,35 @@ fn data(user: u32, slot: impl TryInto<u32>) -> EventData {
 }
 
 impl Common {
-    fn head(&self, pending: &Pending, version: Version) -> RequestHead {
-        let target = format!("{}{}", self.target.folder, scenario::surge::plan::path(pending.file));
-        self.head_of(target, pending.is_conditional, version)
+    /// What to ask for: whoever asks so often writes only what is new.
+    fn head(&mut self, pending: &Pending) -> &RequestHead {
+        let [changed, conditional] = &mut self.heads;
+        let head = if pending.is_conditional { conditional } else { changed };
+        head.target.truncate(self.target.folder.len());
+        head.target.push_str(&scenario::surge::plan::path(pending.file));
+        head
     }
+}
 
-    fn head_of(&self, target: String, is_conditional: bool, version: Version) -> RequestHead {
-        let Target { address: _, host, folder: _, security: _ } = &self.target;
+/// The heads of requests for a folder, unconditional and conditional; `unchanged_since` is a time after which nothing was changed.
+pub(crate) fn heads(config: &Config, target: &Target, unchanged_since: &str) -> [RequestHead; 2] {
+    let Target { address: _, host, folder, security: _ } = target;
+    let version = match config.protocol {
+        Protocol::Http10 => Version::Http10,
+        Protocol::KeepAlive | Protocol::Pipelined | Protocol::Http2 | Protocol::Http3 | Protocol::Dhttp => {
+            Version::Http11
+        }
+    };
+    [None, Some(unchanged_since)].map(|since| {
         let mut fields = Fields::new();
         // Both are checked before the run: valid fields.
         let _ = fields.push("Host", host);
-        if self.config.keeps == Some(Duration::ZERO) && self.config.protocol != Protocol::Http10 {
+        if config.keeps == Some(Duration::ZERO) && config.protocol != Protocol::Http10 {
             let _ = fields.push("Connection", "close");
         }
-        if is_conditional {
-            let _ = fields.push("If-Modified-Since", &self.unchanged_since);
+        if let Some(since) = since {
+            let _ = fields.push("If-Modified-Since", since);
         }
-        RequestHead { method: Method::Get, target, version, fields }
-    }
-
-    fn request(&self, pending: &Pending, out: &mut Vec<u8>) {
-        let version = match self.config.protocol {
-            Protocol::Http10 => Version::Http10,
-            Protocol::KeepAlive
-            | Protocol::Pipelined
-            | Protocol::Http2
-            | Protocol::Http3
-            | Protocol::Dhttp => Version::Http11,
-        };
-        let tail = self.tails[usize::from(pending.is_conditional)].get_or_init(|| {
-            let mut whole = Vec::new();
-            self.head_of("/".to_owned(), pending.is_conditional, version).encode(&mut whole);
-            whole.split_off(TARGET_BEGINS + 1)
-        });
-        // Whoever asks so often writes only what is new.
-        let (folder, path) = (&self.target.folder, scenario::surge::plan::path(pending.file));
-        for part in [b"GET ", folder.as_bytes(), path.as_bytes(), tail] {
-            out.extend_from_slice(part);
-        }
-    }
+        RequestHead { method: Method::Get, target: folder.clone(), version, fields }
+    })
 }

@@ -24,7 +24,7 @@ pub(crate) const BODY_BYTES: u64 = 600;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Our own, as `roundtrip serve --profile paper` has it.
+    /// Our own, as `roundtrip serve` has it; it gives tokens.
     Ours,
     /// With as many workers as it has processors.
     Nginx,
@@ -146,7 +146,8 @@ pub(crate) fn run(kind: &str, address: SocketAddr) {
 
 fn ours(address: SocketAddr) {
     let whole = Answer::whole(200, "application/octet-stream", body());
-    let config = ServerConfig { threads: processors().1.len(), ..ServerConfig::paper() };
+    let config =
+        ServerConfig { threads: processors().1.len(), ..ServerConfig::internet().reaching_anywhere() };
     let serving = Serving::start(address, config, move |_: &Request<'_>| whole.clone(), None);
     let _serving = serving.expect("the port is free");
     loop {

@@ -12,7 +12,7 @@ use super::timing::{Heard, RoundTrips};
 use crate::dhttp::message::{RequestHeader, write_request};
 use crate::dhttp::parts::{MOST_PARTS, PARTS_FIELD};
 use crate::dhttp::token::TOKEN_FIELD;
-use crate::http::{RequestHead, ResponseHead};
+use crate::http::{Fields, RequestHead, ResponseHead};
 
 /// The header field that fills a first request up; its value means nothing.
 pub const FILL_FIELD: &str = "DHTTP-Fill";
@@ -188,29 +188,42 @@ pub(super) fn write_datagram(
     shown: Shown<'_>,
     fill_to: usize,
 ) -> Vec<u8> {
-    let mut head = head.clone();
+    let mut datagram = Vec::with_capacity(USUAL_BYTES);
     // It concerns this hop alone: somebody else's, passed on, would bring parts that nobody puts together.
     if head.fields.get(PARTS_FIELD).is_some() {
-        let all = std::mem::take(&mut head.fields);
-        let others = all.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(PARTS_FIELD.as_bytes()));
-        others.for_each(|(name, value)| head.fields.push_checked(name, value));
+        let mut own = RequestHead { fields: Fields::new(), ..head.clone() };
+        let others =
+            head.fields.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(PARTS_FIELD.as_bytes()));
+        others.for_each(|(name, value)| own.fields.push_checked(name, value));
+        write_request(header, &own, &mut datagram);
+    } else {
+        write_request(header, head, &mut datagram);
     }
+    // More fields come before the empty line.
+    datagram.truncate(datagram.len() - LINE_END.len());
     if parts > 0 {
-        head.fields.push_checked(PARTS_FIELD.as_bytes(), parts.to_string().as_bytes());
+        add_field(&mut datagram, PARTS_FIELD, parts.to_string().as_bytes());
     }
     for token in shown.tokens.into_iter().flatten() {
-        head.fields.push_checked(TOKEN_FIELD.as_bytes(), token);
+        add_field(&mut datagram, TOKEN_FIELD, token);
     }
-    let mut datagram = Vec::new();
-    if !shown.is_known {
-        write_request(header, &head, &mut datagram);
+    let length = datagram.len() + LINE_END.len();
+    if !shown.is_known && length < fill_to {
         let field = FILL_FIELD.len() + ": \r\n".len();
-        if datagram.len() < fill_to {
-            let fill = "0".repeat(fill_to.saturating_sub(datagram.len() + field).max(1));
-            head.fields.push_checked(FILL_FIELD.as_bytes(), fill.as_bytes());
-        }
-        datagram.clear();
+        let fill = "0".repeat(fill_to.saturating_sub(length + field).max(1));
+        add_field(&mut datagram, FILL_FIELD, fill.as_bytes());
     }
-    write_request(header, &head, &mut datagram);
+    datagram.extend_from_slice(LINE_END);
     datagram
 }
+
+/// Adds a line to fields that do not end yet.
+fn add_field(datagram: &mut Vec<u8>, name: &str, value: &[u8]) {
+    for piece in [name.as_bytes(), b": ", value, LINE_END] {
+        datagram.extend_from_slice(piece);
+    }
+}
+
+const LINE_END: &[u8] = b"\r\n";
+/// Most requests are no longer.
+const USUAL_BYTES: usize = 512;
