@@ -26,7 +26,7 @@ const ROUNDS: usize = 7;
 const SECONDS: u64 = 2;
 /// A run for lateness: where this program runs at real-time priority (`chrt -f 1`), Linux has others wait no longer than a second.
 const LATE_MILLIS: u64 = 800;
-/// Users who are late or not: so few that their connections, which take longer to open than 1/50,000 s, are not 1 of 1,000.
+/// Users who are late or not.
 const LATE_USERS: u32 = 16;
 /// Users at once, or connections.
 const USERS: u32 = 64;
@@ -60,7 +60,8 @@ fn late() {
         let (mut lateness, mut floors) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             servers::rest();
-            let record = run(&even(RATE, LATE_MILLIS), server.address, protocol, LATE_USERS);
+            let plan = warmed(RATE, LATE_MILLIS, LATE_USERS.into());
+            let record = run(&plan, server.address, protocol, LATE_USERS);
             let at = |share| record.lateness.value_at_quantile(share) as f64 / 1e3;
             println!(
                 "  {:<6} p50 {:>8.1} us, p99 {:>8.1} us, p99.9 {:>8.1} us; {} answers, failures {:?}",
@@ -72,6 +73,8 @@ fn late() {
                 record.troubles
             );
             lateness.push(at(0.999));
+            // Whoever runs at real-time priority for longer is stopped.
+            servers::rest();
             floors.push(floor(RATE, LATE_MILLIS));
         }
         println!(
@@ -148,6 +151,23 @@ fn spread(mut of: Vec<f64>) -> String {
         [least, .., most] => format!("{:.2} ({least:.2} to {most:.2})", of[of.len() / 2]),
         [only] => format!("{only:.2}"),
     }
+}
+
+/// Each user's first request, which opens its connection, a millisecond after the one before; then one request after the other at
+/// even distances.
+fn warmed(rate: u64, millis: u64, users: u64) -> Plan {
+    let mut plan = even(rate, millis);
+    let first = Duration::from_millis(users);
+    for page in &mut plan.pages {
+        if let Begins::At(at) = &mut page.begins {
+            *at += first;
+        }
+    }
+    let firsts =
+        (0..users).map(|number| page(number, Begins::At(Time::ZERO + Duration::from_millis(number))));
+    plan.pages.splice(..0, firsts);
+    plan.wanted.lasts += first;
+    plan
 }
 
 /// One request after the other, at even distances.
