@@ -226,3 +226,48 @@ fn regress_what_only_queues_is_not_asked_for_again() {
         assert!(ours < theirs * 1.01, "{}: {ours} and {theirs}", scenario.network.name);
     }
 }
+
+/// The table in docs/dhttp.md.
+#[test]
+#[ignore = "long evidence: cargo test -p simulate --test dhttp -- --ignored --nocapture patience"]
+fn what_patience_costs_where_packets_are_lost() {
+    println!("| link | lost | page, mean | a tenth take longer than | sent again | did not come |");
+    println!("| --- | --- | --- | --- | --- | --- |");
+    for (link, rtt_ms, rate) in [
+        ("100 Mbit/s, 30 ms", 30, 100_000_000),
+        ("10 Mbit/s, 50 ms", 50, 10_000_000),
+        ("WAN: 1.2 Mbit/s, 80 ms", 80, 1_226_833),
+        ("modem: 29 kbit/s, 150 ms", 150, 29_491),
+    ] {
+        for (loss, seeds) in [(0.0, 1), (0.01, 100), (0.05, 100)] {
+            let rate = Rate::from_bits_per_second(rate).unwrap();
+            let mut network =
+                Network::new("link".to_owned(), Duration::from_millis(rtt_ms), rate, Bytes::new(1_460));
+            let chance = Probability::new(loss).unwrap();
+            (network.up.loss, network.down.loss) = (Loss::Independent(chance), Loss::Independent(chance));
+            let page = Page::named("microscape").unwrap();
+            let scenario = Scenario::new(network, page, Protocol::Dhttp, Stack::named("linux").unwrap());
+            let fetched = (0..seeds).map(|seed| {
+                let scenario = Scenario { seed: Seed::new(seed), ..scenario.clone() };
+                let hosts = Hosts { dhttp: Some(Dhttp::internet()), ..Hosts::default() };
+                Experiment::new(&scenario, hosts).unwrap().run(0, true).unwrap()
+            });
+            let fetched: Vec<Fetched> = fetched.collect();
+            let mut seconds: Vec<f64> =
+                fetched.iter().filter_map(|one| Some(one.elapsed?.as_secs_f64())).collect();
+            seconds.sort_by(f64::total_cmp);
+            #[expect(clippy::cast_precision_loss, reason = "a hundred")]
+            let [pages, all] = [seconds.len(), fetched.len()].map(|count| count as f64);
+            let mean = seconds.iter().sum::<f64>() / pages;
+            let resends: u64 = fetched.iter().map(|one| counts(one)[3]).sum();
+            #[expect(clippy::cast_precision_loss, reason = "some thousands")]
+            let resends = resends as f64 / all;
+            println!(
+                "| {link} | {}% | {mean:.2} s | {:.2} s | {resends:.1} | {} of {all} |",
+                loss * 100.0,
+                seconds[seconds.len() * 9 / 10],
+                fetched.len() - seconds.len()
+            );
+        }
+    }
+}
