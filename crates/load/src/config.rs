@@ -135,6 +135,8 @@ pub struct Config {
     /// How long users keep a connection that has nothing to do; zero: they close it with its answer. `None`: for as long as
     /// the server does.
     pub keeps: Option<Duration>,
+    /// Whether requests of HTTP/1 leave with the SYN where a server has let that (RFC 7413), which others may repeat.
+    pub fast_open: bool,
     /// Whether users of HTTP/3 who come back ask in their first datagrams (0-RTT), which others may repeat.
     pub has_early: bool,
     /// Threads, at least 1.

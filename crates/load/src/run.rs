@@ -283,6 +283,7 @@ mod tests {
             ports: 0,
             shard: Shard::WHOLE,
             closes_early: false,
+            fast_open: false,
             has_early: false,
             keeps: None,
             threads,

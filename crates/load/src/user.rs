@@ -291,7 +291,7 @@ impl User {
             self.waiting.pop_front();
             let pending = Pending { sent: now, ..pending };
             if self.lines[place].is_none() {
-                match Line::open(common.target.address, &common.open) {
+                match Line::open(common.target.address, common.config.fast_open, &common.open) {
                     Ok(line) => {
                         let added =
                             epoll::add(&common.epoll, &line, data(self.number, place), line.interest());

@@ -8,7 +8,9 @@
 //! | [`crowd`] | users at several machines behind a line that is full, beside somebody who downloads |
 //! | [`line`] | the networks of these, and the line |
 //! | [`server`] | which servers there are, how each is told what it is to be, and how it is ended |
+//! | [`how`] | TCP Fast Open, HTTP/2 and HTTP/3: what both sides are told |
 //! | [`in_memory`] | a small server made of hyper |
+//! | [`quic`] | a small server of HTTP/3, and certificates |
 //! | [`hosts`] | two network namespaces, the cable between them, and whose processor time is whose |
 //! | [`program`] | a program of others, with its folder |
 //!
@@ -17,9 +19,11 @@
 pub mod bout;
 pub mod crowd;
 pub mod hosts;
+pub mod how;
 pub mod in_memory;
 pub mod line;
 pub mod program;
+pub mod quic;
 pub mod server;
 
 use measure::Error;

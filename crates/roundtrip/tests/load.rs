@@ -261,6 +261,7 @@ fn what_is_encrypted_and_what_is_not_is_said_before_anything_is_sent() {
             &["https://127.0.0.1/", "--protocol", "http2", "--early-data"],
             "--early-data is for --protocol http3",
         ),
+        (&["http://127.0.0.1/", "--protocol", "dhttp", "--fast-open"], "--fast-open is for HTTP/1"),
         (&["https://127.0.0.1/", "--protocol", "http2", "--ca", "none.pem"], "--ca: none.pem: "),
     ] {
         let refused = roundtrip(folder, &[&["load"], arguments].concat());
@@ -278,6 +279,8 @@ fn connections_end_when_users_say_and_are_counted_over_time() {
         (&["--keep-alive", "0s"][..], 60..=60, 1..=6),
         (&["--keep-alive", "10s"], 6..=6, 6..=6),
         (&["--early-close"], 60..=60, 1..=6),
+        // Whether the server lets requests leave with the SYN or not.
+        (&["--keep-alive", "0s", "--fast-open"], 60..=60, 1..=6),
     ] {
         let run = load(&folder, &served.address, flags);
         assert_eq!((&run["answered"], &run["failed"]), (&json!(60), &json!(0)), "{flags:?}: {run}");

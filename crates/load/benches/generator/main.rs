@@ -203,6 +203,7 @@ fn run(plan: &Plan, server: SocketAddr, protocol: Protocol, users: u32) -> Recor
         dhttp: proto::dhttp::ClientConfig::internet(),
         ports: PORTS,
         closes_early: false,
+        fast_open: false,
         has_early: false,
         keeps: None,
         threads: 1,

@@ -32,6 +32,7 @@ pub(crate) fn config(protocol: Protocol) -> Config {
         ports: 1,
         shard: Shard::WHOLE,
         closes_early: false,
+        fast_open: false,
         has_early: false,
         keeps: None,
         threads: 1,

@@ -56,6 +56,10 @@ pub struct LoadRun {
     #[arg(long)]
     pub early_close: bool,
 
+    /// Requests leave with the SYN where the server lets them (TCP Fast Open); HTTP/1
+    #[arg(long)]
+    pub fast_open: bool,
+
     /// Users of HTTP/3 who come back ask in their first datagrams (0-RTT)
     #[arg(long)]
     pub early_data: bool,

@@ -11,7 +11,7 @@ use std::thread;
 use load::audit;
 use load::config::PORTS;
 use load::record::Channel;
-use load::{Config, Protocol, Record, Shard, Target};
+use load::{Config, Record, Shard, Target};
 use measure::Error;
 use proto::dhttp::ClientConfig;
 use scenario::surge::plan::{Plan, Wanted, contents, path};
@@ -21,6 +21,7 @@ use wire::Duration;
 
 use super::failed;
 use super::hosts::Hosts;
+use super::how::How;
 use super::program;
 use super::server::{self, Kind, Told};
 
@@ -35,6 +36,8 @@ pub struct Bout {
     pub connections: usize,
     /// Whether users close theirs after each page ("altruistic").
     pub closes_early: bool,
+    /// How users ask.
+    pub how: How,
     /// User equivalents.
     pub users: u32,
 }
@@ -84,6 +87,8 @@ pub struct Outcome {
     pub failed: u64,
     /// The share of answers that came in a datagram.
     pub by_udp: f64,
+    /// The share of answers that were asked for in the first packet of a connection.
+    pub early: f64,
     /// Whether it was the generator that could not keep up ([`audit::is_void`]): then nothing here is the server's.
     pub is_void: bool,
     /// Connections opened, by either.
@@ -156,24 +161,20 @@ impl Site {
 }
 
 fn one(bout: Bout, extent: Extent, site: &Arc<Site>) -> Result<Outcome, Error> {
-    let Bout { kind, idle_s, connections, closes_early, users } = bout;
+    let Bout { kind, idle_s, connections, closes_early, how, users } = bout;
     let hosts = Hosts::new()?;
-    let (here, told) = (Arc::clone(site), Told { idle_s, per_client: connections });
+    how.prepare(&hosts)?;
+    let (here, told) = (Arc::clone(site), Told { idle_s, per_client: connections, how });
     let running = hosts.server.run(move || server::start(kind, told, here.folder()))?;
     let config = Config {
-        protocol: match kind {
-            Kind::Dhttp => Protocol::Dhttp,
-            Kind::Prefork | Kind::Event | Kind::Nginx | Kind::NginxFew | Kind::Hyper | Kind::Ours => {
-                // One answer for each connection: nothing can be sent ahead.
-                if idle_s == 0 { Protocol::Http10 } else { Protocol::Pipelined }
-            }
-        },
+        protocol: how.protocol(kind, idle_s),
         dhttp: ClientConfig::paper(),
         connections,
         ports: PORTS,
         shard: Shard::WHOLE,
         closes_early,
-        has_early: false,
+        has_early: how == How::Http3Early,
+        fast_open: how == How::FastOpen,
         keeps: None,
         threads: 1,
         users,
@@ -184,7 +185,7 @@ fn one(bout: Bout, extent: Extent, site: &Arc<Site>) -> Result<Outcome, Error> {
         address: server::address(),
         host: "server".to_owned(),
         folder: "/".to_owned(),
-        security: None,
+        security: how.security(),
     };
     let (there, before) = (Arc::clone(site), hosts.spent_s());
     let record = hosts.users.run(move || Ok(load::run::run(&there.plan, &target, &config, &mut |_| ())))?;
@@ -194,7 +195,8 @@ fn one(bout: Bout, extent: Extent, site: &Arc<Site>) -> Result<Outcome, Error> {
         Ok(())
     })?;
     let record = record.map_err(|error| Error::Run { number: 1, what: error.to_string() })?;
-    Ok(outcome(&record, extent, spent_s))
+    let early = how.early(&hosts, &record)?;
+    Ok(Outcome { early, ..outcome(&record, extent, spent_s) })
 }
 
 fn outcome(record: &Record, extent: Extent, spent_s: f64) -> Outcome {
@@ -211,6 +213,7 @@ fn outcome(record: &Record, extent: Extent, spent_s: f64) -> Outcome {
         p999_ms: quantile(0.999),
         failed: record.failures(),
         by_udp: record.channels.get(&Channel::Udp).copied().unwrap_or(0) as f64 / answers,
+        early: 0.0,
         is_void: audit::is_void(record),
         connections: record.connections,
         processor_ms: spent_s * 1e3 / answers,
@@ -229,7 +232,14 @@ mod tests {
         let mut bouts = Vec::new();
         for kind in kinds {
             for idle_s in [0, 1, 15] {
-                bouts.push(Bout { kind, idle_s, connections: 3, closes_early: false, users: 1_000 });
+                bouts.push(Bout {
+                    kind,
+                    idle_s,
+                    connections: 3,
+                    closes_early: false,
+                    how: How::Usual,
+                    users: 1_000,
+                });
             }
         }
         let outcomes = run(&bouts, Extent::QUICK, &|_| ()).unwrap();

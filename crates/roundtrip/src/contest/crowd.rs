@@ -20,6 +20,7 @@ use wire::Duration;
 use super::bout::Site;
 use super::failed;
 use super::hosts::SERVER;
+use super::how::How;
 use super::line::{Carried, Line};
 use super::server::{self, Counted, Kind, Told};
 
@@ -71,7 +72,7 @@ pub enum Void {
 /// "Two SURGE processes with 50 threads on each client machine."
 const USERS: u32 = 100;
 /// "The persistent connection timeout for both servers is 5 seconds."
-const TOLD: Told = Told { idle_s: 5, per_client: 3 };
+const TOLD: Told = Told { idle_s: 5, per_client: 3, how: How::Usual };
 /// What was not answered in this time has failed: three of the paper's waits.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The download is counted from here on, as in the simulated town.
@@ -137,6 +138,7 @@ fn config(kind: Kind, part: Option<Shard>) -> Config {
         connections: TOLD.per_client,
         ports: PORTS,
         closes_early: false,
+        fast_open: false,
         has_early: false,
         keeps: None,
         threads: 1,

@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
 /// What is served, by its path.
-type Files = Arc<BTreeMap<String, Bytes>>;
+pub type Files = Arc<BTreeMap<String, Bytes>>;
 
 /// Serves the files of `folder` on a thread of the caller's network, until the runtime is dropped. Connections that nobody
 /// asks on are closed after `idle`; zero: each after one answer.
@@ -36,7 +36,11 @@ pub fn serve(address: SocketAddr, folder: &Path, idle: wire::Duration) -> io::Re
     Ok(runtime)
 }
 
-fn read(folder: &Path) -> io::Result<Files> {
+/// The files of a folder.
+///
+/// # Errors
+/// What the system said.
+pub fn read(folder: &Path) -> io::Result<Files> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

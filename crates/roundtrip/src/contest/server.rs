@@ -18,8 +18,9 @@ use wire::Duration;
 
 use super::failed;
 use super::hosts::SERVER;
-use super::in_memory;
+use super::how::How;
 use super::program::{self, Program};
+use super::{in_memory, quic};
 
 /// A server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +35,8 @@ pub enum Kind {
     NginxFew,
     /// A small server made of hyper.
     Hyper,
+    /// A small server of HTTP/3, made of quinn.
+    Quinn,
     /// Ours, asked over HTTP.
     Ours,
     /// Ours, asked over DHTTP.
@@ -47,6 +50,8 @@ pub struct Told {
     pub idle_s: u64,
     /// Connections that it opens to a client at most, if it is one that opens connections.
     pub per_client: usize,
+    /// How it is asked.
+    pub how: How,
 }
 
 impl Kind {
@@ -58,6 +63,7 @@ impl Kind {
             Self::Nginx => "nginx",
             Self::NginxFew => "nginx, 328 connections",
             Self::Hyper => "hyper",
+            Self::Quinn => "quinn",
             Self::Ours => "ours, HTTP",
             Self::Dhttp => "ours, DHTTP",
         }
@@ -72,7 +78,7 @@ impl Kind {
             Self::Nginx | Self::NginxFew => {
                 (&["/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/sbin/nginx"], "nginx-light")
             }
-            Self::Hyper | Self::Ours | Self::Dhttp => return Ok(None),
+            Self::Hyper | Self::Quinn | Self::Ours | Self::Dhttp => return Ok(None),
         };
         let missing = || Error::Unsuited {
             part: format!("{} where it is not installed", self.name()),
@@ -135,6 +141,8 @@ enum Begun {
     Threads(Held),
     /// Ours, and what it counts.
     Ours(Held, Vec<Arc<Counters>>),
+    /// As threads, and it listens already, to datagrams alone.
+    Datagrams(Held),
 }
 
 /// Where it listens.
@@ -152,7 +160,7 @@ pub fn start(kind: Kind, told: Told, folder: &Path) -> Result<Running, Error> {
     listening(&mut begun).map_err(failed(doing()))?;
     Ok(match begun {
         Begun::Program(program) => Running { _held: Box::new(program), counters: Vec::new() },
-        Begun::Threads(held) => Running { _held: held, counters: Vec::new() },
+        Begun::Threads(held) | Begun::Datagrams(held) => Running { _held: held, counters: Vec::new() },
         Begun::Ours(held, counters) => Running { _held: held, counters },
     })
 }
@@ -170,6 +178,9 @@ fn begin(kind: Kind, told: Told, folder: &Path, path: Option<PathBuf>) -> io::Re
         Kind::NginxFew => program(&["-e", "stderr", "-c"], &|own| nginx(MOST, told, folder, own)),
         Kind::Hyper => {
             in_memory::serve(address(), folder, idle).map(|runtime| Begun::Threads(Box::new(runtime)))
+        }
+        Kind::Quinn => {
+            quic::serve(address(), folder, idle).map(|runtime| Begun::Datagrams(Box::new(runtime)))
         }
         Kind::Ours | Kind::Dhttp => {
             let mut config = ServerConfig::paper().reaching_anywhere();
@@ -195,6 +206,9 @@ const PATIENCE_MS: u64 = 10_000;
 
 #[expect(clippy::disallowed_methods, reason = "other people's programs do not say when they are ready")]
 fn listening(begun: &mut Begun) -> io::Result<()> {
+    if matches!(begun, Begun::Datagrams(_)) {
+        return Ok(());
+    }
     for _ in 0..PATIENCE_MS / 10 {
         if let Begun::Program(program) = begun
             && let Some(said) = program.ended()
@@ -242,6 +256,10 @@ fn apache(manner: &str, told: Told, folder: &Path, own: &Path) -> String {
 }
 
 fn nginx(connections: usize, told: Told, folder: &Path, own: &Path) -> String {
+    if told.how == How::Http2Tls {
+        // Where that fails nginx finds none, and says so.
+        let _ = quic::write(own);
+    }
     let (address, folder, own) = (address(), folder.display(), own.display());
     let idle_s = told.idle_s;
     let mut text = format!(
@@ -252,5 +270,13 @@ fn nginx(connections: usize, told: Told, folder: &Path, own: &Path) -> String {
     for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
         text += &format!("  {name}_temp_path {own}/{name};\n");
     }
-    text + &format!("  server {{ listen {address} backlog=128; root {folder}; }}\n}}\n")
+    let manner = match told.how {
+        How::Usual | How::FastOpen | How::Http3 | How::Http3Early => "",
+        How::Http2 => " http2",
+        How::Http2Tls => " ssl http2",
+    };
+    if told.how == How::Http2Tls {
+        text += &format!("  ssl_certificate {own}/certificate.pem; ssl_certificate_key {own}/key.pem;\n");
+    }
+    text + &format!("  server {{ listen {address} backlog=128{manner}; root {folder}; }}\n}}\n")
 }

@@ -106,7 +106,7 @@ macro_rules! study {
 }
 
 /// In the order of the papers, tables before figures; then our own studies.
-pub static ENTRIES: [Entry; 46] = [
+pub static ENTRIES: [Entry; 47] = [
     table!("heidemann-model/table-2", heidemann::table_2),
     table!("heidemann-model/table-3", heidemann::table_3),
     table!("heidemann-model/table-4", heidemann::table_4),
@@ -154,6 +154,7 @@ pub static ENTRIES: [Entry; 46] = [
     measured!("dhttp/figure-11", rabinovich::servers::figure_11, rabinovich::servers::draw_11),
     measured!("dhttp/figure-12", rabinovich::servers::figure_12, rabinovich::servers::draw_12),
     measured!("dhttp/figure-13", rabinovich::congestion::figure_13, rabinovich::congestion::draw_13),
+    measured!("dhttp/figure-14", rabinovich::early::figure_14, rabinovich::early::draw_14),
     study!("model-against-simulator", model_against_simulator::study, None),
     study!("slow-start-restart", restart::study, Some(Draw::Alone(restart::draw))),
     study!("loss", loss::study, Some(Draw::Alone(loss::draw))),

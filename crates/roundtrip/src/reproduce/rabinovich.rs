@@ -13,9 +13,11 @@
 //! | [`round_trips`] | Figure 1 in packets, and T/TCP beside it |
 //! | [`congestion`] | users behind a full line: Table I in packets and measured, and Figure 13 |
 //! | [`servers`] | Figures 10 to 12: servers of today under SURGE's users, on this machine |
+//! | [`early`] | Figure 14: requests in a connection's first packet, by TCP Fast Open and HTTP/3 |
 
 pub mod congestion;
 pub mod drawn;
+pub mod early;
 pub mod logs;
 pub mod round_trips;
 pub mod servers;

@@ -173,6 +173,7 @@ fn about(plan: &Plan, target: &Target, config: &Config, record: &Record) -> Abou
         connections,
         ports: _,
         closes_early,
+        fast_open,
         has_early,
         keeps,
         shard,
@@ -187,6 +188,9 @@ fn about(plan: &Plan, target: &Target, config: &Config, record: &Record) -> Abou
     }
     if *closes_early {
         clients.push("closing after each page".to_owned());
+    }
+    if *fast_open {
+        clients.push("with Fast Open".to_owned());
     }
     if *has_early {
         clients.push("asking early (0-RTT)".to_owned());
@@ -215,6 +219,7 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
         connections,
         ports,
         early_close,
+        fast_open,
         early_data,
         keep_alive,
         threads,
@@ -229,6 +234,11 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
     if *early_data && protocol != Protocol::Http3 {
         return Err(Failure::Value("--early-data is for --protocol http3".to_owned()));
     }
+    if *fast_open && matches!(protocol, Protocol::Http2 | Protocol::Http3 | Protocol::Dhttp) {
+        return Err(Failure::Value(
+            "--fast-open is for HTTP/1; say --protocol http10, http11 or http11-pipelined".to_owned(),
+        ));
+    }
     let here = thread::available_parallelism().map_or(1, usize::from);
     let connections = positive("connections", connections)? as usize;
     if connections > MOST_CONNECTIONS {
@@ -240,6 +250,7 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
         connections,
         ports: positive("ports", ports)? as usize,
         closes_early: *early_close,
+        fast_open: *fast_open,
         has_early: *early_data,
         keeps: keep_alive
             .as_deref()

@@ -3,6 +3,7 @@
 //! Not the servers (`contest`). A claim is judged at the largest number of users; the pictures have all.
 
 use crate::contest::bout::{Bout, Outcome};
+use crate::contest::how::How;
 use crate::contest::server::Kind;
 use crate::plot::curves::{Curve, Curves, Panel};
 use crate::plot::palette;
@@ -15,20 +16,21 @@ type Ours = Result<Option<f64>, String>;
 
 /// A server and how it is asked: a curve.
 #[derive(Clone, Copy, Debug)]
-struct Arm {
-    kind: Kind,
-    idle_s: u64,
-    connections: usize,
-    closes_early: bool,
+pub(super) struct Arm {
+    pub(super) kind: Kind,
+    pub(super) idle_s: u64,
+    pub(super) connections: usize,
+    pub(super) closes_early: bool,
+    pub(super) how: How,
 }
 
-const fn arm(kind: Kind, idle_s: u64, connections: usize) -> Arm {
-    Arm { kind, idle_s, connections, closes_early: false }
+pub(super) const fn arm(kind: Kind, idle_s: u64, connections: usize) -> Arm {
+    Arm { kind, idle_s, connections, closes_early: false, how: How::Usual }
 }
 
 /// The one time-out by which DHTTP is compared: Apache's best in the paper.
-const DHTTP: Arm = arm(Kind::Dhttp, 1, 3);
-const ALTRUISTIC: Arm = Arm { closes_early: true, ..arm(Kind::Prefork, 1, 3) };
+pub(super) const DHTTP: Arm = arm(Kind::Dhttp, 1, 3);
+pub(super) const ALTRUISTIC: Arm = Arm { closes_early: true, ..arm(Kind::Prefork, 1, 3) };
 
 const APACHE: [Arm; 8] = {
     use Kind::Prefork as P;
@@ -145,23 +147,23 @@ fn least_over_most(all: &[f64]) -> f64 {
     all.iter().copied().fold(f64::INFINITY, f64::min) / most
 }
 
-fn throughput(bouts: &Bouts, arm: Arm) -> Option<f64> {
+pub(super) fn throughput(bouts: &Bouts, arm: Arm) -> Option<f64> {
     Some(bouts.of(&arm.bout(*bouts.users.last()?))?.per_second)
 }
 
-fn latency(bouts: &Bouts, arm: Arm) -> Option<f64> {
+pub(super) fn latency(bouts: &Bouts, arm: Arm) -> Option<f64> {
     Some(bouts.of(&arm.bout(*bouts.users.last()?))?.mean_ms)
 }
 
 impl Arm {
-    fn bout(self, users: u32) -> Bout {
-        let Self { kind, idle_s, connections, closes_early } = self;
-        Bout { kind, idle_s, connections, closes_early, users }
+    pub(super) fn bout(self, users: u32) -> Bout {
+        let Self { kind, idle_s, connections, closes_early, how } = self;
+        Bout { kind, idle_s, connections, closes_early, how, users }
     }
 }
 
 /// What came of these arms for every number of users.
-fn bouts<'a>(arms: &[Arm], measured: &'a mut Measured<'_>) -> Result<Option<&'a Bouts>, String> {
+pub(super) fn bouts<'a>(arms: &[Arm], measured: &'a mut Measured<'_>) -> Result<Option<&'a Bouts>, String> {
     let of = |users: &u32| arms.iter().map(|arm| arm.bout(*users)).collect::<Vec<_>>();
     let wanted: Vec<Bout> = measured.users().iter().flat_map(of).collect();
     measured.bouts(&wanted)
@@ -174,7 +176,13 @@ pub fn draw_10(bouts: &Bouts) -> Option<String> {
         arms.map(|arm| (by_time_out(arm.idle_s), arm)).collect()
     };
     let title = "Apache with 200 processes under SURGE's users";
-    draw(bouts, title, [("three connections a user", curves(3)), ("one connection", curves(1))], "Fig. 10")
+    draw(
+        bouts,
+        title,
+        &BOTH,
+        [("three connections a user", curves(3)), ("one connection", curves(1))],
+        "Fig. 10",
+    )
 }
 
 /// DHTTP's.
@@ -184,7 +192,13 @@ pub fn draw_11(bouts: &Bouts) -> Option<String> {
         arms.map(|arm| (by_time_out(arm.idle_s), arm)).collect()
     };
     let title = "DHTTP under SURGE's users";
-    draw(bouts, title, [("three connections a user", curves(3)), ("one connection", curves(1))], "Fig. 11")
+    draw(
+        bouts,
+        title,
+        &BOTH,
+        [("three connections a user", curves(3)), ("one connection", curves(1))],
+        "Fig. 11",
+    )
 }
 
 /// Those of servers of today.
@@ -206,13 +220,13 @@ pub fn draw_12(bouts: &Bouts) -> Option<String> {
         (dashed("ours, HTTP", palette::ACCENT), arm(Ours, 15, 3)),
     ];
     let title = "DHTTP beside Apache, and beside servers of today";
-    draw(bouts, title, [("Apache prefork, 1 s", paper), ("servers of today, 15 s", today)], "Fig. 12")
+    draw(bouts, title, &BOTH, [("Apache prefork, 1 s", paper), ("servers of today, 15 s", today)], "Fig. 12")
 }
 
 /// In pixels.
-const WIDTH: f64 = 1.8;
+pub(super) const WIDTH: f64 = 1.8;
 
-type Named = ((&'static str, Stroke<'static>), Arm);
+pub(super) type Named = ((&'static str, Stroke<'static>), Arm);
 
 fn by_time_out(idle_s: u64) -> (&'static str, Stroke<'static>) {
     let (name, colour) = match idle_s {
@@ -224,15 +238,23 @@ fn by_time_out(idle_s: u64) -> (&'static str, Stroke<'static>) {
     (name, Stroke::solid(colour, WIDTH))
 }
 
-/// A quantity of a curve.
-type Value = fn(&Outcome) -> f64;
+/// Throughput above, latency below.
+const BOTH: [(&str, Value); 2] =
+    [("answers a second", |outcome| outcome.per_second), ("mean latency, ms", |outcome| outcome.mean_ms)];
 
-/// Throughput above, latency below; a column for each group of arms.
-fn draw(bouts: &Bouts, title: &str, groups: [(&str, Vec<Named>); 2], figure: &str) -> Option<String> {
+/// A quantity of a curve.
+pub(super) type Value = fn(&Outcome) -> f64;
+
+/// A row for each quantity, a column for each group of arms.
+pub(super) fn draw(
+    bouts: &Bouts,
+    title: &str,
+    quantities: &[(&str, Value)],
+    groups: [(&str, Vec<Named>); 2],
+    figure: &str,
+) -> Option<String> {
     let most = *bouts.users.last()?;
     let mut rows = Vec::new();
-    let quantities: [(&str, Value); 2] =
-        [("answers a second", |outcome| outcome.per_second), ("mean latency, ms", |outcome| outcome.mean_ms)];
     for (quantity, value) in quantities {
         let mut row = Vec::new();
         for (group, arms) in &groups {

@@ -1,0 +1,101 @@
+//! How users ask, where that is not HTTP/1 or DHTTP as everybody has it: TCP Fast Open, HTTP/2, HTTP/3.
+//!
+//! Not the users (the crate `load`), and not what their servers are told (`server`).
+
+use std::fs;
+
+use load::secure::{Security, Trust};
+use load::{Protocol, Record, record::Channel};
+use measure::Error;
+
+use super::failed;
+use super::hosts::Hosts;
+use super::server::Kind;
+
+/// How a server is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum How {
+    /// By HTTP/1 or DHTTP, whichever it is there for.
+    Usual,
+    /// The same, and requests leave with the SYN of whoever has been here before (RFC 7413).
+    FastOpen,
+    /// By HTTP/2 with prior knowledge: nothing is encrypted.
+    Http2,
+    /// By HTTP/2 over TLS.
+    Http2Tls,
+    /// By HTTP/3.
+    Http3,
+    /// By HTTP/3, and requests leave with the first datagram of whoever has been here before (0-RTT).
+    Http3Early,
+}
+
+impl How {
+    /// The protocol by which this server is asked, where connections live so long.
+    pub fn protocol(self, kind: Kind, idle_s: u64) -> Protocol {
+        match (self, kind) {
+            (Self::Http2 | Self::Http2Tls, _) => Protocol::Http2,
+            (Self::Http3 | Self::Http3Early, _) | (_, Kind::Quinn) => Protocol::Http3,
+            (_, Kind::Dhttp) => Protocol::Dhttp,
+            // One answer for each connection: nothing can be sent ahead.
+            (_, Kind::Prefork | Kind::Event | Kind::Nginx | Kind::NginxFew | Kind::Hyper | Kind::Ours) => {
+                if idle_s == 0 {
+                    Protocol::Http10
+                } else {
+                    Protocol::Pipelined
+                }
+            }
+        }
+    }
+
+    /// Whether connections are encrypted, and by whose certificate: any, for it was made for this run.
+    pub fn security(self) -> Option<Security> {
+        match self {
+            Self::Usual | Self::FastOpen | Self::Http2 => None,
+            Self::Http2Tls | Self::Http3 | Self::Http3Early => {
+                Some(Security { name: "server".to_owned(), trust: Trust::Anybody })
+            }
+        }
+    }
+
+    /// Tells the hosts, before anything listens.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn prepare(self, hosts: &Hosts) -> Result<(), Error> {
+        if self != Self::FastOpen {
+            return Ok(());
+        }
+        hosts.server.run(|| fs::write(SWITCH, ALL_LISTENERS).map_err(failed("switch TCP Fast Open on")))?;
+        hosts.users.run(|| fs::write(SWITCH, CLIENTS).map_err(failed("switch TCP Fast Open on")))
+    }
+
+    /// The share of answers that were asked for in the first packet of a connection; once a run is over.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn early(self, hosts: &Hosts, record: &Record) -> Result<f64, Error> {
+        let answers = record.answers().max(1) as f64;
+        let early = match self {
+            Self::FastOpen => hosts.server.run(|| Ok(accepted_early()))?,
+            Self::Http3Early => record.channels.get(&Channel::QuicEarly).copied().unwrap_or(0),
+            Self::Usual | Self::Http2 | Self::Http2Tls | Self::Http3 => 0,
+        };
+        Ok(early as f64 / answers)
+    }
+}
+
+/// Documentation/networking/ip-sysctl.rst: `tcp_fastopen`.
+const SWITCH: &str = "/proc/sys/net/ipv4/tcp_fastopen";
+/// Who listens need not ask for it (0x400), may have it (0x2), and clients may, too (0x1).
+const ALL_LISTENERS: &str = "1027";
+const CLIENTS: &str = "1";
+
+/// Connections of this network that were accepted with data in the SYN.
+fn accepted_early() -> u64 {
+    let counters = fs::read_to_string("/proc/thread-self/net/netstat").unwrap_or_default();
+    let mut lines = counters.lines().filter_map(|line| line.strip_prefix("TcpExt: "));
+    let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    let mut pairs = names.split(' ').zip(values.split(' '));
+    let passive = pairs.find(|(name, _)| *name == "TCPFastOpenPassive");
+    passive.and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,119 @@
+//! Figure 14 of `papers/dhttp#section-vi-b`: DHTTP beside requests that leave in the first packet of a connection, by T/TCP's
+//! relative of today, TCP Fast Open, and by HTTP/3 with 0-RTT; and what encryption has to do with it.
+//!
+//! Not the servers (`contest`). Users close early, which the paper found best for TCP, and they have been everywhere before. A
+//! claim is judged at the largest number of users; the picture has all.
+
+use super::servers::{ALTRUISTIC, Arm, DHTTP, Named, Value, WIDTH, arm, bouts, draw, latency, throughput};
+use crate::contest::bout::Outcome;
+use crate::contest::how::How;
+use crate::contest::server::Kind;
+use crate::plot::palette;
+use crate::plot::svg::Stroke;
+use crate::reproduce::measured::{Bouts, Measured};
+use crate::reproduce::published::Cell;
+
+/// Our value, or why it could not be measured.
+type Ours = Result<Option<f64>, String>;
+
+const fn altruistic(kind: Kind, connections: usize, how: How) -> Arm {
+    Arm { how, closes_early: true, ..arm(kind, 1, connections) }
+}
+
+const PREFORK_FAST: Arm = Arm { how: How::FastOpen, ..ALTRUISTIC };
+const NGINX: Arm = altruistic(Kind::Nginx, 3, How::Usual);
+const NGINX_FAST: Arm = altruistic(Kind::Nginx, 3, How::FastOpen);
+const HTTP2: Arm = altruistic(Kind::Nginx, 1, How::Http2);
+const HTTP2_TLS: Arm = altruistic(Kind::Nginx, 1, How::Http2Tls);
+const HTTP3: Arm = altruistic(Kind::Quinn, 1, How::Http3);
+const HTTP3_EARLY: Arm = altruistic(Kind::Quinn, 1, How::Http3Early);
+/// Kept as long as users look at a page: what is left of encryption without handshakes.
+const HTTP2_KEPT: Arm = Arm { how: How::Http2, ..arm(Kind::Nginx, 15, 1) };
+const HTTP2_TLS_KEPT: Arm = Arm { how: How::Http2Tls, ..arm(Kind::Nginx, 15, 1) };
+const HTTP3_KEPT: Arm = Arm { how: How::Http3, ..arm(Kind::Quinn, 15, 1) };
+
+const ARMS: [Arm; 12] = [
+    DHTTP,
+    ALTRUISTIC,
+    PREFORK_FAST,
+    NGINX,
+    NGINX_FAST,
+    HTTP2,
+    HTTP2_TLS,
+    HTTP3,
+    HTTP3_EARLY,
+    HTTP2_KEPT,
+    HTTP2_TLS_KEPT,
+    HTTP3_KEPT,
+];
+
+/// What the text says of T/TCP, asked of those who came after it.
+pub fn figure_14(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
+    // Which of them, and the same where nothing is early, or nothing is encrypted.
+    let (other, plain) = match cell.column.name.as_str() {
+        "prefork" => (PREFORK_FAST, ALTRUISTIC),
+        "nginx" => (NGINX_FAST, NGINX),
+        "http2" => (HTTP2_TLS, HTTP2),
+        "http2-kept" => (HTTP2_TLS_KEPT, HTTP2_KEPT),
+        "http3" => (HTTP3, HTTP3_KEPT),
+        _ => (HTTP3_EARLY, HTTP3),
+    };
+    let Some(bouts) = bouts(&ARMS, measured)? else { return Ok(None) };
+    let ratio = |of: fn(&Bouts, Arm) -> Option<f64>, over, under| Some(of(bouts, over)? / of(bouts, under)?);
+    Ok(match cell.label(0) {
+        "throughput" => ratio(throughput, DHTTP, other),
+        "less-work" => ratio(work, other, DHTTP),
+        "lower-latency" => ratio(latency, other, DHTTP),
+        "no-better-early" => ratio(throughput, plain, other),
+        _ => ratio(work, other, plain),
+    })
+}
+
+/// Milliseconds of a processor that the server's host took for an answer.
+fn work(bouts: &Bouts, arm: Arm) -> Option<f64> {
+    Some(bouts.of(&arm.bout(*bouts.users.last()?))?.processor_ms)
+}
+
+/// All of them.
+pub fn draw_14(bouts: &Bouts) -> Option<String> {
+    let solid = |name, colour| (name, Stroke::solid(colour, WIDTH));
+    let dashed = |name, colour| (name, Stroke { colour, width: WIDTH, dashes: "5 4" });
+    let paper: Vec<Named> = vec![
+        (solid("DHTTP", palette::ACCENT), DHTTP),
+        (solid("prefork", palette::INK), ALTRUISTIC),
+        (dashed("prefork, Fast Open", palette::INK), PREFORK_FAST),
+    ];
+    let today: Vec<Named> = vec![
+        (solid("DHTTP", palette::ACCENT), DHTTP),
+        (solid("nginx", palette::BLUE), NGINX),
+        (dashed("nginx, Fast Open", palette::BLUE), NGINX_FAST),
+        (solid("HTTP/2, TLS", palette::GREY), HTTP2_TLS),
+        (solid("HTTP/3", palette::ORANGE), HTTP3),
+        (dashed("HTTP/3, 0-RTT", palette::ORANGE), HTTP3_EARLY),
+    ];
+    let quantities: [(&str, Value); 3] = [
+        ("answers a second", |outcome| outcome.per_second),
+        ("mean latency, ms", |outcome| outcome.mean_ms),
+        ("server's processor, ms an answer", |outcome: &Outcome| outcome.processor_ms),
+    ];
+    let title = "DHTTP beside requests in a connection's first packet";
+    draw(bouts, title, &quantities, [("Apache prefork", paper), ("nginx, and quinn", today)], "Fig. 14")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contest::bout::{Bout, Extent, run};
+
+    #[test]
+    #[ignore = "runs servers of others for some minutes: as root, with Apache and nginx"]
+    fn what_a_first_packet_costs() {
+        let bouts: Vec<Bout> = ARMS.into_iter().map(|arm| arm.bout(1_000)).collect();
+        let outcomes = run(&bouts, Extent::QUICK, &|_| ()).unwrap();
+        for (bout, outcome) in bouts.iter().zip(outcomes) {
+            println!("{bout:?}: {outcome:?}");
+            let is_early = matches!(bout.how, How::FastOpen | How::Http3Early);
+            assert_eq!(is_early, outcome.early > 0.0, "{bout:?}: {outcome:?}");
+        }
+    }
+}
