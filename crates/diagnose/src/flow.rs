@@ -92,6 +92,8 @@ pub(crate) struct Follows {
     pub(crate) packet: u64,
     /// How far the server's window was open there in the end, in bytes.
     pub(crate) window: u64,
+    /// For how long the client waited for its end, though it had the answer.
+    pub(crate) closing: Duration,
 }
 
 impl Flow {
@@ -269,7 +271,9 @@ impl Flow {
             self.oddities.not_captured += 1;
             self.unseen(from.other(), Mark { at, frame });
         }
-        self.closes_window(from.other(), to, window, Mark { at, frame });
+        if !segment.has(Flags::SYN) {
+            self.closes_window(from.other(), to, window, Mark { at, frame });
+        }
         let peer = self.ends.of_mut(from.other());
         let had = (peer.sender.acknowledged, peer.sender.window);
         let ack = peer.sender.acknowledge(to, window, frame, at);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use wire::packet::{Flags, Packet, TcpSegment, Transport};
 use wire::{Duration, Time};
 
-use crate::causes::connection_per_request::{RIGHT_BEFORE, SOON};
+use crate::causes::connection_per_request::{AT_ONCE, RIGHT_BEFORE, SOON};
 use crate::dhttp::Dialogues;
 use crate::flow::{Flow, Follows};
 use crate::flows::{Flows, Key, Slot};
@@ -78,6 +78,8 @@ struct Ended {
     /// Its first packet, and how far its window was open.
     packet: u64,
     window: u64,
+    /// What its end came later than its answer.
+    closing: Duration,
 }
 
 /// No program and no network makes anybody wait for so long: a clock was set. What lies across is not judged.
@@ -223,18 +225,21 @@ impl Diagnosis {
     fn notice_habit(&self, flow: &mut Flow, now: Time) {
         let habit = self.habits.get(&(flow.client.ip(), flow.server));
         let ended = habit.and_then(|habit| habit.ended);
-        if let Some(Ended { at: _, requests: _, packet, window }) =
+        if let Some(Ended { at, requests: _, packet, window, closing }) =
             ended.filter(|ended| ended.requests == 1 && now.since(ended.at) <= SOON)
         {
-            flow.follows(Follows { packet, window });
+            // Who opens at once, as it looks from here, had waited for that end.
+            let is_at_once = now.since(at) <= closing * 3 / 2 + AT_ONCE;
+            let closing = if is_at_once { closing } else { Duration::ZERO };
+            flow.follows(Follows { packet, window, closing });
         }
     }
 
     /// What the end of a connection tells of the next.
     fn remember(&mut self, now: Time, slot: Slot) {
         let Some(flow) = self.flows.at(slot) else { return };
-        let ended =
-            Ended { at: now, requests: flow.requests(), packet: flow.started.frame, window: flow.window() };
+        let (requests, packet, window) = (flow.requests(), flow.started.frame, flow.window());
+        let ended = Ended { at: now, requests, packet, window, closing: flow.closing() };
         let client = (flow.client.ip(), flow.server);
         self.habit(client).ended = Some(ended);
     }
@@ -258,7 +263,7 @@ impl Diagnosis {
         let is_right_before = now.since(opened) <= RIGHT_BEFORE;
         let follower = self.flows.at(next).filter(|flow| is_right_before && flow.started.at == opened);
         if let Some(follower) = follower {
-            follower.follows(Follows { packet, window });
+            follower.follows(Follows { packet, window, closing: Duration::ZERO });
         }
     }
 

@@ -3,6 +3,9 @@
 //! **Rule**: a client opens a connection to a server soon after one that carried at most one request had ended, or
 //! while it was ending. **Evidence**: the connection before. **Refuted by**: a connection before that carried several
 //! requests (it ended for another reason), or that is still in use (connections side by side are a choice).
+//!
+//! **Saved** is the set-up, the waits for a window that was open there, and the wait for that one's end where the client opened
+//! this one at once then.
 
 use wire::Duration;
 
@@ -32,3 +35,6 @@ pub(crate) const RIGHT_BEFORE: Duration = Duration::from_millis(5);
 
 /// A connection opened later than this after the one before was opened for another reason.
 pub(crate) const SOON: Duration = Duration::from_secs(2);
+
+/// So long after that end a client that waited for it opens the next.
+pub(crate) const AT_ONCE: Duration = Duration::from_millis(20);

@@ -21,6 +21,8 @@ pub(crate) struct Course {
     pub(crate) before: u64,
     /// The first flight at which the sender stopped.
     pub(crate) first: Option<u64>,
+    /// Whether a buffer or the receiver's window was what stopped it there.
+    pub(crate) is_held: bool,
     /// What is said already to be saved of its time, and what of it no window can save.
     pub(crate) told: Duration,
 }
@@ -83,9 +85,10 @@ pub(crate) fn saved_without_repair(gap: &Gap) -> Duration {
 
 /// A window that nothing held down.
 pub(crate) fn with_room(gap: &Gap) -> Opening {
-    // Who stopped there from the beginning on does not show how wide the window was.
-    let is_level = gap.burst.course.first.is_none_or(|first| gap.is_level(first));
-    from(gap, if is_level { INITIAL_WINDOW * gap.mss } else { 0 })
+    // Who was held from the beginning on does not show how wide the window was.
+    let Course { first, is_held, .. } = gap.burst.course;
+    let is_unknown = is_held || first.is_none_or(|first| gap.is_level(first));
+    from(gap, if is_unknown { INITIAL_WINDOW * gap.mss } else { 0 })
 }
 
 /// A window that was never made small.
@@ -94,7 +97,7 @@ pub(crate) fn without_loss(gap: &Gap) -> Opening {
 }
 
 fn from(gap: &Gap, least: u64) -> Opening {
-    let Course { began: _, before, first, told: _ } = gap.burst.course;
+    let Course { began: _, before, first, is_held: _, told: _ } = gap.burst.course;
     let first = first.unwrap_or(gap.flight.bytes).max(1);
     let round_trip = gap.path.round_trip;
     let segment = gap.path.segment.unwrap_or_else(|| {

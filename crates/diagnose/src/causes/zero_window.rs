@@ -6,8 +6,8 @@
 //! **Evidence**: both packets. **Refuted by**: a reset or a SYN (their windows mean nothing); a sender known to have nothing
 //! more to send; an edge that moves.
 //!
-//! **Saved** is the time from the first acknowledgement that moved no edge and found the sender without room: had the program
-//! read, the sender would have gone on then.
+//! **Saved** is the time from the first acknowledgement that did not move the window with it and found the sender without
+//! room: had the program read, the sender would have gone on then.
 
 use wire::Duration;
 

@@ -22,12 +22,11 @@ impl Flow {
         let sent = (self.before == Before::Data(sender)).then_some(self.last.at);
         let end = self.ends.of_mut(sender);
         let is_still = window.is_some_and(|window| end.sender.stands_still(to, window));
-        if is_still && to > end.sender.acknowledged {
-            end.still_since.get_or_insert(mark.at);
-        }
-        let still_since = end.still_since.filter(|_| is_still);
+        let covers_more = to > end.sender.acknowledged;
+        end.offered.passed(mark.at, window, end.sender.mss.get(), is_still, covers_more);
+        let shrunk_since = end.offered.shrunk_since;
         let has_no_room =
-            still_since.is_some() && window.is_some_and(|window| u64::from(window) < end.sender.mss.get());
+            end.offered.is_still && window.is_some_and(|window| u64::from(window) < end.sender.mss.get());
         // A program that has nothing more to send needs no room, but none at all is said on purpose.
         let is_closed = window == Some(0) || (has_no_room && self.has_more_to_send(sender));
         let end = self.ends.of_mut(sender);
@@ -36,20 +35,18 @@ impl Flow {
             (true, None) => {
                 let closed = end.closed.get_or_insert_default();
                 (closed.since, closed.window) = (Some(mark), window.unwrap_or_default());
-                (closed.still_since, closed.sent) = (still_since.unwrap_or(mark.at), sent);
+                (closed.shrunk_since, closed.sent) = (shrunk_since.unwrap_or(mark.at), sent);
             }
             (true, Some(_)) | (false, None) => {}
             (false, Some(since)) => {
                 let closed = end.closed.get_or_insert_default();
                 closed.since = None;
                 closed.over.push((since, mark));
-                let (window, still_since, sent) = (closed.window, closed.still_since, closed.sent);
-                let halted = self.halted(sender, still_since, sent, mark);
+                let (window, shrunk_since, sent) = (closed.window, closed.shrunk_since, closed.sent);
+                let halted = self.halted(sender, shrunk_since, sent, mark);
                 self.find_closed(sender, window, since, mark, halted);
             }
         }
-        let end = self.ends.of_mut(sender);
-        end.still_since = end.still_since.filter(|_| is_still);
     }
 
     /// As far as its messages tell.
@@ -81,12 +78,12 @@ impl Flow {
         });
     }
 
-    /// For how long a sender could not go on: from the acknowledgement that gave it no room, though it had used up what it
-    /// had, to the one that gave it some.
-    fn halted(&self, sender: Side, still_since: Time, sent: Option<Time>, until: Mark) -> Duration {
+    /// For how long a sender could not go on: from the first acknowledgement that would have let it go on behind what it sent
+    /// last, had the window moved with it, to the one that did.
+    fn halted(&self, sender: Side, shrunk_since: Time, sent: Option<Time>, until: Mark) -> Duration {
         let away = self.path.to(sender).unwrap_or_default();
         // What it would have sent on either passes so much later.
-        let could = still_since + away;
+        let could = shrunk_since + away;
         (until.at + away).since(sent.map_or(could, |sent| sent.max(could)))
     }
 

@@ -11,15 +11,18 @@ use crate::side::Side;
 use super::Flow;
 
 impl Flow {
-    /// Counts a stop of the sender's.
-    pub(super) fn stops(&mut self, gap: &Gap) {
+    /// Counts a stop of the sender's, for this cause.
+    pub(super) fn stops(&mut self, gap: &Gap, cause: Option<Cause>) {
         let burst = &mut self.ends.of_mut(gap.side).burst;
         let is_repair = matches!(gap.end, End::Repair(_));
         let is_stop = gap.awaited().is_some() && !gap.is_flowing();
         if is_repair || is_stop {
             // Up to its first repair it had not stopped.
             let flight = if is_repair { gap.sent_in_burst() } else { gap.flight.bytes };
-            burst.course.first.get_or_insert(flight);
+            if burst.course.first.is_none() {
+                let is_held = matches!(cause, Some(Cause::SendBufferLimited | Cause::ReceiveWindowLimited));
+                (burst.course.first, burst.course.is_held) = (Some(flight), is_held);
+            }
         }
         if is_stop {
             burst.rounds.push(gap.flight.bytes);

@@ -191,7 +191,8 @@ impl Flow {
         let continues = self.before == Before::Data(side);
         let sender = &self.ends.of(side).sender;
         let silence = sender.sent_last.map_or(Duration::ZERO, |last| at.since(last));
-        if sender.in_flight() > 0 || (continues && silence <= timeout) {
+        // In the middle of a message a round trip is no silence, however even round trips are.
+        if sender.in_flight() > 0 || (continues && silence <= self.path.usual_timeout()) {
             return;
         }
         self.settle_course(side);

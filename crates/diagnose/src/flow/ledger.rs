@@ -76,7 +76,7 @@ impl Flow {
         let Some(ruling) = ruling else {
             self.spend(Share::Unknown, gap.duration());
             if causes::send_buffer_limited::may_be(gap) {
-                self.stops(gap);
+                self.stops(gap, None);
                 self.hold(gap, None);
             } else {
                 self.tells(gap, gap.duration());
@@ -99,7 +99,7 @@ impl Flow {
             if cause == Cause::SendBufferLimited { self.claim(gap, &ruling) } else { Duration::ZERO };
         let saving = ruling.saving.map(|saving| saving.saturating_sub(claimed));
         let ruling = Ruling { saving, ..ruling };
-        self.stops(gap);
+        self.stops(gap, Some(cause));
         if !matches!(cause, Cause::SlowStart | Cause::DelayedAck) {
             self.tells(gap, claimed + saving.unwrap_or(gap.duration()));
         }
@@ -240,9 +240,19 @@ impl Flow {
         });
     }
 
+    /// What the end of the server's answer came later than the answer, once that has begun: a FIN that found no room in the
+    /// window takes a round trip. What takes longer is idleness.
+    pub(crate) fn closing(&self) -> Duration {
+        let waited = self.account.of(Share::Closing) + self.account.of(Share::Idle);
+        let is_the_servers = self.lately.server.has_ended && !self.lately.client.has_ended;
+        let is_the_paths = waited <= self.path.round_trip_at_least() * 3 / 2;
+        if is_the_servers && is_the_paths { waited } else { Duration::ZERO }
+    }
+
     /// A connection that repeats what the one before it could have carried on.
     pub(super) fn was_opened_needlessly(&mut self) {
-        let (Some(Follows { packet, window: _ }), Some(opened)) = (self.follows, self.handshake.opened)
+        let (Some(Follows { packet, window: _, closing }), Some(opened)) =
+            (self.follows, self.handshake.opened)
         else {
             return;
         };
@@ -258,7 +268,7 @@ impl Flow {
             side: Side::Client,
             at: opened.at,
             lost,
-            saving: Some(lost + self.reopened),
+            saving: Some(lost + self.reopened + closing),
             packets: vec![packet, opened.frame],
             evidence: format!(
                 "the client opened this connection (packet {}) right after one to the same server that had carried a \

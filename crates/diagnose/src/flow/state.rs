@@ -26,8 +26,8 @@ pub(super) struct EndState {
     pub(super) recovery: Option<(Cause, u64)>,
     /// When its peer's last acknowledgement of something new passed, if it has sent nothing since.
     pub(super) heard_at: Option<Time>,
-    /// Since when the edge of its peer's window has not moved, though data was acknowledged.
-    pub(super) still_since: Option<Time>,
+    /// The windows that its peer offers.
+    pub(super) offered: Offered,
     /// When its peer forbade it to send, if that ever happened.
     pub(super) closed: Option<Box<Closed>>,
     pub(super) has_lost: bool,
@@ -54,6 +54,39 @@ pub(super) struct Lately {
     pub(super) has_ended: bool,
 }
 
+/// How the windows move that a side is offered.
+#[derive(Debug, Default)]
+pub(super) struct Offered {
+    largest: u32,
+    /// Since when its peer does not move the window with what it acknowledges.
+    pub(super) shrunk_since: Option<Time>,
+    /// Whether something was acknowledged since the edge moved.
+    pub(super) is_still: bool,
+}
+
+impl Offered {
+    /// An acknowledgement passes: the edge may stand still, though it covers more.
+    pub(super) fn passed(
+        &mut self,
+        at: Time,
+        window: Option<u32>,
+        mss: u64,
+        is_still: bool,
+        covers_more: bool,
+    ) {
+        self.is_still = is_still && (covers_more || self.is_still);
+        let Some(window) = window else { return };
+        self.largest = self.largest.max(window);
+        // Programs read now and then: a segment or two that are not read yet are no reason to stop.
+        let unread = u64::from(self.largest - window);
+        if unread <= (2 * mss).min(u64::from(self.largest / 4)) {
+            self.shrunk_since = None;
+        } else if covers_more {
+            self.shrunk_since.get_or_insert(at);
+        }
+    }
+}
+
 /// Windows without room.
 #[derive(Debug, Default)]
 pub(super) struct Closed {
@@ -61,8 +94,8 @@ pub(super) struct Closed {
     pub(super) since: Option<Mark>,
     /// The window that it said then.
     pub(super) window: u32,
-    /// And since when the edge had stood still then; when the sender had sent last, if nobody else had since.
-    pub(super) still_since: Time,
+    /// And since when it had been narrower than before; when the sender had sent last, if nobody else had since.
+    pub(super) shrunk_since: Time,
     pub(super) sent: Option<Time>,
     /// What was forbidden in this gap.
     pub(super) over: Vec<(Mark, Mark)>,

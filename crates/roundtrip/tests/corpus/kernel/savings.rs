@@ -1,7 +1,7 @@
 //! What `diagnose` says a fix would save over real kernels, and what it does save: the same visit again, mended.
 //!
 //! Both are made on this machine, whose times are real: what a busy one adds to either is in the difference. So each is made
-//! three times, and the one that took the least counts.
+//! five times, and the one that took the least counts.
 
 use std::fs;
 use std::path::Path;
@@ -139,7 +139,7 @@ impl Pair {
 }
 
 fn least_disturbed(number: usize, case: &Case) -> Result<Kept, String> {
-    const RUNS: usize = 3;
+    const RUNS: usize = 5;
     let runs: Result<Vec<Kept>, String> =
         (0..RUNS).map(|_| Ok(Kept::of(number, case, &run(case)?))).collect();
     let least = |one: &Kept, other: &Kept| one.truth.elapsed_ms.total_cmp(&other.truth.elapsed_ms);
