@@ -98,13 +98,14 @@ pub(crate) fn without_loss(gap: &Gap) -> Opening {
 
 fn from(gap: &Gap, least: u64) -> Opening {
     let Course { began: _, before, first, is_held: _, told: _ } = gap.burst.course;
-    let first = first.unwrap_or(gap.flight.bytes).max(1);
+    // Stacks of today count it in segments, also in one that was not filled.
+    let segments = first.unwrap_or(gap.flight.bytes).div_ceil(gap.mss).max(1);
     let round_trip = gap.path.round_trip;
     let segment = gap.path.segment.unwrap_or_else(|| {
         round_trip.saturating_sub(gap.duration()) / gap.flight.bytes.div_ceil(gap.mss).max(1)
     });
     // A window that was filled had opened to twice of that, as its acknowledgements came.
-    Opening { window: first.max(least).max(2 * before), mss: gap.mss, round_trip, segment }
+    Opening { window: (segments * gap.mss).max(least).max(2 * before), mss: gap.mss, round_trip, segment }
 }
 
 impl Opening {

@@ -9,7 +9,7 @@
 //!
 //! The same is asked of real kernels (`kernel`), as root: `-- kernel keep FOLDER` runs 1,632 visits in a laboratory and
 //! keeps what was captured and what is true, `-- kernel judge FOLDER FILE.csv` judges that, `-- kernel case N` shows one,
-//! `-- kernel savings first keep FOLDER` runs some with their fault and mended (`second`: others; and only families that
+//! `-- kernel savings first keep FOLDER` runs some with their fault and mended (`second`, `third`: others; and only families that
 //! are named), `-- kernel savings first judge FOLDER FILE.csv` says what was predicted of what that saves.
 
 mod cases;
@@ -29,7 +29,7 @@ use simulate::{Experiment, Hosts};
 use cases::Case;
 use judge::{Judged, Known, accounts, mistakes, mistakes_of, pairs, table};
 use kernel::Kept;
-use kernel::savings::Half;
+use kernel::savings::Part;
 use vantage::{How, Vantage};
 
 fn main() -> ExitCode {
@@ -126,15 +126,15 @@ fn on_kernels(words: &[&str]) -> Result<(), String> {
             eprint!("{}{}", pairs(&judged.tallies), mistakes(&judged.tallies));
             write(&table(&judged.tallies), file)
         }
-        ["savings", half, "keep", folder, families @ ..] => {
+        ["savings", part, "keep", folder, families @ ..] => {
             kernel::available()?;
-            let mut visits = half_named(half)?.of(cases);
+            let mut visits = part_named(part)?.of(cases);
             let is_of = |name: &str| families.is_empty() || families.contains(&name);
             visits.retain(|(_, case)| is_of(case.name.split(' ').next().unwrap_or_default()));
             kernel::savings::keep(&visits, folder.as_ref())
         }
-        ["savings", half, "judge", folder, file] => {
-            let visits = half_named(half)?.of(cases);
+        ["savings", part, "judge", folder, file] => {
+            let visits = part_named(part)?.of(cases);
             write(&savings::table(&kernel::savings::judge_kept(&visits, folder.as_ref())?), file)
         }
         ["case", number] => {
@@ -150,14 +150,14 @@ fn on_kernels(words: &[&str]) -> Result<(), String> {
         }
         _ => Err(
             "say `kernel keep FOLDER`, `kernel judge FOLDER FILE.csv`, `kernel case N`, or `kernel savings \
-                  HALF keep|judge FOLDER`"
+                  PART keep|judge FOLDER`"
                 .to_owned(),
         ),
     }
 }
 
-fn half_named(name: &str) -> Result<Half, String> {
-    Half::named(name).ok_or_else(|| format!("there is a first half and a second, and no {name}"))
+fn part_named(name: &str) -> Result<Part, String> {
+    Part::named(name).ok_or_else(|| format!("there is a first part, a second and a third, and no {name}"))
 }
 
 /// Prints a table, and keeps it.

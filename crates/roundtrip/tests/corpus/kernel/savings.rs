@@ -17,41 +17,50 @@ use super::{AT_ONCE, in_turn, run};
 use crate::savings::Saving;
 use crate::vantage::Vantage;
 
-/// Which visits: rules are mended by the first, and judged by the second, which has no visit of the first.
+/// Which visits: no part has a visit of another. Rules are mended by the first, and then by what the second shows, once; the
+/// third only judges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Half {
+pub(crate) enum Part {
     First,
     Second,
+    Third,
 }
 
-impl Half {
+impl Part {
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
             "first" => Some(Self::First),
             "second" => Some(Self::Second),
+            "third" => Some(Self::Third),
             _ => None,
         }
     }
 
-    /// Of those that can be mended two of each twelve. In the first half an old Reno and a new CUBIC, always; in the second
-    /// each congestion control, window and offload in turn, over shorter paths, answers of other sizes, other losses.
+    /// Of those that can be mended two of each twelve. In the first part an old Reno and a new CUBIC, always; in the others
+    /// each congestion control, window and offload in turn, over other paths, answers of other sizes, other losses.
     pub(crate) fn of(self, cases: Vec<Case>) -> Vec<(usize, Case)> {
         let numbered = that_can_be_mended(cases.into_iter().enumerate().collect());
-        let is_chosen = |number: usize| match self {
-            Self::First => (number + number / 4 + number / 12).is_multiple_of(8),
-            Self::Second => [1, 8].iter().any(|first| number % 12 == (number / 12 * 5 + first) % 12),
+        let in_turn = |number: usize, places: [usize; 2]| {
+            places.map(|place| (number / 12 * 5 + place) % 12).contains(&(number % 12))
         };
-        let chosen = numbered.into_iter().filter(|(number, _)| is_chosen(*number));
-        chosen.map(|(number, case)| (number, if self == Self::First { case } else { moved(case) })).collect()
+        let chosen = numbered.into_iter().filter_map(|(number, case)| match self {
+            Self::First => (number + number / 4 + number / 12).is_multiple_of(8).then_some((number, case)),
+            Self::Second => in_turn(number, [1, 8]).then(|| (number, moved(case, (4, 5), (2, 3), 10_000))),
+            Self::Third => in_turn(number, [4, 11]).then(|| (number, moved(case, (5, 4), (4, 3), 50_000))),
+        });
+        chosen.collect()
     }
 }
 
-/// The same fault elsewhere.
-fn moved(mut case: Case) -> Case {
+/// The same fault elsewhere: over a path that is so many times as long, with answers so many times as large.
+fn moved(mut case: Case, path: (u64, u64), size: (usize, usize), seeds: u64) -> Case {
     let Case { rtt, play, seed, .. } = &mut case;
-    *rtt = *rtt * 4 / 5;
-    *seed += 10_000;
-    play.answers.iter_mut().filter(|size| **size > 1_000).for_each(|size| *size = *size * 2 / 3);
+    *rtt = *rtt * path.0 / path.1;
+    *seed += seeds;
+    play.answers
+        .iter_mut()
+        .filter(|bytes| **bytes > 1_000)
+        .for_each(|bytes| *bytes = *bytes * size.0 / size.1);
     case
 }
 
