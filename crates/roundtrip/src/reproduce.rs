@@ -288,7 +288,8 @@ mod tests {
                 let (per_second, mean_ms) = slow(bout).unwrap_or((0.6 * f64::from(bout.users), 1.0));
                 // One run in which the generator could not keep up.
                 let is_void = bout.kind == Kind::Hyper;
-                Outcome { per_second, mean_ms, is_void, ..Outcome::default() }
+                let [latency_is_void, throughput_is_void] = [is_void; 2];
+                Outcome { per_second, mean_ms, latency_is_void, throughput_is_void, ..Outcome::default() }
             };
             Ok(Some(bouts.iter().map(outcome).collect()))
         };

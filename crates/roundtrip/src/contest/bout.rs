@@ -89,12 +89,31 @@ pub struct Outcome {
     pub by_udp: f64,
     /// The share of answers that were asked for in the first packet of a connection.
     pub early: f64,
-    /// Whether it was the generator that could not keep up ([`audit::is_void`]): then nothing here is the server's.
-    pub is_void: bool,
+    /// Whether the latencies are the generator's ([`audit::is_void`]).
+    pub latency_is_void: bool,
+    /// Whether so is the throughput: what the generator was late is more than a tenth of the time in which a user asks once.
+    pub throughput_is_void: bool,
     /// Connections opened, by either.
     pub connections: u64,
     /// Milliseconds of processor time that the server's host took for an answer, its kernel's included.
     pub processor_ms: f64,
+}
+
+impl Outcome {
+    /// Answers for each second; `None` where that says nothing of the server.
+    pub fn throughput(&self) -> Option<f64> {
+        (!self.throughput_is_void).then_some(self.per_second)
+    }
+
+    /// The mean latency in milliseconds; `None` where that says nothing of the server.
+    pub fn latency_ms(&self) -> Option<f64> {
+        (!self.latency_is_void).then_some(self.mean_ms)
+    }
+
+    /// What its host's processors took for an answer, in milliseconds; `None` where it was not asked as often as planned.
+    pub fn server_ms(&self) -> Option<f64> {
+        (!self.throughput_is_void).then_some(self.processor_ms)
+    }
 }
 
 /// So many bouts run beside one another: each is hardly any work, and has some thousand files open.
@@ -196,25 +215,31 @@ fn one(bout: Bout, extent: Extent, site: &Arc<Site>) -> Result<Outcome, Error> {
     })?;
     let record = record.map_err(|error| Error::Run { number: 1, what: error.to_string() })?;
     let early = how.early(&hosts, &record)?;
-    Ok(Outcome { early, ..outcome(&record, extent, spent_s) })
+    Ok(Outcome { early, ..outcome(&record, extent, users, spent_s) })
 }
 
-fn outcome(record: &Record, extent: Extent, spent_s: f64) -> Outcome {
+/// How much of the time in which a user asks once the generator may have been late.
+const OWN_SHARE: f64 = 0.1;
+
+fn outcome(record: &Record, extent: Extent, users: u32, spent_s: f64) -> Outcome {
     let Extent { lasts, patience, fills: _, users: _ } = extent;
     let seconds = usize::try_from(lasts.as_nanos() / 1_000_000_000).unwrap_or(usize::MAX);
     let in_time: u64 = record.seconds.iter().take(seconds).map(|second| second.answered).sum();
     let (answers, failed) = (record.answers().max(1) as f64, record.failures() as f64);
     let waited_ms = record.intended.mean() / 1e6 * answers + patience.as_millis_f64() * failed;
+    let per_second = in_time as f64 / lasts.as_secs_f64();
+    let (asks_every_s, late_s) = (f64::from(users) / per_second, 2.0 * record.lateness.mean() / 1e9);
     let quantile = |share| record.intended.value_at_quantile(share) as f64 / 1e6;
     Outcome {
-        per_second: in_time as f64 / lasts.as_secs_f64(),
+        per_second,
         mean_ms: waited_ms / (answers + failed),
         median_ms: quantile(0.5),
         p999_ms: quantile(0.999),
         failed: record.failures(),
         by_udp: record.channels.get(&Channel::Udp).copied().unwrap_or(0) as f64 / answers,
         early: 0.0,
-        is_void: audit::is_void(record),
+        latency_is_void: audit::is_void(record),
+        throughput_is_void: late_s > OWN_SHARE * asks_every_s,
         connections: record.connections,
         processor_ms: spent_s * 1e3 / answers,
     }

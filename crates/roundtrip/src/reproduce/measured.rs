@@ -56,10 +56,10 @@ impl Bouts {
         self.found.iter().any(|(known, _)| known == bout)
     }
 
-    /// Of this one; `None` where there was none, or it was void.
+    /// Of this one; `None` where there was none.
     pub fn of(&self, bout: &Bout) -> Option<&Outcome> {
         let found = self.found.iter().find(|(known, _)| known == bout);
-        found.map(|(_, outcome)| outcome).filter(|outcome| !outcome.is_void)
+        found.map(|(_, outcome)| outcome)
     }
 }
 

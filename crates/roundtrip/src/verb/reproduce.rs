@@ -71,9 +71,14 @@ fn servers(bouts: &[Bout], extent: Extent) -> Result<Option<Vec<Outcome>>, Strin
     let outcomes = bout::run(bouts, extent, &|over| bar.set_position(over as u64));
     bar.finish_and_clear();
     let outcomes = outcomes.map_err(|error| error.to_string())?;
-    let void = outcomes.iter().filter(|outcome| outcome.is_void).count();
-    if void > 0 {
-        eprintln!("of {} runs {void} are void as users asked late: this machine is busy", outcomes.len());
+    let latencies = outcomes.iter().filter(|outcome| outcome.latency_is_void).count();
+    let throughputs = outcomes.iter().filter(|outcome| outcome.throughput_is_void).count();
+    if latencies + throughputs > 0 {
+        let all = outcomes.len();
+        eprintln!(
+            "of {all} runs the latency of {latencies} and the throughput of {throughputs} are void as users asked late: this \
+             machine is busy"
+        );
     }
     Ok(Some(outcomes))
 }

@@ -71,7 +71,7 @@ pub fn figure_14(cell: &Cell, measured: &mut Measured<'_>) -> Ours {
 
 /// Milliseconds of a processor that the server's host took for an answer.
 fn work(bouts: &Bouts, arm: Arm) -> Option<f64> {
-    Some(bouts.of(&arm.bout(*bouts.users.last()?))?.processor_ms)
+    bouts.of(&arm.bout(*bouts.users.last()?))?.server_ms()
 }
 
 /// All of them.
@@ -92,9 +92,9 @@ pub fn draw_14(bouts: &Bouts) -> Option<String> {
         (dashed("HTTP/3, 0-RTT", palette::ORANGE), HTTP3_EARLY),
     ];
     let quantities: [(&str, Value); 3] = [
-        ("answers a second", |outcome| outcome.per_second),
-        ("mean latency, ms", |outcome| outcome.mean_ms),
-        ("server's processor, ms an answer", |outcome: &Outcome| outcome.processor_ms),
+        ("answers a second", Outcome::throughput),
+        ("mean latency, ms", Outcome::latency_ms),
+        ("server's processor, ms an answer", Outcome::server_ms),
     ];
     let title = "DHTTP beside requests in a connection's first packet";
     draw(bouts, title, &quantities, [("Apache prefork", paper), ("nginx, and quinn", today)], "Fig. 14")

@@ -138,7 +138,7 @@ fn beside(bouts: &Bouts, claim: &str, other: Arm) -> Option<f64> {
 /// What DHTTP has for each of the most users over what it has for each of the fewest.
 fn scales(bouts: &Bouts) -> Option<f64> {
     let (few, most) = (*bouts.users.first()?, *bouts.users.last()?);
-    let each = |users: u32| Some(bouts.of(&DHTTP.bout(users))?.per_second / f64::from(users));
+    let each = |users: u32| Some(bouts.of(&DHTTP.bout(users))?.throughput()? / f64::from(users));
     Some(each(most)? / each(few)?)
 }
 
@@ -148,11 +148,11 @@ fn least_over_most(all: &[f64]) -> f64 {
 }
 
 pub(super) fn throughput(bouts: &Bouts, arm: Arm) -> Option<f64> {
-    Some(bouts.of(&arm.bout(*bouts.users.last()?))?.per_second)
+    bouts.of(&arm.bout(*bouts.users.last()?))?.throughput()
 }
 
 pub(super) fn latency(bouts: &Bouts, arm: Arm) -> Option<f64> {
-    Some(bouts.of(&arm.bout(*bouts.users.last()?))?.mean_ms)
+    bouts.of(&arm.bout(*bouts.users.last()?))?.latency_ms()
 }
 
 impl Arm {
@@ -240,10 +240,10 @@ fn by_time_out(idle_s: u64) -> (&'static str, Stroke<'static>) {
 
 /// Throughput above, latency below.
 const BOTH: [(&str, Value); 2] =
-    [("answers a second", |outcome| outcome.per_second), ("mean latency, ms", |outcome| outcome.mean_ms)];
+    [("answers a second", Outcome::throughput), ("mean latency, ms", Outcome::latency_ms)];
 
 /// A quantity of a curve.
-pub(super) type Value = fn(&Outcome) -> f64;
+pub(super) type Value = fn(&Outcome) -> Option<f64>;
 
 /// A row for each quantity, a column for each group of arms.
 pub(super) fn draw(
@@ -260,7 +260,7 @@ pub(super) fn draw(
         for (group, arms) in &groups {
             let mut curves = Vec::new();
             for ((name, stroke), arm) in arms {
-                let point = |users: &u32| Some((f64::from(*users), value(bouts.of(&arm.bout(*users))?)));
+                let point = |users: &u32| Some((f64::from(*users), value(bouts.of(&arm.bout(*users))?)?));
                 let points: Vec<Point> = bouts.users.iter().filter_map(point).collect();
                 curves.push(Curve { name, stroke: *stroke, is_joined: true, points });
             }
