@@ -2,8 +2,14 @@
 //!
 //! Not the runs: `benches/crossover` computes all of them into the studies folder, and what is kept there is read here; the cells
 //! without loss are computed again. HTTP is whichever of three ways is the fastest in a cell: a connection for each
-//! request, one kept, one with all requests sent ahead.
+//! request, one kept, one with all requests sent ahead. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`cell`] | a cell as a scenario |
+//! | [`beside`] | the cells that a kernel was asked, beside the same simulated |
 
+pub mod beside;
 pub mod cell;
 
 use cell::PROTOCOLS;
@@ -27,6 +33,7 @@ const LOSS: [&str; 3] = ["0", "1", "5"];
 #[derive(Clone, Copy, Debug)]
 enum Column {
     Median = 6,
+    P99 = 7,
     P999 = 8,
 }
 
@@ -35,8 +42,12 @@ type Place<'a> = [&'a str; 4];
 
 /// How many times the time of DHTTP the fastest HTTP takes; `None` where that is not known.
 fn ratio(place: Place<'_>, column: Column) -> Option<f64> {
+    ratio_in(KEPT, place, column)
+}
+
+fn ratio_in(kept: &str, place: Place<'_>, column: Column) -> Option<f64> {
     let (mut dhttp, mut http) = (None, f64::INFINITY);
-    for line in KEPT.lines().skip(1) {
+    for line in kept.lines().skip(1) {
         let words: Vec<&str> = line.split(',').collect();
         if words.get(..4) != Some(&place) {
             continue;
@@ -114,9 +125,10 @@ fn said() -> String {
         )
     };
     format!(
-        "By the median DHTTP is {}; by the 99.9th percentile it is {} simulated cells.",
+        "By the median DHTTP is {}; by the 99.9th percentile it is {} simulated cells. {}",
         count(Column::Median),
-        count(Column::P999)
+        count(Column::P999),
+        beside::said()
     )
 }
 
@@ -135,7 +147,8 @@ const GAP: (f64, f64) = (64.0, 76.0);
 pub fn draw() -> String {
     let panel = (BYTES.len() as f64 * CELL.0, RTT_MS.len() as f64 * CELL.1);
     let width = LEFT + 3.0 * panel.0 + 2.0 * GAP.0 + 24.0;
-    let height = TOP + 3.0 * (panel.1 + GAP.1);
+    let below = TOP + 3.0 * (panel.1 + GAP.1);
+    let height = below + beside::HEIGHT;
     let mut svg = Svg::new(width, height);
     let lines = [
         "How many times DHTTP's time the fastest of HTTP/1.0, 1.1 and 1.1 pipelined takes, for all of a new client's requests.",
@@ -152,6 +165,7 @@ pub fn draw() -> String {
             table(&mut svg, corner, &title, &RTT_MS.map(|rtt| format!("{rtt} ms")), &BYTES, &cells);
         }
     }
+    beside::draw(&mut svg, below);
     let font = Font::new(11.0, palette::GREY, Anchor::Start);
     let source = "Simulated: roundtrip reproduce roundtrip/crossover; studies/crossover has every number.";
     svg.text((24.0, height - 12.0), source, font);

@@ -1,0 +1,77 @@
+//! The cells of the crossover map that were measured, over Linux and an emulated link, beside the same simulated.
+//!
+//! Not the measurement: `benches/crossover --measure`, as root, makes the file that is read here. Four hundred runs of a cell with loss
+//! know a 99th percentile, and no 99.9th.
+
+use super::{CELL, Column, EVEN, LEFT, Place, ratio, ratio_in, table};
+use crate::plot::palette;
+use crate::plot::svg::{Anchor, Font, Svg};
+
+const MEASURED: &str = include_str!("../../../../../studies/crossover/measured.csv");
+
+const BYTES: [&str; 2] = ["1000", "2000"];
+const REQUESTS: [&str; 2] = ["1", "10"];
+const RTT_MS: [&str; 2] = ["5", "50"];
+const LOSS: [&str; 2] = ["0", "1"];
+
+/// What is drawn, in pixels.
+pub const HEIGHT: f64 = 4.0 * CELL.1 + 92.0;
+/// Between panels, for the rows' names.
+const GAP: f64 = 76.0;
+
+/// Panels for each loss and number of requests, below what is drawn already.
+pub fn draw(svg: &mut Svg, top: f64) {
+    let bold = Font { bold: true, ..Font::new(14.0, palette::INK, Anchor::Start) };
+    svg.text((24.0, top), "Kernels over an emulated link, and the same cells simulated", bold);
+    let words = "Above the median, below the 99th percentile, which needs the 400 runs of a cell with loss.";
+    svg.text((24.0, top + 17.0), words, Font::new(12.0, palette::GREY, Anchor::Start));
+    let mut left = LEFT;
+    for loss in LOSS {
+        for requests in REQUESTS {
+            let (mut names, mut cells) = (Vec::new(), Vec::new());
+            for rtt in RTT_MS {
+                let columns = [Column::Median, Column::P99];
+                names.extend([format!("kernel {rtt} ms"), format!("simul. {rtt} ms")]);
+                let place = |bytes| [bytes, requests, rtt, loss];
+                cells.push(BYTES.map(|bytes| columns.map(|column| measured(place(bytes), column))).to_vec());
+                cells.push(BYTES.map(|bytes| columns.map(|column| ratio(place(bytes), column))).to_vec());
+            }
+            let title = format!("{}, {loss}% lost", super::counted(requests));
+            table(svg, (left, top + 50.0), &title, &names, &BYTES, &cells);
+            left += BYTES.len() as f64 * CELL.0 + GAP;
+        }
+    }
+}
+
+fn measured(place: Place<'_>, column: Column) -> Option<f64> {
+    ratio_in(MEASURED, place, column)
+}
+
+/// In how many cells both say the same.
+pub fn said() -> String {
+    let count = |column: Column| {
+        let both: Vec<_> =
+            places().filter_map(|place| measured(place, column).zip(ratio(place, column))).collect();
+        let same = both.iter().filter(|(kernel, simulated)| is_same(*kernel, *simulated)).count();
+        format!("{same} of {}", both.len())
+    };
+    format!(
+        "A kernel says the same of the median in {} cells, and of the 99th percentile in {}.",
+        count(Column::Median),
+        count(Column::P99)
+    )
+}
+
+/// Who is faster is the same, or the difference is none that matters.
+fn is_same(kernel: f64, simulated: f64) -> bool {
+    let side = |ratio: f64| (ratio > 1.0 + EVEN, ratio < 1.0 - EVEN);
+    side(kernel) == side(simulated) || (kernel / simulated - 1.0).abs() <= NEAR
+}
+
+const NEAR: f64 = 0.1;
+
+fn places() -> impl Iterator<Item = Place<'static>> {
+    let cells = BYTES.into_iter().flat_map(|bytes| REQUESTS.map(|requests| (bytes, requests)));
+    let cells = cells.flat_map(|cell| RTT_MS.map(|rtt| (cell, rtt)));
+    cells.flat_map(|((bytes, requests), rtt)| LOSS.map(|loss| [bytes, requests, rtt, loss]))
+}
