@@ -22,6 +22,9 @@ pub struct Group<'a> {
     pub worst: (&'a FlowReport, &'a Finding),
     /// In how many connections.
     pub connections: usize,
+    /// How many of them are listed as findings, and what a fix would save of these.
+    pub listed: u64,
+    pub saving: Option<Duration>,
 }
 
 /// Causes with something worth fixing, and the others; lost data first, then what cost most.
@@ -35,11 +38,13 @@ pub fn groups(capture: &Capture) -> (Vec<Group<'_>>, Vec<Group<'_>>) {
 fn group(capture: &Capture, cause: Cause) -> Option<Group<'_>> {
     let of_cause = |flow: &FlowReport| flow.counts.iter().find(|count| count.cause == cause).copied();
     let found: Vec<_> = capture.flows.iter().filter_map(|flow| Some((flow, of_cause(flow)?))).collect();
-    let worst = capture
-        .flows
+    let findings =
+        capture.flows.iter().flat_map(|flow| flow.findings.iter().map(move |finding| (flow, finding)));
+    let listed: Vec<_> = findings.filter(|(_, finding)| finding.cause == cause).collect();
+    let savings = listed.iter().filter_map(|(_, finding)| finding.saving);
+    let worst = listed
         .iter()
-        .flat_map(|flow| flow.findings.iter().map(move |finding| (flow, finding)))
-        .filter(|(_, finding)| finding.cause == cause)
+        .copied()
         .max_by_key(|(_, finding)| (finding.severity, finding.lost, Reverse(finding.at)))?;
     Some(Group {
         cause,
@@ -47,6 +52,8 @@ fn group(capture: &Capture, cause: Cause) -> Option<Group<'_>> {
         lost: found.iter().map(|(_, count)| count.lost).sum(),
         worst,
         connections: found.len(),
+        listed: listed.len() as u64,
+        saving: savings.reduce(|sum, saving| sum + saving),
     })
 }
 
@@ -76,13 +83,13 @@ impl Group<'_> {
         format!("{worst} {:.0} ms{connection}, {}.", capture.millis(finding.at), finding.evidence)
     }
 
-    /// What a fix of the worst would save, if that can be said.
+    /// What a fix would save, if that can be said: of all that is listed, for it mends them together.
     pub fn saving(&self) -> Option<String> {
-        let (_, finding) = self.worst;
-        let saving = finding.saving.filter(|saving| *saving > Duration::ZERO)?;
-        let each = if self.times > 1 { " there" } else { "" };
-        let sure = finding.confidence.name();
-        Some(format!("A fix would save about {}{each} (confidence: {sure}).", shown(saving)))
+        let saving = self.saving.filter(|saving| *saving > Duration::ZERO)?;
+        let least = if self.times > self.listed { "at least" } else { "about" };
+        let all = if self.times > 1 { " in all" } else { "" };
+        let sure = self.worst.1.confidence.name();
+        Some(format!("A fix would save {least} {}{all} (confidence: {sure}).", shown(saving)))
     }
 
     /// With which server it costs most; nothing to say where there is only one.
