@@ -83,5 +83,12 @@ mod tests {
                 (Cause::CongestionWindow, 30)
             ]
         );
+        // Without the loss its window would have doubled with what came back at 75 ms: all would have left then, and not at
+        // 360.7 ms.
+        let findings = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Server).findings;
+        let of_it = findings.iter().filter(|finding| finding.cause != Cause::ConnectionSetup);
+        let saved: f64 =
+            of_it.filter_map(|finding| finding.saving).map(|saving| saving.as_millis_f64()).sum();
+        assert!((saved - 285.0).abs() < 2.0, "{saved}");
     }
 }

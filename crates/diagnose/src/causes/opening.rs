@@ -148,4 +148,15 @@ mod tests {
         assert_eq!([30_000, 62_000, 100_000].map(after), [55, 87, 125]);
         assert_eq!(opening.waits(13_000, 100_000), Duration::from_millis(5));
     }
+
+    #[test]
+    fn what_a_window_waits_for_after_the_last_pause_is_taken_back() {
+        let [round_trip, segment] = [12, 1].map(Duration::from_millis);
+        let opening = Opening { window: 2_000, mss: 1_000, round_trip, segment };
+        let more = Duration::from_millis(100);
+        let said = |sent| Said { cause: Cause::SendBufferLimited, opening, more, sent };
+        // Nothing, or the wait of 9 ms after 6 segments.
+        assert_eq!(said(6_000).in_the_end(14_000), more);
+        assert_eq!(said(5_000).in_the_end(7_000), Duration::from_millis(91));
+    }
 }
