@@ -41,6 +41,8 @@ pub(crate) struct Gap {
     pub(crate) room: Option<u64>,
     /// The window it was given then.
     pub(crate) window: Option<u64>,
+    /// The widest that it was ever given.
+    pub(crate) widest: Option<u64>,
     /// The acknowledgement on which it sent, if it sent on one.
     pub(crate) trigger: Option<Ack>,
     /// By how much the receiver delayed that.

@@ -4,8 +4,8 @@
 //! Not what the sender waited: without the fault it would have waited, too, a round trip for each doubling of its window, and
 //! for the slowest link. So the time since the message began is held against that of a window that doubles from the first
 //! flight on, as in slow start, over the same path; what was said before to be saved of that is not said again. Not a
-//! simulation: windows count as sent at once, and no window is taken to stop growing (Linux's receivers let theirs grow with
-//! what comes, and HyStart is left out).
+//! simulation: windows count as sent at once, HyStart and pacing are left out, and a receiver is taken to offer no more than
+//! it has (Linux's let their windows grow with what comes, a round trip or two later).
 
 use wire::{Duration, Time};
 
@@ -59,10 +59,39 @@ impl Said {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening {
     pub(crate) window: u64,
+    /// As wide as it may get.
+    pub(crate) most: u64,
     pub(crate) mss: u64,
     pub(crate) round_trip: Duration,
     /// What the slowest link needs for a segment.
     pub(crate) segment: Duration,
+}
+
+/// Waits of a message that begins with a head alone which a window of ten segments spares, up to the last of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spared {
+    opening: Opening,
+    sent: u64,
+    beside: u64,
+}
+
+impl Spared {
+    /// Up to this one.
+    pub(crate) fn at(gap: &Gap) -> Self {
+        let opening = Opening { window: INITIAL_WINDOW * gap.mss, ..from(gap, 0) };
+        Self { opening, sent: gap.sent_in_burst(), beside: beside_a_head(gap) }
+    }
+
+    /// What that window waits for itself, when `sent` was all.
+    pub(crate) fn too_much(&self, sent: u64) -> Duration {
+        let Self { opening, sent: last, beside } = self;
+        opening.waits(last + beside, (sent + beside).saturating_sub(1))
+    }
+}
+
+/// Windows are counted in segments: what a head alone leaves of one is of no use.
+pub(crate) fn beside_a_head(gap: &Gap) -> u64 {
+    gap.burst.course.first.map_or(0, |head| gap.mss.saturating_sub(head))
 }
 
 /// The window that Linux begins with (RFC 6928), in segments.
@@ -88,7 +117,11 @@ pub(crate) fn with_room(gap: &Gap) -> Opening {
     // Who was held from the beginning on does not show how wide the window was.
     let Course { first, is_held, .. } = gap.burst.course;
     let is_unknown = is_held || first.is_none_or(|first| gap.is_level(first));
-    from(gap, if is_unknown { INITIAL_WINDOW * gap.mss } else { 0 })
+    let opening = from(gap, if is_unknown { INITIAL_WINDOW * gap.mss } else { 0 });
+    // Without its buffer the sender meets the receiver's window in the end; that one's own fault is mended with it.
+    let has_room = gap.room.is_some_and(|room| room >= gap.length);
+    let most = gap.widest.filter(|_| has_room).unwrap_or(u64::MAX);
+    Opening { most: most.max(opening.window), ..opening }
 }
 
 /// A window that was never made small.
@@ -105,20 +138,23 @@ fn from(gap: &Gap, least: u64) -> Opening {
         round_trip.saturating_sub(gap.duration()) / gap.flight.bytes.div_ceil(gap.mss).max(1)
     });
     // A window that was filled had opened to twice of that, as its acknowledgements came.
-    Opening { window: (segments * gap.mss).max(least).max(2 * before), mss: gap.mss, round_trip, segment }
+    let window = (segments * gap.mss).max(least).max(2 * before);
+    Opening { window, most: u64::MAX, mss: gap.mss, round_trip, segment }
 }
 
 impl Opening {
     /// From the first segment on until the byte after `sent` leaves the slowest link.
     pub(crate) fn time_to(&self, sent: u64) -> Duration {
         let (mut window, mut begun, mut time) = (self.window.max(1), 0, Duration::ZERO);
-        while sent.saturating_sub(begun) >= window {
-            // What acknowledges its first segment needs a round trip and that segment's time.
-            time += (self.round_trip + self.segment).max(self.sending(window));
+        // What acknowledges a window's first segment needs a round trip and that segment's time.
+        let round = |window| (self.round_trip + self.segment).max(self.sending(window));
+        while sent - begun >= window && window < self.most {
+            time += round(window);
             begun += window;
-            window = window.saturating_mul(2);
+            window = window.saturating_mul(2).min(self.most);
         }
-        time + self.sending(sent - begun)
+        let (rounds, rest) = ((sent - begun) / window, (sent - begun) % window);
+        time + Duration::from_nanos(round(window).as_nanos().saturating_mul(rounds)) + self.sending(rest)
     }
 
     /// What it waits between the bytes after `from` and after `to`.
@@ -141,7 +177,7 @@ mod tests {
     #[test]
     fn a_window_doubles_each_round_trip_until_the_link_is_never_idle() {
         let [round_trip, segment] = [12, 1].map(Duration::from_millis);
-        let opening = Opening { window: 2_000, mss: 1_000, round_trip, segment };
+        let opening = Opening { window: 2_000, most: 32_000, mss: 1_000, round_trip, segment };
         let after = |sent: u64| opening.time_to(sent).as_nanos() / 1_000_000;
         assert_eq!([0, 1_999, 2_000, 5_000, 6_000, 13_000, 14_000].map(after), [0, 1, 13, 16, 26, 33, 39]);
         // From 16 segments on the link is what takes the time.
@@ -152,7 +188,7 @@ mod tests {
     #[test]
     fn what_a_window_waits_for_after_the_last_pause_is_taken_back() {
         let [round_trip, segment] = [12, 1].map(Duration::from_millis);
-        let opening = Opening { window: 2_000, mss: 1_000, round_trip, segment };
+        let opening = Opening { window: 2_000, most: u64::MAX, mss: 1_000, round_trip, segment };
         let more = Duration::from_millis(100);
         let said = |sent| Said { cause: Cause::SendBufferLimited, opening, more, sent };
         // Nothing, or the wait of 9 ms after 6 segments.

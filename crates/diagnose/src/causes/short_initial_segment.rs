@@ -10,6 +10,7 @@
 
 use wire::Duration;
 
+use super::opening;
 use crate::cause::{About, Cause, Fix, Who};
 use crate::gap::{Gap, millis};
 use crate::judge::{Confidence, Ruling};
@@ -43,8 +44,7 @@ const INITIAL_WINDOW: u64 = 10;
 
 /// Whether a wait for a window that was still opening would not have been either, had it begun with ten segments.
 pub(crate) fn is_spared_too(gap: &Gap) -> bool {
-    let sent = (gap.flight.start + gap.flight.bytes).saturating_sub(gap.burst.start);
-    gap.burst.began_narrow && sent < INITIAL_WINDOW * gap.mss
+    gap.burst.began_narrow && gap.sent_in_burst() + opening::beside_a_head(gap) < INITIAL_WINDOW * gap.mss
 }
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {

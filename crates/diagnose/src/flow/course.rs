@@ -56,8 +56,12 @@ impl Flow {
     /// A message is over: what was not said yet is, and what was said of waits that it did not have is taken back.
     pub(super) fn settle_course(&mut self, side: Side) {
         let end = self.ends.of_mut(side);
-        let Some(said) = end.said.take() else { return };
         let sent = end.sender.next.saturating_sub(end.burst.start);
+        if let Some(spared) = end.spared.take() {
+            self.findings.correct(Cause::ShortInitialSegment, Duration::ZERO, spared.too_much(sent));
+        }
+        let end = self.ends.of_mut(side);
+        let Some(said) = end.said.take() else { return };
         let (saved, told) = (said.in_the_end(sent), end.burst.course.told);
         self.findings.correct(said.cause, saved.saturating_sub(told), told.saturating_sub(saved));
     }

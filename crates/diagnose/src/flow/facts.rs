@@ -118,6 +118,7 @@ impl Flow {
             largest_since_loss,
             room,
             window,
+            widest: Some(u64::from(self.ends.of(from).offered.largest)).filter(|widest| *widest > 0),
             trigger,
             late,
             acks: learned.acks,

@@ -111,6 +111,7 @@ impl Flow {
         }
         if cause == Cause::SlowStart && causes::short_initial_segment::is_spared_too(gap) {
             self.findings.add_short(Cause::ShortInitialSegment, gap.idle());
+            self.ends.of_mut(gap.side).spared = Some(Box::new(causes::opening::Spared::at(gap)));
         }
         let was_open = |follows: Follows| gap.side == Side::Server && gap.flight.bytes < follows.window;
         if cause == Cause::SlowStart && self.follows.is_some_and(was_open) {

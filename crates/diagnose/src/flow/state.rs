@@ -3,7 +3,7 @@
 use wire::Time;
 
 use crate::cause::Cause;
-use crate::causes::opening::Said;
+use crate::causes::opening::{Said, Spared};
 use crate::gap::{Burst, Gap, Mark};
 use crate::judge::Ruling;
 use crate::segment::Segment;
@@ -20,6 +20,8 @@ pub(super) struct EndState {
     pub(super) burst: Burst,
     /// What is said of the burst that a window saves.
     pub(super) said: Option<Box<Said>>,
+    /// What is said of it that a wider window at its beginning saves.
+    pub(super) spared: Option<Box<Spared>>,
     /// Gaps that may be a plateau's beginning.
     pub(super) held: Vec<Held>,
     /// What repairs a loss, and up to where.
@@ -57,7 +59,7 @@ pub(super) struct Lately {
 /// How the windows move that a side is offered.
 #[derive(Debug, Default)]
 pub(super) struct Offered {
-    largest: u32,
+    pub(super) largest: u32,
     /// Since when its peer does not move the window with what it acknowledges.
     pub(super) shrunk_since: Option<Time>,
     /// Whether something was acknowledged since the edge moved.
