@@ -17,8 +17,8 @@ use super::{AT_ONCE, in_turn, run};
 use crate::savings::Saving;
 use crate::vantage::Vantage;
 
-/// Which visits: no part has a visit of another. Rules are mended by the first, and then by what the second shows, once; the
-/// third only judges.
+/// Which visits: no part has a visit of another. Rules are mended by the first; what the others show at first sight is how good
+/// they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     First,
