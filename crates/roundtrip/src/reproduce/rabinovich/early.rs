@@ -81,15 +81,15 @@ pub fn draw_14(bouts: &Bouts) -> Option<String> {
     let paper: Vec<Named> = vec![
         (solid("DHTTP", palette::ACCENT), DHTTP),
         (solid("prefork", palette::INK), ALTRUISTIC),
-        (dashed("prefork, Fast Open", palette::INK), PREFORK_FAST),
+        (dashed("prefork, early", palette::INK), PREFORK_FAST),
     ];
     let today: Vec<Named> = vec![
         (solid("DHTTP", palette::ACCENT), DHTTP),
         (solid("nginx", palette::BLUE), NGINX),
-        (dashed("nginx, Fast Open", palette::BLUE), NGINX_FAST),
-        (solid("HTTP/2, TLS", palette::GREY), HTTP2_TLS),
+        (dashed("nginx, early", palette::BLUE), NGINX_FAST),
+        (solid("HTTP/2", palette::GREY), HTTP2_TLS),
         (solid("HTTP/3", palette::ORANGE), HTTP3),
-        (dashed("HTTP/3, 0-RTT", palette::ORANGE), HTTP3_EARLY),
+        (dashed("HTTP/3, early", palette::ORANGE), HTTP3_EARLY),
     ];
     let quantities: [(&str, Value); 3] = [
         ("answers a second", Outcome::throughput),
