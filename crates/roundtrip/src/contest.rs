@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | [`bout`] | one server under one plan, and several at a time |
 //! | [`crowd`] | users at several machines behind a line that is full, beside somebody who downloads |
-//! | [`line`] | the networks of these, and the line |
+//! | [`mod@line`] | the networks of these, and the line |
 //! | [`server`] | which servers there are, how each is told what it is to be, and how it is ended |
 //! | [`how`] | TCP Fast Open, HTTP/2 and HTTP/3: what both sides are told |
 //! | [`in_memory`] | a small server made of hyper |
