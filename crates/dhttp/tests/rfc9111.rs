@@ -281,6 +281,28 @@ fn rfc9111_4_2_4_and_rfc5861_4_what_is_stale_stands_in_where_it_may() {
 }
 
 #[test]
+fn rfc5861_3_what_is_stale_is_given_at_once_and_asked_for_by_nobody_who_waits() {
+    let house = House::new();
+    let old = "200 | Cache-Control: max-age=60, stale-while-revalidate=600 | Age: 100 | ETag: \"t\" || old";
+    house.goes("RFC 5861, 3", &[("GET /a", old, "200 || old")]);
+    let new = "200 | Cache-Control: max-age=60 | ETag: \"u\" || new";
+    *house.script.lock().unwrap() = (new.to_owned(), Vec::new());
+    let (mut given, mut asked) = (Vec::new(), String::new());
+    // What is given changes as soon as the new one has come.
+    while given.last().is_none_or(|body| body == "old") {
+        assert!(given.len() < 10_000, "it is never asked for");
+        let (head, body) = exchange(house.server.address(), "GET /a");
+        assert!(head.contains("\r\nCache-Status: roundtrip; hit; ttl="), "{head}");
+        given.push(body);
+        asked += &std::mem::take(&mut house.script.lock().unwrap().1).concat();
+    }
+    assert_eq!((&*given[0], &**given.last().unwrap()), ("old", "new"));
+    // Twice, if the new one comes between a look and a question.
+    let questions = asked.to_ascii_lowercase().matches("if-none-match: \"t\"").count();
+    assert!((1..=2).contains(&questions), "{asked}");
+}
+
+#[test]
 fn rfc9111_4_3_1_the_server_is_asked_with_what_is_kept_and_not_with_what_a_client_has() {
     let stale =
         "200 | Cache-Control: max-age=0 | ETag: \"t\" | Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT || old";

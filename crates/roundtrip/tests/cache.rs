@@ -222,10 +222,13 @@ fn what_takes_a_restart_is_said_by_name_and_sizes_do_not() {
     let address: SocketAddr = first.split("dhttp://").nth(1).unwrap().trim_end_matches('/').parse().unwrap();
     let cache = Running(cache, address);
     let pid = nix::unistd::Pid::from_raw(i32::try_from(cache.0.id()).unwrap());
-    let mut again = |lines: &str| {
-        write(lines);
+    let mut say_again = || {
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
         line()
+    };
+    let mut again = |lines: &str| {
+        write(lines);
+        say_again()
     };
     let fetch_all =
         || (0..20).for_each(|number| assert_eq!(fetch(address, number).unwrap().1.len(), 100_000));
@@ -239,6 +242,12 @@ fn what_takes_a_restart_is_said_by_name_and_sizes_do_not() {
         again(&format!("listen = \"127.0.0.2:0\"\nthreads = 2\ndisk = \"{disk}\"\nmemory = \"1600KiB\"\n")),
         "roundtrip: read the configuration again; --listen, --disk, --threads have changed and take a restart, and are \
          what they were until then"
+    );
+    std::fs::write(&config, "intercept = \"80\"\nlisten = \"0.0.0.0:3129\"\n").unwrap();
+    let refused = say_again();
+    assert!(
+        refused.contains("origin and intercept: ") && refused.ends_with("everything stays as it was"),
+        "{refused}"
     );
     drop(origin);
     // There is room for one answer in each sixteenth of the store.
