@@ -7,6 +7,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`config`] | whom to ask, and how |
+//! | [`needs`] | what that takes of this machine, and whether it is there |
 //! | [`record`] | what came of it, second by second |
 //! | [`audit`] | whether generator, network or server was the limit |
 //! | `gauge` | how many connections are open |
@@ -28,6 +29,7 @@ pub mod config;
 mod gauge;
 mod line;
 pub mod look;
+pub mod needs;
 mod pair;
 mod ports;
 pub mod record;

@@ -14,11 +14,12 @@ use std::thread;
 use dhttp::clock::{Clock, calendar};
 use rustix::event::epoll::{self, CreateFlags};
 use rustix::rand::{GetRandomFlags, getrandom};
-use scenario::surge::plan::{Begins, Plan};
+use scenario::surge::plan::Plan;
 use wire::{Duration, Seed};
 
 use crate::config::{Config, Protocol, Target};
 use crate::gauge::Gauge;
+use crate::needs::{self, Short, users};
 use crate::ports::Ports;
 use crate::record::Record;
 use crate::secure::Mistrust;
@@ -30,13 +31,8 @@ use crate::worker::{Live, Worker};
 /// Why a run did not begin.
 #[derive(Debug)]
 pub enum Error {
-    /// It needs so many files (sockets) and may have so many.
-    Files {
-        /// What it needs.
-        needed: u64,
-        /// What the system allows.
-        allowed: u64,
-    },
+    /// This machine has too little of something.
+    Short(Short),
     /// The system gave no socket, port or thread.
     System(io::Error),
     /// No encrypted connection can begin.
@@ -46,11 +42,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Files { needed, allowed } => write!(
-                f,
-                "the plan needs about {needed} sockets at once and may have {allowed}; raise the limit (ulimit -n), or plan \
-                 fewer users"
-            ),
+            Self::Short(short) => short.fmt(f),
             Self::System(error) => write!(f, "the load could not begin: {error}"),
             Self::Mistrust(mistrust) => mistrust.fmt(f),
         }
@@ -62,6 +54,12 @@ impl std::error::Error for Error {}
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         Self::System(error)
+    }
+}
+
+impl From<Short> for Error {
+    fn from(short: Short) -> Self {
+        Self::Short(short)
     }
 }
 
@@ -90,28 +88,6 @@ pub struct Progress {
     pub open: u64,
 }
 
-/// How many sockets a run may have open at once.
-pub fn sockets(plan: &Plan, config: &Config) -> u64 {
-    let users = (0..users(plan, config)).filter(|user| config.shard.has(*user)).count() as u64;
-    let each = match config.protocol {
-        // A port, a connection of the server's, and those for what it refers to plain HTTP.
-        Protocol::Dhttp => 2 + config.connections as u64,
-        Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Http2 => {
-            config.connections as u64
-        }
-        // A port, whatever goes over it.
-        Protocol::Http3 => 1,
-    };
-    users * each + (16 + config.ports as u64) * config.threads as u64
-}
-
-/// How many users there are: the plan's own, or those who share an open schedule.
-fn users(plan: &Plan, config: &Config) -> usize {
-    let is_open = plan.pages.first().is_some_and(|page| matches!(page.begins, Begins::At(_)));
-    let most = plan.pages.iter().map(|page| page.user).max().map_or(0, |most| most as usize + 1);
-    if is_open { most.min(config.users as usize) } else { most }
-}
-
 /// Runs the plan; `watch` is told every second.
 ///
 /// # Errors
@@ -122,10 +98,7 @@ pub fn run(
     config: &Config,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<Record, Error> {
-    let (needed, allowed) = (sockets(plan, config), allowed_files());
-    if needed > allowed {
-        return Err(Error::Files { needed, allowed });
-    }
+    needs::check(plan, config)?;
     let clock = Clock::start();
     let now = calendar();
     let wait = config.at.map_or(Duration::ZERO, |at| at.saturating_sub(now)).max(HEAD_START);
@@ -241,15 +214,6 @@ fn pages(plan: &Plan, config: &Config) -> Vec<Vec<VecDeque<usize>>> {
     of_threads
 }
 
-/// The files that this process may have open; the limit is raised as far as that is allowed.
-fn allowed_files() -> u64 {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let raised = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
-    let _ = setrlimit(Resource::Nofile, raised);
-    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
-}
-
 /// A seed that nobody can foresee: ids are all that tells an answer from a forgery.
 fn secret() -> io::Result<Seed> {
     let mut bytes = [0; 8];
@@ -257,9 +221,10 @@ fn secret() -> io::Result<Seed> {
     Ok(Seed::new(u64::from_ne_bytes(bytes)))
 }
 
-/// Datagrams that found no room, on their way in or out, in this network namespace until now (`/proc/net/snmp`).
+/// Datagrams that found no room, on their way in or out, in this network namespace until now (proc(5)).
 fn thrown_away() -> u64 {
-    let udp = fs::read_to_string("/proc/self/net/snmp").unwrap_or_default();
+    // Of this thread: others may be in other namespaces.
+    let udp = fs::read_to_string("/proc/thread-self/net/snmp").unwrap_or_default();
     let mut lines = udp.lines().filter_map(|line| line.strip_prefix("Udp: "));
     let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
     let errors = names.split(' ').zip(values.split(' '));
@@ -268,14 +233,14 @@ fn thrown_away() -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use scenario::surge::plan::Wanted;
     use scenario::surge::schedule::{Arrivals, Leg, Schedule};
 
     use super::*;
     use crate::config::Shard;
 
-    fn config(threads: usize, users: u32) -> Config {
+    pub(crate) fn config(threads: usize, users: u32) -> Config {
         Config {
             protocol: Protocol::KeepAlive,
             dhttp: proto::dhttp::ClientConfig::internet(),
@@ -318,6 +283,6 @@ mod tests {
             (1..=of).flat_map(|number| pages(&plan, &part(number))).flatten().flatten().collect();
         all.sort_unstable();
         assert_eq!(all, (0..plan.pages.len()).collect::<Vec<_>>());
-        assert_eq!((1..=of).map(|number| sockets(&plan, &part(number)) - 32).sum::<u64>(), 7);
+        assert_eq!((1..=of).map(|number| needs::needs(&plan, &part(number)).ports).sum::<u64>(), 7);
     }
 }

@@ -248,6 +248,30 @@ fn a_server_that_is_not_there_or_not_near_is_refused_before_anything_is_sent() {
 }
 
 #[test]
+fn a_plan_that_needs_more_than_this_machine_has_is_refused_with_the_figure() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    // More than there are ports, whatever this machine allows.
+    let many = [
+        "--rate",
+        "200",
+        "--share",
+        "100",
+        "--connections",
+        "1000",
+        "--for",
+        "1s",
+        "--files",
+        "20",
+        "--cap",
+        "20000",
+    ];
+    let refused = roundtrip(folder, &[&["load", "http://127.0.0.1:1/"], &many[..]].concat());
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && said.contains(" at once and "), "{said}");
+    assert!(said.contains("100000 ") || said.contains("about 1000"), "{said}");
+}
+
+#[test]
 fn what_is_encrypted_and_what_is_not_is_said_before_anything_is_sent() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     for (arguments, says) in [

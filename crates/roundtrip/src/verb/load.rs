@@ -136,6 +136,7 @@ fn load_server(flags: &LoadRun) -> Result<(), Failure> {
         Some(path) => plan::read(path)?,
         None => drawn(wanted)?,
     };
+    load::needs::check(&plan, &config).map_err(|short| Failure::Value(short.to_string()))?;
     target::probe(&target, &config)?;
     let style =
         ProgressStyle::with_template("{bar:20} {pos} of {len} s: {wide_msg}").expect("the template is fixed");

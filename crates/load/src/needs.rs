@@ -1,0 +1,225 @@
+//! What a run needs of this machine, and whether it is there: to be known before minutes of failures.
+//!
+//! Not a measurement: sockets and ports are counted at their worst, memory is a rule of thumb.
+
+use std::fmt;
+use std::fs;
+
+use scenario::surge::plan::{Begins, Plan};
+
+use crate::config::{Config, Protocol};
+use crate::record::Second;
+
+/// What a run needs, or what this machine has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Files that are open at once: sockets, most of them.
+    pub files: u64,
+    /// Ports of this machine that are in use at once.
+    pub ports: u64,
+    /// Bytes of memory.
+    pub bytes: u64,
+}
+
+/// What there is too little of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Short {
+    /// It needs so many files (sockets) and may have so many.
+    Files {
+        /// What it needs.
+        needed: u64,
+        /// What the system allows.
+        allowed: u64,
+    },
+    /// It needs so many ports towards one server and this machine gives so many.
+    Ports {
+        /// What it needs.
+        needed: u64,
+        /// What the system gives.
+        given: u64,
+    },
+    /// It needs so many bytes of memory and so many are there.
+    Memory {
+        /// What it needs.
+        needed: u64,
+        /// What is there.
+        there: u64,
+    },
+}
+
+impl fmt::Display for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MEGA: u64 = 1_000_000;
+        match self {
+            Self::Files { needed, allowed } => write!(
+                f,
+                "the plan needs about {needed} sockets at once and may have {allowed}; raise the limit (ulimit -n), or plan \
+                 fewer users"
+            ),
+            Self::Ports { needed, given } => write!(
+                f,
+                "the plan needs {needed} ports at once and this machine gives {given}; widen net.ipv4.ip_local_port_range, \
+                 plan fewer users or connections, or run parts of it on several machines (--shard)"
+            ),
+            Self::Memory { needed, there } => write!(
+                f,
+                "the plan needs about {} MB of memory and {} MB are there; plan fewer users or a shorter time, or run parts \
+                 of it on several machines (--shard)",
+                needed.div_ceil(MEGA),
+                there / MEGA
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Short {}
+
+/// Whether what a plan needs is there.
+///
+/// # Errors
+/// [`Short`], with what is needed and what there is.
+pub fn check(plan: &Plan, config: &Config) -> Result<(), Short> {
+    needs(plan, config).fit(&there())
+}
+
+impl Needs {
+    fn fit(&self, there: &Self) -> Result<(), Short> {
+        let Self { files, ports, bytes } = *self;
+        if files > there.files {
+            return Err(Short::Files { needed: files, allowed: there.files });
+        }
+        if ports > there.ports {
+            return Err(Short::Ports { needed: ports, given: there.ports });
+        }
+        if bytes > there.bytes {
+            return Err(Short::Memory { needed: bytes, there: there.bytes });
+        }
+        Ok(())
+    }
+}
+
+/// What a run needs at most.
+pub(crate) fn needs(plan: &Plan, config: &Config) -> Needs {
+    let users = (0..users(plan, config)).filter(|user| config.shard.has(*user)).count() as u64;
+    let connections = users * config.connections as u64;
+    let threads = config.threads as u64;
+    let (sockets, ports) = match config.protocol {
+        // A port that the server connects to, its connection, and those for what it refers to plain HTTP.
+        Protocol::Dhttp => (2 * users + connections + threads * config.ports as u64, users),
+        Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Http2 => {
+            (connections, connections)
+        }
+        // A port, whatever goes over it.
+        Protocol::Http3 => (users, users),
+    };
+    let seconds = plan.wanted.lasts.as_nanos() / 1_000_000_000 + 1;
+    let of_second = Second::default().intended.distinct_values() as u64 * COUNTER_BYTES;
+    let bytes = users * bytes_of_user(config) + (threads + 1) * seconds * of_second;
+    Needs { files: sockets + 16 * threads, ports, bytes }
+}
+
+/// How many users there are: the plan's own, or those who share an open schedule.
+pub(crate) fn users(plan: &Plan, config: &Config) -> usize {
+    let is_open = plan.pages.first().is_some_and(|page| matches!(page.begins, Begins::At(_)));
+    let most = plan.pages.iter().map(|page| page.user).max().map_or(0, |most| most as usize + 1);
+    if is_open { most.min(config.users as usize) } else { most }
+}
+
+/// Of a second's histogram.
+const COUNTER_BYTES: u64 = 4;
+
+/// Bytes of a user with its connections, on the safe side: 2,000 users took 2 KiB each by HTTP/1.1 and 8 by DHTTP, on 2026-11-21, and the
+/// kernel's sockets take a few beside; by HTTP/2 and HTTP/3 it is a guess.
+const fn bytes_of_user(config: &Config) -> u64 {
+    let kib = match config.protocol {
+        Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined => 16 * config.connections as u64,
+        Protocol::Http2 => 64 * config.connections as u64,
+        Protocol::Http3 => 128,
+        Protocol::Dhttp => 32 + 8 * config.connections as u64,
+    };
+    kib << 10
+}
+
+/// What this machine has; what it does not tell is taken for enough.
+fn there() -> Needs {
+    Needs { files: allowed_files(), ports: given_ports(), bytes: free_memory() }
+}
+
+/// The files that this process may have open; the limit is raised as far as that is allowed.
+fn allowed_files() -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Those that the kernel chooses from (ip(7)), in this network namespace.
+fn given_ports() -> u64 {
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let mut ends = range.split_whitespace().filter_map(|end| end.parse::<u64>().ok());
+    match (ends.next(), ends.next()) {
+        (Some(first), Some(last)) if last >= first => last - first + 1,
+        _ => u64::MAX,
+    }
+}
+
+/// What may still be had (proc(5)), in a container too.
+fn free_memory() -> u64 {
+    let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let machine = machine.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let machine = machine.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    let of_container = |name: &str| -> Option<u64> {
+        fs::read_to_string(format!("/sys/fs/cgroup/memory.{name}")).ok()?.trim().parse().ok()
+    };
+    let container = of_container("max").zip(of_container("current"));
+    let container = container.map_or(u64::MAX, |(most, used)| most.saturating_sub(used));
+    machine.map_or(u64::MAX, |kib| kib << 10).min(container)
+}
+
+#[cfg(test)]
+mod tests {
+    use scenario::surge::plan::Wanted;
+    use scenario::surge::schedule::Schedule;
+
+    use super::*;
+    use crate::config::Shard;
+    use crate::run::tests::config;
+
+    #[test]
+    fn a_plan_that_does_not_fit_is_told_with_what_it_needs_and_what_is_there() {
+        let there = Needs { files: 100, ports: 50, bytes: 9_000_000 };
+        assert_eq!(there.fit(&there), Ok(()));
+        for (needs, says) in [
+            (Needs { files: 101, ..there }, "about 101 sockets at once and may have 100"),
+            (Needs { ports: 51, ..there }, "needs 51 ports at once and this machine gives 50"),
+            (Needs { bytes: 9_000_001, ..there }, "about 10 MB of memory and 9 MB are there"),
+        ] {
+            let short = needs.fit(&there).unwrap_err().to_string();
+            assert!(short.contains(says), "{short}");
+        }
+    }
+
+    #[test]
+    fn every_protocol_s_users_are_counted_with_what_they_have_at_once() {
+        let plan = Wanted { schedule: Schedule::Users(7), files: 20, ..Wanted::default() }.plan().unwrap();
+        let of = |protocol, connections| {
+            let Needs { files, ports, bytes: _ } =
+                needs(&plan, &Config { protocol, connections, ..config(1, 7) });
+            (files - 16, ports)
+        };
+        assert_eq!(of(Protocol::KeepAlive, 3), (21, 21));
+        assert_eq!(of(Protocol::Dhttp, 3), (35, 7));
+        assert_eq!(of(Protocol::Http3, 3), (7, 7));
+        let half = Config { shard: Shard::new(1, 2).unwrap(), ..config(1, 7) };
+        assert_eq!(needs(&plan, &half).ports, 4);
+    }
+
+    #[test]
+    fn this_machine_tells_what_it_has() {
+        let Needs { files, ports, bytes } = there();
+        assert!(
+            files > 16 && ports < 65_536 && bytes < u64::MAX,
+            "{files} files, {ports} ports, {bytes} bytes"
+        );
+    }
+}
