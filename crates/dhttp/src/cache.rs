@@ -47,7 +47,7 @@ use tokio::runtime::Handle;
 use wire::Time;
 
 use crate::clock::calendar;
-use crate::counters::count;
+use crate::counters::count_shared;
 use crate::fields::copy;
 use crate::handler::{Answer, Body, Handler, Request, Shown};
 use crate::later::{Reply, promise};
@@ -190,11 +190,11 @@ impl<U: Upstream> Cache<U> {
         let verdict = found.as_ref().map(|found| found.record.policy().verdict(now, &asked));
         match (found, verdict) {
             (Some(found), Some(Verdict::Fresh)) => {
-                count(&self.shared.store.counters.hits);
+                count_shared(&self.shared.store.counters.hits);
                 given(&found, &asked, now, "hit").into()
             }
             (Some(found), Some(Verdict::Meanwhile)) => {
-                count(&self.shared.store.counters.hits);
+                count_shared(&self.shared.store.counters.hits);
                 let given = given(&found, &asked, now, "hit");
                 self.begin(request, is_for_cache, Some(found), None);
                 given.into()

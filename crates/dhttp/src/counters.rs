@@ -1,6 +1,7 @@
 //! What a server counts, and how Prometheus reads it.
 //!
-//! Each thread adds to numbers of its own; they are added up when somebody asks. Not a log: that is [`crate::log`].
+//! Each thread of a server adds to numbers of its own, and they are added up when somebody asks; a cache's and a gateway's
+//! are one for all their threads. Not a log: that is [`crate::log`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -80,6 +81,11 @@ counters! {
 /// One more.
 pub(crate) fn count(counter: &AtomicU64) {
     add(counter, 1);
+}
+
+/// One more, of a number that several threads add to.
+pub(crate) fn count_shared(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
 }
 
 /// So many more. There is one writer, so that this needs no locked instruction.

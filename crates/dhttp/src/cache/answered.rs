@@ -14,7 +14,7 @@ use super::memory::Found;
 use super::record::{Parts, Record};
 use super::store::Store;
 use super::{NAME, given};
-use crate::counters::count;
+use crate::counters::count_shared;
 use crate::fields::copy;
 use crate::handler::{Answer, Body};
 
@@ -69,7 +69,7 @@ pub(super) fn stood_in(
     trouble: Trouble,
 ) -> Option<Answer> {
     let found = found.filter(|found| found.record.policy().stands_in(now, asked, trouble))?;
-    count(&store.counters.stood_in);
+    count_shared(&store.counters.stood_in);
     Some(match trouble {
         Trouble::Unreachable => given(found, asked, now, "fwd=stale; detail=unreachable"),
         Trouble::Says(status) => given(found, asked, now, &format!("fwd=stale; fwd-status={status}")),
@@ -84,7 +84,7 @@ pub(super) fn validated(
     said: &ResponseHead,
     times: Times,
 ) -> Answer {
-    count(&store.counters.validated);
+    count_shared(&store.counters.validated);
     let fields = freshened(found.record.fields(), &kept_fields(&said.fields, times.came));
     let renewed = renewed(wanted, found, fields, times);
     match &renewed {

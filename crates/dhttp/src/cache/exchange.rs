@@ -12,7 +12,7 @@ use super::answered::{Keeping, UNASKED, Wanted, learn, passed, stood_in, validat
 use super::memory::Found;
 use super::upstream::{Fetched, Unanswered};
 use super::{Shared, Upstream, given, since_1970};
-use crate::counters::count;
+use crate::counters::count_shared;
 use crate::handler::{Answer, Body};
 use crate::later::{Interims, Promise};
 
@@ -57,7 +57,7 @@ async fn answer<U: Upstream>(
             if let Some(found) = &found
                 && found.record.policy().verdict(now, &asked) == Verdict::Fresh
             {
-                count(&store.counters.hits);
+                count_shared(&store.counters.hits);
                 return alone(given(found, &asked, now, "hit"));
             }
             found
@@ -65,9 +65,9 @@ async fn answer<U: Upstream>(
         found => found,
     };
     if !wanted.is_for_cache {
-        count(&store.counters.passed);
+        count_shared(&store.counters.passed);
     } else if found.is_none() {
-        count(&store.counters.misses);
+        count_shared(&store.counters.misses);
     }
     // The answer to HEAD describes; it is asked for as it was.
     let ours = found
@@ -100,7 +100,7 @@ async fn answer<U: Upstream>(
         Err(Unanswered(answer)) => {
             let kept = stood_in(store, found.as_ref(), &asked, times.came, Trouble::Unreachable);
             alone(kept.unwrap_or_else(|| {
-                count(&store.counters.failed);
+                count_shared(&store.counters.failed);
                 answer
             }))
         }

@@ -19,7 +19,7 @@ use super::memory::Found;
 use super::ready::Ready;
 use super::store::Store;
 use super::{CacheConfig, given, since_1970};
-use crate::counters::count;
+use crate::counters::count_shared;
 use crate::fields::copy;
 use crate::handler::Answer;
 use crate::hosted::Collected;
@@ -96,7 +96,7 @@ impl Keeper {
         if let Some(ticket) = self.enter(&wanted) {
             return Looked::Nothing(Passing::new(self, wanted, found, Some(ticket)));
         }
-        count(&self.store.counters.collapsed);
+        count_shared(&self.store.counters.collapsed);
         self.wait(&wanted.key, patience);
         match self.find(&wanted) {
             Some((found, Verdict::Fresh)) => Looked::Kept(self.hit(&wanted, &found, "fwd=miss; collapsed")),
@@ -133,7 +133,7 @@ impl Keeper {
     }
 
     fn hit(&self, wanted: &Wanted, found: &Found, how: &str) -> Answer {
-        count(&self.store.counters.hits);
+        count_shared(&self.store.counters.hits);
         given(found, &wanted.asked(), since_1970(), how)
     }
 
@@ -242,9 +242,9 @@ impl Passing {
     fn new(keeper: &Arc<Keeper>, wanted: Wanted, found: Option<Found>, ticket: Option<Ticket>) -> Box<Self> {
         let counters = &keeper.store.counters;
         if !wanted.is_for_cache {
-            count(&counters.passed);
+            count_shared(&counters.passed);
         } else if found.is_none() {
-            count(&counters.misses);
+            count_shared(&counters.misses);
         }
         // The answer to HEAD describes; it is asked for as it was.
         let is_get = wanted.head.method == Method::Get;
@@ -334,7 +334,7 @@ impl Passing {
         let (store, asked) = (&self.keeper.store, self.wanted.asked());
         let answer = stood_in(store, self.found.as_ref(), &asked, since_1970(), Trouble::Unreachable);
         if answer.is_none() {
-            count(&store.counters.failed);
+            count_shared(&store.counters.failed);
         }
         answer
     }

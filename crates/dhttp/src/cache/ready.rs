@@ -9,7 +9,7 @@ use super::memory::Found;
 use super::record::Record;
 use super::store::Store;
 use super::{given, seconds, since_1970};
-use crate::counters::count;
+use crate::counters::count_shared;
 use crate::handler::Answer;
 
 /// As many as there are places.
@@ -42,7 +42,7 @@ impl Ready {
         if !found.record.policy().is_fresh(now) {
             return None;
         }
-        count(&store.counters.hits);
+        count_shared(&store.counters.hits);
         self.answer(hash, &found, now)
     }
 

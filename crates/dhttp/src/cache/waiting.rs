@@ -11,7 +11,7 @@ use proto::cache::Verdict;
 use super::exchange::{Owned, exchange};
 use super::memory::Found;
 use super::{Shared, Upstream, given, since_1970};
-use crate::counters::count;
+use crate::counters::count_shared;
 use crate::later::Promise;
 
 /// Who waits, by key.
@@ -61,7 +61,7 @@ pub(super) fn begin<U: Upstream>(
         return run(shared, owned, found, promise);
     }
     match shared.waiting.enter(owned, promise) {
-        Place::Behind => count(&shared.store.counters.collapsed),
+        Place::Behind => count_shared(&shared.store.counters.collapsed),
         Place::First(owned, promise) => {
             let shared = Arc::clone(shared);
             let runtime = shared.runtime.clone();

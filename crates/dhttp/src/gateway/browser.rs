@@ -13,7 +13,6 @@ use proto::http::{Fields, Framing, RequestHead, RequestReader, ResponseHead, Ver
 
 use super::Shared;
 use super::asking::Coming;
-use super::counters::count;
 use super::front::Back;
 use super::incoming::{Incoming, Room};
 use super::kept::{Begun, begin, url, without_host};
@@ -24,6 +23,7 @@ use super::upstream::{self, Came, Upstream};
 use super::waiting::{Call, Connection};
 use crate::cache::passing::Passing;
 use crate::client::{Event as Answered, Via};
+use crate::counters::count_shared;
 use crate::handler::Request;
 use crate::log::Channel;
 use crate::{Client, Url, clock};
@@ -220,7 +220,7 @@ impl Browser<'_> {
                 }
             };
             if server.is_used {
-                count(&self.shared.counters.reused);
+                count_shared(&self.shared.counters.reused);
             }
             let sent = upstream::send_head(&server.stream(), forward);
             let is_stale = sent.is_err() && server.is_used;
@@ -336,7 +336,7 @@ impl Browser<'_> {
                 Answer::Ended(conclude(&ended), stays && sent == Some(true))
             }
             (Err(broken), Some(_)) => {
-                count(&shared.counters.failed);
+                count_shared(&shared.counters.failed);
                 drop(broken);
                 Answer::Ended(Ended::Broken, false)
             }
@@ -370,7 +370,7 @@ impl Browser<'_> {
                 return self.refuse(Some((head, asked)), status, &why);
             }
         };
-        count(&self.shared.counters.tunnels);
+        count_shared(&self.shared.counters.tunnels);
         self.skip_end();
         // What the program sent behind its request goes first.
         let (mut program, mut first) = (self.stream(), &server);
@@ -392,10 +392,10 @@ impl Browser<'_> {
         let counters = &self.shared.counters;
         match ended {
             Ok((_, bytes)) => {
-                count(counters.answers(channel));
+                count_shared(counters.answers(channel));
                 self.log(head, status, *bytes, channel);
             }
-            Err(_) => count(&counters.failed),
+            Err(_) => count_shared(&counters.failed),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Not a log: that is [`crate::log`].
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use crate::counters::counters;
 use crate::log::Channel;
@@ -49,9 +49,4 @@ impl Counters {
     pub(super) fn metrics(&self) -> String {
         Self::text(&[self])
     }
-}
-
-/// One more, of many threads that count.
-pub(super) fn count(counter: &AtomicU64) {
-    counter.fetch_add(1, Ordering::Relaxed);
 }

@@ -16,13 +16,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::counters::count;
 use super::tunnel::{self, Carried, Side, Tunnel};
 use super::waiting::{Around, Call, Connection, Patience, Step, Waiting, Watched};
 use super::{GatewayConfig, Shared, browser, reply};
 use crate::cache::passing::Quick;
 use crate::clock;
-use crate::counters::set;
+use crate::counters::{count_shared, set};
 use crate::handler::Request;
 use crate::log::{Channel, Log};
 use crate::server::alarm::Alarm;
@@ -182,7 +181,7 @@ impl Front {
                 Ok((_, peer)) if !self.shared.allows(peer.ip()) => {}
                 Ok((stream, _)) if self.places.len() >= self.config.connections => reply::turn_away(&stream),
                 Ok((stream, peer)) => {
-                    count(&self.shared.counters.accepted);
+                    count_shared(&self.shared.counters.accepted);
                     let number = self.next;
                     self.next += 2;
                     self.watch(number, Connection::new(peer, stream));
@@ -305,7 +304,7 @@ impl Front {
             quick: self.quick.as_mut(),
             out: &mut self.out,
             told: &mut |peer, head, status, bytes, channel| {
-                count(shared.counters.answers(channel));
+                count_shared(shared.counters.answers(channel));
                 if let Some(log) = log {
                     let request = Request::of_connection(head, &[]);
                     log.line(second(), peer.ip(), &request, status, bytes, channel);

@@ -5,8 +5,8 @@
 use proto::http::{Fields, Method, RequestHead, ResponseHead, Version};
 
 use super::browser::{Browser, Ended, conclude};
-use super::counters::count;
 use super::reply::{Asked, Reply, Size};
+use crate::counters::count_shared;
 use crate::log::Channel;
 
 impl Browser<'_> {
@@ -43,7 +43,7 @@ impl Browser<'_> {
         kind: &str,
         text: &str,
     ) -> Ended {
-        count(&self.shared.counters.own);
+        count_shared(&self.shared.counters.own);
         let mut fields = Fields::new();
         // Constants, and valid fields.
         let _ = fields.push("Content-Type", kind).and_then(|()| fields.push("Cache-Control", "no-store"));
