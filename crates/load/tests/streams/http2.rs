@@ -75,7 +75,8 @@ async fn connection<T: AsyncRead + AsyncWrite + Unpin>(stream: T, plan: Arc<Plan
     let mut left = if let Does::LeavesAfter(answers) = does { answers } else { usize::MAX };
     while let Some(Ok((request, respond))) = connection.accept().await {
         tokio::spawn(request_came(request, respond, Arc::clone(&plan), does));
-        left -= 1;
+        // More may have been on their way when it said that it leaves.
+        left = left.saturating_sub(1);
         if left == 0 {
             connection.graceful_shutdown();
         }
@@ -183,7 +184,8 @@ fn what_a_server_did_not_look_at_before_it_left_is_asked_again() {
     let served = serve(&plan, Does::LeavesAfter(10), None);
     let record = run(&plan, &target(served.address, None), &config(Protocol::Http2));
     assert_eq!((record.answers(), record.failures()), (60, 0), "{record:?}");
-    assert!(record.connections >= 6, "{}", record.connections);
+    // How many more a connection answers depends on what was on its way when it said so.
+    assert!(record.connections >= 2, "{}", record.connections);
 }
 
 #[test]
