@@ -289,7 +289,15 @@ mod tests {
                 // One run in which the generator could not keep up.
                 let is_void = bout.kind == Kind::Hyper;
                 let [latency_is_void, throughput_is_void] = [is_void; 2];
-                Outcome { per_second, mean_ms, latency_is_void, throughput_is_void, ..Outcome::default() }
+                let own_ms = if is_void { mean_ms } else { 0.0 };
+                Outcome {
+                    per_second,
+                    mean_ms,
+                    own_ms,
+                    latency_is_void,
+                    throughput_is_void,
+                    ..Outcome::default()
+                }
             };
             Ok(Some(bouts.iter().map(outcome).collect()))
         };

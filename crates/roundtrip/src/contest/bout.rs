@@ -79,6 +79,8 @@ pub struct Outcome {
     pub per_second: f64,
     /// Milliseconds from when an answer was wanted until it was there, the mean; what failed counts with the patience.
     pub mean_ms: f64,
+    /// What of this may be the generator's own, at most: what it was late in asking, and as much again in taking answers.
+    pub own_ms: f64,
     /// The median.
     pub median_ms: f64,
     /// 99.9% are not above it.
@@ -233,6 +235,7 @@ fn outcome(record: &Record, extent: Extent, users: u32, spent_s: f64) -> Outcome
     Outcome {
         per_second,
         mean_ms: waited_ms / (answers + failed),
+        own_ms: late_s * 1e3,
         median_ms: quantile(0.5),
         p999_ms: quantile(0.999),
         failed: record.failures(),
