@@ -131,6 +131,13 @@ fn on_kernels(words: &[&str]) -> Result<(), String> {
             let mut visits = part_named(part)?.of(cases);
             let is_of = |name: &str| families.is_empty() || families.contains(&name);
             visits.retain(|(_, case)| is_of(case.name.split(' ').next().unwrap_or_default()));
+            if visits.is_empty() {
+                return Err(format!(
+                    "no visit is of {}; families are {}",
+                    families.join(", "),
+                    kernel::cases::FAMILIES.join(", ")
+                ));
+            }
             kernel::savings::keep(&visits, folder.as_ref())
         }
         ["savings", part, "judge", folder, file] => {
