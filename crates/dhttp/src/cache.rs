@@ -41,6 +41,7 @@ use std::sync::Arc;
 
 use proto::cache::{Asked, Kept, Verdict, answer};
 use proto::dhttp::client::FILL_FIELD;
+use proto::dhttp::message::PAST_FIELD;
 use proto::dhttp::token::TOKEN_FIELD;
 use proto::http::{Method, RequestHead, Version};
 use tokio::runtime::Handle;
@@ -244,7 +245,9 @@ fn to_head(request: &Request<'_>) -> RequestHead {
     let mut fields = proto::http::Fields::new();
     request.each_field(|name, value| {
         // They were for whoever answers the datagram.
-        let is_ours = [TOKEN_FIELD, FILL_FIELD].iter().any(|ours| name.eq_ignore_ascii_case(ours.as_bytes()));
+        let is_ours = [TOKEN_FIELD, FILL_FIELD, PAST_FIELD]
+            .iter()
+            .any(|ours| name.eq_ignore_ascii_case(ours.as_bytes()));
         if !is_ours {
             copy(&mut fields, name, value);
         }

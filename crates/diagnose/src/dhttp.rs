@@ -149,15 +149,20 @@ impl<'a> Request<'a> {
         let (method, target) = line.split_once(' ')?;
         let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
         let port = u16::from_be_bytes([*high, *low]);
-        (*flags <= 3 && version == "HTTP/1.1" && is_method).then_some(Self {
+        // Sent again past a cache, nothing was lost.
+        let is_past = http.windows(PAST.len()).any(|bytes| bytes == PAST);
+        (*flags <= 1 && version == "HTTP/1.1" && is_method).then_some(Self {
             id,
             port,
-            is_again: flags & 1 == 1,
+            is_again: *flags == 1 && !is_past,
             method,
             target,
         })
     }
 }
+
+/// How the field begins that says so.
+const PAST: &[u8] = b"\r\nDHTTP-Past:";
 
 /// The id that everything begins with.
 fn id(payload: &[u8]) -> Option<(u64, &[u8])> {

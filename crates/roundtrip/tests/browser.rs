@@ -21,6 +21,7 @@ use dhttp::client::Known;
 use dhttp::{ClientConfig, Files, Gateway, GatewayConfig, Server, ServerConfig};
 use hosts::{Hosts, SERVER};
 use measure::emulator::{Capture, Options, Seen, Way};
+use proto::dhttp::message::is_resend;
 use scenario::Network;
 use wire::packet::{Flags, Packet, Transport};
 use wire::{Bytes, Duration};
@@ -186,9 +187,7 @@ fn account(capture: &Capture) -> Page {
             Ok(Transport::Udp(datagram)) => {
                 if seen != Seen::Delivered {
                     datagrams += 1.0;
-                    // Behind the id (8 bytes) and the port (2), the first flag says so (docs/dhttp.md).
-                    let is_resend = datagram.payload.get(10).is_some_and(|flags| flags & 1 == 1);
-                    resends += if way == Way::Up && is_resend { 1.0 } else { 0.0 };
+                    resends += if way == Way::Up && is_resend(datagram.payload) { 1.0 } else { 0.0 };
                 }
                 datagram.payload_length
             }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use proto::dhttp::message::is_resend;
 use trace::Stall;
 use wire::{Bytes, Duration, Rate, Time};
 
@@ -132,9 +133,6 @@ impl Pause {
     }
 }
 
-/// The place of the flags in a request of DHTTP: behind its id and a port.
-const FLAGS: usize = 8 + 2;
-
 /// IPv4's and TCP's, without options.
 const HEADERS: u64 = 40;
 
@@ -189,8 +187,7 @@ impl Watch {
             (Seen::Sent, true) => {
                 let received = self.received;
                 let Some(pause) = self.transmit(record, 0, self.known.up) else { return };
-                let is_resend = record.segment.payload.get(FLAGS).is_some_and(|flags| *flags != 0);
-                match is_resend {
+                match is_resend(&record.segment.payload) {
                     true => self.stall(&pause, "datagram-resend", pause.from, pause.until),
                     false => self.stall(&pause, "client-think", received, pause.sent),
                 }

@@ -11,6 +11,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use proto::dhttp::client::{ConnectionId, Failure, Input, Output, Reason, Source};
+use proto::dhttp::message::is_resend;
 use proto::dhttp::{Client as Machine, ClientConfig, Id, parts};
 use rustix::event::epoll::{self, CreateFlags, Event as Ready, EventData, EventFlags};
 use wire::Time;
@@ -110,7 +111,7 @@ impl Driver {
         loop {
             match self.machine.poll(self.clock.now()) {
                 Output::Send(to, bytes) => {
-                    let is_resend = bytes.get(10).is_some_and(|flags| flags & 1 == 1);
+                    let is_resend = is_resend(&bytes);
                     self.shared.note(&if is_resend && parts::is_for_missing(&bytes) {
                         Note::AskedForMissing(to, bytes.len())
                     } else {

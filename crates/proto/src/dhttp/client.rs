@@ -32,7 +32,7 @@ use gathered::Gathered;
 use in_parts::Aside;
 use incoming::{Answer, Connection};
 use phase::{Event, Phase};
-use servers::{Cache, Servers, write_datagram};
+use servers::{Cache, Servers, past_caches, write_datagram};
 use timing::{RoundTrips, Vigil};
 
 pub use config::{Answerers, ClientConfig, Resend};
@@ -63,7 +63,7 @@ struct Request {
     datagram: Vec<u8>,
     phase: Phase,
     resends: u8,
-    /// Caches on the way let it pass.
+    /// It is sent past caches on the way, though nothing was lost.
     passes_caches: bool,
     sent: Time,
     vigil: Vigil,
@@ -124,9 +124,11 @@ impl Client {
         }
         let shown = self.servers.shown(server);
         let passes_caches = self.servers.is_behind_unwanted(server);
-        let header = RequestHeader { id, port: self.port, is_resend: false, passes_caches };
+        let header = RequestHeader { id, port: self.port, is_resend: false };
         let parts = self.offer(server, head);
         let datagram = write_datagram(header, head, parts, shown, self.config.fill_to);
+        let passes_caches =
+            passes_caches && past_caches(header, &datagram).len() <= self.config.request_bytes;
         if datagram.len() > self.config.request_bytes {
             return Err(Refusal::TooLarge);
         }
@@ -223,7 +225,7 @@ impl Client {
         request.sent = now;
         request.due = Some(now + wait);
         self.agenda.insert((now + wait, Due::Request(key)));
-        let datagram = recovery.unwrap_or_else(|| request.datagram.clone());
+        let datagram = recovery.unwrap_or_else(|| request.whole(self.port));
         self.outputs.push_back(Output::Send(request.server, datagram));
     }
 
@@ -256,13 +258,10 @@ impl Client {
         if self.step(key, Event::Resent)
             && let Some(request) = self.requests.get_mut(&key)
         {
-            // What is sent again passes caches anyway, and is understood by servers that know this flag alone.
-            request.write_header(RequestHeader {
-                id,
-                port: self.port,
-                is_resend: true,
-                passes_caches: false,
-            });
+            let header = RequestHeader { id, port: self.port, is_resend: true };
+            for (byte, new) in request.datagram.iter_mut().zip(header.to_bytes()) {
+                *byte = new;
+            }
             let recovery = self.recovery(key);
             if recovery.is_none()
                 && let Some(request) = self.requests.get_mut(&key)
@@ -273,7 +272,8 @@ impl Client {
         }
     }
 
-    /// Sends a request past a cache whose answer is not wanted: once, and nothing was lost.
+    /// Sends a request past a cache whose answer is not wanted: once, and nothing was lost. If there is no room to say so, it
+    /// is sent again as if something was.
     fn pass_caches(&mut self, now: Time, key: Key) {
         let Some(request) = self.requests.get_mut(&key) else { return };
         if request.passes_caches || request.resends > 0 {
@@ -284,9 +284,11 @@ impl Client {
             let server = self.servers.learn(request.server);
             server.is_behind_unwanted = true;
             request.passes_caches = true;
+            if request.whole(self.port).len() > self.config.request_bytes {
+                request.passes_caches = false;
+                return self.try_again(now, key);
+            }
             request.vigil = Vigil::new(now, server.heard);
-            let (id, port) = (request.id, self.port);
-            request.write_header(RequestHeader { id, port, is_resend: false, passes_caches: true });
             self.send(now, key, None);
         }
     }
@@ -410,9 +412,12 @@ impl Client {
 }
 
 impl Request {
-    fn write_header(&mut self, header: RequestHeader) {
-        for (byte, new) in self.datagram.iter_mut().zip(header.to_bytes()) {
-            *byte = new;
+    /// All of it, as it is to be sent now: past caches for the first time only, for then nothing was lost.
+    fn whole(&self, port: u16) -> Vec<u8> {
+        let header = RequestHeader { id: self.id, port, is_resend: true };
+        match self.passes_caches && self.resends == 0 {
+            true => past_caches(header, &self.datagram),
+            false => self.datagram.clone(),
         }
     }
 }

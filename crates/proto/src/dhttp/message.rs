@@ -42,11 +42,8 @@ pub struct RequestHeader {
     pub id: Id,
     /// The client's port on the other channel: over UDP, the TCP port it accepts on; 0 if it accepts on none.
     pub port: u16,
-    /// Whether the same request was sent before, and something was lost.
+    /// Whether the same request was sent before.
     pub is_resend: bool,
-    /// Whether caches on the way are to let it pass, whose answers are not wanted. They let pass what is sent again in
-    /// any case.
-    pub passes_caches: bool,
 }
 
 impl RequestHeader {
@@ -54,26 +51,22 @@ impl RequestHeader {
     pub const BYTES: usize = Id::BYTES + 2 + 1;
 
     const RESEND: u8 = 1;
-    const PASSES_CACHES: u8 = 2;
 
     /// As it stands on the wire.
     pub const fn to_bytes(self) -> [u8; Self::BYTES] {
-        let Self { id, port, is_resend, passes_caches } = self;
-        let resend = if is_resend { Self::RESEND } else { 0 };
-        let passing = if passes_caches { Self::PASSES_CACHES } else { 0 };
+        let Self { id, port, is_resend } = self;
         let ([a, b, c, d, e, f, g, h], [high, low]) = (id.to_bytes(), port.to_be_bytes());
-        [a, b, c, d, e, f, g, h, high, low, resend | passing]
+        [a, b, c, d, e, f, g, h, high, low, if is_resend { Self::RESEND } else { 0 }]
     }
 
     fn split(datagram: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let (id, rest) = Id::split(datagram)?;
         let ([high, low, flags], rest) = rest.split_first_chunk().ok_or(Malformed::Short)?;
-        if flags & !(Self::RESEND | Self::PASSES_CACHES) != 0 {
+        if flags & !Self::RESEND != 0 {
             return Err(Malformed::Flags);
         }
-        let port = u16::from_be_bytes([*high, *low]);
-        let (is_resend, passes_caches) = (flags & Self::RESEND != 0, flags & Self::PASSES_CACHES != 0);
-        Ok((Self { id, port, is_resend, passes_caches }, rest))
+        let (port, is_resend) = (u16::from_be_bytes([*high, *low]), *flags == Self::RESEND);
+        Ok((Self { id, port, is_resend }, rest))
     }
 }
 
@@ -86,6 +79,17 @@ pub struct Request<'a> {
     pub head: RequestView<'a>,
     /// What its fields say.
     pub marks: Marks<'a>,
+}
+
+/// The field of a request that is marked as sent again so that caches on the way let it pass, though nothing was lost: a
+/// server that knows the field answers as if for the first time. Its value means nothing.
+pub const PAST_FIELD: &str = "DHTTP-Past";
+
+/// Whether a datagram is a request that was sent again because something was lost.
+pub fn is_resend(datagram: &[u8]) -> bool {
+    let read = || Request::read(datagram, &Limits::default());
+    datagram.get(RequestHeader::BYTES - 1) == Some(&RequestHeader::RESEND)
+        && !read().is_ok_and(|request| request.marks.is_past_caches)
 }
 
 /// What the fields of a request say that decides what becomes of it, found on one way through them.
@@ -103,6 +107,8 @@ pub struct Marks<'a> {
     pub parts: u8,
     /// `Range`: it wants a part of an object.
     pub has_range: bool,
+    /// It says that it was sent again past a cache, and that nothing was lost ([`PAST_FIELD`]).
+    pub is_past_caches: bool,
     hosts: usize,
     has_coding: bool,
     has_length: bool,
@@ -119,6 +125,7 @@ impl<'a> Marks<'a> {
             13 if is("Authorization") => self.has_credentials = true,
             6 if is("Expect") => self.wants_more = true,
             7 if is("Upgrade") => self.wants_more = true,
+            10 if is(PAST_FIELD) => self.is_past_caches = true,
             11 if is(TOKEN_FIELD) => self.other_token = self.token.replace(value),
             11 if is(PARTS_FIELD) => self.parts = parts::read(value),
             14 if is("Content-Length") => self.has_length = true,
@@ -241,7 +248,7 @@ mod tests {
     use super::*;
 
     const HEADER: RequestHeader =
-        RequestHeader { id: Id(0x0102_0304_0506_0708), port: 0x1f90, is_resend: true, passes_caches: false };
+        RequestHeader { id: Id(0x0102_0304_0506_0708), port: 0x1f90, is_resend: true };
 
     fn request(http: &str) -> Result<RequestHead, Malformed> {
         let datagram = [&HEADER.to_bytes(), http.as_bytes()].concat();
@@ -298,7 +305,7 @@ mod tests {
         for length in 0..RequestHeader::BYTES {
             assert_eq!(Request::read(&datagram[..length], &Limits::default()), Err(Malformed::Short));
         }
-        datagram[10] = 4;
+        datagram[10] = 2;
         assert_eq!(Request::read(&datagram, &Limits::default()), Err(Malformed::Flags));
     }
 

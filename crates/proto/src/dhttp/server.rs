@@ -243,7 +243,7 @@ impl Server {
         let recovers = header.is_resend && marks.parts > 0 && marks.has_range;
         if header.is_resend {
             // Whoever has proved nothing must not be able to say that a path loses.
-            if worth != Worth::Nothing {
+            if worth != Worth::Nothing && !marks.is_past_caches {
                 self.losses.count_resent(now, source.ip());
             }
             let id = global(source, header.id);
@@ -264,7 +264,7 @@ impl Server {
             source,
             client,
             bytes: datagram.len() as u64,
-            is_resend: header.is_resend,
+            is_resend: header.is_resend && !marks.is_past_caches,
             parts: marks.parts,
             recovers,
             worth,

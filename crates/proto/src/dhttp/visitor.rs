@@ -15,7 +15,7 @@ use wire::seed::Random;
 use wire::{Duration, Time};
 
 use super::client::{self, Client, ClientConfig, Failure, Reason, Refusal, Source};
-use super::message::Id;
+use super::message::{Id, is_resend};
 use crate::http::{Fields, Limits, RequestHead, RequestView, ResponseHead};
 use crate::robot::{self, Break, ConnectionId, Plan, PlanError, Robot};
 
@@ -264,8 +264,7 @@ impl Visitor {
     fn carry(&mut self, now: Time, output: client::Output) {
         match output {
             client::Output::Send(to, datagram) => {
-                let is_resend = datagram.get(FLAGS).is_some_and(|flags| *flags != 0);
-                self.counts.resends += u64::from(is_resend);
+                self.counts.resends += u64::from(is_resend(&datagram));
                 self.outputs.push_back(Output::Send(to, datagram));
             }
             client::Output::Head(id, source, head) => {
@@ -306,9 +305,6 @@ impl Visitor {
         }
     }
 }
-
-/// The place of the flags in a request ([`super::message`]).
-const FLAGS: usize = Id::BYTES + 2;
 
 /// A request for a connection of its own: the server closes when it has answered.
 fn alone(mut head: RequestHead) -> Vec<u8> {

@@ -275,7 +275,11 @@ fn a_forged_answer_is_not_taken() {
     let mut client = waiting(ClientConfig::internet());
     let stranger = SocketAddr::from(([8, 8, 8, 8], 80));
     let passes_caches = |output: &Output| match output {
-        Output::Send(to, datagram) => *to == server_at() && datagram[10] == 2,
+        Output::Send(to, datagram) => {
+            *to == server_at()
+                && datagram[10] == 1
+                && String::from_utf8_lossy(datagram).contains("DHTTP-Past:")
+        }
         _ => false,
     };
     let mut asked_again = 0;

@@ -58,6 +58,17 @@ fn paper_a_resend_is_answered_by_tcp_and_then_no_more() {
 }
 
 #[test]
+fn what_was_sent_again_past_a_cache_is_answered_as_for_the_first_time_and_is_no_loss() {
+    let mut server = paper();
+    let past = datagram(0, true, &head(Method::Get, "/", &[("DHTTP-Past", "caches")]));
+    let asked = ticket(server.receive(at(0), client_at(UDP_PORT), &past));
+    assert!(!asked.is_resend());
+    assert_eq!(server.answer(at(0), asked, 100), Channel::Datagram);
+    // One resend would have sent 99 of these by TCP.
+    assert!((1..=100).all(|id| ask(&mut server, at(0), id, 100) == Channel::Datagram));
+}
+
+#[test]
 fn paper_in_high_loss_one_small_answer_in_a_hundred_goes_by_udp() {
     let mut server = paper();
     let lost = ticket(server.receive(at(0), client_at(UDP_PORT), &get(0, true)));

@@ -41,7 +41,7 @@ pub(crate) fn head(method: Method, target: &str, fields: &[(&str, &str)]) -> Req
 /// A request's datagram.
 pub(crate) fn datagram(id: u64, is_resend: bool, head: &RequestHead) -> Vec<u8> {
     let mut datagram = Vec::new();
-    let header = RequestHeader { id: Id(id), port: CLIENT_PORT, is_resend, passes_caches: false };
+    let header = RequestHeader { id: Id(id), port: CLIENT_PORT, is_resend };
     write_request(header, head, &mut datagram);
     datagram
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use wire::Time;
 
 use super::timing::{Heard, RoundTrips};
-use crate::dhttp::message::{RequestHeader, write_request};
+use crate::dhttp::message::{PAST_FIELD, RequestHeader, write_request};
 use crate::dhttp::parts::{MOST_PARTS, PARTS_FIELD};
 use crate::dhttp::token::TOKEN_FIELD;
 use crate::http::{Fields, RequestHead, ResponseHead};
@@ -189,11 +189,12 @@ pub(super) fn write_datagram(
     fill_to: usize,
 ) -> Vec<u8> {
     let mut datagram = Vec::with_capacity(USUAL_BYTES);
-    // It concerns this hop alone: somebody else's, passed on, would bring parts that nobody puts together.
-    if head.fields.get(PARTS_FIELD).is_some() {
+    // They concern this hop alone: somebody else's, passed on, would bring parts that nobody puts together.
+    if [PARTS_FIELD, PAST_FIELD].into_iter().any(|name| head.fields.get(name).is_some()) {
         let mut own = RequestHead { fields: Fields::new(), ..head.clone() };
-        let others =
-            head.fields.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(PARTS_FIELD.as_bytes()));
+        let is_of_hop =
+            |name: &[u8]| [PARTS_FIELD, PAST_FIELD].iter().any(|of| name.eq_ignore_ascii_case(of.as_bytes()));
+        let others = head.fields.iter().filter(|(name, _)| !is_of_hop(name));
         others.for_each(|(name, value)| own.fields.push_checked(name, value));
         write_request(header, &own, &mut datagram);
     } else {
@@ -215,6 +216,16 @@ pub(super) fn write_datagram(
     }
     datagram.extend_from_slice(LINE_END);
     datagram
+}
+
+/// The same request, as caches on the way let it pass: marked as sent again, and with the field that says that nothing was lost.
+pub(super) fn past_caches(header: RequestHeader, datagram: &[u8]) -> Vec<u8> {
+    let fields = RequestHeader::BYTES..datagram.len().saturating_sub(LINE_END.len());
+    let mut past = header.to_bytes().to_vec();
+    past.extend_from_slice(datagram.get(fields).unwrap_or_default());
+    add_field(&mut past, PAST_FIELD, b"caches");
+    past.extend_from_slice(LINE_END);
+    past
 }
 
 /// Adds a line to fields that do not end yet.

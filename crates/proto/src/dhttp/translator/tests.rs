@@ -24,7 +24,7 @@ fn translating() -> TranslatorConfig {
 }
 
 fn request(id: u64, port: u16) -> Vec<u8> {
-    let header = RequestHeader { id: Id(id), port, is_resend: false, passes_caches: false };
+    let header = RequestHeader { id: Id(id), port, is_resend: false };
     [&header.to_bytes()[..], b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"].concat()
 }
 
@@ -61,10 +61,7 @@ fn a_request_leaves_with_the_port_at_which_its_connection_is_expected() {
     assert_eq!((hole.outside, *outside, *to), (mapping.outside, mapping.outside, socket(SERVER)));
     assert_eq!(hole.lifetime, Duration::from_secs(30));
     let read = Request::read(datagram, &Limits::default()).unwrap();
-    assert_eq!(
-        read.header,
-        RequestHeader { id: Id(1), port: outside.port(), is_resend: false, passes_caches: false }
-    );
+    assert_eq!(read.header, RequestHeader { id: Id(1), port: outside.port(), is_resend: false });
     // The next finds the same mapping, so that the server finds the same client.
     let again = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(2, 50_000));
     assert!(matches!(&*again, [Output::Open(_), Output::Request { outside: same, .. }] if same == outside));
