@@ -187,11 +187,6 @@ pub fn run(
     Ok(record)
 }
 
-/// The time since 1970, by this machine's calendar.
-pub fn since_1970() -> Duration {
-    calendar()
-}
-
 /// Until every thread is there.
 const HEAD_START: Duration = Duration::from_millis(50);
 /// Bytes that are read at once.

@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::thread;
 
+use dhttp::clock::calendar;
 use indicatif::{ProgressBar, ProgressStyle};
 use load::config::MOST_CONNECTIONS;
 use load::run::Progress;
@@ -281,7 +282,7 @@ fn part(text: &str) -> Result<Shard, Failure> {
 
 /// A time to come, and not one that nobody waits for.
 fn since_1970(text: &str) -> Result<wire::Duration, Failure> {
-    let now = load::run::since_1970();
+    let now = calendar();
     let at: Option<u64> = text.parse().ok();
     let at =
         at.map(wire::Duration::from_secs).filter(|at| *at > now && at.saturating_sub(now) <= LONGEST_WAIT);
