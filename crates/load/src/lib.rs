@@ -19,6 +19,7 @@
 //! | `streams` | a user's connections of HTTP/2 or HTTP/3, and the libraries that carry them |
 //! | `user` | a user: pages, pauses, what is under way |
 //! | `worker` | a thread with its users |
+//! | [`log`] | what came of it as a file, and read again |
 //! | [`run`] | all threads, from the first request to the last answer |
 //!
 //! What it is not: it draws nothing (`scenario::surge` does) and judges no protocol; and it is no laboratory: the network is
@@ -28,6 +29,7 @@ pub mod audit;
 pub mod config;
 mod gauge;
 mod line;
+pub mod log;
 pub mod look;
 pub mod needs;
 mod pair;

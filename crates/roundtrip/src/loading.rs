@@ -2,7 +2,6 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`log`] | what came of a run, or of a part of one, as a file |
 //! | [`merge`] | parts put together |
 //! | [`page`] | runs on a page, for people elsewhere |
 //! | [`plan`] | a plan as a file, and how well it fits |
@@ -10,9 +9,8 @@
 //! | [`result`] | what came of a run |
 //! | [`target`] | which server, and a look whether it is there |
 //!
-//! Not the load itself: that is the crate `load`.
+//! Not the load itself, nor what came of it as a file: both are the crate `load`'s.
 
-pub mod log;
 pub mod merge;
 pub mod page;
 pub mod plan;

@@ -3,15 +3,28 @@
 //! Histograms are added, which loses nothing; a second is the worst of the parts' seconds. Not a comparison: runs of different
 //! plans are not added.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
-use super::log::{self, About, Log};
+use load::log::{self, About, Log};
+
 use crate::failure::{Failure, shown};
+use crate::output::number;
 
 /// The log of a file.
 pub fn read(path: &Path) -> Result<Log, Failure> {
-    let text =
-        std::fs::read_to_string(path).map_err(|error| Failure::Read { path: path.to_owned(), error })?;
+    let unreadable = |error| Failure::Read { path: path.to_owned(), error };
+    let mut text = String::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(log::MOST_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > log::MOST_BYTES {
+        return Err(Failure::Value(format!(
+            "{} has more than {} bytes, and no log of a load has; give logs that `load --log` wrote",
+            shown(path),
+            number::count(log::MOST_BYTES as f64)
+        )));
+    }
     log::read(&text).map_err(|error| Failure::Value(format!("{}: {error}", shown(path))))
 }
 

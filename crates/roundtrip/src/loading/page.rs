@@ -4,10 +4,10 @@
 //! connections over time, and how answers came. Not a live view: that is a line in the terminal while the load goes on.
 
 use load::audit::verdict;
+use load::log::{About, Log};
 use load::record::{Channel, Latencies, Record, Second};
 use wire::{Duration, calendar};
 
-use super::log::{About, Log};
 use crate::connections::chart::{Axis, Chart, Series};
 use crate::output::grid::{Column, Grid};
 use crate::output::number;

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use load::audit::{limit, verdict};
+use load::log::About;
 use load::record::{Record, Second};
 use serde::Serialize;
 
-use super::log::About;
 use crate::output::grid::{Column, Grid};
 use crate::output::{csv, number};
 use crate::terminal::Terminal;

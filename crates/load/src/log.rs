@@ -1,0 +1,156 @@
+//! What came of a load as a file: a log of HDR histograms (V2, `.hlog`) that the usual tools read, with the rest in a comment.
+//!
+//! ```text
+//! #[Histogram log format version 1.3]
+//! #roundtrip-load 1 {"target":"http://127.0.0.1:8080/","protocol":"http11",...}
+//! #[StartTime: 1795276800.000 (seconds since epoch)]
+//! #[BaseTime: 1795276800.000 (seconds since epoch)]
+//! #[MaxValueDivisor: 1000000.000]
+//! 0.000,1.000,2.310,HISTFAAA...
+//! ...
+//! Tag=intended,0.000,120.000,2.310,HISTFAAA...
+//! Tag=experienced,0.000,120.000,2.302,HISTFAAA...
+//! Tag=lateness,0.000,120.000,0.041,HISTFAAA...
+//! ```
+//!
+//! A line without a tag for each second: latencies from when requests were due; the others are of the whole run, with more
+//! digits. All values are nanoseconds. Not for people: what prints a run is. How such a file is read again, whoever wrote it,
+//! is in [`read`](mod@read).
+
+mod read;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::Write;
+use std::time::{Duration, UNIX_EPOCH};
+
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
+use serde::{Deserialize, Serialize};
+
+use crate::record::{Record, Second};
+
+pub use read::{BadLog, MOST_BYTES, read};
+
+/// What stands before the JSON.
+const MAGIC: &str = "roundtrip-load 1 ";
+/// A run or a part of one: what was done, and what came of it.
+#[derive(Clone, Debug)]
+pub struct Log {
+    /// What was done.
+    pub about: About,
+    /// What came of it.
+    pub record: Record,
+}
+
+/// What was done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    /// The server.
+    pub target: String,
+    /// How it was asked.
+    pub protocol: String,
+    /// What was peculiar about the users' connections, in words; empty if nothing was.
+    pub clients: String,
+    /// The laws' name.
+    pub laws: String,
+    /// The plan's seed.
+    pub seed: u64,
+    /// Tells plans apart: the same for all parts of one.
+    pub plan: String,
+    /// The parts of the plan that were run, by their numbers from 1.
+    pub parts: Vec<u32>,
+    /// How many there are.
+    pub of: u32,
+    /// When the first of them began, in seconds since 1970, and the last.
+    pub began: (f64, f64),
+}
+
+/// The comment.
+#[derive(Serialize, Deserialize)]
+struct Comment {
+    #[serde(flatten)]
+    about: About,
+    channels: BTreeMap<String, u64>,
+    troubles: BTreeMap<String, u64>,
+    again: u64,
+    connections: u64,
+    seconds: Vec<Counts>,
+}
+
+/// A second without its histogram.
+#[derive(Serialize, Deserialize)]
+struct Counts {
+    due: u64,
+    late: u64,
+    answered: u64,
+    failed: u64,
+    bytes: u64,
+    processor: f64,
+    opened: u64,
+    open: u64,
+    dropped: u64,
+    worst: String,
+}
+
+/// Writes the log.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(log: &Log, mut out: &mut dyn Write) -> std::io::Result<()> {
+    let Log { about, record } = log;
+    let Record { began: _, seconds, experienced, intended, lateness, channels, troubles, again, connections } =
+        record;
+    let comment = Comment {
+        about: about.clone(),
+        channels: channels.iter().map(|(way, count)| (way.name().to_owned(), *count)).collect(),
+        troubles: troubles.iter().map(|(trouble, count)| (trouble.name().to_owned(), *count)).collect(),
+        again: *again,
+        connections: *connections,
+        seconds: seconds.iter().map(counts).collect(),
+    };
+    let comment = serde_json::to_string(&comment).map_err(std::io::Error::other)?;
+    let began = Duration::try_from_secs_f64(about.began.0).unwrap_or_default();
+    // A log that was read may say anything.
+    let began = UNIX_EPOCH.checked_add(began).unwrap_or(UNIX_EPOCH);
+    let mut serializer = V2DeflateSerializer::new();
+    let mut log = IntervalLogWriterBuilder::new()
+        .add_comment("[Histogram log format version 1.3]")
+        .add_comment(&format!("{MAGIC}{comment}"))
+        .with_start_time(began)
+        .with_base_time(began)
+        .with_max_value_divisor(1e6)
+        .begin_log_with(&mut out, &mut serializer)?;
+    let other = |error: &dyn fmt::Display| std::io::Error::other(error.to_string());
+    for (second, begins) in seconds.iter().zip(0..) {
+        log.write_histogram(&second.intended, Duration::from_secs(begins), Duration::from_secs(1), None)
+            .map_err(|error| other(&error))?;
+    }
+    let lasted = Duration::from_secs(seconds.len() as u64);
+    for (name, histogram) in [(INTENDED, intended), (EXPERIENCED, experienced), (LATENESS, lateness)] {
+        log.write_histogram(histogram, Duration::ZERO, lasted, Tag::new(name))
+            .map_err(|error| other(&error))?;
+    }
+    Ok(())
+}
+
+const INTENDED: &str = "intended";
+const EXPERIENCED: &str = "experienced";
+const LATENESS: &str = "lateness";
+
+fn counts(second: &Second) -> Counts {
+    let Second { due, late, answered, failed, bytes, intended: _, processor, opened, open, dropped, worst } =
+        second;
+    Counts {
+        due: *due,
+        late: *late,
+        answered: *answered,
+        failed: *failed,
+        bytes: *bytes,
+        processor: *processor,
+        opened: *opened,
+        open: *open,
+        dropped: *dropped,
+        worst: worst.name().to_owned(),
+    }
+}

@@ -1,0 +1,352 @@
+//! A log of HDR histograms read again.
+//!
+//! Not trusting: what is read was written by someone else. Nothing here panics, and no line takes more memory than a line of
+//! ours: a histogram is unpacked to no more bytes than one with our bounds can have, and its head must say our bounds before
+//! anything is made of it. What is printed later holds no control character. The form of a histogram is V2 of
+//! <https://github.com/HdrHistogram/HdrHistogram>, compressed: two words, then zlib's bytes of another two and the rest.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::Read as _;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::ZlibDecoder;
+use hdrhistogram::serialization::Deserializer;
+use hdrhistogram::{Counter, Histogram};
+use scenario::names::Quoted;
+
+use super::{About, Comment, Counts, EXPERIENCED, INTENDED, LATENESS, Log, MAGIC};
+use crate::audit::Limit;
+use crate::record::{Channel, Record, Second, Trouble};
+
+/// A longer file is no log of ours: that of the longest run, three hours with an answer in every bin of every second, is not.
+pub const MOST_BYTES: u64 = 1 << 30;
+
+/// A longer run is no run of ours: a plan lasts three hours at most, and an answer is waited for an hour.
+const MOST_SECONDS: usize = 4 * 3_600;
+/// Nothing is counted so often, and sums of as many parts as anyone has are still numbers.
+const MOST: u64 = 1 << 50;
+
+/// Why a file is no such log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadLog {
+    /// It has not the comment that says what was done.
+    NotOurs,
+    /// The comment says something impossible.
+    Comment(String),
+    /// A line, counted from 1, is no histogram with our bounds.
+    Line(usize),
+    /// A histogram is missing.
+    Missing(&'static str),
+}
+
+impl fmt::Display for BadLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotOurs => {
+                f.write_str("no line says `#roundtrip-load 1`; give logs that `load --log` wrote")
+            }
+            Self::Comment(why) => {
+                write!(f, "the line `#roundtrip-load 1` is not whole: {why}; run the load again")
+            }
+            Self::Line(number) => write!(
+                f,
+                "the histogram in line {number} is damaged, or was written by another program; run the load again"
+            ),
+            Self::Missing(which) => {
+                write!(f, "the histogram of {which} is missing: the log was cut; run the load again")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BadLog {}
+
+/// Reads a log.
+///
+/// # Errors
+/// [`BadLog`] if it is not one of ours, or not whole.
+pub fn read(text: &str) -> Result<Log, BadLog> {
+    let comment =
+        text.lines().find_map(|line| line.strip_prefix('#')?.strip_prefix(MAGIC)).ok_or(BadLog::NotOurs)?;
+    let comment = serde_json::from_str(comment).map_err(|error| BadLog::Comment(error.to_string()))?;
+    let mut log = begun(comment)?;
+    let record = &mut log.record;
+    let (mut seconds, mut missing) = (record.seconds.iter_mut(), vec![INTENDED, EXPERIENCED, LATENESS]);
+    for (line, number) in text.lines().zip(1..) {
+        // Comments, and the names of the columns.
+        if line.starts_with(['#', '"']) || line.is_empty() {
+            continue;
+        }
+        let bad = BadLog::Line(number);
+        let (tag, encoded) = columns(line).ok_or(bad.clone())?;
+        let Some(tag) = tag else {
+            let second = seconds.next().ok_or(bad.clone())?;
+            second.intended = decoded(encoded, &second.intended).ok_or(bad)?;
+            continue;
+        };
+        let place = match tag {
+            INTENDED => &mut record.intended,
+            EXPERIENCED => &mut record.experienced,
+            LATENESS => &mut record.lateness,
+            _ => return Err(bad),
+        };
+        // Each is there once.
+        let expected = missing.iter().position(|name| *name == tag).ok_or(bad.clone())?;
+        missing.swap_remove(expected);
+        *place = decoded(encoded, place).ok_or(bad)?;
+    }
+    match (missing.first(), seconds.next()) {
+        (Some(which), _) => Err(BadLog::Missing(which)),
+        (None, Some(_)) => Err(BadLog::Missing("a second")),
+        (None, None) => Ok(log),
+    }
+}
+
+/// The tag and the histogram of a line: `[Tag=NAME,]begins,lasts,most,HISTOGRAM`.
+fn columns(line: &str) -> Option<(Option<&str>, &str)> {
+    let (tag, rest) = match line.strip_prefix("Tag=") {
+        Some(rest) => rest.split_once(',').map(|(tag, rest)| (Some(tag), rest))?,
+        None => (None, line),
+    };
+    let mut columns = rest.split(',');
+    for _begins_lasts_most in 0..3 {
+        columns.next()?.parse::<f64>().ok()?;
+    }
+    let encoded = columns.next()?;
+    columns.next().is_none().then_some((tag, encoded))
+}
+
+/// What the comment says, without the histograms.
+fn begun(comment: Comment) -> Result<Log, BadLog> {
+    let Comment { about, channels, troubles, again, connections, seconds } = comment;
+    let bad = |why: String| Err(BadLog::Comment(why));
+    if seconds.is_empty() || seconds.len() > MOST_SECONDS {
+        return bad(format!("a run has 1 to {MOST_SECONDS} seconds"));
+    }
+    if about.parts.is_empty() || about.parts.iter().any(|part| !(1..=about.of).contains(part)) {
+        return bad(format!("its parts are none of the {} that it says there are", about.of));
+    }
+    if let Some(odd) = words(&about).into_iter().find(|word| word.contains(char::is_control)) {
+        return bad(format!("{} has a control character", Quoted(odd)));
+    }
+    let all = channels.values().chain(troubles.values()).chain([&again, &connections]);
+    if all.chain(seconds.iter().flat_map(Counts::all)).any(|count| *count > MOST) {
+        return bad("more of something is counted than a run has".to_owned());
+    }
+    if seconds.iter().any(|second| !(0.0..=1e6).contains(&second.processor)) {
+        return bad("a thread had less than nothing of a processor, or a million of them".to_owned());
+    }
+    let began = wire::Duration::from_secs_f64(about.began.0).unwrap_or_default();
+    let record = Record {
+        began,
+        again,
+        connections,
+        channels: named(channels, &Channel::ALL, Channel::name)?,
+        troubles: named(troubles, &Trouble::ALL, Trouble::name)?,
+        seconds: seconds.into_iter().map(second).collect::<Result<_, _>>()?,
+        ..Record::default()
+    };
+    Ok(Log { about, record })
+}
+
+/// What people will read.
+fn words(about: &About) -> [&str; 5] {
+    let About { target, protocol, clients, laws, seed: _, plan, parts: _, of: _, began: _ } = about;
+    [target, protocol, clients, laws, plan]
+}
+
+impl Counts {
+    fn all(&self) -> [&u64; 8] {
+        let Self { due, late, answered, failed, bytes, processor: _, opened, open, dropped, worst: _ } = self;
+        [due, late, answered, failed, bytes, opened, open, dropped]
+    }
+}
+
+fn named<T: Copy + Ord>(
+    counts: BTreeMap<String, u64>,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> Result<BTreeMap<T, u64>, BadLog> {
+    let find = |(wanted, count): (String, u64)| {
+        let found = all.iter().find(|one| name(**one) == wanted);
+        Ok((*found.ok_or_else(|| unknown(&wanted))?, count))
+    };
+    counts.into_iter().map(find).collect()
+}
+
+fn second(counts: Counts) -> Result<Second, BadLog> {
+    let Counts { due, late, answered, failed, bytes, processor, opened, open, dropped, worst } = counts;
+    let worst = Limit::ALL.into_iter().find(|limit| limit.name() == worst).ok_or_else(|| unknown(&worst))?;
+    let intended = Second::default().intended;
+    Ok(Second { due, late, answered, failed, bytes, intended, processor, opened, open, dropped, worst })
+}
+
+fn unknown(name: &str) -> BadLog {
+    BadLog::Comment(format!("{} is not known", Quoted(name)))
+}
+
+/// A histogram with the bounds of `like`.
+fn decoded<T: Counter>(text: &str, like: &Histogram<T>) -> Option<Histogram<T>> {
+    let packed = STANDARD.decode(text).ok()?;
+    let (head, packed) = packed.split_first_chunk::<8>()?;
+    if words_of(*head) != [COMPRESSED, u32::try_from(packed.len()).ok()?] {
+        return None;
+    }
+    // A number of up to 9 bytes for each bin.
+    let most = HEAD + 9 * like.distinct_values();
+    let mut bytes = Vec::new();
+    let unpacked = ZlibDecoder::new(packed).take(most as u64 + 1).read_to_end(&mut bytes).ok()?;
+    let (head, counts) = bytes.split_first_chunk::<HEAD>()?;
+    let is_ours = unpacked <= most
+        && *head == head_of(like, counts.len())?
+        // The longest number, minus 2^63, is no count, and cannot be a run of minus as many zeros either.
+        && !counts.windows(9).any(|nine| nine == [u8::MAX; 9]);
+    if !is_ours {
+        return None;
+    }
+    let histogram: Histogram<T> = Deserializer::new().deserialize(&mut bytes.as_slice()).ok()?;
+    (histogram.len() <= MOST).then_some(histogram)
+}
+
+/// What a histogram begins with that is compressed, and one that is not.
+const COMPRESSED: u32 = 0x1c84_9314;
+const PLAIN: u32 = 0x1c84_9313;
+/// The bytes before the counts.
+const HEAD: usize = 40;
+
+const fn words_of(bytes: [u8; 8]) -> [u32; 2] {
+    let [a, b, c, d, e, f, g, h] = bytes;
+    [u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])]
+}
+
+/// What stands before so many bytes of counts: their number, no offset, digits, bounds, and that values are whole.
+fn head_of<T: Counter>(like: &Histogram<T>, counts: usize) -> Option<[u8; HEAD]> {
+    let words = [PLAIN, u32::try_from(counts).ok()?, 0, u32::from(like.sigfig())];
+    let bounds = [like.low(), like.high(), 1.0_f64.to_bits()];
+    let bytes =
+        words.into_iter().flat_map(u32::to_be_bytes).chain(bounds.into_iter().flat_map(u64::to_be_bytes));
+    bytes.collect::<Vec<u8>>().try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::ZlibEncoder;
+
+    use super::super::write;
+    use super::*;
+
+    fn log() -> Log {
+        let about = About {
+            target: "http://127.0.0.1:80/".to_owned(),
+            protocol: "http11".to_owned(),
+            clients: String::new(),
+            laws: "surge-1998".to_owned(),
+            seed: 1,
+            plan: "00ff".to_owned(),
+            parts: vec![2],
+            of: 3,
+            began: (1_795_276_800.5, 1_795_276_800.5),
+        };
+        let mut record = Record { again: 3, connections: 4, ..Record::default() };
+        let mut second = Second {
+            due: 9,
+            late: 1,
+            answered: 7,
+            open: 3,
+            processor: 0.25,
+            worst: Limit::Network,
+            ..Second::default()
+        };
+        for nanos in [1, 1_000, 123_456_789] {
+            second.intended.record(nanos).unwrap();
+            record.intended.record(nanos).unwrap();
+            record.lateness.record(nanos / 3).unwrap();
+        }
+        record.seconds = vec![Second::default(), second];
+        record.channels.insert(Channel::Udp, 7);
+        record.troubles.insert(Trouble::Closed, 2);
+        Log { about, record }
+    }
+
+    fn written(log: &Log) -> String {
+        let mut out = Vec::new();
+        write(log, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_log_is_read_as_it_was_written() {
+        let text = written(&log());
+        let again = read(&text).unwrap();
+        assert_eq!(again.about, log().about);
+        assert_eq!(written(&again), text);
+        assert_eq!((again.record.intended, again.record.experienced.len()), (log().record.intended, 0));
+    }
+
+    #[test]
+    fn regress_a_log_of_a_time_that_no_calendar_has_is_written_all_the_same() {
+        let mut log = log();
+        log.about.began = (1e19, 1e19);
+        assert!(read(&written(&log)).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_log_or_not_whole_is_refused() {
+        let text = written(&log());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(read("1,2\n").unwrap_err(), BadLog::NotOurs);
+        let cut = lines[..lines.len() - 1].join("\n") + "\n";
+        assert_eq!(read(&cut).unwrap_err(), BadLog::Missing(LATENESS));
+        let torn = text.replacen("HISTFAAA", "HISTXAAA", 1);
+        assert_eq!(read(&torn).unwrap_err(), BadLog::Line(6));
+        let twice = format!("{text}{}\n", lines[lines.len() - 1]);
+        assert_eq!(read(&twice).unwrap_err(), BadLog::Line(lines.len() + 1));
+        for (from, to) in [
+            ("\"parts\":[2]", "\"parts\":[4]"),
+            ("\"parts\":[2]", "\"parts\":[]"),
+            ("\"again\":3", "\"again\":18446744073709551615"),
+            ("\"processor\":0.25", "\"processor\":-1.0"),
+            ("\"http11\"", "\"http\\u001b[2J\""),
+            ("\"due\":9", "\"due\":18446744073709551615"),
+        ] {
+            assert!(text.contains(from), "{text}");
+            let odd = read(&text.replacen(from, to, 1)).unwrap_err();
+            assert!(matches!(odd, BadLog::Comment(_)), "{to}: {odd:?}");
+        }
+        let odd = text.replacen("\"network\"", "\"weather\"", 1);
+        assert_eq!(read(&odd).unwrap_err(), BadLog::Comment("`weather` is not known".to_owned()));
+    }
+
+    /// A histogram as a log has it, of these bytes.
+    fn packed(bytes: &[u8]) -> String {
+        let mut packer = ZlibEncoder::new(Vec::new(), Compression::best());
+        packer.write_all(bytes).unwrap();
+        let packed = packer.finish().unwrap();
+        let length = u32::try_from(packed.len()).unwrap();
+        STANDARD.encode([&COMPRESSED.to_be_bytes()[..], &length.to_be_bytes(), &packed].concat())
+    }
+
+    #[test]
+    fn a_histogram_is_no_larger_than_ours_whatever_it_says() {
+        let like = Record::default().intended;
+        let of = |counts: &[u8]| {
+            let head = head_of(&like, counts.len()).unwrap();
+            decoded(&packed(&[&head[..], counts].concat()), &like)
+        };
+        assert_eq!(of(&[6, 2]).unwrap().len(), 4, "three of one value, one of the next");
+        assert_eq!(of(&[255; 9]), None, "the number that has no negative");
+        assert_eq!(of(&[254, 255, 255, 255, 255, 255, 255, 255, 255]), None, "more than anyone counts");
+        assert_eq!(of(&vec![0; 1 << 24]), None, "sixteen million bins");
+        let mut head = head_of(&like, 1).unwrap();
+        head[4] = 255;
+        assert_eq!(decoded(&packed(&[&head[..], &[2]].concat()), &like), None, "four thousand million bytes");
+        let other = Second::default().intended;
+        let head = head_of(&other, 1).unwrap();
+        assert_eq!(decoded(&packed(&[&head[..], &[2]].concat()), &like), None, "other digits");
+    }
+}

@@ -1,0 +1,34 @@
+//! Replays the fuzzers' corpus through the very check that the fuzz target runs, without a fuzzer, and turns bytes of it about.
+//! Not a substitute for fuzzing: that finds the inputs, this keeps them.
+
+use std::fs;
+use std::path::Path;
+
+#[path = "../../../fuzz/checks/load_log.rs"]
+mod load_log;
+
+#[test]
+fn every_stored_log_holds() {
+    let stored = stored();
+    stored.iter().for_each(|bytes| load_log::check(bytes));
+    assert!(stored.len() >= 12, "there are only {}", stored.len());
+}
+
+#[test]
+fn a_log_with_any_byte_turned_or_cut_anywhere_holds() {
+    let stored = stored();
+    let shortest = stored.iter().filter(|bytes| load::log::read(&String::from_utf8_lossy(bytes)).is_ok());
+    let whole = shortest.min_by_key(|bytes| bytes.len()).expect("one of them is whole");
+    for place in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 1 << (place % 7);
+        load_log::check(&bytes);
+        load_log::check(&whole[..place]);
+    }
+}
+
+fn stored() -> Vec<Vec<u8>> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/load_log");
+    let files = fs::read_dir(&corpus).unwrap_or_else(|error| panic!("{}: {error}", corpus.display()));
+    files.map(|file| fs::read(file.unwrap().path()).unwrap()).collect()
+}
