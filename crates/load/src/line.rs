@@ -202,23 +202,14 @@ impl Line {
         Ok(())
     }
 
+    /// Reads once: what does not fit is told again. A server that sends as fast as it is read would else have this thread for
+    /// itself.
     fn read(&mut self, room: &mut [u8], outcomes: &mut Vec<Outcome>) -> bool {
-        loop {
-            match (&self.socket).read(room) {
-                Ok(0) => return self.ended(outcomes),
-                Ok(length) => {
-                    if !self.take(room.get(..length).unwrap_or_default(), outcomes) {
-                        return false;
-                    }
-                    // There is hardly more where the room was not filled, and if so it is told again.
-                    if length < room.len() {
-                        return true;
-                    }
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return self.broken(outcomes),
-            }
+        match (&self.socket).read(room) {
+            Ok(0) => self.ended(outcomes),
+            Ok(length) => self.take(room.get(..length).unwrap_or_default(), outcomes),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => true,
+            Err(_) => self.broken(outcomes),
         }
     }
 

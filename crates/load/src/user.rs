@@ -291,14 +291,16 @@ impl User {
             self.waiting.pop_front();
             let pending = Pending { sent: now, ..pending };
             if self.lines[place].is_none() {
-                match Line::open(common.target.address, common.config.fast_open, &common.open) {
+                let opened = Line::open(common.target.address, common.config.fast_open, &common.open)
+                    .and_then(|line| {
+                        let data = data(self.number, place);
+                        epoll::add(&common.epoll, &line, data, line.interest())?;
+                        Ok(line)
+                    });
+                match opened {
                     Ok(line) => {
-                        let added =
-                            epoll::add(&common.epoll, &line, data(self.number, place), line.interest());
-                        if added.is_ok() {
-                            common.connections += 1;
-                            self.lines[place] = Some(line);
-                        }
+                        common.connections += 1;
+                        self.lines[place] = Some(line);
                     }
                     Err(_) => {
                         let outcome = Err(Trouble::Exhausted);

@@ -15,9 +15,13 @@ use wire::{Bytes, Duration, Probability};
 
 /// So many requests a second for a second, at even distances.
 pub(crate) fn plan(rate: f64) -> Plan {
-    let leg = Leg { lasts: Duration::from_secs(1), from: rate, to: rate };
+    plan_for(rate, Duration::from_secs(1))
+}
+
+/// So many requests a second for so long, at even distances.
+pub(crate) fn plan_for(rate: f64, lasts: Duration) -> Plan {
+    let leg = Leg { lasts, from: rate, to: rate };
     let schedule = Schedule::Rates(vec![leg], Arrivals::Constant);
-    let lasts = Duration::from_secs(1);
     let conditional = Probability::new(0.2).unwrap();
     let cap = Bytes::new(20_000);
     Wanted { schedule, lasts, files: 20, cap, conditional, ..Wanted::default() }.plan().unwrap()

@@ -1,0 +1,162 @@
+//! What servers may do with datagrams: of DHTTP, and of QUIC where it makes no difference.
+//!
+//! Not what they do with connections that users open.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::thread;
+use std::time::Duration as Elapsed;
+
+use wire::Seed;
+
+use crate::hostile_streams::{self, Does};
+
+/// What is done with each datagram: the port it came to, whence, and what it says.
+pub(crate) type Doing = fn(&UdpSocket, SocketAddr, &[u8]) -> io::Result<()>;
+
+/// Every one, with what it is called.
+pub(crate) const ALL: &[(&str, Doing)] = &[
+    ("silence", |_, _, _| Ok(())),
+    ("an empty datagram", |port, from, _| sends(port, from, b"")),
+    ("the id alone", refers),
+    ("half an id", |port, from, asked| sends(port, from, part(asked, 4))),
+    ("what was asked, sent back", |port, from, asked| sends(port, from, asked)),
+    ("random bytes", |port, from, _| sends(port, from, &random(900))),
+    ("random bytes after the id", |port, from, asked| answers(port, from, asked, &random(900))),
+    ("a cut head", |port, from, asked| answers(port, from, asked, b"HTTP/1.1 200 OK\r\nContent-L")),
+    ("a cut body", |port, from, asked| {
+        answers(port, from, asked, b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nab")
+    }),
+    ("too long a body", |port, from, asked| {
+        answers(port, from, asked, b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nabc")
+    }),
+    ("a size that is not the plan's", |port, from, asked| {
+        answers(port, from, asked, b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")
+    }),
+    ("the largest datagram", |port, from, asked| answers(port, from, asked, &[b'x'; 65_499])),
+    ("the largest answer", largest),
+    ("another's id", |port, from, asked| {
+        let mut other = asked.to_vec();
+        other.iter_mut().take(8).for_each(|byte| *byte ^= 0x55);
+        answers(port, from, &other, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    }),
+    ("a neighbour's id", |port, from, asked| {
+        let mut other = asked.to_vec();
+        // The last bits say whose it is.
+        other.iter_mut().skip(7).take(1).for_each(|byte| *byte ^= 1);
+        answers(port, from, &other, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    }),
+    ("a user who is not there", |port, from, asked| {
+        let mut other = asked.to_vec();
+        other.iter_mut().skip(5).take(3).for_each(|byte| *byte = 0xff);
+        answers(port, from, &other, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    }),
+    ("an answer a thousand times", |port, from, asked| {
+        (0..1_000)
+            .try_for_each(|_| answers(port, from, asked, b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"))
+    }),
+    ("an answer from elsewhere", |_, from, asked| {
+        answers(
+            &UdpSocket::bind("127.0.0.1:0")?,
+            from,
+            asked,
+            b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        )
+    }),
+    ("a part of an answer", |port, from, asked| {
+        answers(
+            port,
+            from,
+            asked,
+            b"HTTP/1.1 206 Part\r\nContent-Range: bytes 0-1/99999999999\r\nContent-Length: 2\r\n\r\nab",
+        )
+    }),
+    ("connections that say nothing", |_, from, asked| opens(from, asked, b"", Elapsed::from_secs(2))),
+    ("connections that close", |_, from, asked| opens(from, asked, b"", Elapsed::ZERO)),
+    ("connections with random bytes", |_, from, asked| opens(from, asked, &random(900), Elapsed::ZERO)),
+    ("connections with a field without an end", |_, from, asked| {
+        opens(
+            from,
+            asked,
+            &[part(asked, 8), &b"HTTP/1.1 200 OK\r\nX: "[..], &[b'x'; 500_000]].concat(),
+            Elapsed::from_secs(2),
+        )
+    }),
+    ("connections with a body that waits", |_, from, asked| {
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nabc";
+        opens(from, asked, &[part(asked, 8), &answer[..]].concat(), Elapsed::from_secs(2))
+    }),
+    ("hundreds of connections", |_, from, asked| {
+        let held: Vec<_> = (0..100).filter_map(|_| connection(from, asked).ok()).collect();
+        thread::spawn(move || {
+            thread::park_timeout(Elapsed::from_secs(2));
+            drop(held);
+        });
+        Ok(())
+    }),
+];
+
+/// A server that does this with each datagram, and that with each connection.
+pub(crate) fn serve(doing: Doing, does: Does) -> SocketAddr {
+    // Where one is free, the other need not be.
+    let (port, listener) = std::iter::repeat_with(|| TcpListener::bind("127.0.0.1:0").unwrap())
+        .find_map(|listener| Some((UdpSocket::bind(listener.local_addr().unwrap()).ok()?, listener)))
+        .unwrap();
+    let address = port.local_addr().unwrap();
+    hostile_streams::listen(listener, does);
+    thread::spawn(move || {
+        let mut room = vec![0; 65_536];
+        loop {
+            // What nobody takes is told as an error: it is as if it were lost.
+            if let Ok((length, from)) = port.recv_from(&mut room) {
+                let _ = doing(&port, from, part(&room, length));
+            }
+        }
+    });
+    address
+}
+
+/// The answer of eight bytes: ask by plain HTTP.
+pub(crate) fn refers(port: &UdpSocket, from: SocketAddr, asked: &[u8]) -> io::Result<()> {
+    sends(port, from, part(asked, 8))
+}
+
+fn sends(port: &UdpSocket, to: SocketAddr, bytes: &[u8]) -> io::Result<()> {
+    port.send_to(bytes, to).map(|_| ())
+}
+
+fn answers(port: &UdpSocket, to: SocketAddr, asked: &[u8], answer: &[u8]) -> io::Result<()> {
+    sends(port, to, &[part(asked, 8), answer].concat())
+}
+
+fn largest(port: &UdpSocket, to: SocketAddr, asked: &[u8]) -> io::Result<()> {
+    let mut answer = b"HTTP/1.1 200 OK\r\nContent-Length: 65000\r\n\r\n".to_vec();
+    answer.resize(answer.len() + 65_000, b'x');
+    answers(port, to, asked, &answer)
+}
+
+/// A connection to the port that a request names after its id.
+fn connection(from: SocketAddr, asked: &[u8]) -> io::Result<TcpStream> {
+    let port = asked.get(8..10).and_then(|bytes| bytes.try_into().ok()).map_or(0, u16::from_be_bytes);
+    TcpStream::connect(SocketAddr::new(from.ip(), port))
+}
+
+fn opens(from: SocketAddr, asked: &[u8], says: &[u8], holds: Elapsed) -> io::Result<()> {
+    let mut stream = connection(from, asked)?;
+    let says = says.to_vec();
+    thread::spawn(move || {
+        let _ = stream.write_all(&says);
+        let _ = stream.set_read_timeout(Some(holds.max(Elapsed::from_millis(1))));
+        let _ = stream.read(&mut [0; 1]);
+    });
+    Ok(())
+}
+
+fn part(bytes: &[u8], length: usize) -> &[u8] {
+    bytes.get(..length).unwrap_or(bytes)
+}
+
+fn random(length: usize) -> Vec<u8> {
+    let mut random = Seed::new(7).stream("garbage", 0);
+    (0..length).map(|_| random.next_u64().to_le_bytes()[0]).collect()
+}

@@ -1,0 +1,160 @@
+//! What servers may do with connections, for each of them.
+//!
+//! Not what they do with datagrams, nor what comes of it.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration as Elapsed;
+
+use wire::Seed;
+
+/// What is done with a connection.
+pub(crate) type Does = fn(TcpStream) -> io::Result<()>;
+
+/// Every one, with what it is called.
+pub(crate) const ALL: &[(&str, Does)] = &[
+    ("a close at once", |_| Ok(())),
+    ("a close after the request", |stream| says(stream, b"")),
+    ("a reset", reset),
+    ("silence", silent),
+    ("a stream that nobody reads", unread),
+    ("random bytes", random),
+    ("another protocol", |stream| says(stream, b"220 mail.example ESMTP\r\n")),
+    ("a cut head", |stream| says(stream, b"HTTP/1.1 200 OK\r\nContent-Le")),
+    ("a cut body", |stream| says(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nabc")),
+    ("a body that waits", |stream| holds(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nabc")),
+    ("a negative length", |stream| holds(stream, b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n")),
+    ("two lengths", |stream| {
+        holds(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab")
+    }),
+    ("the largest length", |stream| {
+        holds(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nab")
+    }),
+    ("a larger length", |stream| {
+        holds(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n\r\nab")
+    }),
+    ("a chunk larger than anything", |stream| {
+        holds(stream, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nab")
+    }),
+    ("a chunk larger than that", |stream| {
+        holds(stream, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nab")
+    }),
+    ("a chunk of another size", |stream| {
+        holds(stream, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabcdef\r\n0\r\n\r\n")
+    }),
+    ("chunks without an end", |stream| {
+        endless(stream, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"5\r\nabcde\r\n")
+    }),
+    ("an encoding that nobody knows", |stream| {
+        holds(stream, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: odd\r\n\r\nab")
+    }),
+    ("a field without an end", |stream| {
+        endless(stream, b"HTTP/1.1 200 OK\r\nX: ", b"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx")
+    }),
+    ("fields without an end", |stream| {
+        endless(stream, b"HTTP/1.1 200 OK\r\n", b"X: xxxxxxxxxxxxxxxxxxxxxx\r\n")
+    }),
+    ("a body without an end", |stream| endless(stream, b"HTTP/1.0 200 OK\r\n\r\n", &[b'x'; 65_536])),
+    ("announcements without an end", |stream| endless(stream, b"", b"HTTP/1.1 100 Continue\r\n\r\n")),
+    ("answers that nobody asked for", |stream| {
+        endless(stream, b"", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    }),
+    ("another protocol from now on", |stream| {
+        holds(stream, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: odd\r\n\r\nodd")
+    }),
+    ("a byte now and then", slow),
+    ("settings of HTTP/2 and no more", |stream| holds(stream, SETTINGS)),
+    ("settings of HTTP/2 and a farewell", |stream| says(stream, &[SETTINGS, GOAWAY].concat())),
+    ("pings without an end", |stream| endless(stream, SETTINGS, b"\0\0\x08\x06\0\0\0\0\0abcdefgh")),
+    ("settings without an end", |stream| endless(stream, SETTINGS, SETTINGS)),
+    ("a frame larger than agreed", |stream| endless(stream, SETTINGS, b"\xff\xff\xff\0\0\0\0\0\x01")),
+    ("no windows", |stream| {
+        holds(stream, b"\0\0\x06\x04\0\0\0\0\0\0\x04\0\0\0\0\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\0")
+    }),
+    ("data of streams that there are not", |stream| endless(stream, SETTINGS, b"\0\0\x01\0\0\0\0\x01\x01x")),
+    ("a cut record of TLS", |stream| says(stream, b"\x16\x03\x03\x40\0\x02\0\0")),
+    ("a record of TLS that waits", |stream| holds(stream, b"\x16\x03\x03\x40\0\x02\0\0")),
+    ("an alert of TLS", |stream| says(stream, b"\x15\x03\x03\0\x02\x02\x28")),
+];
+
+const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
+/// The last stream is 0: none was looked at.
+const GOAWAY: &[u8] = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
+
+/// A server that does this with each of its connections.
+pub(crate) fn serve(does: Does) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    listen(listener, does);
+    address
+}
+
+/// The same, for a listener that is there.
+pub(crate) fn listen(listener: TcpListener, does: Does) {
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // Which end of it breaks first does not matter.
+            thread::spawn(move || drop(does(stream)));
+        }
+    });
+}
+
+fn says(stream: TcpStream, bytes: &[u8]) -> io::Result<()> {
+    said(&stream, bytes)?;
+    stream.shutdown(Shutdown::Write)
+}
+
+fn said(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<()> {
+    let _ = stream.read(&mut [0; 4_096])?;
+    stream.write_all(bytes)
+}
+
+/// Says this, and then nothing until the other side has left.
+fn holds(mut stream: TcpStream, bytes: &[u8]) -> io::Result<()> {
+    said(&stream, bytes)?;
+    while stream.read(&mut [0; 4_096])? > 0 {}
+    Ok(())
+}
+
+/// Until the other side has left.
+pub(crate) fn silent(stream: TcpStream) -> io::Result<()> {
+    holds(stream, b"")
+}
+
+fn endless(mut stream: TcpStream, first: &[u8], then: &[u8]) -> io::Result<()> {
+    said(&stream, first)?;
+    let many = then.repeat(65_536_usize.div_ceil(then.len()));
+    loop {
+        stream.write_all(&many)?;
+    }
+}
+
+/// What is read is less than was sent: the kernel says so with a reset.
+fn reset(mut stream: TcpStream) -> io::Result<()> {
+    stream.read_exact(&mut [0; 1])
+}
+
+fn unread(stream: TcpStream) -> io::Result<()> {
+    thread::park_timeout(Elapsed::from_secs(5));
+    drop(stream);
+    Ok(())
+}
+
+fn random(mut stream: TcpStream) -> io::Result<()> {
+    let _ = stream.read(&mut [0; 4_096])?;
+    let mut random = Seed::new(7).stream("garbage", 0);
+    for _ in 0..1_000 {
+        stream.write_all(&random.next_u64().to_le_bytes())?;
+    }
+    stream.shutdown(Shutdown::Write)
+}
+
+fn slow(mut stream: TcpStream) -> io::Result<()> {
+    let _ = stream.read(&mut [0; 4_096])?;
+    for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" {
+        stream.write_all(&[*byte])?;
+        thread::park_timeout(Elapsed::from_millis(50));
+    }
+    Ok(())
+}
