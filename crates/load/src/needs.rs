@@ -4,7 +4,9 @@
 
 use std::fmt;
 use std::fs;
+use std::path::Path;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use scenario::surge::plan::{Begins, Plan};
 
 use crate::config::{Config, Protocol};
@@ -102,7 +104,8 @@ impl Needs {
 pub(crate) fn needs(plan: &Plan, config: &Config) -> Needs {
     let users = (0..users(plan, config)).filter(|user| config.shard.has(*user)).count() as u64;
     let connections = users * config.connections as u64;
-    let threads = config.threads as u64;
+    // None is without a user.
+    let threads = (config.threads as u64).min(users.max(1));
     let (sockets, ports) = match config.protocol {
         // A port that the server connects to, its connection, and those for what it refers to plain HTTP.
         Protocol::Dhttp => (2 * users + connections + threads * config.ports as u64, users),
@@ -147,7 +150,6 @@ fn there() -> Needs {
 
 /// The files that this process may have open; the limit is raised as far as that is allowed.
 fn allowed_files() -> u64 {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
@@ -163,17 +165,39 @@ fn given_ports() -> u64 {
     }
 }
 
-/// What may still be had (proc(5)), in a container too.
+/// What may still be had: of this machine (proc(5)), of each group of processes that this one is in (cgroup v2), and of this process.
 fn free_memory() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let machine = machine.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let machine = machine.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    let of_container = |name: &str| -> Option<u64> {
-        fs::read_to_string(format!("/sys/fs/cgroup/memory.{name}")).ok()?.trim().parse().ok()
+    let machine = kib(&machine, "MemAvailable:");
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let of_group = |group: &Path| {
+        let value = |name: &str| -> Option<u64> {
+            fs::read_to_string(Path::new(GROUPS).join(group).join(name)).ok()?.trim().parse().ok()
+        };
+        let (most, used) = value("memory.max").zip(value("memory.current"))?;
+        Some(most.saturating_sub(used))
     };
-    let container = of_container("max").zip(of_container("current"));
-    let container = container.map_or(u64::MAX, |(most, used)| most.saturating_sub(used));
-    machine.map_or(u64::MAX, |kib| kib << 10).min(container)
+    let group = own_group(&groups).ancestors().filter_map(of_group).min();
+    let own = getrlimit(Resource::As).current.map(|most| {
+        let used = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        most.saturating_sub(kib(&used, "VmSize:").unwrap_or(0))
+    });
+    [machine, group, own].into_iter().flatten().min().unwrap_or(u64::MAX)
+}
+
+/// Where groups of processes are told of.
+const GROUPS: &str = "/sys/fs/cgroup";
+
+/// This process' group, below [`GROUPS`]; a container sees its own as the first.
+fn own_group(groups: &str) -> &Path {
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::/"));
+    Path::new(group.unwrap_or_default())
+}
+
+/// The bytes of a line such as `VmSize:  123 kB`.
+fn kib(text: &str, name: &str) -> Option<u64> {
+    let value = text.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(value.trim().trim_end_matches(" kB").parse::<u64>().ok()? << 10)
 }
 
 #[cfg(test)]
@@ -210,8 +234,23 @@ mod tests {
         assert_eq!(of(Protocol::KeepAlive, 3), (21, 21));
         assert_eq!(of(Protocol::Dhttp, 3), (35, 7));
         assert_eq!(of(Protocol::Http3, 3), (7, 7));
+        // However many threads are asked for, users are what they are for.
+        let of_threads = |threads| needs(&plan, &config(threads, 7)).files;
+        assert_eq!(of_threads(1_000_000_000), of_threads(7));
         let half = Config { shard: Shard::new(1, 2).unwrap(), ..config(1, 7) };
         assert_eq!(needs(&plan, &half).ports, 4);
+    }
+
+    #[test]
+    fn a_group_is_found_in_a_container_and_outside_of_one() {
+        for (told, group) in [("0::/\n", ""), ("1:cpu:/x\n0::/a/b\n", "a/b"), ("", ""), ("2:memory:/y\n", "")]
+        {
+            assert_eq!(own_group(told), Path::new(group), "{told}");
+        }
+        let above: Vec<&Path> = own_group("0::/a/b").ancestors().collect();
+        assert_eq!(above, ["a/b", "a", ""].map(Path::new));
+        assert_eq!(kib("VmPeak:\t 9 kB\nVmSize:\t 12 kB\n", "VmSize:"), Some(12 << 10));
+        assert_eq!(kib("VmSize:\t many kB\n", "VmSize:"), None);
     }
 
     #[test]

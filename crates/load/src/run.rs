@@ -145,20 +145,27 @@ pub fn run(
     thread::scope(|scope| {
         let (over, is_over) = channel::<()>();
         let live = &live;
+        // None of them begins before all of them are there: where the system gives fewer, nothing is sent.
         let workers: Vec<_> = parts
             .into_iter()
             .map(|worker| {
                 let over = over.clone();
-                scope.spawn(move || {
+                let (all_there, are_all_there) = channel();
+                let handle = thread::Builder::new().spawn_scoped(scope, move || {
                     // The kernel may otherwise let a thread sleep 50 us longer than it asked for.
                     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-                    let record = worker.run(live);
+                    let record = are_all_there.recv().ok().map(|()| worker.run(live));
                     drop(over);
                     record
-                })
+                })?;
+                Ok((all_there, handle))
             })
-            .collect();
+            .collect::<io::Result<_>>()?;
         drop(over);
+        for (all_there, _) in &workers {
+            // Each of them waits for it.
+            let _ = all_there.send(());
+        }
         loop {
             let second = Duration::from_secs(dropped.len() as u64);
             let wait = (begins + second).since(clock.now());
@@ -172,13 +179,14 @@ pub fn run(
             let open = gauges.iter().map(Gauge::now).sum();
             watch(Progress { since: second, answered, failed, open });
         }
-        for worker in workers {
+        for (_, worker) in workers {
             match worker.join() {
-                Ok(part) => record.merge(part),
+                Ok(part) => record.merge(part.unwrap_or_default()),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-    });
+        io::Result::Ok(())
+    })?;
     for (second, pair) in (0_u64..).zip(dropped.windows(2)) {
         if let [before, after] = pair {
             record.second(Duration::from_secs(second)).dropped += after.saturating_sub(*before);
