@@ -24,11 +24,23 @@ pub struct Target {
 
 impl Target {
     /// Whether it is on this machine, or in a network that is nobody else's: loopback, private and link-local addresses.
-    /// All others are to be loaded only by who owns them.
+    /// All others are to be loaded only by who owns them. What is unspecified is this machine, too (ip(7)).
     pub fn is_near(&self) -> bool {
         match self.address.ip().to_canonical() {
-            IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
-            IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
+            IpAddr::V4(ip) => {
+                ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified()
+            }
+            IpAddr::V6(ip) => {
+                ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local() || ip.is_unspecified()
+            }
+        }
+    }
+
+    /// Whether it is many at once (multicast or broadcast): no server, and whoever sends datagrams there asks all of them.
+    pub fn is_many(&self) -> bool {
+        match self.address.ip().to_canonical() {
+            IpAddr::V4(ip) => ip.is_multicast() || ip.is_broadcast(),
+            IpAddr::V6(ip) => ip.is_multicast(),
         }
     }
 }
@@ -156,19 +168,56 @@ pub struct Config {
 mod tests {
     use super::*;
 
+    fn target(address: &str) -> Target {
+        let address = address.parse().unwrap();
+        Target { address, host: String::new(), folder: "/".to_owned(), security: None }
+    }
+
     #[test]
     fn only_what_is_near_is_loaded_without_a_word() {
-        let is_near = |address: &str| {
-            let address = address.parse().unwrap();
-            Target { address, host: String::new(), folder: "/".to_owned(), security: None }.is_near()
-        };
-        for near in
-            ["127.0.0.1:80", "10.1.2.3:80", "192.168.0.1:80", "169.254.1.1:80", "[::1]:80", "[fd00::1]:80"]
-        {
+        let is_near = |address| target(address).is_near();
+        for near in [
+            "127.0.0.1:80",
+            "127.255.255.254:80",
+            "0.0.0.0:80",
+            "10.1.2.3:80",
+            "172.16.0.1:80",
+            "192.168.0.1:80",
+            "169.254.1.1:80",
+            "[::1]:80",
+            "[::]:80",
+            "[fd00::1]:80",
+            "[fe80::1%2]:80",
+            "[::ffff:10.0.0.1]:80",
+            "[::ffff:0.0.0.0]:80",
+        ] {
             assert!(is_near(near), "{near}");
         }
-        for far in ["8.8.8.8:80", "172.15.0.1:80", "[2001:db8::1]:80", "[::ffff:8.8.8.8]:80"] {
+        for far in [
+            "8.8.8.8:80",
+            "172.15.0.1:80",
+            "172.32.0.1:80",
+            "0.0.0.1:80",
+            "100.64.0.1:80",
+            "198.18.0.1:80",
+            "[2001:db8::1]:80",
+            "[fec0::1]:80",
+            "[::ffff:8.8.8.8]:80",
+            // An address of IPv4 in an older form, and behind a translator: not ours to tell where they lead.
+            "[::127.0.0.1]:80",
+            "[64:ff9b::10.0.0.1]:80",
+        ] {
             assert!(!is_near(far), "{far}");
         }
+    }
+
+    #[test]
+    fn what_is_many_is_no_server() {
+        for many in
+            ["224.0.0.1:80", "239.1.2.3:80", "255.255.255.255:80", "[ff02::1]:80", "[::ffff:224.0.0.1]:80"]
+        {
+            assert!(target(many).is_many() && !target(many).is_near(), "{many}");
+        }
+        assert!(!target("10.255.255.254:80").is_many() && !target("[fe80::1]:80").is_many());
     }
 }

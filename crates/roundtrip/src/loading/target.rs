@@ -51,6 +51,9 @@ pub fn found(flags: &Whom, protocol: Protocol) -> Result<Target, Failure> {
     let folder = if url.target.ends_with('/') { url.target.clone() } else { format!("{}/", url.target) };
     let security = is_secure.then(|| Security { name: url.host.clone(), trust });
     let target = Target { address, host: url.authority(), folder, security };
+    if target.is_many() {
+        return refused("this address is many machines at once (multicast or broadcast); name one server");
+    }
     if !target.is_near() && !i_own_this {
         return Err(Failure::Value(format!(
             "{} is neither this machine nor in a private network; if the server is yours to load, say --i-own-this",
@@ -107,13 +110,23 @@ fn plain(target: &Target) -> Result<(), Failure> {
     };
     let head =
         ask(address).map_err(|error| Failure::Network(format!("{address} does not answer: {error}")))?;
-    match head.get(9..) {
-        Some(b"200") => Ok(()),
+    match head.split_at_checked(9) {
+        Some((version, _)) if !version.starts_with(b"HTTP/1.") => Err(Failure::Network(format!(
+            "{address} does not speak HTTP/1 here: its answer begins with `{}`; give the port of a server that does, or ask by \
+             another --protocol",
+            plainly(&head)
+        ))),
+        Some((_, b"200")) => Ok(()),
         status => Err(Failure::Network(format!(
             "{address} answers {first} with {}; let it serve the folder that `roundtrip site surge` writes for this plan",
-            String::from_utf8_lossy(status.unwrap_or_default()).replace(char::is_control, "?")
+            plainly(status.map_or(&[], |(_, status)| status))
         ))),
     }
+}
+
+/// What a server says is not for terminals.
+fn plainly(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace(char::is_control, "?")
 }
 
 #[cfg(test)]
