@@ -54,6 +54,9 @@ fn check(format: &str, bytes: &[u8]) {
     assert!(tally.records + tally.bad() <= tally.lines, "more came of lines than there were");
     assert_eq!(tally.records, whole.len() as u64);
     assert_eq!(tally.reasons().map(|(_, count, _)| count).sum::<u64>(), tally.bad());
+    let mut same = Vec::new();
+    Reader::new(format.clone(), Who::default()).read_targets(bytes, |record, _target| same.push(record));
+    assert_eq!(same, whole, "with targets other records are read");
     for record in &whole {
         assert!(record.status == 0 || (100..1_000).contains(&record.status));
         let sized = Sizing::default().request(record).is_some();

@@ -17,11 +17,12 @@
 //! | [`clock`] | times as logs write them |
 //! | [`number`] | sizes and spans as logs write them |
 //! | [`client`] | who asked: addresses, prefixes, names |
+//! | [`target`] | what was asked for, where that is wanted |
 //! | [`tally`] | lines counted, bad ones by reason, with examples |
 //! | [`sizing`] | a record made into a request of so many bytes |
 //!
 //! What it is not: it opens no file and decompresses nothing; and it is no validator of requests: what was asked for
-//! is passed over, unread.
+//! is passed over, unread, or hashed.
 
 pub mod alb;
 pub mod clf;
@@ -34,6 +35,7 @@ pub mod number;
 pub mod recognise;
 pub mod sizing;
 pub mod tally;
+pub mod target;
 pub mod template;
 pub mod w3c;
 
@@ -42,6 +44,7 @@ pub use format::{Format, Reader, Who};
 pub use recognise::recognise;
 pub use sizing::{HeaderBytes, MissingSize, Request, Sizing};
 pub use tally::{Reason, Tally};
+pub use target::Target;
 
 use wire::{Bytes, Duration, Time};
 

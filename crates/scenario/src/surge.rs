@@ -10,7 +10,8 @@
 //! | [`popularity`] | how often each file is asked for, in which order, and which size it has |
 //! | [`schedule`] | when users begin: one page after the other, or at a rate whatever the server does |
 //! | [`plan`], `draft` | all of it drawn: files and pages |
-//! | [`replay`] | a plan from an access log instead |
+//! | [`lines`] | what a plan takes of an access log |
+//! | [`replay`] | a plan that does a log again instead |
 //! | [`text`] | the plan as a file |
 //! | [`fit`], [`fits`] | whether what was drawn is as it was asked for |
 //!
@@ -20,6 +21,7 @@ mod draft;
 pub mod fit;
 pub mod fits;
 pub mod law;
+pub mod lines;
 pub mod plan;
 pub mod popularity;
 pub mod replay;

@@ -154,7 +154,7 @@ pub struct LoadPlan {
     #[command(flatten)]
     pub plan: PlanFlags,
 
-    /// An access log whose requests are to be done again, of answers of the same sizes (a file, a folder, or `-`)
+    /// An access log whose requests are to be done again, each path a file of the size it had (a file, a folder, or `-`)
     #[arg(long, value_name = "LOG", conflicts_with_all = ["laws", "users", "rate", "lasts", "files", "cap", "conditional", "seed"])]
     pub replay: Vec<PathBuf>,
 

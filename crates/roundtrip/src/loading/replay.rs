@@ -1,14 +1,14 @@
-//! Access logs read for a plan that does again what they have.
+//! Access logs read for a plan: one that does again what they have, or one by their laws.
 //!
-//! Not the plan: `scenario::surge::replay` makes it of records. Not the simulation of `connections` either, which needs no
+//! Not the plan: `scenario::surge` makes it of records. Not the simulation of `connections` either, which needs no
 //! more than a window of a log at a time.
 
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use scenario::access_log::{Reader, Record, Who, recognise};
+use scenario::access_log::{Reader, Who, recognise};
+use scenario::surge::lines::Lines;
 use scenario::surge::plan::{MOST_REQUESTS, Unfit};
-use scenario::surge::replay::{Replayed, replayed};
 
 use crate::connections::blocks::Blocks;
 use crate::connections::input::{Input, named};
@@ -18,16 +18,16 @@ use crate::failure::Failure;
 /// So much is read at once.
 const BLOCK: usize = 1 << 20;
 
-/// The plan of these logs.
-pub fn read(logs: &[PathBuf], speed: f64) -> Result<Replayed, Failure> {
-    let mut records = Vec::new();
+/// The requests of these logs.
+pub fn read(logs: &[PathBuf]) -> Result<Lines, Failure> {
+    let mut lines = Lines::default();
     for input in named(logs)? {
-        read_one(&input, &mut records)?;
+        read_one(&input, &mut lines)?;
     }
-    replayed(records, speed).map_err(|unfit| Failure::Value(unfit.to_string()))
+    Ok(lines)
 }
 
-fn read_one(input: &Input, records: &mut Vec<Record>) -> Result<(), Failure> {
+fn read_one(input: &Input, lines: &mut Lines) -> Result<(), Failure> {
     let unreadable = |error: io::Error| Failure::Value(format!("cannot read {}: {error}", input.name()));
     let mut bytes = input.open().map_err(unreadable)?;
     let mut beginning = Vec::new();
@@ -43,9 +43,9 @@ fn read_one(input: &Input, records: &mut Vec<Record>) -> Result<(), Failure> {
     let mut blocks =
         Blocks::new(Box::new(move || Ok(Box::new(io::Cursor::new(beginning).chain(bytes)))), BLOCK);
     while let Some(block) = blocks.next().map_err(unreadable)? {
-        reader.read(&block, |record| records.push(record));
-        if records.len() as f64 > MOST_REQUESTS {
-            return Err(Failure::Value(Unfit::TooManyRequests(records.len() as f64).to_string()));
+        reader.read_targets(&block, |record, target| lines.push(&record, target));
+        if lines.len() as f64 > MOST_REQUESTS {
+            return Err(Failure::Value(Unfit::TooManyRequests(lines.len() as f64).to_string()));
         }
     }
     Ok(())

@@ -16,7 +16,7 @@ use proto::dhttp::ClientConfig;
 use scenario::names;
 use scenario::surge::fits::fits;
 use scenario::surge::plan::{Plan, Wanted};
-use scenario::surge::replay::Replayed;
+use scenario::surge::replay::replayed;
 use scenario::surge::schedule::{Arrivals, Schedule, legs};
 use scenario::surge::set::SetName;
 use scenario::value::quantity;
@@ -85,13 +85,14 @@ fn draw_page(flags: &LoadPage) -> Result<(), Failure> {
 fn again(logs: &[PathBuf], speed: &str) -> Result<Plan, Failure> {
     let refused = || Failure::Value(format!("--speed: `{speed}` is not a number above 0, up to 1,000,000"));
     let speed = speed.parse().ok().filter(|speed: &f64| *speed > 0.0 && *speed <= 1e6).ok_or_else(refused)?;
-    let Replayed { plan, left_out } = replay::read(logs, speed)?;
-    if left_out > 0 {
+    let lines = replay::read(logs)?;
+    if lines.left_out > 0 {
         eprintln!(
-            "{left_out} requests of the log are left out: their answers were neither whole nor unchanged, or have no size"
+            "{} requests of the log are left out: their answers were neither whole nor unchanged, or have no size",
+            lines.left_out
         );
     }
-    Ok(plan)
+    replayed(lines, speed).map_err(|unfit| Failure::Value(unfit.to_string()))
 }
 
 fn drawn(flags: &PlanFlags) -> Result<Plan, Failure> {

@@ -8,6 +8,7 @@ use wire::Duration;
 
 use super::format::Who;
 use super::tally::Reason;
+use super::target::{self, Target};
 use super::{Covers, Record, clock, number};
 
 /// The kinds of request and connection that a line may begin with.
@@ -37,6 +38,11 @@ pub fn read(line: &[u8], who: &Who) -> Result<Record, Reason> {
     Ok(Record { time, client: who.client(client), status, size, covers: Covers::Whole, taken })
 }
 
+/// What a line asks for: the first of its fields in quotes.
+pub(super) fn target(line: &[u8]) -> Option<Target> {
+    target::quoted(line, b" \"")
+}
+
 /// `192.0.2.1:2817` and `[2001:db8::1]:2817` without the port.
 pub fn without_port(address: &[u8]) -> &[u8] {
     match address.iter().rposition(|byte| *byte == b':') {
@@ -62,6 +68,7 @@ mod tests {
         let record = read(LINE.as_bytes(), &Who::default()).unwrap();
         assert_eq!((record.client, record.status), (Client::of(b"10.0.1.252"), 200));
         assert_eq!((record.size.unwrap().get(), record.taken), (257, Some(Duration::from_millis(3))));
+        assert_eq!(target(LINE.as_bytes()), Target::of(b"https://10.0.2.105:773/"));
     }
 
     #[test]

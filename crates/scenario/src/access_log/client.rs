@@ -60,7 +60,7 @@ const PI: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
 /// Words of eight bytes, each folded into a product of 128 bits. Addresses are most often of nine to sixteen bytes: those
 /// take two words, which overlap, and no loop.
 #[inline]
-fn hash(text: &[u8]) -> u64 {
+pub(super) fn hash(text: &[u8]) -> u64 {
     let mut state = PI[0] ^ text.len() as u64;
     if let (Some(first), Some(last), 9..=16) = (text.first_chunk(), text.last_chunk(), text.len()) {
         let [first, last] = [*first, *last].map(u64::from_le_bytes);

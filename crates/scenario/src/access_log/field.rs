@@ -22,6 +22,16 @@ pub const TIMES: [&[u8]; 8] =
     [b"StartUTC", b"msec", b"time_iso8601", b"time_local", b"ts", b"@timestamp", b"timestamp", b"time"];
 /// The answer's status.
 pub const STATUSES: [&[u8]; 4] = [b"DownstreamStatus", b"status", b"status_code", b"sc_status"];
+/// What was asked for: a path or the whole request line.
+pub const TARGETS: [&[u8]; 7] = [
+    b"request.uri", // Caddy
+    b"RequestPath", // Traefik
+    b"request_uri", // nginx
+    b"request",     // nginx, as a line
+    b"uri",
+    b"url",
+    b"path",
+];
 /// How much was sent, and what that counts.
 pub const SIZES: [(&[u8], Covers); 7] = [
     (b"DownstreamContentSize", Covers::Body),

@@ -2,11 +2,13 @@
 //!
 //! Not how each is read: a module each does that.
 
+use std::cell::Cell;
 use std::fmt;
 
 use super::client::{Client, Prefix};
 use super::clock::Clock;
 use super::tally::{LONGEST_LINE, Reason, Tally};
+use super::target::Target;
 use super::template::{BadTemplate, Template};
 use super::w3c::Columns;
 use super::{Record, alb, clf, json};
@@ -147,6 +149,32 @@ impl Reader {
             }),
         }
     }
+
+    /// The same, and what each line asks for, where the log says it; slower.
+    pub fn read_targets(&mut self, block: &[u8], mut sink: impl FnMut(Record, Option<Target>)) -> Tally {
+        let Self { format, who, clock } = self;
+        // Of the line that was read last, whose record comes next.
+        let target = Cell::new(None);
+        lines(
+            block,
+            |record| sink(record, target.get()),
+            |line| {
+                let (record, asked) = match format {
+                    Format::Clf => (clf::read(line, clock, who)?, clf::target(line)),
+                    Format::Template(template) => (template.read(line, clock, who)?, template.target(line)),
+                    Format::Json => (json::read(line, clock, who)?, json::target(line)),
+                    Format::Alb => (alb::read(line, who)?, alb::target(line)),
+                    Format::W3c(columns) if line.starts_with(b"#") => {
+                        columns.directive(line, who);
+                        return Ok(None);
+                    }
+                    Format::W3c(columns) => (columns.read(line, who)?, columns.target(line)),
+                };
+                target.set(asked);
+                Ok(Some(record))
+            },
+        )
+    }
 }
 
 /// The lines of a block in Common Log Format: the plain ones at once, the others like those of other formats.
@@ -284,6 +312,20 @@ mod tests {
         let (expected, _) = read(LINE);
         assert_eq!(read(&doubled).0, expected);
         assert_eq!(read(&escaped).0, expected);
+    }
+
+    #[test]
+    fn targets_come_with_their_records_wrapped_or_not() {
+        let doubled = format!("\"{}\"", LINE.replace("/ ", "/a ").replace('"', "\"\""));
+        let block = format!("{LINE}\nnonsense\n{doubled}\n");
+        let (mut records, mut targets) = (Vec::new(), Vec::new());
+        let tally =
+            Reader::new(Format::Clf, Who::default()).read_targets(block.as_bytes(), |record, target| {
+                records.push(record);
+                targets.push(target);
+            });
+        assert_eq!((&records, tally.lines), (&read(&block).0, 3));
+        assert_eq!(targets, [Target::of(b"/"), Target::of(b"/a")]);
     }
 
     #[test]

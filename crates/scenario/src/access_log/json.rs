@@ -6,9 +6,10 @@
 use wire::Duration;
 
 use super::clock::Clock;
-use super::field::{CLIENTS, SIZES, STATUSES, TIMES};
+use super::field::{CLIENTS, SIZES, STATUSES, TARGETS, TIMES};
 use super::format::Who;
 use super::tally::Reason;
+use super::target::{self, Target};
 use super::{Record, alb, number};
 
 /// Reads one line, without its end.
@@ -34,6 +35,28 @@ pub fn read(line: &[u8], clock: &mut Clock, who: &Who) -> Result<Record, Reason>
     })
 }
 
+/// What a line asks for; `None` where it does not say.
+pub(super) fn target(line: &[u8]) -> Option<Target> {
+    let mut best = None;
+    let mut scan = Scan { rest: line };
+    scan.object(&[], 0, &mut |object, name, value| {
+        better(&mut best, TARGETS.iter().position(|wanted| is_called(wanted, object, name)), value);
+    })?;
+    let (_, text) = best?;
+    target::of_request(text).or_else(|| Target::of(text))
+}
+
+/// Whether a member of an object, which is itself one of another, has this name.
+fn is_called(wanted: &[u8], object: &[u8], name: &[u8]) -> bool {
+    match object {
+        [] => wanted == name,
+        _ => wanted
+            .strip_prefix(object)
+            .and_then(|rest| rest.strip_prefix(b"."))
+            .is_some_and(|wanted| wanted == name),
+    }
+}
+
 /// What was found so far: how good its name is (0 is best), and its text.
 #[derive(Default)]
 struct Found<'a> {
@@ -46,13 +69,7 @@ struct Found<'a> {
 
 impl<'a> Found<'a> {
     fn member(&mut self, object: &[u8], name: &[u8], value: &'a [u8], who: &Who) {
-        let called = |wanted: &[u8]| match object {
-            [] => wanted == name,
-            _ => wanted
-                .strip_prefix(object)
-                .and_then(|rest| rest.strip_prefix(b"."))
-                .is_some_and(|wanted| wanted == name),
-        };
+        let called = |wanted: &[u8]| is_called(wanted, object, name);
         match &who.field {
             Some(field) if called(field.as_bytes()) => self.client = Some((0, value)),
             Some(_) => {}
@@ -210,6 +227,20 @@ mod tests {
             taken: Some(Duration::from_nanos(929_675)),
         };
         assert_eq!([caddy, traefik, nginx].map(read), [Ok(expected); 3]);
+    }
+
+    #[test]
+    fn what_is_asked_for_is_a_path_or_a_request_line() {
+        let a = Target::of(b"/a");
+        for line in [
+            r#"{"ts":1,"request":{"remote_ip":"::1","uri":"/a","method":"GET"},"path":"/b"}"#,
+            r#"{"RequestMethod":"GET","RequestPath":"/a"}"#,
+            r#"{"request":"GET /a HTTP/1.1"}"#,
+            r#"{"request_uri":"/a"}"#,
+        ] {
+            assert_eq!(target(line.as_bytes()), a, "{line}");
+        }
+        assert_eq!(target(br#"{"status":200}"#), None);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use wire::{Bytes, Duration, Time};
 use super::clock::{self, Clock};
 use super::format::Who;
 use super::tally::Reason;
+use super::target::{self, Target};
 use super::{Covers, Record, alb, number};
 use crate::names::Quoted;
 
@@ -88,6 +89,21 @@ impl Template {
             return Err(BadTemplate::Lacks("the time ($time_local, %t)"));
         }
         Ok(template)
+    }
+
+    /// What a line asks for; `None` where it does not say.
+    pub(super) fn target(&self, line: &[u8]) -> Option<Target> {
+        let place = |name| {
+            let is_it = |(field, _): &(Field, Vec<u8>)| matches!(field, Field::Named(named) if named == name);
+            self.fields.iter().position(is_it)
+        };
+        let place = TARGETS.into_iter().find_map(place)?;
+        let mut rest = line.strip_prefix(self.before.as_slice())?;
+        let mut text = &[][..];
+        for (field, end) in self.fields.get(..=place)? {
+            (text, rest) = cut(rest, end, matches!(field, Field::Named(_)))?;
+        }
+        target::of_request(text).or_else(|| Target::of(text))
     }
 
     /// Whether lines of this format say how much was sent.
@@ -168,6 +184,9 @@ fn in_units(text: &[u8], unit: u64) -> Option<u64> {
 const SECOND: u64 = 1_000_000_000;
 const MILLI: u64 = 1_000_000;
 const MICRO: u64 = 1_000;
+
+/// What was asked for, best name first: nginx's, then Apache's.
+const TARGETS: [&str; 5] = ["request_uri", "uri", "request", "r", "U"];
 
 enum Piece {
     Text(Vec<u8>),
@@ -305,6 +324,10 @@ mod tests {
         assert_eq!((record.client, record.status), (Client::of(b"192.0.2.1"), 200));
         assert_eq!(record.size, Some(Bytes::new(24_323)));
         assert_eq!(read(apache, line), Ok(record));
+        for format in [nginx, apache] {
+            let template = Template::compile(format, &Who::default()).unwrap();
+            assert_eq!(template.target(line.as_bytes()), Target::of(br#"/\"x\""#), "{format}");
+        }
     }
 
     #[test]

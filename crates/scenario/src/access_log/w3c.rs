@@ -7,6 +7,7 @@ use wire::Duration;
 
 use super::format::Who;
 use super::tally::Reason;
+use super::target::Target;
 use super::{Covers, Record, alb, clock, number};
 
 /// Which column is what; none before the first `#Fields`.
@@ -23,6 +24,8 @@ struct Places {
     status: Option<usize>,
     size: Option<usize>,
     taken: Option<usize>,
+    target: Option<usize>,
+    query: Option<usize>,
 }
 
 impl Columns {
@@ -39,6 +42,8 @@ impl Columns {
             status: find("sc-status"),
             size: find("sc-bytes"),
             taken: find("time-taken"),
+            target: find("cs-uri-stem"),
+            query: find("cs-uri-query"),
         });
     }
 
@@ -57,7 +62,8 @@ impl Columns {
     /// # Errors
     /// The reason why it gives no record.
     pub fn read(&self, line: &[u8], who: &Who) -> Result<Record, Reason> {
-        let Some(Places { date, time, client, status, size, taken }) = self.places else {
+        let Some(Places { date, time, client, status, size, taken, target: _, query: _ }) = self.places
+        else {
             return Err(Reason::Fields);
         };
         let fields = Fields::of(line);
@@ -79,6 +85,14 @@ impl Columns {
             covers: Covers::Whole,
             taken: span(optional(taken)?),
         })
+    }
+
+    /// What a line asks for; `None` where it does not say.
+    pub(super) fn target(&self, line: &[u8]) -> Option<Target> {
+        let places = self.places.as_ref()?;
+        let fields = Fields::of(line);
+        let target = Target::of(fields.get(places.target?)?)?;
+        Some(target.with(places.query.and_then(|place| fields.get(place)).unwrap_or(b"-")))
     }
 }
 
@@ -136,6 +150,7 @@ mod tests {
             iis.read(b"2015-10-25 04:11:25 10.0.0.1 GET /x 200 4510 46 192.0.2.7", &Who::default()).unwrap();
         assert_eq!((record.client, record.status), (Client::of(b"192.0.2.7"), 200));
         assert_eq!((record.size.unwrap().get(), record.taken), (4_510, Some(Duration::from_millis(46))));
+        assert_eq!(iis.target(b"2015-10-25 04:11:25 10.0.0.1 GET /x 200"), Target::of(b"/x"));
     }
 
     #[test]

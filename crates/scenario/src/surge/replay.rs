@@ -1,57 +1,28 @@
-//! A plan from an access log: the same requests, of the same users, for answers of the same sizes, at the same times.
+//! A plan from an access log: the same requests, of the same users, for as many files, at the same times.
 //!
-//! Not from laws, and not of the same names: what was asked for is not read from a log (see [`crate::access_log`]), so answers of
-//! one size are one file. Where a log has whole seconds, the requests of a second are spread over it evenly, in their order.
+//! Not from laws, and not of the same names: each target of the log is a file of its own, as [`super::lines`] tells them apart.
+//! Where a log has whole seconds, the requests of a second are spread over it evenly, in their order.
 
 use std::collections::BTreeMap;
 
 use wire::{Duration, Time};
 
+use super::lines::{Answer, Line, Lines, files, has_whole_seconds};
 use super::plan::{Ask, Begins, MOST_FILES, MOST_REQUESTS, Page, Plan, Unfit, Wanted};
 use super::schedule::Schedule;
-use crate::access_log::{Client, Record};
 
 /// A longer plan nobody waits for.
 pub const LONGEST: Duration = Duration::from_secs(3 * 3_600);
 
-/// What a plan takes of a log.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Replayed {
-    /// The plan.
-    pub plan: Plan,
-    /// Records that are not in it: neither whole nor unchanged answers, or of a size that the log does not say.
-    pub left_out: u64,
-}
-
-/// A request of the log.
-struct Line {
-    time: Time,
-    client: Client,
-    /// `None`: nothing had changed.
-    size: Option<u64>,
-}
-
-/// The plan of these records, `speed` times as fast as they were.
+/// The plan of these requests, `speed` times as fast as they were.
 ///
 /// # Errors
 /// [`Unfit`] if there is nothing in them, or more than a plan can have.
-pub fn replayed(records: impl IntoIterator<Item = Record>, speed: f64) -> Result<Replayed, Unfit> {
-    let (mut lines, mut left_out) = (Vec::new(), 0);
-    for Record { time, client, status, size, covers: _, taken: _ } in records {
-        let size = match (status, size) {
-            (304, _) => None,
-            (0 | 200 | 206, Some(size)) => Some(size.get()),
-            _ => {
-                left_out += 1;
-                continue;
-            }
-        };
-        lines.push(Line { time, client, size });
-        if lines.len() as f64 > MOST_REQUESTS {
-            return Err(Unfit::TooManyRequests(lines.len() as f64));
-        }
+pub fn replayed(lines: Lines, speed: f64) -> Result<Plan, Unfit> {
+    if lines.len() as f64 > MOST_REQUESTS {
+        return Err(Unfit::TooManyRequests(lines.len() as f64));
     }
-    lines.sort_by_key(|line| line.time);
+    let lines = lines.sorted();
     let (Some(first), Some(last)) = (lines.first().map(|line| line.time), lines.last().map(|line| line.time))
     else {
         return Err(Unfit::Nothing);
@@ -61,16 +32,25 @@ pub fn replayed(records: impl IntoIterator<Item = Record>, speed: f64) -> Result
     if lasts > LONGEST {
         return Err(Unfit::TooLong(lasts));
     }
-    let (files, numbers) = files(&lines)?;
+    let seen = files(&lines);
+    let count = u32::try_from(seen.len()).unwrap_or(u32::MAX);
+    if count > MOST_FILES {
+        return Err(Unfit::TooManyFiles(count));
+    }
+    let numbers: BTreeMap<_, u32> = seen.iter().map(|(target, _)| *target).zip(0..).collect();
+    // Of a file that was never sent nobody knows more.
+    let mut sizes: Vec<u64> = seen.iter().map(|(_, seen)| seen.size().unwrap_or(0)).collect();
+    // A site has two at least.
+    sizes.resize(sizes.len().max(2), sizes.first().copied().unwrap_or(0));
     let mut users = BTreeMap::new();
     let mut pages = Vec::with_capacity(lines.len());
-    for (Line { time, client, size }, spread) in lines.iter().zip(spread(&lines)) {
+    for (Line { time, client, file, answer }, spread) in lines.iter().zip(spread(&lines)) {
         // There are as many users as fit 32 bits: requests are not more.
         let next = u32::try_from(users.len()).unwrap_or(u32::MAX);
         let user = *users.entry(*client).or_insert(next);
         let at = in_micros(scaled(time.since(first).as_secs_f64() + spread));
-        let file = size.and_then(|size| numbers.get(&size).copied()).unwrap_or(0);
-        let ask = Ask { file, after: Duration::ZERO, is_conditional: size.is_none() };
+        let file = file.and_then(|file| numbers.get(&file).copied()).unwrap_or(0);
+        let ask = Ask { file, after: Duration::ZERO, is_conditional: *answer == Answer::Unchanged };
         pages.push(Page {
             user,
             begins: Begins::At(Time::ZERO + at),
@@ -78,36 +58,14 @@ pub fn replayed(records: impl IntoIterator<Item = Record>, speed: f64) -> Result
             ends_session: false,
         });
     }
-    let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
+    let count = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
     let wanted = Wanted { files: count, schedule: Schedule::Replay(speed), lasts, ..Wanted::default() };
-    Ok(Replayed { plan: Plan { wanted, files, pages }, left_out })
-}
-
-/// The sizes of the files, those that are asked for most first, and the number of each.
-fn files(lines: &[Line]) -> Result<(Vec<u64>, BTreeMap<u64, u32>), Unfit> {
-    let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
-    for size in lines.iter().filter_map(|line| line.size) {
-        *counts.entry(size).or_default() += 1;
-    }
-    let mut files: Vec<u64> = counts.keys().copied().collect();
-    files.sort_by_key(|size| std::cmp::Reverse(counts[size]));
-    // A site has two at least.
-    files.resize(files.len().max(2), files.first().copied().unwrap_or(0));
-    let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
-    if count > MOST_FILES {
-        return Err(Unfit::TooManyFiles(count));
-    }
-    let mut numbers = BTreeMap::new();
-    for (size, number) in files.iter().zip(0..) {
-        numbers.entry(*size).or_insert(number);
-    }
-    Ok((files, numbers))
+    Ok(Plan { wanted, files: sizes, pages })
 }
 
 /// For each request, the part of a second by which it is later than the log says.
 fn spread(lines: &[Line]) -> impl Iterator<Item = f64> {
-    let is_whole =
-        lines.iter().all(|line| line.time.since(Time::ZERO).as_nanos().is_multiple_of(1_000_000_000));
+    let is_whole = has_whole_seconds(lines);
     let seconds = lines.chunk_by(|one, other| one.time == other.time);
     seconds.flat_map(move |second| {
         let count = second.len() as f64;
@@ -126,7 +84,7 @@ mod tests {
 
     use super::super::text;
     use super::*;
-    use crate::access_log::Covers;
+    use crate::access_log::{Client, Covers, Record, Target};
 
     fn record(seconds: u64, client: &str, status: u16, size: Option<u64>) -> Record {
         Record {
@@ -139,8 +97,40 @@ mod tests {
         }
     }
 
+    fn lines(records: &[(Record, Option<&str>)]) -> Lines {
+        let mut lines = Lines::default();
+        for (record, target) in records {
+            lines.push(record, target.and_then(|target| Target::of(target.as_bytes())));
+        }
+        lines
+    }
+
     #[test]
-    fn requests_keep_their_users_sizes_and_times_at_another_speed() {
+    fn each_target_is_a_file_of_the_size_of_its_largest_whole_answer() {
+        let plan = replayed(
+            lines(&[
+                (record(0, "a", 200, Some(70)), Some("/a")),
+                (record(1, "a", 206, Some(90)), Some("/a")),
+                (record(2, "a", 200, Some(60)), Some("/a")),
+                (record(3, "a", 200, Some(70)), Some("/b")),
+                (record(4, "a", 304, None), Some("/b")),
+                (record(5, "a", 206, Some(20)), Some("/c")),
+                (record(6, "a", 304, None), Some("/d")),
+            ]),
+            1.0,
+        );
+        let plan = plan.unwrap();
+        let mut sizes = plan.files.clone();
+        assert_eq!(sizes[..2], [70, 70], "the same size, and yet two files");
+        sizes.sort_unstable();
+        assert_eq!(sizes, [0, 20, 70, 70]);
+        let asks: Vec<_> = plan.asks().map(|ask| (ask.file, ask.is_conditional)).collect();
+        assert_eq!(asks[..5], [(0, false), (0, false), (0, false), (1, false), (1, true)]);
+        assert_eq!(plan.size(asks[6].0), 0, "never sent");
+    }
+
+    #[test]
+    fn without_targets_requests_keep_their_users_sizes_and_times_at_another_speed() {
         let records = [
             record(4, "b", 200, Some(70)),
             record(0, "a", 200, Some(500)),
@@ -149,8 +139,10 @@ mod tests {
             record(2, "c", 404, Some(9)),
             record(2, "c", 200, None),
         ];
-        let Replayed { plan, left_out } = replayed(records, 2.0).unwrap();
-        assert_eq!((left_out, &plan.files[..]), (2, &[70, 500][..]));
+        let lines = lines(&records.map(|record| (record, None)));
+        assert_eq!((lines.left_out, lines.named), (2, 0));
+        let plan = replayed(lines, 2.0).unwrap();
+        assert_eq!(plan.files, [70, 500]);
         let at = |page: &Page| match page.begins {
             Begins::At(at) => at.since(Time::ZERO).as_secs_f64(),
             Begins::After(_) => f64::NAN,
@@ -166,9 +158,10 @@ mod tests {
 
     #[test]
     fn a_log_of_nothing_or_of_a_month_is_no_plan() {
-        assert_eq!(replayed([record(0, "a", 404, Some(1))], 1.0), Err(Unfit::Nothing));
-        let month = [record(0, "a", 200, Some(1)), record(2_600_000, "a", 200, Some(1))];
-        let said = replayed(month, 1.0).unwrap_err().to_string();
+        assert_eq!(replayed(lines(&[(record(0, "a", 404, Some(1)), None)]), 1.0), Err(Unfit::Nothing));
+        let month =
+            lines(&[(record(0, "a", 200, Some(1)), None), (record(2_600_000, "a", 200, Some(1)), None)]);
+        let said = replayed(month.clone(), 1.0).unwrap_err().to_string();
         assert!(said.contains("can last 10800 s") || said.contains("can last"), "{said}");
         assert!(replayed(month, 1_000.0).is_ok());
     }
