@@ -11,6 +11,7 @@
 //! | [`record`] | what came of it, second by second |
 //! | [`audit`] | whether generator, network or server was the limit |
 //! | `gauge` | how many connections are open |
+//! | [`live`] | what it tells while it goes on, and that it is to end |
 //! | `line` | a connection of plain HTTP |
 //! | `pair` | a user who speaks DHTTP |
 //! | `ports` | the ports from which such users' datagrams leave, many at once |
@@ -29,6 +30,7 @@ pub mod audit;
 pub mod config;
 mod gauge;
 mod line;
+pub mod live;
 pub mod log;
 pub mod look;
 pub mod needs;

@@ -75,6 +75,9 @@ struct Comment {
     troubles: BTreeMap<String, u64>,
     again: u64,
     connections: u64,
+    /// After how many seconds it was ended before its time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cut_after_s: Option<f64>,
     seconds: Vec<Counts>,
 }
 
@@ -99,14 +102,25 @@ struct Counts {
 /// Those of `out`.
 pub fn write(log: &Log, mut out: &mut dyn Write) -> std::io::Result<()> {
     let Log { about, record } = log;
-    let Record { began: _, seconds, experienced, intended, lateness, channels, troubles, again, connections } =
-        record;
+    let Record {
+        began: _,
+        seconds,
+        experienced,
+        intended,
+        lateness,
+        channels,
+        troubles,
+        again,
+        connections,
+        cut,
+    } = record;
     let comment = Comment {
         about: about.clone(),
         channels: channels.iter().map(|(way, count)| (way.name().to_owned(), *count)).collect(),
         troubles: troubles.iter().map(|(trouble, count)| (trouble.name().to_owned(), *count)).collect(),
         again: *again,
         connections: *connections,
+        cut_after_s: cut.map(wire::Duration::as_secs_f64),
         seconds: seconds.iter().map(counts).collect(),
     };
     let comment = serde_json::to_string(&comment).map_err(std::io::Error::other)?;

@@ -131,6 +131,25 @@ impl Default for Second {
     }
 }
 
+impl Second {
+    /// Adds the same second of another part of the run.
+    pub(crate) fn add(&mut self, other: Self) {
+        let Self { due, late, answered, failed, bytes, intended, processor, opened, open, dropped, worst } =
+            other;
+        self.due += due;
+        self.late += late;
+        self.answered += answered;
+        self.failed += failed;
+        self.bytes += bytes;
+        self.intended.add(intended).expect("all of them have the same bounds");
+        self.processor = self.processor.max(processor);
+        self.opened += opened;
+        self.open += open;
+        self.dropped += dropped;
+        self.worst = self.worst.max(worst);
+    }
+}
+
 /// Times in nanoseconds.
 pub type Latencies = Histogram<u64>;
 
@@ -158,6 +177,9 @@ pub struct Record {
     pub again: u64,
     /// Connections that users opened, and that servers opened to them.
     pub connections: u64,
+    /// When it was ended before its time, counted from its beginning; what was under way then and did not come is neither among
+    /// the answers nor among the failures.
+    pub cut: Option<Duration>,
 }
 
 impl Default for Record {
@@ -173,6 +195,7 @@ impl Default for Record {
             troubles: BTreeMap::new(),
             again: 0,
             connections: 0,
+            cut: None,
         }
     }
 }
@@ -240,8 +263,18 @@ impl Record {
 
     /// Adds what another part of the same run came to.
     pub(crate) fn merge(&mut self, other: Self) {
-        let Self { began, seconds, experienced, intended, lateness, channels, troubles, again, connections } =
-            other;
+        let Self {
+            began,
+            seconds,
+            experienced,
+            intended,
+            lateness,
+            channels,
+            troubles,
+            again,
+            connections,
+            cut,
+        } = other;
         // A thread's part does not know when the run began.
         self.began = match (self.began, began) {
             (Duration::ZERO, known) | (known, Duration::ZERO) => known,
@@ -251,30 +284,7 @@ impl Record {
             self.seconds.resize_with(seconds.len(), Second::default);
         }
         for (ours, theirs) in self.seconds.iter_mut().zip(seconds) {
-            let Second {
-                due,
-                late,
-                answered,
-                failed,
-                bytes,
-                intended,
-                processor,
-                opened,
-                open,
-                dropped,
-                worst,
-            } = theirs;
-            ours.due += due;
-            ours.late += late;
-            ours.answered += answered;
-            ours.failed += failed;
-            ours.bytes += bytes;
-            ours.intended.add(intended).expect("all of them have the same bounds");
-            ours.processor = ours.processor.max(processor);
-            ours.opened += opened;
-            ours.open += open;
-            ours.dropped += dropped;
-            ours.worst = ours.worst.max(worst);
+            ours.add(theirs);
         }
         for (ours, theirs) in [
             (&mut self.experienced, experienced),
@@ -291,6 +301,7 @@ impl Record {
         }
         self.again += again;
         self.connections += connections;
+        self.cut = self.cut.into_iter().chain(cut).min();
     }
 }
 

@@ -7,7 +7,6 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::num::NonZeroU64;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 
@@ -19,6 +18,7 @@ use wire::{Duration, Seed};
 
 use crate::config::{Config, Protocol, Target};
 use crate::gauge::Gauge;
+use crate::live::{Progress, Stop, Teller};
 use crate::needs::{self, Short, users};
 use crate::ports::Ports;
 use crate::record::Record;
@@ -26,7 +26,7 @@ use crate::secure::Mistrust;
 use crate::streams::means::Means;
 use crate::streams::reactor::Reactor;
 use crate::user::{Common, heads};
-use crate::worker::{Live, Worker};
+use crate::worker::Worker;
 
 /// Why a run did not begin.
 #[derive(Debug)]
@@ -75,20 +75,7 @@ impl From<rustix::io::Errno> for Error {
     }
 }
 
-/// How far a run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Since its beginning.
-    pub since: Duration,
-    /// Answers until now.
-    pub answered: u64,
-    /// Failures until now.
-    pub failed: u64,
-    /// Connections that are open.
-    pub open: u64,
-}
-
-/// Runs the plan; `watch` is told every second.
+/// Runs the plan to its end; `watch` is told every second.
 ///
 /// # Errors
 /// [`Error`] if the system lacks what it needs; what servers do is in the record.
@@ -96,7 +83,21 @@ pub fn run(
     plan: &Plan,
     target: &Target,
     config: &Config,
-    watch: &mut dyn FnMut(Progress),
+    watch: &mut dyn FnMut(&Progress),
+) -> Result<Record, Error> {
+    run_until(plan, target, config, &Stop::default(), watch)
+}
+
+/// Runs the plan until it is over, or somebody says `stop`.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_until(
+    plan: &Plan,
+    target: &Target,
+    config: &Config,
+    stop: &Stop,
+    watch: &mut dyn FnMut(&Progress),
 ) -> Result<Record, Error> {
     needs::check(plan, config)?;
     let clock = Clock::start();
@@ -104,7 +105,7 @@ pub fn run(
     let wait = config.at.map_or(Duration::ZERO, |at| at.saturating_sub(now)).max(HEAD_START);
     let begins = clock.now() + wait;
     let ends = begins + plan.wanted.lasts;
-    let live = Live::default();
+    let (tell, told) = channel();
     let (seed, unchanged_since) = (secret()?, wire::calendar::http(now));
     let (heads, means) =
         (heads(config, target, &unchanged_since), Means::new(target, config, &unchanged_since)?);
@@ -138,46 +139,52 @@ pub fn run(
             again: 0,
         };
         let ids = seed.stream("load-ids", thread);
-        parts.push(Worker::new(plan, clock, (begins, ends), common, pages, ids)?);
+        let ear = (Teller::new(tell.clone()), stop.clone());
+        parts.push(Worker::new(plan, clock, (begins, ends), common, pages, ids, ear)?);
     }
     let mut record = Record { began: now + wait, ..Record::default() };
     let mut dropped = vec![thrown_away()];
     thread::scope(|scope| {
-        let (over, is_over) = channel::<()>();
-        let live = &live;
         // None of them begins before all of them are there: where the system gives fewer, nothing is sent.
         let workers: Vec<_> = parts
             .into_iter()
             .map(|worker| {
-                let over = over.clone();
                 let (all_there, are_all_there) = channel();
                 let handle = thread::Builder::new().spawn_scoped(scope, move || {
                     // The kernel may otherwise let a thread sleep 50 us longer than it asked for.
                     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-                    let record = are_all_there.recv().ok().map(|()| worker.run(live));
-                    drop(over);
-                    record
+                    are_all_there.recv().ok().map(|()| worker.run())
                 })?;
                 Ok((all_there, handle))
             })
             .collect::<io::Result<_>>()?;
-        drop(over);
+        // They have theirs: when the last of them is gone, all is over.
+        drop(tell);
         for (all_there, _) in &workers {
             // Each of them waits for it.
             let _ = all_there.send(());
         }
+        let mut progress = Progress::default();
+        let (mut over, mut is_told) = (1, true);
         loop {
-            let second = Duration::from_secs(dropped.len() as u64);
-            let wait = (begins + second).since(clock.now());
-            match is_over.recv_timeout(std::time::Duration::from_nanos(wait.as_nanos())) {
-                Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => {}
+            let second = begins + Duration::from_secs(over);
+            let at = if is_told { second } else { second + SETTLED };
+            match told.recv_timeout(std::time::Duration::from_nanos(at.since(clock.now()).as_nanos())) {
+                Ok(told) => progress.add(told),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) if is_told => {
+                    let (before, now) = (dropped.last().copied().unwrap_or(0), thrown_away());
+                    progress.dropped(over - 1, now.saturating_sub(before));
+                    dropped.push(now);
+                    is_told = false;
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    progress.open = gauges.iter().map(Gauge::now).sum();
+                    watch(&progress);
+                    over += 1;
+                    is_told = true;
+                }
             }
-            dropped.push(thrown_away());
-            let (answered, failed) =
-                (live.answered.load(Ordering::Relaxed), live.failed.load(Ordering::Relaxed));
-            let open = gauges.iter().map(Gauge::now).sum();
-            watch(Progress { since: second, answered, failed, open });
         }
         for (_, worker) in workers {
             match worker.join() {
@@ -187,9 +194,12 @@ pub fn run(
         }
         io::Result::Ok(())
     })?;
+    dropped.push(thrown_away());
     for (second, pair) in (0_u64..).zip(dropped.windows(2)) {
-        if let [before, after] = pair {
-            record.second(Duration::from_secs(second)).dropped += after.saturating_sub(*before);
+        if let [before, after] = pair
+            && after > before
+        {
+            record.second(Duration::from_secs(second)).dropped += after - before;
         }
     }
     Ok(record)
@@ -197,6 +207,8 @@ pub fn run(
 
 /// Until every thread is there.
 const HEAD_START: Duration = Duration::from_millis(50);
+/// So long after a second all threads have told of it, unless they have more to do than they can.
+const SETTLED: Duration = Duration::from_millis(50);
 /// Bytes that are read at once.
 const ROOM: usize = 128 << 10;
 

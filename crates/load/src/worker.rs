@@ -5,7 +5,6 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use dhttp::batch::{Ends, Inbox};
 use dhttp::clock::{Clock, timespec};
@@ -17,17 +16,11 @@ use wire::{Duration, Time};
 
 use crate::audit::processor;
 use crate::line::Pending;
+use crate::live::{GRACE, Stop, Teller};
 use crate::ports;
 use crate::record::Record;
 use crate::streams::desk::Report;
 use crate::user::{Common, Done, User};
-
-/// What a run tells while it goes on.
-#[derive(Debug, Default)]
-pub(crate) struct Live {
-    pub(crate) answered: AtomicU64,
-    pub(crate) failed: AtomicU64,
-}
 
 /// A thread's part of the run.
 pub(crate) struct Worker<'a> {
@@ -52,8 +45,10 @@ pub(crate) struct Worker<'a> {
     awake: Duration,
     /// Connections that are in the account.
     opened: u64,
-    /// Answers and failures that others were told of.
-    told: (u64, u64),
+    /// When this tick began.
+    ticked: Time,
+    teller: Teller,
+    stop: Stop,
 }
 
 /// A user, and where in the plan.
@@ -79,6 +74,7 @@ enum Wake {
 
 /// Longer than this nobody sleeps: the account of each second is kept in time.
 const TICK: Duration = Duration::from_millis(100);
+const SECOND: Duration = Duration::from_secs(1);
 /// So long before something is due a thread sleeps no more: more than the kernel needs to wake it.
 const AWAKE: Duration = Duration::from_micros(60);
 /// Datagrams that are taken one after the other before something may be due.
@@ -97,6 +93,7 @@ impl<'a> Worker<'a> {
         common: Common,
         pages: Vec<VecDeque<usize>>,
         mut ids: Random,
+        (teller, stop): (Teller, Stop),
     ) -> io::Result<Self> {
         let mut users = Vec::with_capacity(pages.len());
         for (number, pages) in (0..).zip(pages) {
@@ -109,7 +106,7 @@ impl<'a> Worker<'a> {
             epoll::add(&common.epoll, socket, data, EventFlags::IN)?;
         }
         let (timers, record, held) = (BinaryHeap::new(), Record::default(), Vec::new());
-        let (under_way, opened, told, swept, awake) = (0, 0, (0, 0), 0, Duration::ZERO);
+        let (under_way, opened, swept, awake) = (0, 0, 0, Duration::ZERO);
         Ok(Self {
             plan,
             clock,
@@ -126,16 +123,18 @@ impl<'a> Worker<'a> {
             swept,
             awake,
             opened,
-            told,
+            ticked: begins,
+            teller,
+            stop,
         })
     }
 
     /// From the first request to the last answer.
-    pub(crate) fn run(mut self, live: &Live) -> Record {
+    pub(crate) fn run(mut self) -> Record {
         for number in 0..self.users.len() {
             self.schedule(number, self.begins);
         }
-        let patience = self.common.config.patience;
+        let mut patience = self.common.config.patience;
         let (mut events, mut reports) = (Vec::with_capacity(1_024), Vec::new());
         let mut inbox = Inbox::default();
         let (mut tick, mut busy) = (self.begins + TICK, processor());
@@ -144,14 +143,20 @@ impl<'a> Worker<'a> {
             self.due(now);
             self.sweep(now);
             if now >= tick {
-                self.tick(now, now.since(tick) + TICK, &mut busy, live);
-                tick = now + TICK;
+                self.tick(now, &mut busy);
+                tick = self.next_tick(now);
+            }
+            if self.stop.is_said() && now < self.ends {
+                self.record.cut = Some(now.since(self.begins));
+                self.ends = now;
+                patience = patience.min(GRACE);
             }
             if now >= self.ends && (self.under_way == 0 || now >= self.ends + patience) {
                 break;
             }
             self.send();
-            let next = self.next_due().map_or(tick, |at| at.min(tick)).min(self.sweeps);
+            // Before the beginning there are no ticks, and yet it may be told to end.
+            let next = self.next_due().map_or(tick, |at| at.min(tick)).min(self.sweeps).min(now + TICK);
             self.wait(next, &mut events, &mut reports);
             for event in events.drain(..) {
                 let data = event.data.u64();
@@ -179,11 +184,13 @@ impl<'a> Worker<'a> {
         }
         // What has no answer by now will not be waited for.
         let now = self.clock.now();
-        for number in 0..self.users.len() {
-            self.users[number].user.give_up(now, Time::MAX, &mut self.common);
-            self.settle(now, number, None);
+        if self.record.cut.is_none() {
+            for number in 0..self.users.len() {
+                self.users[number].user.give_up(now, Time::MAX, &mut self.common);
+                self.settle(now, number, None);
+            }
         }
-        self.tick(now, now.since(tick) + TICK, &mut busy, live);
+        self.tick(now, &mut busy);
         let Common { connections, again, streams, .. } = self.common;
         if let Some((_, reactor)) = streams {
             reactor.finish();
@@ -255,7 +262,9 @@ impl<'a> Worker<'a> {
         if !self.held.is_empty() {
             let now = self.clock.now();
             for due in self.held.drain(..) {
-                self.record.due(due.since(self.begins), now.since(due));
+                let (when, lateness) = (due.since(self.begins), now.since(due));
+                self.record.due(when, lateness);
+                self.teller.due(when, lateness);
             }
         }
         ports.send();
@@ -313,7 +322,9 @@ impl<'a> Worker<'a> {
         } else {
             // Those before it took their time.
             let now = self.clock.now();
-            self.record.due(due.since(self.begins), now.since(due));
+            let (when, lateness) = (due.since(self.begins), now.since(due));
+            self.record.due(when, lateness);
+            self.teller.due(when, lateness);
             now
         };
         let size = self.plan.size(file);
@@ -339,6 +350,7 @@ impl<'a> Worker<'a> {
                 Ok(bytes) => {
                     let (experienced, intended) = (now.since(pending.sent), now.since(pending.intended));
                     self.record.answered(when, bytes, way, experienced, intended);
+                    self.teller.answered(experienced);
                 }
                 Err(trouble) => self.record.failed(when, trouble),
             }
@@ -394,18 +406,27 @@ impl<'a> Worker<'a> {
         self.sweeps = now + Duration::from_nanos(TICK.as_nanos() / rounds);
     }
 
+    /// A tick ends where a second does, unless it would be so short that its share of a processor says nothing.
+    fn next_tick(&self, now: Time) -> Time {
+        let since = now.since(self.begins).as_nanos();
+        let left = Duration::from_nanos(SECOND.as_nanos() - since % SECOND.as_nanos());
+        let is_near = left.as_nanos() > TICK.as_nanos() / 2 && left.as_nanos() < TICK.as_nanos() * 3 / 2;
+        now + if is_near { left } else { TICK }
+    }
+
     /// The account of the time since the last tick.
-    fn tick(&mut self, now: Time, since: Duration, busy: &mut Duration, live: &Live) {
+    fn tick(&mut self, now: Time, busy: &mut Duration) {
         let before = std::mem::replace(busy, processor());
+        let since = now.since(std::mem::replace(&mut self.ticked, now));
         let worked = busy.saturating_sub(before).saturating_sub(std::mem::take(&mut self.awake));
         let share = worked.as_secs_f64() / since.as_secs_f64().max(1e-9);
-        let second = self.record.second(now.since(self.begins));
+        // A tick that ends with a second is that second's.
+        let half = Duration::from_nanos(since.as_nanos() / 2);
+        let second = self.record.second(now.since(self.begins).saturating_sub(half));
         second.processor = second.processor.max(share);
         second.open = second.open.max(self.common.open.most());
         second.opened +=
             self.common.connections - std::mem::replace(&mut self.opened, self.common.connections);
-        live.answered.fetch_add(self.record.answers() - self.told.0, Ordering::Relaxed);
-        live.failed.fetch_add(self.record.failures() - self.told.1, Ordering::Relaxed);
-        self.told = (self.record.answers(), self.record.failures());
+        self.teller.tell(now.since(self.begins), &self.record, self.common.connections);
     }
 }

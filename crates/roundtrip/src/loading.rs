@@ -8,6 +8,8 @@
 //! | [`replay`] | access logs, read for a plan |
 //! | [`result`] | what came of a run |
 //! | [`target`] | which server, and a look whether it is there |
+//! | [`view`] | a run while it goes on, in lines |
+//! | [`watch`] | what draws them, and hears that the run is to end |
 //!
 //! Not the load itself, nor what came of it as a file: both are the crate `load`'s.
 
@@ -17,3 +19,5 @@ pub mod plan;
 pub mod replay;
 pub mod result;
 pub mod target;
+pub mod view;
+pub mod watch;

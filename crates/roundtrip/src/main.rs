@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// 0 for a result, 1 for a finding or a verdict that fails; failures are 2.
+/// 0 for a result, 1 for a finding or a verdict that fails; failures are 2, and a load that a signal cut is 128 and its number.
 fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     match &cli.verb {
         Verb::Predict(arguments) => verb::predict::run(arguments)?,
@@ -73,7 +73,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         Verb::Compare(arguments) => verb::compare::run(arguments)?,
         Verb::Connections(arguments) => verb::connections::run(arguments)?,
         Verb::Content(arguments) => verb::content::run(arguments)?,
-        Verb::Load(arguments) => verb::load::run(arguments)?,
+        Verb::Load(arguments) => return verb::load::run(arguments),
         Verb::Logs(arguments) => verb::logs::run(arguments)?,
         Verb::Diagnose(arguments) => return verb::diagnose::run(arguments),
         Verb::Reproduce(arguments) => return verb::reproduce::run(arguments),

@@ -120,7 +120,7 @@ fn columns(line: &str) -> Option<(Option<&str>, &str)> {
 
 /// What the comment says, without the histograms.
 fn begun(comment: Comment) -> Result<Log, BadLog> {
-    let Comment { about, channels, troubles, again, connections, seconds } = comment;
+    let Comment { about, channels, troubles, again, connections, cut_after_s, seconds } = comment;
     let bad = |why: String| Err(BadLog::Comment(why));
     if seconds.is_empty() || seconds.len() > MOST_SECONDS {
         return bad(format!("a run has 1 to {MOST_SECONDS} seconds"));
@@ -143,6 +143,7 @@ fn begun(comment: Comment) -> Result<Log, BadLog> {
         began,
         again,
         connections,
+        cut: cut_after_s.map(|cut| wire::Duration::from_secs_f64(cut).unwrap_or_default()),
         channels: named(channels, &Channel::ALL, Channel::name)?,
         troubles: named(troubles, &Trouble::ALL, Trouble::name)?,
         seconds: seconds.into_iter().map(second).collect::<Result<_, _>>()?,
@@ -252,7 +253,8 @@ mod tests {
             of: 3,
             began: (1_795_276_800.5, 1_795_276_800.5),
         };
-        let mut record = Record { again: 3, connections: 4, ..Record::default() };
+        let cut = Some(wire::Duration::from_millis(1_500));
+        let mut record = Record { again: 3, connections: 4, cut, ..Record::default() };
         let mut second = Second {
             due: 9,
             late: 1,

@@ -1,7 +1,7 @@
 //! What came of one load, or of several side by side, as a page of one file.
 //!
 //! Nothing is computed here that the table does not have, but curves: latency by percentile and over time, answers and
-//! connections over time, and how answers came. Not a live view: that is a line in the terminal while the load goes on.
+//! connections over time, and how answers came. Not a live view: that is [`super::view`].
 
 use load::audit::verdict;
 use load::log::{About, Log};

@@ -19,6 +19,10 @@ pub struct Run<'a> {
     #[serde(flatten)]
     about: &'a About,
     verdict: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cut_after_s: Option<f64>,
+    #[serde(skip)]
+    cut: Option<String>,
     answered: u64,
     failed: u64,
     bytes: u64,
@@ -69,6 +73,8 @@ pub fn run<'a>(about: &'a About, record: &Record) -> Run<'a> {
     Run {
         about,
         verdict: verdict(record),
+        cut_after_s: record.cut.map(|cut| cut.as_secs_f64()),
+        cut: cut(record),
         answered: record.answers(),
         failed: record.failures(),
         bytes: record.seconds.iter().map(|second| second.bytes).sum(),
@@ -162,9 +168,25 @@ pub fn lines(run: &Run<'_>) -> String {
     text
 }
 
-/// The run's verdict, where it does not stand in what is printed.
-pub fn verdict_of<'a>(run: &'a Run<'_>) -> &'a str {
-    &run.verdict
+/// The run's first line, where it does not stand in what is printed; and that it was cut, if it was.
+pub fn first_of(run: &Run<'_>) -> String {
+    let cut = run.cut.as_ref().map(|cut| format!("{cut}\n")).unwrap_or_default();
+    format!("{}\n{cut}", run.verdict)
+}
+
+/// A sentence if the run was ended before its time.
+pub fn cut(record: &Record) -> Option<String> {
+    let cut = record.cut?;
+    let sum = |of: fn(&Second) -> u64| record.seconds.iter().map(of).sum::<u64>();
+    let done = record.answers() + record.failures();
+    let left = match sum(|second| second.due).saturating_sub(done) {
+        0 => String::new(),
+        left => format!(
+            "; {} under way are neither among its answers nor among its failures",
+            number::count(left as f64)
+        ),
+    };
+    Some(format!("It was cut after {:.1} s, and nothing was asked for after that{left}.", cut.as_secs_f64()))
 }
 
 /// A run in a line.
@@ -188,7 +210,11 @@ pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
         let words = of.iter().map(|(name, number)| format!("{} {name}", count(*number)));
         words.collect::<Vec<_>>().join(", ")
     };
-    let mut text = format!("{}\n\n{}\n", terminal.bold(&run.verdict), named(run.about));
+    let mut text = format!("{}\n", terminal.bold(&run.verdict));
+    if let Some(cut) = &run.cut {
+        text += &format!("{cut}\n");
+    }
+    text += &format!("\n{}\n", named(run.about));
     text += &format!(
         "{} answers of {} bytes in {} seconds ({} a second), over {} connections, at most {} of\n\
          them at once",

@@ -4,13 +4,13 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::thread;
 
 use dhttp::clock::calendar;
-use indicatif::{ProgressBar, ProgressStyle};
 use load::config::MOST_CONNECTIONS;
+use load::live::Stop;
 use load::log::{self, About, Log};
-use load::run::Progress;
 use load::{Config, Protocol, Record, Shard, Target};
 use proto::dhttp::ClientConfig;
 use scenario::names;
@@ -24,18 +24,20 @@ use scenario::value::quantity;
 use crate::cli::flags::Format;
 use crate::cli::load::{Load, LoadMerge, LoadPage, LoadPlan, LoadRun, LoadVerb, PlanFlags};
 use crate::failure::Failure;
+use crate::loading::watch::{self, Watch};
 use crate::loading::{merge, page, plan, replay, result, target};
 use crate::output;
 use crate::terminal::Terminal;
 
-/// Does what is asked of load.
-pub fn run(flags: &Load) -> Result<(), Failure> {
+/// Does what is asked of load; a run that was cut ends as shells say of a signal, though what came of it is said.
+pub fn run(flags: &Load) -> Result<ExitCode, Failure> {
     match &flags.verb {
-        Some(LoadVerb::Plan(flags)) => draw(flags),
-        Some(LoadVerb::Merge(flags)) => put_together(flags),
-        Some(LoadVerb::Page(flags)) => draw_page(flags),
-        None => load_server(&flags.run),
+        Some(LoadVerb::Plan(flags)) => draw(flags)?,
+        Some(LoadVerb::Merge(flags)) => put_together(flags)?,
+        Some(LoadVerb::Page(flags)) => draw_page(flags)?,
+        None => return load_server(&flags.run),
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn draw(flags: &LoadPlan) -> Result<(), Failure> {
@@ -65,7 +67,7 @@ fn put_together(flags: &LoadMerge) -> Result<(), Failure> {
         Format::Table => result::table(&run, Terminal::of_stdout()) + &merge::remarks(&whole.about),
         Format::Json => output::json(&[run]),
         Format::Csv => {
-            eprint!("{}\n{}", result::verdict_of(&run), merge::remarks(&whole.about));
+            eprint!("{}{}", result::first_of(&run), merge::remarks(&whole.about));
             result::lines(&run)
         }
     })
@@ -130,7 +132,7 @@ fn positive(flag: &str, text: &str) -> Result<u32, Failure> {
     text.parse().ok().filter(|number| *number > 0).ok_or_else(refused)
 }
 
-fn load_server(flags: &LoadRun) -> Result<(), Failure> {
+fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
     let LoadRun { whom, plan, wanted, log: log_file, format, .. } = flags;
     let config = config(flags)?;
     let target = target::found(whom, config.protocol)?;
@@ -140,18 +142,13 @@ fn load_server(flags: &LoadRun) -> Result<(), Failure> {
     };
     load::needs::check(&plan, &config).map_err(|short| Failure::Value(short.to_string()))?;
     target::probe(&target, &config)?;
-    let style =
-        ProgressStyle::with_template("{bar:20} {pos} of {len} s: {wide_msg}").expect("the template is fixed");
-    let bar = ProgressBar::new(plan.wanted.lasts.as_nanos() / 1_000_000_000).with_style(style);
-    let mut before = 0;
-    let mut watch = |Progress { since, answered, failed, open }: Progress| {
-        let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-        let now = answered - std::mem::replace(&mut before, answered);
-        bar.set_position(since.as_nanos() / 1_000_000_000);
-        bar.set_message(format!("{now} answers a second, {answered} in all{failed}, {open} connections"));
-    };
-    let record = load::run::run(&plan, &target, &config, &mut watch);
-    bar.finish_and_clear();
+    let stop = Stop::default();
+    let heard = watch::listen(stop.clone())?;
+    let mut watch = Watch::new(plan.wanted.lasts, config.at);
+    let record = load::run::run_until(&plan, &target, &config, &stop, &mut |progress| watch.show(progress));
+    drop(watch);
+    // Whoever is in a hurry now does not want to read what came of it.
+    stop.stop();
     let record = record.map_err(|error| Failure::Network(error.to_string()))?;
     let log = Log { about: about(&plan, &target, &config, &record), record };
     if let Some(path) = log_file {
@@ -163,10 +160,11 @@ fn load_server(flags: &LoadRun) -> Result<(), Failure> {
         Format::Json => output::json(&[run]),
         Format::Csv => {
             // Rows have no first line for it.
-            eprintln!("{}", result::verdict_of(&run));
+            eprint!("{}", result::first_of(&run));
             result::lines(&run)
         }
-    })
+    })?;
+    Ok(if log.record.cut.is_some() { ExitCode::from(heard.status()) } else { ExitCode::SUCCESS })
 }
 
 fn about(plan: &Plan, target: &Target, config: &Config, record: &Record) -> About {

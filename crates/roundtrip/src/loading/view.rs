@@ -1,0 +1,303 @@
+//! A load while it goes on, as a few lines for a terminal: what the last second brought, and how those before it went.
+//!
+//! Numbers in, text out: not what draws it, which is [`super::watch`], and not the result, which is said when all is over.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use load::audit::{Limit, limit};
+use load::live::Progress;
+use load::record::Second;
+use wire::Duration;
+
+use crate::output::number;
+use crate::terminal::{Colour, Terminal};
+
+/// The lines; `lasts` is how long the plan does.
+pub fn lines(progress: &Progress, lasts: Duration, terminal: Terminal) -> Vec<String> {
+    let width = terminal.width.unwrap_or(WIDTH).min(WIDTH);
+    let sheet = Sheet { width, terminal };
+    let Progress { over, seconds, experienced, channels, troubles, connections, open } = progress;
+    let none = Second::default();
+    let last = seconds.back().unwrap_or(&none);
+    let mut lines = vec![sheet.time(*over, lasts)];
+    let now = [last.answered, last.due].map(count);
+    lines.push(sheet.line("answers", &format!("{} a second, {} due", now[0], now[1])));
+    lines.push(sheet.graph("", seconds, |second| Some(second.answered as f64)));
+    lines.push(sheet.line("latency, ms", &row(["50%", "99%", "99.9%"].map(str::to_owned))));
+    for (name, of) in [("  as asked", experienced.as_ref()), ("  as due", Some(&last.intended))] {
+        let at = |share: f64| match of {
+            Some(of) if !of.is_empty() => number::significant(of.value_at_quantile(share) as f64 / 1e6),
+            Some(_) | None => "-".to_owned(),
+        };
+        lines.push(sheet.line(name, &row([0.5, 0.99, 0.999].map(at))));
+    }
+    let slow = |second: &Second| {
+        (!second.intended.is_empty()).then(|| second.intended.value_at_quantile(0.99) as f64 / 1e6)
+    };
+    lines.push(sheet.graph("  99% as due", seconds, slow));
+    lines.push(sheet.line("connections", &format!("{} open, {} opened", count(*open), count(*connections))));
+    let answered: u64 = channels.values().sum();
+    let shares = channels.iter().filter(|(_, answers)| **answers > 0);
+    let share = |answers: u64| format!("{:.1}%", 100.0 * answers as f64 / answered as f64);
+    let shares = shares.map(|(way, answers)| format!("{} {}", way.name(), share(*answers)));
+    lines.extend(sheet.list("came", &format!("{}:", count(answered)), shares));
+    let failed: u64 = troubles.values().sum();
+    if failed > 0 {
+        let kinds = troubles.iter().filter(|(_, failures)| **failures > 0);
+        let kinds = kinds.map(|(kind, failures)| format!("{} {}", count(*failures), kind.name()));
+        lines.extend(sheet.list("failed", &format!("{}:", count(failed)), kinds));
+    }
+    lines.extend(sheet.limits(seconds));
+    lines
+}
+
+/// No line is longer, however wide the terminal: eyes go back and forth.
+const WIDTH: usize = 80;
+/// Where what is said begins, after what it is about.
+const LABEL: usize = 13;
+/// Of a number in a row.
+const CELL: usize = 8;
+/// What stands after a graph.
+const SCALE: usize = 11;
+/// Heights of a graph's columns.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+fn count(count: u64) -> String {
+    number::count(count as f64)
+}
+
+fn row(cells: [String; 3]) -> String {
+    cells.map(|cell| format!("{cell:>CELL$}")).concat()
+}
+
+/// Where it is written.
+#[derive(Clone, Copy)]
+struct Sheet {
+    width: usize,
+    terminal: Terminal,
+}
+
+impl Sheet {
+    fn line(self, label: &str, text: &str) -> String {
+        let text: String = text.trim_end().chars().take(self.room()).collect();
+        self.labelled(label, &text)
+    }
+
+    /// Like a line, of a text that is known to fit: escapes in it take no room.
+    fn labelled(self, label: &str, text: &str) -> String {
+        let label = if text.is_empty() { label.to_owned() } else { format!("{label:LABEL$}") };
+        let label: String = label.chars().take(self.width).collect();
+        self.terminal.dim(&label) + text
+    }
+
+    /// Columns beside a label.
+    fn room(self) -> usize {
+        self.width.saturating_sub(LABEL)
+    }
+
+    /// Columns of a graph.
+    fn graph_room(self) -> usize {
+        self.room().saturating_sub(SCALE)
+    }
+
+    /// What is over of the plan, and what is left.
+    fn time(self, over: u64, lasts: Duration) -> String {
+        let lasts = lasts.as_nanos().div_ceil(1_000_000_000);
+        let said = match lasts.saturating_sub(over) {
+            0 => "waiting for the last".to_owned(),
+            left => format!("{} left", Clock(left)),
+        };
+        let label = format!("{} of {}", Clock(over), Clock(lasts));
+        let room = self.room().saturating_sub(said.chars().count() + 1);
+        let done = usize::try_from(room as u64 * over.min(lasts) / lasts.max(1)).unwrap_or(room);
+        let bar = "━".repeat(done) + &self.terminal.dim(&"─".repeat(room.saturating_sub(done)));
+        if room == 0 {
+            return said.chars().take(self.width).collect();
+        }
+        format!("{label:LABEL$}{bar} {said}")
+    }
+
+    /// The newest seconds, from nothing to the most of them; blank where there is nothing.
+    fn graph(
+        self,
+        label: &str,
+        seconds: &VecDeque<Second>,
+        value: impl Fn(&Second) -> Option<f64>,
+    ) -> String {
+        let values: Vec<f64> = self.newest(seconds).map(|second| value(second).unwrap_or(0.0)).collect();
+        let most = values.iter().copied().fold(0.0, f64::max);
+        let bar = |value: &f64| {
+            let height = (value / most * BARS.len() as f64).ceil();
+            // From 1 to 8, or nothing: of nothing there is no share.
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let place = height.clamp(0.0, BARS.len() as f64) as usize;
+            place.checked_sub(1).map_or(' ', |place| BARS[place])
+        };
+        let bars: String = values.iter().map(bar).collect();
+        let scale = if most > 0.0 { format!(" to {}", number::significant(most)) } else { String::new() };
+        self.line(label, &(bars + &scale))
+    }
+
+    fn newest(self, seconds: &VecDeque<Second>) -> impl Iterator<Item = &Second> {
+        seconds.range(seconds.len().saturating_sub(self.graph_room())..)
+    }
+
+    /// Words in a list, in as many lines as they need.
+    fn list(self, label: &str, first: &str, words: impl Iterator<Item = String>) -> Vec<String> {
+        let (mut lines, mut line) = (Vec::new(), first.to_owned());
+        let mut words = words.peekable();
+        while let Some(word) = words.next() {
+            let word = if words.peek().is_some() { word + "," } else { word };
+            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > self.room() {
+                lines.push(std::mem::take(&mut line));
+            }
+            line = if line.is_empty() { word } else { format!("{line} {word}") };
+        }
+        lines.push(line);
+        let labels = [label].into_iter().chain(std::iter::repeat(""));
+        lines.iter().zip(labels).map(|(line, label)| self.line(label, line)).collect()
+    }
+
+    /// Who was the limit, second by second, and in how many of these.
+    fn limits(self, seconds: &VecDeque<Second>) -> Vec<String> {
+        let limits: Vec<Limit> = self.newest(seconds).map(limit).collect();
+        let letters = limits.iter().map(|limit| {
+            let (letter, colour) = match limit {
+                Limit::Nothing => return self.terminal.dim("·"),
+                Limit::Server => ("s", Colour::Yellow),
+                Limit::Network => ("n", Colour::Magenta),
+                Limit::Generator => ("g", Colour::Red),
+            };
+            self.terminal.coloured(colour, letter)
+        });
+        let line = self.labelled("limit", &letters.collect::<String>());
+        let named = Limit::ALL.into_iter().rev().filter_map(|limit| {
+            let count = limits.iter().filter(|other| **other == limit).count();
+            (count > 0).then(|| format!("{} in {count}", limit.name()))
+        });
+        [vec![line], self.list("", "", named)].concat()
+    }
+}
+
+/// Seconds as a clock shows them: `7 s`, `1:05`, `1:00:00`.
+struct Clock(u64);
+
+impl fmt::Display for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(seconds) = self;
+        match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
+            (0, 0, seconds) => write!(f, "{seconds} s"),
+            (0, minutes, seconds) => write!(f, "{minutes}:{seconds:02}"),
+            (hours, minutes, seconds) => write!(f, "{hours}:{minutes:02}:{seconds:02}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use load::record::{Channel, Trouble};
+
+    use super::*;
+
+    fn progress(seconds: u64) -> Progress {
+        let second = |number: u64| {
+            let (answered, millis) = (900 + number * 7 % 300, 1 + number * number % 23);
+            let due = if number % 9 == 7 { 2 * answered } else { answered };
+            let late = if number % 11 == 5 { answered / 2 } else { 0 };
+            let dropped = u64::from(number % 13 == 8);
+            let mut second = Second { due, late, answered, dropped, ..Second::default() };
+            second.intended.record(millis * 1_000_000).unwrap();
+            second
+        };
+        let seconds: VecDeque<Second> = (0..seconds).map(second).collect();
+        Progress {
+            over: seconds.len() as u64,
+            experienced: seconds.back().map(|second| second.intended.clone()),
+            seconds,
+            channels: BTreeMap::from([(Channel::Udp, 9_123), (Channel::TcpOpened, 877)]),
+            troubles: Trouble::ALL.into_iter().zip(1_000..).collect(),
+            connections: 104,
+            open: 100,
+        }
+    }
+
+    const LASTS: Duration = Duration::from_secs(120);
+
+    fn plain(width: usize) -> Terminal {
+        Terminal { width: Some(width), colour: false }
+    }
+
+    #[test]
+    fn a_load_is_shown_in_a_few_lines() {
+        let expected = [
+            "30 s of 2:00 ━━━━━━━━━━━━━━─────────────────────────────────────────── 1:30 left",
+            "answers      1,103 a second, 1,103 due",
+            "             ▇▇▇▇▇▇▇▇▇▇████████████████████ to 1,100",
+            "latency, ms       50%     99%   99.9%",
+            "  as asked       14.0    14.0    14.0",
+            "  as due         14.0    14.0    14.0",
+            "  99% as due ▁▁▃▅█▂▆▂█▆▄▃▃▄▆█▂▆▂█▅▃▁▁▁▃▅█▂▆ to 19.0",
+            "connections  100 open, 104 opened",
+            "came         10,000: udp 91.2%, tcp-opened 8.8%",
+            "failed       7,021: 1,000 refused, 1,001 closed, 1,002 garbage, 1,003 status,",
+            "             1,004 size, 1,005 timeout, 1,006 exhausted",
+            "limit        ·····g·sn·······g····n···s·g··",
+            "             generator in 3, network in 2, server in 2, nothing in 23",
+        ];
+        assert_eq!(lines(&progress(30), LASTS, plain(80)), expected);
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_all_of_it() {
+        let expected = [
+            "30 s of 2:00 ━━━━───────────── 1:30 left",
+            "answers      1,103 a second, 1,103 due",
+            "             ████████████████ to 1,100",
+            "latency, ms       50%     99%   99.9%",
+            "  as asked       14.0    14.0    14.0",
+            "  as due         14.0    14.0    14.0",
+            "  99% as due ▆█▂▆▂█▅▃▁▁▁▃▅█▂▆ to 19.0",
+            "connections  100 open, 104 opened",
+            "came         10,000: udp 91.2%,",
+            "             tcp-opened 8.8%",
+            "failed       7,021: 1,000 refused,",
+            "             1,001 closed,",
+            "             1,002 garbage,",
+            "             1,003 status, 1,004 size,",
+            "             1,005 timeout,",
+            "             1,006 exhausted",
+            "limit        ··g····n···s·g··",
+            "             generator in 2,",
+            "             network in 1, server in 1,",
+            "             nothing in 12",
+        ];
+        assert_eq!(lines(&progress(30), LASTS, plain(40)), expected);
+    }
+
+    #[test]
+    fn no_line_is_wider_than_its_terminal_and_colour_changes_no_letter() {
+        for (width, over) in (0..100).zip([0, 1, 30, 200].into_iter().cycle()) {
+            let text = lines(&progress(over), LASTS, plain(width));
+            for line in &text {
+                assert!(line.chars().count() <= width, "{width}: `{line}`");
+            }
+            let coloured = lines(&progress(over), LASTS, Terminal { width: Some(width), colour: true });
+            let bare = coloured.join("\n").split('\x1b').fold(String::new(), |bare, part| {
+                match part.split_once('m') {
+                    Some((code, rest)) if code.starts_with('[') => bare + rest,
+                    Some(_) | None => bare + part,
+                }
+            });
+            assert_eq!(bare, text.join("\n"));
+        }
+    }
+
+    #[test]
+    fn of_nothing_there_are_no_odd_numbers() {
+        let shown = lines(&Progress::default(), Duration::ZERO, plain(80)).join("\n");
+        assert!(!shown.contains("NaN") && !shown.contains("inf"), "{shown}");
+    }
+}

@@ -1,0 +1,135 @@
+//! Draws a load while it goes on, and hears that it is to end.
+//!
+//! Not what is drawn: [`super::view`] says that. Where standard error is no terminal nothing is drawn at all. Lines are written over
+//! the ones before, all in one write, so that nothing flickers. Not by indicatif, which clears all before it draws, and fills
+//! lines up to the terminal's edge: a terminal that is made wider joins those.
+
+use std::io::Write;
+use std::process;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+
+use dhttp::clock::calendar;
+use load::live::{Progress, Stop};
+use nix::sys::signal::{SigSet, Signal};
+use wire::Duration;
+
+use super::view;
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+
+/// The view of a run; it is gone when this is dropped.
+#[derive(Debug)]
+pub struct Watch {
+    lasts: Duration,
+    /// The columns of each line that stands there.
+    drawn: Vec<usize>,
+}
+
+impl Watch {
+    /// Of a run that lasts so long, and begins at this time since 1970 or now.
+    pub fn new(lasts: Duration, at: Option<Duration>) -> Self {
+        let mut watch = Self { lasts, drawn: Vec::new() };
+        let wait = at.map_or(Duration::ZERO, |at| at.saturating_sub(calendar())).as_nanos() / 1_000_000_000;
+        if wait > 0 {
+            watch.draw(|_| vec![format!("the run begins in {wait} s")]);
+        }
+        watch
+    }
+
+    /// Shows how it is; in a terminal that may be another size by now.
+    pub fn show(&mut self, progress: &Progress) {
+        let lasts = self.lasts;
+        self.draw(|terminal| view::lines(progress, lasts, terminal));
+    }
+
+    fn draw(&mut self, lines: impl FnOnce(Terminal) -> Vec<String>) {
+        let Some((terminal, height)) = Terminal::to_draw_on() else { return };
+        let mut lines = lines(terminal);
+        // The cursor has a line of its own, and what is higher than the screen is out of reach.
+        lines.truncate(height.saturating_sub(1));
+        let text = over(&self.drawn, terminal.width, height, &lines);
+        self.drawn = lines.iter().map(|line| columns(line)).collect();
+        // Who cannot be shown anything is not shown anything.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.draw(|_| Vec::new());
+    }
+}
+
+/// What writes `lines` over those that stand there. A terminal that is narrower than it was has put their ends on lines of their own.
+fn over(drawn: &[usize], width: Option<usize>, height: usize, lines: &[String]) -> String {
+    let rows = |columns: &usize| columns.div_ceil(width.unwrap_or(usize::MAX).max(1)).max(1);
+    let up = drawn.iter().map(rows).sum::<usize>().min(height.saturating_sub(1));
+    let mut text = if up > 0 { format!("\r\x1b[{up}A") } else { String::new() };
+    for line in lines {
+        text += &format!("\x1b[K{line}\r\n");
+    }
+    if up > 0 {
+        text += "\x1b[J";
+    }
+    text
+}
+
+/// Columns that a line takes: escapes take none.
+fn columns(line: &str) -> usize {
+    let mut parts = line.split('\x1b');
+    let first = parts.next().map_or(0, |part| part.chars().count());
+    first + parts.map(|part| part.split_once('m').map_or(0, |(_, rest)| rest.chars().count())).sum::<usize>()
+}
+
+/// SIGINT or SIGTERM, once they have come.
+#[derive(Clone, Debug)]
+pub struct Heard(Arc<OnceLock<Signal>>);
+
+/// From now on the first of these signals is told to `stop`, and only the second ends this program. To be called before there are
+/// threads, so that nobody else hears them.
+pub fn listen(stop: Stop) -> Result<Heard, Failure> {
+    let cannot = |error| Failure::Network(format!("cannot wait for signals: {error}"));
+    let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
+    signals.thread_block().map_err(cannot)?;
+    let heard = Heard(Arc::default());
+    let hears = heard.clone();
+    thread::spawn(move || {
+        while let Ok(signal) = signals.wait() {
+            if stop.stop() {
+                process::exit(status(signal).into());
+            }
+            hears.0.get_or_init(|| signal);
+        }
+    });
+    Ok(heard)
+}
+
+impl Heard {
+    /// The exit status of a run that was cut: as shells say of who dies by a signal, so that scripts end, too.
+    pub fn status(&self) -> u8 {
+        status(self.0.get().copied().unwrap_or(Signal::SIGINT))
+    }
+}
+
+fn status(signal: Signal) -> u8 {
+    // Signals have numbers up to 64.
+    128 + u8::try_from(signal as i32).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_written_over_those_that_stand_there() {
+        let lines = ["a".to_owned(), "\x1b[31mb\x1b[0mc".to_owned()];
+        assert_eq!(over(&[], Some(80), 24, &lines), "\x1b[Ka\r\n\x1b[K\x1b[31mb\x1b[0mc\r\n");
+        assert_eq!(columns(&lines[1]), 2);
+        assert_eq!(over(&[80, 0], Some(80), 24, &[]), "\r\x1b[2A\x1b[J");
+        // Narrower than it was, lower than it was, and of no size at all.
+        assert_eq!(over(&[80, 30], Some(40), 24, &[]), "\r\x1b[3A\x1b[J");
+        assert_eq!(over(&[80, 30], Some(40), 3, &[]), "\r\x1b[2A\x1b[J");
+        assert_eq!(over(&[80, 30], Some(0), 0, &[]), "");
+    }
+}
