@@ -419,7 +419,8 @@ impl<'a> Worker<'a> {
         let before = std::mem::replace(busy, processor());
         let since = now.since(std::mem::replace(&mut self.ticked, now));
         let worked = busy.saturating_sub(before).saturating_sub(std::mem::take(&mut self.awake));
-        let share = worked.as_secs_f64() / since.as_secs_f64().max(1e-9);
+        // The last one may be as short as anything: of so little time there is no share.
+        let share = worked.as_secs_f64() / since.max(TICK).as_secs_f64();
         // A tick that ends with a second is that second's.
         let half = Duration::from_nanos(since.as_nanos() / 2);
         let second = self.record.second(now.since(self.begins).saturating_sub(half));
