@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use nix::sys::prctl;
 use wire::{Duration, Time};
 
-/// How the emulator's thread was scheduled.
+/// How a thread is scheduled, such as the emulator's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduling {
     /// SCHED_FIFO: before every ordinary thread.
@@ -38,6 +38,17 @@ impl fmt::Display for Scheduling {
     }
 }
 
+impl Scheduling {
+    /// Puts the calling thread, and whatever threads it starts from then on, before every ordinary one, where that is allowed.
+    pub fn real_time() -> Self {
+        Self::of(Rank::Host)
+    }
+
+    fn of(rank: Rank) -> Self {
+        schedule(Class::RealTime, rank).map_or_else(Self::Refused, |()| Self::RealTime)
+    }
+}
+
 /// The priority of the calling thread, for as long as the thread lives (not only this value).
 #[derive(Debug)]
 pub(crate) struct Priority {
@@ -52,12 +63,7 @@ impl Priority {
     pub(crate) fn take(rank: Option<Rank>, now: Time) -> Self {
         // Left at 50 us if refused: the lateness will show it.
         let _ = prctl::set_timerslack(1);
-        let scheduling = match rank {
-            None => Scheduling::Ordinary,
-            Some(rank) => {
-                schedule(Class::RealTime, rank).map_or_else(Scheduling::Refused, |()| Scheduling::RealTime)
-            }
-        };
+        let scheduling = rank.map_or(Scheduling::Ordinary, Scheduling::of);
         if scheduling == Scheduling::RealTime {
             // For the times when it is not real-time; a refusal shows as lateness.
             let _ = be_nice_to_nobody();

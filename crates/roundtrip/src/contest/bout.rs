@@ -13,6 +13,7 @@ use load::config::PORTS;
 use load::record::Channel;
 use load::{Config, Record, Shard, Target};
 use measure::Error;
+use measure::emulator::Scheduling;
 use proto::dhttp::ClientConfig;
 use scenario::surge::plan::{Plan, Wanted, contents, path};
 use scenario::surge::schedule::Schedule;
@@ -121,6 +122,11 @@ impl Outcome {
 /// So many bouts run beside one another: each is hardly any work, and has some thousand files open.
 const BESIDE: usize = 5;
 
+/// So many of those that encrypt: users and server of one may take a processor each for their handshakes.
+fn encrypted_beside() -> usize {
+    thread::available_parallelism().map_or(1, |processors| (processors.get() / 2).clamp(1, BESIDE))
+}
+
 /// Runs all of them; `told` hears how many are over.
 ///
 /// # Errors
@@ -130,30 +136,46 @@ pub fn run(bouts: &[Bout], extent: Extent, told: &(dyn Fn(usize) + Sync)) -> Res
     for users in extent.users.iter().filter(|users| bouts.iter().any(|bout| bout.users == **users)) {
         sites.push((*users, Arc::new(Site::new(*users, extent.lasts)?)));
     }
-    // The longest first: those whose server may not keep up.
-    let mut left: Vec<usize> = (0..bouts.len()).collect();
-    left.sort_by_key(|number| (bouts[*number].kind == Kind::Prefork, bouts[*number].users));
-    let (left, outcomes) = (Mutex::new(left), Mutex::new(vec![None; bouts.len()]));
+    let outcomes = Mutex::new(vec![None; bouts.len()]);
+    let run_one = |number: usize| -> Result<(), Error> {
+        let bout = bouts[number];
+        let Some((_, site)) = sites.iter().find(|(users, _)| *users == bout.users) else { return Ok(()) };
+        let outcome = one(bout, extent, site)?;
+        if let Ok(mut outcomes) = outcomes.lock() {
+            outcomes[number] = Some(outcome);
+            told(outcomes.iter().flatten().count());
+        }
+        Ok(())
+    };
+    let mut order: Vec<usize> = (0..bouts.len()).collect();
+    // The longest first: those whose server may not keep up. They are taken from the end.
+    order.sort_by_key(|number| (bouts[*number].kind == Kind::Prefork, bouts[*number].users));
+    let (encrypted, plain) = order.into_iter().partition(|number| bouts[*number].how.security().is_some());
+    beside_one_another(plain, BESIDE, &run_one)?;
+    beside_one_another(encrypted, encrypted_beside(), &run_one)?;
+    let outcomes = outcomes.into_inner().unwrap_or_default();
+    Ok(outcomes.into_iter().flatten().collect())
+}
+
+/// Runs these from the last to the first, so many at a time, up to the first that fails.
+fn beside_one_another(
+    left: Vec<usize>,
+    beside: usize,
+    run_one: &(dyn Fn(usize) -> Result<(), Error> + Sync),
+) -> Result<(), Error> {
+    let left = Mutex::new(left);
     let next = || left.lock().ok()?.pop();
     let work = || -> Result<(), Error> {
         while let Some(number) = next() {
-            let bout = bouts[number];
-            let Some((_, site)) = sites.iter().find(|(users, _)| *users == bout.users) else { continue };
-            let outcome = one(bout, extent, site)?;
-            if let Ok(mut outcomes) = outcomes.lock() {
-                outcomes[number] = Some(outcome);
-                told(outcomes.iter().flatten().count());
-            }
+            run_one(number)?;
         }
         Ok(())
     };
     let ends: Vec<_> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..BESIDE).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..beside).map(|_| scope.spawn(work)).collect();
         workers.into_iter().map(|worker| worker.join().expect("a bout does not panic")).collect()
     });
-    ends.into_iter().collect::<Result<(), Error>>()?;
-    let outcomes = outcomes.into_inner().unwrap_or_default();
-    Ok(outcomes.into_iter().flatten().collect())
+    ends.into_iter().collect()
 }
 
 /// A plan, and its files in a folder.
@@ -209,7 +231,11 @@ fn one(bout: Bout, extent: Extent, site: &Arc<Site>) -> Result<Outcome, Error> {
         security: how.security(),
     };
     let (there, before) = (Arc::clone(site), hosts.spent_s());
-    let record = hosts.users.run(move || Ok(load::run::run(&there.plan, &target, &config, &mut |_| ())))?;
+    let record = hosts.users.run(move || {
+        // Bouts share processors: who is to ask at a time must not wait for another bout's server. A refusal shows as lateness.
+        let _ = Scheduling::real_time();
+        Ok(load::run::run(&there.plan, &target, &config, &mut |_| ()))
+    })?;
     let spent_s = hosts.spent_s() - before;
     hosts.server.run(move || {
         drop(running);

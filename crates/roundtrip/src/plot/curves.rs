@@ -109,6 +109,9 @@ impl Curves<'_> {
         }
         let font = Font::new(11.5, palette::GREY, Anchor::Middle);
         svg.text((left + width / 2.0, bottom + 36.0), self.bottom, font);
+        if panel.curves.iter().all(|curve| curve.points.is_empty()) {
+            svg.text((left + width / 2.0, bottom - PANEL / 2.0), "no value that counts", font);
+        }
         for Curve { name, stroke, is_joined, points } in &panel.curves {
             let places: Vec<Point> = points.iter().map(|(at, value)| (x(*at), y(*value))).collect();
             let (radius, fill, edge) = match is_joined {
@@ -134,8 +137,14 @@ fn number(value: f64, step: f64) -> String {
         100_000.0.. => format!("{:.1} M", value / 1e6),
         5_000.0.. => format!("{} k", value / 1e3),
         1.0.. => format!("{value:.0}"),
-        _ => format!("{value:.1}"),
+        _ => format!("{value:.*}", decimals(step)),
     }
+}
+
+/// As many as tell two ticks apart.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a step below 1 has a few")]
+fn decimals(step: f64) -> usize {
+    (-step.log10() - 1e-9).ceil().clamp(1.0, 9.0) as usize
 }
 
 #[cfg(test)]
@@ -159,5 +168,13 @@ mod tests {
         .draw();
         assert_eq!(svg.matches("<g><title>").count(), 1);
         assert!(svg.contains("a &lt; b") && !svg.contains("NaN"));
+        assert_eq!(svg.matches("no value that counts").count(), 1);
+    }
+
+    #[test]
+    fn ticks_have_as_many_decimals_as_tell_them_apart() {
+        let ticks = [(0.05, 0.05), (0.15, 0.05), (0.5, 0.5), (0.02, 0.01), (0.3, 0.1), (40.0, 20.0)];
+        let numbers = ticks.map(|(value, step)| number(value, step));
+        assert_eq!(numbers, ["0.05", "0.15", "0.5", "0.02", "0.3", "40"]);
     }
 }
