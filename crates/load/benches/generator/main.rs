@@ -54,35 +54,35 @@ fn main() {
 fn late() {
     const RATE: u64 = 50_000;
     servers::keep(servers::processors().0);
-    println!("late: {RATE} requests a second for {LATE_MILLIS} ms, {LATE_USERS} users, one thread");
+    println!("late: {RATE} requests a second for {LATE_MILLIS} ms, {LATE_USERS} users, one thread or two");
     for (kind, protocol) in [(Kind::Ours, Protocol::Dhttp), (Kind::Nginx, Protocol::KeepAlive)] {
         let Some(server) = Server::start(kind) else { continue };
-        let (mut lateness, mut floors) = (Vec::new(), Vec::new());
+        let (mut lateness, mut floors) = ([Vec::new(), Vec::new()], Vec::new());
         for _ in 0..ROUNDS {
-            servers::rest();
-            let plan = warmed(RATE, LATE_MILLIS, LATE_USERS.into());
-            let record = run(&plan, server.address, protocol, LATE_USERS);
-            let at = |share| record.lateness.value_at_quantile(share) as f64 / 1e3;
-            println!(
-                "  {:<6} p50 {:>8.1} us, p99 {:>8.1} us, p99.9 {:>8.1} us; {} answers, failures {:?}",
-                protocol.name(),
-                at(0.5),
-                at(0.99),
-                at(0.999),
-                record.answers(),
-                record.troubles
-            );
-            lateness.push(at(0.999));
-            // Whoever runs at real-time priority for longer is stopped.
+            for (threads, lateness) in (1..).zip(&mut lateness) {
+                // Whoever runs at real-time priority for longer is stopped.
+                servers::rest();
+                let plan = warmed(RATE, LATE_MILLIS, LATE_USERS.into());
+                let record = run(&plan, server.address, protocol, LATE_USERS, threads);
+                let at = |share| record.lateness.value_at_quantile(share) as f64 / 1e3;
+                println!(
+                    "  {:<6} by {threads}: p50 {:>8.1} us, p99 {:>8.1} us, p99.9 {:>8.1} us; {} answers, failures {:?}",
+                    protocol.name(),
+                    at(0.5),
+                    at(0.99),
+                    at(0.999),
+                    record.answers(),
+                    record.troubles
+                );
+                lateness.push(at(0.999));
+            }
             servers::rest();
             floors.push(floor(RATE, LATE_MILLIS));
         }
-        println!(
-            "  {:<6} p99.9 {} us; who only looks at the clock: {} us",
-            protocol.name(),
-            spread(lateness),
-            spread(floors)
-        );
+        for (threads, lateness) in (1..).zip(lateness) {
+            println!("  {:<6} by {threads}: p99.9 {} us", protocol.name(), spread(lateness));
+        }
+        println!("  who only looks at the clock: {} us", spread(floors));
     }
 }
 
@@ -137,7 +137,7 @@ fn per_processor(server: SocketAddr, protocol: Protocol) -> f64 {
     // More than anyone answers; what is planned beyond that costs time to deal out.
     let plan = hasty(5_000 * SECONDS);
     let before = servers::own_time();
-    let record = run(&plan, server, protocol, USERS);
+    let record = run(&plan, server, protocol, USERS, 1);
     let spent = servers::own_time() - before;
     assert!(record.failures() * 100 < record.answers(), "{:?}", record.troubles);
     record.answers() as f64 / spent / 1e3
@@ -195,7 +195,7 @@ fn plan(schedule: Schedule, lasts: Duration, pages: Vec<Page>) -> Plan {
     Plan { wanted: Wanted { schedule, lasts, ..Wanted::default() }, files: vec![servers::BODY_BYTES], pages }
 }
 
-fn run(plan: &Plan, server: SocketAddr, protocol: Protocol, users: u32) -> Record {
+fn run(plan: &Plan, server: SocketAddr, protocol: Protocol, users: u32, threads: usize) -> Record {
     let target = Target { address: server, host: server.to_string(), folder: "/".to_owned(), security: None };
     let config = Config {
         protocol,
@@ -206,7 +206,7 @@ fn run(plan: &Plan, server: SocketAddr, protocol: Protocol, users: u32) -> Recor
         fast_open: false,
         has_early: false,
         keeps: None,
-        threads: 1,
+        threads,
         shard: Shard::WHOLE,
         users,
         patience: Duration::from_secs(5),

@@ -24,7 +24,7 @@ pub(crate) fn compare() {
     let expected = LONGER.map(|longer| (PAUSE.1.as_secs_f64() - longer) / SECONDS as f64);
     say("expected", expected, PAUSE.1.as_secs_f64());
     if let Some(server) = Server::start(Kind::Pausing) {
-        let record = run(&even(RATE, SECONDS * 1_000), server.address, Protocol::KeepAlive, USERS);
+        let record = run(&even(RATE, SECONDS * 1_000), server.address, Protocol::KeepAlive, USERS, 1);
         for (name, of) in [("as intended", &record.intended), ("as sent", &record.experienced)] {
             let above = |longer: f64| {
                 let longer = Duration::from_secs_f64(longer).unwrap_or_default().as_nanos();
