@@ -165,8 +165,9 @@ fn given_ports() -> u64 {
     }
 }
 
-/// What may still be had: of this machine (proc(5)), of each group of processes that this one is in (cgroup v2), and of this process.
-fn free_memory() -> u64 {
+/// Bytes of memory that may still be had: of this machine (proc(5)), of each group of processes that this one is in (cgroup v2), and of this process;
+/// what is not told is taken for enough.
+pub fn free_memory() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let machine = kib(&machine, "MemAvailable:");
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();

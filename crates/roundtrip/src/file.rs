@@ -8,7 +8,10 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 
-use crate::failure::Failure;
+use nix::sys::statvfs::statvfs;
+
+use crate::failure::{Failure, shown};
+use crate::output::number;
 
 /// Puts `contents` at `path`, replacing what was there. On failure nothing is left behind.
 pub fn write(path: &Path, contents: &[u8]) -> Result<(), Failure> {
@@ -29,6 +32,26 @@ pub fn write_one_of_many(path: &Path, contents: &[u8]) -> Result<(), Failure> {
 /// Whether a file can be put there at all: to be asked before something that takes long. Nothing is left behind.
 pub fn check(path: &Path) -> Result<(), Failure> {
     probe(path).map_err(|error| Failure::Write { path: path.to_owned(), error })
+}
+
+/// Refuses what the disk has no room for, before anything is written: with what it is, and what else there is to do. A folder or
+/// file that is not there yet will be on the disk of what it is in; a pipe takes whatever there is.
+pub fn check_room(path: &Path, bytes: u64, what: &str, remedy: &str) -> Result<(), Failure> {
+    let there = path.ancestors().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
+    let there = there.into_iter().find(|path| path.exists()).unwrap_or(Path::new("/"));
+    let is_disk = there.is_dir() || there.is_file();
+    let Some(disk) = is_disk.then(|| statvfs(there).ok()).flatten() else { return Ok(()) };
+    let free = disk.blocks_available().saturating_mul(disk.fragment_size());
+    if bytes <= free {
+        return Ok(());
+    }
+    let count = |bytes: u64| number::count(bytes as f64);
+    Err(Failure::Value(format!(
+        "{what} has {} bytes and the disk of {} has room for {}; {remedy}",
+        count(bytes),
+        shown(path),
+        count(free)
+    )))
 }
 
 fn put(

@@ -241,6 +241,9 @@ fn a_server_that_is_not_there_or_not_near_is_refused_before_anything_is_sent() {
     for (target, says) in [
         ("http://127.0.0.1:1/", "127.0.0.1:1 does not answer"),
         ("http://192.0.2.1/", "neither this machine nor in a private network"),
+        ("http://[::ffff:192.0.2.1]/", "neither this machine nor in a private network"),
+        ("http://224.0.0.1/", "this address is many machines at once"),
+        ("http://[fe80::1]/", "say on which, as in [fe80::1%eth0]"),
         ("ftp://127.0.0.1/", "ftp://"),
     ] {
         let refused = roundtrip(folder, &["load", target]);
@@ -271,6 +274,38 @@ fn a_plan_that_needs_more_than_this_machine_has_is_refused_with_the_figure() {
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(2) && said.contains(" at once and "), "{said}");
     assert!(said.contains("100000 ") || said.contains("about 1000"), "{said}");
+}
+
+#[test]
+fn a_plan_that_needs_more_memory_than_a_process_may_have_is_refused_with_the_figure() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let program = env!("CARGO_BIN_EXE_roundtrip");
+    let limited = |arguments: &str| {
+        let command = format!("ulimit -v 1000000; exec '{program}' {arguments}");
+        let said = Command::new("sh").args(["-c", &command]).current_dir(folder).output().unwrap();
+        assert_eq!(said.status.code(), Some(2), "{said:?}");
+        String::from_utf8_lossy(&said.stderr).into_owned()
+    };
+    let said = limited("load plan --rate 20000 --for 600s");
+    assert!(said.contains("drawing the plan needs about 1554 MB of memory and "), "{said}");
+    let said = limited("load http://127.0.0.1:1/ --rate 20000 --share 40000 --for 1s --protocol http2");
+    assert!(said.contains("at once and may have") || said.contains("of memory and "), "{said}");
+    // A file of nothing, as long as a plan for which there is no memory.
+    fs::File::create(folder.join("long.txt")).unwrap().set_len(200_000_000).unwrap();
+    let said = limited("load http://127.0.0.1:1/ --plan long.txt");
+    assert!(said.contains("reading the plan needs about 2000 MB of memory and "), "{said}");
+    fs::remove_file(folder.join("long.txt")).unwrap();
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_refused_before_the_run() {
+    let folder = planned("load-no-log");
+    let served = Served::folder(&folder);
+    let target = format!("http://{}/", served.address);
+    let refused = roundtrip(&folder, &["load", &target, "--plan", "plan.txt", "--log", "none/run.hlog"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && refused.stdout.is_empty(), "{refused:?}");
+    assert!(said.contains("cannot write none/run.hlog"), "{said}");
 }
 
 #[test]

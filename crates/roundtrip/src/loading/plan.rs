@@ -3,9 +3,11 @@
 //! Not the plan itself: `scenario::surge` draws and reads it.
 
 use std::path::Path;
+use std::{fmt, fs, io};
 
+use load::needs::free_memory;
 use scenario::surge::fit::Fit;
-use scenario::surge::plan::{Plan, Wanted};
+use scenario::surge::plan::{Plan, Unfit, Wanted};
 use scenario::surge::schedule::{Arrivals, Schedule};
 use scenario::surge::text;
 use serde::Serialize;
@@ -18,28 +20,98 @@ use crate::terminal::Terminal;
 
 /// The plan that comes of no flags but the seed's.
 pub fn usual(seed: Seed) -> Result<Plan, Failure> {
-    let plan = Wanted { seed, ..Wanted::default() }.plan();
-    plan.map_err(|unfit| Failure::Value(unfit.to_string()))
+    drawn(Wanted { seed, ..Wanted::default() })
 }
 
-/// The plan as a file has it.
-pub fn written(plan: &Plan) -> String {
-    let mut text = String::new();
-    text::write(plan, &mut text).expect("a string takes whatever is written");
-    text
+/// The plan that is wanted.
+pub fn drawn(wanted: Wanted) -> Result<Plan, Failure> {
+    let unfit = |unfit: Unfit| Failure::Value(unfit.to_string());
+    check_memory("drawing the plan", wanted.memory().map_err(unfit)?.get())?;
+    wanted.plan().map_err(unfit)
+}
+
+/// Puts the plan at a path, if the disk has room for it.
+pub fn write(plan: &Plan, path: &Path) -> Result<(), Failure> {
+    let mut length = Length(0);
+    text::write(plan, &mut length).expect("counting does not fail");
+    let Length(length) = length;
+    crate::file::check_room(path, length, "the plan", "plan a shorter time, fewer users or a lower rate")?;
+    crate::file::write_with(path, |out| {
+        let mut text = Through { out, failed: None };
+        let written = text::write(plan, &mut text);
+        text.failed.map_or(written.map_err(|_| io::ErrorKind::Other.into()), Err)
+    })
 }
 
 /// Tells plans apart: FNV-1a of 64 bits, which nobody who means well meets twice.
 pub fn mark(plan: &Plan) -> String {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    format!("{:016x}", written(plan).bytes().fold(0xcbf2_9ce4_8422_2325, step))
+    let mut mark = Mark(0xcbf2_9ce4_8422_2325);
+    text::write(plan, &mut mark).expect("a number takes whatever is written");
+    let Mark(mark) = mark;
+    format!("{mark:016x}")
 }
 
 /// The plan of a file.
 pub fn read(path: &Path) -> Result<Plan, Failure> {
-    let text =
-        std::fs::read_to_string(path).map_err(|error| Failure::Read { path: path.to_owned(), error })?;
+    let unreadable = |error| Failure::Read { path: path.to_owned(), error };
+    let length = fs::metadata(path).map_err(unreadable)?.len();
+    check_memory("reading the plan", length.saturating_mul(OF_TEXT))?;
+    let text = fs::read_to_string(path).map_err(unreadable)?;
     text::read(&text).map_err(|error| Failure::Value(format!("{}: {error}", shown(path))))
+}
+
+/// Bytes of memory for each byte of a plan's text, on the safe side.
+const OF_TEXT: u64 = 10;
+
+/// Refuses what needs more memory than there is, before it is asked for.
+fn check_memory(what: &str, needed: u64) -> Result<(), Failure> {
+    const MEGA: u64 = 1_000_000;
+    let there = free_memory();
+    if needed <= there {
+        return Ok(());
+    }
+    Err(Failure::Value(format!(
+        "{what} needs about {} MB of memory and {} MB are there; plan a shorter time, fewer users or files, or a lower rate",
+        needed.div_ceil(MEGA),
+        there / MEGA
+    )))
+}
+
+/// Counts bytes and keeps none.
+struct Length(u64);
+
+impl fmt::Write for Length {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let Self(length) = self;
+        *length += text.len() as u64;
+        Ok(())
+    }
+}
+
+struct Mark(u64);
+
+impl fmt::Write for Mark {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let Self(hash) = self;
+        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        *hash = text.bytes().fold(*hash, step);
+        Ok(())
+    }
+}
+
+/// A file that takes text, and why it did not.
+struct Through<'a> {
+    out: &'a mut dyn io::Write,
+    failed: Option<io::Error>,
+}
+
+impl fmt::Write for Through<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.out.write_all(text.as_bytes()).map_err(|error| {
+            self.failed = Some(error);
+            fmt::Error
+        })
+    }
 }
 
 /// A law of the plan, as JSON and CSV show it.

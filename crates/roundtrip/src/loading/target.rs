@@ -54,6 +54,12 @@ pub fn found(flags: &Whom, protocol: Protocol) -> Result<Target, Failure> {
     if target.is_many() {
         return refused("this address is many machines at once (multicast or broadcast); name one server");
     }
+    if let SocketAddr::V6(address) = address
+        && address.ip().is_unicast_link_local()
+        && address.scope_id() == 0
+    {
+        return refused("this address is there on every link; say on which, as in [fe80::1%eth0]");
+    }
     if !target.is_near() && !i_own_this {
         return Err(Failure::Value(format!(
             "{} is neither this machine nor in a private network; if the server is yours to load, say --i-own-this",

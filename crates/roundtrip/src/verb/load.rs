@@ -44,7 +44,7 @@ fn draw(flags: &LoadPlan) -> Result<(), Failure> {
     let LoadPlan { plan: wanted, replay: logs, speed, output, format } = flags;
     let drawn = if logs.is_empty() { drawn(wanted)? } else { again(logs, speed)? };
     if let Some(path) = output {
-        crate::file::write(path, plan::written(&drawn).as_bytes())?;
+        plan::write(&drawn, path)?;
     }
     let fits = fits(&drawn);
     output::to_stdout(&match format {
@@ -98,7 +98,7 @@ fn again(logs: &[PathBuf], speed: &str) -> Result<Plan, Failure> {
 }
 
 fn drawn(flags: &PlanFlags) -> Result<Plan, Failure> {
-    wanted(flags)?.plan().map_err(|unfit| Failure::Value(unfit.to_string()))
+    plan::drawn(wanted(flags)?)
 }
 
 fn wanted(flags: &PlanFlags) -> Result<Wanted, Failure> {
@@ -142,6 +142,9 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
     };
     load::needs::check(&plan, &config).map_err(|short| Failure::Value(short.to_string()))?;
     target::probe(&target, &config)?;
+    if let Some(path) = log_file {
+        crate::file::check(path)?;
+    }
     let stop = Stop::default();
     let heard = watch::listen(stop.clone())?;
     let mut watch = Watch::new(plan.wanted.lasts, config.at);
@@ -151,9 +154,9 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
     stop.stop();
     let record = record.map_err(|error| Failure::Network(error.to_string()))?;
     let log = Log { about: about(&plan, &target, &config, &record), record };
-    if let Some(path) = log_file {
-        crate::file::write_with(path, |out| log::write(&log, out))?;
-    }
+    // What came of it is told even if the disk is full by now.
+    let logged =
+        log_file.as_ref().map_or(Ok(()), |path| crate::file::write_with(path, |out| log::write(&log, out)));
     let run = result::run(&log.about, &log.record);
     output::to_stdout(&match format {
         Format::Table => result::table(&run, Terminal::of_stdout()),
@@ -164,6 +167,7 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
             result::lines(&run)
         }
     })?;
+    logged?;
     Ok(if log.record.cut.is_some() { ExitCode::from(heard.status()) } else { ExitCode::SUCCESS })
 }
 

@@ -6,7 +6,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use nix::sys::statvfs::statvfs;
 use scenario::Site;
 use scenario::site::File;
 use scenario::surge::plan::{contents, path};
@@ -31,7 +30,7 @@ pub fn run(arguments: &cli::Site) -> Result<(), Failure> {
             None => plan::usual(seed)?,
         };
         let bytes: u64 = plan.files.iter().sum();
-        check_room(folder, bytes)?;
+        crate::file::check_room(folder, bytes, "the site", "plan fewer files, or a smaller --cap")?;
         let seed = plan.wanted.seed;
         let file = |(file, size): (u32, u64)| File { path: path(file), contents: contents(seed, file, size) };
         let paths: Vec<String> = (0..plan.wanted.files).map(path).collect();
@@ -71,25 +70,6 @@ fn told(
     let (count, bytes, folder) = (paths.len(), output::number::count(bytes as f64), shown(folder));
     let first = paths.first().map_or("", String::as_str);
     output::to_stdout(&format!("{name} in {folder}: {count} files, {bytes} bytes, {first} first\n"))
-}
-
-/// Refuses what the disk has no room for, before anything is written.
-fn check_room(folder: &Path, bytes: u64) -> Result<(), Failure> {
-    let there =
-        folder.ancestors().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
-    let there = there.into_iter().find(|path| path.exists()).unwrap_or(Path::new("/"));
-    let Ok(disk) = statvfs(there) else { return Ok(()) };
-    let free = disk.blocks_available().saturating_mul(disk.fragment_size());
-    if bytes <= free {
-        return Ok(());
-    }
-    let count = |bytes: u64| output::number::count(bytes as f64);
-    Err(Failure::Value(format!(
-        "the site has {} bytes and the disk of {} has room for {}; plan fewer files, or a smaller --cap",
-        count(bytes),
-        shown(folder),
-        count(free)
-    )))
 }
 
 /// Something else there may be somebody's.
