@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
+//! | [`limits`] | who was the limit of each second, drawn for the page |
 //! | [`merge`] | parts put together |
 //! | [`page`] | runs on a page, for people elsewhere |
 //! | [`plan`] | a plan as a file, and how well it fits |
@@ -13,6 +14,7 @@
 //!
 //! Not the load itself, nor what came of it as a file: both are the crate `load`'s.
 
+pub mod limits;
 pub mod merge;
 pub mod page;
 pub mod plan;

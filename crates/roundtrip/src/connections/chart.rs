@@ -39,15 +39,35 @@ pub struct Series {
 }
 
 /// Of the whole, in units of the drawing.
-const WIDTH: f64 = 720.0;
+pub const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 300.0;
 /// Of the field within it.
-const LEFT: f64 = 64.0;
+pub const LEFT: f64 = 64.0;
 const RIGHT: f64 = 612.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 248.0;
 /// Names at the ends of lines keep so far apart.
 const APART: f64 = 17.0;
+
+/// Of a letter of a name, in the widest of usual fonts.
+const LETTER: f64 = 8.7;
+/// A longer name would leave no room for its line.
+const LONGEST: usize = 26;
+
+/// Where the field ends, so that the longest of these names has room beside it.
+pub fn right<'a>(names: impl Iterator<Item = &'a str>) -> f64 {
+    let longest = names.map(|name| name.chars().count()).max().unwrap_or(0).min(LONGEST);
+    (WIDTH - 8.0 - LETTER * longest as f64).min(RIGHT)
+}
+
+/// A name as it stands at the end of its line.
+pub fn label(name: &str) -> String {
+    if name.chars().count() <= LONGEST {
+        return escaped(name);
+    }
+    let begins: String = name.chars().take(LONGEST - 1).collect();
+    escaped(&(begins + "…"))
+}
 
 /// The style sheet's colours, for one line after the other.
 const COLOURS: [&str; 5] = ["--faint", "--measured", "--setup", "--otherwise", "--simulated"];
@@ -61,17 +81,18 @@ impl Chart<'_> {
         let step = round_step(highest);
         let up = Scale::linear(0.0, (highest / step).ceil().max(1.0) * step);
         let along = Scale::linear(bottom.range.0, bottom.range.1.max(bottom.range.0 + 1e-9));
-        let x = |value: f64| LEFT + along.place(value) * (RIGHT - LEFT);
+        let right = right(lines.iter().map(|line| line.name.as_str()));
+        let x = |value: f64| LEFT + along.place(value) * (right - LEFT);
         let y = |value: f64| BOTTOM - up.place(value) * (BOTTOM - TOP);
         let mut svg = format!(
-            "<svg class=\"lines\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"100%\" role=\"img\" aria-label=\"{title}\">\n\
+            "<div class=\"scroll\">\n<svg class=\"lines\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"100%\" role=\"img\" aria-label=\"{title}\">\n\
              <text class=\"name\" x=\"0\" y=\"14\">{title}</text>\n",
             title = escaped(title)
         );
         for tick in up.ticks(step) {
             let (height, number) = (y(tick), short(tick, step));
             svg += &format!(
-                "<line style=\"stroke:var(--line)\" x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{height:.1}\" y2=\"{height:.1}\"/>\n\
+                "<line style=\"stroke:var(--line)\" x1=\"{LEFT}\" x2=\"{right:.1}\" y1=\"{height:.1}\" y2=\"{height:.1}\"/>\n\
                  <text class=\"engine\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{number}</text>\n",
                 LEFT - 8.0,
                 height + 4.5,
@@ -90,10 +111,10 @@ impl Chart<'_> {
         svg += &format!(
             "<text class=\"engine\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n\
              <text class=\"engine\" x=\"{:.1}\" y=\"14\" text-anchor=\"end\">{}</text>\n",
-            (LEFT + RIGHT) / 2.0,
+            (LEFT + right) / 2.0,
             BOTTOM + 42.0,
             escaped(bottom.title),
-            RIGHT,
+            right,
             escaped(side),
         );
         let ends: Vec<f64> =
@@ -103,12 +124,12 @@ impl Chart<'_> {
             svg += &drawn(&points, colour, *dots);
             svg += &format!(
                 "<text style=\"fill:var({colour})\" class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\n",
-                RIGHT + 8.0,
+                right + 8.0,
                 name_at + 4.5,
-                escaped(&line.name),
+                label(&line.name),
             );
         }
-        svg + "</svg>\n"
+        svg + "</svg>\n</div>\n"
     }
 }
 

@@ -1,13 +1,14 @@
 //! What came of one load, or of several side by side, as a page of one file.
 //!
 //! Nothing is computed here that the table does not have, but curves: latency by percentile and over time, answers and
-//! connections over time, and how answers came. Not a live view: that is [`super::view`].
+//! connections over time, who was the limit in each second, and how answers came. Not a live view: that is [`super::view`].
 
 use load::audit::verdict;
 use load::log::{About, Log};
 use load::record::{Channel, Latencies, Record, Second};
 use wire::{Duration, calendar};
 
+use super::{limits, result};
 use crate::connections::chart::{Axis, Chart, Series};
 use crate::output::grid::{Column, Grid};
 use crate::output::number;
@@ -28,15 +29,22 @@ pub fn page(runs: &[Named]) -> String {
         [only] => format!("Load by {}", only.log.about.protocol),
         several => format!("{} loads", several.len()),
     };
-    let said = |run: &Named| match runs {
-        [_] => verdict(&run.log.record),
-        _ => format!("{}: {}", run.name, verdict(&run.log.record)),
+    let said = |run: &Named| {
+        let cut = result::cut(&run.log.record).map(|cut| format!(". {cut}")).unwrap_or_default();
+        match runs {
+            [_] => format!("{}{cut}", verdict(&run.log.record)),
+            _ => format!("{}: {}{cut}", run.name, verdict(&run.log.record)),
+        }
     };
     let lead: Vec<String> = runs.iter().map(said).collect();
     let sections = [
         section("In figures", &[], &tables(runs)),
         section("Latency", LATENCY, &(by_percentile(runs) + &latency_over_time(runs))),
-        section("Over time", &[], &(answers_over_time(runs) + &connections_over_time(runs))),
+        section(
+            "Over time",
+            &[],
+            &(answers_over_time(runs) + &connections_over_time(runs) + &limits::strips(runs, &bottom(runs))),
+        ),
     ];
     report::page(&title, &lead, &sections.concat(), &provenance(runs))
 }
@@ -79,18 +87,25 @@ fn tables(runs: &[Named]) -> String {
         ]
     };
     let figures = Grid { columns, rows: runs.iter().map(row).collect() };
-    let columns = vec![
-        Column::name(["", "run"]),
-        Column::number(["in a", "datagram"], 2),
-        Column::number(["the server's", "connections"], 2),
-        Column::number(["the user's", "connections"], 2),
-    ];
+    let ways: Vec<Channel> = Channel::ALL
+        .into_iter()
+        .filter(|way| runs.iter().any(|run| run.log.record.channels.contains_key(way)))
+        .collect();
+    let heading = |way: &Channel| match way {
+        Channel::Udp => ["in a", "datagram"],
+        Channel::TcpOpened => ["the server's", "connections"],
+        Channel::TcpClient => ["the user's", "connections"],
+        Channel::Quic => ["", "QUIC"],
+        Channel::QuicEarly => ["QUIC,", "asked early"],
+    };
+    let headings = ways.iter().map(|way| Column::number(heading(way), 2));
+    let columns = [Column::name(["", "run"])].into_iter().chain(headings).collect();
     let row = |Named { name, log: Log { about: _, record } }: &Named| {
         let share = |way: &Channel| {
             let count = record.channels.get(way).copied().unwrap_or(0);
             format!("{:.1}%", 100.0 * count as f64 / record.answers().max(1) as f64)
         };
-        [name.clone()].into_iter().chain(Channel::ALL.iter().map(share)).collect()
+        [name.clone()].into_iter().chain(ways.iter().map(share)).collect()
     };
     let ways = Grid { columns, rows: runs.iter().map(row).collect() };
     format!(
@@ -133,7 +148,13 @@ fn by_percentile(runs: &[Named]) -> String {
 }
 
 fn latency_over_time(runs: &[Named]) -> String {
-    let at = |share: f64| move |second: &Second| second.intended.value_at_quantile(share) as f64 / 1e6;
+    let at = |share: f64| {
+        move |second: &Second| {
+            // Where nothing was answered nothing is known; 0 would be the best of all.
+            let of = &second.intended;
+            (!of.is_empty()).then(|| of.value_at_quantile(share) as f64 / 1e6)
+        }
+    };
     let lines = match runs {
         [Named { name: _, log: Log { about: _, record } }] => {
             let shares = [("most", 1.0), ("99%", 0.99), ("50%", 0.5)];
@@ -143,44 +164,57 @@ fn latency_over_time(runs: &[Named]) -> String {
     };
     let title = match runs {
         [_] => "Latency of each second's answers",
-        _ => "99 of 100 of each second's answers were faster",
+        _ => "Latency of each second's answers: 99 of 100 were faster",
     };
     chart(title, "ms", runs, lines)
 }
 
 fn answers_over_time(runs: &[Named]) -> String {
-    let answered = |second: &Second| second.answered as f64;
+    let answered = |second: &Second| Some(second.answered as f64);
     let mut lines: Vec<Series> =
         runs.iter().map(|run| over_time(&run.name, &run.log.record, answered)).collect();
     if let [Named { name: _, log: Log { about: _, record } }] = runs {
         lines = vec![
-            over_time("due", record, |second| second.due as f64),
+            over_time("due", record, |second| Some(second.due as f64)),
             over_time("answered", record, answered),
         ];
         if record.failures() > 0 {
-            lines.push(over_time("failed", record, |second| second.failed as f64));
+            lines.push(over_time("failed", record, |second| Some(second.failed as f64)));
         }
     }
     chart("Answers", "a second", runs, lines)
 }
 
 fn connections_over_time(runs: &[Named]) -> String {
-    let lines = runs.iter().map(|run| over_time(&run.name, &run.log.record, |second| second.open as f64));
+    let lines =
+        runs.iter().map(|run| over_time(&run.name, &run.log.record, |second| Some(second.open as f64)));
     chart("Connections, at most at once", "open", runs, lines.collect())
 }
 
-fn over_time(name: &str, record: &Record, value: impl Fn(&Second) -> f64) -> Series {
-    let points = record.seconds.iter().zip(0_u32..).map(|(second, at)| (f64::from(at) + 0.5, value(second)));
+fn over_time(name: &str, record: &Record, value: impl Fn(&Second) -> Option<f64>) -> Series {
+    let points = shown(record).iter().zip(0_u32..);
+    let points = points.filter_map(|(second, at)| Some((f64::from(at) + 0.5, value(second)?)));
     Series { name: name.to_owned(), points: points.collect() }
 }
 
+/// The seconds but for those at the end in which nothing was due any more and nothing came: the last begins with the plan's end.
+pub(super) fn shown(record: &Record) -> &[Second] {
+    let is_empty = |second: &Second| second.due + second.answered + second.failed == 0;
+    let last = record.seconds.iter().rposition(|second| !is_empty(second)).map_or(0, |last| last + 1);
+    &record.seconds[..last]
+}
+
 fn chart(title: &str, side: &str, runs: &[Named], lines: Vec<Series>) -> String {
-    let lasted = runs.iter().map(|run| run.log.record.seconds.len()).max().unwrap_or(0) as f64;
+    Chart { title, bottom: bottom(runs), side, lines, dots: false }.draw()
+}
+
+/// Time, as long as the longest of the runs.
+fn bottom(runs: &[Named]) -> Axis<'static> {
+    let lasted = runs.iter().map(|run| shown(&run.log.record).len()).max().unwrap_or(0) as f64;
     let step = crate::plot::scale::round_step(lasted);
     let ticks = (0..).map(|tick| f64::from(tick) * step).take_while(|tick| *tick <= lasted);
-    let ticks = ticks.map(|tick| (tick, tick.to_string())).collect();
-    let bottom = Axis { title: "seconds from the first request on", range: (0.0, lasted), ticks };
-    Chart { title, bottom, side, lines, dots: false }.draw()
+    let ticks = ticks.map(|tick| (tick, number::count(tick))).collect();
+    Axis { title: "seconds from the first request on", range: (0.0, lasted), ticks }
 }
 
 fn provenance(runs: &[Named]) -> Provenance {
@@ -222,6 +256,16 @@ mod tests {
         };
         let record = Record { seconds: vec![Second::default(); 3], ..Record::default() };
         Named { name: name.to_owned(), log: Log { about, record } }
+    }
+
+    #[test]
+    fn every_second_has_its_limit_but_those_after_the_end() {
+        let mut run = run("a");
+        let due = |late| Second { due: 100, late, answered: 100, ..Second::default() };
+        run.log.record.seconds = vec![due(0), due(50), due(50), Second::default()];
+        let page = page(&[run]);
+        assert!(page.contains("nothing, 0 to 1 s") && page.contains("generator, 1 to 3 s"), "{page}");
+        assert!(!page.contains("3 to 4 s"), "{page}");
     }
 
     #[test]
