@@ -152,7 +152,7 @@ pub fn draw() -> String {
     let mut svg = Svg::new(width, height);
     let lines = [
         "How many times DHTTP's time the fastest of HTTP/1.0, 1.1 and 1.1 pipelined takes, for all of a new client's requests.",
-        "In each cell above the median, below the 99.9th percentile. Linux stacks, 100 Mbit/s, servers that take no time.",
+        "By round trip and answer; in each cell above the median, below the 99.9th percentile. Linux stacks, 100 Mbit/s, no server time.",
     ];
     svg.heading(24.0, Heading::SMALL, "Who is faster for whom: DHTTP or HTTP over TCP", &lines);
     key(&mut svg);

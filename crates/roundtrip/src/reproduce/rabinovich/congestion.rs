@@ -101,13 +101,13 @@ pub fn draw_13(found: &Bouts) -> Option<String> {
     let shared: Vec<_> = both(|outcome| outcome.users_bits / 1e6).into_iter().chain(beside).collect();
     let rows = vec![
         vec![
-            panel("answers a second", false, &both(|outcome| outcome.per_second)),
-            panel("mean latency, ms", false, &both(|outcome| outcome.mean_ms)),
+            panel("users alone: answers a second", false, &both(|outcome| outcome.per_second)),
+            panel("users alone: mean latency, ms", false, &both(|outcome| outcome.mean_ms)),
         ],
         vec![
-            panel("with a download beside them: Mbit/s", true, &shared),
+            panel("with a download beside them: Mbit/s of each", true, &shared),
             panel(
-                "with a download: % dropped before the line",
+                "with a download beside them: % dropped before the line",
                 true,
                 &both(|outcome| 100.0 * outcome.dropped_share),
             ),
@@ -137,4 +137,4 @@ pub fn draw_13(found: &Bouts) -> Option<String> {
 const DHTTP: &str = "users of DHTTP";
 const APACHE: &str = "users of Apache";
 const BY_DHTTP: &str = "a download beside DHTTP";
-const BY_APACHE: &str = "beside Apache";
+const BY_APACHE: &str = "a download beside Apache";

@@ -3,7 +3,7 @@
 //! Not the measurement: `benches/crossover --measure`, as root, makes the file that is read here. Four hundred runs of a cell with loss
 //! know a 99th percentile, and no 99.9th.
 
-use super::{CELL, Column, EVEN, LEFT, Place, ratio, ratio_in, table};
+use super::{CELL, Column, EVEN, Place, ratio, ratio_in, table};
 use crate::plot::palette;
 use crate::plot::svg::{Anchor, Font, Svg};
 
@@ -15,9 +15,9 @@ const RTT_MS: [&str; 2] = ["5", "50"];
 const LOSS: [&str; 2] = ["0", "1"];
 
 /// What is drawn, in pixels.
-pub const HEIGHT: f64 = 4.0 * CELL.1 + 92.0;
-/// Between panels, for the rows' names.
-const GAP: f64 = 76.0;
+pub const HEIGHT: f64 = 4.0 * CELL.1 + 126.0;
+/// Before each panel, for the rows' names.
+const NAMES: f64 = 104.0;
 
 /// Panels for each loss and number of requests, below what is drawn already.
 pub fn draw(svg: &mut Svg, top: f64) {
@@ -25,7 +25,7 @@ pub fn draw(svg: &mut Svg, top: f64) {
     svg.text((24.0, top), "Kernels over an emulated link, and the same cells simulated", bold);
     let words = "Above the median, below the 99th percentile, which needs the 400 runs of a cell with loss.";
     svg.text((24.0, top + 17.0), words, Font::new(12.0, palette::GREY, Anchor::Start));
-    let mut left = LEFT;
+    let mut left = NAMES;
     for loss in LOSS {
         for requests in REQUESTS {
             let (mut names, mut cells) = (Vec::new(), Vec::new());
@@ -38,7 +38,7 @@ pub fn draw(svg: &mut Svg, top: f64) {
             }
             let title = format!("{}, {loss}% lost", super::counted(requests));
             table(svg, (left, top + 50.0), &title, &names, &BYTES, &cells);
-            left += BYTES.len() as f64 * CELL.0 + GAP;
+            left += BYTES.len() as f64 * CELL.0 + NAMES;
         }
     }
 }
