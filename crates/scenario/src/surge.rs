@@ -6,18 +6,20 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`law`] | the distributions, and values drawn from them |
-//! | [`set`] | which laws belong together: those of 1998, those of 1999 |
+//! | [`set`] | which laws belong together: those of 1998, those of 1999, a site's own |
 //! | [`popularity`] | how often each file is asked for, in which order, and which size it has |
 //! | [`schedule`] | when users begin: one page after the other, or at a rate whatever the server does |
 //! | [`plan`], `draft` | all of it drawn: files and pages |
 //! | [`lines`] | what a plan takes of an access log |
 //! | [`replay`] | a plan that does a log again instead |
+//! | [`site`], `estimate` | a site's own laws, from its log |
 //! | [`text`] | the plan as a file |
 //! | [`fit`], [`fits`] | whether what was drawn is as it was asked for |
 //!
 //! Not a load generator: nothing is sent here, and nobody waits. `papers/dhttp#section-vi-b` used SURGE for its load.
 
 mod draft;
+mod estimate;
 pub mod fit;
 pub mod fits;
 pub mod law;
@@ -27,4 +29,5 @@ pub mod popularity;
 pub mod replay;
 pub mod schedule;
 pub mod set;
+pub mod site;
 pub mod text;

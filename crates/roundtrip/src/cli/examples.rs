@@ -224,7 +224,7 @@ const GET: [Example; 4] = [
     ),
 ];
 
-const LOAD: [Example; 10] = [
+const LOAD: [Example; 11] = [
     example(
         "roundtrip load http://127.0.0.1:8080/",
         "100 users for two minutes, over connections that are kept",
@@ -242,6 +242,10 @@ const LOAD: [Example; 10] = [
     example(
         "roundtrip load plan --rate 100:30s,200:30s -o plan.txt",
         "requests at given rates, whatever the server does",
+    ),
+    example(
+        "roundtrip load plan --laws-of access.log --users 500 -o plan.txt",
+        "by the laws of a site's own log, and how well they fit it",
     ),
     example(
         "roundtrip load plan --replay access.log --speed 10 -o plan.txt",

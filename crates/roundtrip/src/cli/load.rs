@@ -37,7 +37,7 @@ pub struct LoadRun {
     pub whom: Whom,
 
     /// A plan that was drawn before; without it, one is drawn by the flags below
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["laws", "users", "rate", "lasts", "files", "cap", "conditional", "seed"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["laws", "laws_of", "users", "rate", "lasts", "files", "cap", "conditional", "seed"])]
     pub plan: Option<PathBuf>,
 
     /// How files are asked for: http10, http11, http11-pipelined, http2, http3, dhttp
@@ -155,7 +155,7 @@ pub struct LoadPlan {
     pub plan: PlanFlags,
 
     /// An access log whose requests are to be done again, each path a file of the size it had (a file, a folder, or `-`)
-    #[arg(long, value_name = "LOG", conflicts_with_all = ["laws", "users", "rate", "lasts", "files", "cap", "conditional", "seed"])]
+    #[arg(long, value_name = "LOG", conflicts_with_all = ["laws", "laws_of", "users", "rate", "lasts", "files", "cap", "conditional", "seed"])]
     pub replay: Vec<PathBuf>,
 
     /// How many times as fast as the log says
@@ -178,6 +178,10 @@ pub struct PlanFlags {
     #[arg(long, value_name = "NAME", default_value = "surge-1998")]
     pub laws: String,
 
+    /// An access log whose own laws they follow instead: a file, a folder, or `-`
+    #[arg(long, value_name = "LOG", conflicts_with = "laws")]
+    pub laws_of: Vec<PathBuf>,
+
     /// How many users there are: each fetches a page, looks at it, and fetches the next
     #[arg(long, value_name = "N", default_value = "100", conflicts_with = "rate")]
     pub users: String,
@@ -194,17 +198,18 @@ pub struct PlanFlags {
     #[arg(long = "for", value_name = "TIME", default_value = "120s")]
     pub lasts: String,
 
-    /// How many files the site has
-    #[arg(long, value_name = "N", default_value = "2000")]
-    pub files: String,
+    /// How many files the site has [default: 2000, or as many as the log of --laws-of]
+    #[arg(long, value_name = "N")]
+    pub files: Option<String>,
 
     /// No file is larger
     #[arg(long, value_name = "SIZE", default_value = "10000000")]
     pub cap: String,
 
-    /// The share of requests that only ask whether a file has changed, such as 26%
-    #[arg(long, value_name = "SHARE", default_value = "0%")]
-    pub conditional: String,
+    /// The share of requests that only ask whether a file has changed, such as 26% [default: 0%, or that of the log of
+    /// --laws-of]
+    #[arg(long, value_name = "SHARE")]
+    pub conditional: Option<String>,
 
     /// What makes it repeatable
     #[arg(long, value_name = "N", default_value = "1")]

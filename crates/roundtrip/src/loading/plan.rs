@@ -2,13 +2,14 @@
 //!
 //! Not the plan itself: `scenario::surge` draws and reads it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
 use load::needs::free_memory;
 use scenario::surge::fit::Fit;
 use scenario::surge::plan::{Plan, Unfit, Wanted};
 use scenario::surge::schedule::{Arrivals, Schedule};
+use scenario::surge::site::Site;
 use scenario::surge::text;
 use serde::Serialize;
 use wire::{Bytes, Seed};
@@ -117,6 +118,8 @@ impl fmt::Write for Through<'_> {
 /// A law of the plan, as JSON and CSV show it.
 #[derive(Serialize)]
 pub struct Line<'a> {
+    /// Whether these are a log's values, by which the law was estimated, or the plan's, which were drawn by it.
+    of: &'static str,
     what: &'static str,
     asked: &'a str,
     values: usize,
@@ -128,24 +131,36 @@ pub struct Line<'a> {
     likelihood: Option<f64>,
 }
 
-pub fn rows(fits: &[Fit]) -> Vec<Line<'_>> {
-    fits.iter().map(row).collect()
+pub fn rows<'a>(site: Option<&'a Site>, plan: &'a [Fit]) -> Vec<Line<'a>> {
+    let log = site.map_or(&[][..], |site| &site.fits);
+    log.iter().map(|fit| row("log", fit)).chain(plan.iter().map(|fit| row("plan", fit))).collect()
 }
 
-fn row(fit: &Fit) -> Line<'_> {
+fn row<'a>(of: &'static str, fit: &'a Fit) -> Line<'a> {
     let Fit { what, asked, count, median, high, distance, likelihood } = fit;
     let ((median_asked, median), (p99_asked, p99)) = (*median, *high);
     let (distance, likelihood) = (*distance, *likelihood);
-    Line { what, asked, values: *count, median_asked, median, p99_asked, p99, distance, likelihood }
+    Line { of, what, asked, values: *count, median_asked, median, p99_asked, p99, distance, likelihood }
 }
 
 pub fn lines(rows: &[Line<'_>]) -> String {
-    let heading =
-        ["what", "asked", "values", "median_asked", "median", "p99_asked", "p99", "distance", "likelihood"];
+    let heading = [
+        "of",
+        "what",
+        "asked",
+        "values",
+        "median_asked",
+        "median",
+        "p99_asked",
+        "p99",
+        "distance",
+        "likelihood",
+    ];
     let line = |row: &Line<'_>| {
-        let Line { what, asked, values, median_asked, median, p99_asked, p99, distance, likelihood } = row;
+        let Line { of, what, asked, values, median_asked, median, p99_asked, p99, distance, likelihood } =
+            row;
         let numbers = [median_asked, median, p99_asked, p99, distance].map(f64::to_string);
-        let words = [(*what).to_owned(), (*asked).to_owned(), values.to_string()];
+        let words = [(*of).to_owned(), (*what).to_owned(), (*asked).to_owned(), values.to_string()];
         let last = likelihood.map_or(String::new(), |likelihood| likelihood.to_string());
         csv::line(words.into_iter().chain(numbers).chain([last]))
     };
@@ -184,13 +199,40 @@ pub fn table(plan: &Plan, fits: &[Fit], path: Option<&Path>) -> String {
         100.0 * plan.small(DATAGRAM),
         number::count(DATAGRAM.get() as f64)
     );
+    text += &grid("asked for", "asked", fits);
+    text += "\nD is the largest difference between the shares that are below anything; the likelihood is how often chance\n\
+             alone differs by as much, where values do not depend on one another.\n";
+    if let Some(path) = path {
+        text += &format!("The plan is in {}.\n", shown(path));
+    }
+    text
+}
+
+/// What the log says by whose laws a plan is drawn.
+pub fn of_log(logs: &[PathBuf], site: &Site) -> String {
+    let Site { set: _, conditional, files, requests, users, lasts, fits, notes: _ } = site;
+    let names: Vec<String> = logs.iter().map(|log| shown(log).to_string()).collect();
+    let count = |count: usize| number::count(count as f64);
+    format!(
+        "{}: {} requests of {} users for {} files in {lasts}, {:.1}% of them for what had not changed\n\n{}\nLaws are the likeliest of \
+         their kind for the log, so the likelihood flatters them; D does not.\n\n",
+        names.join(", "),
+        count(*requests),
+        count(*users),
+        number::count(f64::from(*files)),
+        100.0 * conditional.get(),
+        grid("as estimated", "law", fits)
+    )
+}
+
+fn grid(law: &'static str, short: &'static str, fits: &[Fit]) -> String {
     let columns = vec![
         Column::name(["", "law"]),
-        Column::text(["", "asked for"], 1),
+        Column::text(["", law], 1),
         Column::number(["", "values"], 3),
-        Column::number(["median", "asked"], 2),
+        Column::number(["median", short], 2),
         Column::number(["", "got"], 2),
-        Column::number(["99%", "asked"], 4),
+        Column::number(["99%", short], 4),
         Column::number(["", "got"], 4),
         Column::number(["distance", "D"], 0),
         Column::number(["likeli-", "hood"], 0),
@@ -198,19 +240,13 @@ pub fn table(plan: &Plan, fits: &[Fit], path: Option<&Path>) -> String {
     let row = |fit: &Fit| {
         let Fit { what, asked, count: values, median, high, distance, likelihood } = fit;
         let numbers = [median.0, median.1, high.0, high.1].map(number::significant);
-        let mut row = vec![(*what).to_owned(), asked.clone(), count(*values)];
+        let mut row = vec![(*what).to_owned(), asked.clone(), number::count(*values as f64)];
         row.extend(numbers);
         row.push(format!("{distance:.3}"));
         row.push(likelihood.map_or(String::new(), |likelihood| format!("{likelihood:.2}")));
         row
     };
-    text += &Grid { columns, rows: fits.iter().map(row).collect() }.render(Terminal::of_stdout());
-    text += "\nD is the largest difference between the shares that are below anything; the likelihood is how often chance\n\
-             alone differs by as much, where values do not depend on one another.\n";
-    if let Some(path) = path {
-        text += &format!("The plan is in {}.\n", shown(path));
-    }
-    text
+    Grid { columns, rows: fits.iter().map(row).collect() }.render(Terminal::of_stdout())
 }
 
 fn counted(count: u32, what: &str) -> String {

@@ -15,15 +15,17 @@ use load::{Config, Protocol, Record, Shard, Target};
 use proto::dhttp::ClientConfig;
 use scenario::names;
 use scenario::surge::fits::fits;
-use scenario::surge::plan::{Plan, Wanted};
+use scenario::surge::plan::{MOST_REQUESTS, Plan, Wanted};
 use scenario::surge::replay::replayed;
 use scenario::surge::schedule::{Arrivals, Schedule, legs};
-use scenario::surge::set::SetName;
+use scenario::surge::set::{Laws, SetName};
+use scenario::surge::site::{self, Site};
 use scenario::value::quantity;
 
 use crate::cli::flags::Format;
 use crate::cli::load::{Load, LoadMerge, LoadPage, LoadPlan, LoadRun, LoadVerb, PlanFlags};
 use crate::failure::Failure;
+use crate::loading::replay::Most;
 use crate::loading::watch::{self, Watch};
 use crate::loading::{merge, page, plan, replay, result, target};
 use crate::output;
@@ -42,15 +44,19 @@ pub fn run(flags: &Load) -> Result<ExitCode, Failure> {
 
 fn draw(flags: &LoadPlan) -> Result<(), Failure> {
     let LoadPlan { plan: wanted, replay: logs, speed, output, format } = flags;
-    let drawn = if logs.is_empty() { drawn(wanted)? } else { again(logs, speed)? };
+    let site = site(wanted)?;
+    let drawn = if logs.is_empty() { drawn(wanted, site.as_ref())? } else { again(logs, speed)? };
     if let Some(path) = output {
         plan::write(&drawn, path)?;
     }
     let fits = fits(&drawn);
     output::to_stdout(&match format {
-        Format::Table => plan::table(&drawn, &fits, output.as_deref()),
-        Format::Json => output::json(&plan::rows(&fits)),
-        Format::Csv => plan::lines(&plan::rows(&fits)),
+        Format::Table => {
+            let of_log = site.as_ref().map_or(String::new(), |site| plan::of_log(&wanted.laws_of, site));
+            of_log + &plan::table(&drawn, &fits, output.as_deref())
+        }
+        Format::Json => output::json(&plan::rows(site.as_ref(), &fits)),
+        Format::Csv => plan::lines(&plan::rows(site.as_ref(), &fits)),
     })
 }
 
@@ -87,22 +93,28 @@ fn draw_page(flags: &LoadPage) -> Result<(), Failure> {
 fn again(logs: &[PathBuf], speed: &str) -> Result<Plan, Failure> {
     let refused = || Failure::Value(format!("--speed: `{speed}` is not a number above 0, up to 1,000,000"));
     let speed = speed.parse().ok().filter(|speed: &f64| *speed > 0.0 && *speed <= 1e6).ok_or_else(refused)?;
-    let lines = replay::read(logs)?;
-    if lines.left_out > 0 {
-        eprintln!(
-            "{} requests of the log are left out: their answers were neither whole nor unchanged, or have no size",
-            lines.left_out
-        );
-    }
+    let lines = replay::read(logs, Most::AllOf(MOST_REQUESTS))?;
     replayed(lines, speed).map_err(|unfit| Failure::Value(unfit.to_string()))
 }
 
-fn drawn(flags: &PlanFlags) -> Result<Plan, Failure> {
-    plan::drawn(wanted(flags)?)
+/// What the log says by whose laws a plan is to be drawn, if one was given.
+fn site(flags: &PlanFlags) -> Result<Option<Site>, Failure> {
+    if flags.laws_of.is_empty() {
+        return Ok(None);
+    }
+    let lines = replay::read(&flags.laws_of, Most::FirstOf(site::MOST_READ))?;
+    let site = site::site(lines).map_err(|little| Failure::Value(format!("--laws-of: {little}")))?;
+    site.notes.iter().for_each(|note| eprintln!("{note}"));
+    Ok(Some(site))
 }
 
-fn wanted(flags: &PlanFlags) -> Result<Wanted, Failure> {
-    let PlanFlags { laws, users, rate, even, lasts, files, cap, conditional, seed } = flags;
+fn drawn(flags: &PlanFlags, site: Option<&Site>) -> Result<Plan, Failure> {
+    plan::drawn(wanted(flags, site)?)
+}
+
+fn wanted(flags: &PlanFlags, site: Option<&Site>) -> Result<Wanted, Failure> {
+    let PlanFlags { laws, laws_of: _, users, rate, even, lasts, files, cap, conditional, seed } = flags;
+    let usual = Wanted::default();
     let lasts = value("for", quantity::duration(lasts))?;
     let arrivals = if *even { Arrivals::Constant } else { Arrivals::Poisson };
     let schedule = match rate {
@@ -110,15 +122,26 @@ fn wanted(flags: &PlanFlags) -> Result<Wanted, Failure> {
         None => Schedule::Users(positive("users", users)?),
     };
     Ok(Wanted {
-        set: value("laws", SetName::named(laws))?,
-        files: positive("files", files)?,
+        set: match site {
+            Some(site) => Laws::Site(Box::new(site.set)),
+            None => Laws::Named(value("laws", SetName::named(laws))?),
+        },
+        files: match (files, site) {
+            (Some(files), _) => positive("files", files)?,
+            (None, Some(site)) => site.files,
+            (None, None) => usual.files,
+        },
         cap: value("cap", quantity::object_size(cap))?,
         lasts: match &schedule {
             Schedule::Rates(legs, _) => legs.iter().map(|leg| leg.lasts).sum(),
             Schedule::Users(_) | Schedule::Replay(_) => lasts,
         },
         schedule,
-        conditional: value("conditional", quantity::probability(conditional))?,
+        conditional: match (conditional, site) {
+            (Some(share), _) => value("conditional", quantity::probability(share))?,
+            (None, Some(site)) => site.conditional,
+            (None, None) => usual.conditional,
+        },
         seed: value("seed", quantity::seed(seed))?,
     })
 }
@@ -138,7 +161,7 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
     let target = target::found(whom, config.protocol)?;
     let plan = match plan {
         Some(path) => plan::read(path)?,
-        None => drawn(wanted)?,
+        None => drawn(wanted, site(wanted)?.as_ref())?,
     };
     load::needs::check(&plan, &config).map_err(|short| Failure::Value(short.to_string()))?;
     target::probe(&target, &config)?;
@@ -311,6 +334,6 @@ mod tests {
         else {
             panic!("another verb");
         };
-        assert_eq!(wanted(&flags.plan).unwrap(), Wanted::default());
+        assert_eq!(wanted(&flags.plan, None).unwrap(), Wanted::default());
     }
 }

@@ -60,8 +60,16 @@ impl<'a> Draft<'a> {
     }
 
     fn closed(&mut self, users: u32) {
-        let Set { documents: _, embedded: _, objects, active_off, inactive_off, session, depth: _ } =
-            self.set;
+        let Set {
+            documents: _,
+            embedded: _,
+            popularity: _,
+            objects,
+            active_off,
+            inactive_off,
+            session,
+            depth: _,
+        } = self.set;
         let end = Time::ZERO + self.wanted.lasts;
         let mut streams: Vec<Random> =
             (0..users).map(|user| self.wanted.seed.stream("surge-user", u64::from(user))).collect();
@@ -98,7 +106,7 @@ impl<'a> Draft<'a> {
         ];
         let (mut files, mut orders) = (Vec::new(), [const { Vec::new() }; 2]);
         for (index, (kind, count, requests)) in (0..).zip(kinds.into_iter().flatten()) {
-            let counts = counts(count, requests);
+            let counts = counts(count, requests, self.set.popularity);
             let mut random = self.wanted.seed.stream("surge-sizes", index);
             let sizes: Vec<u64> =
                 counts.iter().map(|_| size(kind.sizes, self.wanted.cap, &mut random)).collect();

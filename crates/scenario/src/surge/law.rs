@@ -80,6 +80,32 @@ impl Law {
         }
     }
 
+    /// The logarithm of how densely values lie about `x`, which is positive; minus infinity where there are none.
+    pub(super) fn ln_density(&self, x: f64) -> f64 {
+        match *self {
+            Self::Lognormal { mu, sigma } => {
+                let z = (libm::log(x) - mu) / sigma;
+                -libm::log(x * sigma) - ROOT_TAU_LN - z * z / 2.0
+            }
+            Self::Pareto { least, shape: _ } if x < least => f64::NEG_INFINITY,
+            Self::Pareto { least, shape } => libm::log(shape / x) - shape * libm::log(x / least),
+            Self::Weibull { scale, shape } => {
+                libm::log(shape / x) + shape * libm::log(x / scale) - libm::pow(x / scale, shape)
+            }
+            Self::InverseGaussian { mean, shape } => {
+                let away = (x - mean) / mean;
+                libm::log(shape / (x * x * x)) / 2.0 - ROOT_TAU_LN - shape * away * away / (2.0 * x)
+            }
+            Self::Hybrid { mu, sigma, cut, body, shape: _ } if x < cut => {
+                let of = Self::Lognormal { mu, sigma };
+                libm::log(body / of.below(cut)) + of.ln_density(x)
+            }
+            Self::Hybrid { mu: _, sigma: _, cut, body, shape } => {
+                libm::log(1.0 - body) + Self::Pareto { least: cut, shape }.ln_density(x)
+            }
+        }
+    }
+
     /// The value that a share of `p`, from 0 to 1 without 1, is below.
     pub fn quantile(&self, p: f64) -> f64 {
         match *self {
@@ -117,6 +143,8 @@ impl Law {
     }
 }
 
+/// ln(2 pi) / 2.
+const ROOT_TAU_LN: f64 = 0.918_938_533_204_672_7;
 const HALF_A_STEP: f64 = 1.0 / (1_u64 << 54) as f64;
 
 impl fmt::Display for Law {
@@ -191,6 +219,20 @@ mod tests {
                 assert!((back - p).abs() < 1e-8, "{law}: {p} came back as {back}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_below_grows_by_the_density() {
+        for law in ALL {
+            for p in [0.05, 0.3, 0.6, 0.97] {
+                let x = law.quantile(p);
+                let step = x * 1e-5;
+                let slope = (law.below(x + step) - law.below(x - step)) / (2.0 * step);
+                let density = libm::exp(law.ln_density(x));
+                assert!((slope / density - 1.0).abs() < 1e-4, "{law} at {x}: {slope} and {density}");
+            }
+        }
+        assert_eq!(ALL[1].ln_density(0.5), f64::NEG_INFINITY);
     }
 
     #[test]

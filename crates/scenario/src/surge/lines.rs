@@ -82,6 +82,11 @@ impl Lines {
         self.lines.push(Line { time, client, file, answer });
     }
 
+    /// Leaves all but the first so many away.
+    pub fn cut(&mut self, most: usize) {
+        self.lines.truncate(most);
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.lines.len()

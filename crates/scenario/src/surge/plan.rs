@@ -9,13 +9,13 @@ use wire::{Bytes, Duration, Probability, Seed, Time};
 
 use super::draft::Draft;
 use super::schedule::{Leg, Schedule};
-use super::set::SetName;
+use super::set::{Laws, SetName};
 
 /// What a plan is made from; the same gives the same plan on every machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
     /// The laws.
-    pub set: SetName,
+    pub set: Laws,
     /// How many files the site has, at least 2.
     pub files: u32,
     /// No file is larger.
@@ -124,7 +124,7 @@ impl Default for Wanted {
     /// Two minutes of 100 users at a site of 2,000 files, the largest of 10 MB.
     fn default() -> Self {
         Self {
-            set: SetName::Surge1998,
+            set: Laws::Named(SetName::Surge1998),
             files: 2_000,
             cap: Bytes::new(10_000_000),
             schedule: Schedule::Users(100),
@@ -242,7 +242,13 @@ mod tests {
 
     fn wanted(set: SetName, schedule: Schedule) -> Wanted {
         let conditional = Probability::new(0.26).unwrap();
-        Wanted { set, cap: Bytes::new(100_000_000), schedule, conditional, ..Wanted::default() }
+        Wanted {
+            set: Laws::Named(set),
+            cap: Bytes::new(100_000_000),
+            schedule,
+            conditional,
+            ..Wanted::default()
+        }
     }
 
     #[test]

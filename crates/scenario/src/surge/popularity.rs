@@ -8,10 +8,15 @@ use wire::seed::Random;
 
 use super::law::Law;
 
-/// How often each of `files` is asked for, the most popular first: floor(C / rank), with the smallest C by which they come to
-/// `requests` in all. Where requests are few, the least popular files are not asked for.
-pub fn counts(files: u32, requests: usize) -> Vec<u32> {
-    let of = |c: u32| (1..=files).map(move |rank| c / rank);
+/// How often each of `files` is asked for, the most popular first: floor(C / rank^exponent), with the smallest C by which they
+/// come to `requests` in all. Where requests are few, the least popular files are not asked for.
+pub fn counts(files: u32, requests: usize, exponent: f64) -> Vec<u32> {
+    let power =
+        |rank: u32| if exponent == 1.0 { f64::from(rank) } else { libm::pow(f64::from(rank), exponent) };
+    let powers: Vec<f64> = (1..=files).map(power).collect();
+    // Of whole numbers of 32 bits the quotient is never rounded up to the next. Positive, and no larger than C.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let of = |c: u32| powers.iter().map(move |power| (f64::from(c) / power) as u32);
     let enough = |c: u32| of(c).map(u64::from).sum::<u64>() >= u64::try_from(requests).unwrap_or(u64::MAX);
     let (mut low, mut high) = (1, 1);
     while !enough(high) && high < u32::MAX / 2 {
@@ -214,14 +219,16 @@ mod tests {
 
     #[test]
     fn paper_popularity_is_zipfs_with_whole_counts() {
-        assert_eq!(counts(7, 16), [7, 3, 2, 1, 1, 1, 1]);
-        assert_eq!(counts(4, 2), [2, 1, 0, 0]);
-        assert_eq!(counts(3, 100), [55, 27, 18]);
+        assert_eq!(counts(7, 16, 1.0), [7, 3, 2, 1, 1, 1, 1]);
+        assert_eq!(counts(4, 2, 1.0), [2, 1, 0, 0]);
+        assert_eq!(counts(3, 100, 1.0), [55, 27, 18]);
+        assert_eq!(counts(3, 30, 0.0), [10, 10, 10]);
+        assert_eq!(counts(4, 20, 2.0), [16, 4, 1, 1]);
     }
 
     #[test]
     fn every_file_is_asked_for_as_often_as_it_should() {
-        let counts = counts(500, 5_000);
+        let counts = counts(500, 5_000, 1.0);
         let order = order(&counts, DEPTH, &mut Seed::default().stream("order", 0));
         let mut seen = vec![0; counts.len()];
         order.iter().for_each(|file| seen[*file as usize] += 1);
@@ -235,7 +242,7 @@ mod tests {
 
     #[test]
     fn depths_follow_their_law_and_what_is_popular_stays_so() {
-        let counts = counts(2_000, 15_000);
+        let counts = counts(2_000, 15_000, 1.0);
         let order = order(&counts, DEPTH, &mut Seed::default().stream("order", 0));
         let depths = depths(&order, counts.len());
         let fit = fit("", String::new(), depths, 1.0, |x| DEPTH.below(x), |p| DEPTH.quantile(p));
@@ -250,7 +257,7 @@ mod tests {
     fn sizes_are_matched_so_that_requests_follow_their_law() {
         let sizes = Law::Hybrid { mu: 9.357, sigma: 1.318, cut: 133_000.0, body: 0.93, shape: 1.1 };
         let requests = Law::Pareto { least: 1_000.0, shape: 1.0 };
-        let (counts, mut random) = (counts(2_000, 15_000), Seed::default().stream("sizes", 0));
+        let (counts, mut random) = (counts(2_000, 15_000, 1.0), Seed::default().stream("sizes", 0));
         // From 1 to the largest that is drawn here.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let drawn: Vec<u64> = counts.iter().map(|_| sizes.draw(&mut random).ceil() as u64).collect();

@@ -1,4 +1,4 @@
-//! Which laws belong together, by name.
+//! Which laws belong together: by name, or those of a site's own log.
 //!
 //! Not drawn values. The set of 1998 is that of SURGE's paper and of `papers/dhttp#section-vi-b`; that of 1999 is Barford,
 //! Bestavros, Bradley and Crovella's look at how the Web had changed (World Wide Web 2, 1999), which has laws of its own
@@ -14,6 +14,8 @@ pub struct Set {
     pub documents: Files,
     /// What else they have; `None`: files of the same kind.
     pub embedded: Option<Files>,
+    /// The exponent of popularity: the file of rank r is asked for floor(C / r^popularity) times.
+    pub popularity: f64,
     /// How many objects a page has, rounded to the nearest whole number.
     pub objects: Law,
     /// From an object of a page to the next.
@@ -33,6 +35,36 @@ pub struct Files {
     pub sizes: Law,
     /// How large what is *asked for* is; `None`: no matter, sizes are given by chance.
     pub requests: Option<Law>,
+}
+
+/// What a plan is drawn by.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Laws {
+    /// Those of a source.
+    Named(SetName),
+    /// Those of a site's own log.
+    Site(Box<Set>),
+}
+
+/// What the laws of a site's own log are called.
+pub const SITE: &str = "site";
+
+impl Laws {
+    /// What they are called.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Named(name) => name.name(),
+            Self::Site(_) => SITE,
+        }
+    }
+
+    /// The laws.
+    pub fn set(&self) -> Set {
+        match self {
+            Self::Named(name) => name.set(),
+            Self::Site(set) => **set,
+        }
+    }
 }
 
 /// A set with a name.
@@ -86,6 +118,7 @@ impl SetName {
                     requests: Some(Law::Pareto { least: 1_000.0, shape: 1.0 }),
                 },
                 embedded: None,
+                popularity: ZIPF,
                 objects: Law::Pareto { least: 1.0, shape: 2.43 },
                 active_off: ACTIVE_OFF,
                 inactive_off: Law::Pareto { least: 1.0, shape: 1.5 },
@@ -99,6 +132,7 @@ impl SetName {
                     requests: None,
                 },
                 embedded: Some(Files { sizes: Law::Lognormal { mu: 8.215, sigma: 1.46 }, requests: None }),
+                popularity: ZIPF,
                 objects: Law::Pareto { least: 2.0, shape: 1.33 },
                 active_off: ACTIVE_OFF,
                 inactive_off: Law::Pareto { least: 1.0, shape: 1.4 },
@@ -109,6 +143,8 @@ impl SetName {
     }
 }
 
+/// The file of rank r is asked for floor(C / r) times.
+const ZIPF: f64 = 1.0;
 const ACTIVE_OFF: Law = Law::Weibull { scale: 0.382, shape: 1.46 };
 const DEPTH: Law = Law::Lognormal { mu: 1.5, sigma: 0.8 };
 

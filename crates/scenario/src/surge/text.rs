@@ -19,10 +19,12 @@
 //! user's page before or `@` seconds of the plan, then the files, each but the first with `+` the seconds after the one
 //! before; `*` marks a request for what has changed, `!` the end of a session. Of an open schedule the sixth line is
 //! `rates poisson 60.000000:100..100 ...`, for each leg its seconds and rates; of a replayed log it is
-//! `replay 10 for 60.000000`, with how many times as fast it is.
+//! `replay 10 for 60.000000`, with how many times as fast it is. Laws of a site's own log follow `set site`, a line each (`laws`).
 //!
 //! Not JSON: a plan of a million pages would be ten times as long. What is read was written by someone else: nothing here
 //! panics, and every number is held to its range.
+
+mod laws;
 
 use std::fmt::{self, Write};
 use std::str::{FromStr, Lines};
@@ -31,7 +33,6 @@ use wire::{Bytes, Duration, Probability, Seed, Time};
 
 use super::plan::{Ask, Begins, MOST_FILES, MOST_OBJECTS, MOST_REQUESTS, Page, Plan, Wanted};
 use super::schedule::{Arrivals, Leg, Schedule};
-use super::set::SetName;
 
 /// What the first line says, and no other file's.
 const MAGIC: &str = "roundtrip-plan 1";
@@ -61,7 +62,9 @@ impl std::error::Error for BadPlan {}
 pub fn write(plan: &Plan, out: &mut dyn Write) -> fmt::Result {
     let Plan { wanted, files, pages } = plan;
     let Wanted { set, files: _, cap, schedule, lasts, conditional, seed } = wanted;
-    writeln!(out, "{MAGIC}\nset {}\nseed {}\ncap {}", set.name(), seed.get(), cap.get())?;
+    writeln!(out, "{MAGIC}")?;
+    laws::write(set, out)?;
+    writeln!(out, "seed {}\ncap {}", seed.get(), cap.get())?;
     writeln!(out, "conditional {}", conditional.get())?;
     match schedule {
         Schedule::Users(users) => writeln!(out, "users {users} for {}", Seconds(*lasts))?,
@@ -119,7 +122,7 @@ impl fmt::Display for Seconds {
 pub fn read(text: &str) -> Result<Plan, BadPlan> {
     let mut reader = Reader { lines: text.lines(), at: 0 };
     reader.line(&format!("`{MAGIC}`"), |line| (line == MAGIC).then_some(()))?;
-    let set = reader.head("set ", |rest| SetName::named(rest).ok())?;
+    let set = laws::read(&mut reader)?;
     let seed = Seed::new(reader.head("seed ", |rest| rest.parse().ok())?);
     let cap = Bytes::new(reader.head("cap ", |rest| rest.parse().ok())?);
     let conditional = reader.head("conditional ", |rest| Probability::new(rest.parse().ok()?))?;
@@ -237,6 +240,7 @@ fn digits<T: FromStr>(text: &str) -> Option<T> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::set::{Laws, SetName};
     use super::*;
 
     fn plan(schedule: Schedule) -> Plan {
@@ -246,7 +250,7 @@ mod tests {
             Schedule::Replay(_) => Duration::ZERO,
         };
         let wanted = Wanted {
-            set: SetName::Surge1999,
+            set: Laws::Named(SetName::Surge1999),
             files: 40,
             cap: Bytes::new(1_000_000),
             schedule,
@@ -275,6 +279,15 @@ mod tests {
             Schedule::Rates(legs, Arrivals::Constant),
         ] {
             let plan = plan(schedule);
+            assert_eq!(read(&written(&plan)), Ok(plan));
+        }
+    }
+
+    #[test]
+    fn laws_of_a_site_are_in_its_plan() {
+        for name in SetName::ALL {
+            let set = Laws::Site(Box::new(name.set()));
+            let plan = Wanted { set, files: 40, ..Wanted::default() }.plan().unwrap();
             assert_eq!(read(&written(&plan)), Ok(plan));
         }
     }
