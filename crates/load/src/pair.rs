@@ -25,6 +25,8 @@ pub(crate) struct Pair {
     listener: TcpListener,
     machine: Client,
     connections: BTreeMap<ConnectionId, (TcpStream, Open)>,
+    /// A connection waits for which this machine has no socket.
+    is_short: bool,
     next: u64,
     asked: BTreeMap<Id, Asked>,
 }
@@ -67,7 +69,7 @@ impl Pair {
         let config = ClientConfig { remembered: REMEMBERED, ..config };
         let machine = Client::new(config, listener.local_addr()?.port(), secret);
         let (connections, asked) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { user, server, listener, machine, connections, next: 0, asked })
+        Ok(Self { user, server, listener, machine, connections, is_short: false, next: 0, asked })
     }
 
     pub(crate) fn listener(&self) -> BorrowedFd<'_> {
@@ -154,7 +156,11 @@ impl Pair {
         open: &Gauge,
         turn: &mut Turn<'_>,
     ) -> Option<(u64, BorrowedFd<'_>)> {
-        let (stream, from) = self.listener.accept().ok()?;
+        let accepted = self.listener.accept().inspect_err(|error| {
+            let passes = [ErrorKind::WouldBlock, ErrorKind::Interrupted, ErrorKind::ConnectionAborted];
+            self.is_short = !passes.contains(&error.kind());
+        });
+        let (stream, from) = accepted.ok()?;
         stream.set_nonblocking(true).ok()?;
         let id = ConnectionId(self.next);
         self.next += 1;
@@ -162,6 +168,16 @@ impl Pair {
         self.connections.insert(id, (stream, open.open()));
         self.poll(now, turn);
         self.connections.get(&id).map(|(stream, _)| (id.0, stream.as_fd()))
+    }
+
+    /// Whether a connection waits for which this machine had no socket: whoever listened on would be told so without an end.
+    pub(crate) fn is_short(&self) -> bool {
+        self.is_short
+    }
+
+    /// There may be one now.
+    pub(crate) fn try_again(&mut self) {
+        self.is_short = false;
     }
 
     /// What has come on a connection.

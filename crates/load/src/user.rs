@@ -190,8 +190,12 @@ impl User {
         }
     }
 
-    /// Fails what was asked before `long_ago`.
+    /// Fails what was asked before `long_ago`, and looks whether there are sockets again.
     pub(crate) fn give_up(&mut self, now: Time, long_ago: Time, common: &mut Common) {
+        if let Some(pair) = self.pair.as_mut().filter(|pair| pair.is_short()) {
+            pair.try_again();
+            hear(pair, self.number, EventFlags::IN, common);
+        }
         let mut outcomes = Vec::new();
         for line in &mut self.lines {
             if let Some(mut late) = line.take_if(|line| line.oldest().is_some_and(|sent| sent < long_ago)) {
@@ -246,6 +250,9 @@ impl User {
             }
             self.waiting.extend(plain);
             if accepted.is_none() {
+                if let Some(pair) = self.pair.as_ref().filter(|pair| pair.is_short()) {
+                    hear(pair, number, EventFlags::empty(), common);
+                }
                 self.dispatch(now, common);
                 return Some(());
             }
@@ -348,6 +355,12 @@ impl User {
             let _ = epoll::modify(&common.epoll, line.as_fd(), data(self.number, place), interest);
         }
     }
+}
+
+/// Listens to the port that the server connects to, or not.
+fn hear(pair: &Pair, user: u32, what: EventFlags, common: &Common) {
+    // It is there for as long as its user is.
+    let _ = epoll::modify(&common.epoll, pair.listener(), data(user, LISTENER), what);
 }
 
 /// What epoll says of this user's slot.

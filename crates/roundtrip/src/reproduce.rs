@@ -339,7 +339,9 @@ mod tests {
                 .unwrap();
         let count = |verdict| report.rows().iter().filter(|row| row.verdict == verdict).count();
         let counts = [Verdict::Exact, Verdict::WithinTolerance, Verdict::Explained].map(count);
-        assert_eq!((counts, report.rows().len()), ([8 + 13, 4, 10 + 8], 22 + 25));
+        // Figure 1 and Table I of the simulator; then what the logs have. What servers are measured for is for another day.
+        let unmeasured = count(Verdict::NotTestableHere);
+        assert_eq!((counts, report.rows().len() - unmeasured), ([16 + 8, 4, 8 + 10], 46));
         assert!(ENTRIES.iter().all(|entry| match entry.draw {
             Some(Draw::Counted(draw)) => draw(&report.counted).is_some(),
             Some(Draw::Alone(_) | Draw::Measured(_)) | None => true,

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -233,6 +233,40 @@ fn what_a_bad_server_does_is_counted_by_its_kind() {
         assert_eq!((&run["answered"], &run["failed"]), (&json!(0), &json!(60)), "{kind}: {run}");
         assert_eq!(run["failures"][kind], json!(60), "{run}");
     }
+}
+
+#[test]
+fn regress_of_a_server_that_takes_all_sockets_of_its_clients_and_their_processor() {
+    let folder = planned("load-sockets");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let port = UdpSocket::bind(address).unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            drop(reply(stream, b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n"));
+        }
+    });
+    thread::spawn(move || {
+        let (mut room, mut held) = ([0; 2_048], Vec::new());
+        while let Ok((length, from)) = port.recv_from(&mut room) {
+            // The port that a request may be answered at stands after its id.
+            let Some(asked) = room.get(8..10).filter(|_| length > 10) else { continue };
+            let to = SocketAddr::new(from.ip(), u16::from_be_bytes([asked[0], asked[1]]));
+            held.extend((0..30).map_while(|_| TcpStream::connect(to).ok()));
+        }
+    });
+    let command = format!(
+        "ulimit -n 80; exec '{}' load http://{address}/ --plan plan.txt --share 6 --threads 1 --protocol dhttp \
+         --timeout 500ms --format json",
+        env!("CARGO_BIN_EXE_roundtrip")
+    );
+    let said = Command::new("sh").args(["-c", &command]).current_dir(&folder).output().unwrap();
+    assert!(said.status.success(), "{said:?}");
+    let run = serde_json::from_slice::<Value>(&said.stdout).unwrap()[0].take();
+    assert_eq!((&run["answered"], &run["failed"]), (&json!(0), &json!(60)), "{run}");
+    let busy = run["seconds"].as_array().unwrap().iter().map(|second| second["generator_share"].as_f64());
+    // Waiting for sockets is nothing to do; it was all of a processor.
+    assert!(busy.flatten().fold(0.0, f64::max) < 0.4, "{run}");
 }
 
 #[test]

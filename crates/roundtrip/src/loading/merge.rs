@@ -28,12 +28,13 @@ pub fn read(path: &Path) -> Result<Log, Failure> {
     log::read(&text).map_err(|error| Failure::Value(format!("{}: {error}", shown(path))))
 }
 
-/// The whole of these parts.
-pub fn merged(logs: Vec<(&Path, Log)>) -> Result<Log, Failure> {
+/// The whole of these parts, one after the other: a thousand of them need no more memory than two.
+pub fn merged<'a>(logs: impl IntoIterator<Item = Result<(&'a Path, Log), Failure>>) -> Result<Log, Failure> {
     let mut logs = logs.into_iter();
     let (first, mut whole) =
-        logs.next().ok_or_else(|| Failure::Value("there is nothing to merge".to_owned()))?;
-    for (path, Log { about, record }) in logs {
+        logs.next().ok_or_else(|| Failure::Value("there is nothing to merge".to_owned()))??;
+    for part in logs {
+        let (path, Log { about, record }) = part?;
         let refused = |why: String| Failure::Value(format!("{}: {why}", shown(path)));
         if let Some(what) = differs(&whole.about, &about) {
             return Err(refused(format!(
@@ -81,8 +82,8 @@ pub fn remarks(about: &About) -> String {
     let apart = about.began.1 - about.began.0;
     if apart > 1.0 {
         text += &format!(
-            "\nThe parts began up to {apart:.1} s apart: each second is the sum of the parts' own seconds; --at lets them begin \
-             together.\n"
+            "\nThe parts began up to {apart:.1} s apart, by their machines' clocks: each second is the sum of the parts' own seconds. \
+             --at lets them begin together where these clocks agree.\n"
         );
     }
     text
@@ -115,7 +116,7 @@ mod tests {
     #[test]
     fn parts_are_added_and_what_is_missing_is_said() {
         let (path, other) = (Path::new("a.hlog"), Path::new("b.hlog"));
-        let whole = merged(vec![(path, part(3)), (other, part(1))]).unwrap();
+        let whole = merged([Ok((path, part(3))), Ok((other, part(1)))]).unwrap();
         assert_eq!((&whole.about.parts[..], whole.about.began), (&[1, 3][..], (1.0, 3.0)));
         assert_eq!((whole.record.answers(), whole.record.intended.len()), (14, 2));
         let said = remarks(&whole.about);
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn what_is_no_part_of_the_same_run_is_refused() {
         let (path, other) = (Path::new("a.hlog"), Path::new("b.hlog"));
-        let refused = |log: Log| merged(vec![(path, part(1)), (other, log)]).unwrap_err().to_string();
+        let refused = |log: Log| merged([Ok((path, part(1))), Ok((other, log))]).unwrap_err().to_string();
         assert!(refused(part(1)).contains("b.hlog: part 1 of 3 is there already"), "{}", refused(part(1)));
         let mut odd = part(2);
         odd.about.plan = "0100".to_owned();

@@ -62,9 +62,8 @@ fn draw(flags: &LoadPlan) -> Result<(), Failure> {
 
 fn put_together(flags: &LoadMerge) -> Result<(), Failure> {
     let LoadMerge { logs, output, format } = flags;
-    let logs =
-        logs.iter().map(|path| Ok((path.as_path(), merge::read(path)?))).collect::<Result<_, Failure>>()?;
-    let whole = merge::merged(logs)?;
+    let parts = logs.iter().map(|path| Ok((path.as_path(), merge::read(path)?)));
+    let whole = merge::merged(parts)?;
     if let Some(path) = output {
         crate::file::write_with(path, |out| log::write(&whole, out))?;
     }
