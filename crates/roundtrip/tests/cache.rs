@@ -1,10 +1,10 @@
 //! `roundtrip cache` as people run it. On a router: rules that come and go, in network namespaces that are gone when the
 //! test is over; without the right to make them it says so, and passes. On disk: what is left after a kill.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -211,28 +211,13 @@ fn what_takes_a_restart_is_said_by_name_and_sizes_do_not() {
     };
     write("listen = \"127.0.0.1:0\"\nmemory = \"64MiB\"\nthreads = 1\n");
     let config = files.path("cache.toml");
-    let mut cache = Command::new(PROGRAM)
-        .args(["cache", "--config", &config, "--metrics", "127.0.0.1:0"])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = BufReader::new(cache.stderr.take().unwrap()).lines();
-    let mut line = move || said.next().unwrap().unwrap();
-    let first = line();
-    let address: SocketAddr = first.split("dhttp://").nth(1).unwrap().trim_end_matches('/').parse().unwrap();
-    let cache = Running(cache, address);
-    let pid = nix::unistd::Pid::from_raw(i32::try_from(cache.0.id()).unwrap());
-    let mut say_again = || {
-        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
-        line()
-    };
+    let mut cache = Told::start(&["--config", &config, "--metrics", "127.0.0.1:0"]);
+    let address = cache.running.1;
+    (0..20).for_each(|number| assert_eq!(fetch(address, number).unwrap().1.len(), 100_000));
     let mut again = |lines: &str| {
         write(lines);
-        say_again()
+        cache.read_again()
     };
-    let fetch_all =
-        || (0..20).for_each(|number| assert_eq!(fetch(address, number).unwrap().1.len(), 100_000));
-    fetch_all();
     assert_eq!(
         again("listen = \"127.0.0.1:0\"\nmemory = \"1600KiB\"\nthreads = 1\n"),
         "roundtrip: read the configuration again"
@@ -244,7 +229,7 @@ fn what_takes_a_restart_is_said_by_name_and_sizes_do_not() {
          what they were until then"
     );
     std::fs::write(&config, "intercept = \"80\"\nlisten = \"0.0.0.0:3129\"\n").unwrap();
-    let refused = say_again();
+    let refused = cache.read_again();
     assert!(
         refused.contains("origin and intercept: ") && refused.ends_with("everything stays as it was"),
         "{refused}"
@@ -263,28 +248,42 @@ fn a_server_that_has_moved_is_found_after_a_reload_and_what_was_kept_is_still_th
         std::fs::write(files.path("cache.toml"), format!("origin = \"http://{}/\"\n", origin.1)).unwrap();
     };
     write(&before);
-    let mut cache = Command::new(PROGRAM)
-        .args(["cache", "--config", &files.path("cache.toml"), "--listen", "127.0.0.1:0"])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = BufReader::new(cache.stderr.take().unwrap()).lines();
-    let mut line = move || said.next().unwrap().unwrap();
-    let first = line();
-    let address: SocketAddr = first.split("dhttp://").nth(1).unwrap().trim_end_matches('/').parse().unwrap();
-    let cache = Running(cache, address);
+    let mut cache = Told::start(&["--config", &files.path("cache.toml"), "--listen", "127.0.0.1:0"]);
+    let address = cache.running.1;
     assert_eq!(fetch(address, 0).unwrap().1, content(0, 100));
     write(&after);
     drop(before);
-    let pid = nix::unistd::Pid::from_raw(i32::try_from(cache.0.id()).unwrap());
-    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
-    assert!(line().contains("read the configuration again"));
+    assert!(cache.read_again().contains("read the configuration again"));
     for number in 0..2 {
         assert_eq!(fetch(address, number).unwrap(), ("200".to_owned(), content(number, 100)));
     }
     drop(after);
     assert_eq!(fetch(address, 0).unwrap().1, content(0, 100), "it was kept before");
     assert!(fetch(address, 2).unwrap().0.starts_with("50"));
+}
+
+/// A cache that is told by a file what to do, and what it says.
+struct Told {
+    running: Running,
+    said: Lines<BufReader<ChildStderr>>,
+}
+
+impl Told {
+    fn start(arguments: &[&str]) -> Self {
+        let command = Command::new(PROGRAM).arg("cache").args(arguments).stderr(Stdio::piped()).spawn();
+        let mut child = command.unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+        let first = said.next().unwrap().unwrap();
+        let address = first.split("dhttp://").nth(1).unwrap().trim_end_matches('/').parse().unwrap();
+        Self { running: Running(child, address), said }
+    }
+
+    /// Has it read its file again; gives what it says of that.
+    fn read_again(&mut self) -> String {
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.running.0.id()).unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
+        self.said.next().unwrap().unwrap()
+    }
 }
 
 /// A program that is gone when the test is over, and where it listens.

@@ -11,7 +11,6 @@ use std::time::Duration as Elapsed;
 use bytes::Bytes;
 use h2::Reason;
 use h2::server::{Connection, SendResponse, handshake};
-use http::header::IF_MODIFIED_SINCE;
 use http::{Request, Response};
 use load::look::look;
 use load::record::Trouble;
@@ -25,20 +24,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_rustls::TlsAcceptor;
 use wire::Duration;
 
-use crate::site::{certified, config, plan, run, size, target};
-
-/// What a server does with each request.
-#[derive(Clone, Copy, PartialEq)]
-enum Does {
-    Answers,
-    AnswersAfter(Elapsed),
-    AnswersWith(u16),
-    AnswersTooMuch,
-    Resets,
-    SaysNothing,
-    /// Ends each connection after so many answers.
-    LeavesAfter(usize),
-}
+use crate::site::{Does, No, certified, config, plan, run, target};
 
 /// A server, until this is dropped.
 struct Served {
@@ -72,9 +58,9 @@ fn serve(plan: &Plan, does: Does, tls: Option<Arc<ServerConfig>>) -> Served {
 
 async fn connection<T: AsyncRead + AsyncWrite + Unpin>(stream: T, plan: Arc<Plan>, does: Does) {
     let Ok(mut connection) = handshake(stream).await else { return };
-    let mut left = if let Does::LeavesAfter(answers) = does { answers } else { usize::MAX };
+    let mut left = does.answers_until_it_leaves();
     while let Some(Ok((request, respond))) = connection.accept().await {
-        tokio::spawn(request_came(request, respond, Arc::clone(&plan), does));
+        tokio::spawn(request_came(request.map(drop), respond, Arc::clone(&plan), does));
         // More may have been on their way when it said that it leaves.
         left = left.saturating_sub(1);
         if left == 0 {
@@ -84,28 +70,13 @@ async fn connection<T: AsyncRead + AsyncWrite + Unpin>(stream: T, plan: Arc<Plan
     let _: Connection<T, Bytes> = connection;
 }
 
-async fn request_came(
-    request: Request<h2::RecvStream>,
-    mut respond: SendResponse<Bytes>,
-    plan: Arc<Plan>,
-    does: Does,
-) {
-    let mut length = size(&plan, request.uri().path());
-    let mut status = 200;
-    if request.headers().contains_key(IF_MODIFIED_SINCE) {
-        (status, length) = (304, 0);
-    }
-    match does {
-        Does::Answers | Does::LeavesAfter(_) => {}
-        Does::AnswersAfter(time) => tokio::time::sleep(time).await,
-        Does::AnswersWith(other) => status = other,
-        Does::AnswersTooMuch => (status, length) = (200, 20_001),
-        Does::Resets => return respond.send_reset(Reason::INTERNAL_ERROR),
-        Does::SaysNothing => {
-            let _ = poll_fn(|context| respond.poll_reset(context)).await;
-            return;
-        }
-    }
+async fn request_came(request: Request<()>, mut respond: SendResponse<Bytes>, plan: Arc<Plan>, does: Does) {
+    let (status, length) = match does.answer(&plan, &request).await {
+        Ok(answer) => answer,
+        Err(No::Reset) => return respond.send_reset(Reason::INTERNAL_ERROR),
+        Err(No::Rejected) => return respond.send_reset(Reason::REFUSED_STREAM),
+        Err(No::Word) => return drop(poll_fn(|context| respond.poll_reset(context)).await),
+    };
     let response = Response::builder().status(status).body(()).unwrap();
     let Ok(mut stream) = respond.send_response(response, length == 0) else { return };
     if length > 0 {
@@ -144,12 +115,7 @@ fn requests_of_a_connection_are_under_way_beside_one_another() {
 fn what_a_bad_server_does_is_counted_by_its_kind() {
     let plan = plan(30.0);
     let hasty = Config { patience: Duration::from_millis(300), ..config(Protocol::Http2) };
-    for (does, trouble) in [
-        (Does::AnswersWith(503), Trouble::Status),
-        (Does::AnswersTooMuch, Trouble::Size),
-        (Does::Resets, Trouble::Closed),
-        (Does::SaysNothing, Trouble::Timeout),
-    ] {
+    for (does, trouble) in Does::BAD {
         let served = serve(&plan, does, None);
         let record = run(&plan, &target(served.address, None), &hasty);
         assert_eq!(

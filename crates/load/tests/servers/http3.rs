@@ -9,7 +9,6 @@ use bytes::Bytes;
 use h3::error::Code;
 use h3::server::RequestResolver;
 use http::Response;
-use http::header::IF_MODIFIED_SINCE;
 use load::look::look;
 use load::record::{Channel, Trouble};
 use load::secure::Trust;
@@ -20,20 +19,7 @@ use scenario::surge::plan::Plan;
 use tokio::runtime::{Builder, Runtime};
 use wire::Duration;
 
-use crate::site::{certified, config, plan, run, size, target};
-
-/// What a server does with each request.
-#[derive(Clone, Copy, PartialEq)]
-enum Does {
-    Answers,
-    AnswersAfter(Elapsed),
-    AnswersWith(u16),
-    AnswersTooMuch,
-    Resets,
-    Rejects,
-    SaysNothing,
-    LeavesAfter(usize),
-}
+use crate::site::{Does, No, certified, config, plan, run, target};
 
 /// A server, until this is dropped.
 struct Served {
@@ -64,7 +50,7 @@ fn serve(plan: &Plan, does: Does, speaks: &[u8]) -> Served {
                 };
                 let carried = h3_quinn::Connection::new(connection);
                 let Ok(mut connection) = h3::server::Connection::new(carried).await else { return };
-                let mut left = if let Does::LeavesAfter(answers) = does { answers } else { usize::MAX };
+                let mut left = does.answers_until_it_leaves();
                 while let Ok(Some(request)) = connection.accept().await {
                     tokio::spawn(request_came(request, Arc::clone(&plan), does));
                     left -= 1;
@@ -85,20 +71,12 @@ fn of(tls: rustls::ServerConfig) -> ServerConfig {
 
 async fn request_came(request: RequestResolver<h3_quinn::Connection, Bytes>, plan: Arc<Plan>, does: Does) {
     let Ok((request, mut stream)) = request.resolve_request().await else { return };
-    let mut length = size(&plan, request.uri().path());
-    let mut status = 200;
-    if request.headers().contains_key(IF_MODIFIED_SINCE) {
-        (status, length) = (304, 0);
-    }
-    match does {
-        Does::Answers | Does::LeavesAfter(_) => {}
-        Does::AnswersAfter(time) => tokio::time::sleep(time).await,
-        Does::AnswersWith(other) => status = other,
-        Does::AnswersTooMuch => (status, length) = (200, 20_001),
-        Does::Resets => return stream.stop_stream(Code::H3_INTERNAL_ERROR),
-        Does::Rejects => return stream.stop_stream(Code::H3_REQUEST_REJECTED),
-        Does::SaysNothing => tokio::time::sleep(Elapsed::from_secs(60)).await,
-    }
+    let (status, length) = match does.answer(&plan, &request).await {
+        Ok(answer) => answer,
+        Err(No::Reset) => return stream.stop_stream(Code::H3_INTERNAL_ERROR),
+        Err(No::Rejected) => return stream.stop_stream(Code::H3_REQUEST_REJECTED),
+        Err(No::Word) => return tokio::time::sleep(Elapsed::from_secs(60)).await,
+    };
     let response = Response::builder().status(status).body(()).unwrap();
     let _ = stream.send_response(response).await;
     if length > 0 {
@@ -177,13 +155,7 @@ fn what_a_server_did_not_take_early_is_asked_again() {
 fn what_a_bad_server_does_is_counted_by_its_kind() {
     let plan = plan(30.0);
     let hasty = Config { patience: Duration::from_millis(300), ..config(Protocol::Http3) };
-    for (does, trouble) in [
-        (Does::AnswersWith(503), Trouble::Status),
-        (Does::AnswersTooMuch, Trouble::Size),
-        (Does::Resets, Trouble::Closed),
-        (Does::Rejects, Trouble::Closed),
-        (Does::SaysNothing, Trouble::Timeout),
-    ] {
+    for (does, trouble) in Does::BAD {
         let served = serve(&plan, does, b"h3");
         let record = run(&plan, &target(served.address, Some(served.trust.clone())), &hasty);
         assert_eq!(

@@ -2,7 +2,11 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration as Elapsed;
 
+use http::Request;
+use http::header::IF_MODIFIED_SINCE;
+use load::record::Trouble;
 use load::secure::{Security, Trust};
 use load::{Config, Protocol, Record, Shard, Target};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
@@ -70,8 +74,67 @@ pub(crate) fn certified(speaks: &[u8]) -> (Arc<ServerConfig>, Trust) {
     (Arc::new(config), Trust::Authorities(vec![certificate]))
 }
 
+/// What a server does with each request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Does {
+    Answers,
+    AnswersAfter(Elapsed),
+    AnswersWith(u16),
+    AnswersTooMuch,
+    Resets,
+    /// Says that it has not looked at it.
+    Rejects,
+    SaysNothing,
+    /// Ends each connection after so many answers.
+    LeavesAfter(usize),
+}
+
+/// What there is instead of an answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum No {
+    Reset,
+    Rejected,
+    Word,
+}
+
+impl Does {
+    /// What is bad of it, and what it is counted as.
+    pub(crate) const BAD: [(Self, Trouble); 5] = [
+        (Self::AnswersWith(503), Trouble::Status),
+        (Self::AnswersTooMuch, Trouble::Size),
+        (Self::Resets, Trouble::Closed),
+        (Self::Rejects, Trouble::Closed),
+        (Self::SaysNothing, Trouble::Timeout),
+    ];
+
+    /// Answers until a connection is ended.
+    pub(crate) fn answers_until_it_leaves(self) -> usize {
+        if let Self::LeavesAfter(answers) = self { answers } else { usize::MAX }
+    }
+
+    /// The status of an answer, and how long it is.
+    pub(crate) async fn answer(self, plan: &Plan, request: &Request<()>) -> Result<(u16, usize), No> {
+        let usual = match request.headers().contains_key(IF_MODIFIED_SINCE) {
+            true => (304, 0),
+            false => (200, size(plan, request.uri().path())),
+        };
+        match self {
+            Self::Answers | Self::LeavesAfter(_) => Ok(usual),
+            Self::AnswersAfter(time) => {
+                tokio::time::sleep(time).await;
+                Ok(usual)
+            }
+            Self::AnswersWith(status) => Ok((status, usual.1)),
+            Self::AnswersTooMuch => Ok((200, 20_001)),
+            Self::Resets => Err(No::Reset),
+            Self::Rejects => Err(No::Rejected),
+            Self::SaysNothing => Err(No::Word),
+        }
+    }
+}
+
 /// The size of the file at a path.
-pub(crate) fn size(plan: &Plan, path: &str) -> usize {
+fn size(plan: &Plan, path: &str) -> usize {
     let number = path.trim_matches('/').strip_suffix(".bin").unwrap();
     usize::try_from(plan.size(number.parse().unwrap())).unwrap()
 }
