@@ -149,3 +149,34 @@ fn the_answer_may_be_a_parquet_table() {
     let expected: Vec<u64> = expected.iter().map(|row| row["total_connections"].as_u64().unwrap()).collect();
     assert_eq!(totals.collect::<Vec<u64>>(), expected);
 }
+
+#[test]
+fn a_table_has_laws_and_answers_of_one_size_are_one_file() {
+    let folder = Folder::new("tables-laws");
+    let (_, batch) = made_up(["time", "client", "status", "bytes"]);
+    let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    stream.write(&batch).unwrap();
+    let tables = [
+        folder.write("table.parquet", &parquet(&batch)),
+        folder.write("table.arrows", &stream.into_inner().unwrap()),
+    ];
+    let [one, other] = tables.map(|table| {
+        let said = roundtrip(&[
+            "load",
+            "plan",
+            "--laws-of",
+            &table,
+            "--for",
+            "2s",
+            "--files",
+            "50",
+            "--format",
+            "json",
+        ]);
+        let stderr = String::from_utf8_lossy(&said.stderr).into_owned();
+        assert!(said.status.success() && stderr.contains("answers of one size are one file"), "{stderr}");
+        serde_json::from_slice::<Vec<Value>>(&said.stdout).unwrap()
+    });
+    assert_eq!(one, other);
+    assert_eq!((&one[0]["of"], &one[0]["what"]), (&"log".into(), &"file size, bytes".into()));
+}

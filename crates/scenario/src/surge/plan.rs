@@ -182,7 +182,8 @@ impl Wanted {
                 let set = self.set.set();
                 // Half of the pauses are longer than this, and the mean of both laws is about three times it.
                 let cycle = set.inactive_off.quantile(0.5) + 0.1;
-                f64::from(*users) * self.lasts.as_secs_f64() / cycle * set.objects.quantile(0.7)
+                f64::from(*users) * self.lasts.as_secs_f64() / cycle
+                    * set.objects.quantile(0.7).min(MOST_OBJECTS as f64)
             }
         }
     }

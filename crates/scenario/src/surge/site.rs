@@ -1,6 +1,6 @@
 //! The laws of a site, estimated from its own access log.
 //!
-//! Not a plan, and not the estimates of single laws ([`super::estimate`]): here a log is taken apart as SURGE's authors took
+//! Not a plan, and not the estimates of single laws (`estimate` has those): here a log is taken apart as SURGE's authors took
 //! theirs, into files, and into users who fetch a page, look at it, and fetch the next.
 //!
 //! - A *user* is a client of the log. A proxy with a thousand people behind it is one busy user.
