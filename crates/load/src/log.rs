@@ -15,7 +15,7 @@
 //!
 //! A line without a tag for each second: latencies from when requests were due; the others are of the whole run, with more
 //! digits. All values are nanoseconds. Not for people: what prints a run is. How such a file is read again, whoever wrote it,
-//! is in [`read`](mod@read).
+//! is in `read`.
 
 mod read;
 
