@@ -71,6 +71,7 @@ pub(crate) const ALL: &[(&str, Doing)] = &[
             b"HTTP/1.1 206 Part\r\nContent-Range: bytes 0-1/99999999999\r\nContent-Length: 2\r\n\r\nab",
         )
     }),
+    ("versions of QUIC that nobody speaks", versions),
     ("connections that say nothing", |_, from, asked| opens(from, asked, b"", Elapsed::from_secs(2))),
     ("connections that close", |_, from, asked| opens(from, asked, b"", Elapsed::ZERO)),
     ("connections with random bytes", |_, from, asked| opens(from, asked, &random(900), Elapsed::ZERO)),
@@ -133,6 +134,21 @@ fn largest(port: &UdpSocket, to: SocketAddr, asked: &[u8]) -> io::Result<()> {
     let mut answer = b"HTTP/1.1 200 OK\r\nContent-Length: 65000\r\n\r\n".to_vec();
     answer.resize(answer.len() + 65_000, b'x');
     answers(port, to, asked, &answer)
+}
+
+/// To the first datagram of a connection of QUIC: none of its versions (RFC 9000, section 17.2.1).
+fn versions(port: &UdpSocket, to: SocketAddr, asked: &[u8]) -> io::Result<()> {
+    let connection_id = |from: usize| {
+        asked.get(from..)?.split_first().and_then(|(length, id)| id.get(..usize::from(*length)))
+    };
+    let Some((theirs, ours)) =
+        connection_id(5).and_then(|theirs| Some((theirs, connection_id(6 + theirs.len())?)))
+    else {
+        return Ok(());
+    };
+    let lengths = [ours.len(), theirs.len()].map(|length| [u8::try_from(length).unwrap_or(0)]);
+    let packet = [&[0x80, 0, 0, 0, 0], &lengths[0][..], ours, &lengths[1], theirs, b"\x1a\x2a\x3a\x4a"];
+    sends(port, to, &packet.concat())
 }
 
 /// A connection to the port that a request names after its id.

@@ -24,7 +24,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_rustls::TlsAcceptor;
 use wire::Duration;
 
-use crate::site::{Does, No, certified, config, plan, run, target};
+use crate::site::{Does, No, certified, config, plan, run, run_until_death, target};
 
 /// A server, until this is dropped.
 struct Served {
@@ -152,6 +152,17 @@ fn what_a_server_did_not_look_at_before_it_left_is_asked_again() {
     assert_eq!((record.answers(), record.failures()), (60, 0), "{record:?}");
     // How many more a connection answers depends on what was on its way when it said so.
     assert!(record.connections >= 2, "{}", record.connections);
+}
+
+#[test]
+fn a_server_that_dies_in_the_middle_leaves_no_request_out_of_the_account() {
+    let plan = plan(60.0);
+    for (tls, trust) in [(None, None), (Some(certified(b"h2").0), Some(Trust::Anybody))] {
+        let served = serve(&plan, Does::Answers, tls);
+        let record = run_until_death(&plan, &target(served.address, trust), Protocol::Http2, served);
+        assert!(record.answers() > 0 && record.failures() > 0, "{record:?}");
+        assert_eq!(record.answers() + record.failures(), 60, "{record:?}");
+    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ use scenario::surge::plan::Plan;
 use tokio::runtime::{Builder, Runtime};
 use wire::Duration;
 
-use crate::site::{Does, No, certified, config, plan, run, target};
+use crate::site::{Does, No, certified, config, plan, run, run_until_death, target};
 
 /// A server, until this is dropped.
 struct Served {
@@ -177,6 +177,16 @@ fn what_a_server_did_not_look_at_before_it_left_is_asked_again() {
     let record = run(&plan, &target(served.address, Some(served.trust.clone())), &config(Protocol::Http3));
     assert_eq!((record.answers(), record.failures()), (60, 0), "{record:?}");
     assert!(record.connections >= 6, "{}", record.connections);
+}
+
+#[test]
+fn a_server_that_dies_in_the_middle_leaves_no_request_out_of_the_account() {
+    let plan = plan(60.0);
+    let served = serve(&plan, Does::Answers, b"h3");
+    let target = target(served.address, Some(served.trust.clone()));
+    let record = run_until_death(&plan, &target, Protocol::Http3, served);
+    assert!(record.answers() > 0 && record.failures() > 0, "{record:?}");
+    assert_eq!(record.answers() + record.failures(), 60, "{record:?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration as Elapsed;
 
 use http::Request;
@@ -57,6 +58,18 @@ pub(crate) fn target(address: SocketAddr, trust: Option<Trust>) -> Target {
 
 pub(crate) fn run(plan: &Plan, target: &Target, config: &Config) -> Record {
     load::run::run(plan, target, config, &mut |_| ()).unwrap()
+}
+
+/// The same of users who wait 300 ms, against a server that is gone after half a second.
+pub(crate) fn run_until_death(plan: &Plan, target: &Target, protocol: Protocol, served: impl Send) -> Record {
+    let hasty = Config { patience: Duration::from_millis(300), ..config(protocol) };
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            thread::park_timeout(Elapsed::from_millis(500));
+            drop(served);
+        });
+        run(plan, target, &hasty)
+    })
 }
 
 /// A server's side of encrypted connections in which it speaks this, and who its certificate is to be believed by.
