@@ -90,25 +90,36 @@ pub(super) fn inverse_gaussian(values: &[f64]) -> Option<Law> {
     (shape.is_finite() && (1e-6..1e9).contains(&shape)).then_some(Law::InverseGaussian { mean, shape })
 }
 
-/// A Pareto's shape, or a lognormal, for values that were rounded to the nearest whole number, at least 1.
-pub(super) fn rounded_counts(values: &[f64]) -> Option<Law> {
+/// The same for values that were rounded to the nearest whole number, at least 1: what counts is how likely all that is rounded to
+/// a number is.
+pub(super) fn likeliest_rounded(values: &[f64], laws: impl IntoIterator<Item = Option<Law>>) -> Option<Law> {
     if values.len() < LEAST_VALUES {
         return None;
     }
+    let counts = tallied(values);
+    best(laws.into_iter().flatten(), values.len(), |law| rounded_likelihood(&counts, law))
+}
+
+/// The Pareto from 1 on of which values are likeliest that were rounded to the nearest whole number, at least 1.
+pub(super) fn rounded_pareto(values: &[f64]) -> Option<Law> {
+    let counts = tallied(values);
+    let of = |shape: f64| Law::Pareto { least: 1.0, shape };
+    Some(of(highest(|shape| rounded_likelihood(&counts, &of(shape)), SHAPES)))
+}
+
+/// Each value, and how often it is there.
+fn tallied(values: &[f64]) -> Vec<(f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let counts: Vec<(f64, f64)> =
-        sorted.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as f64)).collect();
-    let ln_likelihood = |law: &Law| -> f64 {
-        let share = |value: f64| {
-            let from = if value <= 1.0 { 0.0 } else { law.below(value - 0.5) };
-            libm::log((law.below(value + 0.5) - from).max(f64::MIN_POSITIVE))
-        };
-        counts.iter().map(|(value, count)| count * share(*value)).sum()
+    sorted.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as f64)).collect()
+}
+
+fn rounded_likelihood(counts: &[(f64, f64)], law: &Law) -> f64 {
+    let share = |value: f64| {
+        let from = if value <= 1.0 { 0.0 } else { law.below(value - 0.5) };
+        libm::log((law.below(value + 0.5) - from).max(f64::MIN_POSITIVE))
     };
-    let of = |shape: f64| Law::Pareto { least: 1.0, shape };
-    let pareto = of(highest(|shape| ln_likelihood(&of(shape)), SHAPES));
-    best([Some(pareto), lognormal(values)].into_iter().flatten(), values.len(), ln_likelihood)
+    counts.iter().map(|(value, count)| count * share(*value)).sum()
 }
 
 /// Lognormal below the likeliest cut, Pareto from there on.
@@ -318,7 +329,7 @@ mod tests {
     fn rounded_values_give_back_what_was_rounded() {
         let law = Law::Pareto { least: 1.0, shape: 2.43 };
         let values: Vec<f64> = drawn(law, 20_000).into_iter().map(f64::round).collect();
-        match rounded_counts(&values) {
+        match likeliest_rounded(&values, [rounded_pareto(&values), lognormal(&values)]) {
             Some(Law::Pareto { least: 1.0, shape }) => near(shape, 2.43, 0.03),
             other => panic!("{other:?}"),
         }

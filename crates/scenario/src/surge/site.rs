@@ -19,7 +19,8 @@ use std::fmt;
 use wire::{Duration, Probability, Time};
 
 use super::estimate::{
-    LEAST_VALUES, hybrid, inverse_gaussian, likeliest, lognormal, pareto, rounded_counts, weibull, zipf,
+    LEAST_VALUES, hybrid, inverse_gaussian, likeliest, likeliest_rounded, lognormal, pareto, rounded_pareto,
+    weibull, zipf,
 };
 use super::fit::Fit;
 use super::fits::{
@@ -190,7 +191,7 @@ impl Found {
 
     fn objects(&mut self, values: Vec<f64>, usual: Law) -> Law {
         let values = thinned(values);
-        let Some(law) = rounded_counts(&values) else {
+        let Some(law) = likeliest_rounded(&values, [rounded_pareto(&values), lognormal(&values)]) else {
             self.too_few("pages", values.len());
             return usual;
         };
@@ -220,17 +221,20 @@ impl Found {
         // Of whole seconds, two are the first that are surely more than one: a second and a half and more, rounded.
         let least = if is_whole { 1.5 } else { IDLE.as_secs_f64() };
         let laws = [pareto(&values, least), lognormal(&values), weibull(&values)];
-        let Some(law) = likeliest(&values, laws) else {
+        let (law, fit): (_, fn(_, _, _) -> Fit) = match is_whole {
+            true => (likeliest_rounded(&values, laws), rounded),
+            false => (likeliest(&values, laws), seconds),
+        };
+        let Some(law) = law else {
             self.too_few("pauses from page to page", values.len());
             return usual;
         };
-        let fit = if is_whole { rounded } else { seconds };
         self.fits.push(depending(fit(INACTIVE, law, values)));
         law
     }
 
     fn session(&mut self, values: Vec<f64>) -> Option<Law> {
-        let law = likeliest(&values, [inverse_gaussian(&values)]);
+        let law = likeliest_rounded(&values, [inverse_gaussian(&values)]);
         match law {
             Some(law) => self.fits.push(rounded("pages of a session", law, values)),
             None => self.notes.push(format!(
