@@ -165,34 +165,60 @@ fn given_ports() -> u64 {
     }
 }
 
-/// Bytes of memory that may still be had: of this machine (proc(5)), of each group of processes that this one is in (cgroup v2), and of this process;
-/// what is not told is taken for enough.
+/// Bytes of memory that may still be had: of this machine (proc(5)), of each group of processes that this one is in (cgroups(7)),
+/// and of this process; what is not told is taken for enough.
 pub fn free_memory() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let machine = kib(&machine, "MemAvailable:");
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let of_group = |group: &Path| {
-        let value = |name: &str| -> Option<u64> {
-            fs::read_to_string(Path::new(GROUPS).join(group).join(name)).ok()?.trim().parse().ok()
-        };
-        let (most, used) = value("memory.max").zip(value("memory.current"))?;
-        Some(most.saturating_sub(used))
-    };
-    let group = own_group(&groups).ancestors().filter_map(of_group).min();
+    let groups = groups.lines().filter_map(Group::of).filter_map(|group| group.free()).min();
     let own = getrlimit(Resource::As).current.map(|most| {
         let used = fs::read_to_string("/proc/self/status").unwrap_or_default();
         most.saturating_sub(kib(&used, "VmSize:").unwrap_or(0))
     });
-    [machine, group, own].into_iter().flatten().min().unwrap_or(u64::MAX)
+    [machine, groups, own].into_iter().flatten().min().unwrap_or(u64::MAX)
 }
 
-/// Where groups of processes are told of.
-const GROUPS: &str = "/sys/fs/cgroup";
+/// A group of processes, in a hierarchy that bounds memory; a container sees its own as the first.
+#[derive(Debug, PartialEq, Eq)]
+struct Group<'a> {
+    root: &'static str,
+    path: &'a Path,
+    /// The files with what it may have, what it has, and of that what the kernel would give back: as it is called in `memory.stat`.
+    most: &'static str,
+    used: &'static str,
+    idle: &'static str,
+}
 
-/// This process' group, below [`GROUPS`]; a container sees its own as the first.
-fn own_group(groups: &str) -> &Path {
-    let group = groups.lines().find_map(|line| line.strip_prefix("0::/"));
-    Path::new(group.unwrap_or_default())
+impl<'a> Group<'a> {
+    /// That of a line of `/proc/self/cgroup`: of version 2, or of version 1 with its own hierarchy for memory.
+    fn of(line: &'a str) -> Option<Self> {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(":/")?;
+        let (root, most, used, idle) = if controllers.is_empty() {
+            ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file ")
+        } else if controllers.split(',').any(|controller| controller == "memory") {
+            let (most, used) = ("memory.limit_in_bytes", "memory.usage_in_bytes");
+            ("/sys/fs/cgroup/memory", most, used, "total_inactive_file ")
+        } else {
+            return None;
+        };
+        Some(Self { root, path: Path::new(path), most, used, idle })
+    }
+
+    /// What it and those above it leave; `None` if nothing bounds them.
+    fn free(&self) -> Option<u64> {
+        let Self { root, path, most, used, idle } = self;
+        let free = |group: &Path| {
+            let read = |name: &str| fs::read_to_string(Path::new(root).join(group).join(name)).ok();
+            let value = |name| read(name)?.trim().parse::<u64>().ok();
+            let (most, used) = value(most).zip(value(used))?;
+            let stat = read("memory.stat").unwrap_or_default();
+            let idle = stat.lines().find_map(|line| line.strip_prefix(idle)?.parse::<u64>().ok());
+            Some(most.saturating_sub(used.saturating_sub(idle.unwrap_or(0))))
+        };
+        path.ancestors().filter_map(free).min()
+    }
 }
 
 /// The bytes of a line such as `VmSize:  123 kB`.
@@ -244,12 +270,13 @@ mod tests {
 
     #[test]
     fn a_group_is_found_in_a_container_and_outside_of_one() {
-        for (told, group) in [("0::/\n", ""), ("1:cpu:/x\n0::/a/b\n", "a/b"), ("", ""), ("2:memory:/y\n", "")]
-        {
-            assert_eq!(own_group(told), Path::new(group), "{told}");
+        let found = |line| Group::of(line).map(|group| (group.root, group.path));
+        assert_eq!(found("0::/"), Some(("/sys/fs/cgroup", Path::new(""))));
+        assert_eq!(found("0::/a/b:c"), Some(("/sys/fs/cgroup", Path::new("a/b:c"))));
+        assert_eq!(found("4:cpu,memory:/x"), Some(("/sys/fs/cgroup/memory", Path::new("x"))));
+        for other in ["1:cpu:/x", "", "0::", "memory"] {
+            assert_eq!(found(other), None, "{other}");
         }
-        let above: Vec<&Path> = own_group("0::/a/b").ancestors().collect();
-        assert_eq!(above, ["a/b", "a", ""].map(Path::new));
         assert_eq!(kib("VmPeak:\t 9 kB\nVmSize:\t 12 kB\n", "VmSize:"), Some(12 << 10));
         assert_eq!(kib("VmSize:\t many kB\n", "VmSize:"), None);
     }
