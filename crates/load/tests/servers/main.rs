@@ -2,6 +2,7 @@
 //!
 //! Not the libraries of HTTP/2 and HTTP/3: what they do is taken as it comes.
 
+mod ended;
 mod hostile;
 mod hostile_datagrams;
 mod hostile_streams;

@@ -216,11 +216,11 @@ pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
     }
     text += &format!("\n{}\n", named(run.about));
     text += &format!(
-        "{} answers of {} bytes in {} seconds ({} a second), over {} connections, at most {} of\n\
+        "{} answers of {} bytes in {} ({} a second), over {} connections, at most {} of\n\
          them at once",
         count(run.answered),
         count(run.bytes),
-        run.seconds.len(),
+        if run.seconds.len() == 1 { "1 second".to_owned() } else { format!("{} seconds", run.seconds.len()) },
         number::significant(run.answers_per_second),
         count(run.connections),
         count(run.most_open),

@@ -1,5 +1,7 @@
 //! `load` and its plans, by the command line. Not the laws: `scenario` tests those.
 
+mod live;
+
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -7,8 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use scenario::surge::text;
 use serde_json::{Value, json};
 
@@ -393,30 +393,6 @@ fn a_connection_with_nothing_to_do_is_closed_by_its_user() {
     let served = Served::folder(&folder);
     let run = load(&folder, &served.address, &["--share", "1", "--keep-alive", "50ms"]);
     assert_eq!((&run["answered"], &run["connections"]), (&json!(4), &json!(4)), "{run}");
-}
-
-#[test]
-fn a_run_that_is_interrupted_says_what_came_of_it_until_then() {
-    let folder = planned_at("load-cut", "50", "60s");
-    let served = Served::folder(&folder);
-    let target = format!("http://{}/", served.address);
-    let arguments = ["load", &target, "--plan", "plan.txt", "--format", "json", "--log", "cut.hlog"];
-    let child = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
-        .args(arguments)
-        .current_dir(&folder)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    thread::park_timeout(std::time::Duration::from_millis(1_500));
-    kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
-    let said = child.wait_with_output().unwrap();
-    assert_eq!((said.status.code(), &said.stderr[..]), (Some(130), &b""[..]));
-    let run = serde_json::from_slice::<Value>(&said.stdout).unwrap()[0].take();
-    assert!(run["answered"].as_u64() > Some(0) && run["failed"] == json!(0), "{run}");
-    assert!(run["cut_after_s"].as_f64().is_some_and(|cut| cut < 30.0), "{run}");
-    let said = roundtrip(&folder, &["load", "merge", "cut.hlog"]);
-    assert!(String::from_utf8_lossy(&said.stdout).contains("\nIt was cut after "), "{said:?}");
 }
 
 #[test]

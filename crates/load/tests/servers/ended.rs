@@ -1,0 +1,44 @@
+//! Runs that are told to end before their time, whatever the protocol: what was under way is no failure, and is not waited for.
+//!
+//! Not what is said of such runs: the command line does that.
+
+use std::thread;
+
+use load::live::{GRACE, Stop};
+use load::run::run_until;
+use load::secure::Trust;
+use load::{Config, Protocol};
+use wire::{Duration, Time};
+
+use crate::site::{config, plan_for, target};
+use crate::{hostile_datagrams, hostile_streams};
+
+/// After a run is over: for busy machines, and for farewells.
+const LATE: Duration = Duration::from_millis(2_500);
+
+#[test]
+fn who_is_told_to_end_does_not_wait_for_a_server_that_says_nothing() {
+    thread::scope(|scope| {
+        for protocol in Protocol::ALL {
+            scope.spawn(move || ends(protocol));
+        }
+    });
+}
+
+fn ends(protocol: Protocol) {
+    let name = protocol.name();
+    let served = hostile_datagrams::serve(|_, _, _| Ok(()), hostile_streams::silent);
+    let trust = (protocol == Protocol::Http3).then_some(Trust::Anybody);
+    let (plan, stop) = (plan_for(100.0, Duration::from_secs(60)), Stop::default());
+    let patient = Config { patience: Duration::from_secs(30), users: 3, ..config(protocol) };
+    let clock = dhttp::clock::Clock::start();
+    let record = run_until(&plan, &target(served, trust), &patient, &stop, &mut |progress| {
+        assert!(progress.seconds.front().is_some_and(|second| second.due > 0), "{name}: {progress:?}");
+        stop.stop();
+    });
+    let (took, record) = (clock.now().since(Time::ZERO), record.unwrap());
+    assert!(took < Duration::from_secs(1) + GRACE + LATE, "{name} took {took}");
+    assert_eq!((record.answers(), record.failures()), (0, 0), "{name}: {:?}", record.troubles);
+    let cut = record.cut.unwrap();
+    assert!((Duration::from_secs(1)..Duration::from_secs(1) + LATE).contains(&cut), "{name}: {cut}");
+}

@@ -1,0 +1,60 @@
+//! A load while it goes on: what a terminal shows of it, and what is said if somebody ends it. Not the lines: `loading::view` tests those.
+
+use std::process::{Command, Stdio};
+use std::thread;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+use super::{Served, planned_at, roundtrip};
+
+/// By `script`, which has a terminal for whoever has none; not at all where there is no such program.
+#[test]
+fn a_load_is_shown_in_a_terminal_while_it_goes_on_and_leaves_nothing_of_that() {
+    let folder = planned_at("load-shown", "50", "3s");
+    let served = Served::folder(&folder);
+    let program = env!("CARGO_BIN_EXE_roundtrip");
+    let load = format!(
+        "stty rows 30 cols 60; '{program}' load http://{}/ --plan plan.txt --share 4",
+        served.address
+    );
+    let mut command = Command::new("script");
+    command.args(["-qec", &load, "/dev/null"]).current_dir(&folder).env("TERM", "xterm").env("NO_COLOR", "1");
+    let Ok(said) = command.stdin(Stdio::null()).output() else {
+        eprintln!("SKIPPED: script (util-linux) is not installed");
+        return;
+    };
+    let said = String::from_utf8_lossy(&said.stdout);
+    let (shown, left) = said.rsplit_once("\x1b[J").expect("something was drawn");
+    for words in
+        ["1 s of 3 s", "answers  ", " a second, ", "4 open, 4 opened", "tcp-client 100.0%", "limit  "]
+    {
+        assert!(shown.contains(words) && !left.contains(words), "{words}: {said}");
+    }
+    assert!(left.contains("150 answers of "), "{said}");
+}
+
+#[test]
+fn a_run_that_is_interrupted_says_what_came_of_it_until_then() {
+    let folder = planned_at("load-cut", "50", "60s");
+    let served = Served::folder(&folder);
+    let target = format!("http://{}/", served.address);
+    let arguments = ["load", &target, "--plan", "plan.txt", "--format", "json", "--log", "cut.hlog"];
+    let child = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
+        .args(arguments)
+        .current_dir(&folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    thread::park_timeout(std::time::Duration::from_millis(1_500));
+    kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
+    let said = child.wait_with_output().unwrap();
+    assert_eq!((said.status.code(), &said.stderr[..]), (Some(130), &b""[..]));
+    let run = serde_json::from_slice::<Value>(&said.stdout).unwrap()[0].take();
+    assert!(run["answered"].as_u64() > Some(0) && run["failed"] == json!(0), "{run}");
+    assert!(run["cut_after_s"].as_f64().is_some_and(|cut| cut < 30.0), "{run}");
+    let said = roundtrip(&folder, &["load", "merge", "cut.hlog"]);
+    assert!(String::from_utf8_lossy(&said.stdout).contains("\nIt was cut after "), "{said:?}");
+}
