@@ -29,7 +29,7 @@ pub mod server;
 use measure::Error;
 
 /// What the system said when something was to be done.
-fn failed(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
+pub fn failed(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
     let doing = doing.into();
     move |error| Error::Run { number: 1, what: format!("could not {doing}: {error}") }
 }

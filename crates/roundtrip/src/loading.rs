@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
+//! | [`emulated`] | our own server behind an emulated link, instead of somebody's |
 //! | [`limits`] | who was the limit of each second, drawn for the page |
 //! | [`merge`] | parts put together |
 //! | [`page`] | runs on a page, for people elsewhere |
@@ -14,6 +15,7 @@
 //!
 //! Not the load itself, nor what came of it as a file: both are the crate `load`'s.
 
+pub mod emulated;
 pub mod limits;
 pub mod merge;
 pub mod page;

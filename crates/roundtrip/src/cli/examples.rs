@@ -224,7 +224,7 @@ const GET: [Example; 4] = [
     ),
 ];
 
-const LOAD: [Example; 11] = [
+const LOAD: [Example; 12] = [
     example(
         "roundtrip load http://127.0.0.1:8080/",
         "100 users for two minutes, over connections that are kept",
@@ -236,6 +236,10 @@ const LOAD: [Example; 11] = [
     example(
         "roundtrip load https://127.0.0.1:8443/ --protocol http2 --insecure",
         "by HTTP/2 over TLS, whoever has signed the certificate",
+    ),
+    example(
+        "roundtrip load --network modem --users 3 --protocol dhttp",
+        "three users of one modem, and our own server behind it",
     ),
     example("roundtrip load plan", "what 100 users would ask for in two minutes, law by law"),
     example("roundtrip load plan --users 1000 --for 60s -o plan.txt", "the same as a file, for 1,000 users"),

@@ -104,8 +104,12 @@ pub struct LoadRun {
 #[derive(Debug, Args)]
 pub struct Whom {
     /// Which server: http://HOST:PORT/ and the folder with the plan's files; for HTTP/3 and encrypted HTTP/2 https://
-    #[arg(value_name = "TARGET", required = true)]
+    #[arg(value_name = "TARGET", required_unless_present = "network")]
     pub target: Option<String>,
+
+    /// Instead: our own server with the plan's files, on a host of its own behind an emulated link (as root; `roundtrip list networks`)
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["target", "ca", "insecure", "i_own_this"])]
+    pub network: Option<String>,
 
     /// Who may have signed the server's certificate: a file of certificates in PEM [default: whom this system believes]
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]

@@ -179,16 +179,24 @@ fn beside_one_another(
 }
 
 /// A plan, and its files in a folder.
-pub(super) struct Site {
-    pub(super) plan: Plan,
+pub struct Site {
+    /// The plan.
+    pub plan: Plan,
     folder: TempDir,
 }
 
 impl Site {
+    /// Of so many users.
     pub(super) fn new(users: u32, lasts: Duration) -> Result<Self, Error> {
         let wanted = Wanted { schedule: Schedule::Users(users), lasts, ..Wanted::default() };
-        let plan =
-            wanted.plan().expect("two thousand files for some hundred users are no plan beyond bounds");
+        Self::of(wanted.plan().expect("two thousand files for some hundred users are no plan beyond bounds"))
+    }
+
+    /// Of this plan.
+    ///
+    /// # Errors
+    /// What the disk refuses.
+    pub fn of(plan: Plan) -> Result<Self, Error> {
         let doing = "write a site's files";
         let folder = program::folder().map_err(failed(doing))?;
         for (file, size) in (0..).zip(&plan.files) {
@@ -198,7 +206,8 @@ impl Site {
         Ok(Self { plan, folder })
     }
 
-    pub(super) fn folder(&self) -> &Path {
+    /// Where they are; gone with the site.
+    pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 }

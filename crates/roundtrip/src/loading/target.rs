@@ -21,7 +21,7 @@ use crate::failure::Failure;
 /// # Errors
 /// If there is no such address, or the protocol cannot be spoken there.
 pub fn found(flags: &Whom, protocol: Protocol) -> Result<Target, Failure> {
-    let Whom { target, ca, insecure, i_own_this } = flags;
+    let Whom { target, network: _, ca, insecure, i_own_this } = flags;
     let text = target.as_deref().unwrap_or_default();
     let (url, is_secure) = address(text)?;
     let refused = |why: &str| Err(Failure::Value(format!("{text}: {why}")));

@@ -9,9 +9,9 @@ use std::thread;
 
 use dhttp::clock::calendar;
 use load::config::MOST_CONNECTIONS;
-use load::live::Stop;
+use load::live::{Progress, Stop};
 use load::log::{self, About, Log};
-use load::{Config, Protocol, Record, Shard, Target};
+use load::{Config, Protocol, Record, Shard};
 use proto::dhttp::ClientConfig;
 use scenario::names;
 use scenario::surge::fits::fits;
@@ -25,6 +25,7 @@ use scenario::value::quantity;
 use crate::cli::flags::Format;
 use crate::cli::load::{Load, LoadMerge, LoadPage, LoadPlan, LoadRun, LoadVerb, PlanFlags};
 use crate::failure::Failure;
+use crate::loading::emulated::{self, Emulated};
 use crate::loading::replay::Most;
 use crate::loading::watch::{self, Watch};
 use crate::loading::{merge, page, plan, replay, result, target};
@@ -157,25 +158,37 @@ fn positive(flag: &str, text: &str) -> Result<u32, Failure> {
 fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
     let LoadRun { whom, plan, wanted, log: log_file, format, .. } = flags;
     let config = config(flags)?;
-    let target = target::found(whom, config.protocol)?;
+    let network = whom.network.as_deref().map(|name| emulated::network(name, config.protocol)).transpose()?;
+    let target = if network.is_some() { emulated::target() } else { target::found(whom, config.protocol)? };
     let plan = match plan {
         Some(path) => plan::read(path)?,
         None => drawn(wanted, site(wanted)?.as_ref())?,
     };
     load::needs::check(&plan, &config).map_err(|short| Failure::Value(short.to_string()))?;
-    target::probe(&target, &config)?;
+    if network.is_none() {
+        target::probe(&target, &config)?;
+    }
     if let Some(path) = log_file {
         crate::file::check(path)?;
     }
     let stop = Stop::default();
     let heard = watch::listen(stop.clone())?;
     let mut watch = Watch::new(plan.wanted.lasts, config.at);
-    let record = load::run::run_until(&plan, &target, &config, &stop, &mut |progress| watch.show(progress));
+    let mut show = |progress: &Progress| watch.show(progress);
+    let (record, plan) = match &network {
+        None => (load::run::run_until(&plan, &target, &config, &stop, &mut show), plan),
+        Some(network) => Emulated::new(network, plan)?.run(config, stop.clone(), &mut show)?,
+    };
     drop(watch);
     // Whoever is in a hurry now does not want to read what came of it.
     stop.stop();
     let record = record.map_err(|error| Failure::Network(error.to_string()))?;
-    let log = Log { about: about(&plan, &target, &config, &record), record };
+    let scheme = if target.security.is_some() { "https" } else { "http" };
+    let whom = match network {
+        None => format!("{scheme}://{}{}", target.host, target.folder),
+        Some(network) => format!("our own server over {}", network.name),
+    };
+    let log = Log { about: about(&plan, whom, &config, &record), record };
     // What came of it is told even if the disk is full by now.
     let logged =
         log_file.as_ref().map_or(Ok(()), |path| crate::file::write_with(path, |out| log::write(&log, out)));
@@ -193,7 +206,7 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
     Ok(if log.record.cut.is_some() { ExitCode::from(heard.status()) } else { ExitCode::SUCCESS })
 }
 
-fn about(plan: &Plan, target: &Target, config: &Config, record: &Record) -> About {
+fn about(plan: &Plan, target: String, config: &Config, record: &Record) -> About {
     let Config {
         protocol,
         dhttp: _,
@@ -226,9 +239,8 @@ fn about(plan: &Plan, target: &Target, config: &Config, record: &Record) -> Abou
         clients.push(format!("keeping connections for {keeps}"));
     }
     let began = record.began.as_secs_f64();
-    let scheme = if target.security.is_some() { "https" } else { "http" };
     About {
-        target: format!("{scheme}://{}{}", target.host, target.folder),
+        target,
         protocol: protocol.name().to_owned(),
         clients: clients.join(", "),
         laws: plan.wanted.set.name().to_owned(),

@@ -1,5 +1,6 @@
 //! `load` and its plans, by the command line. Not the laws: `scenario` tests those.
 
+mod emulated;
 mod live;
 
 use std::fs;

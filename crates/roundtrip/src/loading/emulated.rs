@@ -1,0 +1,146 @@
+//! A load over an emulated link: all users on one host, our own server with the plan's files on another, and a network with a name
+//! between them.
+//!
+//! Not a user's own server: that is a process of their machine, and does not live in a network that is made for one run. The
+//! kernels' TCP, with the settings of this machine; the link is that of `measure`.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, mpsc};
+
+use dhttp::{Files, Server as Engine, ServerConfig};
+use load::live::{Progress, Stop};
+use load::{Config, Protocol, Record, Target};
+use measure::emulator::{Options, Running};
+use measure::netlink::{Link, Metrics, Netlink, Route};
+use measure::tun::Tun;
+use measure::{Emulator, Error, Namespace};
+use scenario::Network;
+use scenario::surge::plan::Plan;
+
+use crate::contest::bout::Site;
+use crate::contest::failed;
+use crate::failure::Failure;
+use crate::file;
+
+const USERS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+/// More than any window: the emulator's queue is the one that may fill, never the device's.
+const DEVICE_QUEUE: u32 = 100_000;
+
+/// Two hosts, the link and the server; gone when dropped.
+pub struct Emulated {
+    users: Namespace,
+    link: Running,
+    // In this order: a server ends before the host that it is on.
+    _engine: Engine<Files>,
+    _server: Namespace,
+    site: Arc<Site>,
+}
+
+/// The network of this name, if our server can be asked by this protocol.
+///
+/// # Errors
+/// A network that there is not, or what to say instead.
+pub fn network(name: &str, protocol: Protocol) -> Result<Network, Failure> {
+    match protocol {
+        Protocol::Http2 | Protocol::Http3 => Err(Failure::Value(
+            "--network: our own server, which is asked there, speaks HTTP/1 and DHTTP; say --protocol http11, or dhttp"
+                .to_owned(),
+        )),
+        Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Dhttp => {
+            Network::named(name).map_err(|unknown| Failure::Value(format!("--network: {unknown}")))
+        }
+    }
+}
+
+/// Whom users ask there.
+pub fn target() -> Target {
+    Target { address: address(), host: "server".to_owned(), folder: "/".to_owned(), security: None }
+}
+
+impl Emulated {
+    /// This network between users and a server of this plan's files. It takes root.
+    ///
+    /// # Errors
+    /// What the system lacks or refuses.
+    pub fn new(network: &Network, plan: Plan) -> Result<Self, Failure> {
+        measure::available()?;
+        let bytes = plan.files.iter().sum();
+        file::check_room(
+            &std::env::temp_dir(),
+            bytes,
+            "the plan's files",
+            "draw a plan with fewer, or a lower --cap",
+        )?;
+        let site = Arc::new(Site::of(plan)?);
+        let (users, near) = host("users' host", USERS, SERVER, network)?;
+        let (server, far) = host("server's host", SERVER, USERS, network)?;
+        let scenario::network::Links { up, down } = network.links();
+        // Who watches the clock for every packet of a minute has no more of a processor, and is late then.
+        let options = Options { spin: wire::Duration::ZERO, ..Options::default() };
+        let link = Emulator::start(near, far, &up, &down, &options)?;
+        let here = Arc::clone(&site);
+        let engine = server.run(move || {
+            let files = Files::below(here.folder()).map_err(failed("read the plan's files"))?;
+            Engine::start(address(), ServerConfig::internet().reaching_anywhere(), files, None)
+                .map_err(failed("start the server"))
+        })?;
+        Ok(Self { users, link, _engine: engine, _server: server, site })
+    }
+
+    /// Runs the plan, which comes back with what came of it; `watch` is told every second. Says on standard error if the link was
+    /// not what it was to be.
+    ///
+    /// # Errors
+    /// When the link or a host has failed; what users lack is told apart.
+    pub fn run(
+        self,
+        config: Config,
+        stop: Stop,
+        watch: &mut dyn FnMut(&Progress),
+    ) -> Result<(Result<Record, load::run::Error>, Plan), Failure> {
+        let (site, (tell, told)) = (Arc::clone(&self.site), mpsc::channel());
+        let running = self.users.start(move || {
+            load::run::run_until(&site.plan, &target(), &config, &stop, &mut |progress| {
+                // Nobody listens only if the program is about to end.
+                let _ = tell.send(progress.clone());
+            })
+        });
+        for progress in told {
+            watch(&progress);
+        }
+        let record = running.wait()?;
+        if let Some(void) = self.link.stop()?.void() {
+            eprintln!("the emulated link was not what it was to be, and no time here counts: {void}");
+        }
+        Ok((record, self.site.plan.clone()))
+    }
+}
+
+fn address() -> SocketAddr {
+    SocketAddr::from((SERVER, 80))
+}
+
+/// A host with one device and one way out.
+fn host(
+    name: &'static str,
+    own: Ipv4Addr,
+    peer: Ipv4Addr,
+    network: &Network,
+) -> Result<(Namespace, Tun), Error> {
+    let host = Namespace::new(name)?;
+    let mtu = u32::try_from(network.mtu().get()).unwrap_or(u32::MAX);
+    let tun = host.run(move || {
+        // Where requests may leave with the SYN elsewhere they may here: a new network has its own settings.
+        let _ = fs::write("/proc/sys/net/ipv4/tcp_fastopen", "3");
+        let tun = Tun::open("way")?;
+        let mut netlink = Netlink::open()?;
+        netlink.bring_up("way", Link { mtu, tx_queue_length: DEVICE_QUEUE, gso_max_segments: 1 })?;
+        netlink.add_address("way", own)?;
+        netlink.set_route("way", &Route { destination: peer, source: own, metrics: Metrics::default() })?;
+        Ok(tun)
+    })?;
+    Ok((host, tun))
+}

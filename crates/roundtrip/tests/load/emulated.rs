@@ -1,0 +1,42 @@
+//! A load over an emulated link, and a server of our own behind it. Not the link: `measure` tests that.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+/// 89 ms, and room for 1.06 Mbit/s: no answer comes before a round trip, and by HTTP none on a new connection before two.
+#[test]
+fn answers_over_an_emulated_link_take_its_round_trips() {
+    for protocol in ["http11", "dhttp"] {
+        let words = "load --network fast-internet --users 10 --for 2s --cap 5000 --format json --protocol";
+        let said = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
+            .args(words.split(' '))
+            .arg(protocol)
+            .output()
+            .unwrap();
+        let error = String::from_utf8_lossy(&said.stderr);
+        if error.contains("root") && !said.status.success() {
+            eprintln!("SKIPPED: {error}");
+            return;
+        }
+        let run = serde_json::from_slice::<Value>(&said.stdout).unwrap()[0].take();
+        assert_eq!(run["target"], "our own server over fast-internet");
+        assert!(run["answered"].as_u64() > Some(0) && run["failed"] == 0, "{run}");
+        assert!(run["experienced_ms"]["p50"].as_f64() > Some(89.0), "{run}");
+        assert!(
+            run["experienced_ms"]["mean"].as_f64() > Some(if protocol == "http11" { 120.0 } else { 89.0 })
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_asked_over_an_emulated_link_is_said_before_anything_is_made() {
+    let refused = |words: &str| {
+        let said = Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(words.split(' ')).output().unwrap();
+        assert_eq!(said.status.code(), Some(2));
+        String::from_utf8_lossy(&said.stderr).into_owned()
+    };
+    assert!(refused("load --network nowhere").contains("unknown network `nowhere`"));
+    assert!(refused("load --network modem --protocol http3").contains("say --protocol http11, or dhttp"));
+    assert!(refused("load --network modem http://127.0.0.1/").contains("exclude each other"));
+}
