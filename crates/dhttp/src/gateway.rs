@@ -52,7 +52,7 @@ use crate::cache::passing::Keeper;
 use crate::client::{Known, Watch};
 use crate::clock::Clock;
 use crate::log::Log;
-use crate::{CacheConfig, Client, ClientConfig, random, socket};
+use crate::{CacheConfig, Client, ClientConfig, descriptors, random, socket};
 use counters::Counters;
 use front::{Desk, Front};
 use hands::Hands;
@@ -140,6 +140,7 @@ impl Gateway {
     ) -> io::Result<Self> {
         let listener = socket::tcp(address, false, false)?;
         let address = listener.local_addr()?;
+        descriptors::make_room();
         let number = u32::from_be_bytes(random::bytes()?);
         let client = Client::start(config.client.clone(), known, watch.clone())?;
         let keeper = config.cache.as_ref().map(Keeper::new).transpose()?;

@@ -17,6 +17,7 @@
 //! | [`nat`] | a helper on a router that translates addresses, or a firewall |
 //! | [`nft`] | rules in the kernel, installed and taken away |
 //! | [`counters`], [`log`] | what a server tells of itself |
+//! | [`descriptors`] | room for them, made beforehand |
 //! | [`batch`] | many datagrams at once, for whoever serves them or loads a server with them |
 //! | [`clock`] | the time |
 //! | `random`, `fields`, `url` | secrets, fields, addresses |
@@ -29,6 +30,7 @@ pub mod cache;
 pub mod client;
 pub mod clock;
 pub mod counters;
+pub mod descriptors;
 mod fields;
 pub mod files;
 pub mod gateway;

@@ -40,6 +40,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::batch;
 use crate::clock::Clock;
 use crate::counters::Counters;
+use crate::descriptors;
 use crate::handler::Handler;
 use crate::log::Log;
 use crate::socket;
@@ -97,6 +98,7 @@ impl<H: Handler> Server<H> {
             said: Mutex::new(Said { handler, log }),
             wakers: wakers.collect::<Result<_, _>>()?,
         });
+        descriptors::make_room();
         let keys = Keys::draw()?;
         let clock = Clock::start();
         let counters: Vec<_> = (0..count).map(|_| Arc::new(Counters::default())).collect();

@@ -11,10 +11,11 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 
 use dhttp::clock::{Clock, calendar};
+use dhttp::descriptors;
 use rustix::event::epoll::{self, CreateFlags};
 use rustix::rand::{GetRandomFlags, getrandom};
 use scenario::surge::plan::Plan;
-use wire::{Duration, Seed};
+use wire::{Duration, Seed, Time};
 
 use crate::config::{Config, Protocol, Target};
 use crate::gauge::Gauge;
@@ -102,9 +103,6 @@ pub fn run_until(
     needs::check(plan, config)?;
     let clock = Clock::start();
     let now = calendar();
-    let wait = config.at.map_or(Duration::ZERO, |at| at.saturating_sub(now)).max(HEAD_START);
-    let begins = clock.now() + wait;
-    let ends = begins + plan.wanted.lasts;
     let (tell, told) = channel();
     let (seed, unchanged_since) = (secret()?, wire::calendar::http(now));
     let (heads, means) =
@@ -140,29 +138,35 @@ pub fn run_until(
         };
         let ids = seed.stream("load-ids", thread);
         let ear = (Teller::new(tell.clone()), stop.clone());
-        parts.push(Worker::new(plan, clock, (begins, ends), common, pages, ids, ear)?);
+        parts.push(Worker::new(plan, clock, common, pages, ids, ear)?);
     }
-    let mut record = Record { began: now + wait, ..Record::default() };
+    descriptors::make_room();
+    let mut record = Record::default();
     let mut dropped = vec![thrown_away()];
     thread::scope(|scope| {
         // None of them begins before all of them are there: where the system gives fewer, nothing is sent.
         let workers: Vec<_> = parts
             .into_iter()
             .map(|worker| {
-                let (all_there, are_all_there) = channel();
+                let (all_there, are_all_there) = channel::<Time>();
                 let handle = thread::Builder::new().spawn_scoped(scope, move || {
                     // The kernel may otherwise let a thread sleep 50 us longer than it asked for.
                     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-                    are_all_there.recv().ok().map(|()| worker.run())
+                    are_all_there.recv().ok().map(|begins| worker.run(begins))
                 })?;
                 Ok((all_there, handle))
             })
             .collect::<io::Result<_>>()?;
         // They have theirs: when the last of them is gone, all is over.
         drop(tell);
+        // Not before: what was prepared for thousands of users took its time.
+        let now = calendar();
+        let wait = config.at.map_or(Duration::ZERO, |at| at.saturating_sub(now)).max(HEAD_START);
+        let begins = clock.now() + wait;
+        record.began = now + wait;
         for (all_there, _) in &workers {
             // Each of them waits for it.
-            let _ = all_there.send(());
+            let _ = all_there.send(begins);
         }
         let mut progress = Progress::default();
         let (mut over, mut is_told) = (1, true);
@@ -205,7 +209,7 @@ pub fn run_until(
     Ok(record)
 }
 
-/// Until every thread is there.
+/// Until every thread has heard of it.
 const HEAD_START: Duration = Duration::from_millis(50);
 /// So long after a second all threads have told of it, unless they have more to do than they can.
 const SETTLED: Duration = Duration::from_millis(50);

@@ -10,6 +10,7 @@ use dhttp::batch::{Ends, Inbox};
 use dhttp::clock::{Clock, timespec};
 use proto::dhttp::Id;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, poll};
 use scenario::surge::plan::{Ask, Begins, Plan};
 use wire::seed::Random;
 use wire::{Duration, Time};
@@ -89,7 +90,6 @@ impl<'a> Worker<'a> {
     pub(crate) fn new(
         plan: &'a Plan,
         clock: Clock,
-        (begins, ends): (Time, Time),
         common: Common,
         pages: Vec<VecDeque<usize>>,
         mut ids: Random,
@@ -110,8 +110,8 @@ impl<'a> Worker<'a> {
         Ok(Self {
             plan,
             clock,
-            begins,
-            ends,
+            begins: Time::ZERO,
+            ends: Time::ZERO,
             common,
             users,
             timers,
@@ -119,18 +119,20 @@ impl<'a> Worker<'a> {
             record,
             held,
             under_way,
-            sweeps: begins,
+            sweeps: Time::ZERO,
             swept,
             awake,
             opened,
-            ticked: begins,
+            ticked: Time::ZERO,
             teller,
             stop,
         })
     }
 
-    /// From the first request to the last answer.
-    pub(crate) fn run(mut self) -> Record {
+    /// From the first request to the last answer, of a run that begins at this time.
+    pub(crate) fn run(mut self, begins: Time) -> Record {
+        (self.begins, self.sweeps, self.ticked) = (begins, begins, begins);
+        self.ends = begins + self.plan.wanted.lasts;
         for number in 0..self.users.len() {
             self.schedule(number, self.begins);
         }
@@ -211,9 +213,14 @@ impl<'a> Worker<'a> {
         if let Some((_, reactor)) = &mut self.common.streams {
             reactor.wait(asleep, reports);
         } else {
-            let wait = timespec(asleep);
+            let epoll = &self.common.epoll;
             // An interrupted wait has no events; any other failure would be a mistake in this file.
-            let _ = epoll::wait(&self.common.epoll, rustix::buffer::spare_capacity(events), Some(&wait));
+            if asleep > Duration::ZERO {
+                // By ppoll(2), which counts in nanoseconds: epoll_wait(2) counts in milliseconds, and rounds up.
+                let _ = poll(&mut [PollFd::new(epoll, PollFlags::IN)], Some(&timespec(asleep)));
+            }
+            let _ =
+                epoll::wait(epoll, rustix::buffer::spare_capacity(events), Some(&timespec(Duration::ZERO)));
         }
         if asleep == Duration::ZERO && left > Duration::ZERO && events.is_empty() && reports.is_empty() {
             self.awake += self.clock.now().since(began);

@@ -33,8 +33,10 @@ fn ends(protocol: Protocol) {
     let patient = Config { patience: Duration::from_secs(30), users: 3, ..config(protocol) };
     let clock = dhttp::clock::Clock::start();
     let record = run_until(&plan, &target(served, trust), &patient, &stop, &mut |progress| {
-        assert!(progress.seconds.front().is_some_and(|second| second.due > 0), "{name}: {progress:?}");
-        stop.stop();
+        // On a busy machine the first second may be told late.
+        if progress.seconds.iter().any(|second| second.due > 0) {
+            stop.stop();
+        }
     });
     let (took, record) = (clock.now().since(Time::ZERO), record.unwrap());
     assert!(took < Duration::from_secs(1) + GRACE + LATE, "{name} took {took}");
