@@ -109,6 +109,8 @@ fn up(device: &str, own: Ipv4Addr) -> Result<(), Error> {
     // Without the first a cable's end has nothing of which the kernel could make a thread, and without the second (at the other
     // end) it is passed by: drivers/net/veth.c, `veth_skb_is_eligible_for_gro`.
     run("ethtool", &["--offload", device, "gro", "on", "tso", "off"])?;
+    // Who sends waits when there is no room, instead of losing what was sent.
+    run("tc", &["qdisc", "add", "dev", device, "root", "pfifo_fast"])?;
     // Only a /sys that was mounted in a namespace shows its devices.
     let script = format!("mount -t sysfs sysfs /sys && echo 1 > /sys/class/net/{device}/threaded");
     run("unshare", &["--mount", "sh", "-c", &script])
@@ -149,7 +151,7 @@ mod tests {
                 let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(failed("send"))?;
                 for _ in 0..2_000 {
                     // Nobody is there, and the kernel takes it none the less.
-                    let _ = socket.send_to(&[0; 32], (to, 9));
+                    socket.send_to(&[0; 32], (to, 9)).map_err(failed("send"))?;
                 }
                 Ok(())
             })
