@@ -80,10 +80,22 @@ fn scenario(protocol: Protocol) -> Scenario {
     Scenario::new(network, page, protocol, Stack::named("linux").unwrap())
 }
 
-/// `None`, and said so, where a program is not installed.
+/// `None`, and said so, where a program is not installed. A machine whose link was late all the time gets another chance: that says
+/// nothing of a program.
 fn with(scenario: &Scenario, peers: Peers) -> Option<Measured> {
     let options = Options { peers, ..Options::default() };
-    match measure(scenario, &options, |_| ()) {
+    let is_void = |measured: &Result<Measured, Error>| {
+        measured
+            .as_ref()
+            .is_err_and(|error| error.to_string().contains("was void, and so was every repetition"))
+    };
+    let mut measured = measure(scenario, &options, |_| ());
+    for _ in 0..CHANCES {
+        if is_void(&measured) {
+            measured = measure(scenario, &options, |_| ());
+        }
+    }
+    match measured {
         Ok(measured) => Some(measured),
         Err(error @ Error::Unsuited { .. }) if error.to_string().contains("not installed") => {
             println!("peers: skipped: {error}");
@@ -92,6 +104,8 @@ fn with(scenario: &Scenario, peers: Peers) -> Option<Measured> {
         Err(error) => panic!("{peers:?} {:?}: {error}", scenario.protocol),
     }
 }
+
+const CHANCES: usize = 4;
 
 /// No page is faster than its round trips, and everything arrived.
 fn is_possible(measured: &Measured) {
