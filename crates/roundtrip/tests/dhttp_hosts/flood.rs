@@ -127,8 +127,9 @@ fn started(host: &Host, folder: &std::path::Path) -> Killed {
     Killed(child)
 }
 
+/// What it has made: of its program, too, pages come when they are first needed.
 fn resident_kib(Killed(child): &Killed) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
