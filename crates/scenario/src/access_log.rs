@@ -17,7 +17,7 @@
 //! | [`clock`] | times as logs write them |
 //! | [`number`] | sizes and spans as logs write them |
 //! | [`client`] | who asked: addresses, prefixes, names |
-//! | [`target`] | what was asked for, where that is wanted |
+//! | [`target`] | the logged requests, where they are wanted |
 //! | [`tally`] | lines counted, bad ones by reason, with examples |
 //! | [`sizing`] | a record made into a request of so many bytes |
 //!
@@ -44,7 +44,7 @@ pub use format::{Format, Reader, Who};
 pub use recognise::recognise;
 pub use sizing::{HeaderBytes, MissingSize, Request, Sizing};
 pub use tally::{Reason, Tally};
-pub use target::Target;
+pub use target::{LoggedRequest, Target};
 
 use wire::{Bytes, Duration, Time};
 

@@ -8,7 +8,7 @@ use wire::Duration;
 
 use super::format::Who;
 use super::tally::Reason;
-use super::target::{self, Target};
+use super::target::LoggedRequest;
 use super::{Covers, Record, clock, number};
 
 /// The kinds of request and connection that a line may begin with.
@@ -38,9 +38,9 @@ pub fn read(line: &[u8], who: &Who) -> Result<Record, Reason> {
     Ok(Record { time, client: who.client(client), status, size, covers: Covers::Whole, taken })
 }
 
-/// What a line asks for: the first of its fields in quotes.
-pub(super) fn target(line: &[u8]) -> Option<Target> {
-    target::quoted(line, b" \"")
+/// The request of a line; `None` where it does not say.
+pub(super) fn request(line: &[u8]) -> Option<LoggedRequest<'_>> {
+    LoggedRequest::quoted(line, b" \"")
 }
 
 /// `192.0.2.1:2817` and `[2001:db8::1]:2817` without the port.
@@ -68,7 +68,8 @@ mod tests {
         let record = read(LINE.as_bytes(), &Who::default()).unwrap();
         assert_eq!((record.client, record.status), (Client::of(b"10.0.1.252"), 200));
         assert_eq!((record.size.unwrap().get(), record.taken), (257, Some(Duration::from_millis(3))));
-        assert_eq!(target(LINE.as_bytes()), Target::of(b"https://10.0.2.105:773/"));
+        let request = request(LINE.as_bytes()).unwrap();
+        assert_eq!((request.method, request.path), (Some(&b"GET"[..]), &b"https://10.0.2.105:773/"[..]));
     }
 
     #[test]

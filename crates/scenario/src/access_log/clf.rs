@@ -9,7 +9,7 @@ use memchr::{memchr, memchr2};
 use super::clock::{self, Clock};
 use super::format::Who;
 use super::tally::Reason;
-use super::target::{self, Target};
+use super::target::LoggedRequest;
 use super::{Covers, Record, number};
 
 /// Reads one line, without its end.
@@ -30,9 +30,9 @@ pub fn read(line: &[u8], clock: &mut Clock, who: &Who) -> Result<Record, Reason>
     Ok(Record { time, client: who.client(host), status, size, covers: Covers::Body, taken: None })
 }
 
-/// What a line asks for; `None` where it does not say.
-pub(super) fn target(line: &[u8]) -> Option<Target> {
-    target::quoted(line, b"] \"")
+/// The request of a line; `None` where it does not say.
+pub(super) fn request(line: &[u8]) -> Option<LoggedRequest<'_>> {
+    LoggedRequest::quoted(line, b"] \"")
 }
 
 /// Reads the line that `rest` begins with, if it is as plain as most are: nobody logged in, no quote in the request.

@@ -32,6 +32,14 @@ pub const TARGETS: [&[u8]; 7] = [
     b"url",
     b"path",
 ];
+/// The method, where it is not part of the request line.
+pub const METHODS: [&[u8]; 5] = [
+    b"request.method", // Caddy
+    b"RequestMethod",  // Traefik
+    b"request_method", // nginx
+    b"method",
+    b"verb",
+];
 /// How much was sent, and what that counts.
 pub const SIZES: [(&[u8], Covers); 7] = [
     (b"DownstreamContentSize", Covers::Body),

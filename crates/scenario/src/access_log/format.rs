@@ -2,13 +2,12 @@
 //!
 //! Not how each is read: a module each does that.
 
-use std::cell::Cell;
 use std::fmt;
 
 use super::client::{Client, Prefix};
 use super::clock::Clock;
 use super::tally::{LONGEST_LINE, Reason, Tally};
-use super::target::Target;
+use super::target::{LoggedRequest, Target};
 use super::template::{BadTemplate, Template};
 use super::w3c::Columns;
 use super::{Record, alb, clf, json};
@@ -150,30 +149,37 @@ impl Reader {
         }
     }
 
-    /// The same, and what each line asks for, where the log says it; slower.
+    /// The same, and the hash of what each line requested, where the log records it; slower.
     pub fn read_targets(&mut self, block: &[u8], mut sink: impl FnMut(Record, Option<Target>)) -> Tally {
+        self.read_requests(block, |record, request| {
+            sink(record, request.and_then(|request| request.target()))
+        })
+    }
+
+    /// The same, and the request of each line, where the log records it.
+    pub fn read_requests(
+        &mut self,
+        block: &[u8],
+        mut sink: impl FnMut(Record, Option<LoggedRequest<'_>>),
+    ) -> Tally {
         let Self { format, who, clock } = self;
-        // Of the line that was read last, whose record comes next.
-        let target = Cell::new(None);
-        lines(
-            block,
-            |record| sink(record, target.get()),
-            |line| {
-                let (record, asked) = match format {
-                    Format::Clf => (clf::read(line, clock, who)?, clf::target(line)),
-                    Format::Template(template) => (template.read(line, clock, who)?, template.target(line)),
-                    Format::Json => (json::read(line, clock, who)?, json::target(line)),
-                    Format::Alb => (alb::read(line, who)?, alb::target(line)),
-                    Format::W3c(columns) if line.starts_with(b"#") => {
-                        columns.directive(line, who);
-                        return Ok(None);
-                    }
-                    Format::W3c(columns) => (columns.read(line, who)?, columns.target(line)),
-                };
-                target.set(asked);
-                Ok(Some(record))
-            },
-        )
+        let read = |line: &[u8]| {
+            let (record, request) = match format {
+                Format::Clf => (clf::read(line, clock, who)?, clf::request(line)),
+                Format::Template(template) => (template.read(line, clock, who)?, template.request(line)),
+                Format::Json => (json::read(line, clock, who)?, json::request(line)),
+                Format::Alb => (alb::read(line, who)?, alb::request(line)),
+                Format::W3c(columns) if line.starts_with(b"#") => {
+                    columns.directive(line, who);
+                    return Ok(None);
+                }
+                Format::W3c(columns) => (columns.read(line, who)?, columns.request(line)),
+            };
+            // Here the line is still there: an unwrapped one is gone when `lines` has its record.
+            sink(record, request);
+            Ok(Some(record))
+        };
+        lines(block, |_| (), read)
     }
 }
 

@@ -6,10 +6,10 @@
 use wire::Duration;
 
 use super::clock::Clock;
-use super::field::{CLIENTS, SIZES, STATUSES, TARGETS, TIMES};
+use super::field::{CLIENTS, METHODS, SIZES, STATUSES, TARGETS, TIMES};
 use super::format::Who;
 use super::tally::Reason;
-use super::target::{self, Target};
+use super::target::LoggedRequest;
 use super::{Record, alb, number};
 
 /// Reads one line, without its end.
@@ -35,15 +35,17 @@ pub fn read(line: &[u8], clock: &mut Clock, who: &Who) -> Result<Record, Reason>
     })
 }
 
-/// What a line asks for; `None` where it does not say.
-pub(super) fn target(line: &[u8]) -> Option<Target> {
-    let mut best = None;
+/// The request of a line; `None` where it does not say.
+pub(super) fn request(line: &[u8]) -> Option<LoggedRequest<'_>> {
+    let (mut best, mut method) = (None, None);
     let mut scan = Scan { rest: line };
     scan.object(&[], 0, &mut |object, name, value| {
         better(&mut best, TARGETS.iter().position(|wanted| is_called(wanted, object, name)), value);
+        better(&mut method, METHODS.iter().position(|wanted| is_called(wanted, object, name)), value);
     })?;
     let (_, text) = best?;
-    target::of_request(text).or_else(|| Target::of(text))
+    let request = LoggedRequest::of_line(text).or_else(|| LoggedRequest::of_path(text))?;
+    Some(request.with_method(method.map(|(_, method)| method)))
 }
 
 /// Whether a member of an object, which is itself one of another, has this name.
@@ -231,16 +233,17 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_a_path_or_a_request_line() {
-        let a = Target::of(b"/a");
         for line in [
             r#"{"ts":1,"request":{"remote_ip":"::1","uri":"/a","method":"GET"},"path":"/b"}"#,
             r#"{"RequestMethod":"GET","RequestPath":"/a"}"#,
             r#"{"request":"GET /a HTTP/1.1"}"#,
             r#"{"request_uri":"/a"}"#,
         ] {
-            assert_eq!(target(line.as_bytes()), a, "{line}");
+            let request = request(line.as_bytes()).unwrap();
+            assert_eq!(request.path, b"/a", "{line}");
+            assert_eq!(request.method, line.contains("GET").then_some(&b"GET"[..]), "{line}");
         }
-        assert_eq!(target(br#"{"status":200}"#), None);
+        assert_eq!(request(br#"{"status":200}"#), None);
     }
 
     #[test]

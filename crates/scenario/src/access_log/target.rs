@@ -1,5 +1,4 @@
-//! What was asked for, as a number: a request's path and query, hashed. Only plans of `load` want it; the counting of
-//! connections passes it over.
+//! Logged requests: method, path and query, and their hash. Only `load` wants them; the counting of connections passes them over.
 //!
 //! Not a reader of URLs: the same text is the same target and any other is another. As with clients, 64 bits tell a million
 //! apart with a chance of 3 in 10^8 that any two fall together.
@@ -28,20 +27,49 @@ impl Target {
     }
 }
 
-/// What a request line asks for, `GET /a HTTP/1.0` or `GET /a`, which a quote may end that is not escaped; text without a blank is no such line.
-pub(super) fn of_request(line: &[u8]) -> Option<Target> {
-    let mut words = line.split(|byte| *byte == b' ');
-    let method = words.next()?;
-    let is_method = !method.is_empty() && method.iter().all(u8::is_ascii_alphabetic);
-    let target = words.next().filter(|_| is_method)?;
-    let end = if target.ends_with(b"\\\"") { None } else { target.strip_suffix(b"\"") };
-    Target::of(end.unwrap_or(target))
+/// A logged request, in the log's own bytes: escapes of the log are not undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoggedRequest<'a> {
+    /// The method; `None` where the log does not record it.
+    pub method: Option<&'a [u8]>,
+    /// The path with its query, or a URL.
+    pub path: &'a [u8],
+    /// The query, where the log records it apart.
+    pub query: Option<&'a [u8]>,
 }
 
-/// What the first quoted text behind `before` asks for.
-pub(super) fn quoted(line: &[u8], before: &[u8]) -> Option<Target> {
-    let at = memchr::memmem::find(line, before)?;
-    of_request(&line[at + before.len()..])
+impl<'a> LoggedRequest<'a> {
+    /// A request whose method is recorded elsewhere or not at all; `None` if the text names no target.
+    pub(super) fn of_path(path: &'a [u8]) -> Option<Self> {
+        (!matches!(path, b"" | b"-")).then_some(Self { method: None, path, query: None })
+    }
+
+    /// The request of a request line, `GET /a HTTP/1.0` or `GET /a`, which an unescaped quote may end; text without a blank is
+    /// no such line.
+    pub(super) fn of_line(line: &'a [u8]) -> Option<Self> {
+        let mut words = line.split(|byte| *byte == b' ');
+        let method = words.next()?;
+        let is_method = !method.is_empty() && method.iter().all(u8::is_ascii_alphabetic);
+        let target = words.next().filter(|_| is_method)?;
+        let end = if target.ends_with(b"\\\"") { None } else { target.strip_suffix(b"\"") };
+        Some(Self { method: Some(method), ..Self::of_path(end.unwrap_or(target))? })
+    }
+
+    /// The request of the first quoted request line behind `before`.
+    pub(super) fn quoted(line: &'a [u8], before: &[u8]) -> Option<Self> {
+        let at = memchr::memmem::find(line, before)?;
+        Self::of_line(&line[at + before.len()..])
+    }
+
+    /// The same with the method that the log records in a field of its own.
+    pub(super) fn with_method(self, method: Option<&'a [u8]>) -> Self {
+        Self { method: self.method.or(method.filter(|method| !matches!(*method, b"" | b"-"))), ..self }
+    }
+
+    /// The hash of path and query; `None` if the path is empty.
+    pub fn target(&self) -> Option<Target> {
+        Some(Target::of(self.path)?.with(self.query.unwrap_or(b"-")))
+    }
 }
 
 #[cfg(test)]
@@ -53,10 +81,12 @@ mod tests {
         let a = Target::of(b"/a?b");
         assert!(a.is_some());
         for line in ["GET /a?b HTTP/1.0\" 200 1", "GET /a?b\" 200 1", "HEAD /a?b HTTP/1.1", "GET /a?b"] {
-            assert_eq!(of_request(line.as_bytes()), a, "{line}");
+            let request = LoggedRequest::of_line(line.as_bytes()).unwrap();
+            assert_eq!(request.target(), a, "{line}");
+            assert_eq!(request.method, line.split(' ').next().map(str::as_bytes), "{line}");
         }
         for none in ["-\" 408 -", "", "\\x16\\x03\\x01\" 400 1", "GET", "GET -"] {
-            assert_eq!(of_request(none.as_bytes()), None, "{none}");
+            assert_eq!(LoggedRequest::of_line(none.as_bytes()), None, "{none}");
         }
     }
 

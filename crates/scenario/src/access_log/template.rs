@@ -12,7 +12,7 @@ use wire::{Bytes, Duration, Time};
 use super::clock::{self, Clock};
 use super::format::Who;
 use super::tally::Reason;
-use super::target::{self, Target};
+use super::target::LoggedRequest;
 use super::{Covers, Record, alb, number};
 use crate::names::Quoted;
 
@@ -91,19 +91,26 @@ impl Template {
         Ok(template)
     }
 
-    /// What a line asks for; `None` where it does not say.
-    pub(super) fn target(&self, line: &[u8]) -> Option<Target> {
-        let place = |name| {
+    /// The request of a line; `None` where it does not say.
+    pub(super) fn request<'a>(&self, line: &'a [u8]) -> Option<LoggedRequest<'a>> {
+        let text = self.text_of(line, &TARGETS)?;
+        let request = LoggedRequest::of_line(text).or_else(|| LoggedRequest::of_path(text))?;
+        Some(request.with_method(self.text_of(line, &METHODS)))
+    }
+
+    /// The text of the field with the first of these names that the format has.
+    fn text_of<'a>(&self, line: &'a [u8], names: &[&str]) -> Option<&'a [u8]> {
+        let place = |name: &&str| {
             let is_it = |(field, _): &(Field, Vec<u8>)| matches!(field, Field::Named(named) if named == name);
             self.fields.iter().position(is_it)
         };
-        let place = TARGETS.into_iter().find_map(place)?;
+        let place = names.iter().find_map(place)?;
         let mut rest = line.strip_prefix(self.before.as_slice())?;
         let mut text = &[][..];
         for (field, end) in self.fields.get(..=place)? {
             (text, rest) = cut(rest, end, matches!(field, Field::Named(_)))?;
         }
-        target::of_request(text).or_else(|| Target::of(text))
+        Some(text)
     }
 
     /// Whether lines of this format say how much was sent.
@@ -187,6 +194,9 @@ const MICRO: u64 = 1_000;
 
 /// What was asked for, best name first: nginx's, then Apache's.
 const TARGETS: [&str; 5] = ["request_uri", "uri", "request", "r", "U"];
+
+/// Fields with the method, of nginx and of Apache.
+const METHODS: [&str; 2] = ["request_method", "m"];
 
 enum Piece {
     Text(Vec<u8>),
@@ -326,7 +336,8 @@ mod tests {
         assert_eq!(read(apache, line), Ok(record));
         for format in [nginx, apache] {
             let template = Template::compile(format, &Who::default()).unwrap();
-            assert_eq!(template.target(line.as_bytes()), Target::of(br#"/\"x\""#), "{format}");
+            let request = template.request(line.as_bytes()).unwrap();
+            assert_eq!((request.method, request.path), (Some(&b"GET"[..]), &br#"/\"x\""#[..]), "{format}");
         }
     }
 

@@ -7,7 +7,7 @@ use wire::Duration;
 
 use super::format::Who;
 use super::tally::Reason;
-use super::target::Target;
+use super::target::LoggedRequest;
 use super::{Covers, Record, alb, clock, number};
 
 /// Which column is what; none before the first `#Fields`.
@@ -26,6 +26,7 @@ struct Places {
     taken: Option<usize>,
     target: Option<usize>,
     query: Option<usize>,
+    method: Option<usize>,
 }
 
 impl Columns {
@@ -44,6 +45,7 @@ impl Columns {
             taken: find("time-taken"),
             target: find("cs-uri-stem"),
             query: find("cs-uri-query"),
+            method: find("cs-method"),
         });
     }
 
@@ -62,7 +64,8 @@ impl Columns {
     /// # Errors
     /// The reason why it gives no record.
     pub fn read(&self, line: &[u8], who: &Who) -> Result<Record, Reason> {
-        let Some(Places { date, time, client, status, size, taken, target: _, query: _ }) = self.places
+        let Some(Places { date, time, client, status, size, taken, target: _, query: _, method: _ }) =
+            self.places
         else {
             return Err(Reason::Fields);
         };
@@ -87,12 +90,14 @@ impl Columns {
         })
     }
 
-    /// What a line asks for; `None` where it does not say.
-    pub(super) fn target(&self, line: &[u8]) -> Option<Target> {
+    /// The request of a line; `None` where it does not say.
+    pub(super) fn request<'a>(&self, line: &'a [u8]) -> Option<LoggedRequest<'a>> {
         let places = self.places.as_ref()?;
         let fields = Fields::of(line);
-        let target = Target::of(fields.get(places.target?)?)?;
-        Some(target.with(places.query.and_then(|place| fields.get(place)).unwrap_or(b"-")))
+        let field = |place: Option<usize>| place.and_then(|place| fields.get(place));
+        let request = LoggedRequest::of_path(field(places.target)?)?.with_method(field(places.method));
+        let query = field(places.query).filter(|query| !matches!(*query, b"" | b"-"));
+        Some(LoggedRequest { query, ..request })
     }
 }
 
@@ -150,7 +155,8 @@ mod tests {
             iis.read(b"2015-10-25 04:11:25 10.0.0.1 GET /x 200 4510 46 192.0.2.7", &Who::default()).unwrap();
         assert_eq!((record.client, record.status), (Client::of(b"192.0.2.7"), 200));
         assert_eq!((record.size.unwrap().get(), record.taken), (4_510, Some(Duration::from_millis(46))));
-        assert_eq!(iis.target(b"2015-10-25 04:11:25 10.0.0.1 GET /x 200"), Target::of(b"/x"));
+        let request = iis.request(b"2015-10-25 04:11:25 10.0.0.1 GET /x 200").unwrap();
+        assert_eq!((request.method, request.path), (Some(&b"GET"[..]), &b"/x"[..]));
     }
 
     #[test]
