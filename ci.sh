@@ -10,7 +10,7 @@ for pair in ROUNDTRIP_CAPTURES:captures ROUNDTRIP_LOGS:logs; do
   if [ -d "$folder" ]; then export "${pair%%:*}=$folder"; fi
 done
 
-PURE="wire proto scenario columns trace model simulate diagnose"
+PURE="wire http1 dhttp-proto pageload scenario columns trace model simulate diagnose"
 ALL="tools fmt clippy wasm docs smoke test"
 
 # Other people's servers and clients, for the tests that put them into the laboratory. Elsewhere those tests say what they
@@ -46,7 +46,7 @@ job_wasm() {
   if ! rustc --print target-libdir --target $target | xargs test -d; then
     rustup target add $target || { echo "ci.sh wasm: install the Rust target $target" >&2; return 1; }
   fi
-  for crate in $PURE; do cargo build --quiet --target $target -p "$crate"; done
+  for crate in $PURE; do cargo build --quiet --target $target --manifest-path "crates/$crate/Cargo.toml"; done
   echo "built for $target: $PURE"
 }
 

@@ -4,10 +4,10 @@
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
 
-use proto::dhttp::client::{ConnectionId, Input, Output};
-use proto::dhttp::message::Request;
-use proto::dhttp::{Client, ClientConfig, Extension, Id};
-use proto::http::{Fields, Limits, Method, RequestHead, Version};
+use dhttp_proto::client::{ConnectionId, Input, Output};
+use dhttp_proto::message::Request;
+use dhttp_proto::{Client, ClientConfig, Extension, Id};
+use http1::message::{Fields, Limits, Method, RequestHead, Version};
 use wire::Time;
 
 const SERVER: SocketAddr = SocketAddr::new(core::net::IpAddr::V4(core::net::Ipv4Addr::new(9, 9, 9, 9)), 80);

@@ -4,11 +4,11 @@
 
 use core::net::SocketAddr;
 
-use proto::dhttp::message::{Request, write_request};
-use proto::dhttp::parts::Divisible;
-use proto::dhttp::server::{Channel, Output, Secrets, Verdict};
-use proto::dhttp::{Extension, Key, Server, ServerConfig};
-use proto::http::{Event, Limits, RequestReader};
+use dhttp_proto::message::{Request, write_request};
+use dhttp_proto::parts::Divisible;
+use dhttp_proto::server::{Channel, Output, Secrets, Verdict};
+use dhttp_proto::{Extension, Key, Server, ServerConfig};
+use http1::message::{Event, Limits, RequestReader};
 use wire::Time;
 
 /// Panics if something does not hold for these bytes.

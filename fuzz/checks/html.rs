@@ -1,9 +1,9 @@
 //! What must hold for the bytes of any document: however they are cut the same is found in them, every path can stand
 //! in a request line, and little is kept. Not a browser: what ought to be found is said in the module's tests.
 
-use proto::content::{Coding, Decoder};
-use proto::html::Discovery;
-use proto::http::Limits;
+use http1::content::{Coding, Decoder};
+use http1::message::Limits;
+use pageload::html::Discovery;
 
 /// Panics if something does not hold for these bytes.
 pub(crate) fn check(data: &[u8]) {

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
 
-use proto::http::{Event, Limits, Method, PeerFault, ResponseReader};
-use proto::robot::{
+use http1::message::{Event, Limits, Method, PeerFault, ResponseReader};
+use pageload::robot::{
     Asking, Break, ConnectionId, Embedded, FirstBytes, Input, Output, Pipelining, Plan, PlannedObject, Robot,
     Shape, What,
 };

@@ -4,9 +4,9 @@
 
 use std::num::NonZeroUsize;
 
-use proto::http::{Event, Limits, Method, RequestHead, RequestReader, ResponseReader, WritePolicy};
-use proto::server::{Input, Output, RequestId, ServerConfig, ServerConnection};
-use proto::site::Site;
+use http1::message::{Event, Limits, Method, RequestHead, RequestReader, ResponseReader, WritePolicy};
+use http1::server::{Input, Output, RequestId, ServerConfig, ServerConnection};
+use http1::site::Site;
 use wire::{Bytes, Seed, Time};
 
 /// Panics if something does not hold for these bytes.

@@ -6,8 +6,8 @@
 mod origin;
 
 use dhttp::{Cache, CacheConfig, Handler, Request};
+use http1::message::{Method, RequestHead, Version};
 use origin::{Origin, fields};
-use proto::http::{Method, RequestHead, Version};
 use wire::Time;
 
 const OBJECTS: u64 = 1_000_000;

@@ -19,7 +19,7 @@
 //! | `disk` | on disk: what is left after the end |
 //! | `counters` | what it tells of itself |
 //!
-//! What it is not: it decides nothing about caching; that is [`proto::cache`]. It knows no channel; that is the server's.
+//! What it is not: it decides nothing about caching; that is [`http1::cache`]. It knows no channel; that is the server's.
 
 mod answered;
 pub mod counters;
@@ -39,11 +39,11 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use proto::cache::{Asked, Kept, Verdict, answer};
-use proto::dhttp::client::FILL_FIELD;
-use proto::dhttp::message::PAST_FIELD;
-use proto::dhttp::token::TOKEN_FIELD;
-use proto::http::{Method, RequestHead, Version};
+use dhttp_proto::client::FILL_FIELD;
+use dhttp_proto::message::PAST_FIELD;
+use dhttp_proto::token::TOKEN_FIELD;
+use http1::cache::{Asked, Kept, Verdict, answer};
+use http1::message::{Method, RequestHead, Version};
 use tokio::runtime::Handle;
 use wire::Time;
 
@@ -242,7 +242,7 @@ fn write_key(key: &mut Vec<u8>, request: &Request<'_>) {
 }
 
 fn to_head(request: &Request<'_>) -> RequestHead {
-    let mut fields = proto::http::Fields::new();
+    let mut fields = http1::message::Fields::new();
     request.each_field(|name, value| {
         // They were for whoever answers the datagram.
         let is_ours = [TOKEN_FIELD, FILL_FIELD, PAST_FIELD]

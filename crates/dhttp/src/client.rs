@@ -27,9 +27,9 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-use proto::dhttp::address::is_private;
-use proto::dhttp::{ClientConfig as Machine, Id};
-use proto::http::{Fields, Method, RequestHead, Version};
+use dhttp_proto::address::is_private;
+use dhttp_proto::{ClientConfig as Machine, Id};
+use http1::message::{Fields, Method, RequestHead, Version};
 use rustix::event::{EventfdFlags, eventfd};
 use wire::Duration;
 

@@ -2,7 +2,7 @@
 //!
 //! Not which of them: that is for whoever copies.
 
-use proto::http::Fields;
+use http1::message::Fields;
 
 /// Adds a field that was read elsewhere; one that could not be sent again as it came is left out.
 pub(crate) fn copy(fields: &mut Fields, name: &[u8], value: &[u8]) {

@@ -16,8 +16,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use proto::content::{Accepted, Coding};
-use proto::http::Fields;
+use http1::content::{Accepted, Coding};
+use http1::message::Fields;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use wire::{Duration, Time};
 

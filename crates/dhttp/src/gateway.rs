@@ -22,7 +22,7 @@
 //! | `counters` | what it tells of itself |
 //!
 //! A thread for each request that must be waited for, and one for all else. It decides nothing about the messages: that
-//! is [`proto::gateway`], and [`mod@crate::cache`] for what is kept.
+//! is [`http1::gateway`], and [`mod@crate::cache`] for what is kept.
 
 mod asking;
 mod browser;
@@ -46,7 +46,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use proto::dhttp::Prefix;
+use dhttp_proto::Prefix;
 
 use crate::cache::passing::Keeper;
 use crate::client::{Known, Watch};

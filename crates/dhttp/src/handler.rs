@@ -7,7 +7,7 @@ use std::fs::File;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use proto::http::{FieldLines, Fields, RequestHead, RequestView};
+use http1::message::{FieldLines, Fields, RequestHead, RequestView};
 use wire::Time;
 
 use crate::later::Reply;

@@ -19,7 +19,7 @@ use bytes::{Buf, Bytes};
 use http::Uri;
 use http_body::Body as HttpBody;
 use http_body_util::Full;
-use proto::http::Fields;
+use http1::message::Fields;
 use tokio::runtime::Handle;
 use tower_service::Service;
 use wire::Time;

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use proto::http::Fields;
+use http1::message::Fields;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::handler::Answer;

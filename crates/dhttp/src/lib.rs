@@ -1,6 +1,6 @@
 //! DHTTP on the kernel's sockets: a server and a client that people can run and embed (`papers/dhttp#section-v`).
 //!
-//! Requests flow in by UDP and TCP, answers flow out by the channel that `proto`'s machines choose: one datagram, a
+//! Requests flow in by UDP and TCP, answers flow out by the channel that `dhttp-proto`'s state machines choose: one datagram, a
 //! connection that the server opened, or plain HTTP/1.1. Read in this order:
 //!
 //! | module | what it holds |
@@ -23,7 +23,7 @@
 //! | `random`, `fields`, `url` | secrets, fields, addresses |
 //!
 //! What it is not: it decides nothing about the protocol. Which channel, how long, how often and how much is for the
-//! machines in [`proto::dhttp`] and [`proto::server`]; here is only how.
+//! machines in [`dhttp_proto`] and [`http1::server`]; here is only how.
 
 pub mod batch;
 pub mod cache;

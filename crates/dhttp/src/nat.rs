@@ -12,7 +12,7 @@
 //! | `sockets` | sockets that send as somebody else |
 //! | `counters` | what it tells of itself |
 //!
-//! It decides nothing: [`proto::dhttp::translator`] does. One is for IPv4 or for IPv6, whose rules the kernel keeps apart.
+//! It decides nothing: [`dhttp_proto::translator`] does. One is for IPv4 or for IPv6, whose rules the kernel keeps apart.
 
 pub mod counters;
 mod driver;
@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use proto::dhttp::TranslatorConfig;
+use dhttp_proto::TranslatorConfig;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::log::Log;

@@ -1,6 +1,6 @@
 //! Another HTTP server as what answers: DHTTP in front of whatever there is (`roundtrip serve --origin`).
 //!
-//! Requests flow in, are written anew as a gateway does ([`proto::gateway`]), and go to the origin on connections that are
+//! Requests flow in, are written anew as a gateway does ([`http1::gateway`]), and go to the origin on connections that are
 //! kept; hyper keeps them. One that is down is asked no more until it answers a probe (`health`). It keeps no answers: that
 //! is for a cache.
 
@@ -21,11 +21,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri};
 use http_body_util::{BodyExt, Full};
+use http1::gateway::{self, Plan};
+use http1::message::{Fields, Framing, Method, RequestHead, ResponseHead, Version};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use proto::gateway::{self, Plan};
-use proto::http::{Fields, Framing, Method, RequestHead, ResponseHead, Version};
 use tower_service::Service;
 
 use crate::Url;

@@ -16,7 +16,7 @@
 //! | `head` | the head of an answer, as it is sent |
 //! | `keys` | keys of tokens, the same in every thread |
 //!
-//! Not the choice of a channel: that is [`proto::dhttp::server`].
+//! Not the choice of a channel: that is [`dhttp_proto::server`].
 
 pub(crate) mod alarm;
 mod config;

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 
-use proto::dhttp::server::Tries;
+use dhttp_proto::server::Tries;
 use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 

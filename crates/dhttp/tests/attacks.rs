@@ -1,6 +1,6 @@
 //! What an attacker would do to a server and to a client, tried over the loopback interface.
 //!
-//! What needs other addresses than one's own (spoofing) is tried on the machines, in `proto`; here are the sockets.
+//! What needs other addresses than one's own (spoofing) is tried on the state machines, in `dhttp-proto`; here are the sockets.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};

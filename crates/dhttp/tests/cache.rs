@@ -1,6 +1,6 @@
 //! A cache behind a server, before an upstream that counts and fails as it is told: what is asked, and what is given.
 //!
-//! Which answers may be kept is tested in `proto`, from RFC 9111.
+//! Which answers may be kept is tested in `http1`, from RFC 9111.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ use dhttp::cache::Upstream;
 use dhttp::cache::upstream::{Fetched, Unanswered};
 use dhttp::client::{Known, Via};
 use dhttp::{Body, Cache, CacheConfig, Client, ClientConfig, Interims, Server, ServerConfig, Url};
-use proto::http::{Fields, Method, RequestHead, ResponseHead, Version};
+use http1::message::{Fields, Method, RequestHead, ResponseHead, Version};
 use tokio::runtime::Runtime;
 
 /// Status, fields, body.

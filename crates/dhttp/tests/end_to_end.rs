@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use dhttp::client::{Event, Known, Via};
 use dhttp::log::Log;
 use dhttp::{Answer, Client, ClientConfig, Files, Request, Server, ServerConfig, Url};
-use proto::dhttp::Extension;
-use proto::http::{Fields, Method};
+use dhttp_proto::Extension;
+use http1::message::{Fields, Method};
 
 /// A folder that is gone when the test is over.
 struct Folder(PathBuf);

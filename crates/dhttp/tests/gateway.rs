@@ -1,6 +1,6 @@
 //! Programs through the gateway, over the loopback interface: to servers that speak DHTTP, and to those that do not.
 //!
-//! Not what a message becomes on its way: that is tested where it is decided, in `proto::gateway`.
+//! Not what a message becomes on its way: that is tested where it is decided, in `http1::gateway`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dhttp::client::Known;
 use dhttp::{Answer, ClientConfig, Gateway, GatewayConfig, Reply, Request, Server, ServerConfig, promise};
-use proto::dhttp::client::Resend;
+use dhttp_proto::client::Resend;
 
 fn gateway() -> Gateway {
     gateway_with(GatewayConfig::new(ClientConfig::internet()))

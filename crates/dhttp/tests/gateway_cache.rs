@@ -1,6 +1,6 @@
 //! A gateway that keeps what passes through it, before servers that do as they are told: what is asked, and what is given.
 //!
-//! Which answers may be kept is tested in `proto`, from RFC 9111; what becomes of the others in `tests/gateway.rs`.
+//! Which answers may be kept is tested in `http1`, from RFC 9111; what becomes of the others in `tests/gateway.rs`.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -14,7 +14,7 @@ use dhttp::client::{Known, Via};
 use dhttp::{
     Answer, Client, ClientConfig, Origin, Reply, Request, Server, ServerConfig, Url, hosted, promise,
 };
-use proto::http::{Fields, Method};
+use http1::message::{Fields, Method};
 
 fn client() -> Client {
     Client::start(ClientConfig::internet(), Known::default(), None).unwrap()

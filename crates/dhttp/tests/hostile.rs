@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 
 use dhttp::client::{Known, Via};
 use dhttp::{Client, ClientConfig};
-use proto::dhttp::client::Resend;
+use dhttp_proto::client::Resend;
 use wire::Duration;
 
 const SHORT: Duration = Duration::from_millis(300);

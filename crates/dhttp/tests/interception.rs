@@ -17,9 +17,9 @@ use dhttp::cache::rules::rules;
 use dhttp::client::{Event, Known, Via};
 use dhttp::nft::Family;
 use dhttp::{Answer, Cache, CacheConfig, Client, ClientConfig, Request, Server, ServerConfig, Url};
+use dhttp_proto::client::Answerers;
 use nix::sched::{CloneFlags, setns};
 use node::Node;
-use proto::dhttp::client::Answerers;
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// The paper's figure: whoever asks, the router that chooses, the upper path, the lower path with the cache, the server.

@@ -12,8 +12,8 @@ use dhttp::cache::rules::rules;
 use dhttp::client::Known;
 use dhttp::nft::Family;
 use dhttp::{Answer, Cache, CacheConfig, Client, ClientConfig, Request, Server, ServerConfig, Url};
+use dhttp_proto::client::{Answerers, Resend};
 use node::Node;
-use proto::dhttp::client::{Answerers, Resend};
 use tokio::runtime::Builder;
 
 /// Whoever asks, a router, and a server.

@@ -1,7 +1,7 @@
 //! What every proxy meets, said to the gateway and to a server in front of an origin; and what origins say that is no
 //! answer. Refused by both, and what is refused never reaches the other side.
 //!
-//! Not how messages are read: that is tested in `proto`, payload by payload.
+//! Not how messages are read: that is tested in `http1`, payload by payload.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

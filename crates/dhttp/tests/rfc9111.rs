@@ -1,7 +1,7 @@
 //! RFC 9111, section by section, as clients and servers see it: a cache over sockets, before an origin that says what each
 //! line of a table has it say, and whether it was asked at all.
 //!
-//! An outside oracle, as `crates/proto/tests/rfc9111` is for the decisions alone.
+//! An outside oracle, as `crates/http1/tests/rfc9111` is for the decisions alone.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,6 +1,6 @@
 //! Clients of plain HTTP that take their time, to hold a server's connections and memory: in writing, and in reading.
 //!
-//! The times are shortened to be waited for; how long they are by default is in `proto::server::Patience` and
+//! The times are shortened to be waited for; how long they are by default is in `http1::server::Patience` and
 //! `dhttp::ServerConfig`. No time is judged but by its order: what must end ends, long before it would by itself.
 
 use std::io::{ErrorKind, Read, Write};

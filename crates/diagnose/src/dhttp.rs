@@ -7,7 +7,7 @@
 //! | `dialogue` | one client and one server: requests, answers, where their time went |
 //! | `opened` | answers on a connection that the server opened |
 //!
-//! Not a strict reader (`proto` has one), and not UDP in general: a server is known by a request to it, and whatever belongs to
+//! Not a strict reader (`dhttp-proto` has one), and not UDP in general: a server is known by a request to it, and whatever belongs to
 //! no request is passed over.
 
 mod dialogue;

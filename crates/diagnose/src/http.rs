@@ -1,6 +1,6 @@
 //! The HTTP/1.x of a connection, as far as it can be read: where messages begin and end, and which answer is whose.
 //!
-//! Not a strict reader (`proto` has one): whatever cannot be followed, be it TLS, a database, a capture that keeps only
+//! Not a strict reader (`http1` has one): whatever cannot be followed, be it TLS, a database, a capture that keeps only
 //! headers, or a hole in it, is not HTTP here, and the connection is taken as turns of two sides. Bodies are counted,
 //! not kept.
 

@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use proto::dhttp::ClientConfig;
+use dhttp_proto::ClientConfig;
 use wire::Duration;
 
 use crate::secure::Security;

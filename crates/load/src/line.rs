@@ -7,9 +7,9 @@ use std::io::{self, ErrorKind, Read};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use http1::message::{Event, Framing, Limits, Method, ResponseReader, persists};
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::TcpFastOpenConnect;
-use proto::http::{Event, Framing, Limits, Method, ResponseReader, persists};
 use rustix::event::epoll::EventFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 use wire::Time;

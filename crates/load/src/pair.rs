@@ -1,15 +1,15 @@
 //! A user who speaks DHTTP: the machine, and the port that the server connects to. Datagrams leave by [`Ports`], which users share.
 //!
-//! Not the protocol: that is [`proto::dhttp::client`]. What it cannot carry goes back to the user, for plain HTTP.
+//! Not the protocol: that is [`dhttp_proto::client`]. What it cannot carry goes back to the user, for plain HTTP.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use proto::dhttp::client::{ConnectionId, Failure, Input, Output, Source};
-use proto::dhttp::{Client, ClientConfig, Id};
-use proto::http::RequestHead;
+use dhttp_proto::client::{ConnectionId, Failure, Input, Output, Source};
+use dhttp_proto::{Client, ClientConfig, Id};
+use http1::message::RequestHead;
 use wire::Time;
 
 use crate::gauge::{Gauge, Open};

@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use dhttp::batch::{self, Ends, Inbox, Outbox};
-use proto::dhttp::Id;
+use dhttp_proto::Id;
 use socket2::SockRef;
 
 /// As many as there are connections to one address, and more.

@@ -262,7 +262,7 @@ pub(crate) mod tests {
     pub(crate) fn config(threads: usize, users: u32) -> Config {
         Config {
             protocol: Protocol::KeepAlive,
-            dhttp: proto::dhttp::ClientConfig::internet(),
+            dhttp: dhttp_proto::ClientConfig::internet(),
             connections: 1,
             ports: 0,
             shard: Shard::WHOLE,

@@ -7,7 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
-use proto::http::{Fields, Method, RequestHead, Version};
+use http1::message::{Fields, Method, RequestHead, Version};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use wire::{Duration, Time};
 

@@ -8,7 +8,7 @@ use std::io;
 
 use dhttp::batch::{Ends, Inbox};
 use dhttp::clock::{Clock, timespec};
-use proto::dhttp::Id;
+use dhttp_proto::Id;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, poll};
 use scenario::surge::plan::{Ask, Begins, Plan};

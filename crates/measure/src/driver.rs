@@ -1,4 +1,4 @@
-//! Robot and server on kernel sockets: bytes between `proto`'s machines and the sockets, and the time between.
+//! Robot and server on kernel sockets: bytes between the state machines and the sockets, and the time between.
 //!
 //! In flow sockets that are ready; out flow what the robot reports and how long the server took. One thread in
 //! each namespace, non-blocking sockets, `ppoll`. Read in this order:

@@ -1,6 +1,6 @@
 //! What can go wrong between a scenario and its measurement: each variant names the culprit and the remedy.
 //!
-//! Not the peer's faults inside a run: those are `proto`'s, and a run that failed carries them as a sentence.
+//! Not the peer's faults inside a run: those are `http1`'s, and a run that failed carries them as a sentence.
 
 use std::fmt;
 use std::io;

@@ -26,7 +26,7 @@ pub(crate) use process::Folder;
 /// Who serves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ServerProgram {
-    /// `proto`'s, driven by this crate.
+    /// `http1`'s, driven by this crate.
     #[default]
     Ours,
     /// nginx.
@@ -42,7 +42,7 @@ pub enum ServerProgram {
 /// Who asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientProgram {
-    /// `proto`'s robot, driven by this crate.
+    /// `pageload`'s robot, driven by this crate.
     #[default]
     Ours,
     /// curl.

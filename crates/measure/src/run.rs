@@ -6,11 +6,11 @@ mod plan;
 
 use std::sync::Arc;
 
+use http1::server::{Closing, Patience};
+use http1::site::Site;
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use proto::dhttp::visitor::Counts;
-use proto::robot::{Flush, Pipelining, Plan, Shape};
-use proto::server::{Closing, Patience};
-use proto::site::Site;
+use pageload::robot::{Flush, Pipelining, Plan, Shape};
+use pageload::visitor::Counts;
 use scenario::dhttp::{Dhttp, DhttpWays};
 use scenario::network::Direction;
 use scenario::{Network, Protocol, Scenario, Serving, Visit};
@@ -66,7 +66,7 @@ pub struct Visited {
     /// When each connection was asked for, in their order.
     pub opened: Vec<Time>,
     /// What the robot told.
-    pub reports: Vec<proto::robot::Report>,
+    pub reports: Vec<pageload::robot::Report>,
 }
 
 /// A run and what was around it.

@@ -5,7 +5,7 @@
 //!
 //! Not a comparison: what the numbers should be is for `model`.
 
-use proto::robot::Course;
+use pageload::robot::Course;
 use scenario::Scenario;
 use trace::Row;
 use wire::calendar::iso_8601;

@@ -1,7 +1,7 @@
 //! One kernel TCP connection on a non-blocking socket, as a driver sees it: writes that wait their turn, what
 //! arrives, and the ways to end.
 //!
-//! Not a machine and not a loop: what to write and when to close is for `proto` to say, when to try for `driver`.
+//! Not a machine and not a loop: what to write and when to close is for the state machines to say, when to try for `driver`.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read};

@@ -6,10 +6,10 @@ mod rights;
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
+use http1::server::Closing;
 use measure::emulator::{Seen, Way};
 use measure::{Error, Measured, Options, measure};
-use proto::robot::{Flush, Report, What};
-use proto::server::Closing;
+use pageload::robot::{Flush, Report, What};
 use scenario::page::contents::file;
 use scenario::programs::{ProgramKey, Validation};
 use scenario::{Client, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit};

@@ -19,9 +19,9 @@ use std::time::Duration as Real;
 
 use dhttp::client::Known;
 use dhttp::{ClientConfig, Files, Gateway, GatewayConfig, Server, ServerConfig};
+use dhttp_proto::message::is_resend;
 use hosts::{Hosts, SERVER};
 use measure::emulator::{Capture, Options, Seen, Way};
-use proto::dhttp::message::is_resend;
 use scenario::Network;
 use wire::packet::{Flags, Packet, Transport};
 use wire::{Bytes, Duration};

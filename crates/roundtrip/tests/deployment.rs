@@ -18,11 +18,11 @@ use dhttp::nft::{Family, Installed};
 use dhttp::{
     Answer, Cache, CacheConfig, Client, ClientConfig, Gateway, GatewayConfig, Request, Server, ServerConfig,
 };
+use dhttp_proto::client::{Answerers, Resend};
 use hosts::{CLIENT, Hosts, SERVER};
 use measure::Namespace;
 use measure::clock::Clock;
 use measure::emulator::{Options, Running};
-use proto::dhttp::client::{Answerers, Resend};
 use tokio::runtime::{Builder, Runtime};
 use wire::Duration;
 use wire::link::Config;

@@ -1,7 +1,7 @@
 //! What others send, through the command line: servers that break the rules of HTTP, folders that are no decent pages, and
 //! captures that are none, or lie.
 //!
-//! The machines' own limits are held in `proto`, byte by byte; here is what a user sees: a sentence, an exit status, and
+//! The machines' own limits are held in `http1`, byte by byte; here is what a user sees: a sentence, an exit status, and
 //! everything that had arrived.
 
 use std::io::{Read, Write};

@@ -1,12 +1,12 @@
 //! What DHTTP is on a network, and what is worth saying of how answers came: the same for every engine that runs it.
 //!
-//! Not the machines: those are `proto`'s.
+//! Not the machines: those are `dhttp-proto`'s.
 
 use std::fmt;
 
-use proto::dhttp::address::Reach;
-use proto::dhttp::visitor::Counts;
-use proto::dhttp::{ClientConfig, Extension, ServerConfig};
+use dhttp_proto::address::Reach;
+use dhttp_proto::{ClientConfig, Extension, ServerConfig};
+use pageload::visitor::Counts;
 use wire::Bytes;
 
 use crate::Network;

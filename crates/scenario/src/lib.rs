@@ -13,7 +13,7 @@
 //! | [`programs`] | what the programs at both ends take, how they write and close |
 //! | [`stack`] | how TCP behaves at both ends |
 //! | [`serving`] | what is served, and what of it the client knows |
-//! | [`robot`] | what all that means to the robot of `proto`, and what it tells |
+//! | [`robot`] | what all that means to the robot of `pageload`, and what it tells |
 //! | [`dhttp`] | what DHTTP is on a network |
 //! | [`engine`] | who is asked |
 //! | [`value`] | the values of flags and TOML keys, exactly |

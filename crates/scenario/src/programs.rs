@@ -10,10 +10,10 @@ mod ways;
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
 
-use proto::http::WritePolicy;
-use proto::robot::{FirstBytes, Flush, Pipelining};
-use proto::server::Closing;
-use proto::site::Compression;
+use http1::message::WritePolicy;
+use http1::server::Closing;
+use http1::site::Compression;
+use pageload::robot::{FirstBytes, Flush, Pipelining};
 use wire::{Bytes, Duration};
 
 use crate::Stack;

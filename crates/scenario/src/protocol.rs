@@ -1,6 +1,6 @@
 //! How a page is fetched: the names users give, what they stand for, and nothing else about them.
 //!
-//! Not an implementation: the machines are in `proto`, the formulas in `model`.
+//! Not an implementation: the state machines are in `pageload` and `dhttp-proto`, the formulas in `model`.
 
 use crate::names::{self, Listing, Unknown};
 

@@ -1,10 +1,10 @@
-//! What a scenario's client means to `proto`'s robot, and what it tells back: the same for every engine that runs it.
+//! What a scenario's client means to `pageload`'s robot, and what it tells back: the same for every engine that runs it.
 //!
 //! Not a plan: which protocols an engine can honour, and with what objects, is for the engine to say.
 
 use std::num::NonZeroU32;
 
-use proto::robot::{Asking, Course, FirstBytes, Release, Shape};
+use pageload::robot::{Asking, Course, FirstBytes, Release, Shape};
 use wire::{Duration, Time};
 
 use crate::Requests;

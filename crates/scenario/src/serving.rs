@@ -3,10 +3,10 @@
 //! Not how it asks, which is the protocol, and not for how long. Of a page that is real the client knows the document and
 //! finds the rest in it; of one of which only sizes are known it knows everything.
 
-use proto::content::{Accepted, Coding};
-use proto::http::{Method, Version};
-use proto::robot::{Embedded, PlannedObject, Release};
-use proto::site::{Compression, Site};
+use http1::content::{Accepted, Coding};
+use http1::message::{Method, Version};
+use http1::site::{Compression, Site};
+use pageload::robot::{Embedded, PlannedObject, Release};
 use wire::Bytes;
 
 use crate::page::Contents;

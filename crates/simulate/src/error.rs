@@ -23,7 +23,7 @@ pub enum Error {
     /// A stack that cannot be.
     Stack(ConfigError),
     /// A page that cannot be asked for.
-    Plan(proto::robot::PlanError),
+    Plan(pageload::robot::PlanError),
 }
 
 impl Error {

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | [`tcp`] | TCP as a machine without clock or socket; imports nothing but `wire` |
 //! | [`world`] | hosts, links, and one queue of what happens next |
-//! | [`web`] | `proto`'s robot and server on hosts, and the time their work takes |
+//! | [`web`] | `pageload`'s robot and `http1`'s server on hosts, and the time their work takes |
 //! | [`profile`] | what a stack profile means to the machine |
 //! | [`page`] | a scenario as two hosts and a link |
 //! | [`town`] | another: crowds and one server behind a line |

@@ -1,6 +1,6 @@
 //! One page: a scenario becomes two hosts and a link, and a run becomes a row.
 //!
-//! Not an engine of its own: [`crate::world`] runs it, `proto` speaks the HTTP, [`crate::profile`] says what the
+//! Not an engine of its own: [`crate::world`] runs it, `pageload` and `http1` speak the HTTP, [`crate::profile`] says what the
 //! stack is.
 
 mod flow;
@@ -9,11 +9,11 @@ mod plan;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use proto::dhttp::visitor::Counts;
-use proto::http::{Limits, WritePolicy};
-use proto::robot::{Course, Pipelining, Plan, Report, Shape};
-use proto::server::{Closing, Patience, ServerConfig};
-use proto::site::Site;
+use http1::message::{Limits, WritePolicy};
+use http1::server::{Closing, Patience, ServerConfig};
+use http1::site::Site;
+use pageload::robot::{Course, Pipelining, Plan, Report, Shape};
+use pageload::visitor::Counts;
 use scenario::dhttp::{Dhttp, DhttpWays};
 use scenario::programs::Validation;
 use scenario::stack::packets;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use proto::robot::What;
+use pageload::robot::What;
 use scenario::Scenario;
 use trace::{Row, Stall, Summary};
 use wire::Duration;

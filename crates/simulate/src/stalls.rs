@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use proto::dhttp::message::is_resend;
+use dhttp_proto::message::is_resend;
 use trace::Stall;
 use wire::{Bytes, Duration, Rate, Time};
 

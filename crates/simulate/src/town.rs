@@ -5,9 +5,9 @@
 
 pub mod crowd;
 
-use proto::http::Limits;
-use proto::server::{Patience, ServerConfig};
-use proto::site::Site;
+use http1::message::Limits;
+use http1::server::{Patience, ServerConfig};
+use http1::site::Site;
 use scenario::Stack;
 use scenario::dhttp::Dhttp;
 use wire::link::{self, QueueLimit};

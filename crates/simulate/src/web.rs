@@ -1,4 +1,4 @@
-//! The web on simulated hosts: `proto`'s robot and server as applications, with the time their work takes.
+//! The web on simulated hosts: `pageload`'s robot and `http1`'s server as applications, with the time their work takes.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -7,7 +7,7 @@
 //! | [`server`] | a server that has it |
 //! | [`desk`] | the part of the server that speaks DHTTP |
 //!
-//! Not HTTP: the machines of `proto` speak it, the very same that run over the kernel's sockets.
+//! Not HTTP: `http1`, `pageload` and `dhttp-proto` speak it, the very same that run over the kernel's sockets.
 
 pub mod browser;
 pub mod desk;

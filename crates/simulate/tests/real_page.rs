@@ -1,9 +1,9 @@
 //! A page that is real over simulated TCP: its client knows the document alone, and finds the rest in its bytes as they
-//! arrive, plain or compressed. What it finds in which HTML is for the tests of `proto`.
+//! arrive, plain or compressed. What it finds in which HTML is for the tests of `pageload`.
 
 use std::sync::Arc;
 
-use proto::robot::{What, named_at};
+use pageload::robot::{What, named_at};
 use scenario::page::contents::{HOST, file};
 use scenario::programs::ProgramKey;
 use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Stack, Visit};
@@ -62,7 +62,7 @@ fn what_is_found_is_asked_for_when_a_plan_that_knows_it_all_says() {
     let real = microscape(Protocol::Http11Pipelined);
     let contents = real.page.contents.clone().unwrap();
     let [document, ..] = &contents.files[..] else { panic!("no files") };
-    let named = named_at(HOST, &document.path, proto::content::Coding::Identity, &document.body).unwrap();
+    let named = named_at(HOST, &document.path, http1::content::Coding::Identity, &document.body).unwrap();
     let named_at = std::iter::once(Bytes::ZERO).chain(named.into_iter().map(|(_, at)| at)).collect();
     let objects = contents.files.iter().map(|file| Arc::clone(&file.body)).collect();
     let hosts = Hosts { contents: Some(Contents { objects, named_at }), ..Hosts::default() };

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use dhttp::cache::Upstream;
 use dhttp::cache::upstream::{Fetched, Unanswered};
 use dhttp::{Body, Interims};
-use proto::http::{Fields, RequestHead, ResponseHead, Version};
+use http1::message::{Fields, RequestHead, ResponseHead, Version};
 
 /// What it says: these fields, and a body.
 pub(crate) struct Origin {

@@ -6,8 +6,8 @@
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
 use dhttp::batch::{BATCH, Ends, Inbox, Outbox};
-use proto::dhttp::ServerConfig;
-use proto::dhttp::message::Request;
+use dhttp_proto::ServerConfig;
+use dhttp_proto::message::Request;
 
 use super::datagrams::{self, arrive, request};
 use super::network::client;

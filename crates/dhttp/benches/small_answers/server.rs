@@ -11,6 +11,7 @@ use std::time::Duration;
 use dhttp::batch::{Inbox, Outbox};
 use dhttp::client::Known;
 use dhttp::{Cache, CacheConfig, ClientConfig, Files, Gateway, GatewayConfig, Server, ServerConfig};
+use dhttp_proto::server::Validation;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
@@ -18,7 +19,6 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use proto::dhttp::server::Validation;
 use std::os::fd::AsFd;
 
 use super::datagrams::make_room;

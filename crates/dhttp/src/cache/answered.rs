@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use proto::cache::update::{describes, freshened, obsolete};
-use proto::cache::{Asked, Choice, Policy, Times, Trouble};
-use proto::dhttp::token::TOKEN_FIELD;
-use proto::http::{Fields, Method, RequestHead, ResponseHead, Version};
+use dhttp_proto::token::TOKEN_FIELD;
+use http1::cache::update::{describes, freshened, obsolete};
+use http1::cache::{Asked, Choice, Policy, Times, Trouble};
+use http1::message::{Fields, Method, RequestHead, ResponseHead, Version};
 use wire::{Time, calendar};
 
 use super::memory::Found;
@@ -195,7 +195,7 @@ pub(super) fn told(fields: &Fields, how: &str) -> Fields {
     for (name, value) in fields.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(b"Cache-Status")) {
         copy(&mut told, name, value);
     }
-    proto::cache::answer::status_field(&mut told, fields.as_lines(), NAME, how, None);
+    http1::cache::answer::status_field(&mut told, fields.as_lines(), NAME, how, None);
     told
 }
 

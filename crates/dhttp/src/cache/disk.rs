@@ -2,7 +2,7 @@
 //!
 //! A thread of its own writes what comes, many answers in one commit; look-ups read what is committed. Who drops
 //! something waits until it is gone. The oldest go first when there is too much. A disk that fails or is full is said
-//! once, and everything goes on from memory. Not what may be given: that is `proto`'s.
+//! once, and everything goes on from memory. Not what may be given: that is `http1::cache`'s.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use proto::cache::Asked;
-use proto::cache::vary::suits;
+use http1::cache::Asked;
+use http1::cache::vary::suits;
 use redb::{Database, Error, ReadableDatabase, ReadableTable, Table, TableDefinition};
 
 use super::memory::Found;

@@ -4,9 +4,9 @@
 
 use std::net::SocketAddr;
 
-use proto::cache::update::{for_server, has_validator, is_about, is_unasked};
-use proto::cache::{Asked, Times, Trouble, Verdict, says_how_long};
-use proto::http::{Fields, Method, RequestHead};
+use http1::cache::update::{for_server, has_validator, is_about, is_unasked};
+use http1::cache::{Asked, Times, Trouble, Verdict, says_how_long};
+use http1::message::{Fields, Method, RequestHead};
 
 use super::answered::{Keeping, UNASKED, Wanted, learn, passed, stood_in, validated, why};
 use super::memory::Found;

@@ -2,13 +2,13 @@
 //!
 //! Whom to drop is decided as in SIEVE (Zhang and others, NSDI 2024): a hand goes from the oldest to the newest, forgives
 //! those that were asked for since it last passed, and takes the first that was not. A look-up moves nothing, which makes it
-//! cheap, and one pass over everything (a robot's) drives out little. Not what may be given: that is `proto`'s.
+//! cheap, and one pass over everything (a robot's) drives out little. Not what may be given: that is `http1::cache`'s.
 
 use std::hash::Hasher as _;
 use std::sync::Mutex;
 
-use proto::cache::Asked;
-use proto::cache::vary::suits;
+use http1::cache::Asked;
+use http1::cache::vary::suits;
 use siphasher::sip::SipHasher13;
 
 use super::record::Record;
@@ -334,8 +334,8 @@ fn weight(record: &Record, large: Option<&Body>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proto::cache::{Choice, Policy, Times};
-    use proto::http::{Fields, ResponseHead, Version};
+    use http1::cache::{Choice, Policy, Times};
+    use http1::message::{Fields, ResponseHead, Version};
     use std::collections::BTreeMap;
     use wire::Time;
 

@@ -6,8 +6,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use proto::gateway::{self, Plan};
-use proto::http::{Fields, Framing, Method, RequestHead};
+use http1::gateway::{self, Plan};
+use http1::message::{Fields, Framing, Method, RequestHead};
 
 use super::upstream::{Fetched, Unanswered, Upstream};
 use crate::client::{Event, Known, Watch};

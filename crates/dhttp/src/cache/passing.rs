@@ -8,10 +8,10 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use proto::cache::update::{for_server, has_validator, is_about, is_unasked};
-use proto::cache::{Asked, Times, Trouble, Verdict};
-use proto::gateway::Forward;
-use proto::http::{Fields, Framing, Method, RequestHead, ResponseHead};
+use http1::cache::update::{for_server, has_validator, is_about, is_unasked};
+use http1::cache::{Asked, Times, Trouble, Verdict};
+use http1::gateway::Forward;
+use http1::message::{Fields, Framing, Method, RequestHead, ResponseHead};
 use wire::{Time, calendar};
 
 use super::answered::{Keeping, UNASKED, Wanted, learn, stood_in, told, validated, why};

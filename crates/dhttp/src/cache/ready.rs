@@ -2,7 +2,7 @@
 //!
 //! Each thread has its own. What is kept is looked up every time all the same: nothing is given that has been dropped.
 
-use proto::cache::Asked;
+use http1::cache::Asked;
 use wire::Time;
 
 use super::memory::Found;

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use proto::cache::{Choice, Policy};
-use proto::http::FieldLines;
+use http1::cache::{Choice, Policy};
+use http1::message::FieldLines;
 
 /// One answer. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! What is kept, in memory and on disk, and what is counted of it: what a cache has, whoever it asks and however.
 //!
-//! Not what may be given: that is `proto`'s.
+//! Not what may be given: that is `http1::cache`'s.
 
 use std::io;
 use std::sync::Arc;
 
-use proto::cache::Asked;
+use http1::cache::Asked;
 
 use super::CacheConfig;
 use super::counters::Counters;

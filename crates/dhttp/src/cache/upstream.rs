@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use proto::gateway;
-use proto::http::{Fields, Method, RequestHead, ResponseHead, Version};
+use http1::gateway;
+use http1::message::{Fields, Method, RequestHead, ResponseHead, Version};
 
 use crate::Origin;
 use crate::fields::copy;

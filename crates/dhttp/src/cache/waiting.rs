@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use proto::cache::Verdict;
+use http1::cache::Verdict;
 
 use super::exchange::{Owned, exchange};
 use super::memory::Found;

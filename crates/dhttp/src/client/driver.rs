@@ -1,6 +1,6 @@
 //! The thread of a client: its datagrams, the connections that servers open to it, its timers.
 //!
-//! Not what becomes of requests: the machine says that ([`proto::dhttp::client`]).
+//! Not what becomes of requests: the machine says that ([`dhttp_proto::client`]).
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,9 +10,9 @@ use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use proto::dhttp::client::{ConnectionId, Failure, Input, Output, Reason, Source};
-use proto::dhttp::message::is_resend;
-use proto::dhttp::{Client as Machine, ClientConfig, Id, parts};
+use dhttp_proto::client::{ConnectionId, Failure, Input, Output, Reason, Source};
+use dhttp_proto::message::is_resend;
+use dhttp_proto::{Client as Machine, ClientConfig, Id, parts};
 use rustix::event::epoll::{self, CreateFlags, Event as Ready, EventData, EventFlags};
 use wire::Time;
 

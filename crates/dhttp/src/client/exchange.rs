@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use proto::dhttp::Id;
-use proto::http::ResponseHead;
+use dhttp_proto::Id;
+use http1::message::ResponseHead;
 
 use super::{Command, Shared};
 

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use proto::dhttp::client::{Discard, Reason};
+use dhttp_proto::client::{Discard, Reason};
 
 /// Something that was sent, received or found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

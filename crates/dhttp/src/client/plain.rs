@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-use proto::http::{Event as Part, Limits, RequestHead, ResponseReader};
+use http1::message::{Event as Part, Limits, RequestHead, ResponseReader};
 use wire::{Duration, Time};
 
 use super::exchange::{Event, Sink, Via};

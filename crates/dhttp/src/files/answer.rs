@@ -5,9 +5,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use proto::content::{Coding, media_type};
-use proto::http::Fields;
-use proto::http::validator::is_unchanged;
+use http1::content::{Coding, media_type};
+use http1::message::Fields;
+use http1::message::validator::is_unchanged;
 use wire::{Duration, calendar};
 
 use crate::handler::{Answer, Body, Request};

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use proto::gateway::{self, Forward};
-use proto::http::{RequestHead, ResponseHead, Version};
+use http1::gateway::{self, Forward};
+use http1::message::{RequestHead, ResponseHead, Version};
 
 use super::Shared;
 use super::kept::{url, without_host};

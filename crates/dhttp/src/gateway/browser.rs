@@ -1,6 +1,6 @@
 //! A request of a program in the hands of a thread, and what becomes of it.
 //!
-//! Not what a request means: that is [`proto::gateway`]. What the gateway says of itself is in `own`.
+//! Not what a request means: that is [`http1::gateway`]. What the gateway says of itself is in `own`.
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use proto::gateway::{self, Forward, Plan, Refusal};
-use proto::http::{Fields, Framing, RequestHead, RequestReader, ResponseHead, Version};
+use http1::gateway::{self, Forward, Plan, Refusal};
+use http1::message::{Fields, Framing, RequestHead, RequestReader, ResponseHead, Version};
 
 use super::Shared;
 use super::asking::Coming;

@@ -1,8 +1,8 @@
 //! Writing a body in chunks (RFC 9112, section 7.1).
 //!
-//! Reading one is for [`proto::http`].
+//! Reading one is for [`http1::message`].
 
-use proto::http::Fields;
+use http1::message::Fields;
 
 /// A chunk; `part` has at least one byte, for an empty one would be the end.
 pub(super) fn part(out: &mut Vec<u8>, part: &[u8]) {

@@ -1,6 +1,6 @@
 //! What has come on a connection and is not read yet.
 //!
-//! Not how it is to be read: that is for the readers of [`proto::http`].
+//! Not how it is to be read: that is for the readers of [`http1::message`].
 
 use std::io::{self, Read};
 use std::net::TcpStream;

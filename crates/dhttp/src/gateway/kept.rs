@@ -6,8 +6,8 @@ use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use proto::gateway::{self, Forward};
-use proto::http::{Fields, Framing, RequestHead, ResponseHead};
+use http1::gateway::{self, Forward};
+use http1::message::{Fields, Framing, RequestHead, ResponseHead};
 
 use super::Shared;
 use super::browser::{Browser, Ended, conclude};

@@ -1,8 +1,8 @@
 //! What the gateway says of itself: its `proxy.pac`, and refusals.
 //!
-//! Not which: that is decided in [`proto::gateway`].
+//! Not which: that is decided in [`http1::gateway`].
 
-use proto::http::{Fields, Method, RequestHead, ResponseHead, Version};
+use http1::message::{Fields, Method, RequestHead, ResponseHead, Version};
 
 use super::browser::{Browser, Ended, conclude};
 use super::reply::{Asked, Reply, Size};

@@ -7,8 +7,8 @@ use std::net::TcpStream;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use proto::http::head::{write_decimal, write_status_line};
-use proto::http::{Fields, Method, RequestHead, ResponseHead, Version, persists};
+use http1::message::head::{write_decimal, write_status_line};
+use http1::message::{Fields, Method, RequestHead, ResponseHead, Version, persists};
 
 use super::chunked;
 use crate::cache::passing::Passing;

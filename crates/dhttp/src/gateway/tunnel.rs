@@ -7,7 +7,7 @@ use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use proto::http::RequestHead;
+use http1::message::RequestHead;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};

@@ -5,8 +5,8 @@
 use std::io;
 use std::net::TcpStream;
 
-use proto::gateway;
-use proto::http::{Event, Framing, PeerFault};
+use http1::gateway;
+use http1::message::{Event, Framing, PeerFault};
 
 use super::browser::Browser;
 use super::upstream;

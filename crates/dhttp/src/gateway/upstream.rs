@@ -9,8 +9,8 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use proto::gateway::Forward;
-use proto::http::{Event, Fields, Framing, Limits, ResponseHead, ResponseReader, persists};
+use http1::gateway::Forward;
+use http1::message::{Event, Fields, Framing, Limits, ResponseHead, ResponseReader, persists};
 use rustix::net::{RecvFlags, recv};
 use wire::Time;
 

@@ -7,8 +7,8 @@ use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use proto::gateway::{self, Forward, Plan, Refusal};
-use proto::http::{Event, Framing, Limits, PeerFault, RequestHead, RequestReader, Version};
+use http1::gateway::{self, Forward, Plan, Refusal};
+use http1::message::{Event, Framing, Limits, PeerFault, RequestHead, RequestReader, Version};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use wire::{Duration, Time};
 

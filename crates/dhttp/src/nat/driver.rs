@@ -1,6 +1,6 @@
 //! The thread of a helper: datagrams that were diverted to it, those that come back, and the holes between.
 //!
-//! Not what becomes of them: the machine says that ([`proto::dhttp::translator`]).
+//! Not what becomes of them: the machine says that ([`dhttp_proto::translator`]).
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -10,9 +10,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use proto::dhttp::Translator;
-use proto::dhttp::client::Answerers;
-use proto::dhttp::translator::{Input, Mapping, Output, Refusal, Translation};
+use dhttp_proto::Translator;
+use dhttp_proto::client::Answerers;
+use dhttp_proto::translator::{Input, Mapping, Output, Refusal, Translation};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use socket2::Socket;
 use wire::{Duration, Time};

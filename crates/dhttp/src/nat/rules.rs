@@ -7,14 +7,14 @@
 //! it; the latter are the servers that were asked. With `by_id`, bytes pass only once the first eight are an id that was asked for
 //! (`papers/dhttp#section-iv-c`: "making holes specific to the request IDs").
 //!
-//! Not when a hole is opened: that is in [`proto::dhttp::translator`].
+//! Not when a hole is opened: that is in [`dhttp_proto::translator`].
 
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
 
-use proto::dhttp::Prefix;
-use proto::dhttp::client::Answerers;
-use proto::dhttp::translator::{Mapping, Pinhole, SLOTS, Translation};
+use dhttp_proto::Prefix;
+use dhttp_proto::client::Answerers;
+use dhttp_proto::translator::{Mapping, Pinhole, SLOTS, Translation};
 
 use super::NatConfig;
 use crate::nft::elements::{Element, Elements};

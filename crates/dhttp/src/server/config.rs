@@ -4,10 +4,10 @@
 
 use std::num::NonZeroUsize;
 
-use proto::dhttp::ServerConfig as Machine;
-use proto::dhttp::address::Reach;
-use proto::http::WritePolicy;
-use proto::server::ServerConfig as Plain;
+use dhttp_proto::ServerConfig as Machine;
+use dhttp_proto::address::Reach;
+use http1::message::WritePolicy;
+use http1::server::ServerConfig as Plain;
 use wire::Duration;
 
 /// How a server behaves.

@@ -7,10 +7,10 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
-use proto::dhttp::parts::{Divisible, write_head};
-use proto::dhttp::server::{Channel, Ignored, Input, Ticket, Tries, Verdict};
-use proto::dhttp::{Id, Server as Machine};
-use proto::http::RequestHead;
+use dhttp_proto::parts::{Divisible, write_head};
+use dhttp_proto::server::{Channel, Ignored, Input, Ticket, Tries, Verdict};
+use dhttp_proto::{Id, Server as Machine};
+use http1::message::RequestHead;
 use wire::Time;
 
 use super::desk::Asked;

@@ -7,8 +7,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use proto::dhttp::server::Ticket;
-use proto::http::{Fields, RequestHead};
+use dhttp_proto::server::Ticket;
+use http1::message::{Fields, RequestHead};
 use wire::Time;
 
 use crate::batch::Ends;

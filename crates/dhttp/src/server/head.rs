@@ -1,10 +1,10 @@
 //! The head of an answer as it goes into a datagram or onto a connection that the server opened.
 //!
-//! Written into memory that is used again. Heads of plain HTTP are written by [`proto::server`].
+//! Written into memory that is used again. Heads of plain HTTP are written by [`http1::server`].
 
-use proto::dhttp::token::{TOKEN_FIELD, Token};
-use proto::http::head::{write_decimal, write_status_line};
-use proto::http::{Fields, Version};
+use dhttp_proto::token::{TOKEN_FIELD, Token};
+use http1::message::head::{write_decimal, write_status_line};
+use http1::message::{Fields, Version};
 use wire::{Duration, Time, calendar};
 
 use crate::clock;

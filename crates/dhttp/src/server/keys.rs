@@ -1,12 +1,12 @@
 //! Keys of tokens: the same in every thread, another every so often, without a word between the threads.
 //!
-//! Each key is made of the server's one secret and its number. Not the tokens: those are [`proto::dhttp::token`].
+//! Each key is made of the server's one secret and its number. Not the tokens: those are [`dhttp_proto::token`].
 
 use std::io;
 
-use proto::dhttp::server::Secrets;
-use proto::dhttp::server::Validation;
-use proto::dhttp::{Key, ServerConfig};
+use dhttp_proto::server::Secrets;
+use dhttp_proto::server::Validation;
+use dhttp_proto::{Key, ServerConfig};
 use wire::{Duration, Time};
 
 use crate::random;

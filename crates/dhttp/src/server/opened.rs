@@ -7,8 +7,8 @@ use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 
-use proto::dhttp::server::{ConnectionId, Input, Tries};
-use proto::dhttp::{Id, Server as Machine};
+use dhttp_proto::server::{ConnectionId, Input, Tries};
+use dhttp_proto::{Id, Server as Machine};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use wire::Time;
 

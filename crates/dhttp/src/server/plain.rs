@@ -1,4 +1,4 @@
-//! Connections that clients open: plain HTTP/1.1, by [`proto::server`]'s machine.
+//! Connections that clients open: plain HTTP/1.1, by [`http1::server`]'s machine.
 //!
 //! A client that reads slowly is not read from, and one that reads nothing is reset. Not DHTTP: whoever connects is
 //! served as by any other server.
@@ -10,8 +10,8 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use proto::http::{Fields, RequestHead, Version};
-use proto::server::{Input, Output, RequestId, Response, ResponseBody, ServerConnection};
+use http1::message::{Fields, RequestHead, Version};
+use http1::server::{Input, Output, RequestId, Response, ResponseBody, ServerConnection};
 use wire::Time;
 
 use super::desk::{Asked, Desk};

@@ -10,9 +10,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use proto::dhttp::Server as Machine;
-use proto::dhttp::server::{ConnectionId, Output};
-use proto::server::ServerConnection;
+use dhttp_proto::Server as Machine;
+use dhttp_proto::server::{ConnectionId, Output};
+use http1::server::ServerConnection;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use wire::{Duration, Time};
 

@@ -200,7 +200,7 @@ fn run(plan: &Plan, server: SocketAddr, protocol: Protocol, users: u32, threads:
     let config = Config {
         protocol,
         connections: 1,
-        dhttp: proto::dhttp::ClientConfig::internet(),
+        dhttp: dhttp_proto::ClientConfig::internet(),
         ports: PORTS,
         closes_early: false,
         fast_open: false,

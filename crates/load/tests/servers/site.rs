@@ -36,7 +36,7 @@ pub(crate) fn plan_for(rate: f64, lasts: Duration) -> Plan {
 pub(crate) fn config(protocol: Protocol) -> Config {
     Config {
         protocol,
-        dhttp: proto::dhttp::ClientConfig::internet(),
+        dhttp: dhttp_proto::ClientConfig::internet(),
         connections: 1,
         ports: 1,
         shard: Shard::WHOLE,

@@ -12,8 +12,8 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use nix::poll::{PollFd, PollFlags};
-use proto::dhttp::visitor::Counts;
-use proto::robot::{Break, ConnectionId, Failure, Input, Output, Plan, Report, Robot, What};
+use pageload::robot::{Break, ConnectionId, Failure, Input, Output, Plan, Report, Robot, What};
+use pageload::visitor::Counts;
 use wire::Time;
 
 use super::wait::{Until, Waiting};

@@ -8,14 +8,14 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
+use dhttp_proto::parts::Divisible;
+use dhttp_proto::server::{Channel, ConnectionId, Input, Output, Secrets, Ticket, Verdict};
+use dhttp_proto::token::TOKEN_FIELD;
+use dhttp_proto::{Key, Server as Machine, ServerConfig};
+use http1::message::RequestHead;
+use http1::server::{Response, ResponseBody};
+use http1::site::Site;
 use nix::poll::{PollFd, PollFlags};
-use proto::dhttp::parts::Divisible;
-use proto::dhttp::server::{Channel, ConnectionId, Input, Output, Secrets, Ticket, Verdict};
-use proto::dhttp::token::TOKEN_FIELD;
-use proto::dhttp::{Key, Server as Machine, ServerConfig};
-use proto::http::RequestHead;
-use proto::server::{Response, ResponseBody};
-use proto::site::Site;
 use wire::{Duration, Seed, Time};
 
 use crate::Error;

@@ -10,12 +10,12 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use dhttp_proto::server::ConnectionId;
+use http1::message::{Method, RequestHead, WritePolicy};
+use http1::server::{Input, Misuse, Output, RequestId, ResponseBody, ServerConfig, ServerConnection};
+use http1::site::Site;
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::eventfd::EventFd;
-use proto::dhttp::server::ConnectionId;
-use proto::http::{Method, RequestHead, WritePolicy};
-use proto::server::{Input, Misuse, Output, RequestId, ResponseBody, ServerConfig, ServerConnection};
-use proto::site::Site;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use wire::{Duration, Time};
 

@@ -12,10 +12,10 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
+use dhttp_proto::client::{self, ClientConfig};
 use nix::poll::{PollFd, PollFlags};
-use proto::dhttp::client::{self, ClientConfig};
-use proto::dhttp::visitor::{Input, Output, Visitor};
-use proto::robot::{self, Break, Plan};
+use pageload::robot::{self, Break, Plan};
+use pageload::visitor::{Input, Output, Visitor};
 use socket2::Socket;
 use wire::{Seed, Time};
 

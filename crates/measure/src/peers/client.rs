@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::process::Command;
 
-use proto::site::Site;
+use http1::site::Site;
 use scenario::{Client, Connection, Protocol, Visit};
 use wire::packet::{Flags, Packet, Transport};
 use wire::{Bytes, Duration};

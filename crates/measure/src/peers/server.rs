@@ -11,9 +11,9 @@ use std::path::{Component, Path};
 use std::process::Command;
 use std::time::{Duration as Elapsed, SystemTime};
 
-use proto::html::address::place_of;
-use proto::http::Validator;
-use proto::site::Site;
+use http1::message::Validator;
+use http1::site::Site;
+use pageload::html::address::place_of;
 use scenario::Programs;
 use wire::Duration;
 

@@ -4,9 +4,9 @@
 
 use std::num::NonZeroU16;
 
-use proto::http::WritePolicy;
-use proto::robot::{Pipelining, Plan, Shape};
-use proto::server::{Patience, ServerConfig};
+use http1::message::WritePolicy;
+use http1::server::{Patience, ServerConfig};
+use pageload::robot::{Pipelining, Plan, Shape};
 use scenario::page::contents::HOST;
 use scenario::programs::Validation;
 use scenario::{Client, Connection, Programs, Protocol, Scenario, Serving, Visit};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use proto::dhttp::Extension;
+use dhttp_proto::Extension;
 
 use crate::cli::cache::Keeping;
 

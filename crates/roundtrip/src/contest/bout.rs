@@ -8,13 +8,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use dhttp_proto::ClientConfig;
 use load::audit;
 use load::config::PORTS;
 use load::record::Channel;
 use load::{Config, Record, Shard, Target};
 use measure::Error;
 use measure::emulator::Scheduling;
-use proto::dhttp::ClientConfig;
 use scenario::surge::plan::{Plan, Wanted, contents, path};
 use scenario::surge::schedule::Schedule;
 use tempfile::TempDir;

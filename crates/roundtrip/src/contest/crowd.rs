@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration as Elapsed;
 
+use dhttp_proto::ClientConfig;
 use load::config::PORTS;
 use load::{Config, Protocol, Record, Shard, Target, audit};
 use measure::{Error, Namespace};
-use proto::dhttp::ClientConfig;
 use wire::Duration;
 
 use super::bout::Site;

@@ -12,8 +12,8 @@ use std::time::Duration as Elapsed;
 
 use dhttp::counters::Counters;
 use dhttp::{Files, Server as Engine, ServerConfig};
+use dhttp_proto::server::PerClient;
 use measure::Error;
-use proto::dhttp::server::PerClient;
 use wire::Duration;
 
 use super::failed;

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use proto::content::media_type;
-use proto::robot::{Failure, Report, What};
-use proto::site::Site;
+use http1::content::media_type;
+use http1::site::Site;
+use pageload::robot::{Failure, Report, What};
 use scenario::{Protocol, Scenario};
 use trace::har::Exchange;
 use wire::{Bytes, Duration, Time};

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 
-use proto::http::WritePolicy;
+use http1::message::WritePolicy;
 use scenario::{Client, Network, Page, Protocol, Scenario, Stack};
 use simulate::page::SERVER as SERVER_HOST;
 use simulate::profile::Clocks;

@@ -5,7 +5,7 @@
 use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 
-use proto::http::WritePolicy;
+use http1::message::WritePolicy;
 use scenario::stack::{Acks, Idle};
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::page::SERVER;

@@ -1,10 +1,10 @@
 //! Networks in flags and files: who may use something, and whose answers are taken.
 //!
-//! Not what follows from it: that is in `proto::dhttp`.
+//! Not what follows from it: that is in `dhttp_proto`.
 
-use proto::dhttp::Prefix;
-use proto::dhttp::client::Answerers;
-use proto::dhttp::prefix::{NoPrefix, Prefixes};
+use dhttp_proto::Prefix;
+use dhttp_proto::client::Answerers;
+use dhttp_proto::prefix::{NoPrefix, Prefixes};
 use scenario::names::Quoted;
 
 use crate::failure::Failure;

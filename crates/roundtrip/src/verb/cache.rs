@@ -16,7 +16,7 @@ use dhttp::counters::Counters;
 use dhttp::log::Log;
 use dhttp::nft::{Family, Installed, Rules};
 use dhttp::{Cache, CacheConfig, ClientConfig, Origin, Server, ServerConfig, Url};
-use proto::dhttp::address::is_private;
+use dhttp_proto::address::is_private;
 use scenario::names::Quoted;
 use serde::Deserialize;
 use tokio::runtime::Runtime;

@@ -11,8 +11,8 @@ use std::time::Duration;
 use dhttp::client::Watch;
 use dhttp::log::Log;
 use dhttp::{CacheConfig, ClientConfig, GatewayConfig};
-use proto::dhttp::address::is_private;
-use proto::dhttp::{ClientConfig as MachineConfig, Prefix};
+use dhttp_proto::address::is_private;
+use dhttp_proto::{ClientConfig as MachineConfig, Prefix};
 use serde::Deserialize;
 
 use crate::cli::dhttp::{Gateway, Profile};

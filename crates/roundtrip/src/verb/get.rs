@@ -42,7 +42,7 @@ pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
         Profile::Paper => ClientConfig::paper(),
     };
     let answerers = caches.as_deref().map(networks::caches).transpose()?.unwrap_or(config.dhttp.answerers);
-    let mut dhttp = proto::dhttp::ClientConfig { answerers, ..config.dhttp };
+    let mut dhttp = dhttp_proto::ClientConfig { answerers, ..config.dhttp };
     for (extension, is_on) in named_extensions(with, &[])? {
         dhttp = dhttp.with(extension, is_on);
     }

@@ -8,11 +8,11 @@ use std::process::ExitCode;
 use std::thread;
 
 use dhttp::clock::calendar;
+use dhttp_proto::ClientConfig;
 use load::config::MOST_CONNECTIONS;
 use load::live::{Progress, Stop};
 use load::log::{self, About, Log};
 use load::{Config, Protocol, Record, Shard};
-use proto::dhttp::ClientConfig;
 use scenario::names;
 use scenario::surge::fits::fits;
 use scenario::surge::plan::{MOST_REQUESTS, Plan, Wanted};

@@ -26,10 +26,10 @@ use dhttp::log::Log;
 use dhttp::nat::LET_IN;
 use dhttp::nft::Family;
 use dhttp::{Nat, NatConfig, NatError};
+use dhttp_proto::TranslatorConfig;
+use dhttp_proto::client::Answerers;
+use dhttp_proto::translator::Translation;
 use nix::ifaddrs::getifaddrs;
-use proto::dhttp::TranslatorConfig;
-use proto::dhttp::client::Answerers;
-use proto::dhttp::translator::Translation;
 use scenario::names::Quoted;
 use serde::Deserialize;
 

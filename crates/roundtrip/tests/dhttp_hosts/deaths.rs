@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration as Wait;
 
-use proto::http::Method;
+use http1::message::Method;
 
 use super::host::{Host, allowed};
 use super::network::{Network, Weather};

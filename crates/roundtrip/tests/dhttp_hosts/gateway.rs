@@ -10,7 +10,7 @@ use std::thread;
 
 use dhttp::client::Known;
 use dhttp::{ClientConfig, Gateway, GatewayConfig};
-use proto::dhttp::client::Resend;
+use dhttp_proto::client::Resend;
 use wire::Duration;
 
 use super::host::{Host, allowed};

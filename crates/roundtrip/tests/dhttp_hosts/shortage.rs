@@ -5,7 +5,7 @@
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
-use proto::http::Method;
+use http1::message::Method;
 
 use super::deaths::{Folder, everything, serve};
 use super::host::{Host, allowed};

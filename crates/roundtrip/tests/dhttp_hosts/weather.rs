@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 
 use dhttp::client::Known;
 use dhttp::{Answer, Client, ClientConfig, Request, Server, ServerConfig, Url};
-use proto::dhttp::client::Resend;
-use proto::http::{Fields, Method};
+use dhttp_proto::client::Resend;
+use http1::message::{Fields, Method};
 use wire::Duration;
 
 use super::host::{Host, allowed};

@@ -1,6 +1,6 @@
 //! `roundtrip nat` on a router of this kernel: what it lets through, what it leaves alone, and what it keeps out.
 //!
-//! Not the decisions, which are tested where they are made (`proto::dhttp::translator`).
+//! Not the decisions, which are tested where they are made (`dhttp_proto::translator`).
 
 mod attacks;
 mod faults;

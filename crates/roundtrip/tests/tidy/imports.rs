@@ -66,23 +66,47 @@ fn permitted() -> Imports {
         .collect()
 }
 
-/// What each manifest below crates/ imports of ours, for building or for testing.
+/// What each manifest below crates/ imports of ours, for building or for testing. A crate is named as its directory.
 fn manifests() -> Imports {
-    let manifests = tree::files("crates", &["Cargo.toml"]);
-    let tables: Vec<toml::Table> = manifests
-        .iter()
-        .map(|file| tree::text(file).parse().unwrap_or_else(|error| panic!("{file}: {error}")))
+    let tables: BTreeMap<String, toml::Table> = tree::files("crates", &["Cargo.toml"])
+        .into_iter()
+        .map(|file| {
+            let table = tree::text(&file).parse().unwrap_or_else(|error| panic!("{file}: {error}"));
+            (directory(&file).to_owned(), table)
+        })
         .collect();
-    let name =
-        |table: &toml::Table| table["package"]["name"].as_str().expect("a package has a name").to_owned();
-    let ours: BTreeSet<String> = tables.iter().map(name).collect();
     let imports = |table: &toml::Table| -> BTreeSet<String> {
         ["dependencies", "dev-dependencies", "build-dependencies"]
             .iter()
             .filter_map(|section| table.get(*section)?.as_table())
             .flat_map(|section| section.keys().cloned())
-            .filter(|import| ours.contains(import))
+            .filter(|import| tables.contains_key(import))
             .collect()
     };
-    tables.iter().map(|table| (name(table), imports(table))).collect()
+    tables.iter().map(|(name, table)| (name.clone(), imports(table))).collect()
+}
+
+/// `http1` of `crates/http1/Cargo.toml`.
+fn directory(manifest: &str) -> &str {
+    manifest.split('/').nth(1).expect("a manifest stands in a directory below crates/")
+}
+
+#[test]
+fn every_package_is_named_as_its_directory_with_or_without_the_prefix() {
+    let workspace: toml::Table = tree::text("Cargo.toml").parse().expect("the root manifest is TOML");
+    let dependencies = &workspace["workspace"]["dependencies"];
+    let complaints: Vec<String> = tree::files("crates", &["Cargo.toml"])
+        .into_iter()
+        .filter(|file| {
+            let table: toml::Table = tree::text(file).parse().expect("a manifest is TOML");
+            let (name, package) = (directory(file), table["package"]["name"].as_str().unwrap_or_default());
+            let renamed = dependencies.get(name).and_then(|entry| entry.get("package")?.as_str());
+            let is_named_so = package == name || package == format!("roundtrip-{name}");
+            !is_named_so || (name != "roundtrip" && renamed.unwrap_or(name) != package)
+        })
+        .collect();
+    tree::expect_none(
+        "The root manifest names it otherwise, or its directory is named otherwise:",
+        &complaints,
+    );
 }

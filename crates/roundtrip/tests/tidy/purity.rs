@@ -4,7 +4,18 @@
 
 use crate::tree;
 
-const PURE: [&str; 8] = ["wire", "proto", "scenario", "columns", "trace", "model", "simulate", "diagnose"];
+const PURE: [&str; 10] = [
+    "wire",
+    "http1",
+    "dhttp-proto",
+    "pageload",
+    "scenario",
+    "columns",
+    "trace",
+    "model",
+    "simulate",
+    "diagnose",
+];
 const FORBIDDEN: [&str; 6] = ["std::net", "std::fs", "std::process", "std::thread", "std::env", "std::time"];
 
 #[test]

@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use proto::content::{Coding, encoded, is_text, media_type};
-use proto::html::Discovery;
-use proto::html::address::{path_of, place_of};
-use proto::site::File;
+use http1::content::{Coding, encoded, is_text, media_type};
+use http1::site::File;
+use pageload::html::Discovery;
+use pageload::html::address::{path_of, place_of};
 use wire::Bytes;
 
 use super::{Object, Page, PageError};

@@ -1,10 +1,10 @@
 //! The codings that a client says it takes: `gzip+br`.
 //!
-//! Not how bodies are coded, which is `proto`'s.
+//! Not how bodies are coded, which is `http1`'s.
 
 use std::fmt;
 
-use proto::content::Coding;
+use http1::content::Coding;
 
 use crate::names::Unknown;
 use crate::value::ValueError;

@@ -1,10 +1,10 @@
 //! What is done in one of several ways, each with a name: the values of keys that are words.
 //!
-//! Not the keys, and not what is done: that is for the machines of `proto`.
+//! Not the keys, and not what is done: that is for `pageload` and `http1`.
 
-use proto::robot::Flush;
-use proto::server::Closing;
-use proto::site::Compression;
+use http1::server::Closing;
+use http1::site::Compression;
+use pageload::robot::Flush;
 
 use crate::names;
 use crate::value::ValueError;

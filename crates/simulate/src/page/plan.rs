@@ -1,12 +1,12 @@
-//! What a scenario means to the machines of `proto`: a plan for the robot, a site for the server.
+//! What a scenario means to the HTTP state machines: a plan for the robot, a site for the server.
 //!
 //! Not hosts and links: those are [`super::Experiment`]'s.
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use proto::robot::{Pipelining, Plan, Release, Shape};
-use proto::site::Site;
+use http1::site::Site;
+use pageload::robot::{Pipelining, Plan, Release, Shape};
 use scenario::page::contents::HOST;
 use scenario::{Client, Connection, Page, Protocol, Serving};
 use wire::{Bytes, Duration};

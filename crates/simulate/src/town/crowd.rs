@@ -7,10 +7,10 @@
 use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use proto::dhttp::client::{ConnectionId, Input as Told, Output};
-use proto::dhttp::{Client, ClientConfig, Id};
-use proto::http::{Event, Fields, Limits, Method, RequestHead, ResponseReader, Version};
-use proto::site::Site;
+use dhttp_proto::client::{ConnectionId, Input as Told, Output};
+use dhttp_proto::{Client, ClientConfig, Id};
+use http1::message::{Event, Fields, Limits, Method, RequestHead, ResponseReader, Version};
+use http1::site::Site;
 use wire::seed::Random;
 use wire::{Duration, Time};
 

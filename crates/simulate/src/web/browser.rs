@@ -1,12 +1,12 @@
-//! A client on a simulated host: `proto`'s robot, and the time its work takes.
+//! A client on a simulated host: `pageload`'s robot, and the time its work takes.
 //!
 //! Not HTTP, and not the page: the robot has both.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use proto::dhttp::client as dhttp;
-use proto::dhttp::visitor::{self, Counts, Output};
-use proto::robot::{self, Break, ConnectionId, Plan, PlanError, Report, What};
+use dhttp_proto::client as dhttp;
+use pageload::robot::{self, Break, ConnectionId, Plan, PlanError, Report, What};
+use pageload::visitor::{self, Counts, Output};
 use wire::{Duration, Time};
 
 use super::fetcher::{CLIENT_PORT, DhttpClient, Fetcher};

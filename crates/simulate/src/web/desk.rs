@@ -1,16 +1,16 @@
-//! The part of a simulated server that speaks DHTTP: `proto`'s machine, and the connections that it opens.
+//! The part of a simulated server that speaks DHTTP: `dhttp-proto`'s state machine, and the connections that it opens.
 //!
 //! Not the site, and not the time that work takes: [`super::WebServer`] has both. An answer by connection is written in
 //! pieces, each when the one before is in the buffer, as a server does that cannot write it all at once.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use proto::dhttp::parts::Divisible;
-use proto::dhttp::server::{Channel, ConnectionId, Ignored, Input as Told, Output, Secrets, Ticket, Verdict};
-use proto::dhttp::token::TOKEN_FIELD;
-use proto::dhttp::{Key, Server, ServerConfig};
-use proto::http::RequestHead;
-use proto::server::{Response, ResponseBody};
+use dhttp_proto::parts::Divisible;
+use dhttp_proto::server::{Channel, ConnectionId, Ignored, Input as Told, Output, Secrets, Ticket, Verdict};
+use dhttp_proto::token::TOKEN_FIELD;
+use dhttp_proto::{Key, Server, ServerConfig};
+use http1::message::RequestHead;
+use http1::server::{Response, ResponseBody};
 use wire::{Seed, Time};
 
 use crate::capture;

@@ -1,10 +1,10 @@
-//! Whoever fetches the page: `proto`'s robot over its own connections, or the same over DHTTP.
+//! Whoever fetches the page: `pageload`'s robot over its own connections, or the same over DHTTP.
 //!
 //! Not a host: that is [`super::Browser`], to whom both look alike.
 
-use proto::dhttp::ClientConfig;
-use proto::dhttp::visitor::{Counts, Input, Output, Visitor};
-use proto::robot::{Plan, PlanError, Robot};
+use dhttp_proto::ClientConfig;
+use pageload::robot::{Plan, PlanError, Robot};
+use pageload::visitor::{Counts, Input, Output, Visitor};
 use wire::{Seed, Time};
 
 use crate::capture;

@@ -1,12 +1,12 @@
-//! A server on a simulated host: `proto`'s server and site, and the time their work takes.
+//! A server on a simulated host: `http1`'s server and site, and the time their work takes.
 //!
 //! Not HTTP. One processor does everything, one thing at a time, in the order in which it came.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use proto::http::RequestHead;
-use proto::server::{self, RequestId, Response, ServerConfig, ServerConnection};
-use proto::site::Site;
+use http1::message::RequestHead;
+use http1::server::{self, RequestId, Response, ServerConfig, ServerConnection};
+use http1::site::Site;
 use wire::{Duration, Time};
 
 use super::desk::{self, Desk, DhttpCounts, DhttpServer};
@@ -317,7 +317,7 @@ const PADDING: &str = "X-Padding";
 fn head_bytes(request: &RequestHead, response: Response) -> usize {
     let mut bytes = Vec::new();
     request.encode(&mut bytes);
-    let writes = proto::http::WritePolicy { head_apart: true, ..Default::default() };
+    let writes = http1::message::WritePolicy { head_apart: true, ..Default::default() };
     let mut connection =
         ServerConnection::new(Time::ZERO, ServerConfig { writes, ..ServerConfig::default() });
     connection.handle(Time::ZERO, server::Input::Received(&bytes));

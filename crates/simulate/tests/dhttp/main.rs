@@ -1,11 +1,11 @@
 //! DHTTP on simulated hosts: round trips, channels, what is lost, and that it is all the same again.
 //!
-//! The machines are `proto`'s and have their own tests; here they are on a network.
+//! The state machines are `dhttp-proto`'s and have their own tests; here they are on a network.
 
 use std::collections::BTreeSet;
 
-use proto::dhttp::Extension;
-use proto::dhttp::visitor::Counts;
+use dhttp_proto::Extension;
+use pageload::visitor::Counts;
 use scenario::dhttp::Dhttp;
 use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Stack, Visit};
 use simulate::page::{CLIENT, Flow};

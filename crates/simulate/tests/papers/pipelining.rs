@@ -4,8 +4,8 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use proto::robot::{Flush, Pipelining, What};
-use proto::server::Closing;
+use http1::server::Closing;
+use pageload::robot::{Flush, Pipelining, What};
 use scenario::programs::Validation;
 use scenario::{Client, Network, Page, Protocol, Scenario, Stack, Visit};
 use simulate::page::Contents;

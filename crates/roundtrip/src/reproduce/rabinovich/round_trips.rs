@@ -3,7 +3,7 @@
 //!
 //! Not what servers can bear: section VI-B.3 measured throughput, and here hosts take no time.
 
-use proto::dhttp::ServerConfig;
+use dhttp_proto::ServerConfig;
 use scenario::dhttp::Dhttp;
 use scenario::{Connection, Network, Page, Protocol, Scenario, Stack};
 use simulate::{Experiment, Fetched, Hosts};

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use proto::robot::{Flush, Pipelining};
+use pageload::robot::{Flush, Pipelining};
 use scenario::programs::Validation;
 use scenario::{Programs, Protocol, Visit};
 use simulate::Experiment;

@@ -8,8 +8,8 @@ use std::sync::{Arc, LazyLock};
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use proto::content::Coding;
-use proto::robot::named_at;
+use http1::content::Coding;
+use pageload::robot::named_at;
 use scenario::{Object, Page, Site};
 use simulate::page::Contents;
 use wire::{Bytes, Seed};

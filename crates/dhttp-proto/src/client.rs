@@ -1,0 +1,427 @@
+//! A DHTTP client: sends requests by UDP, sends them again, and matches answers on any channel in any order.
+//!
+//! Every request ends once: in a complete answer, in a failure after its head, or in the advice to use plain HTTP,
+//! which it does not speak itself (`pageload::robot` does). It draws no ids: the caller does, from a generator that
+//! nobody can foresee. It never answers anything that comes in.
+//!
+//! ```text
+//! request ──► poll ──► Send                          Datagram, Unreachable ──► handle ──► poll ──► Head, Body, End
+//!                      (again, until an answer)      Accepted, Received, Ended                     Fallback, Failed
+//! ```
+
+mod config;
+mod gathered;
+mod in_parts;
+mod incoming;
+pub(crate) mod phase;
+mod servers;
+mod stream;
+mod timing;
+mod told;
+
+use core::net::{IpAddr, SocketAddr};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use wire::Time;
+
+use super::address::unmapped;
+use super::message::{Id, RequestHeader, read_response};
+use super::secret::Secret;
+use gathered::Gathered;
+use http1::message::{Method, RequestHead};
+use in_parts::Aside;
+use incoming::{Answer, Connection};
+use phase::{Event, Phase};
+use servers::{Cache, Servers, past_caches, write_datagram};
+use timing::{RoundTrips, Vigil};
+
+pub use config::{Answerers, ClientConfig, Resend};
+pub use servers::FILL_FIELD;
+pub use told::{ConnectionId, Discard, Failure, Input, Output, Reason, Refusal, Source};
+
+/// A client. `poll` until it returns a timeout, then `handle` an input or make a `request`, and so on.
+#[derive(Debug)]
+pub struct Client {
+    config: ClientConfig,
+    /// The TCP port that servers connect to; 0 if none.
+    port: u16,
+    secret: Secret,
+    requests: BTreeMap<Key, Request>,
+    /// Those that are over, the oldest first.
+    over: VecDeque<Key>,
+    connections: BTreeMap<ConnectionId, Connection>,
+    servers: Servers,
+    agenda: BTreeSet<(Time, Due)>,
+    outputs: VecDeque<Output>,
+}
+
+#[derive(Debug)]
+struct Request {
+    id: Id,
+    server: SocketAddr,
+    method: Method,
+    datagram: Vec<u8>,
+    phase: Phase,
+    resends: u8,
+    /// It is sent past caches on the way, though nothing was lost.
+    passes_caches: bool,
+    sent: Time,
+    vigil: Vigil,
+    due: Option<Time>,
+    /// How many parts it was offered to take; 0 if none.
+    parts: u8,
+    gathered: Option<Box<Gathered>>,
+    /// Whether what is missing was asked for.
+    has_recovered: bool,
+    aside: Option<Aside>,
+}
+
+/// A request's place: a keyed hash of its id, so that the time of a look-up tells nothing about ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(u64);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Request(Key),
+    Connection(ConnectionId),
+}
+
+impl Client {
+    /// A client that accepts connections on the TCP port `port` (0: on none); `secret` comes from a generator that
+    /// nobody can foresee.
+    pub const fn new(config: ClientConfig, port: u16, secret: [u8; 16]) -> Self {
+        Self {
+            config,
+            port,
+            secret: Secret(secret),
+            requests: BTreeMap::new(),
+            over: VecDeque::new(),
+            connections: BTreeMap::new(),
+            servers: Servers::new(config.servers),
+            agenda: BTreeSet::new(),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Asks a server. What comes of it is told under `id`, which nobody can foresee and which was never used before.
+    ///
+    /// # Errors
+    /// Why this request does not go over UDP; nothing is sent.
+    pub fn request(
+        &mut self,
+        now: Time,
+        id: Id,
+        server: SocketAddr,
+        head: &RequestHead,
+    ) -> Result<(), Refusal> {
+        self.check(head)?;
+        let key = self.key(id);
+        if self.requests.contains_key(&key) {
+            return Err(Refusal::IdInUse);
+        }
+        if self.outstanding() >= self.config.outstanding {
+            return Err(Refusal::Crowded);
+        }
+        let shown = self.servers.shown(server);
+        let passes_caches = self.servers.is_behind_unwanted(server);
+        let header = RequestHeader { id, port: self.port, is_resend: false };
+        let parts = self.offer(server, head);
+        let datagram = write_datagram(header, head, parts, shown, self.config.fill_to);
+        let passes_caches =
+            passes_caches && past_caches(header, &datagram).len() <= self.config.request_bytes;
+        if datagram.len() > self.config.request_bytes {
+            return Err(Refusal::TooLarge);
+        }
+        let request = Request {
+            id,
+            server,
+            method: head.method.clone(),
+            datagram,
+            phase: Phase::Waiting,
+            resends: 0,
+            passes_caches,
+            sent: now,
+            vigil: Vigil::new(now, self.servers.learn(server).heard),
+            due: None,
+            parts,
+            gathered: None,
+            has_recovered: false,
+            aside: None,
+        };
+        self.requests.insert(key, request);
+        if parts > 0 {
+            self.servers.learn(server).offer(parts);
+        }
+        self.send(now, key, None);
+        Ok(())
+    }
+
+    /// Gives a request up; nothing more is told of it.
+    pub fn cancel(&mut self, id: Id) {
+        let key = self.key(id);
+        self.step(key, Event::Cancelled);
+    }
+
+    /// Requests that have not ended yet.
+    pub fn outstanding(&self) -> usize {
+        self.requests.len() - self.over.len()
+    }
+
+    /// Takes what the sockets tell.
+    pub fn handle(&mut self, now: Time, input: Input<'_>) {
+        match input {
+            Input::Datagram(from, datagram) => {
+                if let Err(why) = self.datagram(now, from, datagram) {
+                    self.outputs.push_back(Output::Discarded(from, why));
+                }
+            }
+            Input::Unreachable(server) => self.unreachable(server),
+            Input::Accepted(id, peer) => self.accept(now, id, peer),
+            Input::Received(id, bytes) => self.received(now, id, bytes),
+            Input::Ended(id) => self.lose(now, id, Failure::Ended),
+            Input::Heard(server, bytes) => self.servers.hear(now, server, bytes, false),
+        }
+    }
+
+    /// The next thing to do.
+    pub fn poll(&mut self, now: Time) -> Output {
+        while self.outputs.is_empty()
+            && let Some((time, due)) = self.agenda.first().copied()
+            && time <= now
+        {
+            self.agenda.remove(&(time, due));
+            match due {
+                Due::Request(key) => self.expire(now, key),
+                Due::Connection(id) => {
+                    self.lose(now, id, Failure::Stalled);
+                    self.outputs.push_back(Output::Close(id));
+                }
+            }
+        }
+        self.outputs.pop_front().unwrap_or(Output::Timeout(self.agenda.first().map(|(time, _)| *time)))
+    }
+
+    /// What may go over UDP.
+    fn check(&self, head: &RequestHead) -> Result<(), Refusal> {
+        let has = |name| head.fields.get(name).is_some();
+        if !head.method.is_safe() {
+            return Err(Refusal::Unsafe);
+        }
+        if ["Content-Length", "Transfer-Encoding", "Expect", "Upgrade"].into_iter().any(has) {
+            return Err(Refusal::NotAlone);
+        }
+        if !self.config.sends_credentials && (has("Authorization") || has("Cookie")) {
+            return Err(Refusal::Credentials);
+        }
+        Ok(())
+    }
+
+    /// Sends a request, for the first time or again, whole or for what is missing, and sets its time.
+    fn send(&mut self, now: Time, key: Key, recovery: Option<Vec<u8>>) {
+        let Some(request) = self.requests.get_mut(&key) else { return };
+        let usual = self.servers.round_trips(request.server).wait(&self.config.resend, request.resends);
+        let asked = request.gathered.as_ref().filter(|_| recovery.is_some());
+        let Some(wait) = asked.map(|gathered| gathered.patience_when_asked()).or(usual) else { return };
+        request.sent = now;
+        request.due = Some(now + wait);
+        self.agenda.insert((now + wait, Due::Request(key)));
+        let datagram = recovery.unwrap_or_else(|| request.whole(self.port));
+        self.outputs.push_back(Output::Send(request.server, datagram));
+    }
+
+    /// The time of a request is over.
+    fn expire(&mut self, now: Time, key: Key) {
+        let Some(request) = self.requests.get_mut(&key) else { return };
+        request.due = None;
+        let wait = self.servers.round_trips(request.server).wait(&self.config.resend, request.resends);
+        if let Some(wait) = wait.filter(|_| request.gathered.is_none())
+            && let Some(due) =
+                request.vigil.goes_on(now, self.servers.heard(request.server), wait, &self.config.resend)
+        {
+            request.due = Some(due);
+            self.agenda.insert((due, Due::Request(key)));
+            return;
+        }
+        self.try_again(now, key);
+    }
+
+    /// Sends a request again, or gives it up.
+    fn try_again(&mut self, now: Time, key: Key) {
+        let Some(request) = self.requests.get(&key) else { return };
+        let (id, resends) = (request.id, request.resends.saturating_add(1));
+        if RoundTrips::default().wait(&self.config.resend, resends).is_none() {
+            if self.step(key, Event::GivenUp) {
+                self.outputs.push_back(Output::Fallback(id, Reason::Silence));
+            }
+            return;
+        }
+        if self.step(key, Event::Resent)
+            && let Some(request) = self.requests.get_mut(&key)
+        {
+            let header = RequestHeader { id, port: self.port, is_resend: true };
+            for (byte, new) in request.datagram.iter_mut().zip(header.to_bytes()) {
+                *byte = new;
+            }
+            let recovery = self.recovery(key);
+            if recovery.is_none()
+                && let Some(request) = self.requests.get_mut(&key)
+            {
+                request.resends = resends;
+            }
+            self.send(now, key, recovery);
+        }
+    }
+
+    /// Sends a request past a cache whose answer is not wanted: once, and nothing was lost. If there is no room to say so, it
+    /// is sent again as if something was.
+    fn pass_caches(&mut self, now: Time, key: Key) {
+        let Some(request) = self.requests.get_mut(&key) else { return };
+        if request.passes_caches || request.resends > 0 {
+            return;
+        }
+        if let Some(due) = request.due.take() {
+            self.agenda.remove(&(due, Due::Request(key)));
+            let server = self.servers.learn(request.server);
+            server.is_behind_unwanted = true;
+            request.passes_caches = true;
+            if request.whole(self.port).len() > self.config.request_bytes {
+                request.passes_caches = false;
+                return self.try_again(now, key);
+            }
+            request.vigil = Vigil::new(now, server.heard);
+            self.send(now, key, None);
+        }
+    }
+
+    fn datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Result<(), Discard> {
+        let (id, message) = Id::split(datagram).map_err(Discard::Malformed)?;
+        let key = self.find(id).ok_or(Discard::Unknown)?;
+        let request = self.requests.get(&key).ok_or(Discard::Unknown)?;
+        let is_server = from == request.server;
+        self.servers.hear(now, from.ip(), datagram.len(), false);
+        if !is_server && !self.config.answerers.include(from.ip()) {
+            // Who knows the id has seen the request: a cache on its way.
+            self.pass_caches(now, key);
+            return Err(Discard::Stranger);
+        }
+        if message.is_empty() {
+            let server = request.server;
+            if !self.step(key, Event::Referred) {
+                return Err(Discard::Late);
+            }
+            // Perhaps because our token is worth nothing any more: without it the next request is filled up.
+            let known = self.servers.learn(server);
+            if is_server {
+                known.token = None;
+            } else {
+                known.cache = Cache::Seen;
+            }
+            self.outputs.push_back(Output::Fallback(id, Reason::Referred));
+            return Ok(());
+        }
+        let (head, body) =
+            read_response(message, &request.method, &self.config.limits).map_err(Discard::Malformed)?;
+        if head.status == 206 && request.parts > 0 {
+            return self.part(now, key, from, head.to_head(), body);
+        }
+        let (vigil, has_recovered) = (request.vigil, request.has_recovered);
+        if !self.step(key, Event::Answered) {
+            return Err(Discard::Late);
+        }
+        let head = head.to_head();
+        if is_server {
+            let server = self.servers.learn(from);
+            server.heard.by_datagram = server.heard.by_datagram.max(vigil.began);
+            if !has_recovered && vigil.was_quiet(server.heard, datagram.len()) {
+                server.round_trips.measured(now.since(vigil.began));
+            }
+            server.learn_token(&head);
+        } else {
+            let server = self.requests.get(&key).map(|request| request.server);
+            server.into_iter().for_each(|server| self.servers.learn(server).learn_cache(&head));
+        }
+        self.outputs.push_back(Output::Head(id, Source::Datagram(from), head));
+        if !body.is_empty() {
+            self.outputs.push_back(Output::Body(id, body.to_vec()));
+        }
+        self.outputs.push_back(Output::End(id));
+        Ok(())
+    }
+
+    fn unreachable(&mut self, server: SocketAddr) {
+        let its: Vec<Key> = self
+            .requests
+            .iter()
+            .filter(|(_, request)| request.server == server)
+            .map(|(key, _)| *key)
+            .collect();
+        for key in its {
+            if let Some(id) = self.requests.get(&key).map(|request| request.id)
+                && self.step(key, Event::Unreachable)
+            {
+                self.outputs.push_back(Output::Fallback(id, Reason::Unreachable));
+            }
+        }
+    }
+
+    /// Whether somebody there may answer: this request, or any.
+    fn may_answer(&self, peer: IpAddr, request: Option<&Request>) -> bool {
+        let is_asked = match request {
+            Some(request) => same_host(request.server.ip(), peer),
+            None => self.requests.values().any(|request| same_host(request.server.ip(), peer)),
+        };
+        is_asked || self.config.answerers.include(peer)
+    }
+
+    fn phase(&self, key: Key) -> Option<Phase> {
+        self.requests.get(&key).map(|request| request.phase)
+    }
+
+    /// Takes a request on; `false` if the event is not heard.
+    fn step(&mut self, key: Key, event: Event) -> bool {
+        let Some(request) = self.requests.get_mut(&key) else { return false };
+        let Some(next) = request.phase.next(event) else { return false };
+        request.phase = next;
+        if !matches!(next, Phase::Waiting | Phase::Gathering)
+            && let Some(due) = request.due.take()
+        {
+            self.agenda.remove(&(due, Due::Request(key)));
+        }
+        if next == Phase::Over {
+            (request.datagram, request.gathered, request.aside) = (Vec::new(), None, None);
+            if request.parts > 0 {
+                self.servers.learn(request.server).take_back(request.parts);
+            }
+            self.over.push_back(key);
+            if self.over.len() > self.config.remembered {
+                self.over.pop_front().map(|oldest| self.requests.remove(&oldest));
+            }
+        }
+        true
+    }
+
+    fn key(&self, id: Id) -> Key {
+        Key(self.secret.hash(&id.to_bytes()))
+    }
+
+    /// The request with this id. Both ids are words: the comparison takes one time whatever they hold.
+    fn find(&self, id: Id) -> Option<Key> {
+        let key = self.key(id);
+        self.requests.get(&key).filter(|request| request.id.0 ^ id.0 == 0).map(|_| key)
+    }
+}
+
+impl Request {
+    /// All of it, as it is to be sent now: past caches for the first time only, for then nothing was lost.
+    fn whole(&self, port: u16) -> Vec<u8> {
+        let header = RequestHeader { id: self.id, port, is_resend: true };
+        match self.passes_caches && self.resends == 0 {
+            true => past_caches(header, &self.datagram),
+            false => self.datagram.clone(),
+        }
+    }
+}
+
+fn same_host(one: IpAddr, other: IpAddr) -> bool {
+    unmapped(one) == unmapped(other)
+}

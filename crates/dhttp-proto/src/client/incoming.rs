@@ -1,0 +1,181 @@
+//! The part of a client that looks after the connections servers open to it.
+//!
+//! An id that is not known ends a connection without a word: nothing behind it can be trusted. A head must come whole
+//! in its time; bytes of it are no progress. Not a listener: accepting is the driver's.
+
+use core::net::SocketAddr;
+
+use wire::Time;
+
+use super::phase::{Event, Phase};
+use super::stream::{Step, Stream};
+use super::timing::Heard;
+use super::{Client, ConnectionId, Discard, Due, Failure, Key, Output, Source, same_host};
+use crate::Id;
+
+/// A connection that is open.
+#[derive(Debug)]
+pub(super) struct Connection {
+    peer: SocketAddr,
+    stream: Stream,
+    due: Time,
+    /// When it was there, and what had come from the server by then, until the answer has begun that it was opened for.
+    opened: Option<(Time, Heard)>,
+}
+
+/// An answer that is coming in on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) key: Key,
+    pub(super) id: Id,
+    pub(super) is_wanted: bool,
+}
+
+/// A SYN, as it comes without options (RFC 9293, section 3.1).
+const SYN_BYTES: usize = 40;
+
+impl Client {
+    pub(super) fn accept(&mut self, now: Time, id: ConnectionId, peer: SocketAddr) {
+        let why = if !self.may_answer(peer.ip(), None) {
+            Discard::Stranger
+        } else if self.connections.len() >= self.config.connections {
+            Discard::Crowded
+        } else {
+            // Whoever opens a connection has something to say.
+            let (due, stream) = (now + self.config.stall, Stream::new(self.config.limits));
+            // As much as that is under way, and the answer may be behind it.
+            self.servers.hear(now, peer.ip(), SYN_BYTES, true);
+            let opened = Some((now, self.servers.heard_from(peer.ip())));
+            self.connections.insert(id, Connection { peer, stream, due, opened });
+            self.agenda.insert((due, Due::Connection(id)));
+            return;
+        };
+        self.outputs.extend([Output::Discarded(peer, why), Output::Close(id)]);
+    }
+
+    pub(super) fn received(&mut self, now: Time, id: ConnectionId, mut bytes: &[u8]) {
+        let Some(mut connection) = self.connections.remove(&id) else { return };
+        self.agenda.remove(&(connection.due, Due::Connection(id)));
+        self.servers.hear(now, connection.peer.ip(), bytes.len(), true);
+        let mut has_progressed = false;
+        loop {
+            match connection.stream.read(&mut bytes) {
+                Ok(Some(step)) => match self.stream_step(now, &mut connection, step) {
+                    Ok(()) => has_progressed = true,
+                    Err(why) => {
+                        self.outputs.extend([Output::Discarded(connection.peer, why), Output::Close(id)]);
+                        return;
+                    }
+                },
+                Ok(None) => break,
+                Err(why) => {
+                    self.break_off(now, &connection, Failure::Malformed(why));
+                    self.outputs.extend([
+                        Output::Discarded(connection.peer, Discard::Malformed(why)),
+                        Output::Close(id),
+                    ]);
+                    return;
+                }
+            }
+        }
+        if connection.stream.is_between_answers() {
+            connection.due = now + self.config.idle;
+        } else if has_progressed {
+            connection.due = now + self.config.stall;
+        }
+        self.agenda.insert((connection.due, Due::Connection(id)));
+        self.connections.insert(id, connection);
+    }
+
+    fn stream_step(&mut self, now: Time, connection: &mut Connection, step: Step<'_>) -> Result<(), Discard> {
+        match step {
+            Step::Id(id) => {
+                let key = self.find(id).ok_or(Discard::Unknown)?;
+                let request = self.requests.get(&key).ok_or(Discard::Unknown)?;
+                if !self.may_answer(connection.peer.ip(), Some(request)) {
+                    return Err(Discard::Stranger);
+                }
+                let method = request.method.clone();
+                if same_host(request.server.ip(), connection.peer.ip()) {
+                    let (vigil, was_sent_once) = (request.vigil, request.resends == 0);
+                    let server = self.servers.learn(request.server);
+                    server.heard.by_connection = server.heard.by_connection.max(vigil.began);
+                    // It is there a round trip after the request, if that was sent once, or two where an acknowledgement
+                    // must come first; never less.
+                    if let Some((at, heard)) = connection.opened.take()
+                        && was_sent_once
+                        && vigil.was_quiet(heard, 0)
+                    {
+                        server.round_trips.measured(at.since(vigil.began));
+                    }
+                }
+                let is_wanted = self.step(key, Event::Claim);
+                connection.stream.expect(Answer { key, id, is_wanted }, method);
+            }
+            Step::Head(answer, head) => {
+                if answer.is_wanted && self.takes_aside(now, answer, &head) {
+                    return Ok(());
+                }
+                if answer.is_wanted && self.step(answer.key, Event::Head) {
+                    if let Some(server) = self.requests.get(&answer.key).map(|request| request.server) {
+                        let known = self.servers.learn(server);
+                        if same_host(server.ip(), connection.peer.ip()) {
+                            known.learn_token(&head);
+                        } else {
+                            known.learn_cache(&head);
+                        }
+                    }
+                    self.outputs.push_back(Output::Head(
+                        answer.id,
+                        Source::Connection(connection.peer),
+                        head,
+                    ));
+                }
+            }
+            Step::Body(answer, part) => {
+                if answer.is_wanted {
+                    self.put_aside(answer.key, part);
+                }
+                if answer.is_wanted && self.phase(answer.key) == Some(Phase::Arriving) {
+                    self.outputs.push_back(Output::Body(answer.id, part.to_vec()));
+                }
+            }
+            Step::End(answer) => {
+                if answer.is_wanted && self.end_aside(now, answer, connection.peer) {
+                    return Ok(());
+                }
+                if answer.is_wanted && self.step(answer.key, Event::Complete) {
+                    self.outputs.push_back(Output::End(answer.id));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A connection is no more.
+    pub(super) fn lose(&mut self, now: Time, id: ConnectionId, why: Failure) {
+        let Some(connection) = self.connections.remove(&id) else { return };
+        self.agenda.remove(&(connection.due, Due::Connection(id)));
+        self.break_off(now, &connection, why);
+    }
+
+    /// What was coming in is sent for again if nothing of it was told, and has failed otherwise.
+    fn break_off(&mut self, now: Time, connection: &Connection, why: Failure) {
+        let Some(Answer { key, id, is_wanted: true }) = connection.stream.answer() else { return };
+        if !self.step(key, Event::Broken) {
+            return;
+        }
+        match self.phase(key) {
+            Some(Phase::Waiting | Phase::Gathering) => {
+                if let Some(request) = self.requests.get_mut(&key) {
+                    request.vigil.end();
+                    request.due = Some(now);
+                    self.agenda.insert((now, Due::Request(key)));
+                }
+            }
+            Some(Phase::Claimed | Phase::Arriving | Phase::Over) | None => {
+                self.outputs.push_back(Output::Failed(id, why));
+            }
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! What a client knows of servers: their round trips and the tokens they gave; and the datagrams that follow from it.
+//!
+//! Not whether a server speaks DHTTP at all: that is for whoever discovers it.
+
+use core::net::{IpAddr, SocketAddr};
+use core::ops::RangeInclusive;
+use std::collections::BTreeMap;
+
+use wire::Time;
+
+use super::timing::{Heard, RoundTrips};
+use crate::message::{PAST_FIELD, RequestHeader, write_request};
+use crate::parts::{MOST_PARTS, PARTS_FIELD};
+use crate::token::TOKEN_FIELD;
+use http1::message::{Fields, RequestHead, ResponseHead};
+
+/// The header field that fills a first request up; its value means nothing.
+pub const FILL_FIELD: &str = "DHTTP-Fill";
+
+/// All that are known; a bounded number.
+#[derive(Debug)]
+pub(super) struct Servers {
+    most: usize,
+    known: BTreeMap<SocketAddr, Server>,
+}
+
+/// What is known of a server.
+#[derive(Debug, Default)]
+pub(super) struct Server {
+    pub(super) round_trips: RoundTrips,
+    pub(super) heard: Heard,
+    pub(super) token: Option<Vec<u8>>,
+    /// What is known of the caches on the way to it.
+    pub(super) cache: Cache,
+    /// A cache on the way to it has answered whose answers are not wanted.
+    pub(super) is_behind_unwanted: bool,
+    /// Parts of answers that it may have on their way here at once, less than [`WIDEST`] by so many.
+    narrowed: u8,
+    /// Those that it was told it may send.
+    offered: u8,
+}
+
+/// Whether a cache on the way to a server has answered in its own name.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Cache {
+    /// Never.
+    #[default]
+    Unseen,
+    /// It has, and gave no token, or one that is worth nothing any more.
+    Seen,
+    /// It has, and gave this token.
+    Gave(Vec<u8>),
+}
+
+/// Two answers of an initial window each (RFC 6928), as over two connections (RFC 2616, section 8.1.4).
+const WIDEST: u8 = 2 * MOST_PARTS;
+
+impl Servers {
+    pub(super) const fn new(most: usize) -> Self {
+        Self { most, known: BTreeMap::new() }
+    }
+
+    pub(super) fn round_trips(&self, server: SocketAddr) -> RoundTrips {
+        self.known.get(&server).map(|server| server.round_trips).unwrap_or_default()
+    }
+
+    pub(super) fn heard(&self, server: SocketAddr) -> Heard {
+        self.known.get(&server).map(|server| server.heard).unwrap_or_default()
+    }
+
+    /// The same, of whichever server is at this address.
+    pub(super) fn heard_from(&self, from: IpAddr) -> Heard {
+        self.known.range(ports_of(from)).next().map(|(_, server)| server.heard).unwrap_or_default()
+    }
+
+    /// So many bytes came from there, whichever way.
+    pub(super) fn hear(&mut self, now: Time, from: IpAddr, bytes: usize, is_in_connection: bool) {
+        let bytes = bytes as u64;
+        for heard in self.known.range_mut(ports_of(from)).map(|(_, server)| &mut server.heard) {
+            heard.at = now;
+            heard.bytes = heard.bytes.saturating_add(bytes);
+            if is_in_connection {
+                heard.in_connections = heard.in_connections.saturating_add(bytes);
+            }
+        }
+    }
+
+    /// What is to be shown to the server, and to a cache that may answer in its place.
+    pub(super) fn shown(&self, server: SocketAddr) -> Shown<'_> {
+        let Some(known) = self.known.get(&server) else {
+            return Shown { tokens: [None; 2], is_known: false };
+        };
+        let (cache, is_known) = match &known.cache {
+            Cache::Unseen => (None, true),
+            Cache::Seen => (None, false),
+            Cache::Gave(token) => (Some(&**token), true),
+        };
+        Shown { tokens: [known.token.as_deref(), cache], is_known: is_known && known.token.is_some() }
+    }
+
+    /// Whether requests to it are to pass caches.
+    pub(super) fn is_behind_unwanted(&self, server: SocketAddr) -> bool {
+        self.known.get(&server).is_some_and(|server| server.is_behind_unwanted)
+    }
+
+    /// How many parts of answers a server may be told to send now.
+    pub(super) fn window(&self, server: SocketAddr) -> u8 {
+        let known = self.known.get(&server);
+        known.map_or(WIDEST, |known| known.window().saturating_sub(known.offered))
+    }
+
+    /// One of them, to learn about.
+    pub(super) fn learn(&mut self, server: SocketAddr) -> &mut Server {
+        if self.known.len() >= self.most && !self.known.contains_key(&server) {
+            self.known.pop_first();
+        }
+        self.known.entry(server).or_default()
+    }
+}
+
+fn ports_of(host: IpAddr) -> RangeInclusive<SocketAddr> {
+    SocketAddr::new(host, 0)..=SocketAddr::new(host, u16::MAX)
+}
+
+impl Server {
+    fn window(&self) -> u8 {
+        WIDEST.saturating_sub(self.narrowed).max(2)
+    }
+
+    /// A request says that it takes so many parts.
+    pub(super) const fn offer(&mut self, parts: u8) {
+        self.offered = self.offered.saturating_add(parts);
+    }
+
+    /// That request is over.
+    pub(super) const fn take_back(&mut self, parts: u8) {
+        self.offered = self.offered.saturating_sub(parts);
+    }
+
+    /// An answer has come in parts, and whole.
+    pub(super) const fn widen(&mut self) {
+        self.narrowed = self.narrowed.saturating_sub(1);
+    }
+
+    /// Parts of an answer were lost.
+    pub(super) fn narrow(&mut self) {
+        self.narrowed = WIDEST - (self.window() / 2).max(2);
+    }
+
+    /// Keeps the token that an answer gives.
+    pub(super) fn learn_token(&mut self, head: &ResponseHead) {
+        if let Some(token) = token(head) {
+            self.token = Some(token);
+        }
+    }
+
+    /// Keeps the token of a cache on the way, which has answered in its own name.
+    pub(super) fn learn_cache(&mut self, head: &ResponseHead) {
+        match (token(head), &self.cache) {
+            (Some(token), _) => self.cache = Cache::Gave(token),
+            (None, Cache::Unseen) => self.cache = Cache::Seen,
+            (None, Cache::Seen | Cache::Gave(_)) => {}
+        }
+    }
+}
+
+/// The tokens that go with a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shown<'a> {
+    tokens: [Option<&'a [u8]>; 2],
+    /// Whether everybody who may answer knows this client by them.
+    is_known: bool,
+}
+
+fn token(head: &ResponseHead) -> Option<Vec<u8>> {
+    let token = head.fields.get(TOKEN_FIELD).filter(|token| token.len() <= MOST_TOKEN)?;
+    token.iter().all(u8::is_ascii_graphic).then(|| token.to_vec())
+}
+
+/// A token of another server than ours may be longer, but not much: it is sent with every request.
+const MOST_TOKEN: usize = 64;
+
+/// A request that takes so many parts, with the tokens that its server and a cache gave; filled up if one of them does not know us.
+pub(super) fn write_datagram(
+    header: RequestHeader,
+    head: &RequestHead,
+    parts: u8,
+    shown: Shown<'_>,
+    fill_to: usize,
+) -> Vec<u8> {
+    let mut datagram = Vec::with_capacity(USUAL_BYTES);
+    // They concern this hop alone: somebody else's, passed on, would bring parts that nobody puts together.
+    if [PARTS_FIELD, PAST_FIELD].into_iter().any(|name| head.fields.get(name).is_some()) {
+        let mut own = RequestHead { fields: Fields::new(), ..head.clone() };
+        let is_of_hop =
+            |name: &[u8]| [PARTS_FIELD, PAST_FIELD].iter().any(|of| name.eq_ignore_ascii_case(of.as_bytes()));
+        let others = head.fields.iter().filter(|(name, _)| !is_of_hop(name));
+        others.for_each(|(name, value)| own.fields.push_checked(name, value));
+        write_request(header, &own, &mut datagram);
+    } else {
+        write_request(header, head, &mut datagram);
+    }
+    // More fields come before the empty line.
+    datagram.truncate(datagram.len() - LINE_END.len());
+    if parts > 0 {
+        add_field(&mut datagram, PARTS_FIELD, parts.to_string().as_bytes());
+    }
+    for token in shown.tokens.into_iter().flatten() {
+        add_field(&mut datagram, TOKEN_FIELD, token);
+    }
+    let length = datagram.len() + LINE_END.len();
+    if !shown.is_known && length < fill_to {
+        let field = FILL_FIELD.len() + ": \r\n".len();
+        let fill = "0".repeat(fill_to.saturating_sub(length + field).max(1));
+        add_field(&mut datagram, FILL_FIELD, fill.as_bytes());
+    }
+    datagram.extend_from_slice(LINE_END);
+    datagram
+}
+
+/// The same request, as caches on the way let it pass: marked as sent again, and with the field that says that nothing was lost.
+pub(super) fn past_caches(header: RequestHeader, datagram: &[u8]) -> Vec<u8> {
+    let fields = RequestHeader::BYTES..datagram.len().saturating_sub(LINE_END.len());
+    let mut past = header.to_bytes().to_vec();
+    past.extend_from_slice(datagram.get(fields).unwrap_or_default());
+    add_field(&mut past, PAST_FIELD, b"caches");
+    past.extend_from_slice(LINE_END);
+    past
+}
+
+/// Adds a line to fields that do not end yet.
+fn add_field(datagram: &mut Vec<u8>, name: &str, value: &[u8]) {
+    for piece in [name.as_bytes(), b": ", value, LINE_END] {
+        datagram.extend_from_slice(piece);
+    }
+}
+
+const LINE_END: &[u8] = b"\r\n";
+/// Most requests are no longer.
+const USUAL_BYTES: usize = 512;

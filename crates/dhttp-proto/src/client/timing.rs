@@ -1,0 +1,176 @@
+//! How long to wait for an answer before asking again.
+//!
+//! Round trips are measured as RFC 6298 has it. An answer by UDP is never one to a resend, which goes by TCP, so that it
+//! measures a round trip whether the request was sent again or not: what Karn's rule (RFC 8085, section 3.1.1) leaves
+//! out, it leaves out because there one cannot tell. An answer by TCP takes a round trip more than one by UDP, so the
+//! wait is for two.
+//!
+//! A wait that is over says that something was lost, or that it waits in a queue. Where the queue is that of a slow
+//! link, what waits before the answer keeps coming from the same server meanwhile: [`Heard`]. Not a congestion window:
+//! what is lost is answered over TCP, which has one.
+
+use wire::{Duration, Time};
+
+use super::config::Resend;
+
+/// What has come from a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Heard {
+    /// Bytes on any channel, over all time.
+    pub(super) bytes: u64,
+    /// Those of answers on connections that it opened.
+    pub(super) in_connections: u64,
+    /// When the last of them came.
+    pub(super) at: Time,
+    /// When the latest of the requests left that a datagram has answered.
+    pub(super) by_datagram: Time,
+    /// The same, of those whose answers have begun on a connection that it opened.
+    pub(super) by_connection: Time,
+}
+
+/// What a request's wait has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Vigil {
+    /// When it left first.
+    pub(super) began: Time,
+    /// What had been heard of the server by then.
+    before: Heard,
+    /// When something had last come that may be before the answer, and the bytes that had been heard then.
+    last: (Time, u64),
+    /// It is known that no answer is on its way.
+    is_vain: bool,
+}
+
+/// Less than the smallest packet that every link carries (RFC 791) is silence: the little events of a stream fill no
+/// queue.
+const SILENCE: u64 = 576;
+
+impl Vigil {
+    /// It begins.
+    pub(super) const fn new(now: Time, heard: Heard) -> Self {
+        Self { began: now, before: heard, last: (now, heard.bytes), is_vain: false }
+    }
+
+    /// There is nothing more to wait for.
+    pub(super) const fn end(&mut self) {
+        self.is_vain = true;
+    }
+
+    /// Whether nothing but its answer, of so many bytes, has come meanwhile: then it took a round trip, and waited behind
+    /// nothing of ours.
+    pub(super) const fn was_quiet(&self, heard: Heard, answer: usize) -> bool {
+        let others = heard.bytes.saturating_sub(self.before.bytes).saturating_sub(answer as u64);
+        others < SILENCE
+    }
+
+    /// Until when the answer may still be behind what comes, if there is no silence of so long a `wait`. To be asked
+    /// again before that: what comes may show that it is not.
+    pub(super) fn goes_on(
+        &mut self,
+        now: Time,
+        heard: Heard,
+        wait: Duration,
+        resend: &Resend,
+    ) -> Option<Time> {
+        let Resend::Adaptive { first: _, least: _, most: _, times: _, queue, queued } = *resend else {
+            return None;
+        };
+        // A datagram may be in a queue of the network's, unless one has come that was asked for later; an answer on a
+        // connection may be behind others there even then.
+        let may_be_behind =
+            heard.by_datagram <= self.began || heard.in_connections > self.before.in_connections;
+        if may_be_behind && heard.bytes.saturating_sub(self.last.1) >= SILENCE {
+            self.last = (heard.at, heard.bytes);
+        }
+        let due = (self.last.0 + wait).min(now + wait / 4);
+        let goes_on = !self.is_vain
+            && due > now
+            && heard.by_connection <= self.began
+            && heard.bytes.saturating_sub(self.before.bytes) < queue
+            && now.since(self.began) < queued;
+        goes_on.then_some(due)
+    }
+}
+
+/// What is known of the round trips to a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct RoundTrips(Option<Estimate>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Estimate {
+    srtt: Duration,
+    rttvar: Duration,
+}
+
+impl RoundTrips {
+    /// An answer came after this time (RFC 6298, section 2).
+    pub(super) fn measured(&mut self, rtt: Duration) {
+        let estimate = match self.0 {
+            None => Estimate { srtt: rtt, rttvar: rtt / 2 },
+            Some(Estimate { srtt, rttvar }) => {
+                let off = srtt.saturating_sub(rtt) + rtt.saturating_sub(srtt);
+                Estimate { srtt: (srtt * 7 + rtt) / 8, rttvar: (rttvar * 3 + off) / 4 }
+            }
+        };
+        self.0 = Some(estimate);
+    }
+
+    /// How long to wait after having resent so many times; `None` if the last wait is over.
+    pub(super) fn wait(&self, resend: &Resend, resends: u8) -> Option<Duration> {
+        match *resend {
+            Resend::Fixed { waits: [first, second] } => match resends {
+                0 => Some(first),
+                1 | 2 => Some(second),
+                3.. => None,
+            },
+            Resend::Adaptive { first, least, most, times, queue: _, queued: _ } => {
+                let base = self.0.map_or(first, |Estimate { srtt, rttvar }| srtt * 2 + rttvar * 4);
+                let doubled = base.max(least) * 1_u64.checked_shl(u32::from(resends)).unwrap_or(u64::MAX);
+                (resends <= times).then_some(doubled.min(most))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ClientConfig;
+
+    fn waits(round_trips: &RoundTrips, resend: &Resend) -> Vec<u64> {
+        (0..)
+            .map_while(|resends| round_trips.wait(resend, resends))
+            .map(|wait| wait.as_nanos() / 1_000_000)
+            .collect()
+    }
+
+    #[test]
+    fn paper_a_request_is_resent_after_5_and_after_10_seconds() {
+        let waits = waits(&RoundTrips::default(), &ClientConfig::paper().resend);
+        assert_eq!(waits, [5_000, 10_000, 10_000], "and given up after 10 more");
+    }
+
+    #[test]
+    fn a_client_waits_a_second_until_it_knows_better_and_doubles() {
+        let resend = ClientConfig::internet().resend;
+        let mut round_trips = RoundTrips::default();
+        assert_eq!(waits(&round_trips, &resend), [1_000, 2_000, 4_000, 8_000]);
+        for _ in 0..100 {
+            round_trips.measured(Duration::from_millis(200));
+        }
+        assert_eq!(waits(&round_trips, &resend), [400, 800, 1_600, 3_200], "two round trips");
+        for _ in 0..100 {
+            round_trips.measured(Duration::from_millis(1));
+        }
+        assert_eq!(waits(&round_trips, &resend)[0], 300, "never below the least");
+    }
+
+    #[test]
+    fn paper_the_estimate_is_that_of_rfc_6298() {
+        let mut round_trips = RoundTrips::default();
+        round_trips.measured(Duration::from_millis(100));
+        round_trips.measured(Duration::from_millis(180));
+        let expected = Estimate { srtt: Duration::from_millis(110), rttvar: Duration::from_micros(57_500) };
+        assert_eq!(round_trips.0, Some(expected));
+    }
+}

@@ -1,0 +1,101 @@
+//! DHTTP: small answers in one datagram, large ones over TCP that the server opens (`papers/dhttp#section-iii`).
+//!
+//! Datagrams and connections' bytes flow in; datagrams, answers and decisions flow out. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`message`] | what is on the wire: requests, answers, the answer of eight bytes |
+//! | [`parts`] | an answer in several datagrams |
+//! | [`client`] | asks, asks again, matches answers on any channel in any order, gives up in time |
+//! | [`server`] | judges requests, chooses a channel for each answer, keeps connections to clients |
+//! | [`extension`] | what goes beyond the paper, each to be had or not, by its name |
+//! | [`token`] | that a client can receive at its address, without remembering that it did |
+//! | [`address`] | who must not be answered, and where no connection may go |
+//! | [`prefix`] | a network by the first bits of its addresses |
+//! | [`limiter`] | how many answers go to a prefix that has proved nothing |
+//! | [`translator`] | what a translating router or a firewall does for requests and answers |
+//! | `secret` | the key of tables that strangers' bytes are looked up in |
+//!
+//! ```
+//! use http1::message::Limits;
+//! use roundtrip_dhttp_proto::message::Request;
+//!
+//! let mut datagram = 1_u64.to_be_bytes().to_vec(); // the request's id
+//! datagram.extend([0x9c, 0x41, 0]); // the client accepts TCP connections on port 40,001; not a resend
+//! datagram.extend(b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n");
+//! let request = Request::read(&datagram, &Limits::default())?;
+//! assert_eq!((request.header.id.0, request.header.port), (1, 40_001));
+//! # Ok::<(), roundtrip_dhttp_proto::Malformed>(())
+//! ```
+//!
+//! What it is not: it opens no socket, keeps no body and speaks no plain HTTP; where that is the way to go it says
+//! so. `docs/dhttp.md` specifies the protocol; its tables are checked against this code.
+
+pub mod address;
+pub mod client;
+pub mod extension;
+pub mod limiter;
+pub mod message;
+pub mod parts;
+pub mod prefix;
+mod secret;
+pub mod server;
+pub mod token;
+pub mod translator;
+
+pub use client::{Client, ClientConfig};
+pub use extension::Extension;
+pub use message::{Id, Malformed};
+pub use prefix::Prefix;
+pub use server::{Server, ServerConfig};
+pub use token::{Key, Tokens};
+pub use translator::{Translator, TranslatorConfig};
+
+/// A table of states as `docs/dhttp.md` shows it: a row for each state, a column for each event, and where it leads.
+#[cfg(test)]
+pub(crate) fn specified_table<State: std::fmt::Debug, Event: std::fmt::Debug + Copy>(
+    states: &[State],
+    events: &[Event],
+    next: impl Fn(&State, Event) -> Option<State>,
+) -> String {
+    let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let heads = events.iter().map(|event| format!("{event:?}"));
+    let mut table = row(std::iter::once("state".to_owned()).chain(heads).collect());
+    table += &row(vec!["---".to_owned(); events.len() + 1]);
+    for state in states {
+        let cells =
+            events.iter().map(|event| next(state, *event).map_or("-".to_owned(), |next| format!("{next:?}")));
+        table += &row(std::iter::once(format!("**{state:?}**")).chain(cells).collect());
+    }
+    table
+}
+
+/// The same table as `docs/dhttp.md` draws it (Mermaid): an arrow for each two states, with the events that lead from one to the
+/// other; those that change nothing are not drawn.
+#[cfg(test)]
+pub(crate) fn specified_figure<State: std::fmt::Debug, Event: std::fmt::Debug + Copy>(
+    begins: &State,
+    states: &[State],
+    events: &[Event],
+    next: impl Fn(&State, Event) -> Option<State>,
+) -> String {
+    let mut figure = format!("```mermaid\nstateDiagram-v2\n    [*] --> {begins:?}\n");
+    for from in states {
+        for to in states {
+            let leads = |event: &&Event| next(from, **event).is_some_and(|next| name(&next) == name(to));
+            let labels: Vec<String> = events.iter().filter(leads).map(|event| format!("{event:?}")).collect();
+            if name(from) != name(to) && !labels.is_empty() {
+                figure += &format!("    {from:?} --> {to:?}: {}\n", labels.join(", "));
+            }
+        }
+        if events.iter().all(|event| next(from, *event).is_none()) {
+            figure += &format!("    {from:?} --> [*]\n");
+        }
+    }
+    figure + "```\n"
+}
+
+#[cfg(test)]
+fn name(state: &impl std::fmt::Debug) -> String {
+    format!("{state:?}")
+}

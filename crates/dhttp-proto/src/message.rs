@@ -1,0 +1,335 @@
+//! DHTTP's messages: eight bytes of identity before an HTTP/1.1 message (`papers/dhttp#figure-2`).
+//!
+//! Strict: what two readers could disagree about is refused, not repaired. Nothing is copied and nothing allocated.
+//! Not a channel: which of them a message takes is decided in [`super::client`] and [`super::server`].
+
+use std::error::Error;
+use std::fmt;
+
+use super::parts::{self, PARTS_FIELD};
+use super::token::TOKEN_FIELD;
+use http1::message::framing::content_length;
+use http1::message::{Limits, Method, PeerFault, RequestHead, RequestView, ResponseView, Version};
+
+/// What names a request: 64 bits, drawn anew for each by a generator that nobody can foresee. It is all that tells an
+/// answer from a forgery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Id(pub u64);
+
+impl Id {
+    /// Bytes on the wire.
+    pub const BYTES: usize = 8;
+
+    /// As it stands on the wire; alone it is the answer that asks for the request over plain HTTP.
+    pub const fn to_bytes(self) -> [u8; Self::BYTES] {
+        self.0.to_be_bytes()
+    }
+
+    /// Takes an id off the front of an answer.
+    ///
+    /// # Errors
+    /// [`Malformed::Short`].
+    pub fn split(answer: &[u8]) -> Result<(Self, &[u8]), Malformed> {
+        let (id, rest) = answer.split_first_chunk().ok_or(Malformed::Short)?;
+        Ok((Self(u64::from_be_bytes(*id)), rest))
+    }
+}
+
+/// What stands before the HTTP request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestHeader {
+    /// Names the request.
+    pub id: Id,
+    /// The client's port on the other channel: over UDP, the TCP port it accepts on; 0 if it accepts on none.
+    pub port: u16,
+    /// Whether the same request was sent before.
+    pub is_resend: bool,
+}
+
+impl RequestHeader {
+    /// Bytes on the wire: id, port, flags.
+    pub const BYTES: usize = Id::BYTES + 2 + 1;
+
+    const RESEND: u8 = 1;
+
+    /// As it stands on the wire.
+    pub const fn to_bytes(self) -> [u8; Self::BYTES] {
+        let Self { id, port, is_resend } = self;
+        let ([a, b, c, d, e, f, g, h], [high, low]) = (id.to_bytes(), port.to_be_bytes());
+        [a, b, c, d, e, f, g, h, high, low, if is_resend { Self::RESEND } else { 0 }]
+    }
+
+    fn split(datagram: &[u8]) -> Result<(Self, &[u8]), Malformed> {
+        let (id, rest) = Id::split(datagram)?;
+        let ([high, low, flags], rest) = rest.split_first_chunk().ok_or(Malformed::Short)?;
+        if flags & !Self::RESEND != 0 {
+            return Err(Malformed::Flags);
+        }
+        let (port, is_resend) = (u16::from_be_bytes([*high, *low]), *flags == Self::RESEND);
+        Ok((Self { id, port, is_resend }, rest))
+    }
+}
+
+/// A request that came in one datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// What stands before it.
+    pub header: RequestHeader,
+    /// The HTTP request. It has no body.
+    pub head: RequestView<'a>,
+    /// What its fields say.
+    pub marks: Marks<'a>,
+}
+
+/// The field of a request that is marked as sent again so that caches on the way let it pass, though nothing was lost: a
+/// server that knows the field answers as if for the first time. Its value means nothing.
+pub const PAST_FIELD: &str = "DHTTP-Past";
+
+/// Whether a datagram is a request that was sent again because something was lost.
+pub fn is_resend(datagram: &[u8]) -> bool {
+    let read = || Request::read(datagram, &Limits::default());
+    datagram.get(RequestHeader::BYTES - 1) == Some(&RequestHeader::RESEND)
+        && !read().is_ok_and(|request| request.marks.is_past_caches)
+}
+
+/// What the fields of a request say that decides what becomes of it, found on one way through them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks<'a> {
+    /// The token that the client shows; the last, if it shows several.
+    pub token: Option<&'a [u8]>,
+    /// The one before: a client that met a cache on the way shows the server's and the cache's, not knowing who answers.
+    pub other_token: Option<&'a [u8]>,
+    /// `Expect` or `Upgrade`: it wants more than one answer.
+    pub wants_more: bool,
+    /// `Authorization` or `Cookie`: it shows who the user is.
+    pub has_credentials: bool,
+    /// How many parts of an answer the client takes; 0 if it takes none.
+    pub parts: u8,
+    /// `Range`: it wants a part of an object.
+    pub has_range: bool,
+    /// It says that it was sent again past a cache, and that nothing was lost ([`PAST_FIELD`]).
+    pub is_past_caches: bool,
+    hosts: usize,
+    has_coding: bool,
+    has_length: bool,
+}
+
+impl<'a> Marks<'a> {
+    fn note(&mut self, name: &[u8], value: &'a [u8]) {
+        let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
+        // By length first: most fields are none of these.
+        match name.len() {
+            4 if is("Host") => self.hosts += 1,
+            5 if is("Range") => self.has_range = true,
+            6 if is("Cookie") => self.has_credentials = true,
+            13 if is("Authorization") => self.has_credentials = true,
+            6 if is("Expect") => self.wants_more = true,
+            7 if is("Upgrade") => self.wants_more = true,
+            10 if is(PAST_FIELD) => self.is_past_caches = true,
+            11 if is(TOKEN_FIELD) => self.other_token = self.token.replace(value),
+            11 if is(PARTS_FIELD) => self.parts = parts::read(value),
+            14 if is("Content-Length") => self.has_length = true,
+            17 if is("Transfer-Encoding") => self.has_coding = true,
+            _ => {}
+        }
+    }
+}
+
+impl<'a> Request<'a> {
+    /// Reads a datagram.
+    ///
+    /// # Errors
+    /// Why it is no request. Nobody is to be told: what cannot be read is never answered.
+    pub fn read(datagram: &'a [u8], limits: &Limits) -> Result<Self, Malformed> {
+        let (header, mut rest) = RequestHeader::split(datagram)?;
+        let mut marks = Marks::default();
+        let head = RequestView::read_each(&mut rest, limits, |name, value| marks.note(name, value))?;
+        check_version(head.version)?;
+        if marks.hosts != 1 {
+            return Err(Malformed::Http(PeerFault::Host));
+        }
+        if marks.has_coding {
+            return Err(Malformed::TransferEncoding);
+        }
+        let length = if marks.has_length { content_length(head.fields.all("Content-Length"))? } else { None };
+        match length {
+            None | Some(0) if rest.is_empty() => Ok(Self { header, head, marks }),
+            None | Some(_) => Err(Malformed::Body),
+        }
+    }
+}
+
+/// Writes a request as one datagram.
+pub fn write_request(header: RequestHeader, head: &RequestHead, out: &mut Vec<u8>) {
+    out.extend_from_slice(&header.to_bytes());
+    head.encode(out);
+}
+
+/// Reads what follows the id in a datagram that answers a request with the method `answers`: the head, and the body,
+/// which is all the rest.
+///
+/// # Errors
+/// Why it is no answer to that request.
+pub fn read_response<'a>(
+    mut message: &'a [u8],
+    answers: &Method,
+    limits: &Limits,
+) -> Result<(ResponseView<'a>, &'a [u8]), Malformed> {
+    let head = ResponseView::read(&mut message, limits)?;
+    check_version(head.version)?;
+    if head.fields.get("Transfer-Encoding").is_some() {
+        return Err(Malformed::TransferEncoding);
+    }
+    let declared = content_length(head.fields.all("Content-Length"))?;
+    let length = message.len() as u64;
+    let is_right = match (head.status, answers) {
+        (..200, _) => return Err(Malformed::Interim),
+        // Their length is that of an answer with a body (RFC 9110, section 8.6).
+        (204 | 304, _) | (_, Method::Head) => length == 0,
+        (_, Method::Get | Method::Options | Method::Other(_)) => {
+            declared.is_none_or(|declared| declared == length)
+        }
+    };
+    if is_right { Ok((head, message)) } else { Err(Malformed::Body) }
+}
+
+fn check_version(version: Version) -> Result<(), Malformed> {
+    match version {
+        Version::Http11 => Ok(()),
+        Version::Http10 => Err(Malformed::Http(PeerFault::Version)),
+    }
+}
+
+/// Why a message is not DHTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// Too short for what stands before an HTTP message.
+    Short,
+    /// A flag that means nothing yet.
+    Flags,
+    /// What follows is not HTTP/1.1.
+    Http(PeerFault),
+    /// A datagram is the whole message: it has no other coding.
+    TransferEncoding,
+    /// More or fewer bytes behind the head than it says, or any behind the head of a request.
+    Body,
+    /// An interim response: it would leave no room for the final one.
+    Interim,
+    /// On a connection: a response that ends with the stream, which would leave no room for others.
+    Unbounded,
+}
+
+impl From<PeerFault> for Malformed {
+    fn from(fault: PeerFault) -> Self {
+        Self::Http(fault)
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Short => "the datagram is too short to be DHTTP",
+            Self::Flags => "the datagram has flags that this version of DHTTP does not know",
+            Self::Http(fault) => return fault.fmt(f),
+            Self::TransferEncoding => {
+                "the peer used a Transfer-Encoding in a datagram, which is a whole message"
+            }
+            Self::Body => "the bytes behind the head are not as many as the head says",
+            Self::Interim => "the peer sent an interim response in a datagram",
+            Self::Unbounded => "the peer sent a response without a length on a connection for several",
+        })
+    }
+}
+
+impl Error for Malformed {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: RequestHeader =
+        RequestHeader { id: Id(0x0102_0304_0506_0708), port: 0x1f90, is_resend: true };
+
+    fn request(http: &str) -> Result<RequestHead, Malformed> {
+        let datagram = [&HEADER.to_bytes(), http.as_bytes()].concat();
+        Request::read(&datagram, &Limits::default()).map(|request| {
+            assert_eq!(request.header, HEADER);
+            request.head.to_head()
+        })
+    }
+
+    fn response(http: &str, answers: Method) -> Result<&str, Malformed> {
+        let (_, body) = read_response(http.as_bytes(), &answers, &Limits::default())?;
+        Ok(std::str::from_utf8(body).unwrap())
+    }
+
+    #[test]
+    fn a_request_is_read_as_it_was_written() {
+        let head = request("GET /_dhttp_/a HTTP/1.1\r\nHost: h\r\nX: y\r\n\r\n").unwrap();
+        let mut datagram = Vec::new();
+        write_request(HEADER, &head, &mut datagram);
+        assert_eq!(datagram[..11], [1, 2, 3, 4, 5, 6, 7, 8, 0x1f, 0x90, 1]);
+        assert_eq!(Request::read(&datagram, &Limits::default()).unwrap().head.to_head(), head);
+    }
+
+    #[test]
+    fn a_datagram_is_one_whole_request_without_a_body() {
+        let with = |fields: &str| request(&format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}"));
+        assert!(with("Content-Length: 0\r\n\r\n").is_ok());
+        for (fields, why) in [
+            ("\r\nGET", Malformed::Body),
+            ("Content-Length: 3\r\n\r\nabc", Malformed::Body),
+            ("Content-Length: 3\r\n\r\n", Malformed::Body),
+            ("Content-Length: 0\r\n\r\nabc", Malformed::Body),
+            ("Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", Malformed::TransferEncoding),
+            ("Transfer-Encoding: identity\r\n\r\n", Malformed::TransferEncoding),
+            ("Content-Length: 0\r\nContent-Length: 3\r\n\r\n", Malformed::Http(PeerFault::ContentLength)),
+            ("Host: i\r\n\r\n", Malformed::Http(PeerFault::Host)),
+            ("X : y\r\n\r\n", Malformed::Http(PeerFault::FieldLine)),
+            ("X: y\n\r\n", Malformed::Http(PeerFault::BareLineFeed)),
+            (" X: y\r\n\r\n", Malformed::Http(PeerFault::FoldedLine)),
+            ("X: y\r\n", Malformed::Http(PeerFault::Truncated)),
+        ] {
+            assert_eq!(with(fields), Err(why), "{fields:?}");
+        }
+        assert_eq!(
+            request("\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n"),
+            Err(Malformed::Http(PeerFault::BlankLines))
+        );
+        assert_eq!(request("GET / HTTP/1.0\r\nHost: h\r\n\r\n"), Err(Malformed::Http(PeerFault::Version)));
+    }
+
+    #[test]
+    fn what_stands_before_a_request_is_whole_and_has_no_unknown_flags() {
+        let mut datagram = [&HEADER.to_bytes()[..], b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"].concat();
+        for length in 0..RequestHeader::BYTES {
+            assert_eq!(Request::read(&datagram[..length], &Limits::default()), Err(Malformed::Short));
+        }
+        datagram[10] = 2;
+        assert_eq!(Request::read(&datagram, &Limits::default()), Err(Malformed::Flags));
+    }
+
+    #[test]
+    fn the_length_of_an_answer_is_that_of_its_datagram() {
+        assert_eq!(response("HTTP/1.1 200 OK\r\n\r\nbody", Method::Get), Ok("body"));
+        assert_eq!(response("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", Method::Get), Ok("body"));
+        assert_eq!(response("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", Method::Head), Ok(""));
+        assert_eq!(response("HTTP/1.1 304 Not Modified\r\nContent-Length: 4\r\n\r\n", Method::Get), Ok(""));
+        for (text, answers, why) in [
+            ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbody", Method::Get, Malformed::Body),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nbody", Method::Get, Malformed::Body),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", Method::Head, Malformed::Body),
+            ("HTTP/1.1 204 No Content\r\n\r\nbody", Method::Get, Malformed::Body),
+            ("HTTP/1.1 103 Early Hints\r\n\r\n", Method::Get, Malformed::Interim),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+                Method::Get,
+                Malformed::TransferEncoding,
+            ),
+            ("HTTP/1.0 200 OK\r\n\r\n", Method::Get, Malformed::Http(PeerFault::Version)),
+            ("SSH-2.0", Method::Get, Malformed::Http(PeerFault::StatusLine)),
+        ] {
+            assert_eq!(response(text, answers), Err(why), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! An answer in several datagrams: how it is divided, what each part says, and which of them a client may be sent.
+//!
+//! The paper names this as work that is left (`papers/dhttp#section-iii-c`: several packets, and range requests for what
+//! was lost). A part is a whole HTTP message of its own, a 206 (RFC 9110, section 15.3.7) with the id of the request, so
+//! that nothing new is read. A client says with a field that it takes parts; who does not know the field sends none.
+//! Not when parts are sent: [`super::server`] decides that; not how they are put together: [`super::client`] does that.
+
+use super::Id;
+use super::message::Request;
+use http1::message::head::{write_decimal, write_status_line};
+use http1::message::range::Part;
+use http1::message::{Fields, Limits, Version};
+
+/// The field of a request by which a client takes parts; its value is how many of them at most.
+pub const PARTS_FIELD: &str = "DHTTP-Parts";
+
+/// No client gets more, whatever it says: an initial window of TCP (RFC 6928).
+pub const MOST_PARTS: u8 = 10;
+
+/// Whether a datagram that answers a request is a part of its answer.
+pub fn is_part(datagram: &[u8]) -> bool {
+    datagram.get(Id::BYTES..).is_some_and(|message| message.starts_with(b"HTTP/1.1 206 "))
+}
+
+/// Whether a datagram is a request for what is missing of an answer.
+pub fn is_for_missing(datagram: &[u8]) -> bool {
+    Request::read(datagram, &Limits::default()).is_ok_and(|Request { header, head: _, marks }| {
+        header.is_resend && marks.parts > 0 && marks.has_range
+    })
+}
+
+/// The number in a [`PARTS_FIELD`]; 0 if it is none.
+pub(super) fn read(value: &[u8]) -> u8 {
+    let number =
+        std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    number.and_then(|text| text.parse::<u8>().ok()).unwrap_or(0).min(MOST_PARTS)
+}
+
+/// An answer that may be divided: how long the heads of its parts would be, and what it has of its object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Divisible {
+    /// Id and head of the part that begins the object.
+    first_head: u64,
+    /// Of any other.
+    other_head: u64,
+    part: Part,
+    of: u64,
+}
+
+/// An answer that was divided: its parts, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Division {
+    whole: Divisible,
+    /// The largest datagram, in bytes.
+    most: u64,
+    /// The body's next byte.
+    at: u64,
+}
+
+impl Divisible {
+    /// An answer to GET with this status, these fields and a body of so many bytes; `None` if it cannot be divided:
+    /// only what is there, whole (200) or in one part (206), and has a strong entity tag, by which what is lost can be
+    /// asked for.
+    pub fn of<'a>(
+        status: u16,
+        fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+        length: u64,
+    ) -> Option<Self> {
+        let (mut tag, mut range, mut all) = (None, Fields::new(), 0);
+        for (name, value) in fields {
+            let line = (name.len() + value.len() + 4) as u64;
+            if name.eq_ignore_ascii_case(b"Content-Range") {
+                range.push_checked(name, value);
+                continue;
+            }
+            if name.eq_ignore_ascii_case(b"ETag") {
+                tag = Some((line, value));
+            }
+            all += line;
+        }
+        let (tag, _) = tag.filter(|(_, value)| value.starts_with(b"\""))?;
+        let part = match status {
+            200 => Part { first: 0, length, of: Some(length) },
+            206 => Part::of(&range).filter(|part| part.length == length)?,
+            _ => return None,
+        };
+        let of = part.of.filter(|_| length > 0)?;
+        let mut digits = Vec::new();
+        write_decimal(of, &mut digits);
+        let own = (Id::BYTES + OPENING.len() + RANGE.len() + 3 * digits.len() + "-/\r\n\r\n".len()) as u64;
+        Some(Self { first_head: own + all, other_head: own + tag, part, of })
+    }
+
+    /// Divided into datagrams of at most `most` bytes; `None` if they are more than `parts`.
+    pub(super) fn divide(self, most: u64, parts: u8) -> Option<Division> {
+        let division = Division { whole: self, most, at: self.part.first };
+        let fits = self.first_head.max(self.other_head) < most;
+        (fits && division.take(usize::from(parts) + 1).count() <= usize::from(parts)).then_some(division)
+    }
+
+    fn head(&self, at: u64) -> u64 {
+        if at == 0 { self.first_head } else { self.other_head }
+    }
+}
+
+impl Division {
+    /// The bytes of all its datagrams: at least as many as there will be.
+    pub fn bytes(self) -> u64 {
+        self.map(|part| self.whole.head(part.first) + part.length).sum()
+    }
+
+    /// The datagram of a part, where the body of the answer is all there.
+    pub fn datagram<'a>(
+        &self,
+        part: Part,
+        id: Id,
+        fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+        body: &[u8],
+    ) -> Vec<u8> {
+        let mut datagram = Vec::new();
+        write_head(&mut datagram, id, part, fields);
+        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+        let first = self.offset(part);
+        datagram.extend_from_slice(body.get(place(first)..place(first + part.length)).unwrap_or_default());
+        datagram
+    }
+
+    /// Where a part lies in the body of the answer that was divided.
+    pub const fn offset(&self, part: Part) -> u64 {
+        part.first.saturating_sub(self.whole.part.first)
+    }
+}
+
+impl Iterator for Division {
+    type Item = Part;
+
+    fn next(&mut self) -> Option<Part> {
+        let (at, end) = (self.at, self.whole.part.first + self.whole.part.length);
+        let room = self.most.saturating_sub(self.whole.head(at));
+        let length = room.min(end.saturating_sub(at));
+        self.at += length;
+        (length > 0).then_some(Part { first: at, length, of: Some(self.whole.of) })
+    }
+}
+
+const OPENING: &str = "HTTP/1.1 206 Partial Content\r\n";
+const RANGE: &str = "Content-Range: bytes ";
+
+/// Writes what stands before the bytes of a part: id and head. `fields` are all those of the answer; what does not
+/// begin the object has only its entity tag.
+pub fn write_head<'a>(
+    out: &mut Vec<u8>,
+    id: Id,
+    part: Part,
+    fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+) {
+    out.extend_from_slice(&id.to_bytes());
+    write_status_line(Version::Http11, 206, out);
+    for (name, value) in fields {
+        let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
+        if (part.first == 0 && !is(b"Content-Range")) || is(b"ETag") {
+            [name, b": ", value, b"\r\n"].into_iter().for_each(|part| out.extend_from_slice(part));
+        }
+    }
+    out.extend_from_slice(RANGE.as_bytes());
+    write_decimal(part.first, out);
+    out.push(b'-');
+    write_decimal(part.first + part.length.saturating_sub(1), out);
+    out.push(b'/');
+    match part.of {
+        Some(of) => write_decimal(of, out),
+        None => out.push(b'*'),
+    }
+    out.extend_from_slice(b"\r\n\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::read_response;
+    use http1::message::Method;
+
+    const FIELDS: [(&[u8], &[u8]); 3] =
+        [(b"Content-Type", b"text/plain"), (b"ETag", b"\"t\""), (b"DHTTP-Token", b"0123")];
+
+    fn divisible(status: u16, fields: &[(&'static [u8], &'static [u8])], length: u64) -> Option<Divisible> {
+        Divisible::of(status, fields.iter().copied(), length)
+    }
+
+    #[test]
+    fn parts_are_whole_messages_of_no_more_than_s_and_together_the_answer() {
+        for length in [1, 999, 1_232, 5_000, 8_192, 11_000] {
+            let body: Vec<u8> = (0..length).map(|at| u8::try_from(at % 251).unwrap()).collect();
+            let division = divisible(200, &FIELDS, length).unwrap().divide(1_232, 10).unwrap();
+            let (mut again, mut bytes) = (Vec::new(), 0);
+            for (number, part) in division.enumerate() {
+                let datagram = division.datagram(part, Id(7), FIELDS.into_iter(), &body);
+                assert!(datagram.len() <= 1_232);
+                bytes += datagram.len() as u64;
+                let (head, rest) = read_response(&datagram[8..], &Method::Get, &Limits::default()).unwrap();
+                let fields = head.to_head().fields;
+                assert_eq!((head.status, Part::of(&fields)), (206, Some(part)));
+                assert_eq!(fields.get("ETag"), Some(&b"\"t\""[..]));
+                assert_eq!(fields.get("Content-Type").is_some(), number == 0);
+                again.extend_from_slice(rest);
+            }
+            assert_eq!(again, body);
+            assert!((bytes..bytes + 100).contains(&division.bytes()), "{bytes} {}", division.bytes());
+        }
+    }
+
+    #[test]
+    fn a_part_of_an_object_is_divided_as_well() {
+        let mut fields = FIELDS.to_vec();
+        fields.push((b"Content-Range", b"bytes 1000-3999/8000"));
+        let division = divisible(206, &fields, 3_000).unwrap().divide(1_232, 3).unwrap();
+        let parts: Vec<Part> = division.collect();
+        assert_eq!((parts[0].first, parts.iter().map(|part| part.length).sum::<u64>()), (1_000, 3_000));
+        assert_eq!((division.offset(parts[0]), division.offset(parts[1])), (0, parts[0].length));
+        assert!(parts.iter().all(|part| part.of == Some(8_000)));
+    }
+
+    #[test]
+    fn what_could_not_be_asked_for_again_or_is_too_much_is_not_divided() {
+        assert_eq!(divisible(200, &FIELDS[..1], 5_000), None, "no entity tag");
+        assert_eq!(divisible(200, &[(b"ETag", b"W/\"t\"")], 5_000), None, "a weak one");
+        assert_eq!(divisible(404, &FIELDS, 5_000), None);
+        assert_eq!(divisible(206, &FIELDS, 5_000), None, "it does not say which part it is");
+        assert_eq!(divisible(200, &FIELDS, 0), None);
+        let large = divisible(200, &FIELDS, 5_000).unwrap();
+        assert_eq!(large.divide(1_232, 4), None);
+        assert!(large.divide(1_232, 5).is_some());
+        assert_eq!(large.divide(100, 255), None, "the heads alone are larger");
+    }
+
+    #[test]
+    fn a_number_of_parts_is_a_number() {
+        for (value, parts) in
+            [("10", 10), ("3", 3), ("200", 10), ("0", 0), ("", 0), ("-1", 0), ("+3", 0), ("999", 0), ("a", 0)]
+        {
+            assert_eq!(read(value.as_bytes()), parts, "{value}");
+        }
+    }
+}

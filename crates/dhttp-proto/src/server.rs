@@ -1,0 +1,455 @@
+//! A DHTTP server: judges each request, chooses the channel of its answer, keeps connections to clients.
+//!
+//! It never sees an answer's bytes, only their number: the driver writes them wherever [`Channel`] says, and may do so
+//! from a file. A datagram costs no allocation. Not a server of plain HTTP: that is [`crate::server`].
+//!
+//! ```text
+//! datagram -> receive -> Serve: application -> answer -> Datagram | Connection | Open | Refer
+//!                     -> Refer: eight bytes back      -> Ignore
+//! Opened, Progressed, Written, Closed, Broken -> handle -> poll -> Close, Abort, Timeout
+//! ```
+
+mod answered;
+mod config;
+mod connections;
+mod loss;
+pub(crate) mod phase;
+mod prefixes;
+mod sizes;
+
+use core::net::{IpAddr, SocketAddr};
+
+use wire::Time;
+
+use super::address::{can_be_client, unmapped};
+use super::limiter::{ATTEMPT, Allowance, Limiter};
+use super::message::{Id, Malformed, Marks, Request};
+use super::parts::{Divisible, Division};
+use super::token::{Key, Token, Tokens, Worth};
+use answered::{Answered, GlobalId};
+use connections::{Choice, Connections};
+use http1::message::RequestView;
+use loss::{Kind, Losses};
+use phase::Event;
+use sizes::Sizes;
+
+pub use config::{LossConfig, Patience, PerClient, Scope, ServerConfig, Validation};
+pub use connections::ConnectionId;
+pub use sizes::Adaptation;
+
+/// What is to become of a datagram.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict<'a> {
+    /// Application: answer this, and give the ticket to [`Server::answer`] or [`Server::abandon`].
+    Serve(Ticket, RequestView<'a>),
+    /// Send these eight bytes back: the client is to ask again, over plain HTTP.
+    Refer([u8; Id::BYTES]),
+    /// Do nothing.
+    Ignore(Ignored),
+}
+
+/// Why a datagram is not answered; for counters and logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ignored {
+    /// It comes from where no client can be.
+    Source,
+    /// It is no request.
+    Malformed(Malformed),
+    /// Its prefix has had enough.
+    Limited,
+    /// It is a late resend of what was answered by TCP.
+    Answered,
+    /// It is a resend of what is being worked on.
+    InProgress,
+}
+
+/// A request that awaits its answer.
+#[must_use = "give it to `Server::answer` or `Server::abandon`, or its connection counts it for ever"]
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// The request's id: what its answer begins with.
+    pub id: Id,
+    /// Where the request came from, and where an answer by UDP goes.
+    pub source: SocketAddr,
+    /// Where the client accepts connections.
+    client: SocketAddr,
+    bytes: u64,
+    is_resend: bool,
+    /// How many parts the client takes; 0 if none.
+    parts: u8,
+    /// It asks for parts that were lost.
+    recovers: bool,
+    worth: Worth,
+    lane: Option<ConnectionId>,
+}
+
+impl Ticket {
+    /// Whether the request says that it was sent before.
+    pub const fn is_resend(&self) -> bool {
+        self.is_resend
+    }
+
+    /// Whether the client has shown a token, and so is where it says; or is believed whatever it says.
+    pub const fn has_proved_its_address(&self) -> bool {
+        match self.worth {
+            Worth::Valid | Worth::Ageing => true,
+            Worth::Nothing => false,
+        }
+    }
+}
+
+/// The way of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    /// One datagram: id, head, body.
+    Datagram,
+    /// So many datagrams, each with a head that [`super::parts::write_head`] writes and its share of the body.
+    Parts(Division),
+    /// This connection, behind whatever waits there already: id, head, body. Say when it is written.
+    Connection(ConnectionId),
+    /// The same, once the connection is there: open it.
+    Open {
+        /// Its name from now on.
+        connection: ConnectionId,
+        /// Where to.
+        client: SocketAddr,
+        /// How hard to try.
+        tries: Tries,
+    },
+    /// Send these eight bytes by UDP instead: the client is to ask again, over plain HTTP.
+    Refer([u8; Id::BYTES]),
+}
+
+/// How hard to try to open a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tries {
+    /// As TCP does.
+    Usual,
+    /// The least that the system knows (`TCP_SYNCNT` 1 is two SYNs), for nobody knows who is there.
+    Few,
+}
+
+/// What the sockets tell of a connection. One that the server does not know any more may still be spoken of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// It is there.
+    Opened(ConnectionId),
+    /// It took bytes.
+    Progressed(ConnectionId),
+    /// It took the last byte of the answer that has waited longest.
+    Written(ConnectionId),
+    /// The client closed it.
+    Closed(ConnectionId),
+    /// It could not be had, or is gone.
+    Broken(ConnectionId),
+    /// Not of a connection: the system's own link carries no datagram of so many bytes to there.
+    TooLarge(IpAddr, u64),
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Close the connection; it will not be spoken of again.
+    Close(ConnectionId),
+    /// Close it with a reset, and drop what waits for it; it will not be spoken of again.
+    Abort(ConnectionId),
+    /// Nothing more before the next input, or this time, when to poll again.
+    Timeout(Option<Time>),
+}
+
+/// What a server is told that nobody else may know: from a generator that nobody can foresee.
+#[derive(Clone, Copy)]
+pub struct Secrets {
+    /// The first key of tokens.
+    pub token: Key,
+    /// The key of all tables.
+    pub tables: [u8; 16],
+}
+
+/// A server.
+#[derive(Debug)]
+pub struct Server {
+    config: ServerConfig,
+    losses: Losses,
+    sizes: Sizes,
+    answered: Answered,
+    connections: Connections,
+    guard: Option<Guard>,
+}
+
+/// What stands between a server and those who have proved nothing.
+#[derive(Debug)]
+struct Guard {
+    factor: u64,
+    tokens: Tokens,
+    limiter: Limiter,
+}
+
+/// Two SYNs of 60 bytes, the largest there are (RFC 9293, section 3.1), and the answer of eight if they are in vain.
+const FEW_TRIES_BYTES: u64 = 128;
+
+impl Server {
+    /// A server without connections.
+    pub fn new(config: ServerConfig, secrets: Secrets) -> Self {
+        let guard = match config.validation {
+            Validation::Trusting => None,
+            Validation::Tokens { factor, lifetime, limiter } => Some(Guard {
+                factor,
+                tokens: Tokens::new(secrets.token, lifetime),
+                limiter: Limiter::new(limiter, secrets.tables),
+            }),
+        };
+        Self {
+            config,
+            losses: Losses::new(config.loss, secrets.tables),
+            sizes: Sizes::new(config.threshold, config.adapts, secrets.tables),
+            answered: Answered::new(config.remembered),
+            connections: Connections::new(config.connections, config.per_client, config.patience),
+            guard,
+        }
+    }
+
+    /// Begins to make tokens with another key; see [`Tokens::rotate`].
+    pub const fn rotate(&mut self, key: Key) {
+        if let Some(guard) = &mut self.guard {
+            guard.tokens.rotate(key);
+        }
+    }
+
+    /// Connections that are open or being opened.
+    pub fn connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Judges a datagram.
+    pub fn receive<'a>(&mut self, now: Time, source: SocketAddr, datagram: &'a [u8]) -> Verdict<'a> {
+        if !can_be_client(source) {
+            return Verdict::Ignore(Ignored::Source);
+        }
+        let request = match Request::read(datagram, &self.config.limits) {
+            Ok(request) => request,
+            Err(why) => return Verdict::Ignore(Ignored::Malformed(why)),
+        };
+        let Request { header, head, marks } = request;
+        let worth = self.worth(now, source, &marks);
+        if let Some(guard) = self.guard.as_mut().filter(|_| worth == Worth::Nothing) {
+            match guard.limiter.charge(now, source.ip(), 1) {
+                Allowance::Granted => {}
+                Allowance::Slip => return Verdict::Refer(header.id.to_bytes()),
+                Allowance::Silence => return Verdict::Ignore(Ignored::Limited),
+            }
+        }
+        // Not the whole answer once more: what has come of it shall not be in vain.
+        let recovers = header.is_resend && marks.parts > 0 && marks.has_range;
+        if header.is_resend {
+            // Whoever has proved nothing must not be able to say that a path loses.
+            if worth != Worth::Nothing && !marks.is_past_caches {
+                self.losses.count_resent(now, source.ip());
+            }
+            let id = global(source, header.id);
+            if self.answered.contains(id) && !recovers {
+                return Verdict::Ignore(Ignored::Answered);
+            }
+            if self.answered.is_in_progress(id) {
+                return Verdict::Ignore(Ignored::InProgress);
+            }
+        }
+        if !self.is_for_datagrams(&head, &marks) {
+            return Verdict::Refer(header.id.to_bytes());
+        }
+        let client = SocketAddr::new(source.ip(), header.port);
+        let lane = self.reserve(client);
+        let ticket = Ticket {
+            id: header.id,
+            source,
+            client,
+            bytes: datagram.len() as u64,
+            is_resend: header.is_resend && !marks.is_past_caches,
+            parts: marks.parts,
+            recovers,
+            worth,
+            lane,
+        };
+        Verdict::Serve(ticket, head)
+    }
+
+    /// The token to put in the answer's head, in the field [`super::token::TOKEN_FIELD`]: for those who have none, or an old one.
+    pub fn token(&self, now: Time, ticket: &Ticket) -> Option<Token> {
+        match ticket.worth {
+            Worth::Valid => None,
+            Worth::Ageing | Worth::Nothing => {
+                self.guard.as_ref().map(|guard| guard.tokens.make(now, ticket.source.ip()))
+            }
+        }
+    }
+
+    /// The answer will take a while: resends that come in meanwhile are not served, but lead the answer to TCP.
+    pub fn defer(&mut self, ticket: &Ticket) {
+        self.answered.begin(global(ticket.source, ticket.id));
+    }
+
+    /// Chooses the channel of an answer of `size` bytes: id, head and body.
+    pub fn answer(&mut self, now: Time, ticket: Ticket, size: u64) -> Channel {
+        self.answer_in_parts(now, ticket, size, || None)
+    }
+
+    /// The same, of an answer that may be divisible; that is asked for only where it makes a difference.
+    pub fn answer_in_parts(
+        &mut self,
+        now: Time,
+        ticket: Ticket,
+        size: u64,
+        divisible: impl FnOnce() -> Option<Divisible>,
+    ) -> Channel {
+        let Ticket { id, source, client, bytes, is_resend, parts, recovers, worth, lane } = ticket;
+        let is_resend = (self.answered.end(global(source, id)) || is_resend) && !recovers;
+        let budget = self
+            .guard
+            .as_ref()
+            .filter(|_| worth == Worth::Nothing)
+            .map(|guard| guard.factor.saturating_mul(bytes));
+        let is_within = |size| budget.is_none_or(|budget| size <= budget);
+        let most = self.sizes.most(now, source.ip());
+        let parts = parts.min(self.config.parts);
+        let division = if size > most && parts > 1 {
+            divisible().and_then(|whole| whole.divide(most, parts))
+        } else {
+            None
+        };
+        if is_resend && (size <= most || division.is_some()) && worth != Worth::Nothing {
+            self.strike(now, source.ip(), size.min(most));
+        }
+        let division = division.filter(|division| !is_resend && is_within(division.bytes()));
+        let is_large = size > most && division.is_none();
+        let kind = self.losses.choose(now, source.ip(), is_large, is_resend);
+        if kind == Kind::Udp && (division.is_some() || is_within(size)) {
+            self.release(lane);
+            if !recovers {
+                self.losses.count_fresh(source.ip());
+                self.sizes.left(source.ip(), size.min(most));
+            }
+            return division.map_or(Channel::Datagram, Channel::Parts);
+        }
+        let Some((connection, tries)) = self.connection(now, client, lane, budget) else {
+            return Channel::Refer(id.to_bytes());
+        };
+        self.connections.carry(now, connection, id);
+        if !recovers {
+            self.answered.remember(global(source, id));
+        }
+        match tries {
+            None => Channel::Connection(connection),
+            Some(tries) => Channel::Open { connection, client, tries },
+        }
+    }
+
+    /// There will be no answer.
+    pub fn abandon(&mut self, ticket: Ticket) {
+        self.answered.end(global(ticket.source, ticket.id));
+        self.release(ticket.lane);
+    }
+
+    /// Takes what the sockets tell.
+    pub fn handle(&mut self, now: Time, input: Input) {
+        match input {
+            Input::Opened(id) => self.connections.opened(now, id),
+            Input::Progressed(id) => self.connections.progressed(now, id),
+            Input::Written(id) => self.connections.written(now, id),
+            Input::Closed(id) => self.end(id, Event::Lost, false),
+            Input::Broken(id) => self.end(id, Event::Lost, true),
+            Input::TooLarge(client, size) => self.sizes.refused(now, client, size),
+        }
+    }
+
+    /// The next thing to do.
+    pub fn poll(&mut self, now: Time) -> Output {
+        let Some((id, is_idle)) = self.connections.overdue(now) else {
+            return Output::Timeout(self.connections.next_due());
+        };
+        self.end(id, Event::TimedOut, !is_idle);
+        if is_idle { Output::Close(id) } else { Output::Abort(id) }
+    }
+
+    /// An answer of a size that goes by UDP was asked for again: because of congestion, or because of its size.
+    fn strike(&mut self, now: Time, client: IpAddr, size: u64) {
+        if let Some(resent) = self.sizes.struck(now, client, size) {
+            self.losses.forgive(client, resent);
+        }
+    }
+
+    fn worth(&self, now: Time, source: SocketAddr, marks: &Marks<'_>) -> Worth {
+        let Some(guard) = &self.guard else { return Worth::Valid };
+        let check = |token| guard.tokens.check(now, source.ip(), token);
+        match marks.token.map_or(Worth::Nothing, check) {
+            Worth::Nothing => marks.other_token.map_or(Worth::Nothing, check),
+            worth @ (Worth::Valid | Worth::Ageing) => worth,
+        }
+    }
+
+    /// Whether the paper sends this over UDP: what may be asked twice, and what everybody may read.
+    fn is_for_datagrams(&self, head: &RequestView<'_>, marks: &Marks<'_>) -> bool {
+        let is_safe = matches!(head.method, "GET" | "HEAD" | "OPTIONS");
+        is_safe && !marks.wants_more && (self.config.takes_credentials || !marks.has_credentials)
+    }
+
+    /// Counts a request as pending at the connection that its answer would take now.
+    fn reserve(&mut self, client: SocketAddr) -> Option<ConnectionId> {
+        match self.connections.choose(client) {
+            Choice::Idle(id) | Choice::Fewest(id) => self.connections.assign(id).then_some(id),
+            Choice::New | Choice::Nowhere => None,
+        }
+    }
+
+    fn release(&mut self, lane: Option<ConnectionId>) {
+        if let Some(id) = lane {
+            self.connections.release(id);
+        }
+    }
+
+    /// A connection for an answer, and if it is new, how hard to try to open it. `budget` is what may be sent to a
+    /// client that has proved nothing.
+    fn connection(
+        &mut self,
+        now: Time,
+        client: SocketAddr,
+        lane: Option<ConnectionId>,
+        budget: Option<u64>,
+    ) -> Option<(ConnectionId, Option<Tries>)> {
+        if let Some(id) = lane.filter(|id| self.connections.is_open(*id)) {
+            return Some((id, None));
+        }
+        match self.connections.choose(client) {
+            Choice::Idle(id) | Choice::Fewest(id) => self.connections.assign(id).then_some((id, None)),
+            Choice::New => {
+                let tries = self.tries(now, client, budget)?;
+                Some((self.connections.open(now, client), Some(tries)))
+            }
+            Choice::Nowhere => None,
+        }
+    }
+
+    /// How hard to try to reach a client; `None` if not at all.
+    fn tries(&mut self, now: Time, client: SocketAddr, budget: Option<u64>) -> Option<Tries> {
+        if !self.config.reach.allows(client) {
+            return None;
+        }
+        let (Some(budget), Some(guard)) = (budget, &mut self.guard) else { return Some(Tries::Usual) };
+        let is_first = !self.connections.has_any(client);
+        let is_allowed = is_first
+            && FEW_TRIES_BYTES <= budget
+            && guard.limiter.charge(now, client.ip(), ATTEMPT) == Allowance::Granted;
+        is_allowed.then_some(Tries::Few)
+    }
+
+    /// Forgets a connection, and that what may not have arrived was answered.
+    fn end(&mut self, id: ConnectionId, how: Event, broke: bool) {
+        let Some((client, lost)) = self.connections.end(id, how, broke) else { return };
+        for id in lost {
+            self.answered.forget(global(client, id));
+        }
+    }
+}
+
+fn global(client: SocketAddr, id: Id) -> GlobalId {
+    (unmapped(client.ip()), id)
+}

@@ -1,0 +1,238 @@
+//! The connections that a server has opened to its clients: which one an answer takes, and when each ends.
+//!
+//! The paper's workers each have one connection to a client; here a worker is a connection
+//! (`papers/dhttp#section-v`). Pending answers are counted from the arrival of a request, when nobody knows yet which
+//! channel its answer will take: an upper bound, as there. Not a socket: what opens, writes and closes is the driver.
+
+use core::net::SocketAddr;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use wire::Time;
+
+use super::config::{Patience, PerClient};
+use super::phase::{Event, Phase};
+use crate::Id;
+
+/// A connection that a server opened; they count from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConnectionId(pub u64);
+
+/// What the three rules say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// Rule 1: this one is idle.
+    Idle(ConnectionId),
+    /// Rule 2: there is room for another.
+    New,
+    /// Rule 3: this one has the fewest pending answers.
+    Fewest(ConnectionId),
+    /// There is no room, and none to this client.
+    Nowhere,
+}
+
+/// All connections.
+#[derive(Debug)]
+pub(super) struct Connections {
+    most: usize,
+    per_client: PerClient,
+    patience: Patience,
+    all: BTreeMap<ConnectionId, Connection>,
+    clients: BTreeMap<SocketAddr, Vec<ConnectionId>>,
+    agenda: BTreeSet<(Time, ConnectionId)>,
+    opened: u64,
+}
+
+#[derive(Debug)]
+struct Connection {
+    client: SocketAddr,
+    phase: Phase,
+    /// Requests whose answers may go this way.
+    pending: usize,
+    /// What went this way: answers not yet written, and behind them in time the last few that were.
+    carried: VecDeque<Id>,
+    unwritten: usize,
+    /// When it was opened, or last took bytes.
+    active: Time,
+    due: Option<Time>,
+}
+
+/// So many written answers are held to be under way when a connection breaks.
+const UNDER_WAY: usize = 16;
+
+impl Connections {
+    pub(super) const fn new(most: usize, per_client: PerClient, patience: Patience) -> Self {
+        Self {
+            most,
+            per_client,
+            patience,
+            all: BTreeMap::new(),
+            clients: BTreeMap::new(),
+            agenda: BTreeSet::new(),
+            opened: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The three rules for choosing among a client's connections.
+    pub(super) fn choose(&self, client: SocketAddr) -> Choice {
+        let its = self.clients.get(&client).map_or(&[][..], Vec::as_slice);
+        let phases = its.iter().filter_map(|id| Some((*id, self.all.get(id)?)));
+        if let Some((idle, _)) = phases.clone().find(|(_, connection)| connection.phase == Phase::Idle) {
+            return Choice::Idle(idle);
+        }
+        let PerClient { usual, when_few, few } = self.per_client;
+        let allowed = if self.all.len() < few { when_few } else { usual };
+        if its.len() < allowed && self.all.len() < self.most {
+            return Choice::New;
+        }
+        let fewest = phases.min_by_key(|(id, connection)| (connection.pending, *id));
+        fewest.map_or(Choice::Nowhere, |(id, _)| Choice::Fewest(id))
+    }
+
+    pub(super) fn has_any(&self, client: SocketAddr) -> bool {
+        self.clients.contains_key(&client)
+    }
+
+    pub(super) fn is_open(&self, id: ConnectionId) -> bool {
+        self.all.contains_key(&id)
+    }
+
+    /// Another pending answer; `false` if the connection is gone.
+    pub(super) fn assign(&mut self, id: ConnectionId) -> bool {
+        self.change(id, |connection| {
+            connection.pending += 1;
+            connection.step(Event::Assigned);
+        })
+    }
+
+    /// One answer fewer: it went another way.
+    pub(super) fn release(&mut self, id: ConnectionId) {
+        self.change(id, |connection| connection.settle());
+    }
+
+    /// Opens one for an answer that is pending.
+    pub(super) fn open(&mut self, now: Time, client: SocketAddr) -> ConnectionId {
+        let id = ConnectionId(self.opened);
+        self.opened += 1;
+        let due = now + self.patience.open;
+        let (carried, phase) = (VecDeque::new(), Phase::Opening);
+        let connection =
+            Connection { client, phase, pending: 1, carried, unwritten: 0, active: now, due: Some(due) };
+        self.all.insert(id, connection);
+        self.clients.entry(client).or_default().push(id);
+        self.agenda.insert((due, id));
+        id
+    }
+
+    /// A pending answer goes this way; `false` if the connection is gone.
+    pub(super) fn carry(&mut self, now: Time, id: ConnectionId, answer: Id) -> bool {
+        self.change(id, |connection| {
+            if connection.unwritten == 0 {
+                connection.active = now.max(connection.active);
+            }
+            connection.carried.push_back(answer);
+            connection.unwritten += 1;
+        })
+    }
+
+    pub(super) fn opened(&mut self, now: Time, id: ConnectionId) {
+        self.change(id, |connection| {
+            connection.active = now;
+            connection.step(Event::Opened);
+        });
+    }
+
+    pub(super) fn progressed(&mut self, now: Time, id: ConnectionId) {
+        self.change(id, |connection| connection.active = now);
+    }
+
+    /// The oldest unwritten answer is written.
+    pub(super) fn written(&mut self, now: Time, id: ConnectionId) {
+        self.change(id, |connection| {
+            if connection.unwritten > 0 {
+                connection.active = now;
+                connection.unwritten -= 1;
+                let settled = connection.carried.len().saturating_sub(connection.unwritten + UNDER_WAY);
+                connection.carried.drain(..settled);
+                connection.settle();
+            }
+        });
+    }
+
+    /// Ends a connection, and says to whom it went and what it carried that may not have arrived: if it broke, also
+    /// what was written last.
+    pub(super) fn end(
+        &mut self,
+        id: ConnectionId,
+        how: Event,
+        broke: bool,
+    ) -> Option<(SocketAddr, VecDeque<Id>)> {
+        let mut connection = self.all.remove(&id)?;
+        connection.step(how);
+        if let Some(due) = connection.due {
+            self.agenda.remove(&(due, id));
+        }
+        if let Some(its) = self.clients.get_mut(&connection.client) {
+            its.retain(|other| *other != id);
+            if its.is_empty() {
+                self.clients.remove(&connection.client);
+            }
+        }
+        let mut lost = connection.carried;
+        if !broke {
+            lost.drain(..lost.len().saturating_sub(connection.unwritten));
+        }
+        Some((connection.client, lost))
+    }
+
+    /// A connection whose time is over, and whether nothing is lost with it.
+    pub(super) fn overdue(&self, now: Time) -> Option<(ConnectionId, bool)> {
+        let (due, id) = self.agenda.first()?;
+        let is_idle = self.all.get(id).is_none_or(|connection| connection.phase == Phase::Idle);
+        (*due <= now).then_some((*id, is_idle))
+    }
+
+    pub(super) fn next_due(&self) -> Option<Time> {
+        self.agenda.first().map(|(due, _)| *due)
+    }
+
+    /// Changes a connection and its place in the agenda; `false` if it is gone.
+    fn change(&mut self, id: ConnectionId, change: impl FnOnce(&mut Connection)) -> bool {
+        let Some(connection) = self.all.get_mut(&id) else { return false };
+        change(connection);
+        let due = connection.deadline(&self.patience);
+        if due != connection.due {
+            if let Some(before) = std::mem::replace(&mut connection.due, due) {
+                self.agenda.remove(&(before, id));
+            }
+            self.agenda.extend(due.map(|due| (due, id)));
+        }
+        true
+    }
+}
+
+impl Connection {
+    fn step(&mut self, event: Event) {
+        self.phase = self.phase.next(event).unwrap_or(self.phase);
+    }
+
+    /// One pending answer fewer.
+    fn settle(&mut self) {
+        self.pending = self.pending.saturating_sub(1);
+        if self.pending == 0 {
+            self.step(Event::Drained);
+        }
+    }
+
+    fn deadline(&self, patience: &Patience) -> Option<Time> {
+        match self.phase {
+            Phase::Opening => Some(self.active + patience.open),
+            Phase::Idle => Some(self.active + patience.idle),
+            Phase::Busy if self.unwritten > 0 => Some(self.active + patience.stall),
+            Phase::Busy | Phase::Closed => None,
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The states of a connection that a server opened, as a table: what follows what, and nothing else.
+//!
+//! `docs/dhttp.md` shows this table, and a test holds the two together. Not times and not limits.
+
+/// Where a connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Asked for, not there yet; an answer waits for it.
+    Opening,
+    /// There, and nothing is pending.
+    Idle,
+    /// There, and an answer may go this way or is being written.
+    Busy,
+    /// Gone.
+    Closed,
+}
+
+/// What happens to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// It is there.
+    Opened,
+    /// A request came in whose answer may go this way.
+    Assigned,
+    /// The last pending answer was written, or went another way.
+    Drained,
+    /// It could not be had, broke, or was closed by the client.
+    Lost,
+    /// Its time is over.
+    TimedOut,
+}
+
+impl Phase {
+    /// What follows; `None` where an event cannot be.
+    pub(crate) const fn next(self, event: Event) -> Option<Self> {
+        match (self, event) {
+            (Self::Opening, Event::Assigned) => Some(Self::Opening),
+            (Self::Opening, Event::Opened) | (Self::Idle | Self::Busy, Event::Assigned) => Some(Self::Busy),
+            (Self::Busy, Event::Drained) => Some(Self::Idle),
+            (Self::Opening | Self::Idle | Self::Busy, Event::Lost | Event::TimedOut) => Some(Self::Closed),
+            (Self::Opening | Self::Idle, Event::Drained)
+            | (Self::Idle | Self::Busy, Event::Opened)
+            | (
+                Self::Closed,
+                Event::Opened | Event::Assigned | Event::Drained | Event::Lost | Event::TimedOut,
+            ) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PHASES: [Phase; 4] = [Phase::Opening, Phase::Idle, Phase::Busy, Phase::Closed];
+    const EVENTS: [Event; 5] = [Event::Opened, Event::Assigned, Event::Drained, Event::Lost, Event::TimedOut];
+
+    #[test]
+    fn the_specification_shows_this_table_and_draws_it() {
+        let document = include_str!("../../../../docs/dhttp.md");
+        let table = crate::specified_table(&PHASES, &EVENTS, |phase, event| phase.next(event));
+        assert!(document.contains(&table), "docs/dhttp.md should hold:\n{table}");
+        let figure =
+            crate::specified_figure(&Phase::Opening, &PHASES, &EVENTS, |phase, event| phase.next(event));
+        assert!(document.contains(&figure), "docs/dhttp.md should hold:\n{figure}");
+    }
+
+    #[test]
+    fn every_connection_can_end_and_none_comes_back() {
+        for phase in [Phase::Opening, Phase::Idle, Phase::Busy] {
+            assert_eq!(phase.next(Event::TimedOut), Some(Phase::Closed));
+        }
+        assert!(EVENTS.iter().all(|event| Phase::Closed.next(*event).is_none()));
+    }
+}

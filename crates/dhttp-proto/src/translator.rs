@@ -1,0 +1,343 @@
+//! What a router that translates addresses, or a firewall, does for DHTTP (`papers/dhttp#section-iv-c`, and IV-D).
+//!
+//! The answer to a request comes by a datagram or by a connection, and the port of the latter stands inside the request:
+//! a router that knows nothing of DHTTP leaves it as it is, and the connection never arrives. This machine rewrites the
+//! port, and for each request opens a [`Pinhole`]: for one connection from the server that was asked, to the host that
+//! asked, to a port from 1024 on, for 30 seconds.
+//!
+//! ```text
+//! Request ──► handle ──► poll ──► Begin, Open, Request        Answer ──► handle ──► poll ──► Close, Answer
+//!                                 Refused                                                   Refused
+//! ```
+//!
+//! A datagram that is no request of DHTTP is passed on as it is, and opens nothing. Not the kernel's rules, which the
+//! pinholes become, and no socket.
+
+mod told;
+
+use core::net::SocketAddr;
+use core::ops::RangeInclusive;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use wire::Time;
+
+use super::address::{can_be_client, is_listened_on};
+use super::client::Answerers;
+use super::message::{Id, Request, RequestHeader};
+use super::parts::is_part;
+use super::secret::Secret;
+use http1::message::Limits;
+
+pub use told::{Input, Mapping, Output, Pinhole, Refusal, Translation, TranslatorConfig};
+
+/// So many connections of one server may be on their way to one client at once. More answers wait for these.
+pub const SLOTS: u8 = 4;
+
+/// Requests of one mapping that are not answered yet; beyond them the oldest is forgotten.
+const OUTSTANDING: usize = 256;
+
+/// Servers of one mapping to whom something else than DHTTP was sent.
+const STRANGERS: usize = 16;
+
+/// A translator. `poll` until it returns a timeout, then `handle` an input, and so on.
+#[derive(Debug)]
+pub struct Translator {
+    config: TranslatorConfig,
+    secret: Secret,
+    drawn: u64,
+    mappings: BTreeMap<Key, State>,
+    /// The other way; empty where addresses are not translated, because answers do not come this way then.
+    outsides: BTreeMap<SocketAddr, Key>,
+    agenda: BTreeSet<(Time, Due)>,
+    outputs: VecDeque<Output>,
+}
+
+/// An inside host's UDP address, and its TCP port.
+type Key = (SocketAddr, u16);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Mapping(Key),
+    Answer(Key, Id),
+}
+
+#[derive(Debug)]
+struct State {
+    mapping: Mapping,
+    active: Time,
+    /// When it is looked at whether it still is.
+    due: Time,
+    outstanding: BTreeMap<Id, Outstanding>,
+    strangers: VecDeque<SocketAddr>,
+    asked: u8,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Outstanding {
+    server: SocketAddr,
+    slot: u8,
+    until: Time,
+}
+
+impl Translator {
+    /// A translator that has seen nothing. `secret` comes from a generator that nobody can foresee: it decides on ports.
+    pub const fn new(config: TranslatorConfig, secret: [u8; 16]) -> Self {
+        Self {
+            config,
+            secret: Secret(secret),
+            drawn: 0,
+            mappings: BTreeMap::new(),
+            outsides: BTreeMap::new(),
+            agenda: BTreeSet::new(),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Takes what the sockets tell.
+    pub fn handle(&mut self, now: Time, input: Input<'_>) {
+        let (peer, refused) = match input {
+            Input::Request { from, to, datagram } => (from, self.request(now, from, to, datagram)),
+            Input::Answer { at, from, datagram } => (from, self.answer(at, from, datagram)),
+            Input::Unreachable { at, server } => (server, self.unreachable(at, server)),
+            Input::Taken(mapping) => return self.end((mapping.inside, mapping.tcp_port)),
+        };
+        if let Err(refusal) = refused {
+            self.outputs.push_back(Output::Refused(peer, refusal));
+        }
+    }
+
+    /// The next thing to do.
+    pub fn poll(&mut self, now: Time) -> Output {
+        while self.outputs.is_empty()
+            && let Some((time, due)) = self.agenda.first().copied()
+            && time <= now
+        {
+            self.agenda.remove(&(time, due));
+            match due {
+                Due::Mapping(key) => self.age(now, key),
+                // Its pinhole has closed by itself.
+                Due::Answer(key, id) => self.forget(key, id, time),
+            }
+        }
+        self.outputs.pop_front().unwrap_or(Output::Timeout(self.agenda.first().map(|(time, _)| *time)))
+    }
+
+    /// How many mappings there are.
+    pub fn mappings(&self) -> usize {
+        self.mappings.len()
+    }
+
+    fn request(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        to: SocketAddr,
+        datagram: &[u8],
+    ) -> Result<(), Refusal> {
+        if !can_be_client(from) {
+            return Err(Refusal::Source);
+        }
+        let header = Request::read(datagram, &Limits::default()).ok().map(|request| request.header);
+        let port = header.map_or(0, |header| header.port);
+        // The hole that a page would open to telnet, or to an X server.
+        if port != 0 && (port < 1_024 || is_listened_on(port)) {
+            return Err(Refusal::Port(port));
+        }
+        let key = (from, port);
+        let mapping = self.mapping(now, key)?;
+        let appears = mapping.appears_at(&self.config.translation);
+        let datagram = match header {
+            None => {
+                self.pass(key, to);
+                datagram.to_vec()
+            }
+            Some(header) => {
+                self.expect(now, key, to, header.id);
+                let port = if port == 0 { 0 } else { appears.port() };
+                rewritten(datagram, RequestHeader { port, ..header })
+            }
+        };
+        self.outputs.push_back(Output::Request { outside: mapping.outside, to, datagram });
+        Ok(())
+    }
+
+    /// The mapping of these ports: the one there is, or another.
+    fn mapping(&mut self, now: Time, key: Key) -> Result<Mapping, Refusal> {
+        if let Some(state) = self.mappings.get_mut(&key) {
+            state.active = now;
+            return Ok(state.mapping);
+        }
+        let (inside, tcp_port) = key;
+        let of_host = self.mappings.keys().filter(|(other, _)| other.ip() == inside.ip()).count();
+        if of_host >= self.config.most_per_host || self.mappings.len() >= self.config.most {
+            return Err(Refusal::Crowded);
+        }
+        let outside = match self.config.translation.clone() {
+            Translation::None => inside,
+            Translation::To(address, ports) => {
+                let port = self.draw(&ports, |port| SocketAddr::new(address, port));
+                SocketAddr::new(address, port.ok_or(Refusal::Crowded)?)
+            }
+        };
+        let mapping = Mapping { inside, tcp_port, outside };
+        let state = State {
+            mapping,
+            active: now,
+            due: now + self.config.idle,
+            outstanding: BTreeMap::new(),
+            strangers: VecDeque::new(),
+            asked: 0,
+        };
+        match self.config.translation {
+            Translation::To(..) => self.outsides.insert(outside, key),
+            Translation::None => None,
+        };
+        self.agenda.insert((state.due, Due::Mapping(key)));
+        self.mappings.insert(key, state);
+        self.outputs.push_back(Output::Begin(mapping));
+        Ok(mapping)
+    }
+
+    /// A port that nobody can foresee and that is not in use here.
+    fn draw(&mut self, ports: &RangeInclusive<u16>, at: impl Fn(u16) -> SocketAddr) -> Option<u16> {
+        let count = ports.len();
+        (0..64).find_map(|_| {
+            self.drawn += 1;
+            let place = self.secret.place(&self.drawn.to_be_bytes(), count);
+            let port = ports.clone().nth(place)?;
+            (!self.outsides.contains_key(&at(port))).then_some(port)
+        })
+    }
+
+    fn pass(&mut self, key: Key, to: SocketAddr) {
+        let Some(state) = self.mappings.get_mut(&key) else { return };
+        if !state.strangers.contains(&to) {
+            state.strangers.truncate(STRANGERS - 1);
+            state.strangers.push_front(to);
+        }
+    }
+
+    /// An answer to this may come, by either channel.
+    fn expect(&mut self, now: Time, key: Key, server: SocketAddr, id: Id) {
+        let until = now + self.config.patience;
+        let Some(state) = self.mappings.get_mut(&key) else { return };
+        let before = state.outstanding.get(&id).filter(|before| before.server == server);
+        let slot = before.map_or(state.asked % SLOTS, |before| before.slot);
+        state.asked = state.asked.wrapping_add(1);
+        let mut gone = state.outstanding.insert(id, Outstanding { server, slot, until }).map(|old| (id, old));
+        if state.outstanding.len() > OUTSTANDING {
+            let oldest = state.outstanding.iter().min_by_key(|(_, one)| one.until).map(|(id, _)| *id);
+            gone = oldest.and_then(|id| Some((id, state.outstanding.remove(&id)?)));
+        }
+        if let Some((id, gone)) = gone {
+            self.agenda.remove(&(gone.until, Due::Answer(key, id)));
+        }
+        self.agenda.insert((until, Due::Answer(key, id)));
+        if key.1 != 0 {
+            let pinhole = self.pinhole(key, id, server, slot);
+            self.outputs.extend(pinhole.map(Output::Open));
+        }
+    }
+
+    fn answer(&mut self, at: SocketAddr, from: SocketAddr, datagram: &[u8]) -> Result<(), Refusal> {
+        let key = *self.outsides.get(&at).ok_or(Refusal::Unasked)?;
+        let state = self.mappings.get_mut(&key).ok_or(Refusal::Unasked)?;
+        let id = Id::split(datagram).ok().map(|(id, _)| id);
+        let answerers = self.config.answerers;
+        let asked = id
+            .and_then(|id| Some((id, *state.outstanding.get(&id)?)))
+            .filter(|(_, asked)| asked.server == from || answerers.include(from.ip()));
+        match asked {
+            // Others of its parts may come.
+            Some(_) if is_part(datagram) => {}
+            Some((id, asked)) => {
+                state.outstanding.remove(&id);
+                self.agenda.remove(&(asked.until, Due::Answer(key, id)));
+                self.close(key, id, asked);
+            }
+            None if state.strangers.contains(&from) => {}
+            None => return Err(Refusal::Unasked),
+        }
+        self.outputs.push_back(Output::Answer { from, to: key.0, datagram: datagram.to_vec() });
+        Ok(())
+    }
+
+    /// Only for who asked there, and has no answer yet.
+    fn unreachable(&mut self, at: SocketAddr, server: SocketAddr) -> Result<(), Refusal> {
+        let key = *self.outsides.get(&at).ok_or(Refusal::Unasked)?;
+        let state = self.mappings.get(&key).ok_or(Refusal::Unasked)?;
+        let waits = state.outstanding.values().any(|asked| asked.server == server);
+        if !waits && !state.strangers.contains(&server) {
+            return Err(Refusal::Unasked);
+        }
+        self.outputs.push_back(Output::Unreachable { server, to: key.0 });
+        Ok(())
+    }
+
+    /// The answer came by a datagram: no connection will. Other requests may still share its hole.
+    fn close(&mut self, key: Key, id: Id, asked: Outstanding) {
+        let Some(state) = self.mappings.get(&key).filter(|_| key.1 != 0) else { return };
+        // Where others than the server may answer, holes are not told apart by servers.
+        let shares = |other: &Outstanding| {
+            let is_for_all = self.config.answerers != Answerers::Server;
+            other.slot == asked.slot && (is_for_all || other.server.ip() == asked.server.ip())
+        };
+        if !state.outstanding.values().any(shares) {
+            let pinhole = self.pinhole(key, id, asked.server, asked.slot);
+            self.outputs.extend(pinhole.map(Output::Close));
+        }
+    }
+
+    fn pinhole(&self, key: Key, id: Id, server: SocketAddr, slot: u8) -> Option<Pinhole> {
+        let mapping = self.mappings.get(&key)?.mapping;
+        let server = match self.config.answerers {
+            Answerers::Server | Answerers::Caches(_) => Some(server.ip()),
+            Answerers::Anybody => None,
+        };
+        let outside = mapping.appears_at(&self.config.translation);
+        Some(Pinhole {
+            server,
+            outside,
+            inside: mapping.listener(),
+            slot,
+            id,
+            lifetime: self.config.patience,
+        })
+    }
+
+    fn forget(&mut self, key: Key, id: Id, time: Time) {
+        let Some(state) = self.mappings.get_mut(&key) else { return };
+        if state.outstanding.get(&id).is_some_and(|one| one.until <= time) {
+            state.outstanding.remove(&id);
+        }
+    }
+
+    fn age(&mut self, now: Time, key: Key) {
+        let Some(state) = self.mappings.get_mut(&key) else { return };
+        state.due = state.active + self.config.idle;
+        if state.due <= now {
+            self.end(key);
+        } else {
+            self.agenda.insert((state.due, Due::Mapping(key)));
+        }
+    }
+
+    fn end(&mut self, key: Key) {
+        let Some(state) = self.mappings.remove(&key) else { return };
+        self.outsides.remove(&state.mapping.outside);
+        self.agenda.remove(&(state.due, Due::Mapping(key)));
+        for (id, asked) in &state.outstanding {
+            self.agenda.remove(&(asked.until, Due::Answer(key, *id)));
+        }
+        self.outputs.push_back(Output::End(state.mapping));
+    }
+}
+
+/// The same request behind another header.
+fn rewritten(datagram: &[u8], header: RequestHeader) -> Vec<u8> {
+    let rest = datagram.get(RequestHeader::BYTES..).unwrap_or_default();
+    [&header.to_bytes(), rest].concat()
+}
+
+#[cfg(test)]
+mod tests;

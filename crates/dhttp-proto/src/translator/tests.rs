@@ -1,0 +1,288 @@
+//! What a translator does for those who ask, and what it does not do for anybody else.
+
+use proptest::prelude::*;
+use wire::Duration;
+
+use super::*;
+use crate::message::Request;
+use crate::prefix::Prefixes;
+
+const CLIENT: &str = "10.0.0.2:40000";
+const SERVER: &str = "192.0.2.1:80";
+const OUTSIDE: &str = "198.51.100.1";
+
+fn socket(text: &str) -> SocketAddr {
+    text.parse().unwrap()
+}
+
+fn seconds(count: u64) -> Time {
+    Time::ZERO + Duration::from_secs(count)
+}
+
+fn translating() -> TranslatorConfig {
+    TranslatorConfig::new(Translation::To(OUTSIDE.parse().unwrap(), 61_000..=61_099))
+}
+
+fn request(id: u64, port: u16) -> Vec<u8> {
+    let header = RequestHeader { id: Id(id), port, is_resend: false };
+    [&header.to_bytes()[..], b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"].concat()
+}
+
+fn drain(translator: &mut Translator, now: Time) -> Vec<Output> {
+    std::iter::from_fn(|| Some(translator.poll(now)).filter(|one| !matches!(one, Output::Timeout(_))))
+        .collect()
+}
+
+fn ask(translator: &mut Translator, now: Time, from: &str, to: &str, datagram: &[u8]) -> Vec<Output> {
+    translator.handle(now, Input::Request { from: socket(from), to: socket(to), datagram });
+    drain(translator, now)
+}
+
+fn hear(translator: &mut Translator, at: SocketAddr, from: &str, id: u64) -> Vec<Output> {
+    let datagram = [&Id(id).to_bytes()[..], b"HTTP/1.1 200 OK\r\n\r\n"].concat();
+    translator.handle(Time::ZERO, Input::Answer { at, from: socket(from), datagram: &datagram });
+    drain(translator, Time::ZERO)
+}
+
+fn opened(outputs: &[Output]) -> Vec<Pinhole> {
+    outputs.iter().filter_map(|one| if let Output::Open(hole) = one { Some(*hole) } else { None }).collect()
+}
+
+#[test]
+fn a_request_leaves_with_the_port_at_which_its_connection_is_expected() {
+    let mut translator = Translator::new(translating(), [7; 16]);
+    let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000));
+    let [Output::Begin(mapping), Output::Open(hole), Output::Request { outside, to, datagram }] = &*outputs
+    else {
+        panic!("{outputs:?}");
+    };
+    assert_eq!((mapping.inside, mapping.tcp_port), (socket(CLIENT), 50_000));
+    assert_eq!((hole.inside, hole.server), (socket("10.0.0.2:50000"), Some(socket(SERVER).ip())));
+    assert_eq!((hole.outside, *outside, *to), (mapping.outside, mapping.outside, socket(SERVER)));
+    assert_eq!(hole.lifetime, Duration::from_secs(30));
+    let read = Request::read(datagram, &Limits::default()).unwrap();
+    assert_eq!(read.header, RequestHeader { id: Id(1), port: outside.port(), is_resend: false });
+    // The next finds the same mapping, so that the server finds the same client.
+    let again = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(2, 50_000));
+    assert!(matches!(&*again, [Output::Open(_), Output::Request { outside: same, .. }] if same == outside));
+}
+
+#[test]
+fn an_answer_goes_to_who_asked_once_and_closes_the_hole() {
+    let mut translator = Translator::new(translating(), [7; 16]);
+    let hole = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
+    let outputs = hear(&mut translator, hole.outside, SERVER, 1);
+    assert_eq!(outputs[0], Output::Close(hole));
+    assert!(
+        matches!(outputs[1], Output::Answer { from, to, .. } if from == socket(SERVER) && to == socket(CLIENT))
+    );
+    let again = hear(&mut translator, hole.outside, SERVER, 1);
+    assert_eq!(again, [Output::Refused(socket(SERVER), Refusal::Unasked)]);
+}
+
+#[test]
+fn a_hole_that_others_share_stays_open() {
+    let mut translator = Translator::new(translating(), [7; 16]);
+    let first = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
+    let slots: Vec<u8> = (2..=5)
+        .flat_map(|id| opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(id, 50_000))))
+        .map(|hole| hole.slot)
+        .collect();
+    assert_eq!((first.slot, slots), (0, vec![1, 2, 3, 0]));
+    assert!(matches!(&*hear(&mut translator, first.outside, SERVER, 1), [Output::Answer { .. }]));
+    assert!(matches!(
+        &*hear(&mut translator, first.outside, SERVER, 5),
+        [Output::Close(_), Output::Answer { .. }]
+    ));
+}
+
+#[test]
+fn no_hole_leads_to_a_port_where_other_services_listen() {
+    for config in [translating(), TranslatorConfig::new(Translation::None)] {
+        for port in [1, 22, 23, 80, 1_023, 2_049, 6_000, 6_667] {
+            let mut translator = Translator::new(config.clone(), [7; 16]);
+            let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, port));
+            assert_eq!(outputs, [Output::Refused(socket(CLIENT), Refusal::Port(port))]);
+            assert_eq!(translator.mappings(), 0);
+        }
+    }
+}
+
+#[test]
+fn servers_and_reflectors_are_no_clients_behind_a_router_either() {
+    let mut translator = Translator::new(translating(), [7; 16]);
+    for from in ["10.0.0.2:53", "10.0.0.2:1900", "10.0.0.2:11211", "224.0.0.1:40000", "0.0.0.0:40000"] {
+        let outputs = ask(&mut translator, Time::ZERO, from, SERVER, &request(1, 50_000));
+        assert_eq!(outputs, [Output::Refused(socket(from), Refusal::Source)]);
+    }
+    assert_eq!(translator.mappings(), 0);
+}
+
+#[test]
+fn of_a_request_nothing_but_the_port_is_changed_and_a_broken_one_opens_nothing() {
+    let mut translator = Translator::new(translating(), [7; 16]);
+    let asked = request(1, 50_000);
+    let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &asked);
+    let Some(Output::Request { datagram, .. }) = outputs.last() else { panic!("{outputs:?}") };
+    assert_eq!((&datagram[..8], &datagram[10..]), (&asked[..8], &asked[10..]));
+    let smuggled = [&asked[..], b"GET /other HTTP/1.1\r\nHost: b\r\n\r\n"].concat();
+    for broken in [&asked[..asked.len() - 1], &smuggled, &asked[..10]] {
+        let outputs = ask(&mut translator, Time::ZERO, "10.0.0.2:40001", SERVER, broken);
+        assert!(opened(&outputs).is_empty(), "{outputs:?}");
+        assert!(matches!(outputs.last(), Some(Output::Request { datagram, .. }) if datagram == broken));
+    }
+}
+
+#[test]
+fn whoever_accepts_no_connection_gets_no_hole_but_the_answer() {
+    let mut translator = Translator::new(translating(), [7; 16]);
+    let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 0));
+    let [Output::Begin(mapping), Output::Request { datagram, .. }] = &*outputs else { panic!("{outputs:?}") };
+    assert_eq!(datagram, &request(1, 0));
+    assert!(matches!(&*hear(&mut translator, mapping.outside, SERVER, 1), [Output::Answer { .. }]));
+}
+
+#[test]
+fn only_who_was_asked_may_answer_unless_caches_may() {
+    let cache = "203.0.113.9:80";
+    let mut strict = Translator::new(translating(), [7; 16]);
+    let hole = opened(&ask(&mut strict, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
+    for (from, id) in [(cache, 1), ("192.0.2.1:81", 1), (SERVER, 2)] {
+        assert_eq!(
+            hear(&mut strict, hole.outside, from, id),
+            [Output::Refused(socket(from), Refusal::Unasked)]
+        );
+    }
+    let mut open =
+        Translator::new(TranslatorConfig { answerers: Answerers::Anybody, ..translating() }, [7; 16]);
+    let hole = opened(&ask(&mut open, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
+    assert_eq!(hole.server, None);
+    assert!(matches!(&*hear(&mut open, hole.outside, cache, 2), [Output::Refused(..)]));
+    assert!(matches!(&*hear(&mut open, hole.outside, cache, 1), [Output::Close(_), Output::Answer { .. }]));
+}
+
+#[test]
+fn caches_of_some_networks_may_answer_beside_the_server() {
+    let networks = Prefixes::new(&["203.0.113.0/24".parse().unwrap()]).unwrap();
+    let config = TranslatorConfig { answerers: Answerers::Caches(networks), ..translating() };
+    let mut translator = Translator::new(config, [7; 16]);
+    for (id, from, is_taken) in [(1, SERVER, true), (2, "203.0.113.9:80", true), (3, "203.0.114.9:80", false)]
+    {
+        let hole = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(id, 50_000)))[0];
+        assert_eq!(hole.server, Some(socket(SERVER).ip()));
+        let outputs = hear(&mut translator, hole.outside, from, id);
+        assert_eq!(matches!(&*outputs, [Output::Close(_), Output::Answer { .. }]), is_taken, "{from}");
+    }
+}
+
+#[test]
+fn regress_an_answer_closes_no_hole_that_another_server_may_come_through() {
+    let config = TranslatorConfig { answerers: Answerers::Anybody, ..translating() };
+    let mut translator = Translator::new(config, [7; 16]);
+    // The fifth shares the first one's hole, and is for another server.
+    let first = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
+    for id in 2..=5 {
+        ask(&mut translator, Time::ZERO, CLIENT, "192.0.2.2:80", &request(id, 50_000));
+    }
+    assert!(matches!(&*hear(&mut translator, first.outside, SERVER, 1), [Output::Answer { .. }]));
+}
+
+#[test]
+fn that_nobody_listens_is_told_to_who_asked_there() {
+    let mut translator = Translator::new(translating(), [7; 16]);
+    let hole = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
+    let (at, other) = (hole.outside, socket("192.0.2.2:80"));
+    translator.handle(Time::ZERO, Input::Unreachable { at, server: socket(SERVER) });
+    translator.handle(Time::ZERO, Input::Unreachable { at, server: other });
+    assert_eq!(
+        drain(&mut translator, Time::ZERO),
+        [
+            Output::Unreachable { server: socket(SERVER), to: socket(CLIENT) },
+            Output::Refused(other, Refusal::Unasked)
+        ]
+    );
+}
+
+#[test]
+fn what_is_not_dhttp_passes_as_it_is_and_opens_nothing() {
+    let mut translator = Translator::new(translating(), [7; 16]);
+    let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, b"something else");
+    let [Output::Begin(mapping), Output::Request { datagram, .. }] = &*outputs else { panic!("{outputs:?}") };
+    assert_eq!(datagram, b"something else");
+    assert!(matches!(&*hear(&mut translator, mapping.outside, SERVER, 9), [Output::Answer { .. }]));
+    assert!(matches!(&*hear(&mut translator, mapping.outside, "192.0.2.2:80", 9), [Output::Refused(..)]));
+}
+
+#[test]
+fn a_firewall_changes_nothing_and_opens_the_port_that_was_named() {
+    let mut translator = Translator::new(TranslatorConfig::new(Translation::None), [7; 16]);
+    let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000));
+    let [Output::Begin(_), Output::Open(hole), Output::Request { outside, datagram, .. }] = &*outputs else {
+        panic!("{outputs:?}");
+    };
+    assert_eq!((hole.outside, hole.inside), (socket("10.0.0.2:50000"), socket("10.0.0.2:50000")));
+    assert_eq!((*outside, datagram), (socket(CLIENT), &request(1, 50_000)));
+}
+
+#[test]
+fn answers_are_waited_for_thirty_seconds_and_mappings_stay_for_two_minutes() {
+    let mut translator = Translator::new(translating(), [7; 16]);
+    let hole = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
+    assert_eq!(translator.poll(Time::ZERO), Output::Timeout(Some(seconds(30))));
+    assert!(drain(&mut translator, seconds(30)).is_empty());
+    assert!(matches!(&*hear(&mut translator, hole.outside, SERVER, 1), [Output::Refused(..)]));
+    // Another request keeps the mapping.
+    ask(&mut translator, seconds(100), CLIENT, SERVER, &request(2, 50_000));
+    assert!(drain(&mut translator, seconds(219)).is_empty());
+    assert!(matches!(&*drain(&mut translator, seconds(220)), [Output::End(_)]));
+    assert_eq!(translator.poll(seconds(220)), Output::Timeout(None), "nothing is left behind");
+}
+
+#[test]
+fn one_host_cannot_take_all_ports() {
+    let mut translator = Translator::new(translating(), [7; 16]);
+    for port in 0..64 {
+        ask(&mut translator, Time::ZERO, &format!("10.0.0.2:{}", 2_000 + port), SERVER, &request(1, 0));
+    }
+    let crowded = ask(&mut translator, Time::ZERO, "10.0.0.2:3000", SERVER, &request(1, 0));
+    assert_eq!(crowded, [Output::Refused(socket("10.0.0.2:3000"), Refusal::Crowded)]);
+    assert!(matches!(
+        &*ask(&mut translator, Time::ZERO, "10.0.0.3:2000", SERVER, &request(1, 0)),
+        [Output::Begin(_), Output::Request { .. }]
+    ));
+}
+
+#[test]
+fn a_port_that_another_program_has_is_given_up() {
+    let mut translator = Translator::new(translating(), [7; 16]);
+    let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000));
+    let Output::Begin(mapping) = outputs[0] else { panic!("{outputs:?}") };
+    translator.handle(Time::ZERO, Input::Taken(mapping));
+    assert!(matches!(&*drain(&mut translator, Time::ZERO), [Output::End(_)]));
+    assert_eq!(translator.poll(Time::ZERO), Output::Timeout(None));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn whatever_is_sent_a_hole_leads_to_the_sender_and_nothing_grows_without_bound(
+        events in prop::collection::vec((0_u8..6, 1_024_u16..1_040, any::<u16>(), 0_u64..40, 0_u64..20), 1..200)
+    ) {
+        let mut translator = Translator::new(translating(), [3; 16]);
+        let mut now = Time::ZERO;
+        for (host, source, port, id, pause) in events {
+            now += Duration::from_secs(pause);
+            drain(&mut translator, now);
+            let from = format!("10.0.0.{host}:{source}");
+            let outputs = ask(&mut translator, now, &from, SERVER, &request(id, port));
+            for hole in opened(&outputs) {
+                prop_assert_eq!(hole.inside, SocketAddr::new(socket(&from).ip(), port));
+                prop_assert!(port >= 1_024 && (61_000..61_100).contains(&hole.outside.port()));
+            }
+            prop_assert!(translator.agenda.len() <= translator.mappings() * (1 + OUTSTANDING));
+            prop_assert_eq!(translator.outsides.len(), translator.mappings());
+        }
+        drain(&mut translator, now + Duration::from_secs(1_000));
+        prop_assert_eq!((translator.mappings(), translator.agenda.len()), (0, 0));
+    }
+}

@@ -1,0 +1,445 @@
+//! Client and server over a network that loses, doubles, reorders and breaks, in virtual time.
+//!
+//! Whatever it does, every request ends once and is told once, every complete answer is whole and right, and both
+//! sides fall silent. Not TCP: a connection here is a pipe that arrives in order, or breaks.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use http1::message::range::{self, Wanted};
+use http1::message::{Fields, Method, RequestHead};
+use http1::server::{Response, ResponseBody};
+use proptest::prelude::*;
+use roundtrip_dhttp_proto::client::{self, Client, Output, Reason};
+use roundtrip_dhttp_proto::parts::Divisible;
+use roundtrip_dhttp_proto::server::{self, Channel, Server, Verdict};
+use roundtrip_dhttp_proto::{ClientConfig, Extension, Id, ServerConfig};
+use wire::seed::Random;
+use wire::{Duration, Probability, Seed, Time};
+
+use crate::setting::{client, client_at, head, server, server_at};
+
+/// What may go wrong.
+#[derive(Clone, Copy, Debug)]
+struct Weather {
+    loss: Probability,
+    doubling: Probability,
+    /// One way, at most; so much reorders.
+    jitter: Duration,
+    /// Of a connection, not to open; and, with each answer, to break.
+    breaking: Probability,
+    /// The server's time for an answer, at most.
+    thinking: Duration,
+}
+
+const CALM: Weather = Weather {
+    loss: Probability::NEVER,
+    doubling: Probability::NEVER,
+    jitter: Duration::from_millis(20),
+    breaking: Probability::NEVER,
+    thinking: Duration::ZERO,
+};
+
+/// Something that arrives.
+#[derive(Debug)]
+enum Arrival {
+    Request(Vec<u8>),
+    Datagram(Vec<u8>),
+    Thought(Box<server::Ticket>, RequestHead),
+    Opened(u64),
+    Bytes(u64, Vec<u8>),
+    Written(u64),
+    Broken(u64),
+}
+
+/// How a request ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum End {
+    Complete(usize),
+    PlainHttp(Reason),
+    Failed,
+}
+
+struct World {
+    weather: Weather,
+    random: Random,
+    now: Time,
+    client: Client,
+    server: Server,
+    arrivals: BTreeMap<(Time, u64), Arrival>,
+    serial: u64,
+    /// What waits for each connection to open, and when the last of what was sent on it arrives.
+    pipes: BTreeMap<u64, (bool, VecDeque<Vec<u8>>, Time)>,
+    ended: BTreeMap<u64, End>,
+    bodies: BTreeMap<u64, Vec<u8>>,
+    /// Answers that went by TCP, for each request.
+    by_tcp: BTreeMap<u64, u32>,
+    by_udp: u32,
+    /// Answers, or what was missing of them, that were divided into datagrams.
+    in_parts: u32,
+}
+
+/// The sizes of the bodies that are asked for, one request each.
+fn fetch(weather: Weather, profile: (ClientConfig, ServerConfig), sizes: &[usize], seed: u64) -> World {
+    let mut world = World {
+        weather,
+        random: Seed::new(seed).stream("weather", 0),
+        now: Time::ZERO,
+        client: client(profile.0),
+        server: server(profile.1),
+        arrivals: BTreeMap::new(),
+        serial: 0,
+        pipes: BTreeMap::new(),
+        ended: BTreeMap::new(),
+        bodies: BTreeMap::new(),
+        by_tcp: BTreeMap::new(),
+        by_udp: 0,
+        in_parts: 0,
+    };
+    for (id, size) in sizes.iter().enumerate() {
+        let head = head(Method::Get, &format!("/{size}"), &[]);
+        world.client.request(world.now, Id(id as u64), server_at(), &head).expect("it goes over UDP");
+        // A page, not a burst: requests follow one another.
+        world.run_until(world.now + Duration::from_millis(7));
+    }
+    world.run_until(Time::ZERO + Duration::from_secs(3_600));
+    assert_eq!(world.ended.len(), sizes.len(), "every request has ended");
+    for (id, end) in &world.ended {
+        if let End::Complete(length) = end {
+            assert_eq!(*length, sizes[usize::try_from(*id).unwrap()], "request {id}");
+        }
+    }
+    assert!(world.arrivals.is_empty(), "both fall silent");
+    assert_eq!((world.client.outstanding(), world.server.connections()), (0, 0));
+    world
+}
+
+impl World {
+    fn run_until(&mut self, end: Time) {
+        for _ in 0..200_000 {
+            let wake = [self.poll_client(), self.poll_server()].into_iter().flatten().min();
+            let next = self.arrivals.first_key_value().map(|((time, _), _)| *time);
+            let Some(time) = [wake, next].into_iter().flatten().min().filter(|time| *time <= end) else {
+                self.now = end;
+                return;
+            };
+            assert!(time >= self.now, "a timeout that is over");
+            self.now = time;
+            if next.is_some_and(|next| next <= time)
+                && let Some((_, arrival)) = self.arrivals.pop_first()
+            {
+                self.arrive(arrival);
+            }
+        }
+        panic!("it goes on for ever");
+    }
+
+    fn arrive(&mut self, arrival: Arrival) {
+        let now = self.now;
+        match arrival {
+            Arrival::Request(datagram) => match self.server.receive(now, client_at(50_000), &datagram) {
+                Verdict::Serve(ticket, head) => {
+                    assert_eq!(head.method, "GET", "nothing else is ever executed");
+                    let head = head.to_head();
+                    if self.weather.thinking == Duration::ZERO {
+                        self.answer(ticket, &head);
+                    } else {
+                        self.server.defer(&ticket);
+                        let thought = self.up_to(self.weather.thinking);
+                        self.at(now + thought, Arrival::Thought(Box::new(ticket), head));
+                    }
+                }
+                Verdict::Refer(eight) => self.datagram(Arrival::Datagram(eight.to_vec())),
+                Verdict::Ignore(_) => {}
+            },
+            Arrival::Thought(ticket, head) => self.answer(*ticket, &head),
+            Arrival::Datagram(datagram) => {
+                self.client.handle(now, client::Input::Datagram(server_at(), &datagram))
+            }
+            Arrival::Opened(id) => {
+                self.client.handle(now, client::Input::Accepted(client::ConnectionId(id), server_at()));
+                self.server.handle(now, server::Input::Opened(server::ConnectionId(id)));
+                if let Some((is_open, waiting, _)) = self.pipes.get_mut(&id) {
+                    *is_open = true;
+                    let waiting = std::mem::take(waiting);
+                    waiting.into_iter().for_each(|bytes| self.write(id, bytes));
+                }
+            }
+            Arrival::Bytes(id, bytes) => {
+                self.client.handle(now, client::Input::Received(client::ConnectionId(id), &bytes));
+            }
+            Arrival::Written(id) => self.server.handle(now, server::Input::Written(server::ConnectionId(id))),
+            Arrival::Broken(id) => {
+                self.pipes.remove(&id);
+                self.client.handle(now, client::Input::Ended(client::ConnectionId(id)));
+                self.server.handle(now, server::Input::Broken(server::ConnectionId(id)));
+            }
+        }
+    }
+
+    fn answer(&mut self, ticket: server::Ticket, request: &RequestHead) {
+        let body = body(request.target[1..].parse().expect("a size"));
+        let tag = format!("\"{}\"", body.len());
+        let mut fields = Fields::new();
+        fields.push("ETag", &tag).expect("digits");
+        if let Some(token) = self.server.token(self.now, &ticket) {
+            fields.push("DHTTP-Token", token.as_str()).expect("digits");
+        }
+        let (status, body) = match range::wanted(request, Some(&tag), "", body.len() as u64) {
+            Wanted::Whole => (200, body),
+            Wanted::Part { first, last } => {
+                let range = format!("bytes {first}-{last}/{}", body.len());
+                fields.push("Content-Range", &range).expect("digits");
+                let at = |at: u64| usize::try_from(at).expect("small");
+                (206, body[at(first)..=at(last)].to_vec())
+            }
+            Wanted::Nowhere => panic!("nobody asks for that"),
+        };
+        let mut bytes = ticket.id.to_bytes().to_vec();
+        let response =
+            Response { status, fields: fields.clone(), body: ResponseBody::Whole(body.clone().into()) };
+        response.encode(&Method::Get, &mut bytes).expect("a whole answer");
+        let id = ticket.id.0;
+        let divisible = || Divisible::of(status, fields.iter(), body.len() as u64);
+        match self.server.answer_in_parts(self.now, ticket, bytes.len() as u64, divisible) {
+            Channel::Parts(division) => {
+                self.in_parts += 1;
+                for part in division {
+                    let datagram = division.datagram(part, Id(id), fields.iter(), &body);
+                    assert!(datagram.len() <= 1_460);
+                    self.datagram(Arrival::Datagram(datagram));
+                }
+            }
+            Channel::Datagram => {
+                self.by_udp += 1;
+                self.datagram(Arrival::Datagram(bytes));
+            }
+            Channel::Refer(eight) => self.datagram(Arrival::Datagram(eight.to_vec())),
+            Channel::Connection(connection) => {
+                *self.by_tcp.entry(id).or_default() += 1;
+                self.write(connection.0, bytes);
+            }
+            Channel::Open { connection, client: _, tries: _ } => {
+                *self.by_tcp.entry(id).or_default() += 1;
+                self.pipes.insert(connection.0, (false, [bytes].into(), self.now));
+                let rtt = self.up_to(self.weather.jitter) + self.up_to(self.weather.jitter);
+                let opens = !self.random.chance(self.weather.breaking);
+                let arrival =
+                    if opens { Arrival::Opened(connection.0) } else { Arrival::Broken(connection.0) };
+                self.at(self.now + rtt, arrival);
+            }
+        }
+    }
+
+    /// Sends on a connection, in order, perhaps only half of it before it breaks.
+    fn write(&mut self, id: u64, mut bytes: Vec<u8>) {
+        let delay = self.up_to(self.weather.jitter);
+        let breaks = self.random.chance(self.weather.breaking);
+        let Some((is_open, waiting, last)) = self.pipes.get_mut(&id) else { return };
+        if !*is_open {
+            waiting.push_back(bytes);
+            return;
+        }
+        let time = (*last).max(self.now + delay);
+        *last = time;
+        if breaks {
+            bytes.truncate(bytes.len() / 2);
+        }
+        self.at(time, Arrival::Bytes(id, bytes));
+        self.at(time, if breaks { Arrival::Broken(id) } else { Arrival::Written(id) });
+    }
+
+    /// Sends a datagram, or loses it, or sends it twice.
+    fn datagram(&mut self, arrival: Arrival) {
+        let copies = 1 + u32::from(self.random.chance(self.weather.doubling));
+        for _ in 0..copies {
+            let copy = match &arrival {
+                Arrival::Request(bytes) => Arrival::Request(bytes.clone()),
+                Arrival::Datagram(bytes) => Arrival::Datagram(bytes.clone()),
+                other => panic!("{other:?} is no datagram"),
+            };
+            let delay = self.up_to(self.weather.jitter);
+            if !self.random.chance(self.weather.loss) {
+                self.at(self.now + delay, copy);
+            }
+        }
+    }
+
+    fn poll_client(&mut self) -> Option<Time> {
+        loop {
+            match self.client.poll(self.now) {
+                Output::Send(_, datagram) => self.datagram(Arrival::Request(datagram)),
+                Output::Head(Id(id), _, _) => {
+                    assert!(self.bodies.insert(id, Vec::new()).is_none(), "request {id} has two heads");
+                }
+                Output::Body(Id(id), part) => self.bodies.get_mut(&id).expect("a head before").extend(part),
+                Output::End(Id(id)) => {
+                    let length = self.bodies[&id].len();
+                    assert_eq!(self.bodies[&id], body(length), "request {id} has other bytes");
+                    self.end(id, End::Complete(length));
+                }
+                Output::Fallback(Id(id), why) => {
+                    assert!(!self.bodies.contains_key(&id), "something of {id} had come");
+                    self.end(id, End::PlainHttp(why));
+                }
+                Output::Failed(Id(id), _) => self.end(id, End::Failed),
+                Output::Close(id) => {
+                    if self.pipes.remove(&id.0).is_some() {
+                        self.server.handle(self.now, server::Input::Closed(server::ConnectionId(id.0)));
+                    }
+                }
+                Output::Discarded(..) => {}
+                Output::Timeout(wake) => return wake,
+            }
+        }
+    }
+
+    fn poll_server(&mut self) -> Option<Time> {
+        loop {
+            match self.server.poll(self.now) {
+                server::Output::Close(id) | server::Output::Abort(id) => {
+                    if self.pipes.remove(&id.0).is_some() {
+                        self.client.handle(self.now, client::Input::Ended(client::ConnectionId(id.0)));
+                    }
+                }
+                server::Output::Timeout(wake) => return wake,
+            }
+        }
+    }
+
+    fn end(&mut self, id: u64, end: End) {
+        assert_eq!(self.ended.insert(id, end), None, "request {id} ended twice");
+    }
+
+    fn at(&mut self, time: Time, arrival: Arrival) {
+        self.serial += 1;
+        self.arrivals.insert((time, self.serial), arrival);
+    }
+
+    fn up_to(&mut self, most: Duration) -> Duration {
+        Duration::from_nanos(self.random.up_to(most.as_nanos()))
+    }
+
+    fn complete(&self) -> usize {
+        self.ended.values().filter(|end| matches!(end, End::Complete(_))).count()
+    }
+}
+
+/// A body of which no part is like another.
+fn body(length: usize) -> Vec<u8> {
+    let byte = |at: usize| u8::try_from((at ^ (at >> 8) ^ length) & 0xff).expect("masked");
+    (0..length).map(byte).collect()
+}
+
+fn chance(probability: f64) -> Probability {
+    Probability::new(probability).expect("a probability")
+}
+
+/// Small, large, and one that just fits.
+const SIZES: [usize; 12] = [0, 5, 300, 1_000, 1_150, 9_000, 5, 40_000, 700, 300, 1_866, 5];
+
+#[test]
+fn in_calm_weather_every_request_is_answered_at_once() {
+    for (name, profile) in profiles() {
+        let world = fetch(CALM, profile, &SIZES, 1);
+        assert_eq!((name, world.complete()), (name, SIZES.len()));
+        assert_eq!(
+            world.by_tcp.len() + (world.by_udp + world.in_parts) as usize,
+            SIZES.len(),
+            "{name}: each by one channel"
+        );
+    }
+}
+
+#[test]
+fn answers_in_parts_come_in_one_round_trip_and_what_is_lost_of_them_in_another() {
+    // One after the other: who has much on its way takes the rest by TCP.
+    let each = |loss| {
+        let weather = Weather { loss: chance(loss), ..CALM };
+        let worlds = (0..60).map(|number: usize| {
+            let sizes = [2_000 + 137 * number];
+            let world = fetch(weather, profiles()[0].1, &sizes, number as u64);
+            assert_eq!(world.complete(), 1);
+            [u64::from(world.in_parts + world.by_udp), world.by_tcp.len() as u64]
+        });
+        worlds.fold([0, 0], |[in_parts, by_tcp], [more, tcp]| [in_parts + more, by_tcp + tcp])
+    };
+    let [in_parts, by_tcp] = each(0.0);
+    assert_eq!((in_parts, by_tcp), (60, 0));
+    let [in_parts, by_tcp] = each(0.05);
+    assert!(in_parts > 70 && by_tcp < 15, "{in_parts} {by_tcp}");
+}
+
+#[test]
+fn who_knows_nothing_of_parts_and_who_does_understand_each_other() {
+    let [(_, more), _, (_, paper), _] = profiles();
+    for profile in [(more.0, paper.1), (paper.0, more.1)] {
+        let world = fetch(CALM, profile, &SIZES, 1);
+        assert_eq!((world.complete(), world.in_parts), (SIZES.len(), 0));
+    }
+}
+
+#[test]
+fn paper_a_late_resend_is_not_answered_twice_by_tcp() {
+    // A server so slow that everything is resent.
+    let weather = Weather { thinking: Duration::from_secs(20), ..CALM };
+    let profile = (ClientConfig::paper(), ServerConfig::paper());
+    for seed in 0..50 {
+        let world = fetch(weather, profile, &SIZES, seed);
+        assert!(world.by_tcp.values().all(|answers| *answers == 1), "{:?}", world.by_tcp);
+        assert_eq!(world.complete(), SIZES.len());
+    }
+}
+
+#[test]
+fn paper_lost_answers_come_by_tcp_and_then_small_ones_do() {
+    let weather = Weather { loss: chance(0.3), ..CALM };
+    let profile = (ClientConfig::paper(), ServerConfig::paper());
+    let world = fetch(weather, profile, &[100; 1_000], 3);
+    let by_tcp = world.by_tcp.len();
+    assert!(by_tcp > 300, "{by_tcp} by TCP, {} by UDP", world.by_udp);
+}
+
+#[test]
+fn regress_the_same_seed_is_the_same_world() {
+    let weather = Weather { loss: chance(0.2), breaking: chance(0.2), ..CALM };
+    let run = || {
+        let world = fetch(weather, profiles()[1].1, &SIZES, 9);
+        (world.ended, world.by_tcp, world.by_udp, world.serial)
+    };
+    assert_eq!(run(), run());
+}
+
+fn profiles() -> [(&'static str, (ClientConfig, ServerConfig)); 4] {
+    let with = |client: ClientConfig, server: ServerConfig| {
+        let all = Extension::ALL.into_iter();
+        all.fold((client, server), |(client, server), one| (client.with(one, true), server.with(one, true)))
+    };
+    [
+        ("paper and more", with(ClientConfig::paper(), ServerConfig::paper())),
+        ("internet and more", with(ClientConfig::internet(), ServerConfig::internet())),
+        ("paper", (ClientConfig::paper(), ServerConfig::paper())),
+        ("internet", (ClientConfig::internet(), ServerConfig::internet())),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_the_network_does_every_request_ends_once(
+        (loss, doubling, breaking) in (0.0..0.9, 0.0..0.5, 0.0..0.6),
+        (jitter, thinking) in (1_u64..3_000, 0_u64..12_000),
+        profile in 0_usize..4,
+        sizes in prop::collection::vec(prop_oneof![0_usize..1_400, 1_400_usize..20_000], 1..20),
+        seed: u64,
+    ) {
+        let weather = Weather {
+            loss: chance(loss),
+            doubling: chance(doubling),
+            jitter: Duration::from_millis(jitter),
+            breaking: chance(breaking),
+            thinking: Duration::from_millis(thinking),
+        };
+        fetch(weather, profiles()[profile].1, &sizes, seed);
+    }
+}

@@ -1,0 +1,128 @@
+//! How long a client waits where answers queue: as long as what may be before its answer keeps coming, and no longer.
+//!
+//! Each test asks for something at 0 that is never answered, lets something else come every 200 ms for four seconds, and
+//! looks when it is asked for again. Where nothing comes, that is after a second. Not a network: `simulate` has one.
+
+use http1::message::{Limits, Method};
+use roundtrip_dhttp_proto::client::{Client, ConnectionId, Input, Output};
+use roundtrip_dhttp_proto::message::Request;
+use roundtrip_dhttp_proto::{ClientConfig, Id};
+use wire::Time;
+
+use crate::setting::{answer, at, client, drain, head, server_at};
+
+const LOST: Id = Id(1);
+const OTHER: Id = Id(2);
+const CONNECTION: ConnectionId = ConnectionId(0);
+const EACH: u64 = 200;
+const UNTIL: u64 = 4_000;
+
+fn ask(client: &mut Client, now: u64, id: Id) {
+    client.request(at(now), id, server_at(), &head(Method::Get, "/", &[])).expect("it goes over UDP");
+}
+
+/// When what is lost is asked for again.
+fn asked_again(config: ClientConfig, mut comes: impl FnMut(&mut Client, u64)) -> Time {
+    let mut client = client(config);
+    [LOST, OTHER].into_iter().for_each(|id| ask(&mut client, 0, id));
+    let (_, mut wake) = drain(&mut client, at(0));
+    let mut next = EACH;
+    loop {
+        let now =
+            if next <= UNTIL { wake.map_or(at(next), |wake| wake.min(at(next))) } else { wake.unwrap() };
+        let (mut outputs, _) = drain(&mut client, now);
+        if next <= UNTIL && now == at(next) {
+            comes(&mut client, next);
+            next += EACH;
+        }
+        let (more, after) = drain(&mut client, now);
+        outputs.extend(more);
+        if outputs.iter().any(is_resend_of_what_is_lost) {
+            return now;
+        }
+        wake = after;
+    }
+}
+
+fn is_resend_of_what_is_lost(output: &Output) -> bool {
+    let Output::Send(_, datagram) = output else { return false };
+    let header = Request::read(datagram, &Limits::default()).expect("it can be read").header;
+    header.is_resend && header.id == LOST
+}
+
+/// The server's connection has a long answer to another request, so many bytes of it each time.
+fn on_a_connection(bytes: usize) -> impl FnMut(&mut Client, u64) {
+    let long = answer(OTHER.0, "", 1 << 24);
+    let mut read = 0;
+    move |client, now| {
+        if read == 0 {
+            client.handle(at(now), Input::Accepted(CONNECTION, server_at()));
+        }
+        client.handle(at(now), Input::Received(CONNECTION, &long[read..read + bytes]));
+        read += bytes;
+    }
+}
+
+/// So many bytes come on a connection that the client knows nothing else of.
+fn by_plain_http(bytes: usize) -> impl FnMut(&mut Client, u64) {
+    move |client, now| client.handle(at(now), Input::Heard(server_at().ip(), bytes))
+}
+
+#[test]
+fn what_may_be_before_the_answer_is_waited_for_and_a_second_of_silence_after_it() {
+    let internet = ClientConfig::internet();
+    assert_eq!(asked_again(internet, |_, _| ()), at(1_000));
+    assert_eq!(asked_again(internet, by_plain_http(1_448)), at(UNTIL + 1_000));
+    // Which was there 200 ms after the request: no round trip takes longer.
+    assert_eq!(asked_again(internet, on_a_connection(1_448)), at(UNTIL + 2 * 200 + 4 * 100));
+}
+
+#[test]
+fn paper_a_client_of_the_papers_waits_five_seconds_whatever_comes() {
+    assert_eq!(asked_again(ClientConfig::paper(), by_plain_http(1_448)), at(5_000));
+}
+
+#[test]
+fn little_events_of_a_stream_are_no_queue() {
+    assert_eq!(asked_again(ClientConfig::internet(), by_plain_http(100)), at(1_000));
+}
+
+#[test]
+fn no_queue_holds_more_than_a_quarter_of_a_megabyte() {
+    assert_eq!(asked_again(ClientConfig::internet(), by_plain_http(70_000)), at(1_000));
+    assert_eq!(asked_again(ClientConfig::internet(), by_plain_http(14_000)), at(4_000));
+}
+
+#[test]
+fn a_datagram_that_was_asked_for_later_shows_that_no_queue_of_the_networks_has_the_answer() {
+    let overtaken = |comes: &mut dyn FnMut(&mut Client, u64)| {
+        asked_again(ClientConfig::internet(), |client, now| {
+            comes(client, now);
+            if now == 600 {
+                ask(client, 400, Id(now));
+                drain(client, at(now));
+                client.handle(at(now), Input::Datagram(server_at(), &answer(now, "", 5)));
+            }
+        })
+    };
+    assert_eq!(overtaken(&mut by_plain_http(1_448)), at(1_000));
+    // But it may be behind others on the server's connection. Of 200 ms there were two by then.
+    assert_eq!(overtaken(&mut on_a_connection(1_448)), at(UNTIL + 2 * 200 + 4 * 75));
+}
+
+#[test]
+fn so_does_an_answer_on_a_connection() {
+    let mut connections = 1..;
+    let mut comes = on_a_connection(1_448);
+    let again = asked_again(ClientConfig::internet(), |client, now| {
+        comes(client, now);
+        if now == 2_000 {
+            ask(client, now, Id(now));
+            drain(client, at(now));
+            let connection = ConnectionId(connections.next().expect("there are more"));
+            client.handle(at(now), Input::Accepted(connection, server_at()));
+            client.handle(at(now), Input::Received(connection, &answer(now, "", 5_000)));
+        }
+    });
+    assert_eq!(again, at(2_200));
+}

@@ -1,0 +1,285 @@
+//! The server by itself: the paper's four steps and three rules, its memory, its limits and its time-outs.
+//!
+//! Not what attackers try: that is in `attacks`.
+
+use core::net::SocketAddr;
+
+use http1::message::Method;
+use roundtrip_dhttp_proto::server::{
+    Channel, ConnectionId, Ignored, Input, Output, PerClient, Server, Tries, Verdict,
+};
+use roundtrip_dhttp_proto::{Extension, ServerConfig};
+use wire::Time;
+
+use crate::setting::{at, client_at, datagram, get, head, server, ticket};
+
+const UDP_PORT: u16 = 50_000;
+
+fn paper() -> Server {
+    server(ServerConfig::paper())
+}
+
+/// The channel of an answer of `size` bytes to a fresh request.
+fn ask(server: &mut Server, now: Time, id: u64, size: u64) -> Channel {
+    let ticket = ticket(server.receive(now, client_at(UDP_PORT), &get(id, false)));
+    server.answer(now, ticket, size)
+}
+
+fn opened(channel: Channel) -> ConnectionId {
+    match channel {
+        Channel::Open { connection, client, tries } => {
+            assert_eq!((client, tries), (client_at(crate::setting::CLIENT_PORT), Tries::Usual));
+            connection
+        }
+        Channel::Datagram | Channel::Parts(_) | Channel::Connection(_) | Channel::Refer(_) => {
+            panic!("{channel:?}")
+        }
+    }
+}
+
+#[test]
+fn paper_an_answer_of_1460_bytes_goes_by_udp_and_one_more_by_tcp() {
+    let mut server = paper();
+    assert_eq!(ask(&mut server, at(0), 1, 1_460), Channel::Datagram);
+    opened(ask(&mut server, at(0), 2, 1_461));
+}
+
+#[test]
+fn paper_a_resend_is_answered_by_tcp_and_then_no_more() {
+    let mut server = paper();
+    assert_eq!(ask(&mut server, at(0), 1, 100), Channel::Datagram);
+    let ticket = ticket(server.receive(at(5_000), client_at(UDP_PORT), &get(1, true)));
+    let connection = opened(server.answer(at(5_000), ticket, 100));
+    server.handle(at(5_001), Input::Opened(connection));
+    server.handle(at(5_001), Input::Written(connection));
+    let again = get(1, true);
+    let again = server.receive(at(15_000), client_at(UDP_PORT), &again);
+    assert_eq!(again, Verdict::Ignore(Ignored::Answered));
+}
+
+#[test]
+fn what_was_sent_again_past_a_cache_is_answered_as_for_the_first_time_and_is_no_loss() {
+    let mut server = paper();
+    let past = datagram(0, true, &head(Method::Get, "/", &[("DHTTP-Past", "caches")]));
+    let asked = ticket(server.receive(at(0), client_at(UDP_PORT), &past));
+    assert!(!asked.is_resend());
+    assert_eq!(server.answer(at(0), asked, 100), Channel::Datagram);
+    // One resend would have sent 99 of these by TCP.
+    assert!((1..=100).all(|id| ask(&mut server, at(0), id, 100) == Channel::Datagram));
+}
+
+#[test]
+fn paper_in_high_loss_one_small_answer_in_a_hundred_goes_by_udp() {
+    let mut server = paper();
+    let lost = ticket(server.receive(at(0), client_at(UDP_PORT), &get(0, true)));
+    server.abandon(lost);
+    let by_udp = (1..=1_000).filter(|id| ask(&mut server, at(0), *id, 100) == Channel::Datagram).count();
+    // One resend, no fresh request: loss is high until a hundred fresh ones were counted.
+    assert_eq!(by_udp, 10);
+}
+
+#[test]
+fn one_network_that_loses_pushes_others_onto_tcp_only_where_loss_is_counted_in_aggregate() {
+    // Half of the datagrams to the one network are lost, and asked for again; the other loses nothing.
+    let by_udp = |config: ServerConfig| {
+        let mut server = server(config);
+        let lossy = SocketAddr::from(([9, 8, 7, 6], UDP_PORT));
+        let mut by_udp = 0;
+        for id in 0..2_000 {
+            let first = ticket(server.receive(at(id), lossy, &get(2 * id, false)));
+            if server.answer(at(id), first, 100) == Channel::Datagram && id % 2 == 0 {
+                let again = ticket(server.receive(at(id), lossy, &get(2 * id, true)));
+                server.answer(at(id), again, 100);
+            }
+            by_udp += usize::from(ask(&mut server, at(id), 2 * id + 1, 100) == Channel::Datagram);
+        }
+        by_udp
+    };
+    let aggregate = by_udp(ServerConfig::paper());
+    assert!(aggregate < 50, "{aggregate}");
+    assert_eq!(by_udp(ServerConfig::paper().with(Extension::LossByPrefix, true)), 2_000);
+}
+
+#[test]
+fn a_way_that_carries_less_costs_two_waits_and_is_not_taken_for_loss() {
+    let config =
+        ServerConfig::paper().with(Extension::LossByPrefix, true).with(Extension::AdaptiveSize, true);
+    let mut server = server(config);
+    for id in [1, 2] {
+        assert_eq!(ask(&mut server, at(0), id, 1_400), Channel::Datagram, "which is lost");
+        let again = ticket(server.receive(at(5_000), client_at(UDP_PORT), &get(id, true)));
+        assert!(!matches!(server.answer(at(5_000), again, 1_400), Channel::Datagram));
+    }
+    assert!(!matches!(ask(&mut server, at(6_000), 3, 1_400), Channel::Datagram));
+    assert_eq!(ask(&mut server, at(6_000), 4, 1_200), Channel::Datagram);
+    server.handle(at(6_000), Input::TooLarge(client_at(UDP_PORT).ip(), 1_200));
+    assert!(!matches!(ask(&mut server, at(6_000), 5, 1_200), Channel::Datagram));
+    assert_eq!(ask(&mut server, at(6_000), 6, 900), Channel::Datagram);
+    assert_eq!(ask(&mut server, at(606_000), 7, 1_400), Channel::Datagram, "tried again");
+}
+
+#[test]
+fn what_goes_beyond_the_paper_is_off_in_its_profile_and_can_be_had_by_name() {
+    for extension in Extension::ALL {
+        let paper = ServerConfig::paper();
+        assert_eq!(paper.with(extension, false), paper, "{extension}");
+        assert_ne!(paper.with(extension, true), paper, "{extension}");
+    }
+    let is_usual = |extension: &Extension| *extension != Extension::Parts;
+    let usual = Extension::ALL.into_iter().filter(is_usual);
+    let all = usual.fold(ServerConfig::internet(), |config, one| config.with(one, true));
+    assert_eq!(all, ServerConfig::internet());
+}
+
+#[test]
+fn paper_the_three_rules_choose_among_a_clients_connections() {
+    let per_client = PerClient { usual: 2, when_few: 2, few: 0 };
+    let mut server = server(ServerConfig { per_client, ..ServerConfig::paper() });
+    let first = opened(ask(&mut server, at(0), 1, 9_000));
+    server.handle(at(1), Input::Opened(first));
+    let second = opened(ask(&mut server, at(1), 2, 9_000));
+    server.handle(at(2), Input::Opened(second));
+    assert_eq!(ask(&mut server, at(2), 3, 9_000), Channel::Connection(first), "both have one pending");
+    assert_eq!(ask(&mut server, at(2), 4, 9_000), Channel::Connection(second), "the fewest pending");
+    server.handle(at(3), Input::Written(second));
+    server.handle(at(3), Input::Written(second));
+    assert_eq!(ask(&mut server, at(3), 5, 9_000), Channel::Connection(second), "an idle one");
+}
+
+#[test]
+fn a_request_is_pending_at_a_connection_before_its_channel_is_known() {
+    let per_client = PerClient { usual: 2, when_few: 2, few: 0 };
+    let mut server = server(ServerConfig { per_client, ..ServerConfig::paper() });
+    let first = opened(ask(&mut server, at(0), 1, 9_000));
+    server.handle(at(1), Input::Opened(first));
+    server.handle(at(1), Input::Written(first));
+    let small = ticket(server.receive(at(2), client_at(UDP_PORT), &get(2, false)));
+    let second = opened(ask(&mut server, at(2), 3, 9_000));
+    assert_ne!(first, second, "the first is taken until the small answer goes another way");
+    assert_eq!(server.answer(at(3), small, 100), Channel::Datagram);
+    assert_eq!(ask(&mut server, at(3), 4, 9_000), Channel::Connection(first));
+}
+
+#[test]
+fn a_client_with_few_neighbours_gets_more_connections() {
+    let per_client = PerClient { usual: 1, when_few: 3, few: 2 };
+    let mut server = server(ServerConfig { per_client, ..ServerConfig::paper() });
+    let first = opened(ask(&mut server, at(0), 1, 9_000));
+    opened(ask(&mut server, at(0), 2, 9_000));
+    assert_eq!(ask(&mut server, at(0), 3, 9_000), Channel::Connection(first), "two are no longer few");
+}
+
+#[test]
+fn a_server_that_is_full_asks_for_plain_http_and_still_answers_small() {
+    let mut server = server(ServerConfig { connections: 0, ..ServerConfig::paper() });
+    assert_eq!(ask(&mut server, at(0), 0x0102, 9_000), Channel::Refer([0, 0, 0, 0, 0, 0, 1, 2]));
+    assert_eq!(ask(&mut server, at(0), 2, 100), Channel::Datagram);
+    assert_eq!(server.connections(), 0);
+}
+
+#[test]
+fn what_may_change_something_is_asked_for_over_plain_http() {
+    let mut server = paper();
+    let source = client_at(UDP_PORT);
+    for (method, fields, is_served) in [
+        (Method::Get, &[][..], true),
+        (Method::Head, &[], true),
+        (Method::Options, &[], true),
+        (Method::Other("POST".into()), &[], false),
+        (Method::Other("get".into()), &[], false),
+        (Method::Get, &[("Expect", "100-continue")], false),
+        (Method::Get, &[("Upgrade", "h2c")], false),
+    ] {
+        let datagram = datagram(7, false, &head(method, "/", fields));
+        match server.receive(at(0), source, &datagram) {
+            Verdict::Serve(ticket, _) if is_served => server.abandon(ticket),
+            verdict => assert_eq!((verdict, is_served), (Verdict::Refer([0, 0, 0, 0, 0, 0, 0, 7]), false)),
+        }
+    }
+}
+
+#[test]
+fn a_resend_of_what_takes_long_is_not_worked_on_twice_and_its_answer_goes_by_tcp() {
+    let mut server = paper();
+    let slow = ticket(server.receive(at(0), client_at(UDP_PORT), &get(1, false)));
+    server.defer(&slow);
+    let again = get(1, true);
+    let again = server.receive(at(5_000), client_at(UDP_PORT), &again);
+    assert_eq!(again, Verdict::Ignore(Ignored::InProgress));
+    opened(server.answer(at(6_000), slow, 100));
+}
+
+#[test]
+fn what_a_broken_connection_carried_is_answered_again() {
+    for (written, input, is_forgotten) in [
+        (false, Input::Broken as fn(ConnectionId) -> Input, true),
+        (true, Input::Broken, true),
+        (false, Input::Closed, true),
+        (true, Input::Closed, false),
+    ] {
+        let mut server = paper();
+        let connection = opened(ask(&mut server, at(0), 1, 9_000));
+        server.handle(at(1), Input::Opened(connection));
+        if written {
+            server.handle(at(2), Input::Written(connection));
+        }
+        server.handle(at(3), input(connection));
+        assert_eq!(server.connections(), 0);
+        match server.receive(at(5_000), client_at(UDP_PORT), &get(1, true)) {
+            Verdict::Serve(ticket, _) => {
+                assert!(is_forgotten);
+                opened(server.answer(at(5_000), ticket, 9_000));
+            }
+            verdict => assert_eq!((verdict, is_forgotten), (Verdict::Ignore(Ignored::Answered), false)),
+        }
+    }
+}
+
+#[test]
+fn a_connection_ends_when_it_is_idle_stalled_or_never_there() {
+    let patience = ServerConfig::paper().patience;
+    let mut server = paper();
+    let connection = opened(ask(&mut server, at(0), 1, 9_000));
+    assert_eq!(server.poll(at(0)), Output::Timeout(Some(at(0) + patience.open)));
+    server.handle(at(10), Input::Opened(connection));
+    assert_eq!(server.poll(at(10)), Output::Timeout(Some(at(10) + patience.stall)));
+    server.handle(at(20), Input::Progressed(connection));
+    assert_eq!(server.poll(at(20)), Output::Timeout(Some(at(20) + patience.stall)));
+    server.handle(at(30), Input::Written(connection));
+    let idle = at(30) + patience.idle;
+    assert_eq!(server.poll(at(30)), Output::Timeout(Some(idle)));
+    assert_eq!(server.poll(idle), Output::Close(connection));
+    assert_eq!(server.poll(idle), Output::Timeout(None));
+
+    let stalled = opened(ask(&mut server, at(0), 2, 9_000));
+    server.handle(at(0), Input::Opened(stalled));
+    assert_eq!(server.poll(at(0) + patience.stall), Output::Abort(stalled));
+    let unreachable = opened(ask(&mut server, at(0), 3, 9_000));
+    assert_eq!(server.poll(at(0) + patience.open), Output::Abort(unreachable));
+    assert_eq!(server.connections(), 0);
+}
+
+#[test]
+fn the_time_for_an_answer_begins_when_it_is_there() {
+    let mut server = paper();
+    let connection = opened(ask(&mut server, at(0), 1, 9_000));
+    server.handle(at(0), Input::Opened(connection));
+    server.handle(at(0), Input::Written(connection));
+    let slow = ticket(server.receive(at(10_000), client_at(UDP_PORT), &get(2, false)));
+    assert_eq!(server.poll(at(200_000)), Output::Timeout(None), "it is kept for an answer in the making");
+    assert_eq!(server.answer(at(200_000), slow, 9_000), Channel::Connection(connection));
+    let stall = ServerConfig::paper().patience.stall;
+    assert_eq!(server.poll(at(200_000)), Output::Timeout(Some(at(200_000) + stall)));
+}
+
+#[test]
+fn a_connection_that_is_gone_is_not_missed() {
+    let mut server = paper();
+    let connection = opened(ask(&mut server, at(0), 1, 9_000));
+    let lane = ticket(server.receive(at(0), client_at(UDP_PORT), &get(2, false)));
+    server.handle(at(1), Input::Broken(connection));
+    for late in [Input::Opened, Input::Progressed, Input::Written, Input::Closed, Input::Broken] {
+        server.handle(at(2), late(connection));
+    }
+    assert_ne!(opened(server.answer(at(2), lane, 9_000)), connection);
+}

@@ -1,0 +1,41 @@
+//! Replays the fuzzers' corpora through the very checks that the fuzz targets run, without a fuzzer, and then
+//! what proptest makes from pieces of them. Not a substitute for fuzzing: that finds the inputs, this keeps them.
+
+extern crate roundtrip_dhttp_proto as dhttp_proto;
+
+use proptest::prelude::*;
+
+#[path = "../../../fuzz/checks/dhttp_client.rs"]
+mod dhttp_client;
+#[path = "../../../fuzz/checks/dhttp_server.rs"]
+mod dhttp_server;
+#[path = "../../../fuzz/checks/stored.rs"]
+mod stored;
+
+use stored::{corpus, pieces};
+
+#[test]
+fn every_stored_input_holds_for_the_dhttp_client() {
+    for input in corpus("dhttp_client") {
+        dhttp_client::check(&input);
+    }
+}
+
+#[test]
+fn every_stored_input_holds_for_the_dhttp_server() {
+    for input in corpus("dhttp_server") {
+        dhttp_server::check(&input);
+    }
+}
+
+proptest! {
+    #[test]
+    fn pieces_of_stored_inputs_hold_for_the_dhttp_client(input in pieces("dhttp_client")) {
+        dhttp_client::check(&input);
+    }
+
+    #[test]
+    fn pieces_of_stored_inputs_hold_for_the_dhttp_server(input in pieces("dhttp_server")) {
+        dhttp_server::check(&input);
+    }
+}

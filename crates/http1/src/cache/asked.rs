@@ -1,0 +1,98 @@
+//! A request as a cache sees it: borrowed, whatever channel it came by.
+//!
+//! Not what is found for it: that is for [`super::policy`] and [`mod@super::answer`].
+
+use super::control::RequestControl;
+use crate::message::Fields;
+
+/// A request, taken apart once.
+#[derive(Clone, Debug)]
+pub struct Asked<'a> {
+    method: &'a str,
+    lines: Vec<(&'a [u8], &'a [u8])>,
+    pub(super) control: RequestControl,
+    /// Whether it brings a condition or asks for a part, so that the answer may be another than what is kept.
+    pub(super) is_conditional: bool,
+}
+
+impl<'a> Asked<'a> {
+    /// One with these fields.
+    pub fn new(method: &'a str, fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Self {
+        let lines: Vec<_> = fields.into_iter().collect();
+        let mut control = RequestControl::default();
+        let (mut has_control, mut has_pragma, mut is_conditional) = (false, false, false);
+        for (name, value) in &lines {
+            match name.len() {
+                13 if name.eq_ignore_ascii_case(b"Cache-Control") => {
+                    has_control = true;
+                    control.read(value);
+                }
+                13 if name.eq_ignore_ascii_case(b"If-None-Match") => is_conditional = true,
+                17 if name.eq_ignore_ascii_case(b"If-Modified-Since") => is_conditional = true,
+                5 if name.eq_ignore_ascii_case(b"Range") => is_conditional = true,
+                6 if name.eq_ignore_ascii_case(b"Pragma") => {
+                    has_pragma |= value.eq_ignore_ascii_case(b"no-cache")
+                }
+                _ => {}
+            }
+        }
+        // What HTTP/1.0 clients say, if nothing better is said (RFC 9111, section 5.4).
+        control.no_cache |= has_pragma && !has_control;
+        Self { method, lines, control, is_conditional }
+    }
+
+    /// Whether a field of this name says something about caches, conditions or parts: a GET without any gets what is fresh
+    /// and depends on nothing else, whole.
+    pub const fn is_about_caches(name: &[u8]) -> bool {
+        matches!(
+            (name.len(), name),
+            (13, [b'C' | b'c', b'a' | b'A', ..] | [b'I' | b'i', ..])
+                | (6, [b'P' | b'p', ..])
+                | (5, [b'R' | b'r', ..])
+                | (8, [b'I' | b'i', ..])
+                | (17 | 19, [b'I' | b'i', ..])
+        )
+    }
+
+    /// Whether an answer that is kept may be what it wants: GET and HEAD, and neither a condition that only a server
+    /// can judge (RFC 9111, section 4.3.1).
+    pub fn is_for_cache(&self) -> bool {
+        let is_for_server = |name: &[u8]| {
+            name.eq_ignore_ascii_case(b"If-Match") || name.eq_ignore_ascii_case(b"If-Unmodified-Since")
+        };
+        matches!(self.method, "GET" | "HEAD") && !self.lines.iter().any(|(name, _)| is_for_server(name))
+    }
+
+    /// Whether it may be answered from what is kept and from nowhere else; if there is nothing, that is 504.
+    pub const fn is_only_for_cache(&self) -> bool {
+        self.control.only_if_cached
+    }
+
+    /// Whether nothing of the answer is to be kept, for whoever asks says so.
+    pub const fn is_not_to_be_kept(&self) -> bool {
+        self.control.no_store
+    }
+
+    /// Whether what is asked for has no body.
+    pub fn is_head(&self) -> bool {
+        self.method == "HEAD"
+    }
+
+    pub(super) fn is_get(&self) -> bool {
+        self.method == "GET"
+    }
+
+    /// The values of every field with this name, whatever its case.
+    pub(super) fn all<'s>(&'s self, name: &'s [u8]) -> impl Iterator<Item = &'a [u8]> + 's {
+        self.lines.iter().filter(move |(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
+    }
+
+    /// The fields, to keep.
+    pub(super) fn to_fields(&self) -> Fields {
+        let mut fields = Fields::new();
+        for (name, value) in &self.lines {
+            fields.push_checked(name, value);
+        }
+        fields
+    }
+}

@@ -1,0 +1,280 @@
+//! Whether an answer may be kept, how long it is fresh, and what may be done with it afterwards (RFC 9111, sections 3,
+//! 4.2 and 5.2; RFC 5861), for a cache that many share.
+//!
+//! Times have 1970 as their zero. Not the bytes, and not for which requests: that is [`super::vary`].
+
+use wire::{Duration, Time};
+
+use super::asked::Asked;
+use super::control::{FOR_EVER, ResponseControl, Seconds, seconds};
+use super::date;
+use crate::message::{Fields, ResponseHead};
+
+/// What an answer allows, as of when it came: all that is needed to decide about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// When it was made, as far as can be told.
+    born: Time,
+    /// From then on it is fresh for so long.
+    lifetime: Seconds,
+    /// And may be given for so long more while it is asked for again.
+    while_revalidate: Seconds,
+    /// And for so long if the server fails; [`UNSAID`] if it does not say.
+    if_error: Seconds,
+    /// Never without the server's word.
+    no_cache: bool,
+    /// Never stale, whatever a request allows.
+    must_revalidate: bool,
+}
+
+/// Longer than for ever: no answer says that.
+const UNSAID: Seconds = FOR_EVER + 1;
+
+/// When a request was sent and its answer came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// The request left.
+    pub asked: Time,
+    /// The head of the answer came.
+    pub came: Time,
+}
+
+/// What may be done with an answer that is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Give it.
+    Fresh,
+    /// Give it, and ask for a new one meanwhile.
+    Meanwhile,
+    /// Ask the server whether it is still good.
+    Validate,
+}
+
+/// How a server failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// It gave no answer.
+    Unreachable,
+    /// It answered with this status.
+    Says(u16),
+}
+
+/// A guess is never longer.
+const LONGEST_GUESS: u64 = 86_400;
+/// Without a word about it, what is stale stands in for a server that cannot be reached for so long.
+const LONGEST_ABSENCE: Seconds = 86_400;
+
+impl Policy {
+    /// What the answer to this request allows; `None`: it is not to be kept.
+    pub fn of(request: &Asked<'_>, response: &ResponseHead, times: Times) -> Option<Self> {
+        let ResponseHead { version: _, status, fields } = response;
+        let mut control = ResponseControl::default();
+        fields.all("Cache-Control").for_each(|value| control.read(value));
+        if !may_be_kept(request, *status, &control) {
+            return None;
+        }
+        let explicit = explicit_lifetime(fields, &control, times);
+        // Without a word about it only what may be guessed is kept at all, not even to be asked about (section 3).
+        if explicit.is_none() && !may_be_guessed(*status, &control) {
+            return None;
+        }
+        let lifetime = explicit.unwrap_or_else(|| guessed_lifetime(fields, times));
+        let has_validator = fields.get("ETag").is_some() || fields.get("Last-Modified").is_some();
+        // A guess is no leave to hand one visitor's cookie to the next.
+        let is_private_guess = explicit.is_none() && fields.get("Set-Cookie").is_some();
+        if is_private_guess || (lifetime == 0 && !has_validator) {
+            return None;
+        }
+        let (born, is_known) = birth(fields, times);
+        Some(Self {
+            born,
+            lifetime: if is_known { lifetime } else { 0 },
+            while_revalidate: control.while_revalidate.unwrap_or(0),
+            if_error: control.if_error.unwrap_or(UNSAID),
+            no_cache: control.no_cache,
+            must_revalidate: control.must_revalidate
+                || control.proxy_revalidate
+                || control.s_maxage.is_some(),
+        })
+    }
+
+    /// How old it is (RFC 9111, section 4.2.3).
+    pub const fn age(&self, now: Time) -> Duration {
+        now.since(self.born)
+    }
+
+    /// For how many seconds it stays fresh; if it is stale already, for how many it has been, below zero.
+    pub fn seconds_left(&self, now: Time) -> i64 {
+        i64::from(self.lifetime) - i64::try_from(whole_seconds(self.age(now))).unwrap_or(i64::MAX)
+    }
+
+    /// Whether it may be given to a request that says nothing about caches.
+    pub fn is_fresh(&self, now: Time) -> bool {
+        !self.no_cache && self.age(now) < span(self.lifetime)
+    }
+
+    /// What may be done with it for this request.
+    pub fn verdict(&self, now: Time, request: &Asked<'_>) -> Verdict {
+        let control = &request.control;
+        let age = self.age(now);
+        let is_old_enough = control.max_age.is_some_and(|most| age > span(most));
+        if self.no_cache || control.no_cache || is_old_enough {
+            return Verdict::Validate;
+        }
+        let needed = span(control.min_fresh.unwrap_or(0));
+        if age + needed < span(self.lifetime) {
+            return Verdict::Fresh;
+        }
+        let stale = age.saturating_sub(span(self.lifetime));
+        let is_allowed = |most: Seconds| most > 0 && !self.must_revalidate && stale <= span(most);
+        // Whoever wants it fresh for a while gets nothing stale.
+        match control.min_fresh {
+            None if control.max_stale.is_some_and(is_allowed) => Verdict::Fresh,
+            None if is_allowed(self.while_revalidate) => Verdict::Meanwhile,
+            None | Some(_) => Verdict::Validate,
+        }
+    }
+
+    /// Whether it may stand in for an answer that failed so (RFC 5861, section 4; RFC 9111, section 4.2.4).
+    pub fn stands_in(&self, now: Time, request: &Asked<'_>, trouble: Trouble) -> bool {
+        let said = request.control.if_error.or((self.if_error != UNSAID).then_some(self.if_error));
+        let most = match trouble {
+            Trouble::Unreachable => said.unwrap_or(LONGEST_ABSENCE),
+            Trouble::Says(500 | 502 | 503 | 504) => said.unwrap_or(0),
+            Trouble::Says(_) => return false,
+        };
+        let stale = self.age(now).saturating_sub(span(self.lifetime));
+        !self.no_cache
+            && !self.must_revalidate
+            && !request.control.no_cache
+            && stale <= span(most)
+            && most > 0
+    }
+
+    /// How many bytes it is kept in.
+    pub const BYTES: usize = 21;
+
+    /// To be kept.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let Self { born, lifetime, while_revalidate, if_error, no_cache, must_revalidate } = *self;
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&born.as_nanos().to_be_bytes());
+        for (room, seconds) in bytes[8..20].chunks_exact_mut(4).zip([lifetime, while_revalidate, if_error]) {
+            room.copy_from_slice(&seconds.to_be_bytes());
+        }
+        bytes[20] = u8::from(no_cache) | u8::from(must_revalidate) << 1;
+        bytes
+    }
+
+    /// One that was kept.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        let (born, rest) = bytes.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        let seconds = |index: usize| {
+            let four = rest.get(4 * index..).and_then(<[u8]>::first_chunk);
+            four.map_or(0, |four| Seconds::from_be_bytes(*four))
+        };
+        Self {
+            born: Time::from_nanos(u64::from_be_bytes(*born)),
+            lifetime: seconds(0),
+            while_revalidate: seconds(1),
+            if_error: seconds(2),
+            no_cache: bytes[20] & 1 != 0,
+            must_revalidate: bytes[20] & 2 != 0,
+        }
+    }
+
+    /// The same, never fresh any more: something has shown that it has changed.
+    #[must_use]
+    pub const fn spoilt(self) -> Self {
+        Self { lifetime: 0, while_revalidate: 0, if_error: 0, ..self }
+    }
+}
+
+/// Whether an answer says itself how long it is good; of others a cache may only guess (section 4.2).
+pub fn says_how_long(fields: &Fields) -> bool {
+    let mut control = ResponseControl::default();
+    fields.all("Cache-Control").for_each(|value| control.read(value));
+    control.s_maxage.or(control.max_age).is_some() || fields.get("Expires").is_some()
+}
+
+/// Section 3, but for what is known of lifetimes.
+fn may_be_kept(request: &Asked<'_>, status: u16, control: &ResponseControl) -> bool {
+    // Parts are not kept (section 3.3 leaves that to us), 304 is about something else that is, and 416 is for whoever asked
+    // for that part alone.
+    let is_whole = status >= 200 && !matches!(status, 206 | 304 | 416);
+    // `must-understand` brings a `no-store` that is for those who do not know it (section 5.2.2.3).
+    let is_withheld = if control.must_understand { !is_understood(status) } else { control.no_store };
+    // Whoever says who he is gets his own, unless that is for all (section 3.5).
+    let is_for_all = request.all(b"Authorization").next().is_none()
+        || control.public
+        || control.must_revalidate
+        || control.s_maxage.is_some();
+    request.is_get()
+        && !request.control.no_store
+        && is_whole
+        && !is_withheld
+        && !control.private
+        && is_for_all
+}
+
+/// Those whose meaning for caches is known here.
+const fn is_understood(status: u16) -> bool {
+    is_guessable(status) || matches!(status, 302 | 303 | 307 | 400 | 403 | 500 | 502 | 503 | 504)
+}
+
+/// Those that may be kept although they say no lifetime (RFC 9110, section 15.1).
+const fn is_guessable(status: u16) -> bool {
+    matches!(status, 200 | 203 | 204 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
+}
+
+const fn may_be_guessed(status: u16, control: &ResponseControl) -> bool {
+    is_guessable(status) || control.public
+}
+
+/// What the answer says itself (section 4.2.1).
+fn explicit_lifetime(fields: &Fields, control: &ResponseControl, times: Times) -> Option<Seconds> {
+    control.s_maxage.or(control.max_age).or_else(|| {
+        let mut expires = fields.all("Expires").map(date::parse);
+        let first = expires.next()?;
+        // What is no date has passed (section 5.3).
+        let until = first.filter(|_| expires.next().is_none()).unwrap_or(Time::ZERO);
+        let seconds = whole_seconds(until.since(made(fields, times)));
+        Some(Seconds::try_from(seconds).unwrap_or(FOR_EVER).min(FOR_EVER))
+    })
+}
+
+/// A tenth of the time for which it had not changed (section 4.2.2).
+fn guessed_lifetime(fields: &Fields, times: Times) -> Seconds {
+    let Some(changed) = fields.get("Last-Modified").and_then(date::parse) else { return 0 };
+    let guess = whole_seconds(made(fields, times).since(changed)) / 10;
+    Seconds::try_from(guess.min(LONGEST_GUESS)).unwrap_or(0)
+}
+
+/// When it says that it was made.
+fn made(fields: &Fields, times: Times) -> Time {
+    fields.get("Date").and_then(date::parse).unwrap_or(times.came)
+}
+
+/// When it was made, as far as can be told, and whether its `Age` can be: an answer with one that cannot be read is as
+/// old as any (section 4.2.3).
+fn birth(fields: &Fields, times: Times) -> (Time, bool) {
+    let Times { asked, came } = times;
+    let mut ages = fields.all("Age").map(|value| seconds(Some(value)));
+    let said = match (ages.next(), ages.next()) {
+        (None, _) => Some(0),
+        (Some(age), None) => age,
+        (Some(_), Some(_)) => None,
+    };
+    let apparent = came.since(made(fields, times));
+    let corrected = span(said.unwrap_or(0)) + came.since(asked);
+    let age = apparent.max(corrected);
+    (Time::ZERO + came.since(Time::ZERO).saturating_sub(age), said.is_some())
+}
+
+fn span(seconds: Seconds) -> Duration {
+    Duration::from_secs(seconds.into())
+}
+
+fn whole_seconds(span: Duration) -> u64 {
+    span.as_nanos() / 1_000_000_000
+}

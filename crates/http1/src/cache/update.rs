@@ -1,0 +1,121 @@
+//! Asking a server whether what is kept is still good, and what its answer changes (RFC 9111, sections 4.3 and 4.4).
+//!
+//! Not when to ask: that is [`super::policy`].
+
+use crate::message::{FieldLines, Fields, Method, RequestHead, ResponseHead};
+
+/// A request as it is sent to the server: if something is kept, with our conditions in the place of the client's.
+pub fn for_server(request: &RequestHead, kept: Option<FieldLines<'_>>) -> RequestHead {
+    const CONDITIONS: [&str; 4] = ["If-None-Match", "If-Modified-Since", "If-Range", "Range"];
+    let RequestHead { method, target, version, fields } = request;
+    let is_ours = kept.is_some();
+    let mut sent = Fields::new();
+    for (name, value) in fields.iter() {
+        let is_condition = CONDITIONS.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
+        if !(is_ours && is_condition) {
+            sent.push_checked(name, value);
+        }
+    }
+    if let Some(kept) = kept {
+        if let Some(tag) = kept.get("ETag") {
+            sent.push_checked(b"If-None-Match", tag);
+        }
+        if let Some(date) = kept.get("Last-Modified") {
+            sent.push_checked(b"If-Modified-Since", date);
+        }
+    }
+    RequestHead { method: method.clone(), target: target.clone(), version: *version, fields: sent }
+}
+
+/// Whether the server can be asked if this is still good.
+pub fn has_validator(kept: FieldLines<'_>) -> bool {
+    kept.get("ETag").is_some() || kept.get("Last-Modified").is_some()
+}
+
+/// Whether an answer is about something that the server was not asked about: that it has not changed since nobody said
+/// when, which is no answer for anybody (RFC 9110, section 15.4.5).
+pub fn is_unasked(sent: &RequestHead, status: u16) -> bool {
+    let says = |name: &str| sent.fields.get(name).is_some();
+    status == 304 && !says("If-None-Match") && !says("If-Modified-Since")
+}
+
+/// What is kept, after the server has said by a 304 that it is still good (section 3.2), or has described it in the
+/// answer to HEAD.
+pub fn freshened(kept: FieldLines<'_>, said: &Fields) -> Fields {
+    // They describe the bytes that are kept, not those that were not sent.
+    const OF_THE_BODY: [&str; 6] =
+        ["Content-Encoding", "Content-Length", "Content-MD5", "Content-Range", "ETag", "Transfer-Encoding"];
+    let is_of_body =
+        |name: &[u8]| OF_THE_BODY.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
+    // An age is of one answer, and not of those that came before it.
+    let is_replaced = |name: &[u8]| {
+        name.eq_ignore_ascii_case(b"Age")
+            || (!is_of_body(name) && said.iter().any(|(new, _)| new.eq_ignore_ascii_case(name)))
+    };
+    let mut fields = Fields::new();
+    for (name, value) in kept.iter().filter(|(name, _)| !is_replaced(name)) {
+        fields.push_checked(name, value);
+    }
+    for (name, value) in said.iter().filter(|(name, _)| !is_of_body(name)) {
+        fields.push_checked(name, value);
+    }
+    fields
+}
+
+/// Whether a 304 is about what is kept (section 4.3.4): its tag, if it has one, is ours; if it has none, the date.
+pub fn is_about(kept: FieldLines<'_>, said: &Fields) -> bool {
+    let opaque = |tag: &'_ [u8]| tag.strip_prefix(b"W/").unwrap_or(tag).to_vec();
+    match (said.get("ETag"), said.get("Last-Modified")) {
+        (Some(tag), _) => kept.get("ETag").is_some_and(|ours| opaque(ours) == opaque(tag)),
+        (None, Some(date)) => kept.get("Last-Modified").is_none_or(|ours| ours == date),
+        (None, None) => true,
+    }
+}
+
+/// Whether the answer to HEAD is about what is kept (section 4.3.5).
+pub fn describes(kept: FieldLines<'_>, length: u64, said: &Fields) -> bool {
+    let same = |name: &str| said.get(name).is_none_or(|new| kept.get(name) == Some(new));
+    let same_length = said.get("Content-Length").is_none_or(|new| new == length.to_string().as_bytes());
+    same("ETag") && same("Last-Modified") && same_length
+}
+
+/// The paths that a successful answer to this request has made obsolete (section 4.4): its own and, of the same
+/// server, those that it names. Nothing if it changes nothing, or failed.
+pub fn obsolete(request: &RequestHead, authority: &str, response: &ResponseHead) -> Vec<String> {
+    let is_change = match &request.method {
+        Method::Get | Method::Head | Method::Options => false,
+        Method::Other(name) => name != "TRACE",
+    };
+    if !is_change || !(200..400).contains(&response.status) {
+        return Vec::new();
+    }
+    let mut paths = vec![request.target.clone()];
+    for name in ["Location", "Content-Location"] {
+        let named = response.fields.get(name).and_then(|value| std::str::from_utf8(value).ok());
+        paths.extend(named.and_then(|address| path_here(address, authority, &request.target)));
+    }
+    paths
+}
+
+/// The path of an address, if it is this server's.
+fn path_here(address: &str, authority: &str, base: &str) -> Option<String> {
+    let address = address.split('#').next()?;
+    let path = match address.split_once("://") {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => {
+            let end = rest.find(['/', '?']).unwrap_or(rest.len());
+            let (host, path) = rest.split_at(end);
+            let same = host.strip_suffix(":80").unwrap_or(host).eq_ignore_ascii_case(authority);
+            return same.then(|| if path.starts_with('/') { path.to_owned() } else { format!("/{path}") });
+        }
+        Some(_) => return None,
+        None => address,
+    };
+    if path.starts_with("//") {
+        return path_here(&format!("http:{path}"), authority, base);
+    }
+    if path.starts_with('/') {
+        return Some(path.to_owned());
+    }
+    let folder = base.split('?').next()?.rsplit_once('/')?.0;
+    Some(format!("{folder}/{path}"))
+}

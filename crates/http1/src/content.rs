@@ -1,0 +1,101 @@
+//! Content codings: how a body is compressed, who may be sent which, and the body back (RFC 9110, section 8.4).
+//!
+//! Bodies flow either way. One layer of coding, never two. Everything is in Rust and of no clock, and so builds for
+//! `wasm32-unknown-unknown`; what zstd's own library does better, it does not do there.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`decode`] | a body that arrives in pieces, with limits that no bomb gets past |
+//! | `zstd` | zstd's frames, cut into blocks |
+//! | [`encode`] | a whole body, compressed |
+//! | [`negotiate`] | what a client takes |
+//! | `media` | what a file is, by its name |
+
+pub mod decode;
+pub mod encode;
+mod media;
+pub mod negotiate;
+mod zstd;
+
+use crate::message::Fields;
+use crate::message::field::list;
+pub use decode::{DecodeFault, Decoder};
+pub use encode::encoded;
+pub use media::{is_text, media_type};
+pub use negotiate::Accepted;
+
+/// How a body is coded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Coding {
+    /// Not at all.
+    Identity,
+    /// `deflate`: zlib's format (RFC 1950), and what some servers took it for, deflate alone (RFC 1951).
+    Deflate,
+    /// RFC 1952.
+    Gzip,
+    /// `br`, RFC 7932.
+    Brotli,
+    /// RFC 8878, within the window of RFC 9659.
+    Zstd,
+}
+
+impl Coding {
+    /// Every one.
+    pub const ALL: [Self; 5] = [Self::Identity, Self::Deflate, Self::Gzip, Self::Brotli, Self::Zstd];
+
+    /// As it stands in a field.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Identity => "identity",
+            Self::Deflate => "deflate",
+            Self::Gzip => "gzip",
+            Self::Brotli => "br",
+            Self::Zstd => "zstd",
+        }
+    }
+
+    /// How the body of a message with these fields is coded.
+    ///
+    /// # Errors
+    /// A coding that is not known, or several, one in the other.
+    pub fn of(fields: &Fields) -> Result<Self, DecodeFault> {
+        let mut found = Self::Identity;
+        for name in fields.all("Content-Encoding").flat_map(list).filter(|name| !name.is_empty()) {
+            match (found, Self::named(name).ok_or(DecodeFault::Unknown)?) {
+                (_, Self::Identity) => {}
+                (Self::Identity, coding) => found = coding,
+                (Self::Deflate | Self::Gzip | Self::Brotli | Self::Zstd, _) => {
+                    return Err(DecodeFault::Layers);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The one that stands so in a field; `x-gzip` is `gzip`.
+    pub fn named(name: &[u8]) -> Option<Self> {
+        let name = name.strip_prefix(b"x-").filter(|rest| rest.eq_ignore_ascii_case(b"gzip")).unwrap_or(name);
+        Self::ALL.into_iter().find(|coding| coding.name().as_bytes().eq_ignore_ascii_case(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_coding_is_what_the_fields_say_and_there_is_one() {
+        let of = |values: &[&str]| {
+            let mut fields = Fields::new();
+            values.iter().for_each(|value| fields.push("content-encoding", value).unwrap());
+            Coding::of(&fields)
+        };
+        assert_eq!(of(&[]), Ok(Coding::Identity));
+        assert_eq!(of(&["GZIP"]), Ok(Coding::Gzip));
+        assert_eq!(of(&["x-gzip, identity"]), Ok(Coding::Gzip));
+        assert_eq!(of(&["br"]), Ok(Coding::Brotli));
+        assert_eq!(of(&["gzip, br"]), Err(DecodeFault::Layers));
+        assert_eq!(of(&["gzip", "gzip"]), Err(DecodeFault::Layers));
+        assert_eq!(of(&["compress"]), Err(DecodeFault::Unknown));
+    }
+}

@@ -1,0 +1,372 @@
+//! A body that arrives in pieces, decoded as it arrives: after each piece all that it holds is there.
+//!
+//! Not trusting: what comes out is bounded, in all and against what went in, and a bomb is found when it passes the
+//! bound, not when it has gone off.
+
+use std::error::Error;
+use std::fmt;
+use std::io::{self, Write};
+
+use brotli::DecompressorWriter;
+use flate2::{Decompress, FlushDecompress, Status};
+
+use super::Coding;
+use super::zstd::{Corrupt, Zstd};
+use crate::message::Limits;
+
+/// Decodes one body.
+pub struct Decoder {
+    coding: Coding,
+    machine: Machine,
+    bounds: Bounds,
+}
+
+enum Machine {
+    Identity,
+    /// `deflate`, whose first two bytes tell which of its two formats it is.
+    Unknown(Vec<u8>),
+    /// zlib, deflate or gzip; whether the end of a stream has come.
+    Inflate(Box<Decompress>, bool),
+    Brotli(Box<DecompressorWriter<Outlet>>),
+    Zstd(Box<Zstd>),
+}
+
+/// How much may come out.
+#[derive(Debug)]
+struct Bounds {
+    taken: u64,
+    given: u64,
+    bytes: u64,
+    ratio: u64,
+}
+
+/// Why a body cannot be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DecodeFault {
+    /// A coding that nobody asked for.
+    Unknown,
+    /// A coding in a coding.
+    Layers,
+    /// It is not what it says.
+    Corrupt(Coding),
+    /// It ends too early.
+    Truncated(Coding),
+    /// It decodes to more than [`Limits::decoded_bytes`].
+    TooLarge,
+    /// It decodes to more than [`Limits::decoded_ratio`] times its size.
+    TooDense,
+}
+
+/// So much may come out of however little: a small page of much white space is no bomb.
+const FLOOR: u64 = 1 << 20;
+/// What goes in at once: deflate makes at most 1,032 times as much of it.
+const PIECE: usize = 1_024;
+const OUT: usize = 16_384;
+
+impl Decoder {
+    /// For a body in this coding.
+    pub fn new(coding: Coding, limits: &Limits) -> Self {
+        let (decoded_bytes, decoded_ratio) = (limits.decoded_bytes, limits.decoded_ratio);
+        let machine = match coding {
+            Coding::Identity => Machine::Identity,
+            Coding::Deflate => Machine::Unknown(Vec::new()),
+            Coding::Gzip => Machine::Inflate(Box::new(Decompress::new_gzip(15)), false),
+            Coding::Brotli => Machine::Brotli(Box::new(DecompressorWriter::new(Outlet::default(), OUT))),
+            Coding::Zstd => Machine::Zstd(Box::new(Zstd::new())),
+        };
+        let bounds = Bounds { taken: 0, given: 0, bytes: decoded_bytes, ratio: decoded_ratio };
+        Self { coding, machine, bounds }
+    }
+
+    /// Takes the next bytes and shows what they decode to, in parts of at most 1 MiB.
+    ///
+    /// # Errors
+    /// What is wrong with the body; what came before it has been shown, and nothing more will be.
+    pub fn take(&mut self, input: &[u8], mut decoded: impl FnMut(&[u8])) -> Result<(), DecodeFault> {
+        input.chunks(PIECE).try_for_each(|piece| {
+            self.bounds.taken += piece.len() as u64;
+            self.piece(piece, &mut decoded)
+        })
+    }
+
+    /// The body has ended.
+    ///
+    /// # Errors
+    /// If it should not have.
+    pub fn end(&mut self) -> Result<(), DecodeFault> {
+        let is_finished = match &mut self.machine {
+            Machine::Identity => true,
+            // No body at all is what HEAD and 304 have, and some servers' empty files.
+            Machine::Unknown(_) | Machine::Inflate(..) | Machine::Brotli(_) | Machine::Zstd(_)
+                if self.bounds.taken == 0 =>
+            {
+                true
+            }
+            Machine::Unknown(_) => false,
+            Machine::Inflate(_, ended) => *ended,
+            Machine::Brotli(writer) => writer.close().is_ok(),
+            Machine::Zstd(zstd) => zstd.is_finished(),
+        };
+        if is_finished { Ok(()) } else { Err(DecodeFault::Truncated(self.coding)) }
+    }
+
+    fn piece(&mut self, piece: &[u8], decoded: &mut impl FnMut(&[u8])) -> Result<(), DecodeFault> {
+        let Self { coding, machine, bounds } = self;
+        let corrupt = DecodeFault::Corrupt(*coding);
+        let mut show = |part: &[u8]| {
+            bounds.give(part.len())?;
+            if !part.is_empty() {
+                decoded(part);
+            }
+            Ok(())
+        };
+        match machine {
+            Machine::Identity => show(piece),
+            Machine::Unknown(start) => {
+                start.extend_from_slice(piece);
+                let [first, second, ..] = start[..] else { return Ok(()) };
+                // RFC 1950, section 2.2: the method, and a check over both bytes.
+                let is_zlib = first & 0x0f == 8 && u16::from_be_bytes([first, second]) % 31 == 0;
+                let (mut inflate, start) = (Box::new(Decompress::new(is_zlib)), std::mem::take(start));
+                let mut ended = false;
+                let result = inflated(&mut inflate, &mut ended, false, &start, corrupt, &mut show);
+                *machine = Machine::Inflate(inflate, ended);
+                result
+            }
+            Machine::Inflate(inflate, ended) => {
+                inflated(inflate, ended, *coding == Coding::Gzip, piece, corrupt, &mut show)
+            }
+            Machine::Brotli(writer) => {
+                let written = writer.write_all(piece).and_then(|()| writer.flush());
+                let out = std::mem::take(&mut writer.get_mut().0);
+                // In parts, of which those within bounds count.
+                out.chunks(OUT).try_for_each(&mut show)?;
+                written.map_err(|_| corrupt)
+            }
+            Machine::Zstd(zstd) => zstd.take(piece, show),
+        }
+    }
+}
+
+/// Inflates a piece. Behind the end of a gzip stream another may begin (RFC 1952, section 2.2), behind others nothing.
+fn inflated(
+    inflate: &mut Decompress,
+    ended: &mut bool,
+    may_repeat: bool,
+    mut piece: &[u8],
+    corrupt: DecodeFault,
+    show: &mut impl FnMut(&[u8]) -> Result<(), DecodeFault>,
+) -> Result<(), DecodeFault> {
+    let mut out = vec![0; OUT];
+    loop {
+        if *ended && !piece.is_empty() {
+            if !may_repeat {
+                return Err(corrupt);
+            }
+            (*inflate, *ended) = (Decompress::new_gzip(15), false);
+        }
+        if *ended {
+            return Ok(());
+        }
+        let (taken, given) = (inflate.total_in(), inflate.total_out());
+        let status = inflate.decompress(piece, &mut out, FlushDecompress::None).map_err(|_| corrupt)?;
+        let length = |before: u64, after: u64| usize::try_from(after - before).unwrap_or(usize::MAX);
+        let (taken, given) = (length(taken, inflate.total_in()), length(given, inflate.total_out()));
+        show(out.get(..given).unwrap_or_default())?;
+        piece = piece.get(taken..).unwrap_or_default();
+        *ended = status == Status::StreamEnd;
+        // Room left in `out` says that nothing more is to be had from what went in.
+        if !*ended && piece.is_empty() && given < OUT {
+            return Ok(());
+        }
+        if taken == 0 && given == 0 && !*ended {
+            return Err(corrupt);
+        }
+    }
+}
+
+impl Bounds {
+    fn give(&mut self, length: usize) -> Result<(), DecodeFault> {
+        self.given = self.given.saturating_add(length as u64);
+        if self.given > self.bytes {
+            return Err(DecodeFault::TooLarge);
+        }
+        if self.given > FLOOR.max(self.taken.saturating_mul(self.ratio)) {
+            return Err(DecodeFault::TooDense);
+        }
+        Ok(())
+    }
+}
+
+/// Takes what a writer gives, up to what one piece may become.
+#[derive(Default)]
+struct Outlet(Vec<u8>);
+
+/// More than this from one piece is a bomb: brotli says "and that a million times" in a few bytes.
+const OUTLET_MOST: usize = 1 << 20;
+
+impl Write for Outlet {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.extend_from_slice(bytes);
+        if self.0.len() > OUTLET_MOST { Err(io::ErrorKind::OutOfMemory.into()) } else { Ok(bytes.len()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl From<Corrupt> for DecodeFault {
+    fn from(_: Corrupt) -> Self {
+        Self::Corrupt(Coding::Zstd)
+    }
+}
+
+impl fmt::Debug for Decoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoder").field("coding", &self.coding).field("bounds", &self.bounds).finish()
+    }
+}
+
+impl fmt::Display for DecodeFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("the peer sent a body in a coding that is not known"),
+            Self::Layers => f.write_str("the peer sent a body that is coded more than once"),
+            Self::Corrupt(coding) => write!(f, "the peer sent a body that is not {}", coding.name()),
+            Self::Truncated(coding) => {
+                write!(f, "the peer sent a body in {} that ends too early", coding.name())
+            }
+            Self::TooLarge => f.write_str("the peer sent a body that decodes to more than the limit allows"),
+            Self::TooDense => {
+                f.write_str("the peer sent a body that decodes to many times its size; is it a bomb?")
+            }
+        }
+    }
+}
+
+impl Error for DecodeFault {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::encoded;
+    use super::*;
+
+    const CODED: [Coding; 4] = [Coding::Deflate, Coding::Gzip, Coding::Brotli, Coding::Zstd];
+
+    fn decoded(coding: Coding, body: &[u8], cut: usize) -> Result<Vec<u8>, DecodeFault> {
+        bounded(coding, body, cut, &Limits::default())
+    }
+
+    fn bounded(coding: Coding, body: &[u8], cut: usize, limits: &Limits) -> Result<Vec<u8>, DecodeFault> {
+        let mut decoder = Decoder::new(coding, limits);
+        let mut all = Vec::new();
+        for piece in body.chunks(cut) {
+            decoder.take(piece, |part| all.extend_from_slice(part))?;
+        }
+        decoder.end().map(|()| all)
+    }
+
+    fn prose() -> Vec<u8> {
+        (0..9_000)
+            .flat_map(|number| format!("<td>{} of {}</td>\n", number * 7, number % 13).into_bytes())
+            .collect()
+    }
+
+    #[test]
+    fn what_was_coded_is_decoded_however_it_is_cut() {
+        let body = prose();
+        for coding in Coding::ALL {
+            let coded = encoded(coding, &body);
+            for cut in [1, 7, 1_000, coded.len()] {
+                assert!(decoded(coding, &coded, cut).as_ref() == Ok(&body), "{coding:?} {cut}");
+            }
+            assert_eq!(decoded(coding, &encoded(coding, b""), 1), Ok(Vec::new()), "{coding:?}");
+            assert_eq!(decoded(coding, b"", 1), Ok(Vec::new()), "{coding:?}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_there_as_far_as_its_bytes_are() {
+        let body = prose();
+        for coding in [Coding::Deflate, Coding::Gzip, Coding::Brotli] {
+            let coded = encoded(coding, &body);
+            let mut decoder = Decoder::new(coding, &Limits::default());
+            let mut half = 0;
+            decoder.take(&coded[..coded.len() / 2], |part| half += part.len()).unwrap();
+            assert!(half > body.len() / 4, "{coding:?}: {half} of {}", body.len());
+        }
+    }
+
+    #[test]
+    fn deflate_may_come_without_zlibs_header_as_it_did_from_some_servers() {
+        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(&prose()).unwrap();
+        assert!(decoded(Coding::Deflate, &encoder.finish().unwrap(), 1) == Ok(prose()));
+    }
+
+    #[test]
+    fn a_gzip_may_follow_a_gzip_and_nothing_else_may() {
+        for coding in CODED {
+            let twice = encoded(coding, b"hello").repeat(2);
+            let expected = if coding == Coding::Gzip {
+                Ok(b"hellohello".to_vec())
+            } else {
+                Err(DecodeFault::Corrupt(coding))
+            };
+            for cut in [1, 3, twice.len()] {
+                assert_eq!(decoded(coding, &twice, cut), expected, "{cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_ends_too_early_or_is_something_else_is_said_so() {
+        for coding in CODED {
+            let coded = encoded(coding, &prose());
+            for length in [1, 2, 9, coded.len() / 2, coded.len() - 1] {
+                let fault = decoded(coding, &coded[..length], 64).unwrap_err();
+                assert_eq!(fault, DecodeFault::Truncated(coding), "{length}");
+            }
+            assert_eq!(decoded(coding, &[0xff; 99], 5), Err(DecodeFault::Corrupt(coding)));
+        }
+        for coding in [Coding::Deflate, Coding::Gzip, Coding::Zstd] {
+            let mut coded = encoded(coding, &prose());
+            let check = coded.len() - 4;
+            coded[check..].fill(0);
+            assert_eq!(decoded(coding, &coded, 64), Err(DecodeFault::Corrupt(coding)));
+        }
+    }
+
+    #[test]
+    fn a_bomb_does_not_go_off() {
+        let zeros = vec![0; 4 << 20];
+        for coding in CODED {
+            let bomb = encoded(coding, &zeros);
+            let mut decoder = Decoder::new(coding, &Limits::default());
+            let mut given = 0;
+            let fault = decoder.take(&bomb, |part| given += part.len()).unwrap_err();
+            let is_found = [DecodeFault::TooDense, DecodeFault::Corrupt(coding)].contains(&fault);
+            assert!(is_found && given <= 2 << 20, "{coding:?}: {given} {fault:?}");
+            let limits = Limits { decoded_bytes: 999, ..Limits::default() };
+            assert!(bounded(coding, &bomb, 64, &limits).is_err());
+        }
+        let limits = Limits { decoded_bytes: 999, ..Limits::default() };
+        assert_eq!(
+            bounded(Coding::Gzip, &encoded(Coding::Gzip, &[0; 1_000]), 64, &limits),
+            Err(DecodeFault::TooLarge)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_decoded_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200), cut in 1_usize..9) {
+            for coding in CODED {
+                let whole = decoded(coding, &bytes, 200);
+                prop_assert_eq!(decoded(coding, &bytes, cut).is_ok(), whole.is_ok());
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What a client takes (RFC 9110, section 12.5.3): `Accept-Encoding: gzip;q=0.5, br, *;q=0`.
+//!
+//! Not the choice: who has the bodies knows which is the smallest.
+
+use super::Coding;
+use crate::message::Fields;
+use crate::message::field::list;
+
+/// What one client takes, and how gladly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// Of each coding in [`Coding::ALL`], in thousandths; 0: not at all.
+    weights: [u16; Coding::ALL.len()],
+}
+
+impl Accepted {
+    /// What a request with these fields says. One that says nothing takes what is not coded and nothing else: the
+    /// standard would allow anything, but there are clients that do not know of this field. What is not understood
+    /// counts as not said.
+    pub fn of(fields: &Fields) -> Self {
+        let mut said = [None; Coding::ALL.len()];
+        let mut others = None;
+        for item in fields.all("Accept-Encoding").flat_map(list) {
+            let Some((name, weight)) = weighted(item) else { continue };
+            match Coding::named(name) {
+                Some(coding) => said[coding as usize] = Some(weight),
+                None if name == b"*" => others = Some(weight),
+                None => {}
+            }
+        }
+        let of = |coding: Coding| {
+            let unsaid = match coding {
+                // Acceptable unless it is ruled out, but the last that is taken where others are.
+                Coding::Identity => others.filter(|weight| *weight == 0).unwrap_or(1),
+                Coding::Deflate | Coding::Gzip | Coding::Brotli | Coding::Zstd => others.unwrap_or(0),
+            };
+            said[coding as usize].unwrap_or(unsaid)
+        };
+        Self { weights: Coding::ALL.map(of) }
+    }
+
+    /// All of these, each as gladly as the other, and what is not coded where none of them is to be had.
+    pub fn any_of(codings: &[Coding]) -> Self {
+        let is_taken = |coding: Coding| codings.contains(&coding) || coding == Coding::Identity;
+        let weight = |coding| match (coding, is_taken(coding)) {
+            (Coding::Identity, _) => 1,
+            (_, true) => 1_000,
+            (_, false) => 0,
+        };
+        Self { weights: Coding::ALL.map(weight) }
+    }
+
+    /// How gladly this one is taken, in thousandths; 0: not at all.
+    pub fn weight(&self, coding: Coding) -> u16 {
+        self.weights[coding as usize]
+    }
+
+    /// Of what there is, each with its size, what the client likes best; where it likes several the same, the
+    /// smallest. `None` if it takes none of them.
+    pub fn best(&self, available: impl IntoIterator<Item = (Coding, usize)>) -> Option<Coding> {
+        let taken = available.into_iter().filter(|(coding, _)| self.weight(*coding) > 0);
+        taken
+            .min_by_key(|(coding, size)| (std::cmp::Reverse(self.weight(*coding)), *size))
+            .map(|(coding, _)| coding)
+    }
+}
+
+/// A name and its weight in thousandths.
+fn weighted(item: &[u8]) -> Option<(&[u8], u16)> {
+    let mut parts = item.splitn(2, |byte| *byte == b';');
+    let name = parts.next()?.trim_ascii();
+    let Some(parameter) = parts.next() else { return Some((name, 1_000)) };
+    let value = parameter.trim_ascii().strip_prefix(b"q=").or(parameter.trim_ascii().strip_prefix(b"Q="))?;
+    Some((name, thousandths(value)?))
+}
+
+/// `0`, `1`, and up to three digits behind a point.
+fn thousandths(value: &[u8]) -> Option<u16> {
+    let (whole, digits) = match value {
+        [whole, b'.', digits @ ..] => (whole, digits),
+        [whole] => (whole, &[][..]),
+        _ => return None,
+    };
+    let mut weight = u16::from(whole.checked_sub(b'0').filter(|digit| *digit <= 1)?) * 1_000;
+    let mut place = 100;
+    for digit in digits {
+        weight += u16::from(digit.checked_sub(b'0').filter(|digit| *digit <= 9 && place > 0)?) * place;
+        place /= 10;
+    }
+    (weight <= 1_000).then_some(weight)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn best(accepted: Option<&str>, available: &[(Coding, usize)]) -> Option<Coding> {
+        let mut fields = Fields::new();
+        accepted.into_iter().for_each(|accepted| fields.push("Accept-Encoding", accepted).unwrap());
+        Accepted::of(&fields).best(available.iter().copied())
+    }
+
+    #[test]
+    fn a_client_gets_what_it_likes_best_and_of_that_the_smallest() {
+        let all = [
+            (Coding::Identity, 100),
+            (Coding::Deflate, 40),
+            (Coding::Gzip, 41),
+            (Coding::Brotli, 30),
+            (Coding::Zstd, 35),
+        ];
+        for (accepted, coding) in [
+            (None, Some(Coding::Identity)),
+            (Some(""), Some(Coding::Identity)),
+            (Some("gzip, deflate, br, zstd"), Some(Coding::Brotli)),
+            (Some("gzip, deflate"), Some(Coding::Deflate)),
+            (Some("x-gzip"), Some(Coding::Gzip)),
+            (Some("br;q=0.5, gzip;q=0.9"), Some(Coding::Gzip)),
+            (Some("br;q=0.001, identity"), Some(Coding::Identity)),
+            (Some("*"), Some(Coding::Brotli)),
+            (Some("br;q=0, *"), Some(Coding::Zstd)),
+            (Some("*;q=0"), None),
+            (Some("identity;q=0"), None),
+            (Some("gzip;q=0"), Some(Coding::Identity)),
+            (Some("*;q=0, identity"), Some(Coding::Identity)),
+            (Some("gzip;q=2, deflate;q=0.5x, br;x=1, zstd;q=.5"), Some(Coding::Identity)),
+            (Some("gzip;q=1.001, zstd;q=0.0001"), Some(Coding::Identity)),
+            (Some("gzip ; Q=1.000"), Some(Coding::Gzip)),
+        ] {
+            assert_eq!(best(accepted, &all), coding, "{accepted:?}");
+        }
+        // What does not shrink is sent as it is.
+        assert_eq!(best(Some("gzip"), &[(Coding::Identity, 9)]), Some(Coding::Identity));
+    }
+}

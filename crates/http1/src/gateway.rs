@@ -1,0 +1,394 @@
+//! What a gateway makes of the messages that pass through it (RFC 9110, section 7; RFC 9112, section 3.2).
+//!
+//! A proxy's request flows in, and out flows what is to be done with it: passed on, tunnelled, answered here, or
+//! refused with a status and a sentence. Answers are made fit for the next hop. Heads are always written anew, never
+//! passed on as they came, so that two readers cannot see two messages in one (docs/http.md).
+//!
+//! Not the sockets, and not how a server is asked: whether DHTTP or plain HTTP is for whoever drives this, with
+//! [`Forward::is_for_dhttp`].
+
+use crate::message::field::list;
+use crate::message::{Fields, Framing, Method, RequestHead, ResponseHead, Version};
+
+/// What is to be done with a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// Ask a server for it.
+    Forward(Forward),
+    /// Connect to this host and port, and carry bytes both ways untouched.
+    Tunnel(String, u16),
+    /// It is the gateway itself that is asked for this path (`*` for `OPTIONS *`).
+    Own(String),
+}
+
+/// A request as the next hop gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forward {
+    /// A name or an address; of IPv6 without brackets.
+    pub host: String,
+    /// The port; 80 unless the request says otherwise.
+    pub port: u16,
+    /// `host` or `host:port`, as `Host` has it.
+    pub authority: String,
+    /// With path and query as its target, `Host` first, `Via` last, and nothing that was for the gateway alone.
+    pub head: RequestHead,
+    /// How its body ends.
+    pub framing: Framing,
+}
+
+impl Forward {
+    /// Whether it may be asked in a datagram that anybody on the way can read: a safe method without body,
+    /// expectation or credentials (docs/dhttp.md).
+    pub fn is_for_dhttp(&self) -> bool {
+        let is_bare =
+            ["Authorization", "Cookie", "Expect"].iter().all(|name| self.head.fields.get(name).is_none());
+        self.head.method.is_safe() && self.framing == Framing::Length(0) && is_bare
+    }
+
+    /// Whether it may be sent once more if the connection ended without a word: what changes nothing, and brought
+    /// nothing along (RFC 9110, section 9.2.2).
+    pub fn may_be_repeated(&self) -> bool {
+        self.head.method.is_safe() && self.framing == Framing::Length(0)
+    }
+}
+
+/// Why a request goes no further.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// 400 to 599.
+    pub status: u16,
+    /// The culprit and the remedy.
+    pub sentence: String,
+}
+
+fn refuse<T>(status: u16, sentence: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal { status, sentence: sentence.into() })
+}
+
+/// Decides about a request. `name` is the gateway's own in `Via`, one that no other gateway has.
+///
+/// # Errors
+/// If it cannot be passed on, or has been here before.
+pub fn plan(head: &RequestHead, framing: Framing, name: &str) -> Result<Plan, Refusal> {
+    if head.fields.all("Via").flat_map(list).any(|hop| hop_name(hop) == Some(name.as_bytes())) {
+        return refuse(
+            508,
+            "this request has been here before: somewhere a proxy leads back to this gateway",
+        );
+    }
+    match (&head.method, head.target.as_bytes().first()) {
+        (Method::Other(method), _) if method == "CONNECT" => {
+            return match authority(&head.target) {
+                Some((host, Some(port))) => Ok(Plan::Tunnel(host, port)),
+                Some((_, None)) | None => {
+                    refuse(400, "CONNECT takes a host and a port, such as example.org:443")
+                }
+            };
+        }
+        (Method::Other(method), _) if method == "TRACE" => {
+            return refuse(405, "TRACE shows servers' answers what only servers should see; it stops here");
+        }
+        (_, Some(b'/' | b'*')) => return Ok(Plan::Own(head.target.clone())),
+        (Method::Get | Method::Head | Method::Options | Method::Other(_), _) => {}
+    }
+    let rest = match head.target.split_once("://") {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
+        Some((scheme, _)) if scheme.eq_ignore_ascii_case("https") => {
+            return refuse(
+                501,
+                "https goes through a gateway by CONNECT; set it as the proxy for https, too",
+            );
+        }
+        Some((scheme, _)) => return refuse(501, format!("a gateway for http cannot fetch {scheme}")),
+        None => return refuse(400, "a proxy is asked for whole addresses, such as http://example.org/"),
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (at, target) = rest.split_at(end);
+    let Some((host, port)) = authority(at) else {
+        return refuse(
+            400,
+            "the address has no host that can be; write http://host/path, without a user's name",
+        );
+    };
+    let port = port.unwrap_or(80);
+    let target = target.split('#').next().unwrap_or_default();
+    let is_options = head.method == Method::Options;
+    let hops = match is_options.then(|| head.fields.get("Max-Forwards")).flatten().map(decimal) {
+        None => None,
+        Some(None) => return refuse(400, "Max-Forwards is not a number"),
+        Some(Some(0)) => return Ok(Plan::Own("*".to_owned())),
+        Some(Some(hops)) => Some(hops - 1),
+    };
+    let target = match target.as_bytes().first() {
+        Some(b'/') => target.to_owned(),
+        Some(_) => format!("/{target}"),
+        None if is_options => "*".to_owned(),
+        None => "/".to_owned(),
+    };
+    let authority = match (host.contains(':'), port) {
+        (true, 80) => format!("[{host}]"),
+        (true, _) => format!("[{host}]:{port}"),
+        (false, 80) => host.clone(),
+        (false, _) => format!("{host}:{port}"),
+    };
+    if let Some(expected) =
+        head.fields.get("Expect").filter(|value| !value.eq_ignore_ascii_case(b"100-continue"))
+    {
+        return refuse(
+            417,
+            format!("nobody here can meet the expectation {:?}", String::from_utf8_lossy(expected)),
+        );
+    }
+    let fields = request_fields(head, framing, &authority, hops, name);
+    let head = RequestHead { method: head.method.clone(), target, version: Version::Http11, fields };
+    Ok(Plan::Forward(Forward { host, port, authority, head, framing }))
+}
+
+fn request_fields(
+    head: &RequestHead,
+    framing: Framing,
+    authority: &str,
+    hops: Option<u64>,
+    name: &str,
+) -> Fields {
+    let mut fields = Fields::new();
+    // The target says which host; what `Host` said beside it must be ignored (RFC 9112, section 3.2.2).
+    fields.push_checked(b"Host", authority.as_bytes());
+    let own = ["Host", "Content-Length", "Proxy-Authorization", "Via"];
+    for (field, value) in passing(&head.fields, &own) {
+        match hops.filter(|_| field.eq_ignore_ascii_case(b"Max-Forwards")) {
+            Some(hops) => fields.push_checked(field, hops.to_string().as_bytes()),
+            None => fields.push_checked(field, value),
+        }
+    }
+    // Once, and as it was understood here, however often and in whatever form it came.
+    match framing {
+        Framing::Length(length) if head.fields.get("Content-Length").is_some() => {
+            fields.push_checked(b"Content-Length", length.to_string().as_bytes());
+        }
+        Framing::Length(_) | Framing::Chunked | Framing::UntilClose => {}
+    }
+    if head.fields.has_token("TE", "trailers") {
+        fields.push_checked(b"TE", b"trailers");
+        fields.push_checked(b"Connection", b"TE");
+    }
+    push_via(&mut fields, &head.fields, head.version, name);
+    fields
+}
+
+/// An answer as the next hop gets it: without what was for the gateway alone. How its body is framed there is for the
+/// caller, who adds `Transfer-Encoding` or puts another `Content-Length` in the place of the one that came.
+pub fn response(head: &ResponseHead, name: &str) -> ResponseHead {
+    let mut fields = Fields::new();
+    for (field, value) in passing(&head.fields, &["Via"]) {
+        fields.push_checked(field, value);
+    }
+    push_via(&mut fields, &head.fields, head.version, name);
+    ResponseHead { version: Version::Http11, status: head.status, fields }
+}
+
+/// Trailers as the next hop gets them: without those that would change what the head said (RFC 9110, section 6.5.1).
+pub fn trailers(fields: &Fields) -> Fields {
+    let mut kept = Fields::new();
+    let heads_only =
+        ["Content-Length", "Content-Encoding", "Content-Type", "Content-Range", "Host", "Trailer"];
+    for (field, value) in passing(fields, &heads_only) {
+        kept.push_checked(field, value);
+    }
+    kept
+}
+
+/// Every field that is for more than one hop (RFC 9110, section 7.6.1), but for those named.
+fn passing<'a>(fields: &'a Fields, but: &[&str]) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+    const HOP: [&str; 8] = [
+        "Connection",
+        "Keep-Alive",
+        "Proxy-Connection",
+        "Proxy-Authenticate",
+        "TE",
+        "Transfer-Encoding",
+        "Upgrade",
+        "HTTP2-Settings",
+    ];
+    // Named by `Connection`, a field is for one hop; but nobody may take these away from the next (CVE-2022-1388's kind).
+    const NEVER_TAKEN: [&str; 6] =
+        ["Host", "Content-Length", "Authorization", "Cookie", "Cache-Control", "Via"];
+    let is_one_of =
+        |name: &[u8], names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
+    let named: Vec<&[u8]> =
+        fields.all("Connection").flat_map(list).filter(|name| !is_one_of(name, &NEVER_TAKEN)).collect();
+    let but: Vec<String> = but.iter().map(|name| (*name).to_owned()).collect();
+    fields.iter().filter(move |(field, _)| {
+        let is_named = named.iter().any(|name| name.eq_ignore_ascii_case(field));
+        let is_kept_back = but.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(field));
+        !is_named && !is_kept_back && !is_one_of(field, &HOP)
+    })
+}
+
+/// `Via` as it came, and this hop.
+fn push_via(fields: &mut Fields, came: &Fields, version: Version, name: &str) {
+    let mut via: Vec<u8> = came.all("Via").collect::<Vec<_>>().join(&b", "[..]);
+    if !via.is_empty() {
+        via.extend_from_slice(b", ");
+    }
+    let version = match version {
+        Version::Http10 => "1.0 ",
+        Version::Http11 => "1.1 ",
+    };
+    via.extend_from_slice(version.as_bytes());
+    via.extend_from_slice(name.as_bytes());
+    fields.push_checked(b"Via", &via);
+}
+
+/// Who a hop of `Via` was: its second word.
+fn hop_name(hop: &[u8]) -> Option<&[u8]> {
+    hop.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).nth(1)
+}
+
+/// Host and port; nothing of a user's name, which has no place in a request.
+fn authority(text: &str) -> Option<(String, Option<u16>)> {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(inside) => {
+            let (host, rest) = inside.split_once(']')?;
+            let is_address = host.parse::<core::net::Ipv6Addr>().is_ok();
+            (is_address.then_some(host)?, rest.strip_prefix(':').or_else(|| rest.is_empty().then_some(""))?)
+        }
+        None => text.split_once(':').unwrap_or((text, "")),
+    };
+    let is_of_a_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte);
+    if host.is_empty() || !host.bytes().all(is_of_a_host) || (host.contains(':') && !text.starts_with('[')) {
+        return None;
+    }
+    let port = match port {
+        "" => None,
+        digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Some(digits.parse().ok().filter(|port| *port > 0)?)
+        }
+        _ => return None,
+    };
+    Some((host.to_ascii_lowercase(), port))
+}
+
+fn decimal(digits: &[u8]) -> Option<u64> {
+    std::str::from_utf8(digits)
+        .ok()
+        .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?
+        .parse()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Limits;
+
+    const NAME: &str = "roundtrip-1";
+
+    fn head(text: &str) -> RequestHead {
+        RequestHead::parse(format!("{text}\r\n\r\n").as_bytes(), &Limits::default()).unwrap()
+    }
+
+    fn planned(text: &str) -> Result<Plan, Refusal> {
+        plan(&head(text), Framing::Length(0), NAME)
+    }
+
+    fn forwarded(text: &str) -> Forward {
+        match planned(text) {
+            Ok(Plan::Forward(forward)) => forward,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    fn written(forward: &Forward) -> String {
+        let mut bytes = Vec::new();
+        forward.head.encode(&mut bytes);
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn a_request_is_written_anew_for_the_next_hop() {
+        let forward = forwarded(
+            "GET http://Example.org:8080?q HTTP/1.0\r\nHost: elsewhere\r\nAccept: */*\r\nProxy-Connection: keep-alive\r\n\
+             Connection: x-hop, close\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nProxy-Authorization: b\r\nVia: 1.1 other",
+        );
+        assert_eq!(
+            written(&forward),
+            "GET /?q HTTP/1.1\r\nHost: example.org:8080\r\nAccept: */*\r\nVia: 1.1 other, 1.0 roundtrip-1\r\n\r\n"
+        );
+        assert_eq!((forward.host.as_str(), forward.port), ("example.org", 8080));
+        assert_eq!(forwarded("GET http://[::1]/a#b HTTP/1.1\r\nHost: x").authority, "[::1]");
+        assert_eq!(forwarded("OPTIONS http://h HTTP/1.1\r\nHost: h").head.target, "*");
+    }
+
+    #[test]
+    fn connection_takes_nothing_away_that_the_server_must_see() {
+        let forward = forwarded("GET http://h/ HTTP/1.1\r\nHost: h\r\nConnection: cookie, host\r\nCookie: a");
+        assert_eq!(forward.head.fields.get("Cookie"), Some(&b"a"[..]));
+        assert!(!forward.is_for_dhttp());
+    }
+
+    #[test]
+    fn trailers_are_asked_for_if_the_client_takes_them() {
+        let forward = forwarded("GET http://h/ HTTP/1.1\r\nHost: h\r\nTE: gzip, trailers");
+        assert_eq!(forward.head.fields.get("TE"), Some(&b"trailers"[..]));
+        let mut fields = Fields::new();
+        fields.push("Content-Length", "5").unwrap();
+        fields.push("Digest", "x").unwrap();
+        assert_eq!(trailers(&fields).iter().count(), 1);
+    }
+
+    #[test]
+    fn what_has_been_here_goes_round_no_longer() {
+        let status = |text: &str| planned(text).unwrap_err().status;
+        assert_eq!(status("GET http://h/ HTTP/1.1\r\nHost: h\r\nVia: 1.1 a, HTTP/1.1  roundtrip-1 (x)"), 508);
+        assert!(planned("GET http://h/ HTTP/1.1\r\nHost: h\r\nVia: 1.1 roundtrip-12").is_ok());
+    }
+
+    #[test]
+    fn what_cannot_be_passed_on_is_refused_with_a_reason() {
+        let status =
+            |line: &str| planned(&format!("{line} HTTP/1.1\r\nHost: h")).map_err(|refusal| refusal.status);
+        for (line, expected) in [
+            ("GET https://h/", 501),
+            ("GET ftp://h/", 501),
+            ("GET http://user@h/", 400),
+            ("GET http://:80/", 400),
+            ("GET http://h:0/", 400),
+            ("GET http://h:65536/", 400),
+            ("GET http://[::1/", 400),
+            ("GET http://a:b:c/", 400),
+            ("GET h/x", 400),
+            ("TRACE http://h/", 405),
+            ("CONNECT h", 400),
+            ("CONNECT h:x", 400),
+        ] {
+            assert_eq!(status(line), Err(expected), "{line}");
+        }
+        assert_eq!(planned("GET http://h/ HTTP/1.1\r\nHost: h\r\nExpect: wonders").unwrap_err().status, 417);
+        assert_eq!(planned("CONNECT H:443 HTTP/1.1\r\nHost: h"), Ok(Plan::Tunnel("h".to_owned(), 443)));
+        assert_eq!(planned("GET /proxy.pac HTTP/1.1\r\nHost: h"), Ok(Plan::Own("/proxy.pac".to_owned())));
+    }
+
+    #[test]
+    fn options_go_only_so_far() {
+        let asked =
+            |hops: &str| planned(&format!("OPTIONS http://h/ HTTP/1.1\r\nHost: h\r\nMax-Forwards: {hops}"));
+        assert_eq!(asked("0"), Ok(Plan::Own("*".to_owned())));
+        assert_eq!(asked("x").unwrap_err().status, 400);
+        let Ok(Plan::Forward(forward)) = asked("3") else { panic!("not passed on") };
+        assert_eq!(forward.head.fields.get("Max-Forwards"), Some(&b"2"[..]));
+    }
+
+    #[test]
+    fn an_answer_loses_what_was_for_the_gateway_alone() {
+        let text =
+            "HTTP/1.1 200 OK\r\nConnection: x\r\nX: 1\r\nTransfer-Encoding: chunked\r\nETag: \"a\"\r\n\r\n";
+        let head = ResponseHead::parse(text.as_bytes(), &Limits::default()).unwrap();
+        let mut bytes = Vec::new();
+        response(&head, NAME).encode(&mut bytes);
+        assert_eq!(
+            String::from_utf8(bytes).unwrap(),
+            "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nVia: 1.1 roundtrip-1\r\n\r\n"
+        );
+    }
+}

@@ -1,0 +1,43 @@
+//! HTTP/1.x messages, read strictly and written exactly (RFC 9110, RFC 9112).
+//!
+//! Bytes flow in, [`Event`]s flow out, and the other way heads are encoded. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`field`] | header fields |
+//! | [`head`] | the heads of requests and responses |
+//! | [`limits`] | how much a peer may send |
+//! | [`fault`] | what a peer can do wrong |
+//! | `scan` | where a head ends |
+//! | [`framing`] | where a body ends, and whether the connection stays |
+//! | `body` | the bytes of a body |
+//! | [`read`] | all of these together: messages off a stream |
+//! | [`range`] | parts of an object |
+//! | [`view`] | heads where they lie, for messages that come whole |
+//! | [`mod@write`] | how a message is cut into writes |
+//! | [`validator`] | asking for what has changed, and only that |
+//!
+//! What it is not: it knows no connection and no exchange. Those are `pageload::robot` and [`crate::server`].
+
+mod body;
+pub mod fault;
+pub mod field;
+pub mod framing;
+pub mod head;
+pub mod limits;
+pub mod range;
+pub mod read;
+mod scan;
+pub mod validator;
+pub mod view;
+pub mod write;
+
+pub use fault::PeerFault;
+pub use field::{FieldError, Fields};
+pub use framing::{Framing, persists};
+pub use head::{Method, RequestHead, ResponseHead, Version};
+pub use limits::Limits;
+pub use read::{Event, RequestReader, ResponseReader};
+pub use validator::Validator;
+pub use view::{FieldLines, RequestView, ResponseView};
+pub use write::WritePolicy;

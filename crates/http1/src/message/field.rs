@@ -1,0 +1,160 @@
+//! Header fields: names, values, and the comma-separated tokens in them (RFC 9110, section 5).
+//!
+//! Not what a field means: framing and persistence are read in [`super::framing`].
+
+use std::error::Error;
+use std::fmt;
+
+use super::FieldLines;
+
+/// The fields of a head, in the order they came, in one piece of memory: the lines as they are sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fields {
+    text: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+/// Where a field lies in the text: name, [`COLON`], value, [`LINE_END`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    start: usize,
+    name_end: usize,
+    value_end: usize,
+}
+
+const COLON: &[u8] = b": ";
+const LINE_END: &[u8] = b"\r\n";
+
+impl Fields {
+    /// No fields.
+    pub const fn new() -> Self {
+        Self { text: Vec::new(), spans: Vec::new() }
+    }
+
+    /// No fields yet, and room for so many in so many bytes.
+    pub(crate) fn with_room(fields: usize, bytes: usize) -> Self {
+        Self { text: Vec::with_capacity(bytes), spans: Vec::with_capacity(fields) }
+    }
+
+    /// Adds a field.
+    ///
+    /// # Errors
+    /// If the name is not a token, or the value has a control character or white space at either end: such a
+    /// field would not arrive as it was sent.
+    pub fn push(&mut self, name: &str, value: &str) -> Result<(), FieldError> {
+        if !is_token(name.as_bytes()) {
+            return Err(FieldError::Name(name.to_owned()));
+        }
+        let trimmed = value.trim_matches([' ', '\t']);
+        if trimmed != value || value.bytes().any(|byte| byte != b'\t' && byte.is_ascii_control()) {
+            return Err(FieldError::Value(name.to_owned()));
+        }
+        self.push_checked(name.as_bytes(), value.as_bytes());
+        Ok(())
+    }
+
+    /// Adds a field without a check: for names and values that a parser has checked already, or that are constants.
+    pub fn push_checked(&mut self, name: &[u8], value: &[u8]) {
+        let start = self.text.len();
+        self.text.extend_from_slice(name);
+        let name_end = self.text.len();
+        self.text.extend_from_slice(COLON);
+        self.text.extend_from_slice(value);
+        self.spans.push(Span { start, name_end, value_end: self.text.len() });
+        self.text.extend_from_slice(LINE_END);
+    }
+
+    /// Every field: name as it was written, value without the white space around it.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.spans.iter().map(|&Span { start, name_end, value_end }| {
+            // Spans are made only in `push_checked`, from lengths of this very text.
+            (&self.text[start..name_end], &self.text[name_end + COLON.len()..value_end])
+        })
+    }
+
+    /// The values of every field with this name, whatever its case.
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &[u8]> {
+        self.iter()
+            .filter(move |(found, _)| found.eq_ignore_ascii_case(name.as_bytes()))
+            .map(|(_, value)| value)
+    }
+
+    /// The value of the first field with this name, whatever its case.
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.iter().find(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
+    }
+
+    /// Whether a comma-separated list in a field with this name has this token, whatever the case of either.
+    pub fn has_token(&self, name: &str, token: &str) -> bool {
+        self.all(name).flat_map(list).any(|found| found.eq_ignore_ascii_case(token.as_bytes()))
+    }
+
+    /// The same, borrowed.
+    pub fn as_lines(&self) -> FieldLines<'_> {
+        FieldLines::of_checked(&self.text)
+    }
+
+    /// Every field as it is sent: `Name: value` and a line end.
+    pub fn lines(&self) -> &[u8] {
+        &self.text
+    }
+}
+
+/// The elements of a comma-separated list, without the white space around them; empty ones are kept.
+pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
+}
+
+/// Whether these bytes may be a method or a field's name (RFC 9110, section 5.6.2).
+pub fn is_token(bytes: &[u8]) -> bool {
+    !bytes.is_empty()
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte))
+}
+
+/// A field that the caller cannot send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldError {
+    /// The name is not a token.
+    Name(String),
+    /// The value of the field with this name has a control character, or white space at an end.
+    Value(String),
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => write!(f, "{name:?} is not a field's name; use letters, digits and hyphens"),
+            Self::Value(name) => {
+                write!(f, "the value of {name} has a line end or white space at an end; take it out")
+            }
+        }
+    }
+}
+
+impl Error for FieldError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_found_whatever_its_case() {
+        let mut fields = Fields::new();
+        fields.push("Connection", "Keep-Alive, TE").unwrap();
+        fields.push("connection", "close").unwrap();
+        assert_eq!(fields.get("CONNECTION"), Some(&b"Keep-Alive, TE"[..]));
+        assert!(fields.has_token("Connection", "te"));
+        assert!(fields.has_token("Connection", "Close"));
+        assert!(!fields.has_token("Connection", "keep"));
+    }
+
+    #[test]
+    fn a_field_that_would_split_a_message_is_refused() {
+        let mut fields = Fields::new();
+        assert_eq!(fields.push("A b", "x"), Err(FieldError::Name("A b".to_owned())));
+        for value in ["x\r\nB: y", "x\ny", " x", "x\t", "\0"] {
+            assert_eq!(fields.push("A", value), Err(FieldError::Value("A".to_owned())), "{value:?}");
+        }
+        assert_eq!(fields, Fields::new());
+    }
+}

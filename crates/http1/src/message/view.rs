@@ -1,0 +1,204 @@
+//! Heads where they lie, for messages that come whole: borrowed, and nothing allocated.
+//!
+//! Not a second parser: the scan and the checks are those of [`super::read`], and a test holds the two to the same
+//! verdict. A view is what a server of datagrams looks at; what is kept becomes a [`RequestHead`].
+
+use memchr::memchr;
+
+use super::field::Fields;
+use super::head::{RequestLine, StatusLine, field_room, request_parts, response_parts};
+use super::scan::{Opening, Rules, Scan};
+use super::{Limits, Method, PeerFault, RequestHead, ResponseHead, Version};
+
+/// The head of a request, borrowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestView<'a> {
+    /// As it was written: a token.
+    pub method: &'a str,
+    /// Visible ASCII, at least one character.
+    pub target: &'a str,
+    /// The highest version the client speaks.
+    pub version: Version,
+    /// Everything else.
+    pub fields: FieldLines<'a>,
+}
+
+impl<'a> RequestView<'a> {
+    /// Takes the head off the front of a message; no empty line may come before it.
+    ///
+    /// # Errors
+    /// What the peer did wrong; [`PeerFault::Truncated`] if the head does not end in this message.
+    pub fn read(message: &mut &'a [u8], limits: &Limits) -> Result<Self, PeerFault> {
+        Self::read_each(message, limits, |_, _| {})
+    }
+
+    /// The same, and shows every field, name and value, while they are at hand.
+    ///
+    /// # Errors
+    /// As [`RequestView::read`].
+    pub fn read_each(
+        message: &mut &'a [u8],
+        limits: &Limits,
+        mut field: impl FnMut(&'a [u8], &'a [u8]),
+    ) -> Result<Self, PeerFault> {
+        let head = split_head(message, Opening::RequestLine { blank_lines: 0 }, limits)?;
+        let mut room = field_room();
+        let (RequestLine { method, target, version }, headers) = request_parts(head, &mut room, limits)?;
+        for httparse::Header { name, value } in headers {
+            field(name.as_bytes(), value);
+        }
+        Ok(Self { method, target, version, fields: FieldLines::behind_first_line(head) })
+    }
+
+    /// The same, to keep.
+    pub fn to_head(&self) -> RequestHead {
+        let Self { method, target, version, fields } = *self;
+        let method = Method::from_name(method);
+        RequestHead { method, target: target.to_owned(), version, fields: fields.to_fields() }
+    }
+}
+
+/// The head of a response, borrowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResponseView<'a> {
+    /// The version the server answers in.
+    pub version: Version,
+    /// 100 to 999.
+    pub status: u16,
+    /// Everything else.
+    pub fields: FieldLines<'a>,
+}
+
+impl<'a> ResponseView<'a> {
+    /// Takes the head off the front of a message.
+    ///
+    /// # Errors
+    /// What the peer did wrong; [`PeerFault::Truncated`] if the head does not end in this message.
+    pub fn read(message: &mut &'a [u8], limits: &Limits) -> Result<Self, PeerFault> {
+        let head = split_head(message, Opening::StatusLine, limits)?;
+        let (StatusLine { version, status }, _) = response_parts(head, &mut field_room(), limits)?;
+        Ok(Self { version, status, fields: FieldLines::behind_first_line(head) })
+    }
+
+    /// The same, to keep.
+    pub fn to_head(&self) -> ResponseHead {
+        let Self { version, status, fields } = *self;
+        ResponseHead { version, status, fields: fields.to_fields() }
+    }
+}
+
+/// The field lines of a head that was checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldLines<'a>(&'a [u8]);
+
+impl<'a> FieldLines<'a> {
+    /// Lines that were checked once, and kept as [`FieldLines::as_bytes`] gave them.
+    pub const fn of_checked(lines: &'a [u8]) -> Self {
+        Self(lines)
+    }
+
+    /// Every line as it is sent, to be kept.
+    pub const fn as_bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    /// Every field: name as it was written, value without the white space around it.
+    pub fn iter(self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let colon = memchr(b':', rest)?;
+            let (name, value) = rest.split_at(colon);
+            let end = memchr(b'\n', value).unwrap_or(value.len());
+            rest = value.get(end + 1..).unwrap_or_default();
+            Some((name, value.get(1..end)?.trim_ascii()))
+        })
+    }
+
+    /// The values of every field with this name, whatever its case.
+    pub fn all(self, name: &str) -> impl Iterator<Item = &'a [u8]> {
+        self.iter()
+            .filter(move |(found, _)| found.eq_ignore_ascii_case(name.as_bytes()))
+            .map(|(_, value)| value)
+    }
+
+    /// The value of the first field with this name, whatever its case.
+    pub fn get(self, name: &str) -> Option<&'a [u8]> {
+        self.all(name).next()
+    }
+
+    fn behind_first_line(head: &'a [u8]) -> Self {
+        let line_end = memchr(b'\n', head).unwrap_or(head.len());
+        Self(head.get(line_end + 1..).unwrap_or_default())
+    }
+
+    /// The same, to change.
+    pub fn to_fields(self) -> Fields {
+        let mut fields = Fields::new();
+        for (name, value) in self.iter() {
+            fields.push_checked(name, value);
+        }
+        fields
+    }
+}
+
+/// Takes a head and the empty line that ends it off the front.
+fn split_head<'a>(message: &mut &'a [u8], opening: Opening, limits: &Limits) -> Result<&'a [u8], PeerFault> {
+    let rules = Rules { opening, bytes: limits.head_bytes, too_many: PeerFault::HeadTooLarge };
+    let mut rest = *message;
+    let length = Scan::new(rules).take(&mut rest, |head| Ok(head.len()))?.ok_or(PeerFault::Truncated)?;
+    let (head, rest) = message.split_at(length);
+    *message = rest;
+    Ok(head)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Event, RequestReader, ResponseReader};
+    use proptest::prelude::*;
+
+    fn line() -> impl Strategy<Value = &'static str> {
+        prop::sample::select(vec![
+            "GET / HTTP/1.1\r\n",
+            "HEAD /a?b HTTP/1.0\r\n",
+            "G(T / HTTP/1.1\r\n",
+            "HTTP/1.1 200 OK\r\n",
+            "HTTP/1.1 99 x\r\n",
+            "Host: h\r\n",
+            "Host:\th \t\r\n",
+            "A: b:c \r\n",
+            "Empty:\r\n",
+            "Bad : x\r\n",
+            " folded\r\n",
+            "High: \u{e9}\r\n",
+            "\r\n",
+            "\n",
+            "\r",
+            "body",
+        ])
+    }
+
+    proptest! {
+        #[test]
+        fn a_view_sees_what_the_reader_sees(lines in prop::collection::vec(line(), 0..8)) {
+            let text = lines.concat();
+            let limits = Limits { blank_lines: 0, ..Limits::default() };
+            let (mut one, mut other) = (text.as_bytes(), text.as_bytes());
+            match (RequestView::read(&mut one, &limits), RequestReader::new(limits).read(&mut other)) {
+                (Ok(view), Ok(Some(Event::Head(head, _)))) => prop_assert_eq!((view.to_head(), one), (head, other)),
+                // The reader looks at the framing, too, which is not a view's business.
+                (Ok(_), Err(fault)) => prop_assert_eq!(fault, PeerFault::Host),
+                (Err(PeerFault::Truncated), Ok(None)) => {}
+                (Err(fault), Err(same)) => prop_assert_eq!(fault, same),
+                (view, event) => prop_assert!(false, "{view:?} but {event:?}"),
+            }
+            let (mut one, mut other) = (text.as_bytes(), text.as_bytes());
+            match (ResponseView::read(&mut one, &limits), ResponseReader::new(limits).read(&mut other, &Method::Get)) {
+                (Ok(view), Ok(Some(Event::Head(head, _)))) => prop_assert_eq!((view.to_head(), one), (head, other)),
+                (Err(PeerFault::Truncated), Ok(None)) => {}
+                (Err(fault), Err(same)) => prop_assert_eq!(fault, same),
+                (view, event) => prop_assert!(false, "{view:?} but {event:?}"),
+            }
+        }
+    }
+}

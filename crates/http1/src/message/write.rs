@@ -1,0 +1,162 @@
+//! The buffer between a machine and its connection: what is one write, and when it leaves.
+//!
+//! The interactions of `papers/p-http` are made here: a head flushed apart from its body is a short segment of
+//! its own, and a body written in pieces ends in one. Not a socket: each write is handed to whoever drives the
+//! machine, who must hand it to TCP in one call.
+
+use std::collections::VecDeque;
+use std::num::NonZeroUsize;
+
+/// How a message is cut into writes. By default it is not: one message, one write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WritePolicy {
+    /// The head leaves by itself, before the first byte of the body is known. Apache 1.1b4 did so
+    /// (`papers/p-http#section-2-2`), and so do many today.
+    pub head_apart: bool,
+    /// A write leaves as soon as it has this many bytes, like a buffered stream. `None`: the body leaves in
+    /// the parts it is given in, the head with the first.
+    pub buffer: Option<NonZeroUsize>,
+    /// A message that others are about to follow waits for them, until there are so many bytes: answers to
+    /// pipelined requests then share segments (`papers/w3c#nagle-interaction`). `None`: each leaves at its end.
+    pub gather: Option<NonZeroUsize>,
+}
+
+impl WritePolicy {
+    /// One message, one write, and answers to pipelined requests together, up to the 4096 bytes that Apache's buffer
+    /// took (`papers/p-http#section-2-2`).
+    pub fn gathering() -> Self {
+        Self { gather: NonZeroUsize::new(4_096), ..Self::default() }
+    }
+}
+
+/// Bytes that wait for their write, and writes that wait to be taken.
+#[derive(Debug, Default)]
+pub struct WriteBuffer {
+    policy: WritePolicy,
+    waiting: Vec<u8>,
+    writes: VecDeque<Vec<u8>>,
+}
+
+impl WriteBuffer {
+    /// A buffer that has nothing to write yet.
+    pub fn new(policy: WritePolicy) -> Self {
+        Self { policy, waiting: Vec::new(), writes: VecDeque::new() }
+    }
+
+    /// Adds a head.
+    pub fn head(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+        encode(&mut self.waiting);
+        if self.policy.head_apart {
+            self.flush();
+        } else {
+            self.spill();
+        }
+    }
+
+    /// Adds a part of a body, as the application gave it.
+    pub fn part(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+        encode(&mut self.waiting);
+        match self.policy.buffer {
+            Some(_) => self.spill(),
+            None => self.flush(),
+        }
+    }
+
+    /// Adds a body that is here as a whole; [`WriteBuffer::end_message`] comes next.
+    pub fn body(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+        encode(&mut self.waiting);
+        self.spill();
+    }
+
+    /// A message is all here, and another may follow at once.
+    pub fn end_message(&mut self, may_follow: bool) {
+        let is_full = self.policy.gather.is_none_or(|full| self.waiting.len() >= full.get());
+        if is_full || !may_follow {
+            self.flush();
+        }
+    }
+
+    /// Lets go of whatever waits.
+    pub fn flush(&mut self) {
+        self.spill();
+        if !self.waiting.is_empty() {
+            self.writes.push_back(std::mem::take(&mut self.waiting));
+        }
+    }
+
+    /// Bytes that wait for their write.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// The next write.
+    pub fn take(&mut self) -> Option<Vec<u8>> {
+        self.writes.pop_front()
+    }
+
+    /// Lets go of every full buffer.
+    fn spill(&mut self) {
+        let Some(size) = self.policy.buffer.map(NonZeroUsize::get) else { return };
+        if self.waiting.len() < size {
+            return;
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        let full = waiting.chunks_exact(size);
+        self.waiting = full.remainder().to_vec();
+        self.writes.extend(full.map(<[u8]>::to_vec));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sizes of the writes that a head of 226 bytes and a body in two parts make.
+    fn writes(head_apart: bool, buffer: Option<usize>) -> Vec<usize> {
+        let mut buffer = WriteBuffer::new(WritePolicy {
+            head_apart,
+            buffer: buffer.and_then(NonZeroUsize::new),
+            gather: None,
+        });
+        buffer.head(|out| out.resize(226, b'h'));
+        for part in [5_000, 3_000] {
+            buffer.part(|out| out.resize(out.len() + part, b'b'));
+        }
+        buffer.flush();
+        std::iter::from_fn(|| buffer.take()).map(|write| write.len()).collect()
+    }
+
+    #[test]
+    fn a_full_buffer_leaves_before_the_message_ends() {
+        let policy = WritePolicy { buffer: NonZeroUsize::new(4), ..WritePolicy::default() };
+        let mut buffer = WriteBuffer::new(policy);
+        buffer.head(|out| out.extend_from_slice(b"he"));
+        assert_eq!(buffer.take(), None);
+        buffer.part(|out| out.extend_from_slice(b"adbody"));
+        assert_eq!([buffer.take(), buffer.take()], [Some(b"head".to_vec()), Some(b"body".to_vec())]);
+        buffer.flush();
+        assert_eq!(buffer.take(), None);
+    }
+
+    #[test]
+    fn messages_gather_until_there_are_enough_or_none_follows() {
+        let policy = WritePolicy { gather: NonZeroUsize::new(10), ..WritePolicy::default() };
+        let mut buffer = WriteBuffer::new(policy);
+        let mut sizes = Vec::new();
+        for (body, may_follow) in [(2, true), (2, true), (2, true), (0, true), (9, true), (1, false)] {
+            buffer.head(|out| out.push(b'h'));
+            buffer.body(|out| out.resize(out.len() + body, b'b'));
+            buffer.end_message(may_follow);
+            sizes.push(std::iter::from_fn(|| buffer.take()).map(|write| write.len()).sum::<usize>());
+        }
+        assert_eq!(sizes, [0, 0, 0, 10, 10, 2]);
+    }
+
+    #[test]
+    fn a_policy_cuts_a_message_into_writes() {
+        assert_eq!(writes(false, None), [5_226, 3_000]);
+        assert_eq!(writes(true, None), [226, 5_000, 3_000]);
+        assert_eq!(writes(true, Some(4_096)), [226, 4_096, 3_904]);
+        assert_eq!(writes(false, Some(4_096)), [4_096, 4_096, 34]);
+    }
+}

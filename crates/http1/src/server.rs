@@ -1,0 +1,411 @@
+//! One connection of a server: requests out to the application, responses back in, bytes either way.
+//!
+//! Not a listener, and not an application ([`crate::site`] is one). Requests of one connection are handed over
+//! one at a time, as servers of the papers' day did; those that wait stay unread, and
+//! [`ServerConnection::is_reading`] says so to whoever reads the socket.
+//!
+//! ```text
+//! Received, EndOfStream, Reset -> handle -> poll -> Request, RequestBody, RequestEnd -> application
+//!        application -> respond, send_part, finish -> poll -> Send, HalfClose, Close, Abort
+//! ```
+
+mod config;
+mod exchange;
+mod response;
+mod unread;
+
+use std::collections::VecDeque;
+
+use wire::{Bytes, Time};
+
+use crate::message::write::WriteBuffer;
+use crate::message::{Event, Fields, Framing, PeerFault, RequestHead, RequestReader, Version};
+use exchange::{Coding, Exchange, Rest, write_last_chunk};
+use response::{Head, check_interim, write_interim};
+use unread::Unread;
+
+pub use config::{Closing, Patience, ServerConfig};
+pub use response::{Misuse, Response, ResponseBody};
+
+/// What the socket tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input<'a> {
+    /// Bytes came in.
+    Received(&'a [u8]),
+    /// The client will send no more.
+    EndOfStream,
+    /// The connection is gone.
+    Reset,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Application: a request has begun; it may be answered from now on.
+    Request(RequestId, RequestHead),
+    /// Application: a part of its body.
+    RequestBody(RequestId, Vec<u8>),
+    /// Application: it is complete.
+    RequestEnd(RequestId),
+    /// Application: it came to nothing; do not answer it.
+    RequestAborted(RequestId),
+    /// Socket: send this in one write.
+    Send(Vec<u8>),
+    /// Socket: send no more, still receive.
+    HalfClose,
+    /// Socket: close; nothing more will come out.
+    Close,
+    /// Socket: close with a reset, so that the client knows that something is missing.
+    Abort,
+    /// Log: what the client did wrong. It has been told, where that was possible.
+    Fault(PeerFault),
+    /// Nothing more before the next input, or this time, when to poll again.
+    Timeout(Option<Time>),
+}
+
+/// A request of one connection; they count from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RequestId(pub u64);
+
+/// One connection of a server. `handle` an input or call one of the application's methods, then `poll` until
+/// it returns a timeout.
+#[derive(Debug)]
+pub struct ServerConnection {
+    config: ServerConfig,
+    reader: RequestReader,
+    unread: Unread,
+    phase: Phase,
+    exchange: Option<Exchange>,
+    /// Requests so far.
+    requests: u64,
+    writes: WriteBuffer,
+    outputs: VecDeque<Output>,
+}
+
+/// What the connection waits for, and since when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// A request.
+    Idle(Time),
+    /// The rest of its head.
+    Head(Time),
+    /// More of its body, and until when.
+    Body(Time),
+    /// The application.
+    Answer,
+    /// The client's end of the stream; ours is out.
+    Linger(Time),
+    /// Nothing more.
+    Closed,
+}
+
+static NO_FIELDS: Fields = Fields::new();
+
+impl ServerConnection {
+    /// A connection that was accepted `now`.
+    pub fn new(now: Time, config: ServerConfig) -> Self {
+        Self {
+            config,
+            reader: RequestReader::new(config.limits),
+            unread: Unread::default(),
+            phase: Phase::Idle(now),
+            exchange: None,
+            requests: 0,
+            writes: WriteBuffer::new(config.writes),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Takes what the socket tells.
+    pub fn handle(&mut self, now: Time, input: Input<'_>) {
+        self.expire(now);
+        match (self.phase, input) {
+            (Phase::Closed, _) | (Phase::Linger(_), Input::Received(_)) => {}
+            (Phase::Linger(_), Input::EndOfStream) => self.close(Output::Close),
+            (_, Input::Reset) => self.close(Output::Close),
+            (_, Input::Received(bytes)) => {
+                self.unread.push(bytes);
+                self.advance(now);
+            }
+            (_, Input::EndOfStream) => {
+                self.unread.ended = true;
+                self.advance(now);
+            }
+        }
+    }
+
+    /// The next thing to do.
+    pub fn poll(&mut self, now: Time) -> Output {
+        self.expire(now);
+        self.outputs.pop_front().unwrap_or(Output::Timeout(self.deadline()))
+    }
+
+    /// Whether the socket should be read: not while more than enough waits unread. Whoever holds writes that the
+    /// socket does not take should not read either, nor answer: this machine does not know how slow a client reads.
+    pub fn is_reading(&self) -> bool {
+        match self.phase {
+            Phase::Idle(_) | Phase::Head(_) | Phase::Body(_) | Phase::Answer => {
+                !self.unread.ended && self.unread.rest().len() < self.config.limits.head_bytes
+            }
+            Phase::Linger(_) => true,
+            Phase::Closed => false,
+        }
+    }
+
+    /// The application's answer: all of it, or the head of what follows in parts. A response that has no body
+    /// (to HEAD, 204, 304) is complete with this.
+    ///
+    /// # Errors
+    /// The application's mistake; nothing has been sent.
+    pub fn respond(&mut self, now: Time, id: RequestId, response: Response) -> Result<(), Misuse> {
+        let Response { status, fields, body } = response;
+        self.respond_sharing(now, id, status, [&fields, &NO_FIELDS], body)
+    }
+
+    /// The same with fields that other answers have, too, and that are copied only into what is sent: those of the
+    /// answer, and behind them those of every answer.
+    ///
+    /// # Errors
+    /// As for [`ServerConnection::respond`].
+    pub fn respond_sharing(
+        &mut self,
+        now: Time,
+        id: RequestId,
+        status: u16,
+        fields: [&Fields; 2],
+        body: ResponseBody,
+    ) -> Result<(), Misuse> {
+        let last = self.config.requests.is_some_and(|most| self.requests >= u64::from(most.get()));
+        let (head, rest) = self.exchange(id)?.begin(status, fields, body, last)?;
+        self.writes.head(|out| head.write(fields, out));
+        match rest {
+            Rest::Whole(body) => {
+                if !body.is_empty() {
+                    self.writes.body(|out| out.extend_from_slice(&body));
+                }
+                self.complete(now);
+            }
+            Rest::Nothing => self.complete(now),
+            Rest::Parts => self.send_writes(),
+        }
+        Ok(())
+    }
+
+    /// What is said before the answer (RFC 9110, section 15.2): 102, 103 and what may come; a client of HTTP/1.0 is not told.
+    ///
+    /// # Errors
+    /// The application's mistake; nothing has been sent.
+    pub fn interim(&mut self, id: RequestId, status: u16, fields: &Fields) -> Result<(), Misuse> {
+        check_interim(status, fields)?;
+        if self.exchange(id)?.may_wait()? {
+            self.writes.head(|out| write_interim(status, fields, out));
+            self.writes.flush();
+            self.send_writes();
+        }
+        Ok(())
+    }
+
+    /// A part of the body of a response that was begun.
+    ///
+    /// # Errors
+    /// The application's mistake; nothing has been sent.
+    pub fn send_part(&mut self, id: RequestId, part: &[u8]) -> Result<(), Misuse> {
+        let coding = self.exchange(id)?.part(part.len())?;
+        // An empty part is nothing to send, and an empty chunk would end the body.
+        if !part.is_empty() {
+            self.writes.part(|out| coding.encode(part, out));
+            self.send_writes();
+        }
+        Ok(())
+    }
+
+    /// The end of a response that was begun without its whole body.
+    ///
+    /// # Errors
+    /// The application's mistake. If less came than was promised, the connection is aborted.
+    pub fn finish(&mut self, now: Time, id: RequestId) -> Result<(), Misuse> {
+        self.finish_with(now, id, &NO_FIELDS)
+    }
+
+    /// The same with trailers behind the body, where its coding has room for them: in chunks alone (RFC 9112, section
+    /// 7.1.2).
+    ///
+    /// # Errors
+    /// As for [`ServerConnection::finish`].
+    pub fn finish_with(&mut self, now: Time, id: RequestId, trailers: &Fields) -> Result<(), Misuse> {
+        match self.exchange(id)?.end() {
+            Ok(Coding::Plain) => {}
+            Ok(Coding::Chunked) => self.writes.part(|out| write_last_chunk(trailers, out)),
+            Err(misuse) => {
+                if misuse == Misuse::TooShort(id) {
+                    self.exchange = None;
+                    self.close(Output::Abort);
+                }
+                return Err(misuse);
+            }
+        }
+        self.complete(now);
+        Ok(())
+    }
+
+    /// The exchange with this request, if that is the one that is open.
+    fn exchange(&mut self, id: RequestId) -> Result<&mut Exchange, Misuse> {
+        self.exchange.as_mut().filter(|exchange| exchange.id == id).ok_or(Misuse::NotAwaited(id))
+    }
+
+    /// The response is all there.
+    fn complete(&mut self, now: Time) {
+        // What is left of a request that was answered before its end is of no use to anybody.
+        let persists =
+            self.exchange.take().is_some_and(|exchange| exchange.persists && exchange.request_ended);
+        self.writes.end_message(persists);
+        self.send_writes();
+        if persists {
+            self.phase = Phase::Idle(now);
+            self.advance(now);
+        } else {
+            self.hang_up(now);
+        }
+    }
+
+    fn send_writes(&mut self) {
+        self.outputs.extend(std::iter::from_fn(|| self.writes.take()).map(Output::Send));
+    }
+
+    /// Reads on, until a request waits for its answer or there is nothing left to read.
+    fn advance(&mut self, now: Time) {
+        let mut unread = std::mem::take(&mut self.unread);
+        let mut input = unread.rest();
+        let mut fault = None;
+        while fault.is_none() && self.phase != Phase::Answer {
+            match self.reader.read(&mut input) {
+                Ok(Some(event)) => self.event(now, event),
+                Ok(None) => break,
+                Err(found) => fault = Some(found),
+            }
+        }
+        unread.keep(input.len());
+        self.unread = unread;
+        match fault {
+            Some(fault) => self.refuse(now, fault),
+            None => self.starve(now),
+        }
+    }
+
+    fn event(&mut self, now: Time, event: Event<'_, RequestHead>) {
+        match (event, &mut self.exchange) {
+            (Event::Head(head, framing), exchange) => {
+                let id = RequestId(self.requests);
+                self.requests += 1;
+                *exchange = Some(Exchange::new(id, &head));
+                self.phase = Phase::Body(now + self.config.patience.request);
+                let waits = framing != Framing::Length(0) && head.fields.has_token("Expect", "100-continue");
+                self.outputs.push_back(Output::Request(id, head));
+                if waits {
+                    // Whoever waits with the body is to send it (RFC 9110, section 10.1.1). It is known, and may wait.
+                    let _ = self.interim(id, 100, &NO_FIELDS);
+                }
+            }
+            (Event::Body(part), Some(exchange)) => {
+                if let Phase::Body(until) = self.phase {
+                    let Patience { idle: _, request, least_rate, linger: _ } = self.config.patience;
+                    let earned = until + least_rate.time_for(Bytes::new(part.len() as u64));
+                    self.phase = Phase::Body(earned.min(now + request));
+                }
+                self.outputs.push_back(Output::RequestBody(exchange.id, part.to_vec()));
+            }
+            (Event::End, Some(exchange)) => {
+                exchange.request_ended = true;
+                self.phase = Phase::Answer;
+                self.outputs.push_back(Output::RequestEnd(exchange.id));
+            }
+            // The head makes the exchange, and nothing unmakes it before its request is read.
+            (Event::Body(_) | Event::End, None) => {}
+        }
+    }
+
+    /// Everything that came in is read, or waits for its turn.
+    fn starve(&mut self, now: Time) {
+        let has_begun = self.exchange.as_ref().is_some_and(Exchange::has_begun);
+        if self.phase != Phase::Answer && !has_begun {
+            // No request is complete, so no answer follows those that have gathered.
+            self.writes.flush();
+            self.send_writes();
+        }
+        match self.phase {
+            Phase::Idle(_) | Phase::Head(_) | Phase::Body(_) if self.unread.ended => {
+                match self.reader.end_of_stream() {
+                    Ok(_) => self.close(Output::Close),
+                    Err(fault) => self.refuse(now, fault),
+                }
+            }
+            Phase::Idle(_) if !self.reader.is_between_messages() => self.phase = Phase::Head(now),
+            Phase::Idle(_)
+            | Phase::Head(_)
+            | Phase::Body(_)
+            | Phase::Answer
+            | Phase::Linger(_)
+            | Phase::Closed => {}
+        }
+    }
+
+    /// Tells the client what it did wrong, if there is still a way, and reads no more.
+    fn refuse(&mut self, now: Time, fault: PeerFault) {
+        self.outputs.push_back(Output::Fault(fault));
+        if let Some(exchange) = self.exchange.take() {
+            self.outputs.push_back(Output::RequestAborted(exchange.id));
+            if exchange.has_begun() {
+                return self.close(Output::Abort);
+            }
+        }
+        let status = fault.status();
+        let head = Head { version: Version::Http11, status, persists: false, length: Some(0) };
+        self.writes.head(|out| head.write([&NO_FIELDS; 2], out));
+        self.writes.flush();
+        self.send_writes();
+        self.hang_up(now);
+    }
+
+    /// Ends the connection behind the last answer.
+    fn hang_up(&mut self, now: Time) {
+        match self.config.closing {
+            Closing::Careful if !self.unread.ended => {
+                self.outputs.push_back(Output::HalfClose);
+                self.unread = Unread::default();
+                self.phase = Phase::Linger(now);
+            }
+            Closing::Careful | Closing::Naive => self.close(Output::Close),
+        }
+    }
+
+    /// Ends it.
+    fn close(&mut self, how: Output) {
+        self.outputs.extend(self.exchange.take().map(|exchange| Output::RequestAborted(exchange.id)));
+        self.outputs.push_back(how);
+        self.unread = Unread::default();
+        self.phase = Phase::Closed;
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        let Patience { idle, request, least_rate: _, linger } = self.config.patience;
+        match self.phase {
+            Phase::Idle(since) => Some(since + idle),
+            Phase::Head(since) => Some(since + request),
+            Phase::Body(until) => Some(until),
+            Phase::Linger(since) => Some(since + linger),
+            Phase::Answer | Phase::Closed => None,
+        }
+    }
+
+    fn expire(&mut self, now: Time) {
+        if self.deadline().is_none_or(|deadline| now < deadline) {
+            return;
+        }
+        match self.phase {
+            Phase::Idle(_) => self.hang_up(now),
+            Phase::Head(_) | Phase::Body(_) => self.refuse(now, PeerFault::TooSlow),
+            Phase::Linger(_) => self.close(Output::Close),
+            Phase::Answer | Phase::Closed => {}
+        }
+    }
+}

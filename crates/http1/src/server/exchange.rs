@@ -1,0 +1,156 @@
+//! One request and its response: what may be sent next, and how it is coded.
+//!
+//! Not the connection: this sends nothing and knows no time.
+
+use std::sync::Arc;
+
+use crate::message::{Fields, Method, RequestHead, Version, persists};
+
+use super::RequestId;
+use super::response::{Head, Misuse, ResponseBody, check, is_bodiless};
+
+/// A request and what has become of it.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) id: RequestId,
+    method: Method,
+    version: Version,
+    /// Whether the connection stays afterwards.
+    pub(super) persists: bool,
+    /// Whether all of the request is here.
+    pub(super) request_ended: bool,
+    answer: Answer,
+}
+
+/// What the client has been sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// Nothing.
+    Awaited,
+    /// The head; so many bytes of the body are due.
+    Length(u64),
+    /// The head, and chunks follow.
+    Chunked,
+    /// The head, and a body that ends with the connection.
+    UntilClose,
+}
+
+/// What follows a head that was just made.
+pub(super) enum Rest {
+    /// Nothing, and the response is complete.
+    Nothing,
+    /// This body, and the response is complete.
+    Whole(Arc<[u8]>),
+    /// Parts.
+    Parts,
+}
+
+/// How a part of a body stands on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Coding {
+    /// As it is.
+    Plain,
+    /// As a chunk.
+    Chunked,
+}
+
+/// The end of a chunked body.
+pub(super) fn write_last_chunk(trailers: &Fields, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"0\r\n");
+    out.extend_from_slice(trailers.lines());
+    out.extend_from_slice(b"\r\n");
+}
+
+impl Exchange {
+    pub(super) fn new(id: RequestId, head: &RequestHead) -> Self {
+        Self {
+            id,
+            method: head.method.clone(),
+            version: head.version,
+            persists: persists(head.version, &head.fields),
+            request_ended: false,
+            answer: Answer::Awaited,
+        }
+    }
+
+    /// Whether anything of a response has been sent.
+    pub(super) fn has_begun(&self) -> bool {
+        self.answer != Answer::Awaited
+    }
+
+    /// Whether the client knows what comes before an answer; an error if the answer has begun.
+    pub(super) fn may_wait(&self) -> Result<bool, Misuse> {
+        if self.has_begun() {
+            return Err(Misuse::OutOfOrder(self.id));
+        }
+        Ok(self.version == Version::Http11)
+    }
+
+    /// The response is here, the `last` that this connection may carry or not: its head, and what follows.
+    pub(super) fn begin(
+        &mut self,
+        status: u16,
+        fields: [&Fields; 2],
+        body: ResponseBody,
+        last: bool,
+    ) -> Result<(Head, Rest), Misuse> {
+        if self.has_begun() {
+            return Err(Misuse::OutOfOrder(self.id));
+        }
+        check(status, fields)?;
+        self.answer = match (&body, self.version) {
+            (ResponseBody::Whole(_), Version::Http10 | Version::Http11) => Answer::Length(0),
+            (ResponseBody::Length(length), Version::Http10 | Version::Http11) => Answer::Length(*length),
+            (ResponseBody::Unknown, Version::Http11) => Answer::Chunked,
+            (ResponseBody::Unknown, Version::Http10) => Answer::UntilClose,
+        };
+        self.persists &= !last && self.answer != Answer::UntilClose;
+        let bodiless = self.method == Method::Head || is_bodiless(status);
+        let head = Head { version: self.version, status, persists: self.persists, length: body.length() };
+        let rest = match body {
+            ResponseBody::Whole(_) | ResponseBody::Length(_) | ResponseBody::Unknown if bodiless => {
+                Rest::Nothing
+            }
+            ResponseBody::Whole(bytes) => Rest::Whole(bytes),
+            ResponseBody::Length(_) | ResponseBody::Unknown => Rest::Parts,
+        };
+        Ok((head, rest))
+    }
+
+    /// So many more bytes of the body are here.
+    pub(super) fn part(&mut self, length: usize) -> Result<Coding, Misuse> {
+        match &mut self.answer {
+            Answer::Awaited => Err(Misuse::OutOfOrder(self.id)),
+            Answer::Length(left) => {
+                *left = left.checked_sub(length as u64).ok_or(Misuse::TooLong(self.id))?;
+                Ok(Coding::Plain)
+            }
+            Answer::Chunked => Ok(Coding::Chunked),
+            Answer::UntilClose => Ok(Coding::Plain),
+        }
+    }
+
+    /// No more of the body will come.
+    pub(super) fn end(&self) -> Result<Coding, Misuse> {
+        match self.answer {
+            Answer::Awaited => Err(Misuse::OutOfOrder(self.id)),
+            Answer::Length(1..) => Err(Misuse::TooShort(self.id)),
+            Answer::Length(0) | Answer::UntilClose => Ok(Coding::Plain),
+            Answer::Chunked => Ok(Coding::Chunked),
+        }
+    }
+}
+
+impl Coding {
+    /// Writes a part that is not empty.
+    pub(super) fn encode(self, part: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Self::Plain => out.extend_from_slice(part),
+            Self::Chunked => {
+                out.extend_from_slice(format!("{:x}\r\n", part.len()).as_bytes());
+                out.extend_from_slice(part);
+                out.extend_from_slice(b"\r\n");
+            }
+        }
+    }
+}

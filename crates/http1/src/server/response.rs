@@ -1,0 +1,227 @@
+//! What an application answers, and what it may not.
+//!
+//! Not the bytes on the wire: [`super::ServerConnection`] adds what belongs to the connection (`Connection`,
+//! `Content-Length`, `Transfer-Encoding`) and leaves out the body where there is none.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use super::RequestId;
+use crate::message::head::{write_decimal, write_status_line};
+use crate::message::{FieldError, Fields, Method, Version};
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// 200 to 999.
+    pub status: u16,
+    /// Without `Connection`, `Content-Length` and `Transfer-Encoding`, which are the connection's.
+    pub fields: Fields,
+    /// For a response to HEAD as for one to GET; it is then described but not sent.
+    pub body: ResponseBody,
+}
+
+/// Where the body comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResponseBody {
+    /// It is all here: the response needs nothing more.
+    Whole(Arc<[u8]>),
+    /// So many bytes, in parts that follow ([`super::ServerConnection::send_part`]).
+    Length(u64),
+    /// Parts that follow until the application says it is finished: chunked in HTTP/1.1; in HTTP/1.0 the end
+    /// of the connection is the end of the body.
+    Unknown,
+}
+
+impl Response {
+    /// A response of these bytes and this type.
+    ///
+    /// # Errors
+    /// If the type cannot be a field's value.
+    pub fn whole(status: u16, content_type: &str, body: Arc<[u8]>) -> Result<Self, FieldError> {
+        let mut fields = Fields::new();
+        fields.push("Content-Type", content_type)?;
+        Ok(Self { status, fields, body: ResponseBody::Whole(body) })
+    }
+
+    /// A response with nothing but a status.
+    pub fn empty(status: u16) -> Self {
+        Self { status, fields: Fields::new(), body: ResponseBody::Whole(Arc::from([])) }
+    }
+
+    /// Appends the whole of it, as HTTP/1.1 on a connection that stays: what stands behind an id in DHTTP.
+    ///
+    /// # Errors
+    /// What cannot be sent; nothing is appended.
+    pub fn encode(self, answers: &Method, out: &mut Vec<u8>) -> Result<(), Misuse> {
+        let Self { status, fields, body } = self;
+        let fields = [&fields, &Fields::new()];
+        check(status, fields)?;
+        let ResponseBody::Whole(body) = body else { return Err(Misuse::Partial) };
+        let length = Some(body.len() as u64);
+        Head { version: Version::Http11, status, persists: true, length }.write(fields, out);
+        if !is_bodiless(status) && *answers != Method::Head {
+            out.extend_from_slice(&body);
+        }
+        Ok(())
+    }
+}
+
+/// Whether what an application says cannot be sent.
+pub(super) fn check(status: u16, fields: [&Fields; 2]) -> Result<(), Misuse> {
+    if !(200..1_000).contains(&status) {
+        return Err(Misuse::Status(status));
+    }
+    let names = fields.into_iter().flat_map(Fields::iter).map(|(name, _)| name);
+    for name in names {
+        let is = |other: &&str| name.eq_ignore_ascii_case(other.as_bytes());
+        if let Some(name) = CONNECTION_FIELDS.into_iter().find(is) {
+            return Err(Misuse::ConnectionField(name));
+        }
+    }
+    Ok(())
+}
+
+/// The same of what comes before an answer. 101 is none: nothing follows it.
+pub(super) fn check_interim(status: u16, fields: &Fields) -> Result<(), Misuse> {
+    if !(100..200).contains(&status) || status == 101 {
+        return Err(Misuse::Status(status));
+    }
+    check(200, [fields; 2])
+}
+
+/// Writes what comes before an answer.
+pub(super) fn write_interim(status: u16, fields: &Fields, out: &mut Vec<u8>) {
+    write_status_line(Version::Http11, status, out);
+    out.extend_from_slice(fields.lines());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Whether a status alone says that there is no body.
+pub(super) const fn is_bodiless(status: u16) -> bool {
+    matches!(status, 204 | 304)
+}
+
+/// What a head says beside its fields.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    pub(super) version: Version,
+    pub(super) status: u16,
+    pub(super) persists: bool,
+    /// Of the body; `None` if it is not known.
+    pub(super) length: Option<u64>,
+}
+
+impl Head {
+    /// Writes it, with the fields of the connection behind the others.
+    pub(super) fn write(self, fields: [&Fields; 2], out: &mut Vec<u8>) {
+        let Self { version, status, persists, length } = self;
+        write_status_line(version, status, out);
+        fields.into_iter().for_each(|fields| out.extend_from_slice(fields.lines()));
+        out.extend_from_slice(match (version, persists) {
+            (Version::Http10, true) => b"Connection: Keep-Alive\r\n",
+            (Version::Http11, false) => b"Connection: close\r\n",
+            (Version::Http10, false) | (Version::Http11, true) => b"",
+        });
+        match (length, version) {
+            _ if is_bodiless(status) => {}
+            (Some(length), _) => {
+                out.extend_from_slice(b"Content-Length: ");
+                write_decimal(length, out);
+                out.extend_from_slice(b"\r\n");
+            }
+            (None, Version::Http11) => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+            (None, Version::Http10) => {}
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+impl ResponseBody {
+    pub(super) fn length(&self) -> Option<u64> {
+        match self {
+            Self::Whole(bytes) => Some(bytes.len() as u64),
+            Self::Length(length) => Some(*length),
+            Self::Unknown => None,
+        }
+    }
+}
+
+const CONNECTION_FIELDS: [&str; 3] = ["Connection", "Content-Length", "Transfer-Encoding"];
+
+/// How an application used a connection wrongly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// This request is not the one to be answered now: it was never made, it is answered, or its client has
+    /// gone. The last is no mistake; the answer is simply not wanted any more.
+    NotAwaited(RequestId),
+    /// A part or an end before the head, or a second head.
+    OutOfOrder(RequestId),
+    /// A status that is no final one, or, where an interim one is wanted, none of these.
+    Status(u16),
+    /// A field that belongs to the connection.
+    ConnectionField(&'static str),
+    /// More body than the length that was given.
+    TooLong(RequestId),
+    /// Less body than the length that was given; the connection is aborted, so that the client knows.
+    TooShort(RequestId),
+    /// A body in parts where the whole is asked for.
+    Partial,
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAwaited(RequestId(id)) => {
+                write!(f, "request {id} does not wait for an answer; its client may have gone")
+            }
+            Self::OutOfOrder(RequestId(id)) => {
+                write!(f, "request {id} needs one head, then parts, then an end, in this order")
+            }
+            Self::Status(status) => write!(
+                f,
+                "{status} is no status here; use 200 to 999, and before an answer 100 to 199 but for 101"
+            ),
+            Self::ConnectionField(name) => {
+                write!(f, "{name} belongs to the connection; leave it out, it will be added")
+            }
+            Self::TooLong(RequestId(id)) => {
+                write!(f, "the body for request {id} is longer than the length given; give the right length")
+            }
+            Self::TooShort(RequestId(id)) => {
+                write!(f, "the body for request {id} is shorter than the length given; give the right length")
+            }
+            Self::Partial => f.write_str("one message holds the whole body; give it whole, not in parts"),
+        }
+    }
+}
+
+impl Error for Misuse {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(response: Response, answers: &Method) -> Result<String, Misuse> {
+        let mut out = Vec::new();
+        response.encode(answers, &mut out).map(|()| String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn one_message_shows_its_own_end() {
+        let whole = || Response::whole(200, "text/plain", Arc::from(*b"body")).unwrap();
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\n";
+        assert_eq!(message(whole(), &Method::Get), Ok(format!("{head}body")));
+        assert_eq!(message(whole(), &Method::Head), Ok(head.to_owned()));
+        let unchanged = message(Response::empty(304), &Method::Get).unwrap();
+        assert!(unchanged.ends_with("\r\n\r\n") && !unchanged.contains("Content-Length"), "{unchanged}");
+    }
+
+    #[test]
+    fn what_has_no_end_that_one_message_could_show_is_refused() {
+        let partial = Response { body: ResponseBody::Length(4), ..Response::empty(200) };
+        assert_eq!(message(partial, &Method::Get), Err(Misuse::Partial));
+        assert_eq!(message(Response::empty(100), &Method::Get), Err(Misuse::Status(100)));
+    }
+}

@@ -1,0 +1,285 @@
+//! A site of given sizes or of given objects: an application that answers from memory, the same bytes every time.
+//!
+//! Where only sizes are given, nothing is real content: nobody can look at these objects, and they do not compress.
+//! What they have in common with a page of the papers is their number and their sizes
+//! (`papers/heidemann-model#workloads`).
+
+mod object;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use wire::{Bytes, Seed};
+
+use crate::content::{Accepted, Coding};
+use crate::message::range::{self, Wanted};
+use crate::message::validator::is_unchanged;
+use crate::message::{Fields, Method, RequestHead, Validator, Version};
+use crate::server::{Response, ResponseBody};
+use object::{LAST_MODIFIED, Object};
+
+pub use object::{Compression, File};
+
+/// Objects by path. Where they have no paths of their own, the first is `/0`, a document; the others `/1` and so on,
+/// images.
+#[derive(Clone, Debug)]
+pub struct Site {
+    objects: Vec<Object>,
+    paths: BTreeMap<String, usize>,
+}
+
+impl Site {
+    /// A site with one object of each size. The bytes depend on the seed, the object's place and its size.
+    ///
+    /// `None` if an object does not fit in memory as this machine addresses it.
+    pub fn new(sizes: &[Bytes], seed: Seed) -> Option<Self> {
+        let object = |(index, size): (usize, &Bytes)| {
+            let size = usize::try_from(size.get()).ok()?;
+            let mut random = seed.stream("site", index as u64);
+            let words = std::iter::repeat_with(|| random.next_u64().to_le_bytes());
+            Some(words.flatten().take(size).collect())
+        };
+        let objects: Option<Vec<_>> = sizes.iter().enumerate().map(object).collect();
+        Some(Self::of(objects?))
+    }
+
+    /// A site of these objects.
+    pub fn of(objects: Vec<Arc<[u8]>>) -> Self {
+        let file = |(index, body)| {
+            let content_type = if index == 0 { "text/html" } else { "image/gif" };
+            File { path: Self::path(index), content_type: content_type.to_owned(), body }
+        };
+        Self::of_files(objects.into_iter().enumerate().map(file))
+    }
+
+    /// A site of objects with paths of their own; of two with the same, the later.
+    pub fn of_files(files: impl IntoIterator<Item = File>) -> Self {
+        let mut site = Self { objects: Vec::new(), paths: BTreeMap::new() };
+        for File { path, content_type, body } in files {
+            site.paths.insert(path.clone(), site.objects.len());
+            site.objects.push(Object::new(path, &content_type, body));
+        }
+        site
+    }
+
+    /// Every object as it is, in the order in which they were given.
+    pub fn objects(&self) -> impl Iterator<Item = &Arc<[u8]>> {
+        self.objects.iter().map(|object| &object.body)
+    }
+
+    /// Every object as it is with its path, in the same order.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &Arc<[u8]>)> {
+        self.objects.iter().map(|object| (object.path.as_str(), &object.body))
+    }
+
+    /// The same site, with an entity tag in each answer to HTTP/1.1, and to HTTP/1.0, which has no entity tags, a
+    /// date. The tags depend on what the bytes depend on.
+    #[must_use]
+    pub fn with_validators(mut self, seed: Seed) -> Self {
+        for (index, object) in self.objects.iter_mut().enumerate() {
+            let random = seed.stream("entity tag", index as u64).next_u64();
+            object.entity_tag = Some(format!("\"{:016x}\"", random.wrapping_add(object.body.len() as u64)));
+        }
+        self
+    }
+
+    /// The same site, with what is text compressed for those who take one of these codings.
+    #[must_use]
+    pub fn with_compression(mut self, compression: Compression, codings: &[Coding]) -> Self {
+        let objects = self.objects.into_iter().map(|object| object.compressed(compression, codings));
+        self.objects = objects.collect();
+        self
+    }
+
+    /// What a client that speaks this version, and takes these codings, kept of an object; `None` if the site gives no
+    /// validators, or has no such object.
+    pub fn validator(&self, index: usize, version: Version, accepted: &Accepted) -> Option<Validator> {
+        let object = self.objects.get(index)?;
+        let (coding, _) = object.body_for(accepted);
+        object.validator(version, coding)
+    }
+
+    /// Where an object without a path of its own is found.
+    pub fn path(index: usize) -> String {
+        format!("/{index}")
+    }
+
+    /// The answer to a request: 200, 206 for a part of an object, 304 for what has not changed, 404 for a path that is
+    /// not there, 405 for a method other than GET and HEAD, 416 for a part that is not there.
+    pub fn respond(&self, request: &RequestHead) -> Response {
+        match &request.method {
+            Method::Get | Method::Head => {}
+            Method::Options | Method::Other(_) => return Response::empty(405),
+        }
+        let object = self.paths.get(&request.target).and_then(|index| self.objects.get(*index));
+        object.map_or_else(|| Response::empty(404), |object| answer(object, request))
+    }
+}
+
+fn answer(object: &Object, request: &RequestHead) -> Response {
+    let (coding, body) = object.body_for(&Accepted::of(&request.fields));
+    let mut fields = Fields::new();
+    match object.validator(request.version, coding) {
+        Some(Validator::EntityTag(tag)) => fields.push_checked(b"ETag", tag.as_bytes()),
+        Some(Validator::LastModified(date)) => fields.push_checked(b"Last-Modified", date.as_bytes()),
+        None => {}
+    }
+    if object.varies() {
+        fields.push_checked(b"Vary", b"Accept-Encoding");
+    }
+    let tag = object.tag(coding);
+    if tag.as_deref().is_some_and(|tag| is_unchanged(&request.fields, tag, LAST_MODIFIED)) {
+        return Response { fields, ..Response::empty(304) };
+    }
+    // What cannot stand in a field is no type; the object is sent without one.
+    let _ = fields.push("Content-Type", &object.content_type);
+    match coding {
+        Coding::Identity => {}
+        Coding::Deflate | Coding::Gzip | Coding::Brotli | Coding::Zstd => {
+            fields.push_checked(b"Content-Encoding", coding.name().as_bytes());
+        }
+    }
+    let length = body.len() as u64;
+    match range::wanted(request, tag.as_deref(), LAST_MODIFIED, length) {
+        Wanted::Whole => Response { status: 200, fields, body: ResponseBody::Whole(body) },
+        Wanted::Part { first, last } => {
+            let part = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+            let bytes = body.get(part(first)..=part(last)).unwrap_or_default();
+            fields.push_checked(b"Content-Range", format!("bytes {first}-{last}/{length}").as_bytes());
+            Response { status: 206, fields, body: ResponseBody::Whole(Arc::from(bytes)) }
+        }
+        Wanted::Nowhere => {
+            let mut fields = Fields::new();
+            fields.push_checked(b"Content-Range", format!("bytes */{length}").as_bytes());
+            Response { fields, ..Response::empty(416) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Version;
+
+    fn respond(site: &Site, method: Method, target: &str) -> Response {
+        let (target, version, fields) = (target.to_owned(), Version::Http11, Fields::new());
+        site.respond(&RequestHead { method, target, version, fields })
+    }
+
+    #[test]
+    fn objects_have_the_sizes_asked_for_and_the_same_bytes_every_time() {
+        let sizes = [6_651, 0, 1_866].map(Bytes::new);
+        let (site, again) =
+            (Site::new(&sizes, Seed::new(7)).unwrap(), Site::new(&sizes, Seed::new(7)).unwrap());
+        for (index, size) in sizes.into_iter().enumerate() {
+            let response = respond(&site, Method::Get, &Site::path(index));
+            assert_eq!(response, respond(&again, Method::Get, &Site::path(index)));
+            let ResponseBody::Whole(body) = response.body else { panic!("not whole") };
+            assert_eq!(body.len() as u64, size.get());
+        }
+        let other = Site::new(&sizes, Seed::new(8)).unwrap();
+        assert_ne!(respond(&site, Method::Get, "/0"), respond(&other, Method::Get, "/0"));
+    }
+
+    #[test]
+    fn what_has_not_changed_is_not_sent_again() {
+        let sizes = [6_651, 0].map(Bytes::new);
+        let plain = Site::new(&sizes, Seed::default()).unwrap();
+        let plainly = Accepted::any_of(&[]);
+        assert_eq!(plain.validator(0, Version::Http11, &plainly), None);
+        let site = plain.with_validators(Seed::default());
+        for version in [Version::Http10, Version::Http11] {
+            for (index, target) in ["/0", "/1"].into_iter().enumerate() {
+                let ask = |fields| {
+                    let (method, target) = (Method::Get, target.to_owned());
+                    site.respond(&RequestHead { method, target, version, fields })
+                };
+                let mut kept = Fields::new();
+                site.validator(index, version, &plainly).unwrap().condition(&mut kept).unwrap();
+                let (first, again) = (ask(Fields::new()), ask(kept));
+                assert_eq!((first.status, again.status), (200, 304), "{version:?} {target}");
+                assert_eq!(again.body, ResponseBody::Whole(Arc::from([])));
+                assert_eq!(first.fields.iter().next(), again.fields.iter().next());
+            }
+        }
+        let other =
+            Site::new(&[Bytes::new(6_652)], Seed::default()).unwrap().with_validators(Seed::default());
+        let tag = |site: &Site| site.validator(0, Version::Http11, &plainly);
+        assert_ne!(tag(&other), tag(&site));
+    }
+
+    #[test]
+    fn a_part_is_sent_to_who_wants_one_of_the_very_same_object() {
+        let site = Site::of(vec![Arc::from(*b"0123456789")]).with_validators(Seed::default());
+        let plainly = Accepted::any_of(&[]);
+        let Some(Validator::EntityTag(tag)) = site.validator(0, Version::Http11, &plainly) else {
+            panic!("no tag")
+        };
+        for (range, condition, status, content_range, body) in [
+            ("bytes=2-4", None, 206, Some("bytes 2-4/10"), &b"234"[..]),
+            ("bytes=-3", None, 206, Some("bytes 7-9/10"), b"789"),
+            ("bytes=8-", Some(tag.as_str()), 206, Some("bytes 8-9/10"), b"89"),
+            ("bytes=8-", Some("\"other\""), 200, None, b"0123456789"),
+            ("bytes=10-", None, 416, Some("bytes */10"), b""),
+            ("bytes=0-1,4-5", None, 200, None, b"0123456789"),
+        ] {
+            let mut fields = Fields::new();
+            fields.push("Range", range).unwrap();
+            condition.into_iter().for_each(|condition| fields.push("If-Range", condition).unwrap());
+            let (method, target, version) = (Method::Get, "/0".to_owned(), Version::Http11);
+            let response = site.respond(&RequestHead { method, target, version, fields });
+            assert_eq!(response.status, status, "{range}");
+            assert_eq!(response.fields.get("Content-Range"), content_range.map(str::as_bytes));
+            assert_eq!(response.body, ResponseBody::Whole(Arc::from(body)));
+        }
+    }
+
+    #[test]
+    fn text_is_compressed_as_the_client_likes_it_and_has_a_tag_of_its_own() {
+        let page = "<td>a table</td>\n".repeat(200);
+        let objects = [page.as_bytes(), b"a picture"].map(Arc::from).to_vec();
+        for compression in [Compression::Beforehand, Compression::WhileAsked] {
+            let site = Site::of(objects.clone())
+                .with_validators(Seed::default())
+                .with_compression(compression, &Coding::ALL);
+            let ask = |target: &str, accepted: &str, condition: Option<&[u8]>| {
+                let mut fields = Fields::new();
+                fields.push("Accept-Encoding", accepted).unwrap();
+                condition.into_iter().for_each(|tag| fields.push_checked(b"If-None-Match", tag));
+                let (method, target, version) = (Method::Get, target.to_owned(), Version::Http11);
+                site.respond(&RequestHead { method, target, version, fields })
+            };
+            let mut tags = Vec::new();
+            for coding in Coding::ALL {
+                let response = ask("/0", coding.name(), None);
+                let named = response.fields.get("Content-Encoding");
+                assert_eq!(named, (coding != Coding::Identity).then_some(coding.name().as_bytes()));
+                assert_eq!(response.fields.get("Vary"), Some(&b"Accept-Encoding"[..]));
+                let ResponseBody::Whole(body) = &response.body else { panic!("not whole") };
+                assert_eq!(body.len() < page.len(), coding != Coding::Identity);
+                let tag = response.fields.get("ETag").unwrap();
+                assert_eq!(ask("/0", coding.name(), Some(tag)).status, 304);
+                assert_eq!(
+                    ask("/0", "identity;q=0.5, compress", Some(tag)).status == 304,
+                    coding == Coding::Identity
+                );
+                tags.push(tag.to_vec());
+            }
+            tags.dedup();
+            assert_eq!(tags.len(), Coding::ALL.len());
+            let picture = ask("/1", "gzip", None);
+            assert_eq!((picture.fields.get("Content-Encoding"), picture.fields.get("Vary")), (None, None));
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_found() {
+        let site = Site::new(&[Bytes::new(1)], Seed::default()).unwrap();
+        for target in ["/1", "/00", "/+0", "/0?", "0", "/", "*"] {
+            assert_eq!(respond(&site, Method::Get, target).status, 404, "{target}");
+        }
+        assert_eq!(respond(&site, Method::Head, "/0").status, 200);
+        assert_eq!(respond(&site, Method::Options, "/0").status, 405);
+        assert_eq!(respond(&site, Method::Other("DELETE".to_owned()), "/0").status, 405);
+    }
+}

@@ -1,0 +1,27 @@
+//! Replays the fuzzers' corpora through the very checks that the fuzz targets run, without a fuzzer, and then
+//! what proptest makes from pieces of them. Not a substitute for fuzzing: that finds the inputs, this keeps them.
+
+extern crate roundtrip_http1 as http1;
+
+use proptest::prelude::*;
+
+#[path = "../../../fuzz/checks/http_server.rs"]
+mod http_server;
+#[path = "../../../fuzz/checks/stored.rs"]
+mod stored;
+
+use stored::{corpus, pieces};
+
+#[test]
+fn every_stored_input_holds_for_the_server() {
+    for input in corpus("http_server") {
+        http_server::check(&input);
+    }
+}
+
+proptest! {
+    #[test]
+    fn pieces_of_stored_inputs_hold_for_the_server(input in pieces("http_server")) {
+        http_server::check(&input);
+    }
+}

@@ -1,0 +1,73 @@
+//! RFC 9111, section by section: what a shared cache keeps, for how long, and what it gives of it.
+//!
+//! An outside oracle: each test names the section that it holds the decisions to. A file for each: 3 in `storing`, 4.1 in
+//! `choosing`, 4.2 in `freshness`, 4.2.4 and RFC 5861 in `stale`, 4.3 and ranges in `validation`, 4.4 in `invalidation`,
+//! 5.1, 5.3 to 5.5 and RFC 9211 in `fields`, 5.2 and RFC 8246 in `directives`. What takes more than a decision, such as
+//! what is asked of the server when, is in the crate `dhttp`, in `tests/rfc9111.rs`.
+
+mod choosing;
+mod directives;
+mod fields;
+mod freshness;
+mod invalidation;
+mod stale;
+mod storing;
+mod validation;
+
+use roundtrip_http1::cache::{Asked, Given, Kept, Policy, Times, Verdict, answer};
+use roundtrip_http1::message::{Fields, ResponseHead, Version};
+use wire::{Duration, Time};
+
+/// `Sun, 06 Nov 1994 08:49:37 GMT`, when every answer here comes.
+const CAME: u64 = 784_111_777;
+const DATE: (&str, &str) = ("Date", "Sun, 06 Nov 1994 08:49:37 GMT");
+
+type Lines<'a> = &'a [(&'a str, &'a str)];
+
+fn at(second: u64) -> Time {
+    Time::ZERO + Duration::from_secs(CAME + second)
+}
+
+fn fields(lines: Lines<'_>) -> Fields {
+    let mut fields = Fields::new();
+    for (name, value) in lines {
+        fields.push(name, value).unwrap();
+    }
+    fields
+}
+
+fn asked<'a>(method: &'a str, lines: Lines<'a>) -> Asked<'a> {
+    Asked::new(method, lines.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
+}
+
+fn response(status: u16, lines: Lines<'_>) -> ResponseHead {
+    ResponseHead { version: Version::Http11, status, fields: fields(lines) }
+}
+
+fn kept(request: &Asked<'_>, status: u16, lines: Lines<'_>) -> Option<Policy> {
+    Policy::of(request, &response(status, lines), Times { asked: at(0), came: at(0) })
+}
+
+/// What may be done after so many seconds with an answer that says this, for a request that says nothing.
+fn after(second: u64, lines: Lines<'_>) -> Option<Verdict> {
+    Some(kept(&asked("GET", &[]), 200, lines)?.verdict(at(second), &asked("GET", &[])))
+}
+
+const FRESH: (&str, &str) = ("Cache-Control", "max-age=60");
+const TAG: (&str, &str) = ("ETag", "\"t\"");
+/// Three quarters of an hour before [`DATE`].
+const CHANGED: (&str, &str) = ("Last-Modified", "Sun, 06 Nov 1994 08:00:00 GMT");
+
+/// What a request gets of ten bytes with this status and these fields, five seconds old.
+fn given_of(status: u16, stored: Lines<'_>, method: &str, lines: Lines<'_>) -> Given {
+    let head = response(status, stored);
+    let policy = Policy::of(&asked("GET", &[]), &head, Times { asked: at(0), came: at(0) }).unwrap();
+    let kept = Kept { status, fields: head.fields.as_lines(), length: 10, policy };
+    answer(kept, &asked(method, lines), at(5), "cache", "hit")
+}
+
+/// The same of a 200 with a tag and a date.
+fn given(method: &str, lines: Lines<'_>) -> Given {
+    let stored = [DATE, TAG, CHANGED, ("Content-Type", "text/plain"), FRESH, ("Age", "0")];
+    given_of(200, &stored, method, lines)
+}

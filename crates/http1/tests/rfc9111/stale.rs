@@ -1,0 +1,79 @@
+//! Section 4.2.4 and RFC 5861: what may be given although it is stale.
+
+use roundtrip_http1::cache::{Trouble, Verdict};
+
+use crate::{after, asked, at, kept};
+
+#[test]
+fn rfc9111_4_2_4_what_is_stale_stands_in_only_where_that_is_allowed() {
+    let stands_in = |control: &str, second, trouble| {
+        let policy = kept(&asked("GET", &[]), 200, &[("Cache-Control", control)]).unwrap();
+        policy.stands_in(at(second), &asked("GET", &[]), trouble)
+    };
+    assert!(stands_in("max-age=2", 3, Trouble::Unreachable));
+    assert!(!stands_in("max-age=2", 2 + 86_401, Trouble::Unreachable));
+    assert!(!stands_in("max-age=2", 3, Trouble::Says(503)));
+    for forbidden in ["must-revalidate", "proxy-revalidate", "no-cache", "s-maxage=2"] {
+        assert!(!stands_in(&format!("max-age=2, {forbidden}"), 3, Trouble::Unreachable), "{forbidden}");
+    }
+    // RFC 5861, section 4.
+    for trouble in [Trouble::Unreachable, Trouble::Says(500), Trouble::Says(504)] {
+        assert!(stands_in("max-age=2, stale-if-error=60", 62, trouble));
+        assert!(!stands_in("max-age=2, stale-if-error=60", 63, trouble));
+    }
+    assert!(!stands_in("max-age=2, stale-if-error=60", 3, Trouble::Says(404)));
+    assert!(!stands_in("max-age=2, stale-if-error=0", 3, Trouble::Unreachable));
+}
+
+#[test]
+fn rfc5861_3_what_is_stale_is_given_while_it_is_asked_for_again() {
+    let control = |more| format!("max-age=2, stale-while-revalidate=10{more}");
+    let lines = control("");
+    let verdict = |second| after(second, &[("Cache-Control", &lines)]);
+    assert_eq!(
+        [verdict(1), verdict(2), verdict(12), verdict(13)].map(Option::unwrap),
+        [Verdict::Fresh, Verdict::Meanwhile, Verdict::Meanwhile, Verdict::Validate]
+    );
+    assert_eq!(after(3, &[("Cache-Control", &control(", must-revalidate"))]), Some(Verdict::Validate));
+}
+
+#[test]
+fn rfc5861_4_a_request_says_for_how_long_too() {
+    let policy = kept(&asked("GET", &[]), 200, &[("Cache-Control", "max-age=2")]).unwrap();
+    for (control, second, is_given) in [
+        ("stale-if-error=10", 12, true),
+        ("stale-if-error=10", 13, false),
+        ("stale-if-error=0", 3, false),
+        ("stale-if-error=10, no-cache", 3, false),
+        ("x", 3, false),
+    ] {
+        let lines = [("Cache-Control", control)];
+        let request = asked("GET", &lines);
+        assert_eq!(policy.stands_in(at(second), &request, Trouble::Says(503)), is_given, "{control}");
+    }
+    let strict = [("Cache-Control", "max-age=2, must-revalidate, stale-if-error=60")];
+    let strict = kept(&asked("GET", &[]), 200, &strict).unwrap();
+    let request = asked("GET", &[("Cache-Control", "stale-if-error=60")]);
+    assert!(!strict.stands_in(at(3), &request, Trouble::Says(503)));
+}
+
+#[test]
+fn rfc9111_4_2_4_what_forbids_stale_answers_forbids_them_while_they_are_asked_for_too() {
+    for forbidding in ["must-revalidate", "proxy-revalidate", "no-cache", "s-maxage=2"] {
+        let control = format!("max-age=2, stale-while-revalidate=60, {forbidding}");
+        assert_eq!(after(3, &[("Cache-Control", &control)]), Some(Verdict::Validate), "{forbidding}");
+    }
+    let policy = kept(&asked("GET", &[]), 200, &[("Cache-Control", "max-age=2, stale-while-revalidate=60")]);
+    let policy = policy.unwrap();
+    for (control, verdict) in [
+        ("no-cache", Verdict::Validate),
+        ("max-age=2", Verdict::Validate),
+        ("min-fresh=1", Verdict::Validate),
+        ("max-age=10", Verdict::Meanwhile),
+        ("max-stale", Verdict::Fresh),
+    ] {
+        let lines = [("Cache-Control", control)];
+        let request = asked("GET", &lines);
+        assert_eq!(policy.verdict(at(3), &request), verdict, "{control}");
+    }
+}

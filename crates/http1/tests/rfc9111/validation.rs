@@ -1,0 +1,199 @@
+//! Section 4.3, and RFC 9110, sections 13 and 14, where a cache answers by itself: conditions and ranges.
+
+use roundtrip_http1::cache::update::{describes, for_server, freshened, is_about};
+use roundtrip_http1::message::{Fields, Method, RequestHead, Version};
+
+use crate::{CHANGED, DATE, FRESH, Lines, TAG, asked, fields, given, given_of};
+
+#[test]
+fn rfc9111_4_3_1_the_server_is_asked_with_what_it_gave() {
+    let head = |lines: Lines<'_>| RequestHead {
+        method: Method::Get,
+        target: "/".to_owned(),
+        version: Version::Http11,
+        fields: fields(lines),
+    };
+    let request =
+        head(&[("Host", "h"), ("If-None-Match", "\"client\""), ("Range", "bytes=0-1"), ("Accept", "x")]);
+    assert_eq!(for_server(&request, None), request);
+    let ours = fields(&[("ETag", "\"ours\""), ("Last-Modified", "then"), ("Vary", "Accept")]);
+    let sent =
+        head(&[("Host", "h"), ("Accept", "x"), ("If-None-Match", "\"ours\""), ("If-Modified-Since", "then")]);
+    assert_eq!(for_server(&request, Some(ours.as_lines())), sent);
+    let judged = asked("GET", &[("If-Match", "\"x\"")]);
+    assert!(!judged.is_for_cache());
+}
+
+#[test]
+fn rfc9111_4_3_2_who_has_it_already_is_told_so() {
+    for (lines, status) in [
+        (&[("If-None-Match", "\"t\"")][..], 304),
+        (&[("If-None-Match", "W/\"t\", \"x\"")], 304),
+        (&[("If-None-Match", "*")], 304),
+        (&[("If-None-Match", "\"x\"")], 200),
+        (&[("If-None-Match", "\"x\""), ("If-Modified-Since", DATE.1)], 200),
+        (&[("If-Modified-Since", "Sun, 06 Nov 1994 08:00:00 GMT")], 304),
+        (&[("If-Modified-Since", DATE.1)], 304),
+        (&[("If-Modified-Since", "Sun, 06 Nov 1994 07:59:59 GMT")], 200),
+        (&[("If-Modified-Since", "yesterday")], 200),
+    ] {
+        let given = given("GET", lines);
+        assert_eq!(given.status, status, "{lines:?}");
+        assert_eq!(given.fields.get("ETag"), Some(&b"\"t\""[..]));
+        assert_eq!(given.fields.get("Content-Type").is_some(), status == 200);
+    }
+}
+
+#[test]
+fn rfc9111_4_3_4_what_the_server_says_anew_replaces_what_is_kept() {
+    let old = fields(&[
+        ("A", "1"),
+        ("B", "1"),
+        ("b", "2"),
+        ("ETag", "\"t\""),
+        ("Content-Encoding", "gzip"),
+        ("Age", "9"),
+    ]);
+    let new = fields(&[
+        ("B", "3"),
+        ("ETag", "\"t\""),
+        ("Content-Encoding", "br"),
+        ("Content-Length", "0"),
+        ("C", "1"),
+    ]);
+    let expected =
+        fields(&[("A", "1"), ("ETag", "\"t\""), ("Content-Encoding", "gzip"), ("B", "3"), ("C", "1")]);
+    assert_eq!(freshened(old.as_lines(), &new), expected);
+    assert!(is_about(old.as_lines(), &new));
+    assert!(is_about(old.as_lines(), &fields(&[("ETag", "W/\"t\"")])));
+    assert!(!is_about(old.as_lines(), &fields(&[("ETag", "\"u\"")])));
+}
+
+#[test]
+fn rfc9111_4_3_5_the_answer_to_head_describes_what_is_kept_or_not() {
+    let stored = fields(&[("ETag", "\"t\"")]);
+    assert!(describes(stored.as_lines(), 5, &fields(&[("ETag", "\"t\""), ("Content-Length", "5")])));
+    assert!(describes(stored.as_lines(), 5, &Fields::new()));
+    assert!(!describes(stored.as_lines(), 5, &fields(&[("Content-Length", "6")])));
+    assert!(!describes(stored.as_lines(), 5, &fields(&[("ETag", "\"u\"")])));
+    assert!(!describes(stored.as_lines(), 5, &fields(&[("Last-Modified", "now")])));
+}
+
+#[test]
+fn rfc9110_14_a_part_is_given_of_what_is_kept_whole() {
+    let part = |range| {
+        let given = given("GET", &[("Range", range)]);
+        let said = given.fields.get("Content-Range").map(|value| String::from_utf8_lossy(value).into_owned());
+        (given.status, given.part, said.unwrap_or_default())
+    };
+    assert_eq!(part("bytes=2-3"), (206, (2, 2), "bytes 2-3/10".to_owned()));
+    assert_eq!(part("bytes=7-"), (206, (7, 3), "bytes 7-9/10".to_owned()));
+    assert_eq!(part("bytes=-4"), (206, (6, 4), "bytes 6-9/10".to_owned()));
+    assert_eq!(part("bytes=10-"), (416, (0, 0), "bytes */10".to_owned()));
+    assert_eq!(part("bytes=0-1,3-4"), (200, (0, 10), String::new()));
+    let with = |condition| given("GET", &[("Range", "bytes=0-0"), ("If-Range", condition)]).status;
+    assert_eq!([with("\"t\""), with("\"u\""), with("Sun, 06 Nov 1994 08:00:00 GMT")], [206, 200, 206]);
+    assert_eq!(given("HEAD", &[("Range", "bytes=0-0")]).status, 200);
+}
+
+#[test]
+fn rfc9111_4_3_2_a_condition_is_about_what_was_right_and_about_nothing_else() {
+    let condition = ("If-None-Match", "\"t\"");
+    for (status, method, wanted) in
+        [(200, "GET", 304), (200, "HEAD", 304), (404, "GET", 404), (301, "GET", 301), (500, "GET", 500)]
+    {
+        assert_eq!(given_of(status, &[TAG, FRESH], method, &[condition]).status, wanted, "{status} {method}");
+    }
+    // Without a tag nothing is what a client has; without a date the date of the answer is.
+    assert_eq!(given_of(200, &[FRESH], "GET", &[condition]).status, 200);
+    let since = [("If-Modified-Since", DATE.1)];
+    assert_eq!(given_of(200, &[DATE, FRESH], "GET", &since).status, 304);
+    assert_eq!(given_of(200, &[FRESH], "GET", &since).status, 200);
+}
+
+#[test]
+fn rfc9111_4_3_2_and_rfc9110_15_4_5_who_has_it_is_told_what_he_must_know_and_no_more() {
+    let stored = [
+        DATE,
+        TAG,
+        FRESH,
+        ("Vary", "Accept"),
+        ("Content-Location", "/x"),
+        ("Content-Type", "a/b"),
+        ("X", "y"),
+    ];
+    let given = given_of(200, &stored, "GET", &[("If-None-Match", "*"), ("Range", "bytes=0-0")]);
+    assert_eq!((given.status, given.part), (304, (0, 0)));
+    for (name, is_there) in [
+        ("Date", true),
+        ("ETag", true),
+        ("Cache-Control", true),
+        ("Vary", true),
+        ("Content-Location", true),
+        ("Age", true),
+        ("Content-Type", false),
+        ("Content-Range", false),
+        ("X", false),
+    ] {
+        assert_eq!(given.fields.get(name).is_some(), is_there, "{name}");
+    }
+}
+
+#[test]
+fn rfc9111_4_3_4_a_304_is_about_what_has_its_tag_or_its_date_or_about_the_only_one() {
+    let other = ("Last-Modified", "Sun, 06 Nov 1994 08:00:01 GMT");
+    for (ours, said, is_ours) in [
+        (&[TAG][..], &[TAG][..], true),
+        (&[TAG], &[("ETag", "\"u\"")], false),
+        (&[TAG, CHANGED], &[("ETag", "\"u\""), CHANGED], false),
+        (&[TAG, CHANGED], &[TAG, other], true),
+        (&[CHANGED], &[TAG], false),
+        (&[CHANGED], &[CHANGED], true),
+        (&[CHANGED], &[other], false),
+        (&[TAG], &[], true),
+        // It stands for the same, and servers that compress say it so (nginx).
+        (&[("ETag", "W/\"t\"")], &[TAG], true),
+    ] {
+        assert_eq!(is_about(fields(ours).as_lines(), &fields(said)), is_ours, "{ours:?} {said:?}");
+    }
+}
+
+#[test]
+fn rfc9110_13_1_5_a_part_is_given_only_of_what_the_client_has_the_rest_of() {
+    let same_second = ("Last-Modified", DATE.1);
+    for (stored, condition, status) in [
+        (&[TAG, CHANGED][..], TAG.1, 206),
+        (&[TAG, CHANGED], CHANGED.1, 206),
+        (&[TAG, CHANGED], "\"u\"", 200),
+        (&[("ETag", "W/\"t\"")], "W/\"t\"", 200),
+        (&[("ETag", "W/\"t\"")], "\"t\"", 200),
+        // It may have changed again in that very second (section 8.8.2.2).
+        (&[same_second], same_second.1, 200),
+        (&[CHANGED], "Sun, 06 Nov 1994 08:00:01 GMT", 200),
+        (&[], "\"t\"", 200),
+    ] {
+        let stored: Vec<_> = stored.iter().copied().chain([DATE, FRESH]).collect();
+        let lines = [("Range", "bytes=0-0"), ("If-Range", condition)];
+        assert_eq!(given_of(200, &stored, "GET", &lines).status, status, "{stored:?} {condition}");
+    }
+}
+
+#[test]
+fn rfc9110_14_2_a_range_is_of_a_200_and_what_cannot_be_read_is_none() {
+    let part = |status, range| given_of(status, &[TAG, FRESH], "GET", &[("Range", range)]).status;
+    for (range, status) in [
+        ("bytes=0-0", 206),
+        ("bytes=0-99", 206),
+        ("bytes=-0", 416),
+        ("bytes=11-12", 416),
+        ("bytes=3-2", 200),
+        ("bytes=a-b", 200),
+        ("lines=0-1", 200),
+        ("", 200),
+    ] {
+        assert_eq!(part(200, range), status, "{range}");
+    }
+    assert_eq!(part(404, "bytes=0-0"), 404);
+    let two = [("Range", "bytes=0-0"), ("Range", "bytes=1-1")];
+    assert_eq!(given_of(200, &[TAG, FRESH], "GET", &two).status, 200);
+}

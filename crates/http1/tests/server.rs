@@ -1,0 +1,400 @@
+//! The server's connection, input by input: what it tells its application, what it sends, and how it ends.
+//! Not a page: robot against server is in `page`.
+
+use roundtrip_http1::message::{Fields, PeerFault};
+use roundtrip_http1::server::{
+    Input, Misuse, Output, Patience, RequestId, Response, ResponseBody, ServerConfig, ServerConnection,
+};
+use wire::{Duration, Time};
+
+const NOW: Time = Time::ZERO;
+const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+
+/// What a connection did, shortened to what these tests look at.
+#[derive(Debug, PartialEq, Eq)]
+enum Did {
+    Requested(u64, String),
+    Body(String),
+    Ended(u64),
+    Aborted(u64),
+    Sent(String),
+    HalfClosed,
+    Closed,
+    Reset,
+    Complained(PeerFault),
+}
+
+struct Client(ServerConnection);
+
+impl Client {
+    fn connect() -> Self {
+        Self(ServerConnection::new(NOW, ServerConfig::default()))
+    }
+
+    fn says(&mut self, bytes: impl AsRef<[u8]>) -> Vec<Did> {
+        self.0.handle(NOW, Input::Received(bytes.as_ref()));
+        self.did(NOW)
+    }
+
+    fn ends(&mut self) -> Vec<Did> {
+        self.0.handle(NOW, Input::EndOfStream);
+        self.did(NOW)
+    }
+
+    fn answered(&mut self, id: u64, response: Response) -> Vec<Did> {
+        self.0.respond(NOW, RequestId(id), response).unwrap();
+        self.did(NOW)
+    }
+
+    fn did(&mut self, now: Time) -> Vec<Did> {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        let mut did = Vec::new();
+        loop {
+            did.push(match self.0.poll(now) {
+                Output::Request(RequestId(id), head) => Did::Requested(id, head.target),
+                Output::RequestBody(_, part) => Did::Body(text(part)),
+                Output::RequestEnd(RequestId(id)) => Did::Ended(id),
+                Output::RequestAborted(RequestId(id)) => Did::Aborted(id),
+                Output::Send(write) => Did::Sent(text(write)),
+                Output::HalfClose => Did::HalfClosed,
+                Output::Close => Did::Closed,
+                Output::Abort => Did::Reset,
+                Output::Fault(fault) => Did::Complained(fault),
+                Output::Timeout(_) => return did,
+            });
+        }
+    }
+
+    fn deadline(&mut self) -> Option<Time> {
+        match self.0.poll(NOW) {
+            Output::Timeout(deadline) => deadline,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn hello() -> Response {
+    Response::whole(200, "text/plain", b"hello"[..].into()).unwrap()
+}
+
+fn streamed(body: ResponseBody) -> Response {
+    Response { status: 200, fields: Fields::new(), body }
+}
+
+fn requested(id: u64) -> [Did; 2] {
+    [Did::Requested(id, "/".to_owned()), Did::Ended(id)]
+}
+
+#[test]
+fn a_response_says_what_becomes_of_the_connection() {
+    let ok = "Content-Type: text/plain\r\n";
+    for (request, head, stays) in [
+        ("GET / HTTP/1.1\r\nHost: h\r\n\r\n", format!("HTTP/1.1 200 OK\r\n{ok}"), true),
+        (
+            "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
+            format!("HTTP/1.1 200 OK\r\n{ok}Connection: close\r\n"),
+            false,
+        ),
+        ("GET / HTTP/1.0\r\n\r\n", format!("HTTP/1.0 200 OK\r\n{ok}"), false),
+        (
+            "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+            format!("HTTP/1.0 200 OK\r\n{ok}Connection: Keep-Alive\r\n"),
+            true,
+        ),
+    ] {
+        let mut client = Client::connect();
+        assert_eq!(client.says(request), requested(0));
+        let mut expected = vec![Did::Sent(format!("{head}Content-Length: 5\r\n\r\nhello"))];
+        expected.extend((!stays).then_some(Did::HalfClosed));
+        assert_eq!(client.answered(0, hello()), expected, "{request}");
+        assert_eq!(client.ends(), [Did::Closed]);
+    }
+}
+
+#[test]
+fn requests_sent_ahead_are_handed_over_one_at_a_time() {
+    let mut client = Client::connect();
+    assert_eq!(client.says([GET, GET, &GET[..9]].concat()), requested(0));
+    let mut after_first = client.answered(0, hello());
+    assert_eq!(after_first.split_off(1), requested(1));
+    assert!(client.0.is_reading());
+    assert_eq!(client.says(&GET[9..]), []);
+    assert_eq!(client.ends(), []);
+    assert!(!client.0.is_reading());
+    assert_eq!(client.answered(1, hello()).split_off(1), requested(2));
+    assert_eq!(client.answered(2, hello()).split_off(1), [Did::Closed]);
+}
+
+#[test]
+fn a_client_that_sends_ahead_without_end_is_not_read_without_end() {
+    let mut client = Client::connect();
+    let pushed = (0..).take_while(|_| {
+        client.says(GET);
+        client.0.is_reading()
+    });
+    assert!((100..2_000).contains(&pushed.count()));
+}
+
+#[test]
+fn a_head_request_gets_the_head_alone() {
+    let mut client = Client::connect();
+    client.says("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\n";
+    assert_eq!(client.answered(0, hello()), [Did::Sent(head.to_owned())]);
+    client.says(GET);
+    let not_modified = client.answered(1, Response::empty(304));
+    assert_eq!(not_modified, [Did::Sent("HTTP/1.1 304 Not Modified\r\n\r\n".to_owned())]);
+}
+
+#[test]
+fn a_body_in_parts_is_chunked_or_counted_or_ends_with_the_connection() {
+    for (request, body, writes) in [
+        (
+            "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+            ResponseBody::Unknown,
+            vec![
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+                "6\r\n world\r\n",
+                "0\r\n\r\n",
+            ],
+        ),
+        (
+            "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+            ResponseBody::Length(11),
+            vec!["HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello", " world"],
+        ),
+        (
+            "GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n",
+            ResponseBody::Unknown,
+            vec!["HTTP/1.0 200 OK\r\n\r\nhello", " world", "(end)"],
+        ),
+    ] {
+        let mut client = Client::connect();
+        client.says(request);
+        let mut did = client.answered(0, streamed(body));
+        for part in ["hello", "", " world"] {
+            client.0.send_part(RequestId(0), part.as_bytes()).unwrap();
+        }
+        client.0.finish(NOW, RequestId(0)).unwrap();
+        did.extend(client.did(NOW));
+        let expected = writes.into_iter().map(|write| match write {
+            "(end)" => Did::HalfClosed,
+            write => Did::Sent(write.to_owned()),
+        });
+        assert_eq!(did, expected.collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_request_with_a_body_is_handed_over_in_parts() {
+    let mut client = Client::connect();
+    let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n";
+    assert_eq!(
+        client.says(format!("{head}he")),
+        [Did::Requested(0, "/".to_owned()), Did::Body("he".to_owned())]
+    );
+    assert_eq!(client.says("llo"), [Did::Body("llo".to_owned()), Did::Ended(0)]);
+}
+
+#[test]
+fn an_answer_before_the_end_of_the_request_is_the_last() {
+    let mut client = Client::connect();
+    client.says("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe");
+    assert_eq!(client.answered(0, Response::empty(413)).split_off(1), [Did::HalfClosed]);
+    assert_eq!(client.says("llo"), []);
+    assert_eq!(client.ends(), [Did::Closed]);
+}
+
+#[test]
+fn a_bad_request_is_told_so_and_read_no_further() {
+    let long_target = format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", "x".repeat(8_000));
+    let long_head = format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(16_384));
+    let many_fields = format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "A: b\r\n".repeat(100));
+    let long_body = format!("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n", u64::MAX);
+    for (request, fault, status) in [
+        (&*long_target, PeerFault::TargetTooLong, 414),
+        (&*long_head, PeerFault::HeadTooLarge, 431),
+        (&*many_fields, PeerFault::TooManyFields, 431),
+        (&*long_body, PeerFault::BodyTooLarge, 413),
+        ("GET /\r\n\r\n", PeerFault::RequestLine, 400),
+        ("\x16\x03\x01", PeerFault::ControlCharacter, 400),
+        ("GET / HTTP/1.1\r\n\r\n", PeerFault::Host, 400),
+        ("GET / HTTP/3.0\r\n\r\n", PeerFault::Version, 505),
+        ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n", PeerFault::TransferEncoding, 501),
+    ] {
+        let mut client = Client::connect();
+        let did = client.says(request);
+        assert_eq!(did[0], Did::Complained(fault), "{request:?}");
+        let Did::Sent(answer) = &did[1] else { panic!("{did:?}") };
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+        assert!(answer.ends_with("\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"), "{answer}");
+        assert_eq!(did[2..], [Did::HalfClosed]);
+        assert_eq!(client.says(GET), []);
+    }
+}
+
+#[test]
+fn a_request_that_breaks_off_is_taken_back() {
+    let post = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let mut client = Client::connect();
+    client.says(post);
+    let did = client.says("nonsense\r\n");
+    assert_eq!(did[..2], [Did::Complained(PeerFault::Chunk), Did::Aborted(0)]);
+    assert_eq!(client.0.respond(NOW, RequestId(0), hello()), Err(Misuse::NotAwaited(RequestId(0))));
+
+    let mut client = Client::connect();
+    client.says(post);
+    let did = client.ends();
+    assert_eq!(did[..2], [Did::Complained(PeerFault::Truncated), Did::Aborted(0)]);
+    assert_eq!(did[3..], [Did::Closed]);
+
+    let mut client = Client::connect();
+    client.says(post);
+    client.answered(0, streamed(ResponseBody::Unknown));
+    let did = client.says("nonsense\r\n");
+    assert_eq!(did, [Did::Complained(PeerFault::Chunk), Did::Aborted(0), Did::Reset]);
+
+    let mut client = Client::connect();
+    client.says(GET);
+    client.0.handle(NOW, Input::Reset);
+    assert_eq!(client.did(NOW), [Did::Aborted(0), Did::Closed]);
+}
+
+#[test]
+fn rfc9110_10_1_1_leave_is_given_to_those_who_wait_for_it_with_a_body() {
+    let leave = || Did::Sent("HTTP/1.1 100 Continue\r\n\r\n".to_owned());
+    for (request, gets_leave) in [
+        ("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", true),
+        ("POST / HTTP/1.1\r\nHost: h\r\nexpect: 100-Continue\r\nTransfer-Encoding: chunked\r\n\r\n", true),
+        ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n", false),
+        ("POST / HTTP/1.0\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", false),
+        ("GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n\r\n", false),
+    ] {
+        let did = Client::connect().says(request);
+        assert_eq!(did.contains(&leave()), gets_leave, "{request}: {did:?}");
+    }
+}
+
+#[test]
+fn rfc9110_15_2_what_comes_before_an_answer_is_sent_at_once_and_only_there() {
+    let id = RequestId(0);
+    let mut hints = Fields::new();
+    hints.push("Link", "</a>").unwrap();
+    let mut client = Client::connect();
+    assert_eq!(client.0.interim(id, 103, &hints), Err(Misuse::NotAwaited(id)));
+    client.says(GET);
+    for status in [99, 101, 200] {
+        assert_eq!(client.0.interim(id, status, &hints), Err(Misuse::Status(status)));
+    }
+    client.0.interim(id, 103, &hints).unwrap();
+    assert_eq!(client.did(NOW), [Did::Sent("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".to_owned())]);
+    client.0.respond(NOW, id, streamed(ResponseBody::Length(3))).unwrap();
+    assert_eq!(client.0.interim(id, 103, &hints), Err(Misuse::OutOfOrder(id)));
+    let mut old = Client::connect();
+    old.says("GET / HTTP/1.0\r\n\r\n");
+    old.0.interim(id, 103, &hints).unwrap();
+    assert_eq!(old.did(NOW), []);
+}
+
+#[test]
+fn rfc9112_7_1_2_trailers_stand_behind_chunks_and_nowhere_else() {
+    let id = RequestId(0);
+    let mut trailers = Fields::new();
+    trailers.push("X-Sum", "9").unwrap();
+    for (request, body, end) in [
+        (GET, ResponseBody::Unknown, "0\r\nX-Sum: 9\r\n\r\n"),
+        (GET, ResponseBody::Length(1), "x"),
+        (b"GET / HTTP/1.0\r\n\r\n", ResponseBody::Unknown, "x"),
+    ] {
+        let mut client = Client::connect();
+        client.says(request);
+        client.0.respond(NOW, id, streamed(body)).unwrap();
+        client.0.send_part(id, b"x").unwrap();
+        client.0.finish_with(NOW, id, &trailers).unwrap();
+        let sent: String = client
+            .did(NOW)
+            .into_iter()
+            .filter_map(|did| match did {
+                Did::Sent(text) => Some(text),
+                _ => None,
+            })
+            .collect();
+        assert!(sent.ends_with(end), "{sent}");
+    }
+}
+
+#[test]
+fn an_application_cannot_send_what_would_not_arrive_as_meant() {
+    let id = RequestId(0);
+    let mut client = Client::connect();
+    let server = &mut client.0;
+    assert_eq!(server.respond(NOW, id, hello()), Err(Misuse::NotAwaited(id)));
+    server.handle(NOW, Input::Received(GET));
+    assert_eq!(server.send_part(id, b"x"), Err(Misuse::OutOfOrder(id)));
+    assert_eq!(server.finish(NOW, id), Err(Misuse::OutOfOrder(id)));
+    assert_eq!(server.respond(NOW, id, Response::empty(101)), Err(Misuse::Status(101)));
+    let mut framed = hello();
+    framed.fields.push("content-length", "7").unwrap();
+    assert_eq!(server.respond(NOW, id, framed), Err(Misuse::ConnectionField("Content-Length")));
+    server.respond(NOW, id, streamed(ResponseBody::Length(3))).unwrap();
+    assert_eq!(server.respond(NOW, id, hello()), Err(Misuse::OutOfOrder(id)));
+    assert_eq!(server.send_part(id, b"four"), Err(Misuse::TooLong(id)));
+    server.send_part(id, b"tw").unwrap();
+    assert_eq!(server.finish(NOW, id), Err(Misuse::TooShort(id)));
+    assert_eq!(client.did(NOW).last(), Some(&Did::Reset));
+}
+
+#[test]
+fn an_empty_line_before_the_end_is_nothing() {
+    let mut client = Client::connect();
+    assert_eq!(client.says("\r\n"), []);
+    assert_eq!(client.ends(), [Did::Closed]);
+    let mut client = Client::connect();
+    assert_eq!(client.says("\r"), []);
+    assert_eq!(client.ends()[0], Did::Complained(PeerFault::Truncated));
+}
+
+#[test]
+fn patience_ends_and_how_it_ends_depends_on_what_was_awaited() {
+    let Patience { idle, request, least_rate: _, linger } = Patience::default();
+    let mut client = Client::connect();
+    assert_eq!(client.deadline(), Some(NOW + idle));
+    assert_eq!(client.did(NOW + idle), [Did::HalfClosed]);
+    assert_eq!(client.did(NOW + idle + linger), [Did::Closed]);
+    assert_eq!(client.deadline(), None);
+
+    let mut client = Client::connect();
+    client.says(&GET[..3]);
+    client.0.handle(NOW + Duration::from_secs(1), Input::Received(&GET[3..9]));
+    assert_eq!(client.deadline(), Some(NOW + request), "a slow head does not buy itself time");
+    let did = client.did(NOW + request);
+    assert_eq!(did[0], Did::Complained(PeerFault::TooSlow));
+    assert!(matches!(&did[1], Did::Sent(answer) if answer.starts_with("HTTP/1.1 408 ")));
+
+    let mut client = Client::connect();
+    client.says(GET);
+    assert_eq!(client.deadline(), None, "an application may take as long as it likes");
+}
+
+#[test]
+fn a_body_that_trickles_has_its_time_and_one_that_flows_has_more() {
+    let request = Patience::default().request;
+    let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n";
+    let mut client = Client::connect();
+    client.says(head);
+    let mut now = NOW;
+    for _ in 0..29 {
+        now += Duration::from_secs(1);
+        client.0.handle(now, Input::Received(b"x"));
+        client.did(now);
+    }
+    let end = NOW + request + Duration::from_millis(29 * 2);
+    assert_eq!(client.deadline(), Some(end), "a byte a second buys two milliseconds");
+    assert_eq!(client.did(end)[0], Did::Complained(PeerFault::TooSlow));
+
+    let mut client = Client::connect();
+    client.says(head);
+    client.0.handle(now, Input::Received(&[b'x'; 90_000]));
+    assert_eq!(client.did(now).len(), 1);
+    assert_eq!(client.deadline(), Some(now + request), "no more than the patience itself");
+}

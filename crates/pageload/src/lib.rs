@@ -1,0 +1,30 @@
+//! The client that loads a whole page: discovery in HTML, connection policy, pipelining, parts of objects; without
+//! sockets or clocks.
+//!
+//! A plan and what comes off connections flow in; connections to open, requests to send and a report of each arrival
+//! flow out. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`html`] | references to embedded objects, found while a document arrives |
+//! | [`robot`] | a client that fetches a page over TCP connections |
+//! | [`visitor`] | the same client over DHTTP |
+//!
+//! ```
+//! use roundtrip_pageload::robot::{Output, Plan, PlannedObject, Robot, Shape};
+//! use wire::Time;
+//!
+//! let objects = vec![PlannedObject::get("/", None)];
+//! let plan = Plan::new("example.org", objects, Shape::Http11);
+//! let mut robot = Robot::new(Time::ZERO, plan)?;
+//! assert!(matches!(robot.poll(Time::ZERO), Output::Open(_)));
+//! # Ok::<(), roundtrip_pageload::robot::PlanError>(())
+//! ```
+//!
+//! Not a browser: it runs no script and renders nothing. It builds for `wasm32-unknown-unknown`.
+
+pub mod html;
+pub mod robot;
+pub mod visitor;
+
+pub use visitor::Visitor;

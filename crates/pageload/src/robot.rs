@@ -1,0 +1,398 @@
+//! A client that fetches a whole page: a plan in, connections and requests out, a report of each arrival.
+//!
+//! Not a browser: it looks at no content but the document's, if it is to find there what to fetch, and gives none back. It always ends: every object has arrived or has
+//! failed at the plan's deadline at the latest, and every connection is closed soon after.
+//!
+//! ```text
+//! Connected, Received, EndOfStream, Broken -> handle -> poll -> Open, Send, Close, Abort, Report, Timeout
+//! ```
+
+mod arrivals;
+mod connection;
+mod course;
+mod document;
+mod parts;
+mod pipelining;
+mod plan;
+mod report;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use wire::{Bytes, Time};
+
+use connection::{Connection, Orphan};
+pub use course::Course;
+use document::Document;
+pub use document::named_at;
+use http1::message::Method;
+use parts::Parts;
+pub use parts::{Asking, FirstBytes};
+pub use pipelining::{Flush, Pipelining};
+pub use plan::{Embedded, Plan, PlanError, PlannedObject, Release, Shape};
+pub use report::{Break, Failure, Report, What};
+
+/// What the sockets tell. A connection that the robot does not know any more may still be spoken of; it is not
+/// heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input<'a> {
+    /// A connection that was asked for is there.
+    Connected(ConnectionId),
+    /// Bytes came in.
+    Received(ConnectionId, &'a [u8]),
+    /// The server will send no more.
+    EndOfStream(ConnectionId),
+    /// The connection is gone, or could not be had.
+    Broken(ConnectionId, Break),
+}
+
+/// A connection of one robot; they count from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConnectionId(pub u32);
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Open a connection to the server.
+    Open(ConnectionId),
+    /// Send this in one write.
+    Send(ConnectionId, Vec<u8>),
+    /// Close the connection; it will not be spoken of again.
+    Close(ConnectionId),
+    /// Close it with a reset; it will not be spoken of again.
+    Abort(ConnectionId),
+    /// Something happened to the page.
+    Report(Report),
+    /// Nothing more before the next input, or this time, when to poll again.
+    Timeout(Option<Time>),
+}
+
+/// A client that fetches one page. `poll` until it returns a timeout, then `handle` an input, and so on until
+/// it is done.
+#[derive(Debug)]
+pub struct Robot {
+    plan: Plan,
+    /// What is sent for each object.
+    requests: Vec<Vec<u8>>,
+    /// How often each object may still be tried.
+    tries: Vec<u8>,
+    /// Objects to ask for, in order.
+    waiting: VecDeque<usize>,
+    /// Objects of which the rest is to be asked for, when the first bytes of all others have been.
+    rests: VecDeque<usize>,
+    parts: Parts,
+    /// Objects that the plan had from the beginning; those behind them were found.
+    planned: usize,
+    /// Whether each object has arrived or failed.
+    resolved: Vec<bool>,
+    /// Objects that have neither arrived nor failed.
+    unresolved: usize,
+    /// Those of them that belong to the page before.
+    unresolved_before: usize,
+    failed: usize,
+    /// How much of the body of the page's first object has arrived: what that names, it names in this.
+    named: Bytes,
+    /// Whether what arrives of that object is the document, and not what a server says instead.
+    is_document: bool,
+    /// The page's first object, if it is looked into.
+    document: Option<Document>,
+    connections: BTreeMap<ConnectionId, Connection>,
+    opened: u32,
+    /// Whether the last connection that left requests behind broke off, and did not say that it would.
+    is_cautious: bool,
+    deadline: Time,
+    outputs: VecDeque<Output>,
+}
+
+impl Robot {
+    /// A robot that starts on its plan `now`.
+    ///
+    /// # Errors
+    /// If the plan cannot be carried out.
+    pub fn new(now: Time, plan: Plan) -> Result<Self, PlanError> {
+        let parts = Parts::new(plan.first_bytes, plan.begins_at, plan.objects.len());
+        let requests = plan.requests(&parts)?;
+        let count = requests.len();
+        let mut robot = Self {
+            requests,
+            tries: vec![plan.tries.get(); count],
+            waiting: (0..count).collect(),
+            rests: VecDeque::new(),
+            parts,
+            planned: count,
+            resolved: vec![false; count],
+            unresolved: count,
+            unresolved_before: plan.begins_at.min(count),
+            failed: 0,
+            named: Bytes::ZERO,
+            is_document: false,
+            document: Document::of(&plan),
+            connections: BTreeMap::new(),
+            opened: 0,
+            is_cautious: false,
+            deadline: now + plan.deadline,
+            outputs: VecDeque::new(),
+            plan,
+        };
+        robot.dispatch(now);
+        Ok(robot)
+    }
+
+    /// Takes what the sockets tell.
+    pub fn handle(&mut self, now: Time, input: Input<'_>) {
+        self.expire(now);
+        match input {
+            Input::Connected(id) => {
+                if let Some(connection) = self.connections.get_mut(&id) {
+                    connection.open();
+                }
+            }
+            Input::Received(id, bytes) => self.receive(now, id, bytes),
+            Input::EndOfStream(id) => self.end_of_stream(now, id),
+            Input::Broken(id, why) => self.lose(now, id, Failure::Broken(why)),
+        }
+        self.dispatch(now);
+    }
+
+    /// The next thing to do.
+    pub fn poll(&mut self, now: Time) -> Output {
+        self.expire(now);
+        self.outputs.pop_front().unwrap_or_else(|| Output::Timeout(self.timeout()))
+    }
+
+    /// Whether everything has arrived or failed, and every connection is closed.
+    pub fn is_done(&self) -> bool {
+        self.unresolved == 0 && self.connections.is_empty() && self.outputs.is_empty()
+    }
+
+    fn receive(&mut self, now: Time, id: ConnectionId, bytes: &[u8]) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let mut arrivals = Vec::new();
+        let read = connection.receive(now, bytes, &mut arrivals);
+        let abandoned = connection.take_abandoned();
+        self.arrive(now, arrivals);
+        self.abandon(now, abandoned);
+        if let Err(fault) = read {
+            self.outputs.push_back(Output::Abort(id));
+            self.lose(now, id, Failure::Fault(fault));
+        }
+    }
+
+    fn end_of_stream(&mut self, now: Time, id: ConnectionId) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let mut arrivals = Vec::new();
+        let read = connection.end_of_stream(now, &mut arrivals);
+        self.arrive(now, arrivals);
+        self.outputs.push_back(Output::Close(id));
+        self.lose(now, id, read.map_or_else(Failure::Fault, |()| Failure::Unanswered));
+    }
+
+    /// A connection is no more. What it leaves unanswered is asked for again; what was being answered is lost,
+    /// because nobody can know what the server made of it.
+    fn lose(&mut self, now: Time, id: ConnectionId, failure: Failure) {
+        let Some(connection) = self.connections.remove(&id) else { return };
+        let orphans = connection.into_orphans();
+        self.is_cautious |= !orphans.is_empty();
+        if let (true, Failure::Fault(fault)) = (orphans.is_empty(), failure) {
+            self.report(now, What::Fault { connection: id, fault });
+        }
+        // The first is what the server was at when it ended.
+        orphans.iter().skip(1).for_each(|orphan| self.tries[orphan.object] += 1);
+        self.retry(now, orphans, failure);
+    }
+
+    /// The server has said that it answers no more on this connection: these it has not looked at.
+    fn abandon(&mut self, now: Time, orphans: Vec<Orphan>) {
+        if orphans.is_empty() {
+            return;
+        }
+        self.is_cautious = false;
+        orphans.iter().for_each(|orphan| self.tries[orphan.object] += 1);
+        self.retry(now, orphans, Failure::Unanswered);
+    }
+
+    /// Asks again for what may be asked for again; the rest has failed.
+    fn retry(&mut self, now: Time, orphans: Vec<Orphan>, failure: Failure) {
+        let (retried, lost): (Vec<_>, Vec<_>) =
+            orphans.into_iter().partition(|orphan| !orphan.answered && self.may_retry(orphan.object));
+        for orphan in retried.iter().rev() {
+            self.waiting.push_front(orphan.object);
+        }
+        for orphan in lost {
+            let failure = match failure {
+                Failure::Fault(_) if !orphan.answered => Failure::Unanswered,
+                failure => failure,
+            };
+            self.fail(now, orphan.object, failure);
+        }
+    }
+
+    fn may_retry(&self, object: usize) -> bool {
+        self.tries[object] > 0 && self.plan.objects[object].method.is_safe()
+    }
+
+    fn fail(&mut self, now: Time, object: usize, failure: Failure) {
+        self.failed += usize::from(failure != Failure::Missing);
+        self.resolve(now, object, What::ObjectFailed { object, failure });
+    }
+
+    /// An object has arrived or failed.
+    fn resolve(&mut self, now: Time, object: usize, what: What) {
+        self.report(now, what);
+        self.resolved[object] = true;
+        self.unresolved -= 1;
+        self.unresolved_before -= usize::from(object < self.plan.begins_at);
+        if self.unresolved == 0 {
+            self.report(now, What::Finished { failed: self.failed });
+        }
+    }
+
+    fn report(&mut self, at: Time, what: What) {
+        self.outputs.push_back(Output::Report(Report { at, what }));
+    }
+
+    /// Gives out what waits, sends what can be sent, and closes what is not needed any more.
+    fn dispatch(&mut self, now: Time) {
+        self.assign(now);
+        if self.flush_policy() == Some(Flush::Idle) {
+            self.connections.values_mut().for_each(Connection::flush);
+        }
+        self.send(now);
+        if self.unresolved == 0 {
+            self.close_idle();
+        }
+    }
+
+    /// Gives objects that wait to connections that have room, or to new ones.
+    fn assign(&mut self, now: Time) {
+        let flush = self.flush_policy();
+        while let Some(object) = self.next_waiting().filter(|object| self.may_release(*object)) {
+            let method = &self.plan.objects[object].method;
+            let Some(id) = self.connection_with_room_for(method).or_else(|| self.open()) else { break };
+            let is_first = object == self.first_of_page(object);
+            let Some(connection) = self.connections.get_mut(&id) else { break };
+            let queue = if self.waiting.is_empty() { &mut self.rests } else { &mut self.waiting };
+            queue.pop_front();
+            self.tries[object] -= 1;
+            connection.request(now, object, &self.plan.objects[object].method, &self.requests[object]);
+            if flush == Some(Flush::First) && is_first {
+                connection.flush();
+            }
+        }
+    }
+
+    /// What is to be asked for next. A rest is, when nothing is known of that may tell more of the page.
+    fn next_waiting(&self) -> Option<usize> {
+        let rest = || self.rests.front().filter(|_| self.resolved[self.plan.begins_at]);
+        self.waiting.front().or_else(rest).copied()
+    }
+
+    fn flush_policy(&self) -> Option<Flush> {
+        self.plan.shape.pipelining().map(|pipelining| pipelining.flush)
+    }
+
+    fn send(&mut self, now: Time) {
+        for (&id, connection) in &mut self.connections {
+            while let Some((write, objects)) = connection.take_write() {
+                self.outputs.push_back(Output::Send(id, write));
+                let sent = |object| What::RequestSent { object, connection: id };
+                self.outputs.extend(
+                    objects.into_iter().map(sent).map(|what| Report { at: now, what }).map(Output::Report),
+                );
+            }
+        }
+    }
+
+    /// Closes what the server is not going to close.
+    fn close_idle(&mut self) {
+        let outputs = &mut self.outputs;
+        self.connections.retain(|id, connection| {
+            if !connection.is_lingering() {
+                outputs.push_back(Output::Close(*id));
+            }
+            connection.is_lingering()
+        });
+    }
+
+    fn may_release(&self, object: usize) -> bool {
+        let first = self.first_of_page(object);
+        let is_its_turn = object < self.plan.begins_at || self.unresolved_before == 0;
+        is_its_turn
+            && match self.plan.release {
+                Release::Independent => true,
+                Release::AfterFirst => object == first || self.resolved[first],
+                Release::AsNamed => object == first || self.resolved[first] || self.is_named(object),
+                Release::Dependent => {
+                    self.connections.values().all(|connection| connection.outstanding() == 0)
+                }
+            }
+    }
+
+    fn is_named(&self, object: usize) -> bool {
+        let named_at = self.plan.objects[object].named_at;
+        object >= self.plan.begins_at && named_at.is_some_and(|named_at| named_at <= self.named)
+    }
+
+    /// The object that the page of this one begins with.
+    fn first_of_page(&self, object: usize) -> usize {
+        if object < self.plan.begins_at { 0 } else { self.plan.begins_at }
+    }
+
+    fn connection_with_room_for(&self, method: &Method) -> Option<ConnectionId> {
+        let has_room = |connection: &Connection| connection.has_room_for(method);
+        self.connections.iter().find(|(_, connection)| has_room(connection)).map(|(id, _)| *id)
+    }
+
+    /// A new connection, if the plan allows one more. One that only waits for its end does not count.
+    fn open(&mut self) -> Option<ConnectionId> {
+        let open = self.connections.values().filter(|connection| !connection.is_lingering()).count();
+        if open >= self.plan.shape.connections() {
+            return None;
+        }
+        let id = ConnectionId(self.opened);
+        self.opened += 1;
+        self.connections.insert(id, Connection::new(&self.plan, self.is_cautious));
+        self.outputs.push_back(Output::Open(id));
+        Some(id)
+    }
+
+    fn timeout(&self) -> Option<Time> {
+        let page = (self.unresolved > 0).then_some(self.deadline);
+        self.connections
+            .values()
+            .flat_map(|connection| [connection.deadline(self.plan.linger), connection.flush_time()])
+            .flatten()
+            .chain(page)
+            .min()
+    }
+
+    fn expire(&mut self, now: Time) {
+        if self.unresolved > 0 && now >= self.deadline {
+            self.give_up(now);
+        }
+        let (linger, outputs) = (self.plan.linger, &mut self.outputs);
+        self.connections.retain(|id, connection| {
+            let late = connection.deadline(linger).is_some_and(|deadline| now >= deadline);
+            if late {
+                outputs.push_back(Output::Close(*id));
+            }
+            !late
+        });
+        let due = |connection: &&mut Connection| connection.flush_time().is_some_and(|time| now >= time);
+        self.connections.values_mut().filter(due).for_each(Connection::flush);
+        self.send(now);
+    }
+
+    /// The page took too long: what has not arrived has failed.
+    fn give_up(&mut self, now: Time) {
+        let mut objects = Vec::from(std::mem::take(&mut self.waiting));
+        objects.extend(std::mem::take(&mut self.rests));
+        for (id, connection) in std::mem::take(&mut self.connections) {
+            self.outputs.push_back(Output::Abort(id));
+            objects.extend(connection.into_orphans().iter().map(|orphan| orphan.object));
+        }
+        objects.sort_unstable();
+        for object in objects {
+            self.fail(now, object, Failure::Deadline);
+        }
+    }
+}

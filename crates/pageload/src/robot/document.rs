@@ -1,0 +1,110 @@
+//! The page's first object, looked into while it arrives: bytes of its body in, paths of what it embeds out.
+//!
+//! Not the objects that it names: what becomes of those is decided in [`super::Robot`].
+
+use std::collections::BTreeSet;
+
+use wire::Bytes;
+
+use crate::html::Discovery;
+use http1::content::{Coding, DecodeFault, Decoder};
+use http1::message::{Limits, ResponseHead};
+
+use super::plan::{Embedded, Plan};
+
+/// A document that arrives.
+#[derive(Debug)]
+pub(super) struct Document {
+    host: String,
+    path: String,
+    limits: Limits,
+    decoder: Result<Decoder, DecodeFault>,
+    discovery: Discovery,
+    /// The paths that are fetched already, or will be.
+    known: BTreeSet<String>,
+    most: usize,
+}
+
+/// What a document on `host` names, and how much of its body must have come for that: what a robot would find, for who
+/// plans a page beforehand. Paths are in the order in which they are named.
+///
+/// # Errors
+/// If the body cannot be decoded.
+pub fn named_at(
+    host: &str,
+    path: &str,
+    coding: Coding,
+    body: &[u8],
+) -> Result<Vec<(String, Bytes)>, DecodeFault> {
+    let mut decoder = Decoder::new(coding, &Limits::default());
+    let mut discovery = Discovery::new(host, path);
+    let (mut known, mut named) = (BTreeSet::new(), Vec::new());
+    for (come, byte) in (1_u64..).zip(body) {
+        decoder.take(std::slice::from_ref(byte), |html| {
+            discovery.take(html, |path| {
+                if known.insert(path.clone()) {
+                    named.push((path, Bytes::new(come)));
+                }
+            });
+        })?;
+    }
+    decoder.end().map(|()| named)
+}
+
+impl Document {
+    /// The plan's document, if anybody wants to know what it names.
+    pub(super) fn of(plan: &Plan) -> Option<Self> {
+        let most = match plan.embedded {
+            Embedded::Planned => return None,
+            Embedded::Discovered { most } => most,
+        };
+        let path = plan.objects.get(plan.begins_at)?.path.clone();
+        Some(Self {
+            decoder: Ok(Decoder::new(Coding::Identity, &plan.limits)),
+            discovery: Discovery::new(&plan.host, &path),
+            known: plan.objects.iter().skip(plan.begins_at).map(|object| object.path.clone()).collect(),
+            host: plan.host.clone(),
+            path,
+            limits: plan.limits,
+            most,
+        })
+    }
+
+    /// Its body begins.
+    pub(super) fn begin(&mut self, head: &ResponseHead) {
+        self.decoder = Coding::of(&head.fields).map(|coding| Decoder::new(coding, &self.limits));
+        self.discovery = Discovery::new(&self.host, &self.path);
+    }
+
+    /// Paths that these bytes name for the first time, in order.
+    pub(super) fn take(&mut self, part: &[u8]) -> Vec<String> {
+        let Self { host: _, path: _, limits: _, decoder, discovery, known, most } = self;
+        let mut fresh = Vec::new();
+        let Ok(machine) = decoder else { return fresh };
+        let read = machine.take(part, |html| {
+            discovery.take(html, |path| {
+                // One more than are fetched, to know that there are more, and then no more.
+                if known.len() <= *most && known.insert(path.clone()) {
+                    fresh.push(path);
+                }
+            });
+        });
+        if let Err(fault) = read {
+            *decoder = Err(fault);
+        }
+        fresh
+    }
+
+    /// Its body has ended: what is wrong with it.
+    pub(super) fn end(&mut self) -> Option<DecodeFault> {
+        match &mut self.decoder {
+            Ok(decoder) => decoder.end().err(),
+            Err(fault) => Some(*fault),
+        }
+    }
+
+    /// How many objects are fetched at most.
+    pub(super) const fn most(&self) -> usize {
+        self.most
+    }
+}

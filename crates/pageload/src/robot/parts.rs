@@ -1,0 +1,218 @@
+//! Objects in two parts: the first bytes of every one, which tell what it is and how large, and then the rest
+//! (`papers/w3c#range-requests`, where it is called poor man's multiplexing; RFC 9110, section 14).
+//!
+//! Not when what is asked for: that is [`super::Robot`]'s. Parts that do not fit together are never taken for an object.
+
+use std::num::NonZeroU32;
+
+use wire::Bytes;
+
+use super::report::Failure;
+use http1::message::range::{Part, condition_for_rest};
+use http1::message::{Fields, ResponseHead, Validator};
+
+/// The first bytes of objects: those that tell what is in them, and how large it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstBytes {
+    /// So many; a GIF has its size in the first 10.
+    pub bytes: NonZeroU32,
+    /// How they are asked for.
+    pub asking: Asking,
+}
+
+/// How first bytes are asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Asking {
+    /// With the rest, which is behind them; when they come is only told.
+    #[default]
+    Together,
+    /// Before the rest of any object but the document, with a `Range`.
+    First,
+}
+
+/// What a request asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Portion {
+    Whole,
+    /// So many bytes, at least 1.
+    First(u32),
+    /// What is behind these, if it is still the same object.
+    Rest {
+        from: u64,
+        condition: Option<Validator>,
+    },
+}
+
+impl Portion {
+    /// Says so in a request.
+    pub(super) fn demand(&self, fields: &mut Fields) {
+        match self {
+            Self::Whole => {}
+            Self::First(bytes) => {
+                let last = bytes.saturating_sub(1);
+                fields.push_checked(b"Range", format!("bytes=0-{last}").as_bytes());
+            }
+            Self::Rest { from, condition } => {
+                fields.push_checked(b"Range", format!("bytes={from}-").as_bytes());
+                if let Some(Validator::EntityTag(same) | Validator::LastModified(same)) = condition {
+                    fields.push_checked(b"If-Range", same.as_bytes());
+                }
+            }
+        }
+    }
+}
+
+/// What has come of each object.
+#[derive(Debug)]
+pub(super) struct Parts {
+    first_bytes: Option<FirstBytes>,
+    /// Those before it, and it, are asked for whole.
+    document: usize,
+    objects: Vec<Progress>,
+}
+
+#[derive(Debug)]
+struct Progress {
+    stage: Stage,
+    /// Of the body that is coming in.
+    received: u64,
+    /// Whether the first bytes are there.
+    is_known: bool,
+    /// What the answer that is coming in says that it has.
+    part: Option<Part>,
+    condition: Option<Validator>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Whole,
+    First,
+    Rest { from: u64, of: u64 },
+}
+
+/// What an answer that is all there comes to.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// The whole body has this size.
+    Whole(Bytes),
+    /// There is a rest.
+    Rest,
+    Failed(Failure),
+}
+
+impl Parts {
+    pub(super) fn new(first_bytes: Option<FirstBytes>, document: usize, objects: usize) -> Self {
+        let mut parts = Self { first_bytes, document, objects: Vec::new() };
+        (0..objects).for_each(|_| parts.add());
+        parts
+    }
+
+    /// There is one object more.
+    pub(super) fn add(&mut self) {
+        let is_parted = self.objects.len() > self.document
+            && self.first_bytes.is_some_and(|first| first.asking == Asking::First);
+        let stage = if is_parted { Stage::First } else { Stage::Whole };
+        let progress = Progress { stage, received: 0, is_known: false, part: None, condition: None };
+        self.objects.push(progress);
+    }
+
+    /// What is to be asked for next.
+    pub(super) fn portion(&self, object: usize) -> Portion {
+        let progress = &self.objects[object];
+        match (progress.stage, self.first_bytes) {
+            (Stage::Whole, _) | (Stage::First, None) => Portion::Whole,
+            (Stage::First, Some(first)) => Portion::First(first.bytes.get()),
+            (Stage::Rest { from, of: _ }, _) => Portion::Rest { from, condition: progress.condition.clone() },
+        }
+    }
+
+    /// Whether its first bytes are asked for by themselves, and no rest has been.
+    pub(super) fn is_parted(&self, object: usize) -> bool {
+        self.objects[object].stage == Stage::First
+    }
+
+    pub(super) fn head(&mut self, object: usize, head: &ResponseHead) {
+        let progress = &mut self.objects[object];
+        progress.received = 0;
+        progress.part = (head.status == 206).then(|| Part::of(&head.fields)).flatten();
+        progress.condition = condition_for_rest(&head.fields);
+    }
+
+    /// So many bytes of the body came in: whether the first bytes are there with them.
+    pub(super) fn body(&mut self, object: usize, length: usize) -> bool {
+        let progress = &mut self.objects[object];
+        progress.received += length as u64;
+        let wanted = self.first_bytes.map(|first| u64::from(first.bytes.get()));
+        wanted.is_some_and(|wanted| progress.received >= wanted) && self.known(object)
+    }
+
+    /// The first bytes are there: whether that is news that anybody wants.
+    pub(super) fn known(&mut self, object: usize) -> bool {
+        self.first_bytes.is_some() && !std::mem::replace(&mut self.objects[object].is_known, true)
+    }
+
+    /// An answer with this status is all there.
+    pub(super) fn complete(&mut self, object: usize, status: u16, body: Bytes) -> Outcome {
+        let progress = &mut self.objects[object];
+        // What the length says has come, or the reader would not have called it complete.
+        let part = progress.part.filter(|part| part.length == body.get());
+        match (progress.stage, status, part) {
+            (Stage::First, 206, Some(Part { first: 0, length, of: Some(of) })) if length == of => {
+                Outcome::Whole(body)
+            }
+            (Stage::First, 206, Some(Part { first: 0, length, of: Some(of) })) => {
+                progress.stage = Stage::Rest { from: length, of };
+                Outcome::Rest
+            }
+            (Stage::Rest { from, of }, 206, Some(Part { first, length, of: Some(still) }))
+                if first == from && still == of && from + length == of =>
+            {
+                Outcome::Whole(Bytes::new(of))
+            }
+            (Stage::First | Stage::Rest { from: _, of: _ }, 206, _) => Outcome::Failed(Failure::Part),
+            // Nobody asked for a part of it.
+            (Stage::Whole, 206, _) => Outcome::Failed(Failure::Status(206)),
+            // What begins with no byte is empty.
+            (Stage::First, 416, _) => Outcome::Whole(Bytes::ZERO),
+            (Stage::Whole | Stage::First | Stage::Rest { from: _, of: _ }, _, _) => Outcome::Whole(body),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http1::message::Version;
+
+    /// What becomes of an object of which 10 bytes were asked for, given these answers: status, range, body.
+    fn outcome(answers: &[(u16, &str, u64)]) -> String {
+        let first = FirstBytes { bytes: const { NonZeroU32::new(10).unwrap() }, asking: Asking::First };
+        let mut parts = Parts::new(Some(first), 0, 2);
+        let mut last = String::new();
+        for (status, range, body) in answers {
+            let mut fields = Fields::new();
+            fields.push("Content-Range", range).unwrap();
+            parts.head(1, &ResponseHead { version: Version::Http11, status: *status, fields });
+            last = format!("{:?}", parts.complete(1, *status, Bytes::new(*body)));
+        }
+        last
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_are_no_object() {
+        let first = (206, "bytes 0-9/100", 10);
+        assert_eq!(outcome(&[first]), "Rest");
+        assert_eq!(outcome(&[first, (206, "bytes 10-99/100", 90)]), "Whole(Bytes(100))");
+        assert_eq!(outcome(&[first, (200, "", 50)]), "Whole(Bytes(50))");
+        assert_eq!(outcome(&[(206, "bytes 0-4/5", 5)]), "Whole(Bytes(5))");
+        assert_eq!(outcome(&[(416, "bytes */0", 0)]), "Whole(Bytes(0))");
+        for rest in
+            ["bytes 11-99/100", "bytes 10-98/100", "bytes 10-99/101", "bytes 0-9/100", "bytes */100", ""]
+        {
+            assert_eq!(outcome(&[first, (206, rest, 90)]), "Failed(Part)", "{rest}");
+        }
+        for wrong in ["bytes 1-10/100", "bytes 0-8/100", "bytes 0-9/*", "bytes 0-9/9", "lines 0-9/100", ""] {
+            assert_eq!(outcome(&[(206, wrong, 10)]), "Failed(Part)", "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! Pages that come to grief: hostile servers, each written as the bytes it sends to a request and how it ends.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU16;
+
+use http1::message::{Limits, Method, PeerFault, Validator};
+use proptest::prelude::*;
+use roundtrip_pageload::robot::{
+    Break, ConnectionId, Failure, Input, Output, Pipelining, Plan, PlannedObject, Report, Robot, Shape, What,
+};
+use wire::{Bytes, Duration, Time};
+
+use crate::back_to_back::{pipelined, plan};
+
+/// What a server does with a connection.
+#[derive(Clone, Debug)]
+struct Behaviour {
+    /// To the first request, the second, and so on; nothing to those behind.
+    answers: Vec<Vec<u8>>,
+    /// Behind the last answer.
+    then: Then,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    Close,
+    Break(Break),
+    Silence,
+}
+
+/// Sends these to the requests of one connection, in order, and then does that.
+fn sends(answers: &[&str], then: Then) -> Behaviour {
+    Behaviour { answers: answers.iter().map(|answer| answer.as_bytes().to_vec()).collect(), then }
+}
+
+const REFUSES: Behaviour = Behaviour { answers: Vec::new(), then: Then::Break(Break::Refused) };
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+
+/// What a page comes to.
+#[derive(Debug, PartialEq, Eq)]
+struct Outcome {
+    whats: Vec<What>,
+    connections: u32,
+    ended: Time,
+}
+
+impl Outcome {
+    fn completed(&self) -> Vec<usize> {
+        let object = |what: &What| match what {
+            What::ObjectComplete { object, .. } => Some(*object),
+            _ => None,
+        };
+        self.whats.iter().filter_map(object).collect()
+    }
+
+    fn failures(&self) -> Vec<(usize, Failure)> {
+        let failure = |what: &What| match what {
+            What::ObjectFailed { object, failure } => Some((*object, *failure)),
+            _ => None,
+        };
+        self.whats.iter().filter_map(failure).collect()
+    }
+}
+
+/// Two objects of 5 bytes each.
+fn page(shape: Shape) -> Plan {
+    Plan { deadline: Duration::from_secs(60), ..plan(&[5, 5], shape) }
+}
+
+/// Fetches a page; connections meet these behaviours in turn, and the last of them from then on.
+fn fetch(plan: Plan, behaviours: &[Behaviour], cut: usize) -> Outcome {
+    let mut now = Time::ZERO;
+    let objects = plan.objects.len();
+    let mut robot = Robot::new(now, plan).unwrap();
+    let mut outcome = Outcome { whats: Vec::new(), connections: 0, ended: now };
+    let mut behaving: BTreeMap<ConnectionId, (Behaviour, Vec<u8>)> = BTreeMap::new();
+    let mut inputs: VecDeque<(ConnectionId, Event)> = VecDeque::new();
+    loop {
+        match robot.poll(now) {
+            Output::Open(id) => {
+                let behaviour = behaviours.get(id.0 as usize).or(behaviours.last()).unwrap().clone();
+                let refused = behaviour.answers.is_empty() && behaviour.then == REFUSES.then;
+                inputs.push_back((id, if refused { Event::End(behaviour.then) } else { Event::Connected }));
+                behaving.insert(id, (behaviour, Vec::new()));
+                outcome.connections += 1;
+                assert!(outcome.connections < 100, "it goes on for ever");
+            }
+            Output::Send(id, write) => {
+                let (behaviour, asked) = behaving.get_mut(&id).unwrap();
+                asked.extend(write);
+                while let Some(end) = asked.windows(4).position(|end| end == b"\r\n\r\n") {
+                    asked.drain(..end + 4);
+                    inputs.extend(behaviour.answer(id, cut));
+                }
+            }
+            Output::Close(id) | Output::Abort(id) => {
+                assert!(behaving.remove(&id).is_some());
+                inputs.retain(|(other, _)| *other != id);
+            }
+            Output::Report(Report { at, what }) => {
+                assert_eq!(at, now);
+                outcome.whats.push(what);
+            }
+            Output::Timeout(wake) => {
+                outcome.ended = now;
+                let Some((id, event)) = inputs.pop_front() else {
+                    let Some(wake) = wake else { break };
+                    assert!(wake > now, "a timeout that is over");
+                    now = wake;
+                    continue;
+                };
+                robot.handle(now, event.input(id));
+            }
+        }
+    }
+    assert!(robot.is_done());
+    let resolved = outcome.completed().len() + outcome.failures().len();
+    assert_eq!(resolved, objects, "each object is told of once: {:?}", outcome.whats);
+    outcome
+}
+
+enum Event {
+    Connected,
+    Bytes(Vec<u8>),
+    End(Then),
+}
+
+impl Event {
+    fn input(&self, id: ConnectionId) -> Input<'_> {
+        match self {
+            Self::Connected => Input::Connected(id),
+            Self::Bytes(bytes) => Input::Received(id, bytes),
+            Self::End(Then::Break(why)) => Input::Broken(id, *why),
+            Self::End(Then::Close | Then::Silence) => Input::EndOfStream(id),
+        }
+    }
+}
+
+impl Behaviour {
+    fn answer(&mut self, id: ConnectionId, cut: usize) -> Vec<(ConnectionId, Event)> {
+        let mut events = Vec::new();
+        if !self.answers.is_empty() {
+            let answer = self.answers.remove(0);
+            events.extend(answer.chunks(cut).map(|piece| (id, Event::Bytes(piece.to_vec()))));
+        }
+        if self.answers.is_empty() && self.then != Then::Silence {
+            events.push((id, Event::End(self.then)));
+            // It happens once.
+            self.then = Then::Silence;
+        }
+        events
+    }
+}
+
+/// The outcome at every cut, which is the same at each.
+fn at_every_cut(plan: &Plan, behaviours: &[Behaviour]) -> Outcome {
+    let whole = fetch(plan.clone(), behaviours, usize::MAX);
+    for cut in 1..100 {
+        assert_eq!(fetch(plan.clone(), behaviours, cut), whole, "cut {cut}");
+    }
+    whole
+}
+
+#[test]
+fn a_keep_alive_that_ends_in_a_close_is_opened_again() {
+    for then in [Then::Close, Then::Break(Break::Reset)] {
+        let outcome = at_every_cut(&page(Shape::Http11), &[sends(&[OK], then)]);
+        assert_eq!(outcome.completed(), [0, 1]);
+        assert_eq!(outcome.connections, 2);
+    }
+}
+
+#[test]
+fn nothing_of_an_answer_is_asked_for_again_but_not_for_ever() {
+    for then in [Then::Close, Then::Break(Break::Reset)] {
+        let deaf = sends(&[""], then);
+        let once = at_every_cut(&page(Shape::Http11), &[deaf.clone(), sends(&[OK, OK], Then::Silence)]);
+        assert_eq!((once.completed(), once.connections), (vec![0, 1], 2));
+        let always = at_every_cut(&page(Shape::Http11), &[deaf]);
+        let failure = match then {
+            Then::Break(why) => Failure::Broken(why),
+            Then::Close | Then::Silence => Failure::Unanswered,
+        };
+        assert_eq!((always.failures(), always.connections), (vec![(0, failure), (1, failure)], 6));
+    }
+    let refused = fetch(page(Shape::Http11), &[REFUSES], 1);
+    let failure = Failure::Broken(Break::Refused);
+    assert_eq!((refused.failures(), refused.connections), (vec![(0, failure), (1, failure)], 6));
+}
+
+#[test]
+fn a_pipeline_that_breaks_off_is_taken_up_behind_the_last_answer() {
+    for then in [Then::Close, Then::Break(Break::Reset)] {
+        for answers in 1..5 {
+            let page = plan(&[5; 5], Shape::Http11Pipelined(Pipelining::default()));
+            let outcome =
+                at_every_cut(&page, &[sends(&[OK; 5][..answers], then), sends(&[OK; 5], Then::Silence)]);
+            assert_eq!(
+                (outcome.completed(), outcome.connections),
+                (vec![0, 1, 2, 3, 4], 2),
+                "{answers} {then:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_pipeline_loses_the_object_whose_answer_breaks_off_and_no_other() {
+    let page = plan(&[5; 4], Shape::Http11Pipelined(Pipelining::default()));
+    for (answer, then, failure) in [
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell",
+            Then::Close,
+            Failure::Fault(PeerFault::Truncated),
+        ),
+        ("SSH-2.0-OpenSSH_9.6\r\n", Then::Silence, Failure::Fault(PeerFault::StatusLine)),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+            Then::Break(Break::Reset),
+            Failure::Broken(Break::Reset),
+        ),
+    ] {
+        let outcome = at_every_cut(&page, &[sends(&[OK, answer], then), sends(&[OK; 3], Then::Silence)]);
+        assert_eq!(outcome.failures(), [(1, failure)]);
+        assert_eq!((outcome.completed(), outcome.connections), (vec![0, 2, 3], 2));
+    }
+}
+
+#[test]
+fn a_server_that_answers_nothing_is_asked_for_each_object_as_often_as_the_plan_says() {
+    let page = plan(&[5; 4], Shape::Http11Pipelined(Pipelining::default()));
+    let outcome = at_every_cut(&page, &[sends(&[""], Then::Close)]);
+    assert_eq!((outcome.failures().len(), outcome.connections), (4, 12));
+}
+
+#[test]
+fn what_is_not_safe_is_asked_for_once() {
+    for (method, tries) in [("GET", 3), ("HEAD", 3), ("POST", 1)] {
+        let mut plan = plan(&[5], Shape::Http11);
+        plan.objects[0].method = match method {
+            "GET" => Method::Get,
+            "HEAD" => Method::Head,
+            other => Method::Other(other.to_owned()),
+        };
+        let outcome = fetch(plan, &[sends(&[""], Then::Close)], 1);
+        assert_eq!(
+            (outcome.failures(), outcome.connections),
+            (vec![(0, Failure::Unanswered)], tries),
+            "{method}"
+        );
+    }
+}
+
+#[test]
+fn the_answer_to_a_head_request_has_no_body_whatever_its_length_says() {
+    let mut plan = page(Shape::Http11);
+    plan.objects[0] = PlannedObject { method: Method::Head, ..PlannedObject::get("/", None) };
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+    let outcome = at_every_cut(&plan, &[sends(&[head, OK], Then::Silence)]);
+    assert_eq!((outcome.completed(), outcome.connections), (vec![0, 1], 1));
+}
+
+#[test]
+fn part_of_an_answer_is_a_failure_and_not_asked_for_again() {
+    let parts = ["H", "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell"];
+    for part in parts {
+        for (then, failure) in [
+            (Then::Close, Failure::Fault(PeerFault::Truncated)),
+            (Then::Break(Break::Reset), Failure::Broken(Break::Reset)),
+        ] {
+            let outcome =
+                at_every_cut(&page(Shape::Http11), &[sends(&[part], then), sends(&[OK], Then::Silence)]);
+            let failure = match (then, part.ends_with("\r\n\r\n")) {
+                (Then::Close, true) => Failure::Unanswered,
+                _ => failure,
+            };
+            assert_eq!(outcome.failures(), [(0, failure)], "{part:?} {then:?}");
+            assert_eq!(outcome.completed(), [1]);
+        }
+    }
+}
+
+#[test]
+fn a_body_without_a_length_ends_with_the_stream_but_not_with_a_reset() {
+    let endless = "HTTP/1.1 200 OK\r\n\r\nhello";
+    let closed = at_every_cut(&page(Shape::Http11), &[sends(&[endless], Then::Close)]);
+    assert_eq!((closed.completed(), closed.connections), (vec![0, 1], 2));
+    let reset = at_every_cut(&page(Shape::Http11), &[sends(&[endless], Then::Break(Break::Reset))]);
+    assert_eq!(reset.failures().len(), 2);
+}
+
+#[test]
+fn what_is_not_http_or_breaks_its_rules_fails_the_object_and_drops_the_connection() {
+    for (answer, fault) in [
+        ("SSH-2.0-OpenSSH_9.6\r\n", PeerFault::StatusLine),
+        ("HTTP/1.1 OK\r\n\r\n", PeerFault::StatusLine),
+        ("HTTP/2.0 200 OK\r\n\r\n", PeerFault::Version),
+        ("HTTP/1.1 200 OK\n\n", PeerFault::BareLineFeed),
+        ("HTTP/1.1 101 Switching Protocols\r\n\r\n", PeerFault::Switched),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", PeerFault::ContentLength),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello", PeerFault::Chunk),
+    ] {
+        let behaviours = [sends(&[answer], Then::Silence), sends(&[OK], Then::Silence)];
+        let outcome = at_every_cut(&page(Shape::Http11), &behaviours);
+        assert_eq!(outcome.failures(), [(0, Failure::Fault(fault))], "{answer:?}");
+        assert_eq!((outcome.completed(), outcome.connections), (vec![1], 2), "{answer:?}");
+    }
+}
+
+#[test]
+fn limits_end_a_head_a_body_and_a_row_of_interim_answers_that_do_not() {
+    let limits = Limits { head_bytes: 200, body_bytes: 50, interim_responses: 2, ..Limits::default() };
+    let plan = Plan { limits, ..page(Shape::Http11) };
+    let head = format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(200));
+    let body = format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(51));
+    for (answer, fault) in [
+        (head, PeerFault::HeadTooLarge),
+        (body, PeerFault::BodyTooLarge),
+        ("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(3), PeerFault::TooManyInterim),
+    ] {
+        let outcome = at_every_cut(&plan, &[sends(&[&answer], Then::Silence), sends(&[OK], Then::Silence)]);
+        assert_eq!(outcome.failures(), [(0, Failure::Fault(fault))]);
+    }
+    let patient = format!("{}{OK}", "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(2));
+    let outcome = at_every_cut(&plan, &[sends(&[&patient, &patient], Then::Silence)]);
+    assert_eq!(
+        (outcome.completed(), outcome.connections),
+        (vec![0, 1], 1),
+        "each answer has its own allowance"
+    );
+}
+
+#[test]
+fn a_length_that_lies_is_found_out() {
+    let long = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhello";
+    let outcome =
+        fetch(page(Shape::Http11), &[sends(&[long], Then::Silence), sends(&[OK], Then::Silence)], 99);
+    let size = Failure::Size { expected: Bytes::new(5), received: Bytes::new(4) };
+    assert_eq!(outcome.failures(), [(0, size)]);
+    let fault = What::Fault { connection: ConnectionId(0), fault: PeerFault::Unasked };
+    assert!(outcome.whats.contains(&fault), "{:?}", outcome.whats);
+    assert_eq!(outcome.completed(), [1]);
+}
+
+#[test]
+fn an_answer_nobody_asked_for_does_not_pass_for_the_next_one() {
+    let twice = OK.repeat(2);
+    for shape in [Shape::Http10KeepAlive, Shape::Http11] {
+        let outcome = fetch(page(shape), &[sends(&[&twice], Then::Silence)], usize::MAX);
+        assert_eq!((outcome.completed(), outcome.connections), (vec![0, 1], 2));
+    }
+}
+
+#[test]
+fn an_error_status_fails_its_object_and_keeps_the_connection() {
+    let missing = "HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nnever";
+    let outcome = at_every_cut(&page(Shape::Http11), &[sends(&[missing, OK], Then::Silence)]);
+    assert_eq!(outcome.failures(), [(0, Failure::Status(404))]);
+    assert_eq!((outcome.completed(), outcome.connections), (vec![1], 1));
+}
+
+#[test]
+fn not_modified_is_an_answer_to_who_has_the_object_and_to_nobody_else() {
+    let unchanged = "HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nContent-Length: 5\r\n\r\n";
+    let mut plan = page(Shape::Http11);
+    plan.objects[0].validator = Some(Validator::EntityTag("\"x\"".to_owned()));
+    let outcome = at_every_cut(&plan, &[sends(&[unchanged, unchanged], Then::Silence)]);
+    assert_eq!((outcome.completed(), outcome.failures()), (vec![0], vec![(1, Failure::Status(304))]));
+}
+
+#[test]
+fn a_connection_for_one_request_carries_one_whatever_the_server_offers() {
+    let shape = Shape::Http10 { parallel: NonZeroU16::MIN };
+    let outcome = at_every_cut(&page(shape), &[sends(&[OK, OK], Then::Silence)]);
+    assert_eq!((outcome.completed(), outcome.connections), (vec![0, 1], 2));
+}
+
+#[test]
+fn silence_ends_at_the_deadline() {
+    for answer in ["", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell"] {
+        let outcome = fetch(page(Shape::Http11), &[sends(&[answer], Then::Silence)], 99);
+        assert_eq!(outcome.failures(), [(0, Failure::Deadline), (1, Failure::Deadline)]);
+        assert_eq!(outcome.ended, Time::ZERO + Duration::from_secs(60));
+    }
+}
+
+#[test]
+fn a_server_that_says_close_and_does_not_is_waited_for_but_not_for_long() {
+    let says = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
+    let outcome = at_every_cut(&page(Shape::Http11), &[sends(&[says], Then::Silence)]);
+    assert_eq!((outcome.completed(), outcome.connections), (vec![0, 1], 2));
+    assert_eq!(outcome.ended, Time::ZERO + Duration::from_secs(2));
+}
+
+proptest! {
+    #[test]
+    fn whatever_a_server_does_the_page_ends(
+        answers in prop::collection::vec(
+            prop_oneof![
+                Just(OK.as_bytes().to_vec()),
+                prop::collection::vec(any::<u8>(), 0..50),
+                (0..OK.len()).prop_map(|length| OK.as_bytes()[..length].to_vec()),
+            ],
+            0..5,
+        ),
+        then in prop_oneof![Just(Then::Close), Just(Then::Break(Break::Reset)), Just(Then::Silence)],
+        shape in prop_oneof![Just(Shape::Http10KeepAlive), Just(Shape::Http11), pipelined()],
+        cut in 1_usize..60,
+    ) {
+        // `fetch` itself asserts that every object is resolved once and that the robot ends.
+        fetch(page(shape), &[Behaviour { answers, then }], cut);
+    }
+}

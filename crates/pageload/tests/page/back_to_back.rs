@@ -1,0 +1,267 @@
+//! The driver of these tests: connections are queues of bytes, cut where the test says.
+
+use std::collections::BTreeMap;
+use std::collections::VecDeque;
+use std::num::NonZeroUsize;
+
+use http1::message::RequestHead;
+use http1::server::{self, RequestId, ServerConfig, ServerConnection};
+use http1::site::Site;
+use proptest::prelude::*;
+use roundtrip_pageload::robot::{
+    self, Break, ConnectionId, Failure, Flush, Pipelining, Plan, PlannedObject, Report, Robot, Shape, What,
+};
+use wire::{Bytes, Duration, Seed, Time};
+
+/// The objects of the small cluster (`papers/heidemann-model#workloads`).
+pub(crate) const SMALL_CLUSTER: [u64; 3] = [6_651, 3_883, 1_866];
+
+pub(crate) fn plan(sizes: &[u64], shape: Shape) -> Plan {
+    let object =
+        |(index, size): (usize, &u64)| PlannedObject::get(&Site::path(index), Some(Bytes::new(*size)));
+    Plan::new("server.test", sizes.iter().enumerate().map(object).collect(), shape)
+}
+
+/// Pipelining, however it is tuned.
+pub(crate) fn pipelined() -> impl Strategy<Value = Shape> {
+    let flush = prop_oneof![Just(Flush::Never), Just(Flush::First), Just(Flush::Idle)];
+    (1_usize..2_000, 0_u64..100, flush).prop_map(|(buffer, flush_after, flush)| {
+        let buffer = NonZeroUsize::new(buffer).unwrap();
+        Shape::Http11Pipelined(Pipelining { buffer, flush_after: Duration::from_millis(flush_after), flush })
+    })
+}
+
+/// A page that was fetched.
+#[derive(Debug)]
+pub(crate) struct Fetched {
+    pub(crate) reports: Vec<Report>,
+    /// Sizes of the robot's writes, by connection.
+    pub(crate) up: Vec<Vec<usize>>,
+    /// Sizes of the server's writes, by connection.
+    pub(crate) down: Vec<Vec<usize>>,
+    pub(crate) ended: Time,
+}
+
+impl Fetched {
+    pub(crate) fn connections(&self) -> usize {
+        self.up.len()
+    }
+
+    pub(crate) fn completed(&self) -> Vec<usize> {
+        let object = |report: &Report| match report.what {
+            What::ObjectComplete { object, .. } => Some(object),
+            _ => None,
+        };
+        self.reports.iter().filter_map(object).collect()
+    }
+
+    pub(crate) fn failures(&self) -> Vec<(usize, Failure)> {
+        let failure = |report: &Report| match report.what {
+            What::ObjectFailed { object, failure } => Some((object, failure)),
+            _ => None,
+        };
+        self.reports.iter().filter_map(failure).collect()
+    }
+}
+
+/// What listens at the other end of each connection, and takes its time over an answer.
+pub(crate) struct Listener {
+    pub(crate) site: Site,
+    pub(crate) config: ServerConfig,
+    pub(crate) processing: Duration,
+    /// Bytes of each arrival, either way.
+    pub(crate) cut: usize,
+}
+
+impl Listener {
+    pub(crate) fn new(sizes: &[u64]) -> Self {
+        let sizes: Vec<_> = sizes.iter().map(|size| Bytes::new(*size)).collect();
+        Self {
+            site: Site::new(&sizes, Seed::default()).unwrap(),
+            config: ServerConfig::default(),
+            processing: Duration::ZERO,
+            cut: 1_460,
+        }
+    }
+
+    /// Fetches a page from it. Panics if that does not end, or if a machine breaks the contract.
+    pub(crate) fn fetch(&self, plan: Plan) -> Fetched {
+        let mut now = Time::ZERO;
+        let mut robot = Robot::new(now, plan).unwrap();
+        let mut peers = BTreeMap::new();
+        let mut fetched = Fetched { reports: Vec::new(), up: Vec::new(), down: Vec::new(), ended: now };
+        loop {
+            let wake = self.drain_robot(now, &mut robot, &mut peers, &mut fetched);
+            let mut wakes = Vec::from_iter(wake);
+            let mut moved = false;
+            for (id, peer) in &mut peers {
+                moved |= peer.step(self, now, *id, &mut robot, &mut fetched, &mut wakes);
+                if moved {
+                    break;
+                }
+            }
+            if moved {
+                continue;
+            }
+            if robot.is_done() {
+                fetched.ended = now;
+                return fetched;
+            }
+            let next = wakes.into_iter().min().expect("everybody waits and nobody knows for how long");
+            assert!(next > now, "a timeout that is over");
+            now = next;
+        }
+    }
+
+    fn drain_robot(
+        &self,
+        now: Time,
+        robot: &mut Robot,
+        peers: &mut BTreeMap<ConnectionId, Peer>,
+        fetched: &mut Fetched,
+    ) -> Option<Time> {
+        loop {
+            match robot.poll(now) {
+                robot::Output::Open(id) => {
+                    peers.insert(id, Peer::new(now, self.config));
+                    fetched.up.push(Vec::new());
+                    fetched.down.push(Vec::new());
+                }
+                robot::Output::Send(id, write) => {
+                    fetched.up[id.0 as usize].push(write.len());
+                    if let Some(peer) = peers.get_mut(&id) {
+                        peer.up.extend(write.chunks(self.cut).map(<[u8]>::to_vec));
+                        peer.reset_if_closed();
+                    }
+                }
+                robot::Output::Close(id) | robot::Output::Abort(id) => {
+                    peers.remove(&id);
+                }
+                robot::Output::Report(report) => fetched.reports.push(report),
+                robot::Output::Timeout(wake) => return wake,
+            }
+        }
+    }
+}
+
+/// One connection: the server's machine, what is on its way to it and from it.
+struct Peer {
+    connected: bool,
+    /// Whether the server has closed both halves.
+    closed: bool,
+    server: ServerConnection,
+    up: VecDeque<Vec<u8>>,
+    down: VecDeque<Down>,
+    requested: BTreeMap<RequestId, RequestHead>,
+    answering: Option<(Time, RequestId)>,
+}
+
+enum Down {
+    Bytes(Vec<u8>),
+    End,
+    Reset,
+}
+
+impl Peer {
+    fn new(now: Time, config: ServerConfig) -> Self {
+        Self {
+            connected: false,
+            closed: false,
+            server: ServerConnection::new(now, config),
+            up: VecDeque::new(),
+            down: VecDeque::new(),
+            requested: BTreeMap::new(),
+            answering: None,
+        }
+    }
+
+    /// Moves one thing one way; `false` if nothing could be moved.
+    fn step(
+        &mut self,
+        listener: &Listener,
+        now: Time,
+        id: ConnectionId,
+        robot: &mut Robot,
+        fetched: &mut Fetched,
+        wakes: &mut Vec<Time>,
+    ) -> bool {
+        if !self.connected {
+            self.connected = true;
+            robot.handle(now, robot::Input::Connected(id));
+            return true;
+        }
+        if let Some((_, request)) = self.answering.take_if(|(due, _)| *due <= now) {
+            let response = listener.site.respond(&self.requested.remove(&request).unwrap());
+            self.server.respond(now, request, response).unwrap();
+        } else if let Some(bytes) = self.up.pop_front_if(|_| self.server.is_reading()) {
+            self.server.handle(now, server::Input::Received(&bytes));
+        } else if let Some(down) = self.down.pop_front() {
+            robot.handle(
+                now,
+                match &down {
+                    Down::Bytes(bytes) => robot::Input::Received(id, bytes),
+                    Down::End => robot::Input::EndOfStream(id),
+                    Down::Reset => robot::Input::Broken(id, Break::Reset),
+                },
+            );
+            return true;
+        } else {
+            wakes.extend(self.answering.map(|(due, _)| due));
+            return self.drain_server(listener, now, id, fetched, wakes);
+        }
+        self.drain_server(listener, now, id, fetched, wakes);
+        true
+    }
+
+    /// What comes to a closed socket is answered by a reset, which destroys what the robot has not read yet.
+    fn reset_if_closed(&mut self) {
+        if self.closed && !self.up.is_empty() {
+            self.up.clear();
+            self.down = [Down::Reset].into();
+        }
+    }
+
+    /// Does what the server says; `true` if that was anything.
+    fn drain_server(
+        &mut self,
+        listener: &Listener,
+        now: Time,
+        id: ConnectionId,
+        fetched: &mut Fetched,
+        wakes: &mut Vec<Time>,
+    ) -> bool {
+        let mut moved = false;
+        loop {
+            match self.server.poll(now) {
+                server::Output::Request(request, head) => {
+                    self.requested.insert(request, head);
+                }
+                server::Output::RequestBody(..) => {}
+                server::Output::RequestEnd(request) => {
+                    self.answering = Some((now + listener.processing, request));
+                }
+                server::Output::RequestAborted(request) => {
+                    self.requested.remove(&request);
+                    self.answering = None;
+                }
+                server::Output::Send(write) => {
+                    fetched.down[id.0 as usize].push(write.len());
+                    self.down.extend(write.chunks(listener.cut).map(|piece| Down::Bytes(piece.to_vec())));
+                }
+                server::Output::HalfClose => self.down.push_back(Down::End),
+                server::Output::Close => {
+                    self.closed = true;
+                    self.down.push_back(Down::End);
+                    self.reset_if_closed();
+                }
+                server::Output::Abort => self.down.push_back(Down::Reset),
+                server::Output::Fault(fault) => panic!("the server refused our robot: {fault}"),
+                server::Output::Timeout(wake) => {
+                    wakes.extend(wake);
+                    return moved;
+                }
+            }
+            moved = true;
+        }
+    }
+}

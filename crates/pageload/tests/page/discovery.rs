@@ -1,0 +1,184 @@
+//! Pages whose document is real: what it embeds is found while it arrives, plain and compressed.
+
+use std::num::NonZeroU16;
+
+use http1::content::{Coding, DecodeFault, encoded};
+use http1::site::{Compression, File, Site};
+use proptest::prelude::*;
+use roundtrip_pageload::robot::{
+    ConnectionId, Embedded, Failure, Input, Output, Pipelining, Plan, PlannedObject, Release, Report, Robot,
+    Shape, What,
+};
+use wire::{Seed, Time};
+
+use crate::back_to_back::{Fetched, Listener, pipelined};
+
+const HTML: &str = "<html><link rel=stylesheet href=/style.css><body>\n<img src=pictures/a.gif><img src='b.gif'>\
+                    <img src=pictures/a.gif><a href=elsewhere.html>no</a>";
+
+fn file(path: &str, content_type: &str, body: &[u8]) -> File {
+    File { path: path.to_owned(), content_type: content_type.to_owned(), body: body.into() }
+}
+
+fn listener(html: &str, cut: usize) -> Listener {
+    let images = ["/home/pictures/a.gif", "/home/b.gif"].map(|path| file(path, "image/gif", &[7; 900]));
+    let document = file("/home/", "text/html", html.as_bytes());
+    let style = file("/style.css", "text/css", b"img{}");
+    let site = Site::of_files([document, style].into_iter().chain(images));
+    Listener { site, cut, ..Listener::new(&[]) }
+}
+
+fn plan(shape: Shape) -> Plan {
+    let document = vec![PlannedObject::get("/home/", None)];
+    let (release, embedded) = (Release::AsNamed, Embedded::DISCOVERED);
+    Plan { release, embedded, ..Plan::new("server.test", document, shape) }
+}
+
+fn found(fetched: &Fetched) -> Vec<&str> {
+    fetched.reports.iter().filter_map(path_found).collect()
+}
+
+fn path_found(report: &Report) -> Option<&str> {
+    match &report.what {
+        What::ObjectFound { object: _, path } => Some(path),
+        _ => None,
+    }
+}
+
+fn filled(html: &str) -> String {
+    html.to_owned() + &"<p>The rest of the page takes its time.".repeat(400)
+}
+
+#[test]
+fn a_page_is_fetched_by_its_address_alone() {
+    let parallel = const { NonZeroU16::new(4).unwrap() };
+    let shapes = [Shape::Http10 { parallel }, Shape::Http11, Shape::Http11Pipelined(Pipelining::default())];
+    for shape in shapes {
+        let fetched = listener(&filled(HTML), 512).fetch(plan(shape));
+        assert_eq!(found(&fetched), ["/style.css", "/home/pictures/a.gif", "/home/b.gif"]);
+        assert_eq!((fetched.completed().len(), fetched.failures()), (4, Vec::new()), "{shape:?}");
+    }
+}
+
+#[test]
+fn an_object_is_asked_for_while_its_document_arrives() {
+    for compression in [Compression::None, Compression::Beforehand, Compression::WhileAsked] {
+        let mut listener = listener(&filled(HTML), 32);
+        listener.site = listener.site.with_compression(compression, &Coding::ALL);
+        let plan =
+            Plan { accepted: vec![Coding::Deflate], ..plan(Shape::Http11Pipelined(Pipelining::default())) };
+        let fetched = listener.fetch(plan);
+        let at = |wanted: fn(&What) -> bool| {
+            fetched.reports.iter().position(|report| wanted(&report.what)).unwrap()
+        };
+        let sent = at(|what| matches!(what, What::RequestSent { object: 1, .. }));
+        let complete = at(|what| matches!(what, What::ObjectComplete { object: 0, .. }));
+        assert!(sent < complete, "{compression:?}");
+        assert_eq!(fetched.completed().len(), 4);
+    }
+}
+
+#[test]
+fn a_document_is_understood_in_every_coding_that_was_asked_for() {
+    for coding in Coding::ALL {
+        for compression in [Compression::Beforehand, Compression::WhileAsked] {
+            let mut listener = listener(&filled(HTML), 100);
+            listener.site = listener.site.with_compression(compression, &Coding::ALL);
+            let fetched = listener.fetch(Plan { accepted: vec![coding], ..plan(Shape::Http11) });
+            assert_eq!(found(&fetched).len(), 3, "{coding:?}");
+            let down: usize = fetched.down.iter().flatten().sum();
+            assert_eq!(down > filled(HTML).len(), coding == Coding::Identity, "{coding:?}: {down}");
+        }
+    }
+}
+
+#[test]
+fn a_document_that_cannot_be_decoded_fails_but_not_what_it_named_before() {
+    let random = Seed::default().stream("filling", 0).next_u64().to_le_bytes();
+    let filling: Vec<u8> =
+        (0..9_u8).flat_map(|number| random.map(|byte| byte.wrapping_mul(number))).collect();
+    let mut body = encoded(Coding::Gzip, &[HTML.as_bytes(), &filling].concat());
+    let check = body.len() - 8;
+    body[check..].fill(0xff);
+    let whole = body.len();
+    for (coding, length, fault) in [
+        ("gzip", whole, DecodeFault::Corrupt(Coding::Gzip)),
+        ("gzip", whole - 9, DecodeFault::Truncated(Coding::Gzip)),
+        ("br", whole, DecodeFault::Corrupt(Coding::Brotli)),
+        ("gzip, gzip", whole, DecodeFault::Layers),
+        ("compress", whole, DecodeFault::Unknown),
+    ] {
+        let head =
+            format!("HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: {length}\r\n\r\n");
+        let told = told([head.as_bytes(), &body[..length]].concat());
+        let failure = Failure::Content(fault);
+        assert!(told.contains(&What::ObjectFailed { object: 0, failure }), "{coding}: {told:?}");
+        let found = told.iter().filter(|what| matches!(what, What::ObjectFound { .. })).count();
+        assert_eq!(found, if coding == "gzip" { 3 } else { 0 });
+    }
+}
+
+#[test]
+fn a_document_that_is_a_bomb_fails_and_what_it_named_before_is_fetched() {
+    for coding in [Coding::Deflate, Coding::Gzip, Coding::Brotli] {
+        let body = encoded(coding, &[HTML.as_bytes(), &vec![b' '; 2 << 20]].concat());
+        let (name, length) = (coding.name(), body.len());
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: {name}\r\nContent-Length: {length}\r\n\r\n");
+        let told = told([head.as_bytes(), &body].concat());
+        let failure = Failure::Content(DecodeFault::TooDense);
+        assert!(told.contains(&What::ObjectFailed { object: 0, failure }), "{name}: {told:?}");
+        let found = told.iter().filter(|what| matches!(what, What::ObjectFound { .. })).count();
+        assert_eq!(found, 3, "{name}");
+    }
+}
+
+/// What a robot tells that gets this answer for its document, and none for anything else.
+fn told(answer: Vec<u8>) -> Vec<What> {
+    let mut robot = Robot::new(Time::ZERO, plan(Shape::Http11)).unwrap();
+    let mut told = Vec::new();
+    let mut inputs =
+        answer.chunks(40).map(|piece| Input::Received(ConnectionId(0), piece)).rev().collect::<Vec<_>>();
+    inputs.push(Input::Connected(ConnectionId(0)));
+    loop {
+        match robot.poll(Time::ZERO) {
+            Output::Report(report) => told.push(report.what),
+            Output::Open(_) | Output::Send(..) | Output::Close(_) | Output::Abort(_) => {}
+            Output::Timeout(_) => match inputs.pop() {
+                Some(input) => robot.handle(Time::ZERO, input),
+                None => return told,
+            },
+        }
+    }
+}
+
+#[test]
+fn more_objects_than_are_followed_are_told_of_once() {
+    let images: String = (0..12_000).map(|number| format!("<img src={number}.gif>")).collect();
+    let fetched = listener(&images, 1_460).fetch(plan(Shape::Http11Pipelined(Pipelining::default())));
+    let told = fetched.reports.iter().filter(|report| report.what == What::TooManyObjects { most: 10_000 });
+    assert_eq!((told.count(), found(&fetched).len()), (1, 9_999));
+    // None of them is there, and each is told of.
+    assert_eq!((fetched.completed(), fetched.failures().len()), (vec![0], 9_999));
+}
+
+#[test]
+fn an_answer_that_is_not_the_document_names_nothing() {
+    let plan = Plan { objects: vec![PlannedObject::get("/nowhere", None)], ..plan(Shape::Http11) };
+    let fetched = listener(HTML, 10).fetch(plan);
+    assert_eq!((found(&fetched).len(), fetched.failures()), (0, vec![(0, Failure::Status(404))]));
+}
+
+proptest! {
+    #[test]
+    fn however_it_is_cut_the_same_is_found(
+        cut in 1_usize..200,
+        shape in pipelined(),
+        coding in prop::sample::select(&Coding::ALL[..]),
+    ) {
+        let mut listener = listener(HTML, cut);
+        listener.site = listener.site.with_compression(Compression::WhileAsked, &Coding::ALL);
+        let fetched = listener.fetch(Plan { accepted: vec![coding], ..plan(shape) });
+        prop_assert_eq!(found(&fetched), ["/style.css", "/home/pictures/a.gif", "/home/b.gif"]);
+        prop_assert_eq!(fetched.failures(), Vec::new());
+    }
+}

@@ -1,0 +1,41 @@
+//! Replays the fuzzers' corpora through the very checks that the fuzz targets run, without a fuzzer, and then
+//! what proptest makes from pieces of them. Not a substitute for fuzzing: that finds the inputs, this keeps them.
+
+extern crate roundtrip_pageload as pageload;
+
+use proptest::prelude::*;
+
+#[path = "../../../fuzz/checks/html.rs"]
+mod html;
+#[path = "../../../fuzz/checks/http_client.rs"]
+mod http_client;
+#[path = "../../../fuzz/checks/stored.rs"]
+mod stored;
+
+use stored::{corpus, pieces};
+
+#[test]
+fn every_stored_input_holds_for_documents() {
+    for input in corpus("html") {
+        html::check(&input);
+    }
+}
+
+#[test]
+fn every_stored_input_holds_for_the_client() {
+    for input in corpus("http_client") {
+        http_client::check(&input);
+    }
+}
+
+proptest! {
+    #[test]
+    fn pieces_of_stored_inputs_hold_for_documents(input in pieces("html")) {
+        html::check(&input);
+    }
+
+    #[test]
+    fn pieces_of_stored_inputs_hold_for_the_client(input in pieces("http_client")) {
+        http_client::check(&input);
+    }
+}
