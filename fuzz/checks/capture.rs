@@ -4,7 +4,7 @@
 
 use diagnose::report::Protocol;
 use diagnose::{Diagnosis, FlowReport, Options, Seen};
-use trace::capture::Reader;
+use trace::capture::{Reader, tunnel};
 use wire::packet::Packet;
 use wire::{Duration, Time};
 
@@ -48,6 +48,7 @@ fn diagnosed(bytes: &[u8], since: Time) -> (u64, Vec<FlowReport>) {
         frames += 1;
         assert_eq!(frame.number, frames);
         if let Some(Ok(packet)) = frame.ip().map(Packet::read) {
+            let (packet, _) = tunnel::innermost(packet);
             let seen = Seen { frame: frame.number, interface: frame.interface };
             diagnosis.handle(frame.at, seen, &packet);
         }

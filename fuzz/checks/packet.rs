@@ -2,6 +2,7 @@
 //! could be read does not contradict itself. Not a generator: the bytes are a packet, IP header first.
 
 use wire::Bytes;
+use wire::packet::icmp::Unreachable;
 use wire::packet::{Packet, Transport};
 
 /// Panics if something does not hold for these bytes.
@@ -20,7 +21,10 @@ pub(crate) fn check(bytes: &[u8]) {
             segment.payload
         }
         Transport::Udp(datagram) => datagram.payload,
-        Transport::Fragment | Transport::Other(_) => &[],
+        Transport::Fragment | Transport::Other { .. } => {
+            let _ = Unreachable::read(&packet);
+            &[]
+        }
     };
     assert!(Bytes::new(captured.len() as u64) <= packet.payload_length());
     assert!(packet.payload_length() < packet.ip_length);

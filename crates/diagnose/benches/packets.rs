@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use diagnose::{Diagnosis, Options, Seen};
-use trace::capture::Reader;
+use trace::capture::{Reader, tunnel};
 use wire::packet::{Flags, Packet, TcpBuilder, TcpOption};
 
 const PACKETS: u32 = 1_000_000;
@@ -121,6 +121,7 @@ fn diagnose(file: &Path) {
     let mut diagnosis = Diagnosis::new(Options::default());
     while let Some(frame) = reader.read().expect("it is whole") {
         if let Some(Ok(packet)) = frame.ip().map(Packet::read) {
+            let (packet, _) = tunnel::innermost(packet);
             diagnosis.handle(frame.at, Seen { frame: frame.number, interface: 0 }, &packet);
         }
         while let Some(report) = diagnosis.poll() {

@@ -57,15 +57,15 @@ const MOST_DOORS: usize = 1 << 13;
 const OVER: Duration = Duration::from_secs(60);
 
 impl Dialogues {
-    /// A datagram between `source` and `destination`.
+    /// A datagram; returns whether it belongs to a dialogue.
     pub(crate) fn datagram(
         &mut self,
         mark: Mark,
         packet: &Packet<'_>,
         udp: UdpDatagram<'_>,
         options: Options,
-    ) {
-        let Some((source, destination)) = packet.sockets() else { return };
+    ) -> bool {
+        let Some((source, destination)) = packet.sockets() else { return false };
         if let Some(request) = Request::read(udp.payload) {
             let key = (source, destination);
             self.make_room(key, mark.at);
@@ -76,11 +76,15 @@ impl Dialogues {
             if request.port > 0 && self.doors.len() < MOST_DOORS {
                 self.doors.insert((source.ip(), request.port, destination.ip()), key);
             }
+            true
         } else if let Some(dialogue) = self.all.get_mut(&(destination, source))
             && let Some((id, rest)) = id(udp.payload)
         {
             let mark = dialogue.counts(mark, udp.payload_length);
             dialogue.answer(mark, id, rest);
+            true
+        } else {
+            false
         }
     }
 

@@ -59,8 +59,17 @@ pub struct Totals {
     pub packets: u64,
     /// TCP segments among them.
     pub segments: u64,
+    /// Datagrams of DHTTP among them.
+    pub datagrams: u64,
     /// Connections that were given up because there were too many at once.
     pub evicted: u64,
+}
+
+impl Totals {
+    /// Packets that belong to connections.
+    pub const fn followed(&self) -> u64 {
+        self.segments + self.datagrams
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -104,8 +113,12 @@ impl Diagnosis {
         let mark = Mark { at: now, frame };
         let tcp = match packet.transport {
             Transport::Tcp(tcp) => tcp,
-            Transport::Udp(udp) => return self.dialogues.datagram(mark, packet, udp, self.options),
-            Transport::Fragment | Transport::Other(_) => return,
+            Transport::Udp(udp) => {
+                let is_followed = self.dialogues.datagram(mark, packet, udp, self.options);
+                self.totals.datagrams += u64::from(is_followed);
+                return;
+            }
+            Transport::Fragment | Transport::Other { .. } => return,
         };
         self.dialogues.segment(mark, packet, tcp);
         self.totals.segments += 1;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use diagnose::{Cause, Diagnosis, Finding, FlowReport, Options, Seen};
 use flate2::read::MultiGzDecoder;
-use trace::capture::Reader;
+use trace::capture::{Reader, tunnel};
 use wire::Duration;
 use wire::packet::Packet;
 
@@ -118,6 +118,7 @@ fn diagnosed(path: &Path) -> Vec<FlowReport> {
     let mut diagnosis = Diagnosis::new(Options::default());
     while let Some(frame) = reader.read().unwrap() {
         if let Some(Ok(packet)) = frame.ip().map(Packet::read) {
+            let (packet, _) = tunnel::innermost(packet);
             let seen = Seen { frame: frame.number, interface: frame.interface };
             diagnosis.handle(frame.at, seen, &packet);
         }

@@ -9,6 +9,7 @@
 //! | [`open`] | files, pipes, compressed or not |
 //! | [`filter`] | what is asked for of it |
 //! | [`oddity`] | what is odd about the capture itself |
+//! | [`skipped`] | packets that are not TCP, and tunnels |
 //! | [`group`] | findings by cause: which costs most |
 //! | [`advice`] | fixes, by who can make them |
 //! | [`text`] | for a person, at night |
@@ -34,6 +35,7 @@ pub mod page;
 pub mod raster;
 pub mod reading;
 pub mod sequence;
+pub mod skipped;
 pub mod span;
 pub mod text;
 pub mod xpl;
@@ -50,6 +52,7 @@ use filter::Filter;
 use kernel::Told;
 use live::Ended;
 use reading::Reading;
+use skipped::Skipped;
 
 /// One capture, diagnosed.
 #[derive(Debug)]
@@ -74,6 +77,8 @@ pub struct Capture {
     pub kernel: Told,
     /// What is wrong with the file, from some packet on.
     pub damage: Option<String>,
+    /// What is in it besides connections.
+    pub skipped: Skipped,
     /// What there was too much of to be kept.
     pub warnings: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Files as they are, or compressed by gzip, zstd or bzip2: told by their first bytes, not by their names.
+//! Files as they are, or compressed by gzip, zstd, bzip2 or xz: recognised by their first bytes, not by their names.
 //!
 //! What is damaged is said to be, in a sentence that does not ask its reader to know what deflate is. Not an archive reader. What comes out is not bounded: whoever reads it streams.
 
@@ -6,6 +6,9 @@ use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 
 /// A buffer that is worth a system call.
 const BUFFER: usize = 1 << 20;
+
+/// Memory for the dictionary of one xz stream, in KiB: `xz -9` needs 65 MiB.
+const MAX_XZ_KIB: u32 = 128 << 10;
 
 /// What `bytes` are once unpacked. Members and frames that follow one another, as parallel compressors write them,
 /// are one.
@@ -25,6 +28,11 @@ pub fn unpacked(mut bytes: impl Read + Send + 'static) -> io::Result<Box<dyn Rea
         }
         [b'B', b'Z', b'h', _] => {
             Box::new(Packed { from: bzip2::bufread::MultiBzDecoder::new(buffered(whole)), by: "bzip2" })
+        }
+        // The xz format, section 2.1.1.1.
+        [0xfd, b'7', b'z', b'X'] => {
+            let from = lzma_rust2::XzReader::new_mem_limit(buffered(whole), true, MAX_XZ_KIB);
+            Box::new(Packed { from, by: "xz" })
         }
         _ => Box::new(whole),
     })

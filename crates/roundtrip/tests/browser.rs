@@ -191,7 +191,7 @@ fn account(capture: &Capture) -> Page {
                 }
                 datagram.payload_length
             }
-            Ok(Transport::Fragment | Transport::Other(_)) | Err(_) => continue,
+            Ok(Transport::Fragment | Transport::Other { .. }) | Err(_) => continue,
         };
         if seen != Seen::Delivered {
             packets += 1.0;

@@ -7,16 +7,20 @@
 //! | `pcap` | the classic format, four byte orders and resolutions |
 //! | `pcapng` | blocks, sections, interfaces |
 //! | [`link`] | what stands before the IP header |
+//! | [`tunnel`] | the packet within other packets |
+//! | [`clock`] | packets with an absurd time |
 //!
 //! Not a decompressor, and not a file: whoever opens it hands over a `Read`. Every byte is taken to be hostile:
 //! lengths are checked against limits before anything is kept. Formats:
 //! <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-04.html> and
 //! <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>.
 
+pub mod clock;
 mod input;
 pub mod link;
 mod pcap;
 mod pcapng;
+pub mod tunnel;
 
 use std::fmt;
 use std::io::{self, Read};

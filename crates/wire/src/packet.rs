@@ -6,12 +6,14 @@
 //! | [`tcp`] | [`TcpSegment`] and its [`Flags`] |
 //! | [`option`] | [`TcpOptions`], read and written |
 //! | [`udp`] | [`UdpDatagram`] |
+//! | [`icmp`] | [`icmp::Unreachable`]: what a router or a host could not deliver |
 //! | [`build`] | [`TcpBuilder`] and [`UdpBuilder`]: whole packets with right checksums |
 //!
 //! What it is not: it knows no link layer, reassembles no fragments and checks no checksum (a capture on the
 //! sending host has none yet). A packet that was captured only in part is read as far as its headers go.
 
 pub mod build;
+pub mod icmp;
 pub mod option;
 pub mod tcp;
 pub mod udp;
@@ -55,8 +57,13 @@ pub enum Transport<'a> {
     Udp(UdpDatagram<'a>),
     /// A fragment of something: only the first one has ports, and none is whole.
     Fragment,
-    /// Another protocol, by its IP number: 1 is ICMP, 58 is ICMPv6.
-    Other(u8),
+    /// Another protocol.
+    Other {
+        /// Its IP number: 1 is ICMP, 58 is ICMPv6.
+        protocol: u8,
+        /// Its packet, as far as it was captured.
+        payload: &'a [u8],
+    },
 }
 
 impl<'a> Packet<'a> {
@@ -79,7 +86,7 @@ impl<'a> Packet<'a> {
             _ if fragmented => Transport::Fragment,
             ip_number::TCP => Transport::Tcp(TcpSegment::read(payload, transport_length)?),
             ip_number::UDP => Transport::Udp(UdpDatagram::read(payload, transport_length)?),
-            other => Transport::Other(other.0),
+            other => Transport::Other { protocol: other.0, payload },
         };
         let (source, destination) = (ip.source_addr(), ip.destination_addr());
         let (identification, hops_left) = match &ip {
@@ -95,7 +102,7 @@ impl<'a> Packet<'a> {
         let (from, to) = match self.transport {
             Transport::Tcp(segment) => (segment.source_port, segment.destination_port),
             Transport::Udp(datagram) => (datagram.source_port, datagram.destination_port),
-            Transport::Fragment | Transport::Other(_) => return None,
+            Transport::Fragment | Transport::Other { .. } => return None,
         };
         Some((SocketAddr::new(self.source, from), SocketAddr::new(self.destination, to)))
     }
@@ -104,7 +111,7 @@ impl<'a> Packet<'a> {
     pub const fn tcp(&self) -> Option<TcpSegment<'a>> {
         match self.transport {
             Transport::Tcp(segment) => Some(segment),
-            Transport::Udp(_) | Transport::Fragment | Transport::Other(_) => None,
+            Transport::Udp(_) | Transport::Fragment | Transport::Other { .. } => None,
         }
     }
 
@@ -113,7 +120,7 @@ impl<'a> Packet<'a> {
         match self.transport {
             Transport::Tcp(segment) => segment.payload_length,
             Transport::Udp(datagram) => datagram.payload_length,
-            Transport::Fragment | Transport::Other(_) => Bytes::ZERO,
+            Transport::Fragment | Transport::Other { .. } => Bytes::ZERO,
         }
     }
 }
@@ -251,7 +258,8 @@ mod tests {
         let mut icmp = GET;
         icmp[9] = 1;
         let packet = Packet::read(&icmp).unwrap();
-        assert_eq!((packet.transport, packet.sockets()), (Transport::Other(1), None));
+        let payload = &GET[20..];
+        assert_eq!((packet.transport, packet.sockets()), (Transport::Other { protocol: 1, payload }, None));
     }
 
     #[test]

@@ -30,9 +30,18 @@ fn capture(capture: &Capture) -> Value {
         command,
         kernel: _,
         damage,
+        skipped,
         warnings,
         left_out: _,
     } = capture;
+    let notes = skipped.notes().into_iter().map(
+        |(cause, packets, evidence)| json!({ "cause": cause, "packets": packets, "evidence": evidence }),
+    );
+    let kinds =
+        skipped.by_kind().into_iter().map(|(kind, packets)| json!({ "kind": kind, "packets": packets }));
+    let tunnels = skipped.tunnels.iter();
+    let tunnels = tunnels.map(|(tunnel, packets)| json!({ "kind": tunnel.name(), "packets": packets }));
+
     json!({
         "capture": name,
         "packets": packets,
@@ -42,6 +51,9 @@ fn capture(capture: &Capture) -> Value {
         "command_status": command.and_then(Ended::status),
         "damage": damage,
         "warnings": warnings,
+        "notes": notes.collect::<Value>(),
+        "skipped": kinds.collect::<Value>(),
+        "tunnels": tunnels.collect::<Value>(),
         "account_ms": account(&capture.account()),
         "flows": flows.iter().map(|flow| self::flow(capture, flow)).collect::<Value>(),
     })

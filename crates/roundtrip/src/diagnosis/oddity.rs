@@ -27,7 +27,7 @@ pub fn sentences(capture: &Capture) -> Vec<String> {
         (
             backwards,
             "packets with an earlier time than those before them",
-            "a clock was set, or captures were merged; they count as simultaneous with the latest before them",
+            "several capture queues, merged captures or a clock set back; they count as simultaneous with the latest before them",
         ),
         (out_of_order, "segments overtaken on their way", "that cost nothing by itself"),
         (

@@ -4,15 +4,16 @@
 //! taken out of the diagnosis as they come, and of many connections less of each is kept: memory does not grow with the
 //! packets.
 
-use ::diagnose::table::LEAP;
 use ::diagnose::{Account, Cause, Diagnosis, FlowReport, Options, Seen};
-use trace::capture::{Frame, LinkType};
+use trace::capture::clock::{Clock, Verdict};
+use trace::capture::{Frame, LinkType, tunnel};
 use wire::Time;
 use wire::packet::Packet;
 
 use super::Capture;
 use super::filter::Filter;
 use super::kernel::Told;
+use super::skipped::Skipped;
 
 /// What was read so far.
 pub struct Reading<'a> {
@@ -21,12 +22,20 @@ pub struct Reading<'a> {
     filter: &'a Filter,
     is_plotted: bool,
     quiet: u64,
-    /// When the last packet was captured, and how often that was a leap after the one before.
-    last_at: Time,
-    leaps: u64,
+    clock: Clock,
+    /// A packet whose time is in doubt until the next has come.
+    doubtful: Option<Box<Doubtful>>,
     /// Packets of a link that is not read, and which.
     unknown_links: u64,
     unknown_link: u32,
+}
+
+/// A packet that waits for the next.
+struct Doubtful {
+    number: u64,
+    interface: u32,
+    link: LinkType,
+    bytes: Vec<u8>,
 }
 
 /// In captures of more connections, fewer findings of each are listed ...
@@ -50,6 +59,7 @@ impl<'a> Reading<'a> {
             command: None,
             kernel: Told::default(),
             damage: None,
+            skipped: Skipped::default(),
             warnings: Vec::new(),
         };
         Self {
@@ -58,8 +68,8 @@ impl<'a> Reading<'a> {
             filter,
             is_plotted,
             quiet: 0,
-            last_at: Time::MAX,
-            leaps: 0,
+            clock: Clock::default(),
+            doubtful: None,
             unknown_links: 0,
             unknown_link: 0,
         }
@@ -67,26 +77,55 @@ impl<'a> Reading<'a> {
 
     /// The next packet.
     pub fn handle(&mut self, frame: &Frame<'_>) {
+        match self.clock.read(frame.at) {
+            Verdict::Good { doubtful } => {
+                self.settle_doubtful(doubtful);
+                self.pass(frame);
+            }
+            Verdict::Doubtful { before } => {
+                self.settle_doubtful(before);
+                let Frame { number, at: _, interface, link, bytes } = *frame;
+                self.doubtful = Some(Box::new(Doubtful { number, interface, link, bytes: bytes.to_vec() }));
+            }
+        }
+    }
+
+    fn settle_doubtful(&mut self, at: Option<Time>) {
+        if let (Some(at), Some(doubtful)) = (at, self.doubtful.take()) {
+            let Doubtful { number, interface, link, bytes } = *doubtful;
+            self.pass(&Frame { number, at, interface, link, bytes: &bytes });
+        }
+    }
+
+    /// A packet whose time is good.
+    fn pass(&mut self, frame: &Frame<'_>) {
         if self.is_empty() {
             self.capture.started = frame.at;
             let since = self.filter.from(frame.at);
             self.diagnosis = Diagnosis::new(Options { is_plotted: self.is_plotted, since });
         }
         self.capture.packets += 1;
-        self.leaps += u64::from(frame.at.since(self.last_at) >= LEAP);
-        self.last_at = frame.at;
         if let LinkType::Other(number) = frame.link {
             (self.unknown_links, self.unknown_link) = (self.unknown_links + 1, number);
         }
         match frame.ip().map(Packet::read) {
-            Some(Ok(packet)) => {
-                let seen = Seen { frame: frame.number, interface: frame.interface };
-                self.diagnosis.handle(frame.at, seen, &packet);
-            }
+            Some(Ok(packet)) => self.packet(frame, packet),
             Some(Err(_)) => self.capture.unreadable += 1,
-            None => {}
+            None => self.capture.skipped.frame(frame.link.content(frame.bytes)),
         }
         self.take();
+    }
+
+    fn packet(&mut self, frame: &Frame<'_>, packet: Packet<'_>) {
+        let (packet, outermost) = tunnel::innermost(packet);
+        let before = self.diagnosis.totals().followed();
+        let seen = Seen { frame: frame.number, interface: frame.interface };
+        self.diagnosis.handle(frame.at, seen, &packet);
+        if self.diagnosis.totals().followed() == before {
+            self.capture.skipped.packet(&packet);
+        } else if let Some(tunnel) = outermost {
+            self.capture.skipped.unwrapped(tunnel);
+        }
     }
 
     /// Whether there was no packet yet.
@@ -96,9 +135,11 @@ impl<'a> Reading<'a> {
 
     /// There are no more.
     pub fn finish(mut self) -> Capture {
+        let last = self.clock.end();
+        self.settle_doubtful(last);
         self.diagnosis.end();
         self.take();
-        let Self { mut capture, diagnosis, quiet, leaps, unknown_links, unknown_link, .. } = self;
+        let Self { mut capture, diagnosis, quiet, clock, unknown_links, unknown_link, .. } = self;
         capture.flows.sort_by_key(|flow| (flow.started, flow.first_packet));
         let evicted = diagnosis.totals().evicted;
         let unlisted = quiet.saturating_sub(MOST_QUIET);
@@ -114,9 +155,14 @@ impl<'a> Reading<'a> {
                 "more were open at once than are kept",
             ),
             (
-                leaps,
-                "packets a day or more after the one before them",
+                clock.leaps(),
+                "packets a day or more away from the one before them",
                 "a clock was set, or captures were merged; what lies across is unknown",
+            ),
+            (
+                clock.absurd(),
+                "packets with an absurd time",
+                "each is taken as simultaneous with the packet before it",
             ),
             (capture.unreadable, "packets whose headers cannot be read", "they are left out"),
         ];
@@ -125,7 +171,7 @@ impl<'a> Reading<'a> {
         if unknown_links > 0 {
             capture.warnings.push(format!(
                 "packets of a kind of link that is not read (number {unknown_link}): {unknown_links}; capture on Ethernet, \
-                 raw IP, Linux's cooked, loopback or PPP"
+                 raw IP, Linux's cooked, loopback, NFLOG or PPP"
             ));
         }
         capture

@@ -19,11 +19,11 @@ fn capture(capture: &Capture, terminal: Terminal) -> String {
     let width = terminal.width.unwrap_or(WIDTH).clamp(40, WIDTH);
     let mut text = format!("{}\n", terminal.bold(&format!("{}: {}", capture.name, facts(capture))));
     let (faults, notes) = groups(capture);
-    text += match (capture.connections, capture.flows.len(), faults.len()) {
-        (0, _, _) => "There is no connection in it.\n",
-        (_, 0, _) => "No connection has what was asked for.\n",
-        (_, _, 0) => "Nothing worth fixing was found.\n",
-        (_, _, _) => "",
+    text += &match (capture.connections, capture.flows.len(), faults.len()) {
+        (0, _, _) => wrapped(&no_connection(capture), "", width),
+        (_, 0, _) => "No connection has what was asked for.\n".to_owned(),
+        (_, _, 0) => "Nothing worth fixing was found.\n".to_owned(),
+        (_, _, _) => String::new(),
     };
     for (place, group) in (1_usize..).zip(&faults) {
         let title = format!("{place}. {}: {}", group.cause.name(), group.cost());
@@ -40,6 +40,18 @@ fn capture(capture: &Capture, terminal: Terminal) -> String {
 }
 
 const WIDTH: usize = 100;
+
+/// What is there instead.
+fn no_connection(capture: &Capture) -> String {
+    let listed = capture.skipped.listed();
+    match capture.packets {
+        0 => "There is no connection in it: it has no packets.".to_owned(),
+        _ if listed.is_empty() => {
+            "There is no connection in it: none of its packets could be read.".to_owned()
+        }
+        _ => format!("There is no connection in it: it has {listed}."),
+    }
+}
 
 /// What was captured, where, and of what.
 pub fn facts(capture: &Capture) -> String {
@@ -126,7 +138,7 @@ fn remarks(capture: &Capture, width: usize) -> String {
         _ => Vec::new(),
     };
     let notes = capture.warnings.iter().chain(&capture.damage).cloned();
-    let notes = notes.chain(oddity::sentences(capture)).chain(kernel);
+    let notes = notes.chain(oddity::sentences(capture)).chain(capture.skipped.sentences()).chain(kernel);
     let notes: String = notes.map(|note| wrapped(&format!("- {note}"), "  ", width)).collect();
     if notes.is_empty() { notes } else { format!("\nBesides\n{notes}") }
 }

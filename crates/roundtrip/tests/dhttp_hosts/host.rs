@@ -130,7 +130,7 @@ impl Sent {
     pub(crate) fn datagram(&self) -> Option<&[u8]> {
         match self.packet().transport {
             Transport::Udp(datagram) => Some(datagram.payload),
-            Transport::Tcp(_) | Transport::Fragment | Transport::Other(_) => None,
+            Transport::Tcp(_) | Transport::Fragment | Transport::Other { .. } => None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What stands before the IP header: Ethernet with its tags, Linux's cooked headers, loopback, none at all.
 //!
 //! Numbers are those of <https://www.tcpdump.org/linktypes.html>. Not a dissector: it finds the IP packet and asks
-//! nothing else of the link. Tunnels are not looked into.
+//! nothing else of the link. Tunnels are `tunnel`'s.
 
 /// How the packets of an interface begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +18,12 @@ pub enum LinkType {
     Loopback,
     /// PPP, with or without its HDLC framing.
     Ppp,
+    /// PPP over Ethernet, without the Ethernet header.
+    Pppoe,
     /// Endace's capture cards: a record header, then what the record says.
     Erf,
+    /// Linux's packet filter log (`tcpdump -i nflog:N`).
+    Nflog,
     /// One that is not read here.
     Other(u32),
 }
@@ -33,8 +37,10 @@ impl LinkType {
             9 | 50 => Self::Ppp,
             // 12 and 14 are raw IP on the BSDs.
             12 | 14 | 101 | 228 | 229 => Self::Raw,
+            51 => Self::Pppoe,
             113 => Self::LinuxCooked,
             197 => Self::Erf,
+            239 => Self::Nflog,
             276 => Self::LinuxCooked2,
             other => Self::Other(other),
         }
@@ -49,18 +55,42 @@ impl LinkType {
             Self::Raw => Some(frame),
             Self::Loopback => is_ip(frame.get(4..)?),
             Self::Ppp => ppp(frame),
+            Self::Pppoe => pppoe(frame),
             Self::Erf => erf(frame),
+            Self::Nflog => nflog(frame),
             Self::Other(_) => None,
+        }
+    }
+
+    /// The name of what a frame without an IP packet holds, as far as that is known.
+    pub fn content(self, frame: &[u8]) -> &'static str {
+        let ether_type = match self {
+            Self::Ethernet => half(frame, 12),
+            Self::LinuxCooked => half(frame, 14),
+            Self::LinuxCooked2 => half(frame, 0),
+            Self::Ppp => return ppp_content(frame),
+            Self::Raw | Self::Loopback | Self::Pppoe | Self::Erf | Self::Nflog | Self::Other(_) => None,
+        };
+        match ether_type {
+            Some(0..0x600) => "LLC",
+            Some(0x0806) => "ARP",
+            Some(0x8035) => "RARP",
+            Some(0x8863 | 0x8864) => "PPPoE",
+            Some(0x888e) => "EAPOL",
+            Some(0x88cc) => "LLDP",
+            Some(0x88e5) => "MACsec",
+            Some(0x88f7) => "PTP",
+            Some(_) | None => "not IP",
         }
     }
 }
 
-fn ethernet(frame: &[u8]) -> Option<&[u8]> {
+pub(super) fn ethernet(frame: &[u8]) -> Option<&[u8]> {
     by_type(half(frame, 12)?, frame.get(14..)?)
 }
 
 /// By an EtherType, with what may stand between it and the packet.
-fn by_type(mut ether_type: u16, mut rest: &[u8]) -> Option<&[u8]> {
+pub(super) fn by_type(mut ether_type: u16, mut rest: &[u8]) -> Option<&[u8]> {
     const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
     // Provider tags may be stacked; more than a few are an attack.
     for _ in 0..4 {
@@ -72,7 +102,7 @@ fn by_type(mut ether_type: u16, mut rest: &[u8]) -> Option<&[u8]> {
     match ether_type {
         0x0800 | 0x86dd => Some(rest),
         0x8847 | 0x8848 => mpls(rest),
-        0x8864 => ppp(rest.get(6..)?),
+        0x8864 => pppoe(rest),
         _ => None,
     }
 }
@@ -84,12 +114,59 @@ fn mpls(labels: &[u8]) -> Option<&[u8]> {
     is_ip(labels.get(4 * (last + 1)..)?)
 }
 
-fn ppp(frame: &[u8]) -> Option<&[u8]> {
+/// A session header of six bytes (RFC 2516).
+fn pppoe(frame: &[u8]) -> Option<&[u8]> {
+    ppp(frame.get(6..)?)
+}
+
+const PPP_IPV4: u16 = 0x0021;
+const PPP_IPV6: u16 = 0x0057;
+
+pub(super) fn ppp(frame: &[u8]) -> Option<&[u8]> {
+    let (protocol, rest) = ppp_protocol(frame)?;
+    matches!(protocol, PPP_IPV4 | PPP_IPV6).then_some(rest)
+}
+
+/// The protocol's number, which may be compressed to its lower byte (RFC 1661, section 6.5): that is odd, the upper one even.
+fn ppp_protocol(frame: &[u8]) -> Option<(u16, &[u8])> {
     let frame = frame.strip_prefix(&[0xff, 0x03]).unwrap_or(frame);
-    match half(frame, 0)? {
-        0x0021 | 0x0057 => frame.get(2..),
-        _ => None,
+    match *frame.first()? {
+        byte if byte & 1 == 1 => Some((u16::from(byte), frame.get(1..)?)),
+        _ => Some((half(frame, 0)?, frame.get(2..)?)),
     }
+}
+
+fn ppp_content(frame: &[u8]) -> &'static str {
+    match ppp_protocol(frame) {
+        Some((0x002d | 0x002f, _)) => "TCP with compressed headers (Van Jacobson)",
+        Some((0x003d, _)) => "PPP multilink",
+        Some((0x00fd | 0x0053, _)) => "compressed or encrypted PPP",
+        Some((0xc000.., _)) => "PPP link control",
+        Some((0x8000.., _)) => "PPP network control",
+        Some(_) | None => "not IP",
+    }
+}
+
+/// A header of four bytes, then attributes; lengths and types are in the byte order of the host that captured.
+fn nflog(frame: &[u8]) -> Option<&[u8]> {
+    const PAYLOAD: u16 = 9;
+    let attributes = frame.get(4..)?;
+    let payload = |read: fn([u8; 2]) -> u16| {
+        let mut rest = attributes;
+        while let Some((&[a, b, c, d], _)) = rest.split_first_chunk::<4>() {
+            let (length, kind) = (usize::from(read([a, b])), read([c, d]));
+            if length < 4 {
+                return None;
+            }
+            if kind == PAYLOAD {
+                // The last attribute may have been cut off.
+                return is_ip(rest.get(4..length.min(rest.len()))?);
+            }
+            rest = rest.get(length.next_multiple_of(4)..)?;
+        }
+        None
+    };
+    payload(u16::from_le_bytes).or_else(|| payload(u16::from_be_bytes))
 }
 
 /// A record of type Ethernet: 16 bytes, extensions of 8 while the highest bit says so, two bytes of padding.
@@ -110,11 +187,11 @@ fn erf(record: &[u8]) -> Option<&[u8]> {
 }
 
 /// Where the family is not to be trusted (each BSD numbers IPv6 differently), the version tells.
-fn is_ip(bytes: &[u8]) -> Option<&[u8]> {
+pub(super) fn is_ip(bytes: &[u8]) -> Option<&[u8]> {
     matches!(bytes.first()? >> 4, 4 | 6).then_some(bytes)
 }
 
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
+pub(super) fn half(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..)?.first_chunk::<2>().map(|half| u16::from_be_bytes(*half))
 }
 
@@ -134,6 +211,7 @@ mod tests {
         let vlans = [&ethernet[..], &[0x88, 0xa8, 0, 1, 0x81, 0, 0, 2, 0x08, 0]].concat();
         let mpls = [&ethernet[..], &[0x88, 0x47, 0, 0, 0, 9, 0, 0, 1, 9]].concat();
         let pppoe = [&ethernet[..], &[0x88, 0x64, 0x11, 0, 0, 1, 0, 6, 0, 0x21]].concat();
+        let compressed = [&ethernet[..], &[0x88, 0x64, 0x11, 0, 0, 1, 0, 5, 0x21]].concat();
         ethernet.extend([0x08, 0]);
         let cooked = [&[0; 14][..], &[0x86, 0xdd]].concat();
         let cooked2 = [&[0x08, 0][..], &[0; 18]].concat();
@@ -154,6 +232,11 @@ mod tests {
             (0, &[2, 0, 0, 0]),
             (108, &[0, 0, 0, 30]),
             (9, &[0xff, 0x03, 0, 0x21]),
+            (9, &[0xff, 0x03, 0x57]),
+            (51, &[0x11, 0, 0, 1, 0, 5, 0x21]),
+            (1, &compressed),
+            (239, &[2, 0, 0, 0, 5, 0, 10, 0, 7, 0, 0, 0, 8, 0, 9, 0]),
+            (239, &[2, 0, 0, 0, 0, 5, 0, 10, 7, 0, 0, 0, 0, 8, 0, 9]),
             (197, &erf),
         ] {
             let frame = framed(before);
@@ -167,7 +250,7 @@ mod tests {
     #[test]
     fn other_protocols_are_none_of_ours() {
         let arp = [&[0; 12][..], &[0x08, 0x06, 0, 1]].concat();
-        assert_eq!(LinkType::Ethernet.ip(&arp), None);
+        assert_eq!((LinkType::Ethernet.ip(&arp), LinkType::Ethernet.content(&arp)), (None, "ARP"));
         assert_eq!(LinkType::of(105).ip(IP), None);
         assert_eq!(LinkType::Loopback.ip(&[7, 0, 0, 0, 0x10]), None);
     }

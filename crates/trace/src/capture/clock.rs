@@ -1,0 +1,135 @@
+//! Absurd times: a packet that claims to be a day or more away from the packets around it.
+//!
+//! A damaged timestamp concerns one packet: it gets the time of the packet before it. A clock that was set, or a second capture
+//! appended to the first, concerns all packets from there on: their times stay as they are. Which of these it is shows in the
+//! packet after it; so the one in doubt has to wait for that.
+
+use wire::{Duration, Time};
+
+/// No program and no network keeps anyone waiting for so long.
+pub const LEAP: Duration = Duration::from_secs(86_400);
+
+/// The times of a capture, one packet after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clock {
+    last: Option<Time>,
+    doubtful: Option<Time>,
+    absurd: u64,
+    leaps: u64,
+}
+
+/// What is to be done with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Its time is good. The doubtful packet before it, if there is one, has this time.
+    Good {
+        /// The time of the doubtful packet.
+        doubtful: Option<Time>,
+    },
+    /// It has to wait for the next packet. The doubtful packet before it, if there is one, has this time.
+    Doubtful {
+        /// The time of the doubtful packet before it.
+        before: Option<Time>,
+    },
+}
+
+impl Clock {
+    /// The next packet's time.
+    pub fn read(&mut self, at: Time) -> Verdict {
+        let last = *self.last.get_or_insert(at);
+        let doubtful = self.doubtful.take();
+        if distance(at, last) < LEAP {
+            self.absurd += u64::from(doubtful.is_some());
+            self.last = Some(at);
+            return Verdict::Good { doubtful: doubtful.map(|_| last) };
+        }
+        match doubtful {
+            // The clock went on from there.
+            Some(leapt) if at >= leapt || distance(at, leapt) < LEAP => {
+                self.leaps += 1;
+                let is_near = distance(at, leapt) < LEAP;
+                (self.last, self.doubtful) = if is_near { (Some(at), None) } else { (Some(leapt), Some(at)) };
+                match is_near {
+                    true => Verdict::Good { doubtful: Some(leapt) },
+                    false => Verdict::Doubtful { before: Some(leapt) },
+                }
+            }
+            other => {
+                self.absurd += u64::from(other.is_some());
+                self.doubtful = Some(at);
+                Verdict::Doubtful { before: other.map(|_| last) }
+            }
+        }
+    }
+
+    /// There are no more: the time of the doubtful packet, if there is one.
+    pub fn end(&mut self) -> Option<Time> {
+        self.doubtful.take()?;
+        self.absurd += 1;
+        self.last
+    }
+
+    /// Packets whose time was absurd.
+    pub const fn absurd(&self) -> u64 {
+        self.absurd
+    }
+
+    /// Leaps of the clock by a day and more.
+    pub const fn leaps(&self) -> u64 {
+        self.leaps
+    }
+}
+
+fn distance(one: Time, other: Time) -> Duration {
+    one.since(other).max(other.since(one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The times in seconds as they are used.
+    fn used(times: &[u64]) -> (Vec<u64>, u64, u64) {
+        let mut clock = Clock::default();
+        let mut used = Vec::new();
+        let mut keep = |time: Time| used.push(time.as_nanos() / 1_000_000_000);
+        for seconds in times {
+            let at = Time::ZERO + Duration::from_secs(*seconds);
+            match clock.read(at) {
+                Verdict::Good { doubtful } => {
+                    doubtful.into_iter().for_each(&mut keep);
+                    keep(at);
+                }
+                Verdict::Doubtful { before } => before.into_iter().for_each(&mut keep),
+            }
+        }
+        clock.end().into_iter().for_each(&mut keep);
+        (used, clock.absurd(), clock.leaps())
+    }
+
+    const DAY: u64 = 86_400;
+
+    #[test]
+    fn one_absurd_time_is_that_of_the_packet_before() {
+        assert_eq!(used(&[5, 6, 900 * DAY, 7, 8]), (vec![5, 6, 6, 7, 8], 1, 0));
+        assert_eq!(used(&[9 * DAY, 0, 9 * DAY + 1]), (vec![9 * DAY, 9 * DAY, 9 * DAY + 1], 1, 0));
+        assert_eq!(used(&[5, 900 * DAY]), (vec![5, 5], 1, 0));
+    }
+
+    #[test]
+    fn a_clock_that_was_set_stays_set() {
+        assert_eq!(used(&[5, 9 * DAY, 9 * DAY + 1]), (vec![5, 9 * DAY, 9 * DAY + 1], 0, 1));
+        assert_eq!(used(&[9 * DAY, 5, 6, 7]), (vec![9 * DAY, 5, 6, 7], 0, 1));
+    }
+
+    #[test]
+    fn packets_of_many_months_keep_their_times() {
+        let months = [0, 30 * DAY, 60 * DAY, 90 * DAY, 90 * DAY + 1];
+        assert_eq!(used(&months), (months.to_vec(), 0, 3));
+    }
+
+    #[test]
+    fn two_absurd_times_in_a_row_are_both_absurd() {
+        assert_eq!(used(&[5, 900 * DAY, 400 * DAY, 6]), (vec![5, 5, 5, 6], 2, 0));
+    }
+}
