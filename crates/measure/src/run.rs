@@ -12,7 +12,6 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use pageload::robot::{Flush, Pipelining, Plan, Shape};
 use pageload::visitor::Counts;
 use scenario::dhttp::{Dhttp, DhttpWays};
-use scenario::network::Direction;
 use scenario::{Network, Protocol, Scenario, Serving, Visit};
 use wire::{Bytes, Duration, Rate, Seed, Time};
 
@@ -203,18 +202,7 @@ impl Experiment {
 
     /// Lets a client of others fetch the page over a link that is not in its way, so that it has something to ask about.
     fn visit_before(&self, seed: Seed, kept: Option<&Arc<Folder>>) -> Result<(), Error> {
-        let network = Network {
-            name: "quick".to_owned(),
-            rtt: QUICK_RTT,
-            rate: QUICK_RATE,
-            rate_up: None,
-            delay_up: None,
-            mss: self.scenario.network.mss,
-            mtu: None,
-            modem: None,
-            up: Direction::default(),
-            down: Direction::default(),
-        };
+        let network = Network::new("quick".to_owned(), QUICK_RTT, QUICK_RATE, self.scenario.network.mss);
         let Laboratory { client, server, link, settings: _ } =
             Laboratory::build(&network, &self.profile, seed, None)?;
         self.fetch(&client, &server, link.clock(), QUICK_RTT, kept)?;

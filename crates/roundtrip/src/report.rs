@@ -103,8 +103,8 @@ fn listed(names: &[&str], plural: &str) -> String {
 /// One network and page: what it is, its chart, its table.
 fn section(group: &[Outcome], layout: Layout, footnotes: &mut Footnotes) -> String {
     let scenario = &group[0].scenario;
-    let about: String =
-        table::about(scenario).iter().map(|fact| format!("<li>{}</li>", escaped(fact))).collect();
+    let about = table::about(group.iter().map(|outcome| &outcome.scenario));
+    let about: String = about.iter().map(|fact| format!("<li>{}</li>", escaped(fact))).collect();
     format!(
         "<section>
 <h2>{title}</h2>

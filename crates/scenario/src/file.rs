@@ -11,8 +11,8 @@
 //! processing = "3.7ms"
 //! ```
 //!
-//! A network of one's own is a table: `name` (or none), `like` (a named network to begin with) or `rtt`, `rate` and
-//! `mss`; and the other keys of a path. A page of one's own is a table of `name` and `sizes`.
+//! A network of one's own is a table: `name` (or none), `like` (a named network to begin with) or `rtt` and `rate`; and
+//! the other keys of a path. A page of one's own is a table of `name` and `sizes`.
 //!
 //! | module | what it holds |
 //! | --- | --- |

@@ -6,7 +6,7 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `catalogue` | the papers' thirteen networks by name |
+//! | `catalogue` | networks by name: the papers' thirteen, and today's |
 //! | [`changes`] | what a user says about a path: a network of one's own, or a named one with some of it changed |
 
 mod catalogue;
@@ -25,6 +25,8 @@ pub struct Network {
     /// Lower-case letters, digits and hyphens; `custom` for one given by flags. A named network with something
     /// changed says so: `fast-internet+rtt=133ms`.
     pub name: String,
+    /// The named network that it is, or was made from.
+    pub like: Option<&'static str>,
     /// There and back, without the time it takes to send anything; at most [`Network::RTT_MOST`].
     pub rtt: Duration,
     /// Payload bits per second towards the client, and towards the server unless `rate_up` says otherwise; from
@@ -81,11 +83,14 @@ impl Network {
     pub const RTT_MOST: Duration = Duration::from_secs(3_600);
     /// What an IPv4 packet of 65,535 bytes holds beside its headers.
     pub const MSS_MOST: Bytes = Bytes::new(65_495);
+    /// Segments that fill Ethernet's packets of 1,500 bytes (RFC 894; RFC 9293, section 3.7.1).
+    pub const MSS_DEFAULT: Bytes = Bytes::new(1_460);
 
     /// A path with nothing but these: the same rate both ways, no loss, a queue without limit.
     pub fn new(name: String, rtt: Duration, rate: Rate, mss: Bytes) -> Self {
         let (up, down) = (Direction::default(), Direction::default());
-        Self { name, rtt, rate, rate_up: None, delay_up: None, mss, mtu: None, modem: None, up, down }
+        let (rate_up, delay_up, mtu, modem) = (None, None, None, None);
+        Self { name, like: None, rtt, rate, rate_up, delay_up, mss, mtu, modem, up, down }
     }
 
     /// The largest packet: what was given, or a full segment with its headers.
@@ -123,7 +128,7 @@ impl Network {
     /// # Errors
     /// The first thing that is wrong, and how to mend it.
     pub fn check(&self) -> Result<(), NetworkError> {
-        let Self { name, rtt, rate, rate_up, delay_up, mss, mtu, modem: _, up: _, down: _ } = self;
+        let Self { name, like: _, rtt, rate, rate_up, delay_up, mss, mtu, modem: _, up: _, down: _ } = self;
         if name.is_empty() || name.len() > NAME_LONGEST {
             return Err(NetworkError::Name(name.clone()));
         }

@@ -14,7 +14,7 @@ pub mod defaults;
 pub mod key;
 pub mod plan;
 
-use wire::{Bytes, Duration, Seed};
+use wire::{Bytes, Duration, Rate, Seed};
 
 use crate::network::{Changes, Network};
 use crate::stack::Acks;
@@ -30,7 +30,11 @@ pub use plan::{Plan, PlanError};
 pub struct Spec {
     /// `network`.
     pub networks: Vec<Network>,
-    /// Changes to every network; without any network, a network of one's own.
+    /// `rtt`: each makes a network of its own of those named.
+    pub rtts: Vec<Duration>,
+    /// `rate`: the same.
+    pub rates: Vec<Rate>,
+    /// Further changes to every network; without any network, a network of one's own.
     pub path: Changes,
     /// `page`.
     pub pages: Vec<Page>,
@@ -72,6 +76,12 @@ impl Spec {
         Self {
             // Changes to the networks below do not reach networks that replace them.
             path: if above.networks.is_empty() { above.path.over(below.path) } else { above.path },
+            rtts: if above.networks.is_empty() { one_or_other(above.rtts, below.rtts) } else { above.rtts },
+            rates: if above.networks.is_empty() {
+                one_or_other(above.rates, below.rates)
+            } else {
+                above.rates
+            },
             networks: one_or_other(above.networks, below.networks),
             pages: one_or_other(above.pages, below.pages),
             protocols: one_or_other(above.protocols, below.protocols),
@@ -91,15 +101,15 @@ impl Spec {
         }
     }
 
-    /// Round trip, rate and segment size without a network are a network.
-    fn with_own_network(mut self) -> Self {
-        if self.networks.is_empty()
-            && let Some(own) = self.path.network("custom")
-        {
-            self.networks.push(own);
-            self.path = Changes::default();
+    /// Round trip, rate and segment size without a network are a network, whatever a file says of others.
+    fn with_own_network(self) -> Self {
+        if !self.networks.is_empty() || self.path.mss.is_none() {
+            return self;
         }
-        self
+        match self.own_networks() {
+            networks if networks.is_empty() => self,
+            networks => Self { networks, rtts: vec![], rates: vec![], path: Changes::default(), ..self },
+        }
     }
 }
 
@@ -140,6 +150,6 @@ mod tests {
         let merged = said(&[("rtt", "89ms"), ("rate", "1mbit"), ("mss", "512")]).over(file);
         assert_eq!(merged.networks.len(), 1);
         assert_eq!(merged.networks[0].name, "custom");
-        assert!(merged.path.is_empty());
+        assert!(merged.path.is_empty() && merged.rtts.is_empty() && merged.rates.is_empty());
     }
 }

@@ -46,6 +46,15 @@ pub enum ValueError {
         /// The largest there can be.
         most: &'static str,
     },
+    /// A number alone, where the unit decides.
+    NoUnit {
+        /// What it is, with its article.
+        what: &'static str,
+        /// What was given.
+        given: String,
+        /// The same with the unit that was probably meant.
+        write: String,
+    },
     /// It should be a name, and is none.
     Unknown(Unknown),
 }
@@ -62,6 +71,9 @@ impl fmt::Display for ValueError {
             Self::NotA { what, given, give } => write!(f, "{} is not {what}; give {give}", Quoted(given)),
             Self::OutOfRange { what, given, least, most } => {
                 write!(f, "{} is out of range for {what}; give {least} to {most}", Quoted(given))
+            }
+            Self::NoUnit { what, given, write } => {
+                write!(f, "{}: {what} needs a unit; write {write}", Quoted(given))
             }
             Self::Unknown(unknown) => unknown.fmt(f),
         }

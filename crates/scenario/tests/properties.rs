@@ -13,7 +13,7 @@ fn any_value() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[0-9]{1,21}",
         "[0-9]{1,4}\\.[0-9]{1,20}",
-        "ns|us|ms|s|h|bit|kbit|mibit|gbps|kb|kib|tib|p|%|b",
+        "ns|us|ms|s|h|bit|kbit|mibit|gbps|Mbit/s|kB/s|MiB/s|kb|kib|tib|p|%|b",
         "all|none|free|burst:|packets:|first|dependent|warm|delayed|period|model",
         "[+/.:-]",
         Just("small-cluster".to_owned()),
@@ -77,7 +77,7 @@ fn right_value(key: Key) -> BoxedStrategy<String> {
         },
         Key::Processing | Key::Path(PathKey::Rtt | PathKey::DelayUp) => duration.boxed(),
         Key::Path(PathKey::Rate | PathKey::RateUp) => {
-            "[1-9][0-9]{0,2}(\\.[0-9]{1,3})?(bit|kbit|mibit|gbit|kibps)".boxed()
+            "[1-9][0-9]{0,2}(\\.[0-9]{1,3})?(bit|kbit|mibit|gbit|Mbps|Mbit/s|kB/s|KiB/s)".boxed()
         }
         Key::Path(PathKey::Mss) => (1..=65_495_u64).prop_map(|mss| mss.to_string()).boxed(),
         Key::Path(PathKey::Mtu) => (41..=65_535_u64).prop_map(|mtu| mtu.to_string()).boxed(),

@@ -69,7 +69,7 @@ const PROGRAM: [Example; 5] = [
     example("roundtrip compare", "the papers' model, simulated packets, this machine's kernel"),
     example("roundtrip predict --network modem", "every protocol over a modem"),
     example(
-        "roundtrip predict --page 6651+3883+1866 --rtt 89ms --rate 1.02mibit --mss 512",
+        "roundtrip predict --page 6651+3883+1866 --rtt 89ms --rate 1.02Mibit --mss 512",
         "a page and a path of your own",
     ),
     example("roundtrip measure --protocol http11 --runs 20", "over an emulated link, by the real kernel"),
@@ -79,7 +79,7 @@ const PROGRAM: [Example; 5] = [
 const PREDICT: [Example; 5] = [
     example("roundtrip predict", "every protocol, one page, one network"),
     example("roundtrip predict --network all --page all", "the ten networks, the six pages"),
-    example("roundtrip predict --rtt 40ms --rate 20mbit --mss 1460", "your own path"),
+    example("roundtrip predict --rtt 40ms --rate 20Mbit", "your own path"),
     example(
         "roundtrip predict --page 14kb+3kb+180kb --requests dependent",
         "your own page, one object after another",

@@ -34,7 +34,8 @@ pub struct ScenarioFlags {
           value_parser = NameOf(|| scenario::Protocol::ALL.map(scenario::Protocol::listing).to_vec()))]
     pub protocols: Vec<String>,
 
-    /// How TCP behaves at both ends; repeat it for more (see `roundtrip list stacks`)
+    /// How TCP behaves at both ends; repeat it for more (see `roundtrip list stacks`; default: period on the papers'
+    /// networks, linux on others)
     #[arg(long = "stack", visible_alias = "profile", value_name = "NAME", value_delimiter = ',',
           hide_possible_values = true, value_parser = NameOf(|| scenario::Stack::listings().collect()))]
     pub stacks: Vec<String>,
@@ -81,13 +82,13 @@ pub struct ScenarioFlags {
     #[command(flatten)]
     pub programs: ProgramFlags,
 
-    /// There and back, without the time to send anything: 89ms
-    #[arg(long, value_name = "TIME", help_heading = PATH)]
-    pub rtt: Option<String>,
+    /// There and back, without the time to send anything: 89ms; repeat it for more networks
+    #[arg(long = "rtt", value_name = "TIME", value_delimiter = ',', help_heading = PATH)]
+    pub rtts: Vec<String>,
 
-    /// As tc(8) writes it: 10mbit is 10^7 bits a second, 1.02mibit is 1.02 x 2^20
-    #[arg(long, value_name = "RATE", help_heading = PATH)]
-    pub rate: Option<String>,
+    /// Payload bits per second: 10Mbit (or 10Mbit/s, 10Mbps); 1.25MB/s are bytes; repeat it for more networks
+    #[arg(long = "rate", value_name = "RATE", value_delimiter = ',', help_heading = PATH)]
+    pub rates: Vec<String>,
 
     /// The rate towards the server, where it differs
     #[arg(long, value_name = "RATE", help_heading = PATH)]
@@ -97,7 +98,7 @@ pub struct ScenarioFlags {
     #[arg(long, value_name = "TIME", help_heading = PATH)]
     pub delay_up: Option<String>,
 
-    /// The largest segment: 512
+    /// The largest segment (default: 1460)
     #[arg(long, value_name = "SIZE", help_heading = PATH)]
     pub mss: Option<String>,
 
@@ -152,8 +153,8 @@ impl ScenarioFlags {
             acks,
             seed,
             programs,
-            rtt,
-            rate,
+            rtts,
+            rates,
             rate_up,
             delay_up,
             mss,
@@ -166,8 +167,14 @@ impl ScenarioFlags {
             duplication,
         } = self;
         let both = |key| Key::Path(PathKey::Packets(Way::Both, key));
-        let lists =
-            [(Key::Network, networks), (Key::Page, pages), (Key::Protocol, protocols), (Key::Stack, stacks)];
+        let lists = [
+            (Key::Network, networks),
+            (Key::Page, pages),
+            (Key::Protocol, protocols),
+            (Key::Stack, stacks),
+            (Key::Path(PathKey::Rtt), rtts),
+            (Key::Path(PathKey::Rate), rates),
+        ];
         let single = [
             (Key::Visit, visit),
             (Key::Requests, requests),
@@ -178,8 +185,6 @@ impl ScenarioFlags {
             (Key::Sharing, sharing),
             (Key::Acks, acks),
             (Key::Seed, seed),
-            (Key::Path(PathKey::Rtt), rtt),
-            (Key::Path(PathKey::Rate), rate),
             (Key::Path(PathKey::RateUp), rate_up),
             (Key::Path(PathKey::DelayUp), delay_up),
             (Key::Path(PathKey::Mss), mss),

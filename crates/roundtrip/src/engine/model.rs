@@ -3,6 +3,7 @@
 use ::model::{Assumptions, predict};
 use scenario::Scenario;
 use scenario::spec::Plan;
+use scenario::stack::Acks;
 
 use super::refused;
 use crate::output::Outcome;
@@ -10,18 +11,12 @@ use crate::provenance::Provenance;
 
 /// What the formulas say about each scenario. One that they cannot predict becomes a row that says why.
 pub fn outcomes(plan: &Plan) -> Vec<Outcome> {
-    let assumptions = assumptions(plan);
-    plan.scenarios.iter().map(|scenario| outcome(scenario, &assumptions)).collect()
+    plan.scenarios.iter().map(|scenario| outcome(scenario, plan.acks(scenario))).collect()
 }
 
-/// What the formulas are told beside the scenario.
-fn assumptions(plan: &Plan) -> Assumptions {
-    Assumptions { acks: plan.acks, ..Assumptions::default() }
-}
-
-/// What the formulas say about one scenario.
-fn outcome(scenario: &Scenario, assumptions: &Assumptions) -> Outcome {
-    let row = match predict(scenario, assumptions) {
+/// What the formulas say about one scenario, whose receiver is taken to acknowledge so.
+fn outcome(scenario: &Scenario, acks: Option<Acks>) -> Outcome {
+    let row = match predict(scenario, &Assumptions { acks, ..Assumptions::default() }) {
         Ok(prediction) => prediction.row(),
         Err(refusal) => refused(scenario, "model", refusal.to_string()),
     };
@@ -30,11 +25,14 @@ fn outcome(scenario: &Scenario, assumptions: &Assumptions) -> Outcome {
 
 /// What a reader must know of how predictions came about.
 pub fn provenance(plan: &Plan) -> Provenance {
-    let acks = match plan.acks {
-        Some(acks) => format!("receivers acknowledge {}", acks.name()),
-        None => "receivers acknowledge as the stack does".to_owned(),
-    };
-    Provenance::fact("model", format!("{PAPER}; {acks}"))
+    let mut policies: Vec<&str> = Vec::new();
+    for acks in plan.scenarios.iter().map(|scenario| plan.acks(scenario)) {
+        let policy = acks.map_or("as the stack does", Acks::name);
+        if !policies.contains(&policy) {
+            policies.push(policy);
+        }
+    }
+    Provenance::fact("model", format!("{PAPER}; receivers acknowledge {}", policies.join(", or ")))
 }
 
 const PAPER: &str = "Heidemann, Obraczka and Touch, Modeling the performance of HTTP over several transport protocols, \

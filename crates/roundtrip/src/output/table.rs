@@ -39,9 +39,8 @@ impl Layout {
 /// The whole text: a table for each network and page, then the notes, then what it comes to.
 pub fn render(outcomes: &[Outcome], layout: Layout, terminal: Terminal) -> String {
     let mut footnotes = Footnotes::default();
-    let tables = groups(outcomes).map(|group| {
-        heading(&group[0].scenario, terminal) + &layout.grid(group, &mut footnotes).render(terminal)
-    });
+    let tables = groups(outcomes)
+        .map(|group| heading(group, terminal) + &layout.grid(group, &mut footnotes).render(terminal));
     let mut parts: Vec<String> = tables.collect();
     let width = terminal.width.unwrap_or(WIDEST);
     let numbered = footnotes.iter().map(|(number, note)| wrap(&format!("[{number}] "), note, width));
@@ -60,9 +59,9 @@ pub fn groups(outcomes: &[Outcome]) -> impl Iterator<Item = &[Outcome]> {
 }
 
 /// Two lines: what over what, and the numbers behind the names.
-fn heading(scenario: &Scenario, terminal: Terminal) -> String {
-    let title = title(scenario);
-    let about = about(scenario).join(", ");
+fn heading(group: &[Outcome], terminal: Terminal) -> String {
+    let title = title(&group[0].scenario);
+    let about = about(group.iter().map(|outcome| &outcome.scenario)).join(", ");
     let about = wrap("", &about, terminal.width.unwrap_or(WIDEST));
     let about: String = about.lines().map(|line| terminal.dim(line) + "\n").collect();
     format!("{}\n{about}", terminal.bold(&title))
@@ -80,8 +79,9 @@ pub fn title(scenario: &Scenario) -> String {
     format!("{}{again} over {}", scenario.page.name, scenario.network.name)
 }
 
-/// The numbers behind the names.
-pub fn about(scenario: &Scenario) -> Vec<String> {
+/// The numbers behind the names, of scenarios that differ in protocol and stack alone; nothing of none.
+pub fn about<'a>(scenarios: impl Iterator<Item = &'a Scenario> + Clone) -> Vec<String> {
+    let Some(scenario) = scenarios.clone().next() else { return Vec::new() };
     let network = &scenario.network;
     let objects = match scenario.page.objects.len() {
         1 => "1 object".to_owned(),
@@ -92,6 +92,7 @@ pub fn about(scenario: &Scenario) -> Vec<String> {
         format!("rtt {}", network.rtt),
         number::rate(network.rate),
         format!("mss {}", network.mss.get()),
+        stacks(scenarios),
     ];
     parts.push(match scenario.client.requests {
         scenario::Requests::Independent => "independent requests".to_owned(),
@@ -108,6 +109,18 @@ pub fn about(scenario: &Scenario) -> Vec<String> {
         parts.push(format!("{} to answer", scenario.server.processing));
     }
     parts
+}
+
+/// `stack linux`, or `stacks period and linux`.
+fn stacks<'a>(scenarios: impl Iterator<Item = &'a Scenario>) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for name in scenarios.map(|scenario| scenario.stack.name) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let plural = if names.len() > 1 { "s" } else { "" };
+    format!("stack{plural} {}", names.join(" and "))
 }
 
 fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {

@@ -82,7 +82,7 @@ fn picture(scenarios: &[Scenario], panels: &[Panel]) -> String {
     let source =
         format!("roundtrip simulate, version {}, seed {}", env!("CARGO_PKG_VERSION"), first.seed.get());
     let (title, subtitle) = match is_same(scenarios) {
-        true => (table::title(first), table::about(first).join(", ")),
+        true => (table::title(first), table::about(scenarios.iter()).join(", ")),
         false => ("Packets in time".to_owned(), String::new()),
     };
     let is_one_time = is_same(scenarios);

@@ -28,6 +28,8 @@ impl Spec {
             engines,
             runs,
             seed,
+            rtts,
+            rates,
         } = self;
         let mut lines = Lines::default();
         lines.list("network", networks.iter().map(network));
@@ -48,6 +50,8 @@ impl Spec {
         lines.one("acks", acks.map(|acks| quoted(acks.name())));
         lines.one("runs", runs.map(|runs| runs.to_string()));
         lines.one("seed", seed.map(|seed| quoted(&seed.get().to_string())));
+        lines.list(PathKey::Rtt.name(), rtts.iter().map(|rtt| quoted(&rtt.to_string())));
+        lines.list(PathKey::Rate.name(), rates.iter().map(|rate| quoted(&rate.to_string())));
         for (key, value) in changes(path) {
             lines.one(key.name(), Some(quoted(&value)));
         }
@@ -77,13 +81,15 @@ impl Lines {
 
 /// Its name; as a table, what makes it differ from the named one it is like; or all of it.
 fn network(network: &Network) -> String {
-    let like = network.name.split('+').next().and_then(|base| Network::named(base).ok());
+    let like = network.like.and_then(|like| Network::named(like).ok());
     let (entries, base) = match like {
         Some(like) if like == *network => return quoted(&network.name),
-        Some(like) if network.name_as_changed_from(&like) == network.name => {
-            (vec![format!("like = {}", quoted(&like.name))], like)
+        Some(like) => {
+            let is_own_name = network.name_as_changed_from(&like) != network.name;
+            let name = is_own_name.then(|| format!("name = {}", quoted(&network.name)));
+            (name.into_iter().chain([format!("like = {}", quoted(&like.name))]).collect(), like)
         }
-        Some(_) | None => (own(network), Network::new(String::new(), network.rtt, network.rate, network.mss)),
+        None => (own(network), Network::new(String::new(), network.rtt, network.rate, network.mss)),
     };
     let differences = network.differences(&base).into_iter();
     let differences = differences.map(|(key, value)| format!("{} = {}", key.name(), quoted(&value)));

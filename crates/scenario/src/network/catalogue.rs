@@ -31,6 +31,11 @@ impl Network {
         CATALOGUE.iter().map(Entry::network).collect()
     }
 
+    /// Whether it is, or was made from, a network that one of the papers names.
+    pub fn is_of_the_papers(&self) -> bool {
+        self.like.is_some()
+    }
+
     /// What each name stands for, in the order of [`Network::all`].
     pub fn listings() -> impl Iterator<Item = Listing> {
         CATALOGUE.iter().map(|entry| entry.listing)
@@ -46,7 +51,8 @@ struct Entry {
 
 impl Entry {
     fn network(&self) -> Network {
-        Network::new(self.listing.name.to_owned(), self.rtt, self.rate, self.mss)
+        let name = self.listing.name;
+        Network { like: Some(name), ..Network::new(name.to_owned(), self.rtt, self.rate, self.mss) }
     }
 }
 

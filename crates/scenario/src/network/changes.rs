@@ -1,12 +1,11 @@
 //! What a user says about a path, piece by piece: by flags (`--rtt 133ms`) or in a file's `[network]`.
 //!
-//! The same pieces make a network of one's own (then round trip, rate and segment size are all needed) or change
-//! one that has a name. Not the reading of texts: that is done by [`crate::value`].
+//! The same pieces make a network of one's own (then round trip and rate are needed) or change one that has a name. Not the reading of texts: that is done by [`crate::value`].
 
 use wire::link::{Jitter, Loss, QueueLimit, Reordering};
 use wire::{Bytes, Duration, Probability, Rate, modem};
 
-use super::{Direction, Network};
+use super::{Direction, HEADERS, Network};
 use crate::spec::key::{DirectionKey, PathKey, Way};
 use crate::value::print::{self, NONE};
 
@@ -53,27 +52,24 @@ pub struct DirectionChanges {
 /// Enough of a value to recognise it in a name; a list of lost packets has no end.
 const SHOWN_OF_A_VALUE: usize = 40;
 
-/// The three without which there is no path.
+/// The two without which there is no path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needed {
     /// The round trip.
     Rtt,
     /// The rate.
     Rate,
-    /// The segment size.
-    Mss,
 }
 
 impl Needed {
     /// Every one.
-    pub const ALL: [Self; 3] = [Self::Rtt, Self::Rate, Self::Mss];
+    pub const ALL: [Self; 2] = [Self::Rtt, Self::Rate];
 
     /// Its key.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Rtt => "rtt",
             Self::Rate => "rate",
-            Self::Mss => "mss",
         }
     }
 }
@@ -101,19 +97,20 @@ impl Changes {
         }
     }
 
-    /// What is still missing for a path of its own, and nothing when all three are there.
+    /// What is still missing for a path of its own, and nothing when both are there.
     pub fn missing(&self) -> Vec<Needed> {
         let is_missing = |needed: &Needed| match needed {
             Needed::Rtt => self.rtt.is_none(),
             Needed::Rate => self.rate.is_none(),
-            Needed::Mss => self.mss.is_none(),
         };
         Needed::ALL.into_iter().filter(is_missing).collect()
     }
 
-    /// A path of nothing but these; `None` if one of the three is missing.
+    /// A path of nothing but these; `None` without round trip or rate. Its segments fill its packets.
     pub fn network(&self, name: &str) -> Option<Network> {
-        let mut network = Network::new(name.to_owned(), self.rtt?, self.rate?, self.mss?);
+        let filled = self.mtu.map(|mtu| mtu - Bytes::new(u64::from(HEADERS)));
+        let mss = self.mss.or(filled).unwrap_or(Network::MSS_DEFAULT);
+        let mut network = Network::new(name.to_owned(), self.rtt?, self.rate?, mss);
         self.apply(&mut network);
         Some(network)
     }
@@ -180,7 +177,7 @@ impl Network {
 
     /// Where this differs from `other`, name apart.
     pub fn differences(&self, other: &Self) -> Vec<Difference> {
-        let Self { name: _, rtt, rate, rate_up, delay_up, mss, mtu, modem, up, down } = self;
+        let Self { name: _, like: _, rtt, rate, rate_up, delay_up, mss, mtu, modem, up, down } = self;
         let optional = |value: Option<String>| value.unwrap_or_else(|| NONE.to_owned());
         let path = [
             (*rtt != other.rtt, PathKey::Rtt, rtt.to_string()),
@@ -224,14 +221,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_of_ones_own_needs_round_trip_rate_and_segment_size() {
+    fn a_path_of_ones_own_needs_round_trip_and_rate() {
         let changes = Changes { rtt: Some(Duration::from_millis(89)), ..Changes::default() };
-        assert_eq!(changes.missing(), [Needed::Rate, Needed::Mss]);
+        assert_eq!(changes.missing(), [Needed::Rate]);
         assert_eq!(changes.network("custom"), None);
         let modem = Network::named("modem").unwrap();
-        let whole = Changes { rate: Some(modem.rate), mss: Some(modem.mss), ..changes };
+        let whole = Changes { rate: Some(modem.rate), ..changes };
         assert_eq!(whole.missing(), []);
         assert_eq!(whole.network("custom").map(|network| network.rtt), whole.rtt);
+    }
+
+    #[test]
+    fn segments_fill_packets_unless_their_size_is_given() {
+        let size = Bytes::new;
+        let mss = |mss, mtu| {
+            let (rtt, rate) = (Some(Duration::ZERO), Rate::from_bits_per_second(1));
+            let network = Changes { rtt, rate, mss, mtu, ..Changes::default() }.network("custom").unwrap();
+            (network.mss, network.check().is_ok())
+        };
+        assert_eq!(mss(None, None), (size(1_460), true));
+        assert_eq!(mss(Some(size(512)), None), (size(512), true));
+        assert_eq!(mss(None, Some(size(9_000))), (size(8_960), true));
+        assert_eq!(mss(None, Some(size(41))), (size(1), true));
+        assert_eq!(mss(Some(size(1_460)), Some(size(576))), (size(1_460), false));
     }
 
     #[test]

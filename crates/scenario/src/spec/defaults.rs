@@ -15,8 +15,10 @@ pub struct Defaults {
     pub pages: Vec<Page>,
     /// Protocols.
     pub protocols: Vec<Protocol>,
-    /// Stacks.
+    /// Stacks on the papers' networks.
     pub stacks: Vec<Stack>,
+    /// Stacks on every other network.
+    pub stacks_today: Vec<Stack>,
     /// First or revalidate.
     pub visit: Visit,
     /// The size of each request.
@@ -48,6 +50,7 @@ impl Defaults {
             pages: vec![named(Page::named("small-cluster"))],
             protocols: Protocol::ALL.to_vec(),
             stacks: vec![named(Stack::named("period"))],
+            stacks_today: vec![named(Stack::named("linux"))],
             visit: Visit::First,
             // papers/heidemann-model#workloads
             request: Bytes::new(256),
@@ -82,6 +85,11 @@ impl Defaults {
             engines: vec![Engine::Model, Engine::Simulate, Engine::Measure],
             ..Self::laboratory()
         }
+    }
+
+    /// Stacks where none is named: a network of the papers has the papers' hosts.
+    pub fn stacks_on(&self, network: &Network) -> &[Stack] {
+        if network.is_of_the_papers() { &self.stacks } else { &self.stacks_today }
     }
 }
 

@@ -54,9 +54,9 @@ pub enum Key {
 /// What can be said about a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathKey {
-    /// There and back.
+    /// There and back; several for as many networks.
     Rtt,
-    /// Towards the client, and both ways unless `rate-up` is given.
+    /// Towards the client, and both ways unless `rate-up` is given; several for as many networks.
     Rate,
     /// Towards the server.
     RateUp,
@@ -192,7 +192,12 @@ impl Key {
     /// Whether it takes several values.
     pub const fn is_list(self) -> bool {
         match self {
-            Self::Network | Self::Page | Self::Protocol | Self::Stack | Self::Engine => true,
+            Self::Network
+            | Self::Page
+            | Self::Protocol
+            | Self::Stack
+            | Self::Engine
+            | Self::Path(PathKey::Rtt | PathKey::Rate) => true,
             Self::Visit
             | Self::Requests
             | Self::RequestSize
@@ -252,7 +257,7 @@ impl PathKey {
     pub fn example(self) -> String {
         let value = match self {
             Self::Rtt => "\"89ms\"",
-            Self::Rate => "\"1.02mibit\"",
+            Self::Rate => "\"1.02Mibit\"",
             Self::RateUp => "\"28800bit\"",
             Self::DelayUp => "\"40ms\"",
             Self::Mss => "512",
@@ -316,6 +321,8 @@ impl Spec {
             Key::Runs => self.runs = Some(quantity::runs(text)?),
             Key::Seed => self.seed = Some(quantity::seed(text)?),
             Key::Program(key) => self.programs.set(key, text)?,
+            Key::Path(PathKey::Rtt) => extend(&mut self.rtts, [quantity::duration(text)?]),
+            Key::Path(PathKey::Rate) => extend(&mut self.rates, [quantity::rate(text)?]),
             Key::Path(key) => self.path.set(key, text)?,
         }
         Ok(())

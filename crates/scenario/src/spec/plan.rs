@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::network::changes::Needed;
-use crate::network::{Network, NetworkError};
+use crate::network::{Changes, Network, NetworkError};
 use crate::page::PageError;
 use crate::stack::Acks;
 use crate::{Client, Defaults, Engine, Requests, Scenario, Server, Spec, Stack};
@@ -15,8 +15,15 @@ pub struct Plan {
     pub scenarios: Vec<Scenario>,
     /// Who runs each; at least one.
     pub engines: Vec<Engine>,
+    acks: Option<Acks>,
+    papers_acks: Option<Acks>,
+}
+
+impl Plan {
     /// What the model assumes of the receiver; `None`: what the stack does.
-    pub acks: Option<Acks>,
+    pub fn acks(&self, scenario: &Scenario) -> Option<Acks> {
+        self.acks.or(self.papers_acks.filter(|_| scenario.network.is_of_the_papers()))
+    }
 }
 
 impl Spec {
@@ -28,11 +35,11 @@ impl Spec {
         let networks = self.all_networks(&defaults.networks)?;
         let pages = or(&self.pages, &defaults.pages);
         let protocols = or(&self.protocols, &defaults.protocols);
-        let stacks = or(&self.stacks, &defaults.stacks);
+        let stacks = |network: &Network| or(&self.stacks, defaults.stacks_on(network));
         check(&networks, pages)?;
 
-        let per_page =
-            [protocols.len(), stacks.len()].into_iter().fold(networks.len(), usize::saturating_mul);
+        let stacks_of_all: usize = networks.iter().map(|network| stacks(network).len()).sum();
+        let per_page = stacks_of_all.saturating_mul(protocols.len());
         let count = per_page.saturating_mul(pages.len());
         if count > SCENARIOS_MOST {
             return Err(PlanError::TooMany(count));
@@ -45,7 +52,7 @@ impl Spec {
         for network in &networks {
             for page in pages {
                 for protocol in protocols {
-                    for stack in stacks {
+                    for stack in stacks(network) {
                         scenarios.push(Scenario {
                             network: network.clone(),
                             page: page.clone(),
@@ -63,12 +70,9 @@ impl Spec {
             }
         }
         let engines = or(&self.engines, &defaults.engines).to_vec();
-        Ok(Plan { scenarios, engines, acks: self.acks(defaults) })
-    }
-
-    /// Whoever names a stack means it: then it, and not the default, says when the receiver acknowledges.
-    fn acks(&self, defaults: &Defaults) -> Option<Acks> {
-        self.acks.or(defaults.acks.filter(|_| self.stacks.is_empty()))
+        // A stack that is named says when the receiver acknowledges, and the papers' assumption does not.
+        let papers_acks = defaults.acks.filter(|_| self.stacks.is_empty());
+        Ok(Plan { scenarios, engines, acks: self.acks, papers_acks })
     }
 
     fn shared(&self, stack: &Stack) -> Stack {
@@ -89,20 +93,48 @@ impl Spec {
         }
     }
 
-    /// The networks with the changes made; or the one that the changes alone are.
+    /// The networks with the changes made; or those that the changes alone are.
     fn all_networks(&self, defaults: &[Network]) -> Result<Vec<Network>, PlanError> {
-        let changes = &self.path;
-        if !self.networks.is_empty() {
-            return Ok(self.networks.iter().map(|network| changes.applied_to(network)).collect());
+        let per_network = self.rtts.len().max(1).saturating_mul(self.rates.len().max(1));
+        let count = self.networks.len().max(1).saturating_mul(per_network);
+        if count > SCENARIOS_MOST {
+            return Err(PlanError::TooMany(count));
         }
-        if let Some(own) = changes.network("custom") {
-            return Ok(vec![own]);
+        let own = self.own_networks();
+        if self.networks.is_empty() && !own.is_empty() {
+            return Ok(own);
         }
-        if changes.missing().len() == Needed::ALL.len() {
-            return Ok(defaults.iter().map(|network| changes.applied_to(network)).collect());
+        if self.networks.is_empty() && (!self.rtts.is_empty() || !self.rates.is_empty()) {
+            let missing = self.all_changes().next().map(|changes| changes.missing());
+            return Err(PlanError::HalfANetwork(missing.unwrap_or_default()));
         }
-        Err(PlanError::HalfANetwork(changes.missing()))
+        let networks = or(&self.networks, defaults).iter();
+        let changed = |network| self.all_changes().map(move |changes| changes.applied_to(network));
+        Ok(networks.flat_map(changed).collect())
     }
+
+    /// The changes to every network, for each round trip and rate.
+    fn all_changes(&self) -> impl Iterator<Item = Changes> {
+        each(&self.rtts).flat_map(move |rtt| {
+            each(&self.rates).map(move |rate| Changes { rtt, rate, ..self.path.clone() })
+        })
+    }
+
+    /// The networks that round trips and rates alone are: `custom`, or, of several, `custom-20ms` and so on.
+    pub(super) fn own_networks(&self) -> Vec<Network> {
+        let own = |changes: Changes| {
+            let rtt = changes.rtt.filter(|_| self.rtts.len() > 1).map(|rtt| format!("-{rtt}"));
+            let rate = changes.rate.filter(|_| self.rates.len() > 1).map(|rate| format!("-{rate}"));
+            changes.network(&["custom", &rtt.unwrap_or_default(), &rate.unwrap_or_default()].concat())
+        };
+        self.all_changes().filter_map(own).collect()
+    }
+}
+
+/// Every value, or nothing once.
+fn each<T: Copy>(values: &[T]) -> impl Iterator<Item = Option<T>> {
+    let none = values.is_empty().then_some(None);
+    values.iter().copied().map(Some).chain(none)
 }
 
 /// More than anyone waits for; what a slip would make.
@@ -127,7 +159,7 @@ fn check(networks: &[Network], pages: &[crate::Page]) -> Result<(), PlanError> {
 /// Why what was asked for cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanError {
-    /// Some of round trip, rate and segment size, and no network that they would change.
+    /// Either round trip or rate, and no network that it would change.
     HalfANetwork(Vec<Needed>),
     /// A network that cannot be.
     Network {
@@ -158,7 +190,7 @@ impl fmt::Display for PlanError {
                 let missing = missing.join(" and ");
                 write!(
                     f,
-                    "a network of your own needs rtt, rate and mss, and {missing} {are} missing; give {them}, or name a \
+                    "a network of your own needs rtt and rate, and {missing} {are} missing; give {them}, or name a \
                      network to change"
                 )
             }
@@ -220,15 +252,54 @@ mod tests {
     fn what_is_said_of_a_path_makes_one_or_changes_those_there_are() {
         let own = [("rtt", "89ms"), ("rate", "1mbit"), ("mss", "512")];
         assert_eq!(networks(&own), Ok(vec!["custom".to_owned()]));
-        assert_eq!(networks(&own[..2]), Err(PlanError::HalfANetwork(vec![Needed::Mss])));
+        assert_eq!(networks(&own[..2]), Ok(vec!["custom".to_owned()]));
+        assert_eq!(networks(&own[..1]), Err(PlanError::HalfANetwork(vec![Needed::Rate])));
+        assert_eq!(networks(&own[1..2]), Err(PlanError::HalfANetwork(vec![Needed::Rtt])));
+        assert_eq!(networks(&own[2..]), Ok(vec!["fast-internet".to_owned()]));
         assert_eq!(networks(&[("loss", "1%")]), Ok(vec!["fast-internet+loss=1%".to_owned()]));
         assert_eq!(networks(&[("network", "modem"), ("rtt", "1s")]), Ok(vec!["modem+rtt=1s".to_owned()]));
     }
 
     #[test]
+    fn round_trips_and_rates_multiply() {
+        let several =
+            [("rtt", "20ms"), ("rtt", "60ms"), ("rate", "1mbit"), ("rate", "2mbit"), ("rtt", "20ms")];
+        let expected = ["custom-20ms-1mbit", "custom-20ms-2mbit", "custom-60ms-1mbit", "custom-60ms-2mbit"];
+        assert_eq!(networks(&several), Ok(expected.map(str::to_owned).into()));
+        let changed = [("network", "modem"), ("network", "isdn"), ("rtt", "20ms"), ("rtt", "60ms")];
+        let expected = ["modem+rtt=20ms", "modem+rtt=60ms", "isdn+rtt=20ms", "isdn+rtt=60ms"];
+        assert_eq!(networks(&changed), Ok(expected.map(str::to_owned).into()));
+        let mut many = said(&[("network", "modem")]);
+        many.rtts = (0..200).map(wire::Duration::from_millis).collect();
+        many.rates = (1..200).filter_map(wire::Rate::from_bits_per_second).collect();
+        assert_eq!(many.plan(&Defaults::predict()), Err(PlanError::TooMany(200 * 199)));
+    }
+
+    #[test]
+    fn the_papers_networks_have_the_papers_stack_and_all_others_linux() {
+        let stacks = |pieces: &[_]| -> Vec<&str> {
+            let protocols = vec![crate::Protocol::Http11];
+            let plan = said(pieces).plan(&Defaults { protocols, ..Defaults::laboratory() }).unwrap();
+            plan.scenarios.iter().map(|scenario| scenario.stack.name).collect()
+        };
+        assert_eq!(stacks(&[]), ["period"]);
+        assert_eq!(stacks(&[("network", "modem"), ("rtt", "1s")]), ["period"]);
+        assert_eq!(stacks(&[("rtt", "20ms"), ("rate", "20Mbit")]), ["linux"]);
+        assert_eq!(stacks(&[("rtt", "20ms"), ("rate", "20Mbit"), ("stack", "period")]), ["period"]);
+        let file = "network = [{ name = 'a', like = 'modem' }, { name = 'b', rtt = '1s', rate = '1bit' }]";
+        let plan = Spec::from_toml(file, "file").unwrap().plan(&Defaults::laboratory()).unwrap();
+        let stacks: Vec<&str> = plan.scenarios.iter().map(|scenario| scenario.stack.name).collect();
+        assert_eq!(stacks, ["period", "period", "linux", "linux"]);
+    }
+
+    #[test]
     fn a_stack_that_is_named_says_when_the_receiver_acknowledges() {
-        let acks = |pieces: &[_]| said(pieces).plan(&Defaults::predict()).unwrap().acks;
+        let acks = |pieces: &[_]| {
+            let plan = said(pieces).plan(&Defaults::predict()).unwrap();
+            plan.acks(&plan.scenarios[0])
+        };
         assert_eq!(acks(&[]), Some(Acks::EverySegment));
+        assert_eq!(acks(&[("rtt", "20ms"), ("rate", "20Mbit")]), None);
         assert_eq!(acks(&[("stack", "period")]), None);
         assert_eq!(acks(&[("stack", "period"), ("acks", "delayed")]), Some(Acks::Delayed));
     }

@@ -1,8 +1,8 @@
 //! Quantities with units, each with its range.
 //!
-//! Rates are as tc(8) writes them: `kbit`, `mbit`, `gbit` are powers of ten, `kibit`, `mibit`, `gibit` powers of
-//! two, `bps` and its kin are bytes per second. Sizes are as tc(8) and the papers write them: `kb` and `kib` are
-//! both 1024 bytes. Letters may be of either case.
+//! Rates are in bits per second: `Mbit`, `Mbit/s` and `Mbps` are 10^6 of them, `Mibit` 2^20; `MB/s` are bytes per
+//! second. Sizes are as tc(8) and the papers write them: `kb` and `kib` are both 1024 bytes. Letters may be of either
+//! case, but for the `B` of `MB/s`: `Mb/s` is refused, since it is read both ways.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 
@@ -19,14 +19,22 @@ pub fn duration(text: &str) -> Result<Duration, ValueError> {
     DURATION.read(text).map(Duration::from_nanos)
 }
 
-/// A sending rate, from 1 bit/s to 1 Tbit/s: `1.02mibit`, `28800bit`, `10mbit`, `130kbps`; a bare number is in
-/// bits per second.
+/// A sending rate, from 1 bit/s to 1 Tbit/s: `10Mbit`, `10Mbit/s`, `10Mbps`, `1.02Mibit`, `1.25MB/s`.
 ///
 /// # Errors
-/// What is no such rate, or slower or faster.
+/// A number without a unit; what is no such rate, or slower or faster.
 pub fn rate(text: &str) -> Result<Rate, ValueError> {
-    let millibits = RATE.read(text)?;
+    let millibits = RATE.read(text).map_err(|error| bare_number(text).unwrap_or(error))?;
     Ok(Rate::from_millibits_per_second(millibits).expect("the range begins above zero"))
+}
+
+/// The error for a rate that is only a number. Below 1,000 it was probably meant in Mbit/s.
+fn bare_number(text: &str) -> Option<ValueError> {
+    let (number, unit) = Decimal::split(text).ok()?;
+    let given = text.trim().to_owned();
+    let unit_to_write = if number.times(1)? < 1_000 { "Mbit" } else { "bit" };
+    let write = format!("{given}{unit_to_write}");
+    (unit.is_empty() && !number.is_zero()).then_some(ValueError::NoUnit { what: RATE.what, given, write })
 }
 
 /// The size of an object, from 1 byte to 1 TiB: `5120`, `5kib`, `100kb`.
@@ -167,15 +175,15 @@ pub fn probability(text: &str) -> Result<Probability, ValueError> {
 struct Quantity {
     what: &'static str,
     give: &'static str,
-    /// Names of units, and how many of the smallest each is.
-    units: &'static [(&'static str, u128)],
+    /// How many of the smallest unit a named one is; `None` for an unknown name.
+    unit: fn(&str) -> Option<u128>,
     least: (u64, &'static str),
     most: (u64, &'static str),
 }
 
 impl Quantity {
     fn read(&self, text: &str) -> Result<u64, ValueError> {
-        let Self { what, give, units, least, most } = *self;
+        let Self { what, give, unit: factor_of, least, most } = *self;
         let not_a = || ValueError::NotA { what, given: text.to_owned(), give };
         let out_of_range =
             || ValueError::OutOfRange { what, given: text.to_owned(), least: least.1, most: most.1 };
@@ -183,8 +191,8 @@ impl Quantity {
             NotDecimal::Malformed => not_a(),
             NotDecimal::Huge => out_of_range(),
         })?;
-        let factor = match units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)) {
-            Some((_, factor)) => *factor,
+        let factor = match factor_of(unit) {
+            Some(factor) => factor,
             // Nothing needs no unit.
             None if unit.is_empty() && number.is_zero() && least.0 == 0 => 1,
             None => return Err(not_a()),
@@ -199,20 +207,51 @@ impl Quantity {
     }
 }
 
+/// The factor of a unit by its name, in letters of either case.
+fn named(units: &[(&str, u128)], unit: &str) -> Option<u128> {
+    units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).map(|(_, factor)| *factor)
+}
+
+/// The thousandths of a bit per second in a unit of rate: a prefix, then `bit`, `bit/s` or `bps` for bits, `B/s` for bytes.
+fn rate_unit(unit: &str) -> Option<u128> {
+    let lower = unit.to_ascii_lowercase();
+    let bits = ["bit/s", "bit", "bps"].into_iter().find_map(|suffix| lower.strip_suffix(suffix));
+    let (prefix, millibits) = match bits {
+        Some(prefix) => (prefix, 1_000),
+        None => (lower.strip_suffix("b/s").filter(|_| unit.ends_with("B/s"))?, 8_000),
+    };
+    named(PREFIXES, prefix).map(|factor| factor * millibits)
+}
+
+/// SI's powers of ten, and IEC 80000-13's powers of two.
+const PREFIXES: &[(&str, u128)] = &[
+    ("", 1),
+    ("k", 1_000),
+    ("m", 1_000_000),
+    ("g", 1_000_000_000),
+    ("t", 1_000_000_000_000),
+    ("ki", 1 << 10),
+    ("mi", 1 << 20),
+    ("gi", 1 << 30),
+    ("ti", 1 << 40),
+];
+
 const MINUTE: u128 = 60 * 1_000_000_000;
+
+const DURATION_UNITS: &[(&str, u128)] = &[
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("min", MINUTE),
+    ("h", 60 * MINUTE),
+];
 
 const DURATION: Quantity = Quantity {
     what: "a duration",
     give: "a number and a unit, such as 89ms, 1.5s or 200us",
-    units: &[
-        ("ns", 1),
-        ("us", 1_000),
-        ("µs", 1_000),
-        ("ms", 1_000_000),
-        ("s", 1_000_000_000),
-        ("min", MINUTE),
-        ("h", 60 * MINUTE),
-    ],
+    unit: |unit| named(DURATION_UNITS, unit),
     least: (0, "0ms"),
     most: (3_600_000_000_000, "1h"),
 };
@@ -220,28 +259,8 @@ const DURATION: Quantity = Quantity {
 /// In thousandths of a bit per second.
 const RATE: Quantity = Quantity {
     what: "a rate",
-    give: "a number and a unit, such as 10mbit, 1.02mibit or 28800bit",
-    units: &[
-        ("", 1_000),
-        ("bit", 1_000),
-        ("kbit", 1_000_000),
-        ("mbit", 1_000_000_000),
-        ("gbit", 1_000_000_000_000),
-        ("tbit", 1_000_000_000_000_000),
-        ("kibit", 1_000 << 10),
-        ("mibit", 1_000 << 20),
-        ("gibit", 1_000 << 30),
-        ("tibit", 1_000 << 40),
-        ("bps", 8_000),
-        ("kbps", 8_000_000),
-        ("mbps", 8_000_000_000),
-        ("gbps", 8_000_000_000_000),
-        ("tbps", 8_000_000_000_000_000),
-        ("kibps", 8_000 << 10),
-        ("mibps", 8_000 << 20),
-        ("gibps", 8_000 << 30),
-        ("tibps", 8_000 << 40),
-    ],
+    give: "bits per second as 10Mbit (or 10Mbit/s, 10Mbps), 28800bit or 1.02Mibit, or bytes as 1.25MB/s",
+    unit: rate_unit,
     least: (1_000, "1bit"),
     most: (1_000_000_000_000_000, "1tbit"),
 };
@@ -267,7 +286,7 @@ const SIZE_GIVE: &str = "a number of bytes, such as 5120, 5kib or 100kb (1024 by
 const OBJECT_SIZE: Quantity = Quantity {
     what: "the size of an object",
     give: SIZE_GIVE,
-    units: SIZE_UNITS,
+    unit: |unit| named(SIZE_UNITS, unit),
     least: (1, "1"),
     most: (1 << 40, "1tib"),
 };
@@ -275,7 +294,7 @@ const OBJECT_SIZE: Quantity = Quantity {
 const REQUEST_SIZE: Quantity = Quantity {
     what: "the size of a request",
     give: SIZE_GIVE,
-    units: SIZE_UNITS,
+    unit: |unit| named(SIZE_UNITS, unit),
     least: (1, "1"),
     most: (64 << 10, "64kib"),
 };
@@ -283,7 +302,7 @@ const REQUEST_SIZE: Quantity = Quantity {
 const BUFFER: Quantity = Quantity {
     what: "the size of a buffer",
     give: SIZE_GIVE,
-    units: SIZE_UNITS,
+    unit: |unit| named(SIZE_UNITS, unit),
     least: (1, "1"),
     most: (1 << 20, "1mib"),
 };
@@ -291,7 +310,7 @@ const BUFFER: Quantity = Quantity {
 const SEND_BUFFER: Quantity = Quantity {
     what: "the size of a send buffer",
     give: SIZE_GIVE,
-    units: SIZE_UNITS,
+    unit: |unit| named(SIZE_UNITS, unit),
     least: (1, "1"),
     most: (1 << 30, "1gib"),
 };
@@ -299,7 +318,7 @@ const SEND_BUFFER: Quantity = Quantity {
 const REQUESTS: Quantity = Quantity {
     what: "a number of requests",
     give: "a whole number, such as 5",
-    units: &[("", 1)],
+    unit: |unit| unit.is_empty().then_some(1),
     least: (1, "1"),
     most: (1_000_000, "1000000"),
 };
@@ -307,7 +326,7 @@ const REQUESTS: Quantity = Quantity {
 const MSS: Quantity = Quantity {
     what: "a segment size",
     give: "a number of bytes, such as 512 or 1460",
-    units: SIZE_UNITS,
+    unit: |unit| named(SIZE_UNITS, unit),
     least: (1, "1"),
     most: (65_495, "65495 (a packet holds 65535, headers take 40)"),
 };
@@ -315,7 +334,7 @@ const MSS: Quantity = Quantity {
 const MTU: Quantity = Quantity {
     what: "a packet size",
     give: "a number of bytes, such as 576 or 1500",
-    units: SIZE_UNITS,
+    unit: |unit| named(SIZE_UNITS, unit),
     least: (41, "41"),
     most: (65_535, "65535"),
 };
@@ -323,7 +342,7 @@ const MTU: Quantity = Quantity {
 const QUEUE_PACKETS: Quantity = Quantity {
     what: "a queue in packets",
     give: "a whole number and p, such as 20p",
-    units: &[("", 1)],
+    unit: |unit| unit.is_empty().then_some(1),
     least: (0, "0p"),
     most: (1 << 32, "4294967296p"),
 };
@@ -331,7 +350,7 @@ const QUEUE_PACKETS: Quantity = Quantity {
 const QUEUE_BYTES: Quantity = Quantity {
     what: "a queue",
     give: "packets or bytes, such as 20p, 64kib or 20p+64kib, or none",
-    units: SIZE_UNITS,
+    unit: |unit| named(SIZE_UNITS, unit),
     least: (0, "0"),
     most: (1 << 40, "1tib"),
 };
@@ -339,7 +358,7 @@ const QUEUE_BYTES: Quantity = Quantity {
 const PACKET_NUMBER: Quantity = Quantity {
     what: "the number of a packet",
     give: "packets counted from 1, such as packets:3+17",
-    units: &[("", 1)],
+    unit: |unit| unit.is_empty().then_some(1),
     least: (1, "1"),
     most: (1 << 32, "4294967296"),
 };
@@ -347,7 +366,7 @@ const PACKET_NUMBER: Quantity = Quantity {
 const RUNS: Quantity = Quantity {
     what: "a number of runs",
     give: "a whole number, such as 20",
-    units: &[("", 1)],
+    unit: |unit| unit.is_empty().then_some(1),
     least: (1, "1"),
     most: (100_000, "100000"),
 };
@@ -355,7 +374,7 @@ const RUNS: Quantity = Quantity {
 const PARALLEL: Quantity = Quantity {
     what: "a number of connections",
     give: "a whole number, such as 4",
-    units: &[("", 1)],
+    unit: |unit| unit.is_empty().then_some(1),
     least: (1, "1"),
     most: (1_000, "1000"),
 };
@@ -368,8 +387,51 @@ mod tests {
     fn paper_1_02_mibit_is_not_what_a_float_makes_of_it() {
         assert_eq!(rate("1.02mibit").unwrap().millibits_per_second(), 1_069_547_520);
         assert_eq!(rate("0.734Mibit").unwrap().millibits_per_second(), 769_654_784);
-        assert_eq!(rate("130kibps"), rate("1064960"));
-        assert_eq!(rate("10mbit"), rate("10000000bit"));
+        assert_eq!(rate("130KiB/s"), rate("1064960bit"));
+    }
+
+    #[test]
+    fn every_way_to_write_a_rate_means_the_same() {
+        let same = [
+            "20Mbit",
+            "20mbit",
+            "20MBIT",
+            "20 Mbit/s",
+            "20mbit/S",
+            "20Mbps",
+            "20mbps",
+            "20MBps",
+            "20000kbit",
+            "0.02Gbps",
+            "20000000bit",
+            "20000000 bps",
+            "20000000bit/s",
+            "2.5MB/s",
+            "2.5mB/s",
+            "2500kB/s",
+            "2500000B/s",
+        ];
+        for same in same {
+            assert_eq!(rate(same), Ok(Rate::from_bits_per_second(20_000_000).unwrap()), "{same}");
+        }
+        for same in ["8Mibit", "8mibit/s", "8Mibps", "1MiB/s", "1miB/s", "8192Kibit", "1024KiB/s"] {
+            assert_eq!(rate(same), Ok(Rate::from_bits_per_second(8 << 20).unwrap()), "{same}");
+        }
+    }
+
+    #[test]
+    fn a_rate_without_its_unit_or_with_a_doubtful_one_is_refused() {
+        let refusal = |text| rate(text).unwrap_err().to_string();
+        assert_eq!(refusal("20"), "`20`: a rate needs a unit; write 20Mbit");
+        assert_eq!(refusal(" 2.5 "), "`2.5`: a rate needs a unit; write 2.5Mbit");
+        assert_eq!(refusal("28800"), "`28800`: a rate needs a unit; write 28800bit");
+        for doubtful in ["20mb/s", "20Mb/s", "20MB", "20M", "20mbits", "20Mbit/h", "20/s", "20b/S", "20ebit"]
+        {
+            assert!(
+                refusal(doubtful).contains("is not a rate; give bits per second as 10Mbit"),
+                "{doubtful}"
+            );
+        }
     }
 
     #[test]
