@@ -6,6 +6,7 @@
 pub mod cache;
 pub mod connections;
 pub mod dhttp;
+pub mod diagnosed_command;
 pub mod examples;
 pub mod flags;
 pub mod load;
@@ -28,7 +29,7 @@ use crate::terminal::Terminal;
 
 /// Where a web page's round trips go, and how to get them back.
 #[derive(Debug, Parser)]
-#[command(name = "roundtrip", version, about, disable_help_subcommand = true)]
+#[command(name = "roundtrip", version, about)]
 #[command(subcommand_value_name = "VERB", subcommand_help_heading = "Verbs")]
 pub struct Cli {
     /// What to do.
@@ -158,8 +159,9 @@ pub struct Simulate {
     /// How often to fetch the page, with other clocks and other losses each time
     #[arg(long, value_name = "N")]
     pub runs: Option<String>,
-    /// Draw packets in time, each scenario's first run below the one before; or one run for xplot, as FILE.xpl
-    #[arg(long, value_name = "FILE.svg", value_hint = clap::ValueHint::FilePath)]
+    /// Draw packets in time, each scenario's first run below the one before: FILE.svg, FILE.png, or one run for xplot,
+    /// FILE.xpl
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub plot: Option<PathBuf>,
     /// Write how the connections were, at every change of each scenario's first run: windows, round trip, timers
     #[arg(long, value_name = "FILE.csv", value_hint = clap::ValueHint::FilePath)]
@@ -339,7 +341,11 @@ pub fn parse() -> Result<Cli, Failure> {
 }
 
 fn parse_from(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
-    let matches = command().try_get_matches_from(arguments)?;
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let matches = command().try_get_matches_from(&arguments).map_err(|error| {
+        let sentence = diagnosed_command::refusal(&arguments).filter(|_| error.use_stderr());
+        sentence.map_or_else(|| Failure::from(error), Failure::Value)
+    })?;
     Ok(Cli::from_arg_matches(&matches)?)
 }
 

@@ -168,6 +168,7 @@ fn a_plot_that_cannot_be_is_refused_in_a_sentence() {
         (["--plot", "run.svg", "--page", "all"], ""),
         (["--plot", "run.svg", "--network", "all"], ""),
         (["--plot", "no/such.svg", "--runs", "1"], "there is no such file or folder"),
+        (["--plot", "run.pdf", "--runs", "1"], "--plot run.pdf: not a format of plots; give FILE.svg, FILE.png"),
     ] {
         let output = folder.simulate(&arguments);
         let text = String::from_utf8(output.stderr).unwrap();
@@ -178,6 +179,17 @@ fn a_plot_that_cannot_be_is_refused_in_a_sentence() {
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.starts_with("roundtrip: --plot run.svg: more than 20 runs are too many"), "{text}");
+}
+
+#[test]
+fn a_plot_is_what_the_end_of_its_name_says() {
+    let folder = Folder::new("formats");
+    for (name, begins) in [("run.svg", "<svg"), ("RUN.PNG", "\u{89}PNG"), ("run.xpl", "timeval")] {
+        let plot = ["--plot", name, "--protocol", "http11", "--runs", "1"];
+        assert!(folder.simulate(&plot).status.success(), "{name}");
+        let file: String = fs::read(folder.0.join(name)).unwrap().into_iter().map(char::from).collect();
+        assert!(file.trim_start().starts_with(begins), "{name}: {:?}", file.get(..20));
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What is asked for of a capture: some connections, some causes, what came later.
 
 use ::diagnose::{Cause, FlowReport};
+use scenario::names;
 use scenario::value::quantity;
 use wire::{Duration, Time};
 
@@ -23,14 +24,8 @@ impl Filter {
     /// From what was typed.
     pub fn new(flows: &[String], causes: &[String], since: Option<&str>) -> Result<Self, Failure> {
         let known = |name: &String| {
-            Cause::by_name(name).ok_or_else(|| {
-                let known: Vec<&str> = Cause::ALL.iter().map(|cause| cause.name()).collect();
-                Failure::Value(format!(
-                    "--cause: unknown cause `{}`; known: {}",
-                    name.escape_debug(),
-                    known.join(", ")
-                ))
-            })
+            names::find("cause", name, &Cause::ALL, Cause::name)
+                .map_err(|unknown| Failure::Value(format!("--cause: {unknown}")))
         };
         let causes = causes.iter().map(known).collect::<Result<_, _>>()?;
         let since = since.map(quantity::duration).transpose();

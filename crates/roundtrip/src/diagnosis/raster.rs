@@ -22,7 +22,7 @@ const FACES: [&str; 6] = ["DejaVu Sans", "Noto Sans", "Liberation Sans", "Arial"
 pub fn write_all(captures: &[Capture], folder: &Path) -> Result<(), Failure> {
     let options = options();
     if options.fontdb.is_empty() {
-        eprintln!("roundtrip: no fonts are installed: the plots have no letters; install some, or use --svg");
+        eprintln!("{NO_FONTS}");
     }
     for (name, flow) in sequence::named(captures) {
         if let Some(svg) = sequence::svg(flow) {
@@ -34,6 +34,18 @@ pub fn write_all(captures: &[Capture], folder: &Path) -> Result<(), Failure> {
     }
     Ok(())
 }
+
+/// One drawing as PNG.
+pub fn image(svg: &str) -> io::Result<Vec<u8>> {
+    let options = options();
+    if options.fontdb.is_empty() {
+        eprintln!("{NO_FONTS}");
+    }
+    png(svg, &options)
+}
+
+const NO_FONTS: &str =
+    "roundtrip: no fonts are installed: plots as PNG have no letters; install some, or write SVG";
 
 fn options() -> usvg::Options<'static> {
     let mut options = usvg::Options::default();

@@ -1,11 +1,12 @@
 //! `roundtrip diagnose`: captures in, the cause of every stall out.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use scenario::value::quantity;
 
-use crate::cli::Diagnose;
 use crate::cli::flags::Format;
+use crate::cli::{Diagnose, diagnosed_command};
 use crate::diagnosis::filter::Filter;
 use crate::diagnosis::live::{self, Live};
 use crate::diagnosis::{Capture, csv, json, page, raster, sequence, text, xpl};
@@ -16,6 +17,9 @@ use crate::{file, output};
 /// 1 if something worth fixing was found, 0 if not.
 pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     let Diagnose { files, flows, causes, since, svg, png, xpl, output: flags, .. } = arguments;
+    if let Some(sentence) = in_place_of_capture(arguments) {
+        return Err(Failure::Value(sentence));
+    }
     let mut filter = Filter::new(flows, causes, since.as_deref())?;
     let is_plotted = svg.is_some() || png.is_some() || xpl.is_some() || flags.report.is_some();
     let captures = match live(arguments)? {
@@ -53,6 +57,12 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     }
     let found = captures.iter().any(Capture::is_worth_fixing);
     Ok(if found { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+/// The error for a command or an address where captures belong.
+fn in_place_of_capture(arguments: &Diagnose) -> Option<String> {
+    let files: Vec<OsString> = arguments.files.iter().map(|path| path.clone().into_os_string()).collect();
+    diagnosed_command::in_place_of_capture(&files)
 }
 
 /// What is to be captured now, if files are not what is asked for.

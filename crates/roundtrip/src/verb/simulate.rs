@@ -8,6 +8,7 @@ use scenario::spec::{Defaults, Key, Plan};
 
 use crate::ask;
 use crate::cli::Simulate;
+use crate::diagnosis::raster;
 use crate::engine::simulate::{probes, sequence, visits};
 use crate::engine::{self, simulate};
 use crate::failure::{Failure, shown};
@@ -24,6 +25,7 @@ pub fn run(arguments: &Simulate) -> Result<(), Failure> {
     let Simulate { scenario, runs, plot, probe, har, pcap, output } = arguments;
     let runs: Vec<(Key, &str)> = runs.iter().map(|runs| (Key::Runs, runs.as_str())).collect();
     let plan = ask::plan(scenario, &runs, &Defaults::laboratory())?;
+    let kind = plot.as_deref().map(PlotKind::of).transpose()?;
     for path in output.report.iter().chain(pcap).chain(plot).chain(probe).chain(har) {
         file::check(path)?;
     }
@@ -40,8 +42,8 @@ pub fn run(arguments: &Simulate) -> Result<(), Failure> {
     if let Some(path) = har {
         file::write(path, visits::file(&plan, &outcomes).as_bytes())?;
     }
-    if let Some(path) = plot {
-        file::write(path, plot_of(&plan, path)?.as_bytes())?;
+    if let (Some(path), Some(kind)) = (plot, kind) {
+        file::write(path, &plot_of(&plan, path, kind)?)?;
     }
     Results { outcomes, layout: Layout::Rows, provenance: simulate::provenance(&plan) }.show(output)
 }
@@ -57,19 +59,45 @@ fn capture(plan: &Plan, mut out: &mut dyn io::Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The plot, as the file's name asks for it.
-fn plot_of(plan: &Plan, path: &Path) -> Result<String, Failure> {
+/// A plot's format, by the end of its file's name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PlotKind {
+    Svg,
+    Png,
+    Xplot,
+}
+
+impl PlotKind {
+    /// Errors: an end that belongs to another format. Without any, as in `/dev/stdout`, it is SVG.
+    fn of(path: &Path) -> Result<Self, Failure> {
+        match path.extension().map(|end| end.to_ascii_lowercase()) {
+            None => Ok(Self::Svg),
+            Some(end) if end == "svg" => Ok(Self::Svg),
+            Some(end) if end == "png" => Ok(Self::Png),
+            Some(end) if end == "xpl" => Ok(Self::Xplot),
+            Some(_) => Err(Failure::Value(format!(
+                "--plot {}: not a format of plots; give FILE.svg, FILE.png or FILE.xpl",
+                shown(path)
+            ))),
+        }
+    }
+}
+
+/// The plot's file.
+fn plot_of(plan: &Plan, path: &Path, kind: PlotKind) -> Result<Vec<u8>, Failure> {
     let same = is_same(&plan.scenarios);
     let some = plan.scenarios.iter().take(PANELS_MOST + 1);
     let panels: Vec<Panel> = some.filter_map(|scenario| panel(scenario, same)).collect();
     let refused = |why: &str| Err(Failure::Value(format!("--plot {}: {why}", shown(path))));
-    match (path.extension().is_some_and(|extension| extension == "xpl"), panels.as_slice()) {
-        (true, [panel]) => Ok(xplot::file(panel)),
-        (true, _) => refused("xplot shows one run; name one network, page, protocol and stack"),
-        (false, panels) if panels.len() > PANELS_MOST => {
+    match (kind, panels.as_slice()) {
+        (PlotKind::Xplot, [panel]) => Ok(xplot::file(panel).into_bytes()),
+        (PlotKind::Xplot, _) => refused("xplot shows one run; name one network, page, protocol and stack"),
+        (PlotKind::Svg | PlotKind::Png, panels) if panels.len() > PANELS_MOST => {
             refused(&format!("more than {PANELS_MOST} runs are too many for a picture; name fewer"))
         }
-        (false, panels) => Ok(picture(&plan.scenarios, panels)),
+        (PlotKind::Svg, panels) => Ok(picture(&plan.scenarios, panels).into_bytes()),
+        (PlotKind::Png, panels) => raster::image(&picture(&plan.scenarios, panels))
+            .map_err(|error| Failure::Write { path: path.to_owned(), error }),
     }
 }
 
