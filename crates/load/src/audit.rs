@@ -106,25 +106,41 @@ pub fn is_void(record: &Record) -> bool {
     2.0 * record.lateness.mean() > OWN_SHARE * record.intended.mean()
 }
 
+/// The seconds of a run; the moment in which the last responses come is none.
+fn seconds_of(record: &Record) -> usize {
+    const MOMENT_S: f64 = 0.1;
+    let touched = record.seconds.len();
+    let is_moment = touched > 1 && record.elapsed.as_secs_f64() < (touched - 1) as f64 + MOMENT_S;
+    if is_moment && record.elapsed > Duration::ZERO { touched - 1 } else { touched }
+}
+
 /// The verdict on a run: its first line.
 pub fn verdict(record: &Record) -> String {
-    let whole = record.seconds.len();
-    let of = |wanted: Limit| record.seconds.iter().filter(|second| limit(second) == wanted).count();
+    let whole = seconds_of(record);
+    let of = |wanted: Limit| {
+        let limited = record.seconds.iter().filter(|second| limit(second) == wanted).count();
+        limited.min(whole)
+    };
     let seconds = |count: usize| if count == 1 { "1 second".to_owned() } else { format!("{count} seconds") };
     let late = record.lateness.value_at_quantile(0.999) as f64 / 1e3;
+    let failed = failed(record);
     match (of(Limit::Generator), of(Limit::Network), of(Limit::Server)) {
         (0, ..) if is_late_throughout(record) => format!(
             "THE GENERATOR WAS THE LIMIT: {:.1}% of the requests left more than a millisecond late, a few in each second; these \
              are not the server's latencies; use more threads, or more machines",
             100.0 * late_share(record)
         ),
+        (0, 0, 0) if !failed.is_empty() => {
+            format!("{failed}; requests left within {late:.0} us of their time (99.9%)")
+        }
         (0, 0, 0) => format!(
             "nothing was the limit in {}; requests left within {late:.0} us of their time (99.9%)",
             seconds(whole)
         ),
         (0, 0, server) => format!(
-            "the server was the limit in {server} of {}; requests left within {late:.0} us of their time (99.9%)",
-            seconds(whole)
+            "the server was the limit in {server} of {}{}{failed}; requests left within {late:.0} us of their time (99.9%)",
+            seconds(whole),
+            if failed.is_empty() { "" } else { "; " }
         ),
         (0, network, _) => format!(
             "the network was the limit in {network} of {}: this machine's kernel threw datagrams away; these are not the \
@@ -139,6 +155,27 @@ pub fn verdict(record: &Record) -> String {
     }
 }
 
+/// The failures of a run in words; empty if there are none.
+fn failed(record: &Record) -> String {
+    let failures = record.failures();
+    if failures == 0 {
+        return String::new();
+    }
+    let requests = record.answers() + failures;
+    let share = 100.0 * record.failure_share();
+    // A share that is rounded to nothing, or to everything, would say something else.
+    let share = match failures {
+        _ if failures == requests => "100%".to_owned(),
+        _ if share < 0.01 => "less than 0.01%".to_owned(),
+        _ if share > 99.99 => "more than 99.99%".to_owned(),
+        _ => format!("{share:.2}%"),
+    };
+    let kinds: Vec<_> =
+        record.troubles.iter().map(|(trouble, count)| format!("{count} {}", trouble.name())).collect();
+    let whole = if failures == requests { "EVERY REQUEST FAILED" } else { "REQUESTS FAILED" };
+    format!("{whole}: {failures} of {requests}, {share} ({})", kinds.join(", "))
+}
+
 /// What the calling thread has had of a processor.
 pub(crate) fn processor() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
@@ -151,7 +188,7 @@ mod tests {
     use wire::Duration;
 
     use super::*;
-    use crate::record::Channel;
+    use crate::record::{Channel, Trouble};
 
     #[test]
     fn the_worst_of_several_limits_is_named() {
@@ -182,6 +219,19 @@ mod tests {
         // In each second too few to say anything, in all 2.5%.
         let always = run([3; 20]);
         assert!(always.starts_with("THE GENERATOR WAS THE LIMIT: 2.5%"), "{always}");
+    }
+
+    #[test]
+    fn regress_of_a_run_whose_requests_failed_nobody_says_that_nothing_was_the_limit() {
+        let second = Second { due: 30, answered: 20, failed: 10, ..Second::default() };
+        let mut record = Record { seconds: vec![second], ..Record::default() };
+        record.channels.insert(Channel::TcpClient, 20);
+        record.troubles.insert(Trouble::Status, 10);
+        let said = verdict(&record);
+        assert!(said.starts_with("REQUESTS FAILED: 10 of 30, 33.33% (10 status); requests left"), "{said}");
+        record.channels.clear();
+        let said = verdict(&record);
+        assert!(said.starts_with("EVERY REQUEST FAILED: 10 of 10, 100% (10 status)"), "{said}");
     }
 
     #[test]

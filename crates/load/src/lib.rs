@@ -1,12 +1,14 @@
-//! Users for a real server: a plan's requests, sent when they are meant to be sent, and an honest account of it.
+//! Users for a real server: requests sent when they are due, and an account of each.
 //!
-//! In flow a [`scenario::surge::plan::Plan`], a [`Target`] and a [`Config`]; out flows a [`Record`]: every answer's time, from
-//! when it was asked for and from when it *should* have been, every failure, and for each second what limited it. Read in
-//! this order:
+//! In flow a [`Job`] (of requests, or of a [`scenario::surge::plan::Plan`]), a [`Target`] and a [`Config`]; out flows a [`Record`]:
+//! the latency of every response from when its request was sent and from when it was due, every failure, and for each second the
+//! bottleneck. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`config`] | whom to ask, and how |
+//! | [`requests`] | requests: method, target, header fields, body |
+//! | [`job`] | which of them, by which users, and when |
+//! | [`config`] | the server, and how it is loaded |
 //! | [`needs`] | what that takes of this machine, and whether it is there |
 //! | [`record`] | what came of it, second by second |
 //! | [`audit`] | whether generator, network or server was the limit |
@@ -29,6 +31,7 @@
 pub mod audit;
 pub mod config;
 mod gauge;
+pub mod job;
 mod line;
 pub mod live;
 pub mod log;
@@ -37,6 +40,7 @@ pub mod needs;
 mod pair;
 mod ports;
 pub mod record;
+pub mod requests;
 pub mod run;
 pub mod secure;
 mod streams;
@@ -44,4 +48,5 @@ mod user;
 mod worker;
 
 pub use config::{Config, Protocol, Shard, Target};
+pub use job::Job;
 pub use record::Record;

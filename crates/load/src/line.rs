@@ -20,10 +20,13 @@ use crate::record::Trouble;
 /// A request under way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending {
-    pub(crate) file: u32,
-    /// What the plan says of the file.
-    pub(crate) size: u64,
+    /// Its number in the job.
+    pub(crate) number: u32,
     pub(crate) is_conditional: bool,
+    /// Whether its response has no body, whatever its fields say (HEAD).
+    pub(crate) is_head: bool,
+    /// Whether it may be sent again on another connection.
+    pub(crate) may_repeat: bool,
     /// When it was to be sent.
     pub(crate) intended: Time,
     /// When it was, or the connection for it was asked for.
@@ -32,23 +35,19 @@ pub(crate) struct Pending {
     pub(crate) is_again: bool,
 }
 
-impl Pending {
-    /// What an answer with this status and body is worth: the bytes of it that came.
-    pub(crate) fn judge(&self, status: u16, received: u64) -> Result<u64, Trouble> {
-        match status {
-            200 if received == self.size => Ok(received),
-            200 => Err(Trouble::Size),
-            304 if self.is_conditional => Ok(0),
-            _ => Err(Trouble::Status),
-        }
-    }
+/// A whole response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    /// The bytes of its body.
+    pub(crate) bytes: u64,
 }
 
 /// What became of requests on a connection.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// The answer is whole, with so many bytes, or it is no good.
-    Done(Pending, Result<u64, Trouble>),
+    /// The response is whole, or there is none.
+    Done(Pending, Result<Response, Trouble>),
     /// The connection was closed before the request could be read: to be sent again on another.
     Again(Pending),
 }
@@ -178,7 +177,8 @@ impl Line {
         let has_begun = !self.reader.is_between_messages();
         for (index, pending) in self.asked.drain(..).enumerate() {
             // On a connection that has served nothing, a close is its answer; and so is one in the middle.
-            let is_lost = (index == 0 && has_begun) || self.served == 0 || pending.is_again;
+            let is_lost =
+                (index == 0 && has_begun) || self.served == 0 || pending.is_again || !pending.may_repeat;
             outcomes.push(match is_lost {
                 true => Outcome::Done(pending, Err(Trouble::Closed)),
                 false => Outcome::Again(Pending { is_again: true, ..pending }),
@@ -215,7 +215,11 @@ impl Line {
 
     fn take(&mut self, mut bytes: &[u8], outcomes: &mut Vec<Outcome>) -> bool {
         loop {
-            match self.reader.read(&mut bytes, &Method::Get) {
+            let method = match self.asked.front() {
+                Some(pending) if pending.is_head => &Method::Head,
+                Some(_) | None => &Method::Get,
+            };
+            match self.reader.read(&mut bytes, method) {
                 Ok(None) => return true,
                 // An answer to nothing is none.
                 Ok(Some(_)) if self.asked.is_empty() => return false,
@@ -242,8 +246,8 @@ impl Line {
 
     fn done(&mut self, outcomes: &mut Vec<Outcome>) {
         self.served += 1;
-        let Coming { status, received, is_last: _ } = self.coming;
-        let done = |pending: Pending| Outcome::Done(pending, pending.judge(status, received));
+        let Coming { status, received: bytes, is_last: _ } = self.coming;
+        let done = |pending: Pending| Outcome::Done(pending, Ok(Response { status, bytes }));
         outcomes.extend(self.asked.pop_front().map(done));
     }
 

@@ -52,8 +52,11 @@ pub struct About {
     pub protocol: String,
     /// What was peculiar about the users' connections, in words; empty if nothing was.
     pub clients: String,
-    /// The laws' name.
+    /// The laws' name; empty of a list of requests.
     pub laws: String,
+    /// The requests and their schedule in words; empty of a plan.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub workload: String,
     /// The plan's seed.
     pub seed: u64,
     /// Tells plans apart: the same for all parts of one.
@@ -75,6 +78,12 @@ struct Comment {
     troubles: BTreeMap<String, u64>,
     again: u64,
     connections: u64,
+    /// From the first request to the last response; logs of before 2026-11-22 lack it.
+    #[serde(default)]
+    elapsed_s: Option<f64>,
+    /// Responses by their status.
+    #[serde(default)]
+    statuses: BTreeMap<u16, u64>,
     /// After how many seconds it was ended before its time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cut_after_s: Option<f64>,
@@ -112,6 +121,9 @@ pub fn write(log: &Log, mut out: &mut dyn Write) -> std::io::Result<()> {
         troubles,
         again,
         connections,
+        elapsed,
+        statuses,
+        requests: _,
         cut,
     } = record;
     let comment = Comment {
@@ -120,6 +132,8 @@ pub fn write(log: &Log, mut out: &mut dyn Write) -> std::io::Result<()> {
         troubles: troubles.iter().map(|(trouble, count)| (trouble.name().to_owned(), *count)).collect(),
         again: *again,
         connections: *connections,
+        elapsed_s: Some(elapsed.as_secs_f64()),
+        statuses: statuses.clone(),
         cut_after_s: cut.map(wire::Duration::as_secs_f64),
         seconds: seconds.iter().map(counts).collect(),
     };

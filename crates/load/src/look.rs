@@ -1,19 +1,23 @@
-//! A look at a server that speaks HTTP/2 or HTTP/3 before it is loaded: whether it does, whether it is to be believed, and
-//! whether it has the plan's files.
+//! A preflight request: whether the server responds by the protocol, whether it can be trusted, and with which status.
 //!
-//! Not a measurement. What is wrong is said with its remedy, before minutes of failures.
+//! Not a measurement. Errors name the remedy, before minutes of failures.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
 use std::pin::pin;
 
+use bytes::Bytes;
 use http::Request;
+use http1::message::{Event, Limits, Method, ResponseReader};
 use quinn::ConnectionError;
 use rustls::{AlertDescription, CertificateError};
+use scenario::surge::plan::path;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 
 use crate::config::{Config, Protocol, Target};
+use crate::job::{Job, Prepared, Requests};
 use crate::secure::Mistrust;
 use crate::streams::desk::{Came, Fetch};
 use crate::streams::means::{Means, Own};
@@ -30,8 +34,8 @@ pub enum Refusal {
     Another(&'static str),
     /// What it answers is not the protocol with this name.
     NotThis(&'static str),
-    /// It has not got the file: this status.
-    Status(u16),
+    /// Its response is not HTTP/1; it begins so.
+    NotHttp1(String),
     /// What was given to believe it by is of no use.
     Mistrust(Mistrust),
     /// This system has no runtime for it.
@@ -56,9 +60,10 @@ impl fmt::Display for Refusal {
                 "does not speak {name} here; switch it on there (without TLS it must be spoken from the first byte: in nginx \
                  `listen ... http2`), or ask by another --protocol"
             ),
-            Self::Status(status) => write!(
+            Self::NotHttp1(first) => write!(
                 f,
-                "answers with {status}; let it serve the folder that `roundtrip site surge` writes for this plan"
+                "does not speak HTTP/1 here: its response begins with `{first}`; give the port of a server that does, or choose \
+                 another --protocol"
             ),
             Self::Mistrust(mistrust) => mistrust.fmt(f),
             Self::System(error) => write!(f, "could not be looked at: {error}"),
@@ -68,17 +73,30 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// How long a look may take.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+/// A preflight request takes no longer.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// Asks once for the plan's first file; protocols without streams are not looked at.
+/// The response to a preflight request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Its status.
+    pub status: u16,
+    /// Where it redirects to, by HTTP/1.
+    pub location: Option<String>,
+}
+
+/// Sends the first request of the job; where users speak DHTTP, over HTTP/1.
 ///
 /// # Errors
-/// What is wrong with the server, or with what it was to be believed by.
-pub fn look(target: &Target, config: &Config) -> Result<(), Refusal> {
-    let Some(means) = Means::new(target, config, UNCHANGED_SINCE).map_err(Refusal::Mistrust)? else {
-        return Ok(());
-    };
+/// The reason why there is no response, or why its sender cannot be trusted.
+pub fn look(job: &Job<'_>, target: &Target, config: &Config) -> Result<Seen, Refusal> {
+    match Means::new(target, config, UNCHANGED_SINCE, &job.requests).map_err(Refusal::Mistrust)? {
+        Some(means) => by_streams(&means, config.protocol),
+        None => by_http1(job, target, config),
+    }
+}
+
+fn by_streams(means: &Means, protocol: Protocol) -> Result<Seen, Refusal> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(Refusal::System)?;
     let request = means.first();
     let came = runtime.block_on(async {
@@ -96,20 +114,79 @@ pub fn look(target: &Target, config: &Config) -> Result<(), Refusal> {
                 }
             }
         };
-        let late = || Refusal::NoAnswer(silence(config.protocol));
+        let late = || Refusal::NoAnswer(silence(protocol));
         timeout(PATIENCE, seen).await.unwrap_or_else(|_| Err(late()))
     })?;
     match came {
-        Came::Answer(200, ..) => Ok(()),
-        Came::Answer(status, ..) => Err(Refusal::Status(status)),
-        Came::Broken(_) | Came::Unseen | Came::Trouble(_) => Err(Refusal::NotThis(config.protocol.spoken())),
+        Came::Answer(status, ..) => Ok(Seen { status, location: None }),
+        Came::Broken(_) | Came::Unseen | Came::Trouble(_) => Err(Refusal::NotThis(protocol.spoken())),
     }
 }
 
-/// No request of a look has it.
+fn by_http1(job: &Job<'_>, target: &Target, config: &Config) -> Result<Seen, Refusal> {
+    let mut bytes = Vec::new();
+    let method = match &job.requests {
+        Requests::List(list, _) => {
+            let first = list.first().ok_or_else(|| Refusal::NoAnswer("there is no request".to_owned()))?;
+            Prepared::new(first, target, config).encode(&mut bytes);
+            first.method.clone()
+        }
+        Requests::Site(_) => {
+            let Target { address: _, host, folder, security: _ } = target;
+            let line = format!("GET {folder}{} HTTP/1.0\r\nHost: {host}\r\n\r\n", path(0));
+            bytes.extend_from_slice(line.as_bytes());
+            Method::Get
+        }
+    };
+    let no_answer = |error: io::Error| match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Refusal::NoAnswer(silence(config.protocol)),
+        io::ErrorKind::UnexpectedEof => {
+            Refusal::NoAnswer("it closed the connection without a response".to_owned())
+        }
+        _ => Refusal::NoAnswer(error.to_string()),
+    };
+    let mut stream = TcpStream::connect_timeout(&target.address, PATIENCE).map_err(no_answer)?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(no_answer)?;
+    stream.write_all(&bytes).map_err(no_answer)?;
+    let mut reader = ResponseReader::new(Limits::default());
+    let (mut room, mut first) = ([0; 4_096], Vec::new());
+    loop {
+        let length = stream.read(&mut room).map_err(no_answer)?;
+        let Some(mut bytes) = room.get(..length).filter(|bytes| !bytes.is_empty()) else {
+            // What it sent is not a whole head.
+            return Err(match first.as_slice() {
+                [] => no_answer(io::ErrorKind::UnexpectedEof.into()),
+                first => Refusal::NotHttp1(plainly(first)),
+            });
+        };
+        first.extend(bytes.iter().take(SHOWN.saturating_sub(first.len())));
+        loop {
+            match reader.read(&mut bytes, &method) {
+                Ok(None) => break,
+                // Announcements (1xx) come before it.
+                Ok(Some(Event::Head(head, _))) if head.status >= 200 => {
+                    let location = head.fields.get("Location").map(plainly);
+                    return Ok(Seen { status: head.status, location });
+                }
+                Ok(Some(Event::Head(..) | Event::Body(_) | Event::End)) => {}
+                Err(_) => return Err(Refusal::NotHttp1(plainly(&first))),
+            }
+        }
+    }
+}
+
+/// Bytes of a foreign protocol that are shown.
+const SHOWN: usize = 12;
+
+/// Text of a server for a terminal.
+fn plainly(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace(char::is_control, "?")
+}
+
+/// No preflight request has it.
 const UNCHANGED_SINCE: &str = "Thu, 01 Jan 1970 00:00:00 GMT";
 
-async fn once<F: Fetch>(fetch: F, driver: impl Future<Output = ()>, request: Request<()>) -> Came {
+async fn once<F: Fetch>(fetch: F, driver: impl Future<Output = ()>, request: Request<Bytes>) -> Came {
     let (mut driver, mut came) = (pin!(driver), pin!(fetch.fetch(request)));
     let mut is_over = false;
     std::future::poll_fn(|context| {

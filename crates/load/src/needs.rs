@@ -7,9 +7,10 @@ use std::fs;
 use std::path::Path;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use scenario::surge::plan::{Begins, Plan};
+use scenario::surge::plan::Begins;
 
 use crate::config::{Config, Protocol};
+use crate::job::{Job, Turns};
 use crate::record::Second;
 
 /// What a run needs, or what this machine has.
@@ -55,17 +56,17 @@ impl fmt::Display for Short {
         match self {
             Self::Files { needed, allowed } => write!(
                 f,
-                "the plan needs about {needed} sockets at once and may have {allowed}; raise the limit (ulimit -n), or plan \
+                "the run needs about {needed} sockets at once and may have {allowed}; raise the limit (ulimit -n), or have \
                  fewer users"
             ),
             Self::Ports { needed, given } => write!(
                 f,
-                "the plan needs {needed} ports at once and this machine gives {given}; widen net.ipv4.ip_local_port_range, \
+                "the run needs {needed} ports at once and this machine gives {given}; widen net.ipv4.ip_local_port_range, \
                  plan fewer users or connections, or run parts of it on several machines (--shard)"
             ),
             Self::Memory { needed, there } => write!(
                 f,
-                "the plan needs about {} MB of memory and {} MB are there; plan fewer users or a shorter time, or run parts \
+                "the run needs about {} MB of memory and {} MB are there; plan fewer users or a shorter time, or run parts \
                  of it on several machines (--shard)",
                 needed.div_ceil(MEGA),
                 there / MEGA
@@ -76,12 +77,12 @@ impl fmt::Display for Short {
 
 impl std::error::Error for Short {}
 
-/// Whether what a plan needs is there.
+/// Whether what a run needs is there.
 ///
 /// # Errors
 /// [`Short`], with what is needed and what there is.
-pub fn check(plan: &Plan, config: &Config) -> Result<(), Short> {
-    needs(plan, config).fit(&there())
+pub fn check(job: &Job<'_>, config: &Config) -> Result<(), Short> {
+    needs(job, config).fit(&there())
 }
 
 impl Needs {
@@ -101,8 +102,8 @@ impl Needs {
 }
 
 /// What a run needs at most.
-pub(crate) fn needs(plan: &Plan, config: &Config) -> Needs {
-    let users = (0..users(plan, config)).filter(|user| config.shard.has(*user)).count() as u64;
+pub(crate) fn needs(job: &Job<'_>, config: &Config) -> Needs {
+    let users = (0..users(job, config)).filter(|user| config.shard.has(*user)).count() as u64;
     let connections = users * config.connections as u64;
     // None is without a user.
     let threads = (config.threads as u64).min(users.max(1));
@@ -115,16 +116,19 @@ pub(crate) fn needs(plan: &Plan, config: &Config) -> Needs {
         // A port, whatever goes over it.
         Protocol::Http3 => (users, users),
     };
-    let seconds = plan.wanted.lasts.as_nanos() / 1_000_000_000 + 1;
+    let seconds = job.lasts.as_nanos() / 1_000_000_000 + 1;
     let of_second = Second::default().intended.distinct_values() as u64 * COUNTER_BYTES;
     let bytes = users * bytes_of_user(config) + (threads + 1) * seconds * of_second;
     Needs { files: sockets + 16 * threads, ports, bytes }
 }
 
 /// How many users there are: the plan's own, or those who share an open schedule.
-pub(crate) fn users(plan: &Plan, config: &Config) -> usize {
-    let is_open = plan.pages.first().is_some_and(|page| matches!(page.begins, Begins::At(_)));
-    let most = plan.pages.iter().map(|page| page.user).max().map_or(0, |most| most as usize + 1);
+pub(crate) fn users(job: &Job<'_>, config: &Config) -> usize {
+    if let Turns::Loop(users) = job.turns {
+        return users as usize;
+    }
+    let is_open = job.pages.first().is_some_and(|page| matches!(page.begins, Begins::At(_)));
+    let most = job.pages.iter().map(|page| page.user).max().map_or(0, |most| most as usize + 1);
     if is_open { most.min(config.users as usize) } else { most }
 }
 
@@ -255,17 +259,17 @@ mod tests {
         let plan = Wanted { schedule: Schedule::Users(7), files: 20, ..Wanted::default() }.plan().unwrap();
         let of = |protocol, connections| {
             let Needs { files, ports, bytes: _ } =
-                needs(&plan, &Config { protocol, connections, ..config(1, 7) });
+                needs(&(&plan).into(), &Config { protocol, connections, ..config(1, 7) });
             (files - 16, ports)
         };
         assert_eq!(of(Protocol::KeepAlive, 3), (21, 21));
         assert_eq!(of(Protocol::Dhttp, 3), (35, 7));
         assert_eq!(of(Protocol::Http3, 3), (7, 7));
         // However many threads are asked for, users are what they are for.
-        let of_threads = |threads| needs(&plan, &config(threads, 7)).files;
+        let of_threads = |threads| needs(&(&plan).into(), &config(threads, 7)).files;
         assert_eq!(of_threads(1_000_000_000), of_threads(7));
         let half = Config { shard: Shard::new(1, 2).unwrap(), ..config(1, 7) };
-        assert_eq!(needs(&plan, &half).ports, 4);
+        assert_eq!(needs(&(&plan).into(), &half).ports, 4);
     }
 
     #[test]

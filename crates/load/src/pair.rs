@@ -13,7 +13,7 @@ use http1::message::RequestHead;
 use wire::Time;
 
 use crate::gauge::{Gauge, Open};
-use crate::line::{Outcome, Pending};
+use crate::line::{Outcome, Pending, Response};
 use crate::ports::Ports;
 use crate::record::{Channel, Trouble};
 
@@ -108,7 +108,8 @@ impl Pair {
                     let Some(Asked { pending, status, received, way }) = self.asked.remove(&id) else {
                         continue;
                     };
-                    turn.outcomes.push((Outcome::Done(pending, pending.judge(status, received)), way));
+                    let response = Response { status, bytes: received };
+                    turn.outcomes.push((Outcome::Done(pending, Ok(response)), way));
                 }
                 Output::Fallback(id, _) => {
                     turn.plain.extend(self.asked.remove(&id).map(|asked| asked.pending));

@@ -50,7 +50,7 @@ pub enum Trouble {
     Closed,
     /// It was no answer.
     Garbage,
-    /// It was an answer with another status than 200, or 304 where that was asked for.
+    /// It was a response with a status that is no success.
     Status,
     /// It had another length than the plan's file.
     Size,
@@ -177,6 +177,12 @@ pub struct Record {
     pub again: u64,
     /// Connections that users opened, and that servers opened to them.
     pub connections: u64,
+    /// From the first request to the last response, and at least the time of the schedule.
+    pub elapsed: Duration,
+    /// Responses by their status, whether it is a success or not.
+    pub statuses: BTreeMap<u16, u64>,
+    /// The requests of a list, told apart; empty where there is only one, or more than a run tells apart. Not in a log.
+    pub requests: Vec<OfRequest>,
     /// When it was ended before its time, counted from its beginning; what was under way then and did not come is neither among
     /// the answers nor among the failures.
     pub cut: Option<Duration>,
@@ -195,12 +201,68 @@ impl Default for Record {
             troubles: BTreeMap::new(),
             again: 0,
             connections: 0,
+            elapsed: Duration::ZERO,
+            statuses: BTreeMap::new(),
+            requests: Vec::new(),
             cut: None,
         }
     }
 }
 
+/// The responses to one request of a list.
+#[derive(Clone, Debug)]
+pub struct OfRequest {
+    /// Successes.
+    pub answered: u64,
+    /// Failures.
+    pub failed: u64,
+    /// From when it was due, in nanoseconds.
+    pub intended: Histogram<u32>,
+}
+
+impl Default for OfRequest {
+    fn default() -> Self {
+        Self { answered: 0, failed: 0, intended: Second::default().intended }
+    }
+}
+
 impl Record {
+    /// A record in which so many requests are told apart.
+    pub(crate) fn telling_apart(requests: usize) -> Self {
+        Self { requests: vec![OfRequest::default(); requests], ..Self::default() }
+    }
+
+    /// A response with this status has come.
+    pub(crate) fn status(&mut self, status: u16) {
+        *self.statuses.entry(status).or_default() += 1;
+    }
+
+    /// One of the requests told apart succeeded.
+    pub(crate) fn answered_one(&mut self, number: u32, intended: Duration) {
+        if let Some(request) = self.requests.get_mut(number as usize) {
+            request.answered += 1;
+            request.intended.saturating_record(intended.as_nanos());
+        }
+    }
+
+    /// One of the requests told apart failed.
+    pub(crate) fn failed_one(&mut self, number: u32) {
+        if let Some(request) = self.requests.get_mut(number as usize) {
+            request.failed += 1;
+        }
+    }
+
+    /// Successes for each second that elapsed.
+    pub fn answers_per_second(&self) -> f64 {
+        let elapsed = self.elapsed.as_secs_f64();
+        if elapsed > 0.0 { self.answers() as f64 / elapsed } else { 0.0 }
+    }
+
+    /// The share of requests that failed, from 0 to 1; of no requests, 0.
+    pub fn failure_share(&self) -> f64 {
+        self.failures() as f64 / (self.answers() + self.failures()).max(1) as f64
+    }
+
     /// The second with this number; those before it are there, too.
     pub(crate) fn second(&mut self, since_beginning: Duration) -> &mut Second {
         let number = usize::try_from(since_beginning.as_nanos() / 1_000_000_000).unwrap_or(usize::MAX);
@@ -273,6 +335,9 @@ impl Record {
             troubles,
             again,
             connections,
+            elapsed,
+            statuses,
+            requests,
             cut,
         } = other;
         // A thread's part does not know when the run began.
@@ -299,8 +364,21 @@ impl Record {
         for (trouble, count) in troubles {
             *self.troubles.entry(trouble).or_default() += count;
         }
+        for (status, count) in statuses {
+            *self.statuses.entry(status).or_default() += count;
+        }
+        if self.requests.len() < requests.len() {
+            self.requests.resize_with(requests.len(), OfRequest::default);
+        }
+        for (ours, theirs) in self.requests.iter_mut().zip(requests) {
+            let OfRequest { answered, failed, intended } = theirs;
+            ours.answered += answered;
+            ours.failed += failed;
+            ours.intended.add(intended).expect("all of them have the same bounds");
+        }
         self.again += again;
         self.connections += connections;
+        self.elapsed = self.elapsed.max(elapsed);
         self.cut = self.cut.into_iter().chain(cut).min();
     }
 }
@@ -323,6 +401,17 @@ mod tests {
             whole.join(part(0));
         }
         assert_eq!((whole.seconds[0].due, limit(&whole.seconds[0])), (10_000, Limit::Generator));
+    }
+
+    #[test]
+    fn regress_a_rate_is_of_the_time_that_elapsed_not_of_the_seconds_that_were_touched() {
+        let mut record = Record { elapsed: Duration::from_millis(5_001), ..Record::default() };
+        for number in 0..20_000 {
+            let when = Duration::from_nanos(number * 250_050);
+            record.answered(when, 1, Channel::TcpClient, Duration::ZERO, Duration::ZERO);
+        }
+        assert_eq!(record.seconds.len(), 6);
+        assert!((record.answers_per_second() - 3_999.2).abs() < 0.1, "{}", record.answers_per_second());
     }
 
     #[test]

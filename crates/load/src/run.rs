@@ -7,6 +7,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::num::NonZeroU64;
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 
@@ -14,11 +15,11 @@ use dhttp::clock::{Clock, calendar};
 use dhttp::descriptors;
 use rustix::event::epoll::{self, CreateFlags};
 use rustix::rand::{GetRandomFlags, getrandom};
-use scenario::surge::plan::Plan;
 use wire::{Duration, Seed, Time};
 
 use crate::config::{Config, Protocol, Target};
 use crate::gauge::Gauge;
+use crate::job::{Job, Prepared, Requests, Turns};
 use crate::live::{Progress, Stop, Teller};
 use crate::needs::{self, Short, users};
 use crate::ports::Ports;
@@ -27,7 +28,7 @@ use crate::secure::Mistrust;
 use crate::streams::means::Means;
 use crate::streams::reactor::Reactor;
 use crate::user::{Common, heads};
-use crate::worker::Worker;
+use crate::worker::{Queue, Worker};
 
 /// Why a run did not begin.
 #[derive(Debug)]
@@ -76,39 +77,46 @@ impl From<rustix::io::Errno> for Error {
     }
 }
 
-/// Runs the plan to its end; `watch` is told every second.
+/// Runs the job (or a plan) to its end; `watch` is called every second.
 ///
 /// # Errors
 /// [`Error`] if the system lacks what it needs; what servers do is in the record.
-pub fn run(
-    plan: &Plan,
+pub fn run<'a>(
+    job: impl Into<Job<'a>>,
     target: &Target,
     config: &Config,
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<Record, Error> {
-    run_until(plan, target, config, &Stop::default(), watch)
+    run_until(job, target, config, &Stop::default(), watch)
 }
 
-/// Runs the plan until it is over, or somebody says `stop`.
+/// Runs the job until it is over, or `stop` is set.
 ///
 /// # Errors
 /// As for [`run`].
-pub fn run_until(
-    plan: &Plan,
+pub fn run_until<'a>(
+    job: impl Into<Job<'a>>,
     target: &Target,
     config: &Config,
     stop: &Stop,
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<Record, Error> {
-    needs::check(plan, config)?;
+    let job = &job.into();
+    needs::check(job, config)?;
     let clock = Clock::start();
     let now = calendar();
     let (tell, told) = channel();
     let (seed, unchanged_since) = (secret()?, wire::calendar::http(now));
-    let (heads, means) =
-        (heads(config, target, &unchanged_since), Means::new(target, config, &unchanged_since)?);
+    let (heads, means) = (
+        heads(config, target, &unchanged_since),
+        Means::new(target, config, &unchanged_since, &job.requests)?,
+    );
+    let list: Arc<[Prepared]> = match &job.requests {
+        Requests::List(list, _) if means.is_none() => Prepared::all(list, target, config).into(),
+        Requests::List(..) | Requests::Site(_) => Arc::default(),
+    };
     let (mut parts, mut gauges) = (Vec::new(), Vec::new());
-    for (thread, pages) in (0_u64..).zip(pages(plan, config)) {
+    for (thread, pages) in (0_u64..).zip(pages(job, config)) {
         let open = Gauge::default();
         gauges.push(open.clone());
         let ports = match config.protocol {
@@ -129,6 +137,7 @@ pub fn run_until(
             target: target.clone(),
             ports,
             heads: heads.clone(),
+            list: Arc::clone(&list),
             room: vec![0; ROOM],
             done: Vec::new(),
             outcomes: Vec::new(),
@@ -138,7 +147,7 @@ pub fn run_until(
         };
         let ids = seed.stream("load-ids", thread);
         let ear = (Teller::new(tell.clone()), stop.clone());
-        parts.push(Worker::new(plan, clock, common, pages, ids, ear)?);
+        parts.push(Worker::new(job, clock, common, pages, ids, ear)?);
     }
     descriptors::make_room();
     let mut record = Record::default();
@@ -217,12 +226,21 @@ const SETTLED: Duration = Duration::from_millis(50);
 const ROOM: usize = 128 << 10;
 
 /// For each thread, for each of its users, the pages.
-fn pages(plan: &Plan, config: &Config) -> Vec<Vec<VecDeque<usize>>> {
-    let users = users(plan, config).max(1);
-    let mut of_users = vec![VecDeque::new(); users];
-    for (place, page) in plan.pages.iter().enumerate() {
-        of_users[page.user as usize % users].push_back(place);
-    }
+fn pages(job: &Job<'_>, config: &Config) -> Vec<Vec<Queue>> {
+    let users = users(job, config).max(1);
+    let of_users: Vec<Queue> = match job.turns {
+        Turns::Once => {
+            let mut of_users = vec![VecDeque::new(); users];
+            for (place, page) in job.pages.iter().enumerate() {
+                of_users[page.user as usize % users].push_back(place);
+            }
+            of_users.into_iter().map(Queue::Once).collect()
+        }
+        Turns::Loop(_) => {
+            let of = job.pages.len();
+            (0..users).map(|user| Queue::Loop { next: user * of / users, of }).collect()
+        }
+    };
     let ours = of_users.into_iter().enumerate().filter(|(user, _)| config.shard.has(*user));
     let ours: Vec<_> = ours.map(|(_, pages)| pages).collect();
     let mut of_threads = vec![Vec::new(); config.threads.clamp(1, ours.len().max(1))];
@@ -253,7 +271,7 @@ fn thrown_away() -> u64 {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use scenario::surge::plan::Wanted;
+    use scenario::surge::plan::{Plan, Wanted};
     use scenario::surge::schedule::{Arrivals, Leg, Schedule};
 
     use super::*;
@@ -277,13 +295,22 @@ pub(crate) mod tests {
         }
     }
 
+    fn queues(plan: &Plan, config: &Config) -> Vec<Vec<VecDeque<usize>>> {
+        let of_user = |queue| match queue {
+            Queue::Once(pages) => pages,
+            Queue::Loop { .. } => panic!("a plan is run once"),
+        };
+        let threads = pages(&plan.into(), config).into_iter();
+        threads.map(|users| users.into_iter().map(of_user).collect()).collect()
+    }
+
     #[test]
     fn every_page_has_one_user_in_one_thread_and_keeps_its_order() {
         let leg = Leg { lasts: Duration::from_secs(1), from: 100.0, to: 100.0 };
         let schedules = [Schedule::Users(7), Schedule::Rates(vec![leg], Arrivals::Constant)];
         for schedule in schedules {
             let plan = Wanted { schedule, files: 20, ..Wanted::default() }.plan().unwrap();
-            let pages = pages(&plan, &config(3, 5));
+            let pages = queues(&plan, &config(3, 5));
             assert_eq!(pages.len(), 3);
             assert!(pages.iter().flatten().all(|pages| pages.iter().is_sorted()));
             let mut all: Vec<usize> = pages.into_iter().flatten().flatten().collect();
@@ -299,9 +326,9 @@ pub(crate) mod tests {
         let of = 9;
         let part = |number| Config { shard: Shard::new(number, of).unwrap(), ..config(2, 5) };
         let mut all: Vec<usize> =
-            (1..=of).flat_map(|number| pages(&plan, &part(number))).flatten().flatten().collect();
+            (1..=of).flat_map(|number| queues(&plan, &part(number))).flatten().flatten().collect();
         all.sort_unstable();
         assert_eq!(all, (0..plan.pages.len()).collect::<Vec<_>>());
-        assert_eq!((1..=of).map(|number| needs::needs(&plan, &part(number)).ports).sum::<u64>(), 7);
+        assert_eq!((1..=of).map(|number| needs::needs(&(&plan).into(), &part(number)).ports).sum::<u64>(), 7);
     }
 }

@@ -28,7 +28,7 @@ use self::desk::{Came, Desk, Order, Report, Site};
 use self::means::{Means, Own};
 use self::reactor::Reactor;
 use crate::gauge::Gauge;
-use crate::line::Pending;
+use crate::line::{Pending, Response};
 use crate::record::{Channel, Trouble};
 
 /// A user's connections.
@@ -67,7 +67,7 @@ pub(crate) enum Turn {
     /// Nothing that a user sees.
     Nothing,
     /// A request is over.
-    Over(Pending, Result<u64, Trouble>, Channel),
+    Over(Pending, Result<Response, Trouble>, Channel),
     /// To be asked again, on another connection.
     Again(Pending),
 }
@@ -86,12 +86,12 @@ impl Streams {
         let free = self.free();
         let line = free.unwrap_or_else(|| self.open(reactor, open, !pending.is_again));
         let number = self.number();
-        let Pending { file, is_conditional, size: _, intended: _, sent: _, is_again: _ } = pending;
+        let Pending { number: request, is_conditional, .. } = pending;
         self.asked.insert(number, Asked { pending, line });
         if let Some(Line { orders: Some(orders), under_way, idle, .. }) = self.lines.get_mut(&line) {
             *under_way += 1;
             *idle = None;
-            if let Err(unsent) = orders.send(Order { number, file, is_conditional }) {
+            if let Err(unsent) = orders.send(Order { number, request, is_conditional }) {
                 // Its task is over, and has said so.
                 let Order { number, .. } = unsent.0;
                 reactor.reporter(self.number).tell(Report::Came(number, Came::Broken(false)));
@@ -151,7 +151,7 @@ impl Streams {
         let turn = match came {
             Came::Answer(status, bytes, way) => {
                 line.served += 1;
-                Turn::Over(pending, pending.judge(status, bytes), way)
+                Turn::Over(pending, Ok(Response { status, bytes }), way)
             }
             Came::Broken(has_begun) => {
                 line.orders = None;
@@ -164,7 +164,8 @@ impl Streams {
             }
             Came::Unseen => {
                 line.orders = None;
-                again(pending)
+                // The server has not looked at it: whatever its method, it may be sent again.
+                again(Pending { may_repeat: true, ..pending })
             }
             Came::Trouble(trouble) => {
                 // Who answers too late or not at all may be on a path that is dead.
@@ -209,7 +210,7 @@ impl Streams {
 
 /// To be asked again, once.
 fn again(pending: Pending) -> Turn {
-    if pending.is_again {
+    if pending.is_again || !pending.may_repeat {
         Turn::Over(pending, Err(Trouble::Closed), Channel::TcpClient)
     } else {
         Turn::Again(Pending { is_again: true, ..pending })

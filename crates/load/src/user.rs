@@ -6,14 +6,16 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
-use http1::message::{Fields, Method, RequestHead, Version};
+use http1::message::{Fields, Method, RequestHead};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use wire::{Duration, Time};
 
 use crate::config::{Config, Protocol, Target};
 use crate::gauge::Gauge;
-use crate::line::{Line, Outcome, Pending};
+use crate::job::{Prepared, closes, version};
+use crate::line::{Line, Outcome, Pending, Response};
 use crate::pair::{Pair, Turn};
 use crate::ports::{self, Ports};
 use crate::record::{Channel, Trouble};
@@ -33,6 +35,8 @@ pub(crate) struct Common {
     pub(crate) ports: Option<Ports>,
     /// Those of requests, and of conditional ones; the target is the last that was asked for.
     pub(crate) heads: [RequestHead; 2],
+    /// The requests of a list; none for the files of a site.
+    pub(crate) list: Arc<[Prepared]>,
     /// Where bytes are read to.
     pub(crate) room: Vec<u8>,
     /// What has come of requests.
@@ -51,8 +55,7 @@ pub(crate) struct Common {
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) pending: Pending,
-    /// The bytes of the body.
-    pub(crate) outcome: Result<u64, Trouble>,
+    pub(crate) outcome: Result<Response, Trouble>,
     pub(crate) way: Channel,
 }
 
@@ -317,8 +320,7 @@ impl User {
                 }
             }
             let Some(line) = self.lines[place].as_mut() else { continue };
-            let head = common.head(&pending);
-            if !line.ask(pending, |out| head.encode(out)) {
+            if !line.ask(pending, |out| common.encode(&pending, out)) {
                 let mut outcomes = Vec::new();
                 line.broken(&mut outcomes);
                 self.lines[place] = None;
@@ -369,12 +371,23 @@ fn data(user: u32, slot: impl TryInto<u32>) -> EventData {
 }
 
 impl Common {
-    /// What to ask for: whoever asks so often writes only what is new.
+    /// Writes a request of HTTP/1.
+    fn encode(&mut self, pending: &Pending, out: &mut Vec<u8>) {
+        match self.list.get(pending.number as usize) {
+            Some(prepared) => prepared.encode(out),
+            None => self.head(pending).encode(out),
+        }
+    }
+
+    /// The head of a request; of one for a file only what is new is written.
     fn head(&mut self, pending: &Pending) -> &RequestHead {
+        if let Some(prepared) = self.list.get(pending.number as usize) {
+            return &prepared.head;
+        }
         let [changed, conditional] = &mut self.heads;
         let head = if pending.is_conditional { conditional } else { changed };
         head.target.truncate(self.target.folder.len());
-        head.target.push_str(&scenario::surge::plan::path(pending.file));
+        head.target.push_str(&scenario::surge::plan::path(pending.number));
         head
     }
 }
@@ -382,22 +395,16 @@ impl Common {
 /// The heads of requests for a folder, unconditional and conditional; `unchanged_since` is a time after which nothing was changed.
 pub(crate) fn heads(config: &Config, target: &Target, unchanged_since: &str) -> [RequestHead; 2] {
     let Target { address: _, host, folder, security: _ } = target;
-    let version = match config.protocol {
-        Protocol::Http10 => Version::Http10,
-        Protocol::KeepAlive | Protocol::Pipelined | Protocol::Http2 | Protocol::Http3 | Protocol::Dhttp => {
-            Version::Http11
-        }
-    };
     [None, Some(unchanged_since)].map(|since| {
         let mut fields = Fields::new();
         // Both are checked before the run: valid fields.
         let _ = fields.push("Host", host);
-        if config.keeps == Some(Duration::ZERO) && config.protocol != Protocol::Http10 {
+        if closes(config) {
             let _ = fields.push("Connection", "close");
         }
         if let Some(since) = since {
             let _ = fields.push("If-Modified-Since", since);
         }
-        RequestHead { method: Method::Get, target: folder.clone(), version, fields }
+        RequestHead { method: Method::Get, target: folder.clone(), version: version(config.protocol), fields }
     })
 }

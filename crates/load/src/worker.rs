@@ -11,12 +11,13 @@ use dhttp::clock::{Clock, timespec};
 use dhttp_proto::Id;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, poll};
-use scenario::surge::plan::{Ask, Begins, Plan};
+use scenario::surge::plan::{Ask, Begins};
 use wire::seed::Random;
 use wire::{Duration, Time};
 
 use crate::audit::processor;
-use crate::line::Pending;
+use crate::job::{Job, Turns};
+use crate::line::{Pending, Response};
 use crate::live::{GRACE, Stop, Teller};
 use crate::ports;
 use crate::record::Record;
@@ -25,7 +26,7 @@ use crate::user::{Common, Done, User};
 
 /// A thread's part of the run.
 pub(crate) struct Worker<'a> {
-    plan: &'a Plan,
+    job: &'a Job<'a>,
     clock: Clock,
     /// When the run begins, for all threads.
     begins: Time,
@@ -52,17 +53,45 @@ pub(crate) struct Worker<'a> {
     stop: Stop,
 }
 
-/// A user, and where in the plan.
+/// A user, and their pages.
 #[derive(Debug)]
 struct Seat {
     user: User,
-    /// Pages that are still to come, by their places in the plan.
-    pages: VecDeque<usize>,
+    pages: Queue,
     /// Objects of the page that are not there yet.
     left: usize,
     closes: bool,
     /// When DHTTP's machine wants to be woken.
     wakes: Option<Time>,
+}
+
+/// The pages that are still to come for a user, by their places in the job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Queue {
+    /// These, once.
+    Once(VecDeque<usize>),
+    /// All of so many, from this one on, again and again.
+    Loop { next: usize, of: usize },
+}
+
+impl Queue {
+    fn next(&self) -> Option<usize> {
+        match self {
+            Self::Once(pages) => pages.front().copied(),
+            Self::Loop { next, of } => (*of > 0).then_some(*next),
+        }
+    }
+
+    fn pop(&mut self) -> Option<usize> {
+        let page = self.next()?;
+        match self {
+            Self::Once(pages) => {
+                pages.pop_front();
+            }
+            Self::Loop { next, of } => *next = (*next + 1) % *of,
+        }
+        Some(page)
+    }
 }
 
 /// Why a user is woken.
@@ -76,6 +105,10 @@ enum Wake {
 /// Longer than this nobody sleeps: the account of each second is kept in time.
 const TICK: Duration = Duration::from_millis(100);
 const SECOND: Duration = Duration::from_secs(1);
+/// Users of a closed loop begin so long after one another: a thousand in a tenth of a second.
+const APART: Duration = Duration::from_micros(100);
+/// A user of a closed loop waits so long after a failure.
+const AFTER_FAILURE: Duration = Duration::from_millis(10);
 /// So long before something is due a thread sleeps no more: more than the kernel needs to wake it.
 const AWAKE: Duration = Duration::from_micros(60);
 /// Datagrams that are taken one after the other before something may be due.
@@ -88,10 +121,10 @@ const SWEPT_AT_ONCE: usize = 64;
 impl<'a> Worker<'a> {
     /// A thread for as many users as there are lists of pages; `ids` is a generator that nobody can foresee.
     pub(crate) fn new(
-        plan: &'a Plan,
+        job: &'a Job<'a>,
         clock: Clock,
         common: Common,
-        pages: Vec<VecDeque<usize>>,
+        pages: Vec<Queue>,
         mut ids: Random,
         (teller, stop): (Teller, Stop),
     ) -> io::Result<Self> {
@@ -105,10 +138,11 @@ impl<'a> Worker<'a> {
             let data = EventData::new_u64(u64::from(PORTS) << 32 | slot);
             epoll::add(&common.epoll, socket, data, EventFlags::IN)?;
         }
-        let (timers, record, held) = (BinaryHeap::new(), Record::default(), Vec::new());
+        let (timers, record, held) =
+            (BinaryHeap::new(), Record::telling_apart(job.requests.told_apart()), Vec::new());
         let (under_way, opened, swept, awake) = (0, 0, 0, Duration::ZERO);
         Ok(Self {
-            plan,
+            job,
             clock,
             begins: Time::ZERO,
             ends: Time::ZERO,
@@ -132,9 +166,13 @@ impl<'a> Worker<'a> {
     /// From the first request to the last answer, of a run that begins at this time.
     pub(crate) fn run(mut self, begins: Time) -> Record {
         (self.begins, self.sweeps, self.ticked) = (begins, begins, begins);
-        self.ends = begins + self.plan.wanted.lasts;
+        self.ends = begins + self.job.lasts;
         for number in 0..self.users.len() {
-            self.schedule(number, self.begins);
+            let apart = match self.users[number].pages {
+                Queue::Once(_) => Duration::ZERO,
+                Queue::Loop { .. } => Duration::from_nanos(APART.as_nanos() * number as u64),
+            };
+            self.schedule(number, self.begins + apart);
         }
         let mut patience = self.common.config.patience;
         let (mut events, mut reports) = (Vec::with_capacity(1_024), Vec::new());
@@ -186,6 +224,7 @@ impl<'a> Worker<'a> {
         }
         // What has no answer by now will not be waited for.
         let now = self.clock.now();
+        self.record.elapsed = now.since(self.begins);
         if self.record.cut.is_none() {
             for number in 0..self.users.len() {
                 self.users[number].user.give_up(now, Time::MAX, &mut self.common);
@@ -296,25 +335,23 @@ impl<'a> Worker<'a> {
                 // The run is over for what was not begun.
                 Wake::Page(_) | Wake::Object(..) if at > self.ends => {}
                 Wake::Page(page) => self.begin(now, at, number, page),
-                Wake::Object(page, object) => {
-                    self.ask(now, at, number, self.plan.pages[page].objects[object])
-                }
+                Wake::Object(page, object) => self.ask(now, at, number, self.job.pages[page].objects[object]),
             }
         }
         self.send();
     }
 
     fn begin(&mut self, now: Time, at: Time, number: usize, page: usize) {
-        let objects = &self.plan.pages[page].objects;
+        let objects = &self.job.pages[page].objects;
         self.users[number].left = objects.len();
-        self.users[number].closes = self.common.config.closes_early || self.plan.pages[page].ends_session;
+        self.users[number].closes = self.common.config.closes_early || self.job.pages[page].ends_session;
         let mut due = at;
         for (object, ask) in objects.iter().enumerate().skip(1) {
             due += ask.after;
             // There are as many users as fit 32 bits.
             self.timers.push(Reverse((due, u32::try_from(number).unwrap_or(0), Wake::Object(page, object))));
         }
-        if let Begins::At(_) = self.plan.pages[page].begins {
+        if let Begins::At(_) = self.job.pages[page].begins {
             // Those after it do not wait for it.
             self.schedule(number, self.begins);
         }
@@ -322,7 +359,7 @@ impl<'a> Worker<'a> {
     }
 
     fn ask(&mut self, now: Time, due: Time, number: usize, ask: Ask) {
-        let Ask { file, after: _, is_conditional } = ask;
+        let Ask { file: request, after: _, is_conditional } = ask;
         let now = if self.common.ports.is_some() {
             self.held.push(due);
             now
@@ -334,8 +371,16 @@ impl<'a> Worker<'a> {
             self.teller.due(when, lateness);
             now
         };
-        let size = self.plan.size(file);
-        let pending = Pending { file, size, is_conditional, intended: due, sent: now, is_again: false };
+        let (is_head, may_repeat) = self.job.requests.traits(request);
+        let pending = Pending {
+            number: request,
+            is_conditional,
+            is_head,
+            may_repeat,
+            intended: due,
+            sent: now,
+            is_again: false,
+        };
         self.under_way += 1;
         let drawn = self.ids.next_u64();
         let wakes = self.users[number].user.ask(now, pending, drawn, &mut self.common);
@@ -353,21 +398,32 @@ impl<'a> Worker<'a> {
         for Done { pending, outcome, way } in done.drain(..) {
             self.under_way -= 1;
             let when = now.since(self.begins);
-            match outcome {
+            let judged = outcome.and_then(|Response { status, bytes }| {
+                self.record.status(status);
+                self.job.requests.judge(pending.number, pending.is_conditional, status, bytes)
+            });
+            let there = match judged {
                 Ok(bytes) => {
                     let (experienced, intended) = (now.since(pending.sent), now.since(pending.intended));
                     self.record.answered(when, bytes, way, experienced, intended);
+                    self.record.answered_one(pending.number, intended);
                     self.teller.answered(experienced);
+                    now
                 }
-                Err(trouble) => self.record.failed(when, trouble),
-            }
+                Err(trouble) => {
+                    self.record.failed(when, trouble);
+                    self.record.failed_one(pending.number);
+                    // In a closed loop without pauses a server that is gone would be called as fast as a CPU can.
+                    if matches!(self.job.turns, Turns::Loop(_)) { now + AFTER_FAILURE } else { now }
+                }
+            };
             let seat = &mut self.users[number];
             seat.left = seat.left.saturating_sub(1);
             if seat.left == 0 {
                 if seat.closes {
                     seat.user.close();
                 }
-                self.thinking(number, now);
+                self.thinking(number, there);
             }
         }
         // Its room is for the next ones.
@@ -376,7 +432,7 @@ impl<'a> Worker<'a> {
 
     /// A page is there: the next one comes after a pause, unless it has a time of its own.
     fn thinking(&mut self, number: usize, there: Time) {
-        let next = self.users[number].pages.front().map(|page| self.plan.pages[*page].begins);
+        let next = self.users[number].pages.next().map(|page| self.job.pages[page].begins);
         if let Some(Begins::After(_)) = next {
             self.schedule(number, there);
         }
@@ -384,8 +440,8 @@ impl<'a> Worker<'a> {
 
     /// Puts a user's next page on the list, counted from `from` if it has no time of its own.
     fn schedule(&mut self, number: usize, from: Time) {
-        let Some(page) = self.users[number].pages.pop_front() else { return };
-        let at = match self.plan.pages[page].begins {
+        let Some(page) = self.users[number].pages.pop() else { return };
+        let at = match self.job.pages[page].begins {
             Begins::After(after) => from + after,
             Begins::At(at) => self.begins + at.since(Time::ZERO),
         };

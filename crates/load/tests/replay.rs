@@ -6,17 +6,19 @@ use std::path::Path;
 
 #[path = "../../../fuzz/checks/load_log.rs"]
 mod load_log;
+#[path = "../../../fuzz/checks/load_requests.rs"]
+mod load_requests;
 
 #[test]
 fn every_stored_log_holds() {
-    let stored = stored();
+    let stored = stored("load_log");
     stored.iter().for_each(|bytes| load_log::check(bytes));
     assert!(stored.len() >= 12, "there are only {}", stored.len());
 }
 
 #[test]
 fn a_log_with_any_byte_turned_or_cut_anywhere_holds() {
-    let stored = stored();
+    let stored = stored("load_log");
     let shortest = stored.iter().filter(|bytes| load::log::read(&String::from_utf8_lossy(bytes)).is_ok());
     let whole = shortest.min_by_key(|bytes| bytes.len()).expect("one of them is whole");
     for place in 0..whole.len() {
@@ -27,8 +29,23 @@ fn a_log_with_any_byte_turned_or_cut_anywhere_holds() {
     }
 }
 
-fn stored() -> Vec<Vec<u8>> {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/load_log");
+#[test]
+fn every_stored_file_of_requests_holds_with_any_byte_turned_or_cut_anywhere() {
+    let stored = stored("load_requests");
+    assert!(stored.len() >= 20, "there are only {}", stored.len());
+    for whole in stored {
+        load_requests::check(&whole);
+        for place in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[place] ^= 1 << (place % 7);
+            load_requests::check(&bytes);
+            load_requests::check(&whole[..place]);
+        }
+    }
+}
+
+fn stored(target: &str) -> Vec<Vec<u8>> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let files = fs::read_dir(&corpus).unwrap_or_else(|error| panic!("{}: {error}", corpus.display()));
     files.map(|file| fs::read(file.unwrap().path()).unwrap()).collect()
 }

@@ -70,11 +70,10 @@ pub enum Verb {
     /// Makes every form of every file, without loss, and fetches the page in each by the simulator. What is larger in
     /// another form stays as it is.
     Content(Content),
-    /// SURGE's users for a server, and an account of what limited them
+    /// Requests for a server: a URL, a file of requests, an access log, or SURGE's users
     ///
-    /// Draws a plan of pages and pauses (or takes one that was drawn), asks the server for its files when they are due, and
-    /// says of every second whether the generator, the network or the server was the limit. `roundtrip site surge` writes the
-    /// files.
+    /// Sends requests in a closed loop or at a rate, reports latencies from when they were due, and names the bottleneck of
+    /// every second: generator, network or server. Exit status 1 if too many requests fail or a threshold is missed.
     Load(Load),
     /// Access logs that are made up
     Logs(Logs),

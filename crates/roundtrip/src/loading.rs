@@ -1,4 +1,4 @@
-//! What `load` prints and writes: plans, and what came of a run.
+//! What `load` reads, prints and writes: requests, plans and results.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -9,7 +9,9 @@
 //! | [`plan`] | a plan as a file, and how well it fits |
 //! | [`replay`] | access logs, read for a plan |
 //! | [`result`] | what came of a run |
-//! | [`target`] | which server, and a look whether it is there |
+//! | [`target`] | the server, and a preflight request |
+//! | [`thresholds`] | limits that a run is judged by |
+//! | [`traffic`] | requests and their schedule, from flags |
 //! | [`view`] | a run while it goes on, in lines |
 //! | [`watch`] | what draws them, and hears that the run is to end |
 //!
@@ -23,5 +25,22 @@ pub mod plan;
 pub mod replay;
 pub mod result;
 pub mod target;
+pub mod thresholds;
+pub mod traffic;
 pub mod view;
 pub mod watch;
+
+use std::fmt;
+
+use crate::failure::Failure;
+
+/// The value of a flag, or a sentence that names the flag.
+pub fn value<T>(flag: &str, value: Result<T, impl fmt::Display>) -> Result<T, Failure> {
+    value.map_err(|error| Failure::Value(format!("--{flag}: {error}")))
+}
+
+/// A number above zero.
+pub fn positive(flag: &str, text: &str) -> Result<u32, Failure> {
+    let refused = || Failure::Value(format!("--{flag}: `{text}` is not a number from 1 to 4,294,967,295"));
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(refused)
+}

@@ -168,7 +168,10 @@ fn a_plot_that_cannot_be_is_refused_in_a_sentence() {
         (["--plot", "run.svg", "--page", "all"], ""),
         (["--plot", "run.svg", "--network", "all"], ""),
         (["--plot", "no/such.svg", "--runs", "1"], "there is no such file or folder"),
-        (["--plot", "run.pdf", "--runs", "1"], "--plot run.pdf: not a format of plots; give FILE.svg, FILE.png"),
+        (
+            ["--plot", "run.pdf", "--runs", "1"],
+            "--plot run.pdf: not a format of plots; give FILE.svg, FILE.png",
+        ),
     ] {
         let output = folder.simulate(&arguments);
         let text = String::from_utf8(output.stderr).unwrap();

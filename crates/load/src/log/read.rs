@@ -120,7 +120,8 @@ fn columns(line: &str) -> Option<(Option<&str>, &str)> {
 
 /// What the comment says, without the histograms.
 fn begun(comment: Comment) -> Result<Log, BadLog> {
-    let Comment { about, channels, troubles, again, connections, cut_after_s, seconds } = comment;
+    let Comment { about, channels, troubles, again, connections, elapsed_s, statuses, cut_after_s, seconds } =
+        comment;
     let bad = |why: String| Err(BadLog::Comment(why));
     if seconds.is_empty() || seconds.len() > MOST_SECONDS {
         return bad(format!("a run has 1 to {MOST_SECONDS} seconds"));
@@ -131,18 +132,28 @@ fn begun(comment: Comment) -> Result<Log, BadLog> {
     if let Some(odd) = words(&about).into_iter().find(|word| word.contains(char::is_control)) {
         return bad(format!("{} has a control character", Quoted(odd)));
     }
-    let all = channels.values().chain(troubles.values()).chain([&again, &connections]);
+    let all =
+        channels.values().chain(troubles.values()).chain(statuses.values()).chain([&again, &connections]);
     if all.chain(seconds.iter().flat_map(Counts::all)).any(|count| *count > MOST) {
         return bad("more of something is counted than a run has".to_owned());
     }
     if seconds.iter().any(|second| !(0.0..=1e6).contains(&second.processor)) {
         return bad("a thread had less than nothing of a processor, or a million of them".to_owned());
     }
+    let elapsed = elapsed_s.unwrap_or(seconds.len() as f64);
+    if !(0.0..=MOST_SECONDS as f64).contains(&elapsed) {
+        return bad(format!("a run takes 0 to {MOST_SECONDS} seconds"));
+    }
+    if statuses.keys().any(|status| !(100..=999).contains(status)) {
+        return bad("a status is not one of HTTP".to_owned());
+    }
     let began = wire::Duration::from_secs_f64(about.began.0).unwrap_or_default();
     let record = Record {
         began,
         again,
         connections,
+        elapsed: wire::Duration::from_secs_f64(elapsed).unwrap_or_default(),
+        statuses,
         cut: cut_after_s.map(|cut| wire::Duration::from_secs_f64(cut).unwrap_or_default()),
         channels: named(channels, &Channel::ALL, Channel::name)?,
         troubles: named(troubles, &Trouble::ALL, Trouble::name)?,
@@ -153,9 +164,9 @@ fn begun(comment: Comment) -> Result<Log, BadLog> {
 }
 
 /// What people will read.
-fn words(about: &About) -> [&str; 5] {
-    let About { target, protocol, clients, laws, seed: _, plan, parts: _, of: _, began: _ } = about;
-    [target, protocol, clients, laws, plan]
+fn words(about: &About) -> [&str; 6] {
+    let About { target, protocol, clients, laws, workload, seed: _, plan, parts: _, of: _, began: _ } = about;
+    [target, protocol, clients, laws, workload, plan]
 }
 
 impl Counts {
@@ -247,6 +258,7 @@ mod tests {
             protocol: "http11".to_owned(),
             clients: String::new(),
             laws: "surge-1998".to_owned(),
+            workload: String::new(),
             seed: 1,
             plan: "00ff".to_owned(),
             parts: vec![2],

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
-use http::header::IF_MODIFIED_SINCE;
+use http::header::{CONTENT_LENGTH, HeaderName, IF_MODIFIED_SINCE};
 use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderValue, Request, Uri};
+use http::{HeaderValue, Method, Request, Uri};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::time::timeout;
 
@@ -24,6 +24,8 @@ pub(crate) struct Site {
     pub(crate) authority: Authority,
     pub(crate) folder: String,
     pub(crate) unchanged_since: HeaderValue,
+    /// The requests of a list; `None`: the files of a site below the folder.
+    pub(crate) list: Option<Arc<[crate::requests::Request]>>,
     /// How long an answer may take.
     pub(crate) patience: std::time::Duration,
 }
@@ -33,7 +35,8 @@ pub(crate) struct Site {
 pub(crate) struct Order {
     /// What its report is to be known by.
     pub(crate) number: u64,
-    pub(crate) file: u32,
+    /// Which request of the job it is.
+    pub(crate) request: u32,
     pub(crate) is_conditional: bool,
 }
 
@@ -80,7 +83,7 @@ impl Reporter {
 /// What can be asked on an open connection, many times at once.
 pub(crate) trait Fetch: Clone + Send + 'static {
     /// Sends a request and takes its answer.
-    fn fetch(self, request: Request<()>) -> impl Future<Output = Came> + Send;
+    fn fetch(self, request: Request<Bytes>) -> impl Future<Output = Came> + Send;
 }
 
 /// What drives a connection, until it has ended.
@@ -153,19 +156,45 @@ fn reject(line: u64, mut orders: UnboundedReceiver<Order>, reporter: &Reporter, 
 }
 
 impl Site {
-    pub(crate) fn request(&self, order: Order) -> Request<()> {
-        let Order { number: _, file, is_conditional } = order;
-        let path = format!("{}{}", self.folder, scenario::surge::plan::path(file));
-        let path = PathAndQuery::from_maybe_shared(Bytes::from(path));
-        let uri = Uri::builder()
-            .scheme(self.scheme.clone())
-            .authority(self.authority.clone())
-            .path_and_query(path.expect("the folder was looked at before the run"));
-        let mut request = Request::new(());
-        *request.uri_mut() = uri.build().expect("it has all its parts");
+    pub(crate) fn request(&self, order: Order) -> Request<Bytes> {
+        let Order { number: _, request: number, is_conditional } = order;
+        if let Some(listed) = self.list.as_ref().and_then(|list| list.get(number as usize)) {
+            return self.listed(listed);
+        }
+        let path = format!("{}{}", self.folder, scenario::surge::plan::path(number));
+        let mut request = Request::new(Bytes::new());
+        *request.uri_mut() = self.uri(path, self.authority.clone());
         if is_conditional {
             request.headers_mut().insert(IF_MODIFIED_SINCE, self.unchanged_since.clone());
         }
         request
+    }
+
+    /// A request of the list: its parts were checked when it was made.
+    fn listed(&self, listed: &crate::requests::Request) -> Request<Bytes> {
+        let authority = listed.host.as_ref().and_then(|host| host.parse().ok());
+        let mut request = Request::new(listed.body.clone());
+        *request.uri_mut() =
+            self.uri(listed.target.clone(), authority.unwrap_or_else(|| self.authority.clone()));
+        *request.method_mut() = Method::from_bytes(listed.method.name().as_bytes()).unwrap_or_default();
+        let headers = request.headers_mut();
+        for (name, value) in listed.fields.iter() {
+            if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) {
+                headers.append(name, value);
+            }
+        }
+        if let Some(length) = listed.content_length() {
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        request
+    }
+
+    fn uri(&self, path: String, authority: Authority) -> Uri {
+        let path = PathAndQuery::from_maybe_shared(Bytes::from(path));
+        let uri = Uri::builder()
+            .scheme(self.scheme.clone())
+            .authority(authority)
+            .path_and_query(path.expect("paths are checked before the run"));
+        uri.build().expect("it has all its parts")
     }
 }

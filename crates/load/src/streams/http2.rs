@@ -72,7 +72,7 @@ where
 pub(crate) struct Sender(SendRequest<Bytes>);
 
 impl Fetch for Sender {
-    async fn fetch(self, request: Request<()>) -> Came {
+    async fn fetch(self, request: Request<Bytes>) -> Came {
         let Self(sender) = self;
         match sender.ready().await {
             Ok(sender) => answer(sender, request).await,
@@ -81,9 +81,17 @@ impl Fetch for Sender {
     }
 }
 
-async fn answer(mut sender: SendRequest<Bytes>, request: Request<()>) -> Came {
-    let response = match sender.send_request(request, true) {
-        Ok((response, _)) => response,
+async fn answer(mut sender: SendRequest<Bytes>, request: Request<Bytes>) -> Came {
+    let (head, body) = request.into_parts();
+    let has_body = !body.is_empty();
+    let response = match sender.send_request(Request::from_parts(head, ()), !has_body) {
+        Ok((response, mut stream)) => {
+            // Bytes beyond the window wait in the library: a body has a limit.
+            if has_body && let Err(error) = stream.send_data(body, true) {
+                return came(&error, false);
+            }
+            response
+        }
         Err(error) => return came(&error, false),
     };
     // Whoever counts who might still send would wait for this one.

@@ -124,7 +124,7 @@ pub(crate) struct Sender {
 const TOO_EARLY: u16 = 425;
 
 impl Fetch for Sender {
-    async fn fetch(self, request: Request<()>) -> Came {
+    async fn fetch(self, request: Request<Bytes>) -> Came {
         let Self { mut sender, early } = self;
         let is_early = early.get() == PENDING;
         let way = if is_early { Channel::QuicEarly } else { Channel::Quic };
@@ -140,10 +140,14 @@ impl Fetch for Sender {
 
 async fn answer(
     sender: &mut h3::client::SendRequest<OpenStreams, Bytes>,
-    request: Request<()>,
+    request: Request<Bytes>,
     has_begun: &mut bool,
 ) -> Result<(u16, u64), StreamError> {
-    let mut stream = sender.send_request(request).await?;
+    let (head, body) = request.into_parts();
+    let mut stream = sender.send_request(Request::from_parts(head, ())).await?;
+    if !body.is_empty() {
+        stream.send_data(body).await?;
+    }
     stream.finish().await?;
     let response = stream.recv_response().await?;
     *has_begun = true;

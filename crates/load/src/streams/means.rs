@@ -18,6 +18,7 @@ use wire::Duration;
 use super::desk::{Desk, Order, Site};
 use super::{http2, http3};
 use crate::config::{Config, Protocol, Target};
+use crate::job::Requests;
 use crate::record::Trouble;
 use crate::secure::Mistrust;
 
@@ -44,6 +45,7 @@ impl Means {
         target: &Target,
         config: &Config,
         unchanged_since: &str,
+        requests: &Requests<'_>,
     ) -> Result<Option<Self>, Mistrust> {
         let Target { address, host, folder, security } = target;
         let secure = |protocol| match security {
@@ -67,15 +69,19 @@ impl Means {
             authority: uri.into_parts().authority.ok_or_else(|| Mistrust::Name(host.clone()))?,
             folder: folder.clone(),
             unchanged_since: HeaderValue::from_str(unchanged_since).expect("a date is a field's value"),
+            list: match requests {
+                Requests::Site(_) => None,
+                Requests::List(list, _) => Some(Arc::clone(list)),
+            },
             patience: std::time::Duration::from_nanos(config.patience.as_nanos()),
         };
         let (site, connections, keeps) = (Arc::new(site), config.connections, config.keeps);
         Ok(Some(Self { site, carrier, connections, keeps }))
     }
 
-    /// A request for a plan's first file.
-    pub(crate) fn first(&self) -> Request<()> {
-        self.site.request(Order { number: 0, file: 0, is_conditional: false })
+    /// The first request of the job.
+    pub(crate) fn first(&self) -> Request<bytes::Bytes> {
+        self.site.request(Order { number: 0, request: 0, is_conditional: false })
     }
 
     /// What a user has alone.

@@ -24,7 +24,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_rustls::TlsAcceptor;
 use wire::Duration;
 
-use crate::site::{Does, No, certified, config, plan, run, run_until_death, target};
+use crate::site::{Does, No, certified, config, plan, run, run_list, run_until_death, target};
 
 /// A server, until this is dropped.
 struct Served {
@@ -93,7 +93,7 @@ fn every_request_is_answered_with_and_without_tls() {
     {
         let served = serve(&plan, Does::Answers, tls);
         let target = target(served.address, trust);
-        look(&target, &config(Protocol::Http2)).unwrap();
+        assert_eq!(look(&(&plan).into(), &target, &config(Protocol::Http2)).unwrap().status, 200);
         let record = run(&plan, &target, &config(Protocol::Http2));
         assert_eq!((record.answers(), record.failures(), record.connections), (60, 0, 2));
         assert!(record.seconds.iter().all(|second| second.open <= 2));
@@ -182,7 +182,8 @@ fn who_is_no_server_of_http2_is_refused_with_the_remedy() {
     let plan = plan(30.0);
     let (other, trust) = certified(b"http/1.1");
     let (tls, _) = certified(b"h2");
-    let says = |target: &Target| look(target, &config(Protocol::Http2)).unwrap_err().to_string();
+    let says =
+        |target: &Target| look(&(&plan).into(), target, &config(Protocol::Http2)).unwrap_err().to_string();
     let http1 = odd_server(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     assert!(says(&target(http1, None)).contains("does not speak HTTP/2 here"));
     assert!(says(&target(http1, Some(Trust::Anybody))).contains("does not speak TLS here"));
@@ -194,6 +195,18 @@ fn who_is_no_server_of_http2_is_refused_with_the_remedy() {
     let said = says(&target(served.address, Some(trust)));
     assert!(said.contains("not to be believed") && said.contains("--ca FILE"), "{said}");
     let served = serve(&plan, Does::AnswersWith(404), None);
-    assert!(says(&target(served.address, None)).contains("answers with 404"));
+    let missing = target(served.address, None);
+    assert_eq!(look(&(&plan).into(), &missing, &config(Protocol::Http2)).unwrap().status, 404);
     assert!(says(&target("127.0.0.1:1".parse().unwrap(), None)).contains("does not answer"));
+}
+
+#[test]
+fn a_list_of_requests_is_sent_over_and_over_with_its_bodies() {
+    let plan = plan(1.0);
+    let served = serve(&plan, Does::Answers, None);
+    let record = run_list(&target(served.address, None), Protocol::Http2);
+    let each: Vec<_> =
+        record.requests.iter().map(|request| (request.answered > 10, request.failed)).collect();
+    assert_eq!(each, [(true, 0), (true, 0)], "{record:?}");
+    assert_eq!((record.statuses.len(), record.statuses[&200]), (1, record.answers()));
 }

@@ -19,7 +19,7 @@ use scenario::surge::plan::Plan;
 use tokio::runtime::{Builder, Runtime};
 use wire::Duration;
 
-use crate::site::{Does, No, certified, config, plan, run, run_until_death, target};
+use crate::site::{Does, No, certified, config, plan, run, run_list, run_until_death, target};
 
 /// A server, until this is dropped.
 struct Served {
@@ -91,7 +91,7 @@ fn every_request_is_answered_by_one_connection_a_user() {
     let served = serve(&plan, Does::Answers, b"h3");
     for trust in [served.trust.clone(), Trust::Anybody] {
         let target = target(served.address, Some(trust));
-        look(&target, &config(Protocol::Http3)).unwrap();
+        assert_eq!(look(&(&plan).into(), &target, &config(Protocol::Http3)).unwrap().status, 200);
         let record = run(&plan, &target, &config(Protocol::Http3));
         assert_eq!((record.answers(), record.failures(), record.connections), (60, 0, 2), "{record:?}");
         assert_eq!(record.channels.get(&Channel::Quic), Some(&60));
@@ -194,7 +194,7 @@ fn who_is_no_server_of_http3_is_refused_with_the_remedy() {
     let plan = plan(30.0);
     let says = |served: &Served, trust: &Trust| {
         let target = target(served.address, Some(trust.clone()));
-        look(&target, &config(Protocol::Http3)).unwrap_err().to_string()
+        look(&(&plan).into(), &target, &config(Protocol::Http3)).unwrap_err().to_string()
     };
     let served = serve(&plan, Does::Answers, b"hq-interop");
     assert!(says(&served, &served.trust).contains("does not offer HTTP/3 in its handshake"));
@@ -203,9 +203,24 @@ fn who_is_no_server_of_http3_is_refused_with_the_remedy() {
     let said = says(&served, &stranger);
     assert!(said.contains("not to be believed") && said.contains("--ca FILE"), "{said}");
     let served = serve(&plan, Does::AnswersWith(404), b"h3");
-    assert!(says(&served, &served.trust).contains("answers with 404"));
+    let missing = target(served.address, Some(served.trust.clone()));
+    assert_eq!(look(&(&plan).into(), &missing, &config(Protocol::Http3)).unwrap().status, 404);
     let open = target(served.address, None);
     assert!(
-        look(&open, &config(Protocol::Http3)).unwrap_err().to_string().contains("give an https:// address")
+        look(&(&plan).into(), &open, &config(Protocol::Http3))
+            .unwrap_err()
+            .to_string()
+            .contains("give an https:// address")
     );
+}
+
+#[test]
+fn a_list_of_requests_is_sent_over_and_over_with_its_bodies() {
+    let plan = plan(1.0);
+    let served = serve(&plan, Does::Answers, b"h3");
+    let record = run_list(&target(served.address, Some(served.trust.clone())), Protocol::Http3);
+    let each: Vec<_> =
+        record.requests.iter().map(|request| (request.answered > 10, request.failed)).collect();
+    assert_eq!(each, [(true, 0), (true, 0)], "{record:?}");
+    assert_eq!((record.statuses.len(), record.statuses[&200]), (1, record.answers()));
 }

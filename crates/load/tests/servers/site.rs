@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration as Elapsed;
 
-use http::Request;
 use http::header::IF_MODIFIED_SINCE;
+use load::job::{Requests, Turns, loop_pages};
 use load::record::Trouble;
+use load::requests::{Request, Statuses};
 use load::secure::{Security, Trust};
-use load::{Config, Protocol, Record, Shard, Target};
+use load::{Config, Job, Protocol, Record, Shard, Target};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
@@ -58,6 +59,18 @@ pub(crate) fn target(address: SocketAddr, trust: Option<Trust>) -> Target {
 
 pub(crate) fn run(plan: &Plan, target: &Target, config: &Config) -> Record {
     load::run::run(plan, target, config, &mut |_| ()).unwrap()
+}
+
+/// Two users who send a GET and a POST again and again, for half a second.
+pub(crate) fn run_list(target: &Target, protocol: Protocol) -> Record {
+    let get = Request::new("GET", "/1.bin").unwrap();
+    let mut post = Request::new("POST", "/2.bin").unwrap();
+    post.add_field("Content-Type: text/plain").unwrap();
+    post.set_body(vec![b'x'; 10_000].into()).unwrap();
+    let (pages, requests) = (loop_pages(2), Requests::List([get, post].into(), Statuses::default()));
+    let lasts = Duration::from_millis(500);
+    let job = Job { lasts, pages: &pages, turns: Turns::Loop(2), requests };
+    load::run::run(&job, target, &config(protocol), &mut |_| ()).unwrap()
 }
 
 /// The same of users who wait 300 ms, against a server that is gone after half a second.
@@ -126,7 +139,7 @@ impl Does {
     }
 
     /// The status of an answer, and how long it is.
-    pub(crate) async fn answer(self, plan: &Plan, request: &Request<()>) -> Result<(u16, usize), No> {
+    pub(crate) async fn answer(self, plan: &Plan, request: &http::Request<()>) -> Result<(u16, usize), No> {
         let usual = match request.headers().contains_key(IF_MODIFIED_SINCE) {
             true => (304, 0),
             false => (200, size(plan, request.uri().path())),

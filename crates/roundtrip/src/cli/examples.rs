@@ -224,24 +224,38 @@ const GET: [Example; 4] = [
     ),
 ];
 
-const LOAD: [Example; 12] = [
+const LOAD: [Example; 17] = [
+    example("roundtrip load http://127.0.0.1:3000/api", "10 users request this URL for 10 seconds"),
     example(
-        "roundtrip load http://127.0.0.1:8080/",
-        "100 users for two minutes, over connections that are kept",
+        "roundtrip load http://127.0.0.1:3000/api --users 50 --for 30s --fail-on p99=50ms",
+        "50 users; exit status 1 if the 99th percentile is above 50 ms",
     ),
     example(
-        "roundtrip load http://127.0.0.1:8080/ --rate 500 --for 30s --protocol dhttp",
-        "500 requests a second, by DHTTP",
+        "roundtrip load http://127.0.0.1:3000/api --rate 500 --for 30s",
+        "500 requests a second, whatever the server does",
+    ),
+    example(
+        "roundtrip load http://127.0.0.1:3000/orders --body @order.json -H 'Content-Type: application/json'",
+        "POST with a body",
+    ),
+    example("roundtrip load --requests requests.txt --users 20", "the requests of a file, in turn"),
+    example(
+        "roundtrip load http://127.0.0.1:3000 --replay access.log --speed 10",
+        "the requests of an access log, ten times as fast",
     ),
     example(
         "roundtrip load https://127.0.0.1:8443/ --protocol http2 --insecure",
-        "by HTTP/2 over TLS, whoever has signed the certificate",
+        "HTTP/2 over TLS, with any certificate",
+    ),
+    example(
+        "roundtrip load http://127.0.0.1:8080/ --surge www --users 100 --protocol dhttp",
+        "SURGE's users of the site in www, by DHTTP",
     ),
     example(
         "roundtrip load --network modem --users 3 --protocol dhttp",
         "three users of one modem, and our own server behind it",
     ),
-    example("roundtrip load plan", "what 100 users would ask for in two minutes, law by law"),
+    example("roundtrip load plan", "SURGE: the requests of 100 users in two minutes"),
     example("roundtrip load plan --users 1000 --for 60s -o plan.txt", "the same as a file, for 1,000 users"),
     example(
         "roundtrip load plan --rate 100:30s,200:30s -o plan.txt",

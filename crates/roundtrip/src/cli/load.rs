@@ -1,6 +1,6 @@
-//! The flags of `load`: what users are to ask for, when, whom, and how.
+//! The flags of `load`: requests, schedule, server and protocol.
 //!
-//! Not what the values mean: `scenario::surge` and the crate `load` know that.
+//! Not the meaning of their values: `scenario::surge` and the crate `load` know that.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use super::flags;
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Load {
-    /// What to do, if not load a server.
+    /// Another task than loading a server.
     #[command(subcommand)]
     pub verb: Option<LoadVerb>,
     #[command(flatten)]
@@ -36,19 +36,29 @@ pub struct LoadRun {
     #[command(flatten)]
     pub whom: Whom,
 
-    /// A plan that was drawn before; without it, one is drawn by the flags below
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["laws", "laws_of", "users", "rate", "lasts", "files", "cap", "conditional", "seed"])]
+    #[command(flatten)]
+    pub requests: RequestFlags,
+
+    #[command(flatten)]
+    pub goals: Goals,
+
+    /// The requests of a plan (`load plan -o FILE`), below the URL
+    #[arg(help_heading = "SURGE", long, value_name = "FILE", conflicts_with_all = ["laws", "laws_of", "users", "rate", "lasts", "files", "cap", "conditional", "seed", "requests", "replay", "surge"])]
     pub plan: Option<PathBuf>,
 
-    /// How files are asked for: http10, http11, http11-pipelined, http2, http3, dhttp
-    #[arg(long, value_name = "NAME", default_value = "http11")]
-    pub protocol: String,
+    /// Users of the site in this directory (`site surge DIR`), which the server has below the URL
+    #[arg(help_heading = "SURGE", long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, conflicts_with_all = ["files", "cap", "requests", "replay", "network"])]
+    pub surge: Option<PathBuf>,
 
-    /// Connections that a user may have at once
+    /// Protocol: http10, http11, http11-pipelined, http2, http3, dhttp [default: http11, and http2 for https://]
+    #[arg(long, value_name = "NAME")]
+    pub protocol: Option<String>,
+
+    /// Connections of a user
     #[arg(long, value_name = "N", default_value = "1")]
     pub connections: String,
 
-    /// UDP ports of each thread, which its users share, for dhttp
+    /// UDP ports of each thread, shared by its users; dhttp
     #[arg(long, value_name = "N", default_value = "8")]
     pub ports: String,
 
@@ -64,7 +74,7 @@ pub struct LoadRun {
     #[arg(long)]
     pub early_data: bool,
 
-    /// How long users keep a connection that has nothing to do; with 0s each answer ends it [default: while the server does]
+    /// Idle timeout of connections; with 0s each response ends its connection [default: the server's]
     #[arg(long, value_name = "TIME")]
     pub keep_alive: Option<String>,
 
@@ -76,7 +86,7 @@ pub struct LoadRun {
     #[arg(long, value_name = "N")]
     pub threads: Option<String>,
 
-    /// How long an answer may take
+    /// Timeout of a request
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub timeout: String,
 
@@ -88,11 +98,11 @@ pub struct LoadRun {
     #[arg(long, value_name = "SECONDS")]
     pub at: Option<String>,
 
-    /// Write what came of it as a log of HDR histograms (.hlog), for `load merge` and other programs
+    /// Write the results as a log of HDR histograms (.hlog), for `load merge` and other programs
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
 
-    /// How to print what came of it
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: flags::Format,
 
@@ -100,26 +110,70 @@ pub struct LoadRun {
     pub wanted: PlanFlags,
 }
 
-/// Whom to load.
+/// The requests of a load that is not SURGE's.
+#[derive(Debug, Args)]
+pub struct RequestFlags {
+    /// A file of requests instead of one URL: lines `METHOD URL`, then header fields, then `@FILE` with the body; in turn
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["method", "header", "body", "replay"])]
+    pub requests: Option<PathBuf>,
+
+    /// Method of the request [default: GET, or POST with --body]
+    #[arg(long, value_name = "METHOD")]
+    pub method: Option<String>,
+
+    /// Header field of the request, `Name: value`; repeatable
+    #[arg(short = 'H', long, value_name = "FIELD")]
+    pub header: Vec<String>,
+
+    /// Body of the request; @FILE reads it from a file
+    #[arg(long, value_name = "TEXT")]
+    pub body: Option<String>,
+
+    /// Statuses that count as success, such as 200,204,300-399 [default: every status below 400]
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["plan", "surge", "network"])]
+    pub expect_status: Option<String>,
+
+    /// Requests of an access log instead, at the times of the log (a file, a directory, or `-`); GET and HEAD only
+    #[arg(long, value_name = "LOG", conflicts_with_all = ["users", "rate", "method", "body"])]
+    pub replay: Vec<PathBuf>,
+
+    /// Speed of --replay, as a multiple of the log's
+    #[arg(long, value_name = "TIMES", default_value = "1", requires = "replay")]
+    pub speed: String,
+}
+
+/// The limits that a run is judged by; exit status 1 beyond one of them.
+#[derive(Debug, Args)]
+pub struct Goals {
+    /// Share of requests that may fail
+    #[arg(long, value_name = "SHARE", default_value = "1%")]
+    pub max_failures: String,
+
+    /// Threshold: p50, p90, p95, p99, p99.9, mean or max (p99=50ms), error-rate=0.1%, or a minimum rate=500/s; repeatable
+    #[arg(long, value_name = "NAME=LIMIT")]
+    pub fail_on: Vec<String>,
+}
+
+/// The server to load.
 #[derive(Debug, Args)]
 pub struct Whom {
-    /// Which server: http://HOST:PORT/ and the folder with the plan's files; for HTTP/3 and encrypted HTTP/2 https://
-    #[arg(value_name = "TARGET", required_unless_present = "network")]
+    /// URL to request, such as http://127.0.0.1:3000/api; for HTTP/3 and HTTP/2 over TLS https://
+    #[arg(value_name = "URL", required_unless_present_any = ["network", "requests"])]
     pub target: Option<String>,
 
-    /// Instead: our own server with the plan's files, on a host of its own behind an emulated link (as root; `roundtrip list networks`)
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["target", "ca", "insecure", "i_own_this"])]
+    /// Instead: our own server with a SURGE site, on a host of its own behind an emulated link (`roundtrip list networks`)
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["target", "ca", "insecure", "i_own_this", "requests", "method", "header", "body", "replay"])]
     pub network: Option<String>,
 
-    /// Who may have signed the server's certificate: a file of certificates in PEM [default: whom this system believes]
+    /// CA bundle in PEM [default: the system's]
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub ca: Option<PathBuf>,
 
-    /// Take any certificate for the server's
+    /// Accept any certificate
     #[arg(long)]
     pub insecure: bool,
 
-    /// The server is yours, wherever it is
+    /// Load a server that is neither on this machine nor in a private network: it is yours
     #[arg(long)]
     pub i_own_this: bool,
 }
@@ -178,17 +232,17 @@ pub struct LoadPlan {
 /// What a plan is drawn by.
 #[derive(Debug, Args)]
 pub struct PlanFlags {
-    /// Which laws sizes, popularity and pauses follow: surge-1998 or surge-1999
-    #[arg(long, value_name = "NAME", default_value = "surge-1998")]
-    pub laws: String,
+    /// Distributions of sizes, popularity and pauses: surge-1998 or surge-1999 [default: surge-1998]
+    #[arg(help_heading = "SURGE", long, value_name = "NAME")]
+    pub laws: Option<String>,
 
-    /// An access log whose own laws they follow instead: a file, a folder, or `-`
-    #[arg(long, value_name = "LOG", conflicts_with = "laws")]
+    /// Distributions estimated from this access log instead (a file, a directory, or `-`)
+    #[arg(help_heading = "SURGE", long, value_name = "LOG", conflicts_with = "laws")]
     pub laws_of: Vec<PathBuf>,
 
-    /// How many users there are: each fetches a page, looks at it, and fetches the next
-    #[arg(long, value_name = "N", default_value = "100", conflicts_with = "rate")]
-    pub users: String,
+    /// Users; each sends its next request when it has the response (of SURGE: after a pause) [default: 10; of SURGE: 100]
+    #[arg(long, value_name = "N", conflicts_with = "rate")]
+    pub users: Option<String>,
 
     /// Requests a second instead, whatever the server does: 100, in steps 100:30s,200:30s, in a ramp 0..1000:60s
     #[arg(long, value_name = "RATE")]
@@ -198,24 +252,23 @@ pub struct PlanFlags {
     #[arg(long, requires = "rate")]
     pub even: bool,
 
-    /// How long, up to an hour
-    #[arg(long = "for", value_name = "TIME", default_value = "120s")]
-    pub lasts: String,
+    /// Duration, up to an hour [default: 10s; of SURGE: 120s; of --replay: the whole log]
+    #[arg(long = "for", value_name = "TIME")]
+    pub lasts: Option<String>,
 
-    /// How many files the site has [default: 2000, or as many as the log of --laws-of]
-    #[arg(long, value_name = "N")]
+    /// Files of the site [default: 2000, or as many as the log of --laws-of]
+    #[arg(help_heading = "SURGE", long, value_name = "N")]
     pub files: Option<String>,
 
-    /// No file is larger
-    #[arg(long, value_name = "SIZE", default_value = "10000000")]
-    pub cap: String,
+    /// Maximum size of a file [default: 10000000]
+    #[arg(help_heading = "SURGE", long, value_name = "SIZE")]
+    pub cap: Option<String>,
 
-    /// The share of requests that only ask whether a file has changed, such as 26% [default: 0%, or that of the log of
-    /// --laws-of]
-    #[arg(long, value_name = "SHARE")]
+    /// Share of conditional requests, such as 26% [default: 0%, or that of the log of --laws-of]
+    #[arg(help_heading = "SURGE", long, value_name = "SHARE")]
     pub conditional: Option<String>,
 
-    /// What makes it repeatable
+    /// Random seed
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: String,
 }

@@ -57,9 +57,9 @@ pub fn merged<'a>(logs: impl IntoIterator<Item = Result<(&'a Path, Log), Failure
 /// In what they are no parts of one run.
 fn differs(one: &About, other: &About) -> Option<&'static str> {
     // Each generator may know the server by another name.
-    let About { target: _, protocol, clients, laws, seed, plan, parts: _, of, began: _ } = other;
+    let About { target: _, protocol, clients, laws, workload, seed, plan, parts: _, of, began: _ } = other;
     let differences = [
-        ((laws, seed, plan) != (&one.laws, &one.seed, &one.plan), "another plan"),
+        ((laws, workload, seed, plan) != (&one.laws, &one.workload, &one.seed, &one.plan), "another plan"),
         (*protocol != one.protocol, "another protocol"),
         (*clients != one.clients, "other clients"),
         (*of != one.of, "another number of parts"),
@@ -101,6 +101,7 @@ mod tests {
             protocol: "http11".to_owned(),
             clients: String::new(),
             laws: "surge-1998".to_owned(),
+            workload: String::new(),
             seed: 1,
             plan: "00ff".to_owned(),
             parts: vec![number],

@@ -72,11 +72,10 @@ fn tables(runs: &[Named]) -> String {
     ];
     let row = |Named { name, log: Log { about: _, record } }: &Named| {
         let millis = |share: f64| number::significant(record.intended.value_at_quantile(share) as f64 / 1e6);
-        let seconds = record.seconds.len().max(1) as f64;
         let most_open = record.seconds.iter().map(|second| second.open).max().unwrap_or(0);
         vec![
             name.clone(),
-            number::significant(record.answers() as f64 / seconds),
+            number::significant(record.answers_per_second()),
             number::count(record.failures() as f64),
             millis(0.5),
             millis(0.99),
@@ -219,13 +218,13 @@ fn bottom(runs: &[Named]) -> Axis<'static> {
 
 fn provenance(runs: &[Named]) -> Provenance {
     let known = |Named { name, log: Log { about, record: _ } }: &Named| {
-        let About { target, protocol, clients, laws, seed, plan, parts: _, of, began } = about;
+        let About { target, protocol, clients, laws, workload, seed, plan, parts: _, of, began } = about;
         let began = calendar::http(Duration::from_secs_f64(began.0).unwrap_or_default());
         let fact = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let circumstances = vec![fact("Server", target), fact("Began", &began)];
         let mut settings = vec![
             fact("Protocol", protocol),
-            fact("Laws", laws),
+            if workload.is_empty() { fact("Laws", laws) } else { fact("Workload", workload) },
             fact("Seed", &seed.to_string()),
             fact("Plan", plan),
             fact("Generators", &of.to_string()),
@@ -248,6 +247,7 @@ mod tests {
             protocol: "http11".to_owned(),
             clients: String::new(),
             laws: "surge-1998".to_owned(),
+            workload: String::new(),
             seed: 1,
             plan: "00ff".to_owned(),
             parts: vec![1],

@@ -2,6 +2,7 @@
 //!
 //! Not the plan itself: `scenario::surge` draws and reads it.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
@@ -46,11 +47,28 @@ pub fn write(plan: &Plan, path: &Path) -> Result<(), Failure> {
 
 /// Tells plans apart: FNV-1a of 64 bits, which nobody who means well meets twice.
 pub fn mark(plan: &Plan) -> String {
-    let mut mark = Mark(0xcbf2_9ce4_8422_2325);
+    let mut mark = Mark::default();
     text::write(plan, &mut mark).expect("a number takes whatever is written");
-    let Mark(mark) = mark;
-    format!("{mark:016x}")
+    mark.hex()
 }
+
+/// The same of a text.
+pub fn mark_of(text: fmt::Arguments<'_>) -> String {
+    let mut mark = Mark::default();
+    mark.write_fmt(text).expect("a number takes whatever is written");
+    mark.hex()
+}
+
+/// Refuses an open schedule of more requests than there is memory for.
+pub fn check_requests(due: f64) -> Result<(), Failure> {
+    // Positive, and below the most of a plan.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let due = due as u64;
+    check_memory("the schedule", due.saturating_mul(OF_REQUEST))
+}
+
+/// Bytes of memory for each request of a schedule, on the safe side.
+const OF_REQUEST: u64 = 128;
 
 /// The plan of a file.
 pub fn read(path: &Path) -> Result<Plan, Failure> {
@@ -90,6 +108,19 @@ impl fmt::Write for Length {
 }
 
 struct Mark(u64);
+
+impl Default for Mark {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Mark {
+    fn hex(&self) -> String {
+        let Self(mark) = self;
+        format!("{mark:016x}")
+    }
+}
 
 impl fmt::Write for Mark {
     fn write_str(&mut self, text: &str) -> fmt::Result {

@@ -1,15 +1,21 @@
-//! Access logs read for a plan: one that does again what they have, or one by their laws.
+//! Access logs read for a load: their requests for a server, or their files or distributions for a plan.
 //!
 //! Not the plan: `scenario::surge` makes it of records. Not the simulation of `connections` either, which needs no
 //! more than a window of a log at a time.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
 use columns::Named;
-use scenario::access_log::{Reader, Who, recognise};
+use load::job::page;
+use load::requests::Request;
+use load::requests::file::split;
+use scenario::access_log::{Client, LoggedRequest, Reader, Record, Who, recognise};
 use scenario::surge::lines::Lines;
-use scenario::surge::plan::Unfit;
+use scenario::surge::plan::{Begins, MOST_FILES, MOST_REQUESTS, Page, Unfit};
+use scenario::surge::replay::due_times;
+use wire::{Duration, Time};
 
 use crate::connections::blocks::Blocks;
 use crate::connections::input::{Input, named};
@@ -20,6 +26,30 @@ use crate::output::number;
 
 /// So much is read at once.
 const BLOCK: usize = 1 << 20;
+
+/// What takes the requests of a log.
+trait Sink {
+    fn push(&mut self, record: Record, request: Option<LoggedRequest<'_>>);
+
+    /// Whether no more are wanted.
+    fn is_full(&mut self) -> Result<bool, Failure>;
+}
+
+/// Lines of a plan, up to a limit.
+struct UpTo<'a> {
+    lines: &'a mut Lines,
+    most: Most,
+}
+
+impl Sink for UpTo<'_> {
+    fn push(&mut self, record: Record, request: Option<LoggedRequest<'_>>) {
+        self.lines.push(&record, request.and_then(|request| request.target()));
+    }
+
+    fn is_full(&mut self) -> Result<bool, Failure> {
+        is_full(self.lines, self.most)
+    }
+}
 
 /// How many requests are read.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +66,7 @@ pub fn read(logs: &[PathBuf], most: Most) -> Result<Lines, Failure> {
     let inputs = named(logs)?;
     let mut is_all = true;
     for input in &inputs {
-        is_all = is_all && read_one(input, &mut lines, most)?;
+        is_all = is_all && read_one(input, &mut UpTo { lines: &mut lines, most })?;
     }
     if !is_all {
         eprintln!("only the first {} requests of the log are read", number::count(lines.len() as f64));
@@ -50,8 +80,8 @@ pub fn read(logs: &[PathBuf], most: Most) -> Result<Lines, Failure> {
     Ok(lines)
 }
 
-/// Reads a log, and gives whether that was all of it.
-fn read_one(input: &Input, lines: &mut Lines, most: Most) -> Result<bool, Failure> {
+/// Reads a log; returns whether that was all of it.
+fn read_one(input: &Input, sink: &mut dyn Sink) -> Result<bool, Failure> {
     let unreadable = |error: io::Error| Failure::Value(format!("cannot read {}: {error}", input.name()));
     let mut bytes = input.open().map_err(unreadable)?;
     let mut beginning = Vec::new();
@@ -69,9 +99,9 @@ fn read_one(input: &Input, lines: &mut Lines, most: Most) -> Result<bool, Failur
         let table =
             batches(kind, place, &Named::default()).map_err(|error| unreadable(io::Error::other(error)))?;
         for batch in table.batches {
-            let mut push = |batch| table.columns.read(&batch, &who, |record| lines.push(&record, None));
+            let mut push = |batch| table.columns.read(&batch, &who, |record| sink.push(record, None));
             batch.and_then(&mut push).map_err(|error| unreadable(io::Error::other(error)))?;
-            if is_full(lines, most)? {
+            if sink.is_full()? {
                 return Ok(false);
             }
         }
@@ -87,8 +117,8 @@ fn read_one(input: &Input, lines: &mut Lines, most: Most) -> Result<bool, Failur
     let mut blocks =
         Blocks::new(Box::new(move || Ok(Box::new(io::Cursor::new(beginning).chain(bytes)))), BLOCK);
     while let Some(block) = blocks.next().map_err(unreadable)? {
-        reader.read_targets(&block, |record, target| lines.push(&record, target));
-        if is_full(lines, most)? {
+        reader.read_requests(&block, |record, request| sink.push(record, request));
+        if sink.is_full()? {
             return Ok(false);
         }
     }
@@ -106,5 +136,180 @@ fn is_full(lines: &mut Lines, most: Most) -> Result<bool, Failure> {
             Ok(true)
         }
         Most::AllOf(_) | Most::FirstOf(_) => Ok(false),
+    }
+}
+
+/// The value of `--speed`.
+pub fn speed(text: &str) -> Result<f64, Failure> {
+    let refused = || Failure::Value(format!("--speed: `{text}` is not a number above 0, up to 1,000,000"));
+    text.parse().ok().filter(|speed: &f64| *speed > 0.0 && *speed <= 1e6).ok_or_else(refused)
+}
+
+/// The requests of a log, for a server.
+pub struct Replay {
+    /// Each that differs from the others.
+    pub requests: Vec<Request>,
+    /// One for each line that is repeated.
+    pub pages: Vec<Page>,
+    /// The time of the whole.
+    pub lasts: Duration,
+    /// Sentences on what is left out.
+    pub notes: Vec<String>,
+}
+
+/// The requests of these logs at their times, `speed` times as fast: paths as logged, GET and HEAD only.
+pub fn requests(logs: &[PathBuf], speed: f64) -> Result<Replay, Failure> {
+    let mut logged = Logged::default();
+    for input in &named(logs)? {
+        read_one(input, &mut logged)?;
+    }
+    let notes = logged.notes();
+    let Logged { mut lines, known, .. } = logged;
+    // Where two have one time they stay in the order of the log.
+    lines.sort_by_key(|line| line.time);
+    let times: Vec<Time> = lines.iter().map(|line| line.time).collect();
+    let unfit = |unfit| match unfit {
+        Unfit::Nothing => {
+            let why = notes.join("; ");
+            Failure::Value(format!(
+                "--replay: the log has no request to repeat{}{why}",
+                if why.is_empty() { "" } else { ": " }
+            ))
+        }
+        unfit => Failure::Value(format!("--replay: {unfit}")),
+    };
+    let (dues, lasts) = due_times(&times, speed).map_err(unfit)?;
+    let mut users = BTreeMap::new();
+    let mut pages = Vec::with_capacity(lines.len());
+    for (line, due) in lines.iter().zip(dues) {
+        let next = u32::try_from(users.len()).unwrap_or(u32::MAX);
+        let user = *users.entry(line.client).or_insert(next);
+        pages.push(page(line.request, user, Begins::At(due)));
+    }
+    let mut requests: Vec<(u32, Request)> = known
+        .into_iter()
+        .map(|((_, _, error), (number, mut request))| {
+            request.logged_error = error;
+            (number, request)
+        })
+        .collect();
+    requests.sort_by_key(|(number, _)| *number);
+    Ok(Replay { requests: requests.into_iter().map(|(_, request)| request).collect(), pages, lasts, notes })
+}
+
+/// A method, a path, and the status where it is an error.
+type LoggedName = (Vec<u8>, Vec<u8>, Option<u16>);
+
+/// The requests of a log while it is read.
+#[derive(Default)]
+struct Logged {
+    lines: Vec<LoggedLine>,
+    /// The numbers of different requests; of an error the same status is expected again.
+    known: BTreeMap<LoggedName, (u32, Request)>,
+    /// Lines that are left out, by their method.
+    unsafe_methods: BTreeMap<String, u64>,
+    /// Lines without a path, and those whose path cannot be sent.
+    unnamed: u64,
+    unsendable: u64,
+    /// Lines whose method the log does not have.
+    without_method: u64,
+}
+
+#[derive(Clone, Copy)]
+struct LoggedLine {
+    time: Time,
+    client: Client,
+    request: u32,
+}
+
+impl Sink for Logged {
+    fn push(&mut self, record: Record, request: Option<LoggedRequest<'_>>) {
+        let Some(LoggedRequest { method, path, query }) = request else {
+            self.unnamed += 1;
+            return;
+        };
+        self.without_method += u64::from(method.is_none());
+        let method = method.unwrap_or(b"GET");
+        if !matches!(method, b"GET" | b"HEAD") {
+            // Names that are not methods, as of probes, are one kind.
+            let is_name = method.len() <= 16 && method.iter().all(u8::is_ascii_uppercase);
+            let name =
+                if is_name { String::from_utf8_lossy(method).into_owned() } else { "other".to_owned() };
+            *self.unsafe_methods.entry(name).or_default() += 1;
+            return;
+        }
+        let mut text = path.to_vec();
+        if let Some(query) = query {
+            text.push(b'?');
+            text.extend_from_slice(query);
+        }
+        let error = Some(record.status).filter(|status| (400..=999).contains(status));
+        let key = (method.to_vec(), text, error);
+        let next = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
+        let number = match self.known.get(&key) {
+            Some((number, _)) => *number,
+            None => {
+                let made = std::str::from_utf8(&key.1)
+                    .ok()
+                    .and_then(split)
+                    .and_then(|(_, target)| Request::new(&String::from_utf8_lossy(&key.0), &target).ok());
+                let Some(request) = made else {
+                    self.unsendable += 1;
+                    return;
+                };
+                self.known.insert(key, (next, request));
+                next
+            }
+        };
+        self.lines.push(LoggedLine { time: record.time, client: record.client, request: number });
+    }
+
+    fn is_full(&mut self) -> Result<bool, Failure> {
+        if self.lines.len() as f64 > MOST_REQUESTS {
+            return Err(Failure::Value(format!(
+                "--replay: {}",
+                Unfit::TooManyRequests(self.lines.len() as f64)
+            )));
+        }
+        let different = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
+        if different > MOST_FILES {
+            return Err(Failure::Value(format!(
+                "--replay: the log has more than {} different requests; replay a part of it",
+                number::count(f64::from(MOST_FILES))
+            )));
+        }
+        Ok(false)
+    }
+}
+
+impl Logged {
+    fn notes(&self) -> Vec<String> {
+        let count = |count: u64| number::count(count as f64);
+        let methods = self.unsafe_methods.iter().map(|(name, times)| format!("{} {name}", count(*times)));
+        let mut left: Vec<String> = methods.collect();
+        let out: u64 = self.unsafe_methods.values().sum::<u64>() + self.unnamed + self.unsendable;
+        if self.unnamed > 0 {
+            left.push(format!("{} without a path", count(self.unnamed)));
+        }
+        if self.unsendable > 0 {
+            left.push(format!("{} with a path that cannot be sent", count(self.unsendable)));
+        }
+        let mut notes = Vec::new();
+        if out > 0 {
+            let all = out + self.lines.len() as u64;
+            notes.push(format!(
+                "{} of {} logged requests are left out ({}); only GET and HEAD are repeated",
+                count(out),
+                count(all),
+                left.join(", ")
+            ));
+        }
+        if self.without_method > 0 {
+            notes.push(format!(
+                "the log has no method for {} requests, which are repeated as GET",
+                count(self.without_method)
+            ));
+        }
+        notes
     }
 }

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 
 use load::audit::{limit, verdict};
 use load::log::About;
-use load::record::{Record, Second};
+use load::record::{OfRequest, Record, Second};
 use serde::Serialize;
 
+use crate::loading::thresholds::{self, Judged};
 use crate::output::grid::{Column, Grid};
 use crate::output::{csv, number};
 use crate::terminal::Terminal;
@@ -26,16 +27,38 @@ pub struct Run<'a> {
     answered: u64,
     failed: u64,
     bytes: u64,
+    elapsed_s: f64,
     answers_per_second: f64,
+    failed_share: f64,
     connections: u64,
     most_open: u64,
     asked_again: u64,
     channels: BTreeMap<&'static str, u64>,
     failures: BTreeMap<&'static str, u64>,
+    statuses: BTreeMap<u16, u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    thresholds: Vec<Judged>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    requests: Vec<OneRequest>,
+    #[serde(skip)]
+    apart: Vec<OfRequest>,
     experienced_ms: Latency,
     intended_ms: Latency,
     generator_late_ms: Latency,
     seconds: Vec<Line>,
+}
+
+/// The responses to one request of a list.
+#[derive(Clone, Debug, Serialize)]
+struct OneRequest {
+    request: String,
+    answered: u64,
+    failed: u64,
+    p50_ms: f64,
+    p99_ms: f64,
+    max_ms: f64,
 }
 
 /// A histogram in numbers: milliseconds.
@@ -69,7 +92,6 @@ struct Line {
 
 /// The run in numbers.
 pub fn run<'a>(about: &'a About, record: &Record) -> Run<'a> {
-    let seconds = record.seconds.len().max(1) as f64;
     Run {
         about,
         verdict: verdict(record),
@@ -78,16 +100,43 @@ pub fn run<'a>(about: &'a About, record: &Record) -> Run<'a> {
         answered: record.answers(),
         failed: record.failures(),
         bytes: record.seconds.iter().map(|second| second.bytes).sum(),
-        answers_per_second: record.answers() as f64 / seconds,
+        elapsed_s: record.elapsed.as_secs_f64(),
+        answers_per_second: record.answers_per_second(),
+        failed_share: record.failure_share(),
         connections: record.connections,
         most_open: record.seconds.iter().map(|second| second.open).max().unwrap_or(0),
         asked_again: record.again,
         channels: record.channels.iter().map(|(way, count)| (way.name(), *count)).collect(),
         failures: record.troubles.iter().map(|(trouble, count)| (trouble.name(), *count)).collect(),
+        statuses: record.statuses.clone(),
+        thresholds: Vec::new(),
+        notes: Vec::new(),
+        requests: Vec::new(),
+        apart: record.requests.clone(),
         experienced_ms: latency(&record.experienced),
         intended_ms: latency(&record.intended),
         generator_late_ms: latency(&record.lateness),
         seconds: record.seconds.iter().map(line).collect(),
+    }
+}
+
+impl Run<'_> {
+    /// The same with judged thresholds, sentences on what is left out, and the names of its requests.
+    #[must_use]
+    pub fn with(self, thresholds: Vec<Judged>, notes: Vec<String>, names: &[String]) -> Self {
+        let one = |(name, of): (&String, &OfRequest)| {
+            let at = |share: f64| of.intended.value_at_quantile(share) as f64 / 1e6;
+            OneRequest {
+                request: name.clone(),
+                answered: of.answered,
+                failed: of.failed,
+                p50_ms: at(0.5),
+                p99_ms: at(0.99),
+                max_ms: of.intended.max() as f64 / 1e6,
+            }
+        };
+        let requests = names.iter().zip(&self.apart).map(one).collect();
+        Self { thresholds, notes, requests, ..self }
     }
 }
 
@@ -171,7 +220,8 @@ pub fn lines(run: &Run<'_>) -> String {
 /// The run's first line, where it does not stand in what is printed; and that it was cut, if it was.
 pub fn first_of(run: &Run<'_>) -> String {
     let cut = run.cut.as_ref().map(|cut| format!("{cut}\n")).unwrap_or_default();
-    format!("{}\n{cut}", run.verdict)
+    let notes: String = run.notes.iter().map(|note| format!("{note}\n")).collect();
+    format!("{}\n{cut}{notes}{}", run.verdict, thresholds::lines(&run.thresholds).trim_start_matches('\n'))
 }
 
 /// A sentence if the run was ended before its time.
@@ -191,8 +241,11 @@ pub fn cut(record: &Record) -> Option<String> {
 
 /// A run in a line.
 pub fn named(about: &About) -> String {
-    let About { target, protocol, clients, laws, seed, plan: _, parts, of, began: _ } = about;
-    let mut text = format!("{target} by {protocol}, {laws}, seed {seed}");
+    let About { target, protocol, clients, laws, workload, seed, plan: _, parts, of, began: _ } = about;
+    let mut text = match workload.as_str() {
+        "" => format!("{target} by {protocol}, {laws}, seed {seed}"),
+        workload => format!("{target} by {protocol}, {workload}"),
+    };
     if !clients.is_empty() {
         text += &format!(", {clients}");
     }
@@ -216,11 +269,11 @@ pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
     }
     text += &format!("\n{}\n", named(run.about));
     text += &format!(
-        "{} answers of {} bytes in {} ({} a second), over {} connections, at most {} of\n\
-         them at once",
+        "{} responses with {} bytes in {} ({} a second)\n\
+         over {} connections, at most {} at once",
         count(run.answered),
         count(run.bytes),
-        if run.seconds.len() == 1 { "1 second".to_owned() } else { format!("{} seconds", run.seconds.len()) },
+        format_args!("{:.2} s", run.elapsed_s),
         number::significant(run.answers_per_second),
         count(run.connections),
         count(run.most_open),
@@ -229,12 +282,17 @@ pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
         text += &format!(": {}", list(&run.channels));
     }
     text += "\n";
+    let is_plain = |statuses: &BTreeMap<u16, u64>| statuses.keys().all(|status| *status == 200);
+    if !is_plain(&run.statuses) {
+        let words = run.statuses.iter().map(|(status, number)| format!("{} with {status}", count(*number)));
+        text += &format!("responses: {}\n", words.collect::<Vec<_>>().join(", "));
+    }
     if run.failed > 0 {
         text += &format!("{} failed: {}\n", count(run.failed), list(&run.failures));
     }
     if run.asked_again > 0 {
         let again = count(run.asked_again);
-        text += &format!("{again} asked again, on connections that the server had closed meanwhile\n");
+        text += &format!("{again} sent again, on connections that the server had closed meanwhile\n");
     }
     let columns = vec![
         Column::name(["", "ms"]),
@@ -250,9 +308,52 @@ pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
         [name.to_owned()].into_iter().chain(numbers).collect::<Vec<_>>()
     };
     let rows = vec![
-        row("from when it was asked", run.experienced_ms),
+        row("from when it was sent", run.experienced_ms),
         row("from when it was due", run.intended_ms),
         row("generator late by", run.generator_late_ms),
     ];
-    text + "\n" + &Grid { columns, rows }.render(terminal)
+    text += "\n";
+    text += &Grid { columns, rows }.render(terminal);
+    text += &apart(run, terminal);
+    text += &thresholds::lines(&run.thresholds);
+    let notes: String = run.notes.iter().map(|note| format!("{note}\n")).collect();
+    if notes.is_empty() { text } else { format!("{text}\n{notes}") }
+}
+
+/// Requests in the table.
+const SHOWN: usize = 10;
+
+/// The requests of a list, those with failures first, then the slowest.
+fn apart(run: &Run<'_>, terminal: Terminal) -> String {
+    let mut requests: Vec<&OneRequest> = run.requests.iter().collect();
+    if requests.is_empty() {
+        return String::new();
+    }
+    requests.sort_by(|one, other| other.failed.cmp(&one.failed).then(other.p99_ms.total_cmp(&one.p99_ms)));
+    let columns = vec![
+        Column::number(["", "answered"], 1),
+        Column::number(["", "failed"], 0),
+        Column::number(["50%,", "ms"], 2),
+        Column::number(["99%,", "ms"], 0),
+        Column::number(["most,", "ms"], 2),
+        Column::name(["", "request"]),
+    ];
+    // The other columns, and what stands between.
+    let room = terminal.width.unwrap_or(100).saturating_sub(48).max(20);
+    let row = |one: &&OneRequest| {
+        let OneRequest { request, answered, failed, p50_ms, p99_ms, max_ms } = one;
+        let name: String = match request.chars().count() > room {
+            true => request.chars().take(room.saturating_sub(3)).chain("...".chars()).collect(),
+            false => request.clone(),
+        };
+        let [answered, failed] = [*answered, *failed].map(|number| number::count(number as f64));
+        let [p50, p99, most] = [*p50_ms, *p99_ms, *max_ms].map(number::significant);
+        vec![answered, failed, p50, p99, most, name]
+    };
+    let rows = requests.iter().take(SHOWN).map(row).collect();
+    let more = match requests.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!("  and {} more\n", number::count(more as f64)),
+    };
+    format!("\n{}{more}", Grid { columns, rows }.render(terminal))
 }

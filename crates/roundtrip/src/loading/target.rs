@@ -1,28 +1,27 @@
-//! Which server is to be loaded, and a look whether it is there.
+//! The server of a URL, and a preflight request.
 //!
-//! Not the load. What HTTP/2 and HTTP/3 need to be looked at for is in `load::look`.
+//! Not the load. How the request is sent is in `load::look`.
 
 use std::fmt;
-use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use dhttp::Url;
-use load::look::{Refusal, look};
+use load::look::{Refusal, Seen, look};
 use load::secure::{Security, Trust};
 use load::{Config, Protocol, Target};
 use scenario::surge::plan::path;
 
 use crate::cli::load::Whom;
 use crate::failure::Failure;
+use crate::loading::traffic::Traffic;
 
-/// The server that the flags name.
+/// The server of this URL, and its path.
 ///
 /// # Errors
 /// If there is no such address, or the protocol cannot be spoken there.
-pub fn found(flags: &Whom, protocol: Protocol) -> Result<Target, Failure> {
-    let Whom { target, network: _, ca, insecure, i_own_this } = flags;
-    let text = target.as_deref().unwrap_or_default();
+pub fn found(text: &str, flags: &Whom, protocol: Protocol) -> Result<(Target, String), Failure> {
+    let Whom { target: _, network: _, ca, insecure, i_own_this } = flags;
     let (url, is_secure) = address(text)?;
     let refused = |why: &str| Err(Failure::Value(format!("{text}: {why}")));
     match (protocol, is_secure) {
@@ -46,8 +45,9 @@ pub fn found(flags: &Whom, protocol: Protocol) -> Result<Target, Failure> {
     };
     let unknown =
         |why: &dyn fmt::Display| Failure::Network(format!("{} is not to be found: {why}", url.host));
-    let mut addresses = (url.host.as_str(), url.port).to_socket_addrs().map_err(|error| unknown(&error))?;
-    let address = addresses.next().ok_or_else(|| unknown(&"it has no address"))?;
+    let addresses = (url.host.as_str(), url.port).to_socket_addrs().map_err(|error| unknown(&error))?;
+    let address =
+        listening(&addresses.collect::<Vec<_>>(), protocol).ok_or_else(|| unknown(&"it has no address"))?;
     let folder = if url.target.ends_with('/') { url.target.clone() } else { format!("{}/", url.target) };
     let security = is_secure.then(|| Security { name: url.host.clone(), trust });
     let target = Target { address, host: url.authority(), folder, security };
@@ -66,14 +66,38 @@ pub fn found(flags: &Whom, protocol: Protocol) -> Result<Target, Failure> {
             target.address.ip()
         )));
     }
-    Ok(target)
+    Ok((target, url.target))
+}
+
+/// The address of these on which the server listens, as `localhost` may have two; the first if that cannot be known.
+fn listening(addresses: &[SocketAddr], protocol: Protocol) -> Option<SocketAddr> {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let first = addresses.first().copied();
+    if addresses.len() < 2 || protocol == Protocol::Http3 {
+        return first;
+    }
+    // No more than what a name of this machine has: those of others may take their time.
+    let is_near = |address: &&SocketAddr| address.ip().to_canonical().is_loopback();
+    let listens = |address: &&SocketAddr| TcpStream::connect_timeout(address, PATIENCE).is_ok();
+    addresses.iter().filter(is_near).find(listens).copied().or(first)
+}
+
+/// Whether two URLs are of one server.
+pub fn is_same(one: &str, other: &str) -> Result<bool, Failure> {
+    let server =
+        |text| address(text).map(|(url, is_secure)| (url.host.to_ascii_lowercase(), url.port, is_secure));
+    Ok(server(one)? == server(other)?)
+}
+
+/// Whether connections to this URL are encrypted.
+pub fn is_secure(text: &str) -> bool {
+    text.get(..HTTPS.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(HTTPS))
 }
 
 /// An address, and whether connections to it are encrypted.
-fn address(text: &str) -> Result<(Url, bool), Failure> {
+pub fn address(text: &str) -> Result<(Url, bool), Failure> {
     let refused = |error: dhttp::UrlError| Failure::Value(format!("{error}"));
-    let secure = text.get(..HTTPS.len()).filter(|scheme| scheme.eq_ignore_ascii_case(HTTPS));
-    let Some(rest) = secure.and_then(|_| text.get(HTTPS.len()..)) else {
+    let Some(rest) = text.get(HTTPS.len()..).filter(|_| is_secure(text)) else {
         return Ok((text.parse().map_err(refused)?, false));
     };
     let mut url: Url = format!("http://{rest}").parse().map_err(refused)?;
@@ -86,53 +110,58 @@ fn address(text: &str) -> Result<(Url, bool), Failure> {
 
 const HTTPS: &str = "https://";
 
-/// Whether there is a server with the plan's files: to be known before minutes of failures.
+/// Sends a preflight request: what is wrong is known before minutes of failures.
 ///
 /// # Errors
-/// What is wrong with it.
-pub fn probe(target: &Target, config: &Config) -> Result<(), Failure> {
+/// What is wrong, and the remedy.
+pub fn probe(
+    traffic: &Traffic,
+    target: &Target,
+    config: &Config,
+    url: &str,
+    expects_status: bool,
+) -> Result<(), Failure> {
     let address = target.address;
-    match config.protocol {
-        Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Dhttp => plain(target),
-        Protocol::Http2 | Protocol::Http3 => look(target, config).map_err(|refusal| match refusal {
+    let Seen { status, location } =
+        look(&traffic.job(), target, config).map_err(|refusal| match refusal {
             // Not the server's fault.
             Refusal::Mistrust(mistrust) => Failure::Value(mistrust.to_string()),
             refusal => Failure::Network(format!("{address} {refusal}")),
-        }),
+        })?;
+    let refused = |why: String| Err(Failure::Network(why));
+    match traffic {
+        Traffic::Plan(_) if status == 200 => Ok(()),
+        Traffic::Plan(_) => refused(format!(
+            "{url}{} responds with {status}; let the server have there the directory that `roundtrip site surge` writes, or leave \
+             out --surge and --plan to request the URL itself",
+            path(0)
+        )),
+        // An access log has requests of all kinds.
+        Traffic::List(list) if !list.is_judged => Ok(()),
+        Traffic::List(list) => {
+            let url = list.first_url(url);
+            let is_redirect = (300..400).contains(&status) && status != 304;
+            if list.succeeds(status) && (expects_status || !is_redirect) {
+                return Ok(());
+            }
+            let remedy = match status {
+                401 | 407 => "give credentials, such as --header 'Authorization: Bearer TOKEN'",
+                403 => "give what the server wants to see, such as --header 'Cookie: NAME=VALUE'",
+                404 | 410 => "check the path",
+                405 => "choose another --method",
+                400 | 415 | 422 => "check --body and its --header 'Content-Type: TYPE'",
+                429 => "the server limits its clients: raise that limit for the run",
+                300..400 => "give the URL that it leads to",
+                500.. => "look into the server's log",
+                _ => "check the request",
+            };
+            let leads = match location.filter(|_| is_redirect) {
+                Some(location) => format!("redirects to {location} ({status})"),
+                None => format!("responds with {status}"),
+            };
+            refused(format!("{url} {leads}; {remedy}, or pass --expect-status {status} if that is a success"))
+        }
     }
-}
-
-fn plain(target: &Target) -> Result<(), Failure> {
-    const PATIENCE: Duration = Duration::from_secs(5);
-    let Target { address, host, folder, security: _ } = target;
-    let first = format!("{folder}{}", path(0));
-    let ask = |address: &SocketAddr| {
-        let mut stream = TcpStream::connect_timeout(address, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.write_all(format!("GET {first} HTTP/1.0\r\nHost: {host}\r\n\r\n").as_bytes())?;
-        let mut head = [0; 12];
-        stream.read_exact(&mut head)?;
-        std::io::Result::Ok(head)
-    };
-    let head =
-        ask(address).map_err(|error| Failure::Network(format!("{address} does not answer: {error}")))?;
-    match head.split_at_checked(9) {
-        Some((version, _)) if !version.starts_with(b"HTTP/1.") => Err(Failure::Network(format!(
-            "{address} does not speak HTTP/1 here: its answer begins with `{}`; give the port of a server that does, or ask by \
-             another --protocol",
-            plainly(&head)
-        ))),
-        Some((_, b"200")) => Ok(()),
-        status => Err(Failure::Network(format!(
-            "{address} answers {first} with {}; let it serve the folder that `roundtrip site surge` writes for this plan",
-            plainly(status.map_or(&[], |(_, status)| status))
-        ))),
-    }
-}
-
-/// What a server says is not for terminals.
-fn plainly(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).replace(char::is_control, "?")
 }
 
 #[cfg(test)]

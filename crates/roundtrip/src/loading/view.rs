@@ -13,14 +13,15 @@ use wire::Duration;
 use crate::output::number;
 use crate::terminal::{Colour, Terminal};
 
-/// The lines; `lasts` is how long the plan does.
-pub fn lines(progress: &Progress, lasts: Duration, terminal: Terminal) -> Vec<String> {
+/// The lines; `title` is the URL, `lasts` the duration of the schedule.
+pub fn lines(progress: &Progress, title: &str, lasts: Duration, terminal: Terminal) -> Vec<String> {
     let width = terminal.width.unwrap_or(WIDTH).min(WIDTH);
     let sheet = Sheet { width, terminal };
     let Progress { over, seconds, experienced, channels, troubles, connections, open } = progress;
     let none = Second::default();
     let last = seconds.back().unwrap_or(&none);
-    let mut lines = vec![sheet.time(*over, lasts)];
+    let title: String = title.replace(char::is_control, "?").chars().take(width).collect();
+    let mut lines = vec![terminal.bold(&title), sheet.time(*over, lasts)];
     let now = [last.answered, last.due].map(count);
     lines.push(sheet.line("answers", &format!("{} a second, {} due", now[0], now[1])));
     lines.push(sheet.graph("", seconds, |second| Some(second.answered as f64)));
@@ -224,6 +225,7 @@ mod tests {
         }
     }
 
+    const URL: &str = "http://127.0.0.1:3000/api";
     const LASTS: Duration = Duration::from_secs(120);
 
     fn plain(width: usize) -> Terminal {
@@ -233,6 +235,7 @@ mod tests {
     #[test]
     fn a_load_is_shown_in_a_few_lines() {
         let expected = [
+            URL,
             "30 s of 2:00 ━━━━━━━━━━━━━━─────────────────────────────────────────── 1:30 left",
             "answers      1,103 a second, 1,103 due",
             "             ▇▇▇▇▇▇▇▇▇▇████████████████████ to 1,100",
@@ -247,12 +250,13 @@ mod tests {
             "limit        ·····g·sn·······g····n···s·g··",
             "             generator in 3, network in 2, server in 2, nothing in 23",
         ];
-        assert_eq!(lines(&progress(30), LASTS, plain(80)), expected);
+        assert_eq!(lines(&progress(30), URL, LASTS, plain(80)), expected);
     }
 
     #[test]
     fn a_narrow_terminal_has_all_of_it() {
         let expected = [
+            URL,
             "30 s of 2:00 ━━━━───────────── 1:30 left",
             "answers      1,103 a second, 1,103 due",
             "             ████████████████ to 1,100",
@@ -274,17 +278,17 @@ mod tests {
             "             network in 1, server in 1,",
             "             nothing in 12",
         ];
-        assert_eq!(lines(&progress(30), LASTS, plain(40)), expected);
+        assert_eq!(lines(&progress(30), URL, LASTS, plain(40)), expected);
     }
 
     #[test]
     fn no_line_is_wider_than_its_terminal_and_colour_changes_no_letter() {
         for (width, over) in (0..100).zip([0, 1, 30, 200].into_iter().cycle()) {
-            let text = lines(&progress(over), LASTS, plain(width));
+            let text = lines(&progress(over), URL, LASTS, plain(width));
             for line in &text {
                 assert!(line.chars().count() <= width, "{width}: `{line}`");
             }
-            let coloured = lines(&progress(over), LASTS, Terminal { width: Some(width), colour: true });
+            let coloured = lines(&progress(over), URL, LASTS, Terminal { width: Some(width), colour: true });
             let bare = coloured.join("\n").split('\x1b').fold(String::new(), |bare, part| {
                 match part.split_once('m') {
                     Some((code, rest)) if code.starts_with('[') => bare + rest,
@@ -297,7 +301,7 @@ mod tests {
 
     #[test]
     fn of_nothing_there_are_no_odd_numbers() {
-        let shown = lines(&Progress::default(), Duration::ZERO, plain(80)).join("\n");
+        let shown = lines(&Progress::default(), URL, Duration::ZERO, plain(80)).join("\n");
         assert!(!shown.contains("NaN") && !shown.contains("inf"), "{shown}");
     }
 }

@@ -21,15 +21,17 @@ use crate::terminal::Terminal;
 /// The view of a run; it is gone when this is dropped.
 #[derive(Debug)]
 pub struct Watch {
+    /// The URL.
+    title: String,
     lasts: Duration,
     /// The columns of each line that stands there.
     drawn: Vec<usize>,
 }
 
 impl Watch {
-    /// Of a run that lasts so long, and begins at this time since 1970 or now.
-    pub fn new(lasts: Duration, at: Option<Duration>) -> Self {
-        let mut watch = Self { lasts, drawn: Vec::new() };
+    /// Of a run of this URL that lasts so long, and begins at this time since 1970 or now.
+    pub fn new(title: &str, lasts: Duration, at: Option<Duration>) -> Self {
+        let mut watch = Self { title: title.to_owned(), lasts, drawn: Vec::new() };
         let wait = at.map_or(Duration::ZERO, |at| at.saturating_sub(calendar())).as_nanos() / 1_000_000_000;
         if wait > 0 {
             watch.draw(|_| vec![format!("the run begins in {wait} s")]);
@@ -39,8 +41,8 @@ impl Watch {
 
     /// Shows how it is; in a terminal that may be another size by now.
     pub fn show(&mut self, progress: &Progress) {
-        let lasts = self.lasts;
-        self.draw(|terminal| view::lines(progress, lasts, terminal));
+        let (title, lasts) = (self.title.clone(), self.lasts);
+        self.draw(|terminal| view::lines(progress, &title, lasts, terminal));
     }
 
     fn draw(&mut self, lines: impl FnOnce(Terminal) -> Vec<String>) {

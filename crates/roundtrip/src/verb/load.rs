@@ -1,9 +1,8 @@
-//! `roundtrip load`: plans drawn, and servers loaded by them.
+//! `roundtrip load`: servers loaded, plans drawn, logs of runs merged.
 //!
-//! Not the laws (`scenario::surge`), nor the users (the crate `load`).
+//! Not the distributions (`scenario::surge`), nor the users (the crate `load`).
 
-use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
 
@@ -12,7 +11,7 @@ use dhttp_proto::ClientConfig;
 use load::config::MOST_CONNECTIONS;
 use load::live::{Progress, Stop};
 use load::log::{self, About, Log};
-use load::{Config, Protocol, Record, Shard};
+use load::{Config, Protocol, Record, Shard, Target};
 use scenario::names;
 use scenario::surge::fits::fits;
 use scenario::surge::plan::{MOST_REQUESTS, Plan, Wanted};
@@ -21,14 +20,17 @@ use scenario::surge::schedule::{Arrivals, Schedule, legs};
 use scenario::surge::set::{Laws, SetName};
 use scenario::surge::site::{self, Site};
 use scenario::value::quantity;
+use wire::Bytes;
 
 use crate::cli::flags::Format;
-use crate::cli::load::{Load, LoadMerge, LoadPage, LoadPlan, LoadRun, LoadVerb, PlanFlags};
+use crate::cli::load::{Goals, Load, LoadMerge, LoadPage, LoadPlan, LoadRun, LoadVerb, PlanFlags};
 use crate::failure::Failure;
 use crate::loading::emulated::{self, Emulated};
 use crate::loading::replay::Most;
+use crate::loading::thresholds;
+use crate::loading::traffic::{self, Listed, Traffic};
 use crate::loading::watch::{self, Watch};
-use crate::loading::{merge, page, plan, replay, result, target};
+use crate::loading::{merge, page, plan, positive, replay, result, target, value};
 use crate::output;
 use crate::terminal::Terminal;
 
@@ -46,7 +48,8 @@ pub fn run(flags: &Load) -> Result<ExitCode, Failure> {
 fn draw(flags: &LoadPlan) -> Result<(), Failure> {
     let LoadPlan { plan: wanted, replay: logs, speed, output, format } = flags;
     let site = site(wanted)?;
-    let drawn = if logs.is_empty() { drawn(wanted, site.as_ref())? } else { again(logs, speed)? };
+    let drawn =
+        if logs.is_empty() { plan::drawn(wanted_plan(wanted, site.as_ref())?)? } else { again(logs, speed)? };
     if let Some(path) = output {
         plan::write(&drawn, path)?;
     }
@@ -91,8 +94,7 @@ fn draw_page(flags: &LoadPage) -> Result<(), Failure> {
 
 /// What logs have, once more.
 fn again(logs: &[PathBuf], speed: &str) -> Result<Plan, Failure> {
-    let refused = || Failure::Value(format!("--speed: `{speed}` is not a number above 0, up to 1,000,000"));
-    let speed = speed.parse().ok().filter(|speed: &f64| *speed > 0.0 && *speed <= 1e6).ok_or_else(refused)?;
+    let speed = replay::speed(speed)?;
     let lines = replay::read(logs, Most::AllOf(MOST_REQUESTS))?;
     replayed(lines, speed).map_err(|unfit| Failure::Value(unfit.to_string()))
 }
@@ -108,30 +110,39 @@ fn site(flags: &PlanFlags) -> Result<Option<Site>, Failure> {
     Ok(Some(site))
 }
 
-fn drawn(flags: &PlanFlags, site: Option<&Site>) -> Result<Plan, Failure> {
-    plan::drawn(wanted(flags, site)?)
+/// The plan of `--surge`: of a directory's files, whatever sizes they have.
+fn of_directory(directory: &Path, flags: &PlanFlags) -> Result<Plan, Failure> {
+    let sizes = traffic::site_of(directory)?;
+    let files = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
+    let cap = Bytes::new(sizes.iter().copied().max().unwrap_or(0).max(1));
+    let wanted = Wanted { files, cap, ..wanted_plan(flags, site(flags)?.as_ref())? };
+    let plan = plan::drawn(wanted)?;
+    // A plan draws its files in order of popularity, and so it drew those of the directory.
+    Ok(Plan { files: sizes, ..plan })
 }
 
-fn wanted(flags: &PlanFlags, site: Option<&Site>) -> Result<Wanted, Failure> {
+fn wanted_plan(flags: &PlanFlags, site: Option<&Site>) -> Result<Wanted, Failure> {
     let PlanFlags { laws, laws_of: _, users, rate, even, lasts, files, cap, conditional, seed } = flags;
     let usual = Wanted::default();
-    let lasts = value("for", quantity::duration(lasts))?;
+    let lasts = lasts.as_deref().map_or(Ok(usual.lasts), |text| value("for", quantity::duration(text)))?;
     let arrivals = if *even { Arrivals::Constant } else { Arrivals::Poisson };
     let schedule = match rate {
         Some(rate) => Schedule::Rates(value("rate", legs(rate, lasts))?, arrivals),
-        None => Schedule::Users(positive("users", users)?),
+        None => Schedule::Users(users.as_deref().map_or(Ok(USERS), |text| positive("users", text))?),
     };
     Ok(Wanted {
         set: match site {
             Some(site) => Laws::Site(Box::new(site.set)),
-            None => Laws::Named(value("laws", SetName::named(laws))?),
+            None => laws
+                .as_deref()
+                .map_or(Ok(usual.set), |name| value("laws", SetName::named(name)).map(Laws::Named))?,
         },
         files: match (files, site) {
             (Some(files), _) => positive("files", files)?,
             (None, Some(site)) => site.files,
             (None, None) => usual.files,
         },
-        cap: value("cap", quantity::object_size(cap))?,
+        cap: cap.as_deref().map_or(Ok(usual.cap), |text| value("cap", quantity::object_size(text)))?,
         lasts: match &schedule {
             Schedule::Rates(legs, _) => legs.iter().map(|leg| leg.lasts).sum(),
             Schedule::Users(_) | Schedule::Replay(_) => lasts,
@@ -146,53 +157,63 @@ fn wanted(flags: &PlanFlags, site: Option<&Site>) -> Result<Wanted, Failure> {
     })
 }
 
-fn value<T>(flag: &str, value: Result<T, impl fmt::Display>) -> Result<T, Failure> {
-    value.map_err(|error| Failure::Value(format!("--{flag}: {error}")))
-}
-
-fn positive(flag: &str, text: &str) -> Result<u32, Failure> {
-    let refused = || Failure::Value(format!("--{flag}: `{text}` is not a number from 1 to 4,294,967,295"));
-    text.parse().ok().filter(|number| *number > 0).ok_or_else(refused)
-}
+/// Users of SURGE, where no flag gives another number.
+const USERS: u32 = 100;
 
 fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
-    let LoadRun { whom, plan, wanted, log: log_file, format, .. } = flags;
+    let LoadRun { whom, goals, log: log_file, format, .. } = flags;
+    let Goals { max_failures, fail_on } = goals;
+    let thresholds = thresholds::parse(max_failures, fail_on)?;
     let config = config(flags)?;
+    if whom.network.is_some() {
+        // While there is one thread: later no user namespace can be entered.
+        measure::prepare()?;
+    }
     let network = whom.network.as_deref().map(|name| emulated::network(name, config.protocol)).transpose()?;
-    let target = if network.is_some() { emulated::target() } else { target::found(whom, config.protocol)? };
-    let plan = match plan {
-        Some(path) => plan::read(path)?,
-        None => drawn(wanted, site(wanted)?.as_ref())?,
-    };
-    load::needs::check(&plan, &config).map_err(|short| Failure::Value(short.to_string()))?;
+    let (traffic, target, named) = traffic_of(flags, &config)?;
+    if config.has_early && !traffic.is_safe() {
+        return Err(Failure::Value(
+            "--early-data: others may repeat requests in early data; use it with GET and HEAD alone"
+                .to_owned(),
+        ));
+    }
+    load::needs::check(&traffic.job(), &config).map_err(|short| Failure::Value(short.to_string()))?;
     if network.is_none() {
-        target::probe(&target, &config)?;
+        target::probe(&traffic, &target, &config, &named, flags.requests.expect_status.is_some())?;
     }
     if let Some(path) = log_file {
         crate::file::check(path)?;
     }
     let stop = Stop::default();
     let heard = watch::listen(stop.clone())?;
-    let mut watch = Watch::new(plan.wanted.lasts, config.at);
-    let mut show = |progress: &Progress| watch.show(progress);
-    let (record, plan) = match &network {
-        None => (load::run::run_until(&plan, &target, &config, &stop, &mut show), plan),
-        Some(network) => Emulated::new(network, plan)?.run(config, stop.clone(), &mut show)?,
-    };
-    drop(watch);
-    // Whoever is in a hurry now does not want to read what came of it.
-    stop.stop();
-    let record = record.map_err(|error| Failure::Network(error.to_string()))?;
-    let scheme = if target.security.is_some() { "https" } else { "http" };
-    let whom = match network {
-        None => format!("{scheme}://{}{}", target.host, target.folder),
+    let whom = match &network {
+        None => named,
         Some(network) => format!("our own server over {}", network.name),
     };
-    let log = Log { about: about(&plan, whom, &config, &record), record };
-    // What came of it is told even if the disk is full by now.
+    let mut watch = Watch::new(&whom, traffic.job().lasts, config.at);
+    let mut show = |progress: &Progress| watch.show(progress);
+    let (record, traffic) = match (&network, traffic) {
+        (Some(network), Traffic::Plan(plan)) => {
+            let (record, plan) = Emulated::new(network, plan)?.run(config, stop.clone(), &mut show)?;
+            (record, Traffic::Plan(plan))
+        }
+        (_, traffic) => (load::run::run_until(traffic.job(), &target, &config, &stop, &mut show), traffic),
+    };
+    drop(watch);
+    // A signal that comes now ends the program.
+    stop.stop();
+    let record = record.map_err(|error| Failure::Network(error.to_string()))?;
+    let log = Log { about: about(&traffic, whom, &config, &record), record };
+    // Results are printed even if the disk is full by now.
     let logged =
         log_file.as_ref().map_or(Ok(()), |path| crate::file::write_with(path, |out| log::write(&log, out)));
-    let run = result::run(&log.about, &log.record);
+    let judged = thresholds::judge(&thresholds, &log.record);
+    let has_passed = judged.iter().all(|judged| judged.passed);
+    let notes = match &traffic {
+        Traffic::Plan(_) => Vec::new(),
+        Traffic::List(list) => list.notes.clone(),
+    };
+    let run = result::run(&log.about, &log.record).with(judged, notes, &traffic.names());
     output::to_stdout(&match format {
         Format::Table => result::table(&run, Terminal::of_stdout()),
         Format::Json => output::json(&[run]),
@@ -203,10 +224,70 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
         }
     })?;
     logged?;
-    Ok(if log.record.cut.is_some() { ExitCode::from(heard.status()) } else { ExitCode::SUCCESS })
+    Ok(match log.record.cut {
+        Some(_) => ExitCode::from(heard.status()),
+        None if has_passed => ExitCode::SUCCESS,
+        None => ExitCode::FAILURE,
+    })
 }
 
-fn about(plan: &Plan, target: String, config: &Config, record: &Record) -> About {
+/// The requests, the server, and both as people call them.
+fn traffic_of(flags: &LoadRun, config: &Config) -> Result<(Traffic, Target, String), Failure> {
+    let LoadRun { whom, requests, plan, surge, wanted, .. } = flags;
+    let is_surge = plan.is_some() || surge.is_some() || whom.network.is_some();
+    let listed =
+        requests.requests.as_deref().map(|path| Listed::read(path, whom.target.as_deref())).transpose()?;
+    let url = listed.as_ref().and_then(|listed| listed.server.clone()).or_else(|| whom.target.clone());
+    let (target, path) = match &whom.network {
+        Some(_) => (emulated::target(), "/".to_owned()),
+        None => target::found(url.as_deref().unwrap_or_default(), whom, config.protocol)?,
+    };
+    let scheme = if target.security.is_some() { "https" } else { "http" };
+    if !is_surge {
+        no_surge_flags(wanted)?;
+        if !requests.replay.is_empty() && path != "/" {
+            return Err(Failure::Value(
+                "--replay: give the server alone, without a path; paths are those of the log".to_owned(),
+            ));
+        }
+        let name = format!("{scheme}://{}{path}", target.host);
+        return Ok((Traffic::List(traffic::list(requests, wanted, listed, &path)?), target, name));
+    }
+    if requests.method.is_some() || requests.body.is_some() || !requests.header.is_empty() {
+        return Err(Failure::Value(
+            "--method, --header and --body are for a URL; a SURGE workload has requests of its own"
+                .to_owned(),
+        ));
+    }
+    let plan = match (plan, surge) {
+        (Some(path), _) => plan::read(path)?,
+        (None, Some(directory)) => of_directory(directory, wanted)?,
+        (None, None) => plan::drawn(wanted_plan(wanted, site(wanted)?.as_ref())?)?,
+    };
+    let name = format!("{scheme}://{}{}", target.host, target.folder);
+    Ok((Traffic::Plan(plan), target, name))
+}
+
+/// Refuses flags that mean nothing for a URL.
+fn no_surge_flags(flags: &PlanFlags) -> Result<(), Failure> {
+    let PlanFlags { laws, laws_of, users: _, rate: _, even: _, lasts: _, files, cap, conditional, seed: _ } =
+        flags;
+    let given = [
+        ("laws", laws.is_some()),
+        ("laws-of", !laws_of.is_empty()),
+        ("files", files.is_some()),
+        ("cap", cap.is_some()),
+        ("conditional", conditional.is_some()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((flag, _)) => Err(Failure::Value(format!(
+            "--{flag}: it belongs to a SURGE workload; add --surge DIR (made by `roundtrip site surge DIR`) or --plan FILE"
+        ))),
+    }
+}
+
+fn about(traffic: &Traffic, target: String, config: &Config, record: &Record) -> About {
     let Config {
         protocol,
         dhttp: _,
@@ -239,13 +320,18 @@ fn about(plan: &Plan, target: String, config: &Config, record: &Record) -> About
         clients.push(format!("keeping connections for {keeps}"));
     }
     let began = record.began.as_secs_f64();
+    let (laws, workload, seed) = match traffic {
+        Traffic::Plan(plan) => (plan.wanted.set.name().to_owned(), String::new(), plan.wanted.seed.get()),
+        Traffic::List(list) => (String::new(), list.words.clone(), list.seed),
+    };
     About {
         target,
         protocol: protocol.name().to_owned(),
         clients: clients.join(", "),
-        laws: plan.wanted.set.name().to_owned(),
-        seed: plan.wanted.seed.get(),
-        plan: plan::mark(plan),
+        laws,
+        workload,
+        seed,
+        plan: traffic.mark(),
         parts: vec![shard.number()],
         of: shard.of(),
         began: (began, began),
@@ -254,6 +340,7 @@ fn about(plan: &Plan, target: String, config: &Config, record: &Record) -> About
 
 fn config(flags: &LoadRun) -> Result<Config, Failure> {
     let LoadRun {
+        whom,
         protocol,
         connections,
         ports,
@@ -268,8 +355,14 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
         at,
         ..
     } = flags;
-    let protocol =
-        value("protocol", names::find("protocol of load", protocol, &Protocol::ALL, Protocol::name))?;
+    let is_secure = whom.target.as_deref().is_some_and(target::is_secure);
+    let protocol = match protocol {
+        Some(name) => {
+            value("protocol", names::find("protocol of load", name, &Protocol::ALL, Protocol::name))?
+        }
+        None if is_secure => Protocol::Http2,
+        None => Protocol::KeepAlive,
+    };
     if *early_data && protocol != Protocol::Http3 {
         return Err(Failure::Value("--early-data is for --protocol http3".to_owned()));
     }
@@ -345,6 +438,6 @@ mod tests {
         else {
             panic!("another verb");
         };
-        assert_eq!(wanted(&flags.plan, None).unwrap(), Wanted::default());
+        assert_eq!(wanted_plan(&flags.plan, None).unwrap(), Wanted::default());
     }
 }

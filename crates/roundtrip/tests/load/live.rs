@@ -32,7 +32,7 @@ fn a_load_is_shown_in_a_terminal_while_it_goes_on_and_leaves_nothing_of_that() {
     {
         assert!(shown.contains(words) && !left.contains(words), "{words}: {said}");
     }
-    assert!(left.contains("150 answers of "), "{said}");
+    assert!(left.contains("150 responses with "), "{said}");
 }
 
 #[test]

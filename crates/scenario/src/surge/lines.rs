@@ -123,6 +123,6 @@ pub(super) fn files(lines: &[Line]) -> Vec<(Target, Seen)> {
 }
 
 /// Whether all times are whole seconds, which hide what happens within one.
-pub(super) fn has_whole_seconds(lines: &[Line]) -> bool {
-    lines.iter().all(|line| line.time.since(Time::ZERO).as_nanos().is_multiple_of(1_000_000_000))
+pub(super) fn has_whole_seconds(mut times: impl Iterator<Item = Time>) -> bool {
+    times.all(|time| time.since(Time::ZERO).as_nanos().is_multiple_of(1_000_000_000))
 }

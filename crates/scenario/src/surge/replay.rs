@@ -23,15 +23,8 @@ pub fn replayed(lines: Lines, speed: f64) -> Result<Plan, Unfit> {
         return Err(Unfit::TooManyRequests(lines.len() as f64));
     }
     let lines = lines.sorted();
-    let (Some(first), Some(last)) = (lines.first().map(|line| line.time), lines.last().map(|line| line.time))
-    else {
-        return Err(Unfit::Nothing);
-    };
-    let scaled = |since: f64| Duration::from_secs_f64(since / speed).unwrap_or(Duration::MAX);
-    let lasts = in_micros(scaled(last.since(first).as_secs_f64() + 1.0));
-    if lasts > LONGEST {
-        return Err(Unfit::TooLong(lasts));
-    }
+    let times: Vec<Time> = lines.iter().map(|line| line.time).collect();
+    let (dues, lasts) = due_times(&times, speed)?;
     let seen = files(&lines);
     let count = u32::try_from(seen.len()).unwrap_or(u32::MAX);
     if count > MOST_FILES {
@@ -44,29 +37,38 @@ pub fn replayed(lines: Lines, speed: f64) -> Result<Plan, Unfit> {
     sizes.resize(sizes.len().max(2), sizes.first().copied().unwrap_or(0));
     let mut users = BTreeMap::new();
     let mut pages = Vec::with_capacity(lines.len());
-    for (Line { time, client, file, answer }, spread) in lines.iter().zip(spread(&lines)) {
+    for (Line { time: _, client, file, answer }, at) in lines.iter().zip(dues) {
         // There are as many users as fit 32 bits: requests are not more.
         let next = u32::try_from(users.len()).unwrap_or(u32::MAX);
         let user = *users.entry(*client).or_insert(next);
-        let at = in_micros(scaled(time.since(first).as_secs_f64() + spread));
         let file = file.and_then(|file| numbers.get(&file).copied()).unwrap_or(0);
         let ask = Ask { file, after: Duration::ZERO, is_conditional: *answer == Answer::Unchanged };
-        pages.push(Page {
-            user,
-            begins: Begins::At(Time::ZERO + at),
-            objects: vec![ask],
-            ends_session: false,
-        });
+        pages.push(Page { user, begins: Begins::At(at), objects: vec![ask], ends_session: false });
     }
     let count = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
     let wanted = Wanted { files: count, schedule: Schedule::Replay(speed), lasts, ..Wanted::default() };
     Ok(Plan { wanted, files: sizes, pages })
 }
 
+/// The times at which requests logged at these times, in order, are due, `speed` times as fast; and the length of the whole.
+///
+/// # Errors
+/// [`Unfit`] if there are none, or they take longer than [`LONGEST`].
+pub fn due_times(times: &[Time], speed: f64) -> Result<(Vec<Time>, Duration), Unfit> {
+    let (Some(first), Some(last)) = (times.first(), times.last()) else { return Err(Unfit::Nothing) };
+    let scaled = |since: f64| in_micros(Duration::from_secs_f64(since / speed).unwrap_or(Duration::MAX));
+    let lasts = scaled(last.since(*first).as_secs_f64() + 1.0);
+    if lasts > LONGEST {
+        return Err(Unfit::TooLong(lasts));
+    }
+    let due = |(time, spread): (&Time, f64)| Time::ZERO + scaled(time.since(*first).as_secs_f64() + spread);
+    Ok((times.iter().zip(spread(times)).map(due).collect(), lasts))
+}
+
 /// For each request, the part of a second by which it is later than the log says.
-fn spread(lines: &[Line]) -> impl Iterator<Item = f64> {
-    let is_whole = has_whole_seconds(lines);
-    let seconds = lines.chunk_by(|one, other| one.time == other.time);
+fn spread(times: &[Time]) -> impl Iterator<Item = f64> {
+    let is_whole = has_whole_seconds(times.iter().copied());
+    let seconds = times.chunk_by(|one, other| one == other);
     seconds.flat_map(move |second| {
         let count = second.len() as f64;
         (0..second.len()).map(move |place| if is_whole { place as f64 / count } else { 0.0 })

@@ -270,7 +270,8 @@ struct Users {
 
 impl Users {
     fn new(lines: &[Line]) -> Self {
-        let mut users = Self { is_whole: has_whole_seconds(lines), ..Self::default() };
+        let mut users =
+            Self { is_whole: has_whole_seconds(lines.iter().map(|line| line.time)), ..Self::default() };
         let (Some(first), Some(last)) = (lines.first(), lines.last()) else { return users };
         let mut by_user: Vec<&Line> = lines.iter().collect();
         // Stable: each user's lines stay in order.

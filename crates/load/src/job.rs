@@ -1,0 +1,180 @@
+//! The work of a run: which requests, by which users, and when.
+//!
+//! Of a plan of SURGE each page is one user's, once. Of a list of requests ([`crate::requests`]) pages are requests with times of
+//! their own (an open schedule), or users send them again and again, each as soon as the response before is there (a closed loop).
+
+use std::sync::Arc;
+
+use http1::message::{Fields, Method, RequestHead, Version};
+use scenario::surge::plan::{Ask, Begins, Page, Plan};
+use wire::{Duration, Time};
+
+use crate::config::{Config, Protocol, Target};
+use crate::record::Trouble;
+use crate::requests::{Request, Statuses};
+
+/// The work of a run.
+#[derive(Clone, Debug)]
+pub struct Job<'a> {
+    /// The time in which requests are begun.
+    pub lasts: Duration,
+    /// The pages.
+    pub pages: &'a [Page],
+    /// Who fetches them.
+    pub turns: Turns,
+    /// What the numbers of a page's objects stand for.
+    pub requests: Requests<'a>,
+}
+
+/// Who fetches which pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turns {
+    /// Each page is fetched once, by its own user.
+    Once,
+    /// Each of so many users fetches all pages again and again, from a place of their own on.
+    Loop(u32),
+}
+
+/// What the numbers of a page's objects stand for.
+#[derive(Clone, Debug)]
+pub enum Requests<'a> {
+    /// The files of a site of SURGE, below the target's folder, by their sizes.
+    Site(&'a [u64]),
+    /// These requests; a response with one of these statuses is a success.
+    List(Arc<[Request]>, Statuses),
+}
+
+impl<'a> From<&'a Plan> for Job<'a> {
+    fn from(plan: &'a Plan) -> Self {
+        let Plan { wanted, files, pages } = plan;
+        Self { lasts: wanted.lasts, pages, turns: Turns::Once, requests: Requests::Site(files) }
+    }
+}
+
+impl<'a> From<&Job<'a>> for Job<'a> {
+    fn from(job: &Job<'a>) -> Self {
+        job.clone()
+    }
+}
+
+/// The pages of a closed loop over so many requests: each is one, without a pause.
+pub fn loop_pages(requests: usize) -> Vec<Page> {
+    (0..).zip(0..requests).map(|(file, _)| page(file, 0, Begins::After(Duration::ZERO))).collect()
+}
+
+/// The pages of an open schedule: so many requests in turn, at these times.
+pub fn timed_pages(requests: usize, times: impl Iterator<Item = Time>) -> Vec<Page> {
+    let files = (0..).zip(0..requests).map(|(file, _)| file).cycle();
+    files.zip(times).zip(0..).map(|((file, at), user)| page(file, user, Begins::At(at))).collect()
+}
+
+/// A page of a single request.
+pub fn page(file: u32, user: u32, begins: Begins) -> Page {
+    let ask = Ask { file, after: Duration::ZERO, is_conditional: false };
+    Page { user, begins, objects: vec![ask], ends_session: false }
+}
+
+impl Requests<'_> {
+    /// Whether a response with this status and so many bytes of body is a success; the bytes, or why it is none.
+    pub(crate) fn judge(
+        &self,
+        number: u32,
+        is_conditional: bool,
+        status: u16,
+        bytes: u64,
+    ) -> Result<u64, Trouble> {
+        match self {
+            Self::Site(sizes) => match status {
+                200 if sizes.get(number as usize).is_some_and(|size| *size == bytes) => Ok(bytes),
+                200 => Err(Trouble::Size),
+                304 if is_conditional => Ok(0),
+                _ => Err(Trouble::Status),
+            },
+            Self::List(list, statuses) => {
+                let is_logged =
+                    || list.get(number as usize).is_some_and(|request| request.logged_error == Some(status));
+                if statuses.has(status) || is_logged() { Ok(bytes) } else { Err(Trouble::Status) }
+            }
+        }
+    }
+
+    /// Whether it is for the head alone, and whether it may be sent again on another connection.
+    pub(crate) fn traits(&self, number: u32) -> (bool, bool) {
+        match self {
+            Self::Site(_) => (false, true),
+            Self::List(list, _) => list
+                .get(number as usize)
+                .map_or((false, false), |request| (request.method == Method::Head, request.is_idempotent())),
+        }
+    }
+
+    /// How many different requests are told apart in the record; none where there is one, or too many.
+    pub(crate) fn told_apart(&self) -> usize {
+        match self {
+            Self::List(list, _) if (2..=MAX_TOLD_APART).contains(&list.len()) => list.len(),
+            Self::List(..) | Self::Site(_) => 0,
+        }
+    }
+}
+
+/// Each has a histogram in each thread.
+const MAX_TOLD_APART: usize = 256;
+
+/// A request in the form in which HTTP/1 and DHTTP send it.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    pub(crate) head: RequestHead,
+    encoded: Vec<u8>,
+    body: bytes::Bytes,
+}
+
+impl Prepared {
+    /// The forms of all of these for a server.
+    pub(crate) fn all(list: &[Request], target: &Target, config: &Config) -> Vec<Self> {
+        list.iter().map(|request| Self::new(request, target, config)).collect()
+    }
+
+    pub(crate) fn new(request: &Request, target: &Target, config: &Config) -> Self {
+        let mut fields = Fields::new();
+        // All of them were checked: valid fields.
+        let mut push = |name: &str, value: &str| drop(fields.push(name, value));
+        push("Host", request.host.as_deref().unwrap_or(&target.host));
+        if closes(config) {
+            push("Connection", "close");
+        }
+        for (name, value) in request.fields.iter() {
+            if let (Ok(name), Ok(value)) = (std::str::from_utf8(name), std::str::from_utf8(value)) {
+                push(name, value);
+            }
+        }
+        if let Some(length) = request.content_length() {
+            push("Content-Length", &length.to_string());
+        }
+        let (method, path) = (request.method.clone(), request.target.clone());
+        let head = RequestHead { method, target: path, version: version(config.protocol), fields };
+        let mut encoded = Vec::new();
+        head.encode(&mut encoded);
+        Self { head, encoded, body: request.body.clone() }
+    }
+
+    /// Writes head and body.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.encoded);
+        out.extend_from_slice(&self.body);
+    }
+}
+
+/// Whether each request says that its connection ends with it.
+pub(crate) fn closes(config: &Config) -> bool {
+    config.keeps == Some(Duration::ZERO) && config.protocol != Protocol::Http10
+}
+
+/// The version of a request line.
+pub(crate) const fn version(protocol: Protocol) -> Version {
+    match protocol {
+        Protocol::Http10 => Version::Http10,
+        Protocol::KeepAlive | Protocol::Pipelined | Protocol::Http2 | Protocol::Http3 | Protocol::Dhttp => {
+            Version::Http11
+        }
+    }
+}

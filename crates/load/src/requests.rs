@@ -1,0 +1,272 @@
+//! A list of requests: method, target, header fields and body of each, checked so that every protocol can send it.
+//!
+//! In flow a URL with flags, a file of requests ([`file`]) or the lines of an access log; out flows what
+//! [`crate::job::Job`] refers to by number. Not the schedule, and not the server: a run loads one.
+
+pub mod file;
+
+use std::fmt;
+
+use bytes::Bytes;
+use http::uri::{Authority, PathAndQuery};
+use http::{HeaderName, HeaderValue};
+use http1::message::{Fields, Method};
+
+/// A list has no more requests.
+pub const MAX_REQUESTS: usize = 100_000;
+/// A request has no more header fields.
+pub const MAX_FIELDS: usize = 100;
+/// No body is longer.
+pub const MAX_BODY_BYTES: u64 = 16 << 20;
+/// All bodies together are no longer.
+pub const MAX_BODIES_BYTES: u64 = 256 << 20;
+/// A target or a field is no longer: most servers refuse more.
+pub const MAX_LINE_BYTES: usize = 8 << 10;
+
+/// A request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub(crate) method: Method,
+    pub(crate) target: String,
+    pub(crate) host: Option<String>,
+    pub(crate) fields: Fields,
+    count: usize,
+    pub(crate) body: Bytes,
+    /// The status that an access log records of it, if that is an error: then the same status is a success.
+    pub logged_error: Option<u16>,
+}
+
+/// Why a request cannot be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadRequest {
+    /// The method is not one.
+    Method(String),
+    /// The path is not one.
+    Target(String),
+    /// The field is not `Name: value`, or has characters that no field has.
+    Field(String),
+    /// The field is set by the generator itself.
+    Reserved(String),
+    /// There are more fields than a request has.
+    TooManyFields,
+    /// The value of `Host` names no host.
+    Host(String),
+    /// A body of this many bytes is too long.
+    Body(u64),
+}
+
+impl fmt::Display for BadRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use scenario::names::Quoted;
+        match self {
+            Self::Method(method) => {
+                write!(
+                    f,
+                    "{} is not a method; give one such as GET, HEAD, POST, PUT or DELETE",
+                    Quoted(method)
+                )
+            }
+            Self::Target(target) => write!(
+                f,
+                "{} is not a path of visible ASCII that begins with a slash; percent-encode other characters",
+                Quoted(target)
+            ),
+            Self::Field(field) => write!(f, "{} is not a header field; write `Name: value`", Quoted(field)),
+            Self::Reserved(name) => write!(f, "the field {name} is set by the load itself; remove it"),
+            Self::TooManyFields => {
+                write!(f, "a request has no more than {MAX_FIELDS} header fields; remove some")
+            }
+            Self::Host(host) => {
+                write!(f, "Host: {} is not a host; give a name, with a port if need be", Quoted(host))
+            }
+            Self::Body(bytes) => {
+                write!(f, "a body of {bytes} bytes is too long; the maximum is {MAX_BODY_BYTES}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BadRequest {}
+
+/// Fields that frame a message or belong to a connection: protocols set them, or forbid them (RFC 9113, section 8.2.2).
+const RESERVED: [&str; 9] = [
+    "Connection",
+    "Content-Length",
+    "Expect",
+    "Keep-Alive",
+    "Proxy-Connection",
+    "TE",
+    "Trailer",
+    "Transfer-Encoding",
+    "Upgrade",
+];
+
+impl Request {
+    /// A request without header fields and body; `target` is a path with its query.
+    ///
+    /// # Errors
+    /// [`BadRequest`] if there is no such method, or the path is not one.
+    pub fn new(method: &str, target: &str) -> Result<Self, BadRequest> {
+        let is_method = !method.is_empty()
+            && method.len() <= 32
+            && method.bytes().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'-' | b'_'))
+            && method != "CONNECT"
+            && method != "TRACE";
+        if !is_method {
+            return Err(BadRequest::Method(method.to_owned()));
+        }
+        let is_target = target.starts_with('/')
+            && target.len() <= MAX_LINE_BYTES
+            && target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#')
+            // The same path must leave by every protocol.
+            && target.parse::<PathAndQuery>().is_ok_and(|parsed| parsed.as_str() == target);
+        if !is_target {
+            return Err(BadRequest::Target(target.to_owned()));
+        }
+        let method = Method::from_name(method);
+        let (fields, body) = (Fields::new(), Bytes::new());
+        Ok(Self { method, target: target.to_owned(), host: None, fields, count: 0, body, logged_error: None })
+    }
+
+    /// Adds a header field, `Name: value`; `Host` replaces the URL's.
+    ///
+    /// # Errors
+    /// [`BadRequest`] if it is not one, or one that the generator sets.
+    pub fn add_field(&mut self, line: &str) -> Result<(), BadRequest> {
+        let bad = || BadRequest::Field(line.to_owned());
+        let (name, value) = line.split_once(':').filter(|_| line.len() <= MAX_LINE_BYTES).ok_or_else(bad)?;
+        let value = value.trim_matches([' ', '\t']);
+        let is_valid = HeaderName::from_bytes(name.as_bytes()).is_ok()
+            && HeaderValue::from_bytes(value.as_bytes()).is_ok();
+        if !is_valid {
+            return Err(bad());
+        }
+        if RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name)) {
+            return Err(BadRequest::Reserved(name.to_owned()));
+        }
+        if name.eq_ignore_ascii_case("Host") {
+            let is_host = value.parse::<Authority>().is_ok_and(|parsed| !parsed.as_str().contains('@'));
+            if !is_host {
+                return Err(BadRequest::Host(value.to_owned()));
+            }
+            self.host = Some(value.to_owned());
+            return Ok(());
+        }
+        self.count += 1;
+        if self.count > MAX_FIELDS {
+            return Err(BadRequest::TooManyFields);
+        }
+        self.fields.push(name, value).map_err(|_| bad())
+    }
+
+    /// Gives it a body.
+    ///
+    /// # Errors
+    /// [`BadRequest::Body`] if it is too long.
+    pub fn set_body(&mut self, body: Bytes) -> Result<(), BadRequest> {
+        let bytes = body.len() as u64;
+        if bytes > MAX_BODY_BYTES {
+            return Err(BadRequest::Body(bytes));
+        }
+        self.body = body;
+        Ok(())
+    }
+
+    /// The method and the path.
+    pub fn name(&self) -> String {
+        format!("{} {}", self.method.name(), self.target)
+    }
+
+    /// The path with its query.
+    pub fn target(&self) -> String {
+        self.target.clone()
+    }
+
+    /// The length of the body.
+    pub fn body_bytes(&self) -> u64 {
+        self.body.len() as u64
+    }
+
+    /// Whether it changes nothing at the server (RFC 9110, section 9.2.1).
+    pub const fn is_safe(&self) -> bool {
+        self.method.is_safe()
+    }
+
+    /// Whether it may be sent again when a kept connection turns out to be closed (RFC 9110, section 9.2.2).
+    pub(crate) fn is_idempotent(&self) -> bool {
+        self.is_safe() || matches!(self.method.name(), "PUT" | "DELETE")
+    }
+
+    /// The value of `Content-Length`, if it has one: a body, or a method that announces one (RFC 9110, section 8.6).
+    pub(crate) fn content_length(&self) -> Option<usize> {
+        let announces = matches!(self.method.name(), "POST" | "PUT" | "PATCH");
+        (!self.body.is_empty() || announces).then_some(self.body.len())
+    }
+}
+
+/// Statuses that count as a success.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statuses(Vec<(u16, u16)>);
+
+impl Default for Statuses {
+    /// Every status below 400.
+    fn default() -> Self {
+        Self(vec![(100, 399)])
+    }
+}
+
+impl Statuses {
+    /// A list such as `200,204,300-399`; `None` if it is not one.
+    pub fn parse(text: &str) -> Option<Self> {
+        let status = |text: &str| text.trim().parse().ok().filter(|status| (100..=999).contains(status));
+        let range = |part: &str| match part.split_once('-') {
+            Some((first, last)) => status(first).zip(status(last)).filter(|(first, last)| first <= last),
+            None => status(part).map(|status| (status, status)),
+        };
+        text.split(',').map(range).collect::<Option<Vec<_>>>().map(Self)
+    }
+
+    /// Whether this one is among them.
+    pub fn has(&self, status: u16) -> bool {
+        let Self(ranges) = self;
+        ranges.iter().any(|(first, last)| (*first..=*last).contains(&status))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_some_protocol_could_not_send_is_refused() {
+        for method in ["", "get", "GET ", "G\u{e9}T", "CONNECT"] {
+            assert_eq!(Request::new(method, "/"), Err(BadRequest::Method(method.to_owned())));
+        }
+        for target in ["", "a", "/a b", "/\u{e9}", "/a#b", "http://h/", "/a\r\nX: y"] {
+            assert_eq!(Request::new("GET", target), Err(BadRequest::Target(target.to_owned())));
+        }
+        let mut request = Request::new("POST", "/a?b=c&d=%20").unwrap();
+        for field in ["a", ": b", "a b: c", "a: b\r\nc: d", "\u{e9}: a"] {
+            assert_eq!(request.add_field(field), Err(BadRequest::Field(field.to_owned())), "{field}");
+        }
+        assert_eq!(
+            request.add_field("content-length: 3"),
+            Err(BadRequest::Reserved("content-length".to_owned()))
+        );
+        assert!(request.add_field("Host: a b").is_err() && request.add_field("Host: u@h").is_err());
+        assert_eq!(request.add_field("Host: example.com:81"), Ok(()));
+        assert_eq!(request.add_field("X-Empty:"), Ok(()));
+        assert_eq!((request.content_length(), request.is_idempotent()), (Some(0), false));
+    }
+
+    #[test]
+    fn statuses_are_single_ones_and_ranges() {
+        let statuses = Statuses::parse("200, 204,300-399").unwrap();
+        assert!([200, 204, 300, 399].into_iter().all(|status| statuses.has(status)));
+        assert!(![201, 299, 400].into_iter().any(|status| statuses.has(status)));
+        for bad in ["", "20", "200-", "404-400", "2xx", "1000"] {
+            assert_eq!(Statuses::parse(bad), None, "{bad}");
+        }
+        assert!(Statuses::default().has(302) && !Statuses::default().has(400));
+    }
+}

@@ -1,0 +1,306 @@
+//! The requests of a load and their schedule, from flags: one URL, a file of requests, an access log, or a plan of SURGE.
+//!
+//! Not the server ([`super::target`]), and not the reading of logs ([`super::replay`]).
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use load::job::{Job, Requests, Turns, loop_pages, timed_pages};
+use load::requests::file::{Entry, MAX_FILE_BYTES, parse, split};
+use load::requests::{BadRequest, MAX_BODIES_BYTES, MAX_BODY_BYTES, Request, Statuses};
+use scenario::surge::plan::{MOST_REQUESTS, Page, Plan, Unfit};
+use scenario::surge::schedule::{Arrivals, Leg, Times, legs};
+use scenario::value::quantity;
+use wire::{Duration, Seed};
+
+use crate::cli::load::{PlanFlags, RequestFlags};
+use crate::failure::{Failure, shown};
+use crate::loading::{plan, replay, target};
+use crate::output::number;
+
+/// The requests of a load and their schedule.
+pub enum Traffic {
+    /// A plan of SURGE.
+    Plan(Plan),
+    /// Others.
+    List(List),
+}
+
+/// Requests, and when they are sent.
+pub struct List {
+    requests: Arc<[Request]>,
+    statuses: Statuses,
+    pages: Vec<Page>,
+    turns: Turns,
+    lasts: Duration,
+    /// The random seed of the schedule.
+    pub seed: u64,
+    /// The requests and the schedule in words.
+    pub words: String,
+    /// Sentences on what is left out.
+    pub notes: Vec<String>,
+    /// Whether a preflight request is judged by its status.
+    pub is_judged: bool,
+}
+
+impl List {
+    /// Whether a response with this status is a success.
+    pub fn succeeds(&self, status: u16) -> bool {
+        self.statuses.has(status)
+    }
+
+    /// The URL of the first request, on the server of this one.
+    pub fn first_url(&self, url: &str) -> String {
+        let (server, path) = split(url).unwrap_or_default();
+        let first = self.requests.first().map_or(path, Request::target);
+        format!("{}{first}", server.unwrap_or_default())
+    }
+}
+
+impl Traffic {
+    /// The work of a run.
+    pub fn job(&self) -> Job<'_> {
+        match self {
+            Self::Plan(plan) => plan.into(),
+            Self::List(List { requests, statuses, pages, turns, lasts, .. }) => Job {
+                lasts: *lasts,
+                pages,
+                turns: *turns,
+                requests: Requests::List(Arc::clone(requests), statuses.clone()),
+            },
+        }
+    }
+
+    /// The requests of a list, method and path; none of a plan.
+    pub fn names(&self) -> Vec<String> {
+        match self {
+            Self::Plan(_) => Vec::new(),
+            Self::List(list) => list.requests.iter().map(Request::name).collect(),
+        }
+    }
+
+    /// The same for the same work: tells whether results are parts of one run.
+    pub fn mark(&self) -> String {
+        match self {
+            Self::Plan(plan) => plan::mark(plan),
+            Self::List(List { requests, pages, lasts, words, .. }) => {
+                let names =
+                    requests.iter().map(|request| format!("{} {}\n", request.name(), request.body_bytes()));
+                let names: String = names.collect();
+                plan::mark_of(format_args!("{words}\n{} {}\n{names}", lasts.as_nanos(), pages.len()))
+            }
+        }
+    }
+
+    /// Whether every request is one that changes nothing at the server.
+    pub fn is_safe(&self) -> bool {
+        match self {
+            Self::Plan(_) => true,
+            Self::List(list) => list.requests.iter().all(Request::is_safe),
+        }
+    }
+}
+
+/// A file of requests, and the server that it names, if it names one.
+pub struct Listed {
+    path: PathBuf,
+    requests: Vec<Request>,
+    /// The server, as in `http://127.0.0.1:3000`.
+    pub server: Option<String>,
+}
+
+impl Listed {
+    /// Reads the file and all bodies; `given` is the URL of the command line.
+    pub fn read(path: &Path, given: Option<&str>) -> Result<Self, Failure> {
+        let bytes = bytes_of(path, MAX_FILE_BYTES)?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| {
+            Failure::Value(format!("{}: it is not text in UTF-8; write requests as text", shown(path)))
+        })?;
+        let entries = parse(text)
+            .map_err(|bad| Failure::Value(format!("{}:{}: {}", shown(path), bad.line, bad.reason)))?;
+        let mut server = given.map(str::to_owned);
+        if let Some(given) = given
+            && let (url, _) = target::address(given)?
+            && url.target != "/"
+        {
+            return Err(Failure::Value(format!(
+                "{given}: with --requests give the server alone, without a path"
+            )));
+        }
+        let (mut requests, mut all) = (Vec::with_capacity(entries.len()), 0);
+        for Entry { line, server: named, mut request, body } in entries {
+            let at = |line: usize, why: String| Failure::Value(format!("{}:{line}: {why}", shown(path)));
+            match (&server, named) {
+                (Some(known), Some(named)) if !target::is_same(known, &named)? => {
+                    return Err(at(
+                        line,
+                        format!("{named} is another server than {known}; a run loads one server"),
+                    ));
+                }
+                (None, Some(named)) => server = Some(named),
+                (None, None) => {
+                    return Err(at(
+                        line,
+                        "the server is not known; write a URL here, or name the server: roundtrip load http://HOST:PORT \
+                         --requests FILE"
+                            .to_owned(),
+                    ));
+                }
+                (Some(_), _) => {}
+            }
+            if let Some((line, name)) = body {
+                let bytes = bytes_of(Path::new(&name), MAX_BODY_BYTES)
+                    .map_err(|failure| at(line, failure.to_string()))?;
+                all += bytes.len() as u64;
+                if all > MAX_BODIES_BYTES {
+                    return Err(at(
+                        line,
+                        format!("all bodies together are longer than {MAX_BODIES_BYTES} bytes; shorten them"),
+                    ));
+                }
+                request.set_body(bytes.into()).map_err(|bad| at(line, bad.to_string()))?;
+            }
+            requests.push(request);
+        }
+        Ok(Self { path: path.to_owned(), requests, server })
+    }
+}
+
+/// The bytes of a file, up to a limit.
+fn bytes_of(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
+    let unreadable = |error| Failure::Read { path: path.to_owned(), error };
+    let file = File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > limit {
+        let limit = number::count(limit as f64);
+        return Err(Failure::Value(format!("{}: it is longer than {limit} bytes; shorten it", shown(path))));
+    }
+    Ok(bytes)
+}
+
+/// Users of a closed loop, and the duration, where flags give no others.
+const USERS: u32 = 10;
+const LASTS: Duration = Duration::from_secs(10);
+
+/// The requests of the flags; `path` is that of the URL.
+pub fn list(
+    flags: &RequestFlags,
+    schedule: &PlanFlags,
+    listed: Option<Listed>,
+    path: &str,
+) -> Result<List, Failure> {
+    let RequestFlags { requests: _, method, header, body, expect_status, replay: logs, speed } = flags;
+    let statuses = match expect_status {
+        None => Statuses::default(),
+        Some(text) => Statuses::parse(text).ok_or_else(|| {
+            Failure::Value(format!(
+                "--expect-status: `{text}` is not a list of statuses, such as 200,204,300-399"
+            ))
+        })?,
+    };
+    let with_fields = |mut request: Request| {
+        let bad = |bad: BadRequest| Failure::Value(format!("--header: {bad}"));
+        header.iter().try_for_each(|field| request.add_field(field)).map_err(bad)?;
+        Ok::<_, Failure>(request)
+    };
+    let seed: Seed = super::value("seed", quantity::seed(&schedule.seed))?;
+    if !logs.is_empty() {
+        let factor = replay::speed(speed)?;
+        let replay::Replay { requests, pages, lasts, notes } = replay::requests(logs, factor)?;
+        let requests = requests.into_iter().map(with_fields).collect::<Result<Vec<_>, _>>()?;
+        let lasts = match &schedule.lasts {
+            Some(text) => super::value("for", quantity::duration(text))?.min(lasts),
+            None => lasts,
+        };
+        let names: Vec<String> = logs.iter().map(|log| shown(log)).collect();
+        let words = format!("requests of {} at {factor} times its speed", names.join(", "));
+        let (requests, turns, seed) = (requests.into(), Turns::Once, seed.get());
+        return Ok(List { requests, statuses, pages, turns, lasts, seed, words, notes, is_judged: false });
+    }
+    let (requests, what) = match listed {
+        Some(Listed { path, requests, server: _ }) => {
+            let what = match requests.len() {
+                1 => format!("the request of {}", shown(&path)),
+                several => format!("{} requests of {}", number::count(several as f64), shown(&path)),
+            };
+            (requests, what)
+        }
+        None => {
+            let usual = if body.is_some() { "POST" } else { "GET" };
+            let method = method.as_deref().unwrap_or(usual);
+            let bad = |bad: BadRequest| match bad {
+                BadRequest::Method(_) => Failure::Value(format!("--method: {bad}")),
+                bad => Failure::Value(bad.to_string()),
+            };
+            let mut request = with_fields(Request::new(method, path).map_err(bad)?)?;
+            let bytes = match body.as_deref().map(|text| (text, text.strip_prefix('@'))) {
+                None => Vec::new(),
+                Some((_, Some(name))) => bytes_of(Path::new(name), MAX_BODY_BYTES)?,
+                Some((text, None)) => text.as_bytes().to_vec(),
+            };
+            let too_long = |bad: BadRequest| Failure::Value(format!("--body: {bad}"));
+            request.set_body(Bytes::from(bytes)).map_err(too_long)?;
+            (vec![request], method.to_owned())
+        }
+    };
+    let (pages, turns, lasts, how) = scheduled(schedule, seed, requests.len())?;
+    let (requests, words, notes, seed) = (requests.into(), format!("{what}, {how}"), Vec::new(), seed.get());
+    Ok(List { requests, statuses, pages, turns, lasts, seed, words, notes, is_judged: true })
+}
+
+/// When so many requests are sent, and how long; the same in words.
+fn scheduled(
+    flags: &PlanFlags,
+    seed: Seed,
+    requests: usize,
+) -> Result<(Vec<Page>, Turns, Duration, String), Failure> {
+    let lasts = match &flags.lasts {
+        Some(text) => super::value("for", quantity::duration(text))?,
+        None => LASTS,
+    };
+    let Some(rate) = &flags.rate else {
+        let users = flags.users.as_deref().map_or(Ok(USERS), |text| super::positive("users", text))?;
+        let how = format!(
+            "{} user{} in a closed loop",
+            number::count(f64::from(users)),
+            if users == 1 { "" } else { "s" }
+        );
+        return Ok((loop_pages(requests), Turns::Loop(users), lasts, how));
+    };
+    let legs = super::value("rate", legs(rate, lasts))?;
+    let due: f64 = legs.iter().map(Leg::due).sum();
+    if due > MOST_REQUESTS {
+        return Err(Failure::Value(Unfit::TooManyRequests(due).to_string()));
+    }
+    let arrivals = if flags.even { Arrivals::Constant } else { Arrivals::Poisson };
+    plan::check_requests(due)?;
+    let times = Times::new(&legs, arrivals, seed.stream("load-arrivals", 0));
+    let lasts = legs.iter().map(|leg| leg.lasts).sum();
+    let how = format!("{rate} requests a second{}", if flags.even { ", evenly" } else { "" });
+    Ok((timed_pages(requests, times), Turns::Once, lasts, how))
+}
+
+/// The sizes of the files in a directory of `site surge`.
+pub fn site_of(directory: &Path) -> Result<Vec<u64>, Failure> {
+    let mut sizes = Vec::new();
+    for number in 0.. {
+        let path = directory.join(scenario::surge::plan::path(number));
+        match fs::metadata(&path) {
+            Ok(file) if file.is_file() => sizes.push(file.len()),
+            Ok(_) => break,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => break,
+            Err(error) => return Err(Failure::Read { path, error }),
+        }
+    }
+    if sizes.len() < 2 {
+        return Err(Failure::Value(format!(
+            "--surge {}: it has no files 0.bin, 1.bin and so on; make it with `roundtrip site surge {0}`",
+            shown(directory)
+        )));
+    }
+    Ok(sizes)
+}
