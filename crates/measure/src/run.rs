@@ -181,10 +181,17 @@ impl Experiment {
         let fetched = fetched.unwrap_or_else(watched);
         match (plan.shape, fetched.ended) {
             (Shape::Http11Pipelined(_) | Shape::Dhttp, _) => report.reactions.keep_first(),
-            (Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11, Some(ended)) => {
-                report.reactions.conclude(ended);
+            (
+                Shape::Http10 { parallel: _ }
+                | Shape::Http10KeepAlive
+                | Shape::Http11
+                | Shape::Http11Parallel { parallel: _ },
+                ended,
+            ) => {
+                if let Some(ended) = ended {
+                    report.reactions.conclude(ended);
+                }
             }
-            (Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11, None) => {}
         }
         let are_ours = serves.1.is_none() && asks.1.is_none();
         // How fast others react is what is to be found out.
@@ -373,6 +380,7 @@ const fn waits(shape: Shape) -> Duration {
         | Shape::Http10 { parallel: _ }
         | Shape::Http10KeepAlive
         | Shape::Http11
+        | Shape::Http11Parallel { parallel: _ }
         | Shape::Dhttp => Duration::ZERO,
     }
 }

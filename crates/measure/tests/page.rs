@@ -233,6 +233,24 @@ fn parallel_connections_fetch_independent_objects_sooner() {
 }
 
 #[test]
+fn six_persistent_connections_fetch_what_the_document_names_sooner() {
+    if !rights::granted() {
+        return;
+    }
+    let fetched = |protocol: Protocol| {
+        let page = Page::from_sizes("nine", [600; 9].map(Bytes::new)).unwrap();
+        let mut scenario = Scenario { page, ..scenario(protocol, "linux") };
+        scenario.client.parallel = protocol.connections();
+        let measured = measured(&scenario);
+        (measured.elapsed_ms.median, measured.row().connections)
+    };
+    let (one_by_one, one) = fetched(Protocol::Http11);
+    let (at_once, six) = fetched(Protocol::Http11Parallel);
+    assert_eq!((one, six), (Some(1.0), Some(6.0)));
+    assert!(at_once < 0.7 * one_by_one, "{at_once} {one_by_one}");
+}
+
+#[test]
 fn the_capture_has_both_ends() {
     if !rights::granted() {
         return;

@@ -121,7 +121,7 @@ impl fmt::Display for Note {
             ),
             Self::ParallelUnused { protocol } => {
                 let name = protocol.name();
-                write!(f, "`{name}` uses one connection here, so parallel ones change nothing")
+                write!(f, "`{name}` has one connection at a time under dependent requests, so more change nothing")
             }
             Self::NothingKept { protocol } => {
                 let name = protocol.name();

@@ -3,12 +3,61 @@
 //! The paper's approximation, and no more: "treating rtt as if it were rtt/n, for n concurrent connections". What
 //! connections that share a path do to each other's windows is for `simulate`.
 
-use crate::Path;
+//! Persistent connections (`http11-parallel`) join it to connection caching, equations (8) to (11): of `k` connections
+//! each one's first exchange misses and all others hit, with `rtt/k` in the place of `rtt`:
+//!
+//! ```text
+//! independent: S = rtt/k + sum of (T(i) - rtt/k);  T(i) = T_cache-miss for i < k, T_cache-hit for the others
+//! dependent:   S = T(0) + sum of T(i), i > 0;      the same, but T(0) with the whole rtt: it names the others
+//! ```
+//!
+//! `k` is the number allowed, or that of the objects requested at once if it is smaller. With one connection both are
+//! the sums for HTTP/1.1. Independent requests on warm connections have nothing to divide: they cost the minimum.
+
+use scenario::{Client, Connection, Requests};
+use wire::Duration;
+
+use crate::{Exchange, Path, SlowStart, Transaction, minimum, tcp};
 
 /// The path as each of `connections` connections is taken to see it. 0 counts as 1.
 ///
-/// With no more connections than objects the result stays above the minimum: the objects' shares add up to a whole
-/// round trip or more, and one share is paid for all.
+/// With no more connections than objects the result stays above the minimum: the objects' shares, rounded up, add up to
+/// a whole round trip or more, and one share is paid for all.
 pub fn path(path: &Path, connections: u64) -> Path {
-    Path { rtt: path.rtt / connections.max(1), ..*path }
+    Path { rtt: Duration::from_nanos(path.rtt.as_nanos().div_ceil(connections.max(1))), ..*path }
+}
+
+/// Persistent connections that a page of `objects` objects uses: `k`, at least 1.
+pub fn connections(client: &Client, objects: usize) -> u64 {
+    let at_once = match client.requests {
+        Requests::Independent => objects,
+        Requests::Dependent => objects.saturating_sub(1),
+    };
+    u64::from(client.parallel).min(at_once as u64).max(1)
+}
+
+/// The terms of the sums above.
+pub fn persistent(
+    whole: &Path,
+    start: &SlowStart,
+    client: &Client,
+    exchanges: &[Exchange],
+) -> Vec<Transaction> {
+    let connections = connections(client, exchanges.len());
+    let divided = match (client.connection, client.requests) {
+        (Connection::Warm, Requests::Independent) => *whole,
+        (Connection::Warm, Requests::Dependent) | (Connection::Cold, _) => path(whole, connections),
+    };
+    let first = match client.requests {
+        Requests::Independent => divided,
+        Requests::Dependent => *whole,
+    };
+    let transaction = |(index, exchange)| {
+        let path = if index == 0 { &first } else { &divided };
+        match client.connection {
+            Connection::Cold if (index as u64) < connections => tcp::transaction(path, start, exchange),
+            Connection::Cold | Connection::Warm => minimum::transaction(path, exchange),
+        }
+    };
+    exchanges.iter().enumerate().map(transaction).collect()
 }

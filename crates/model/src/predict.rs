@@ -71,6 +71,10 @@ pub struct Prediction<'a> {
 /// # Errors
 /// [`Refusal`] when a size is unknown, or the result is too long to be written down.
 pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<Prediction<'a>, Refusal> {
+    if scenario.client.parallel > 1 && !is_parallel(scenario.protocol) {
+        let (protocol, parallel) = (scenario.protocol, scenario.client.parallel);
+        return Err(Refusal::Parallel { protocol, parallel });
+    }
     let path = Path::from(&scenario.network);
     let start = slow_start(&scenario.stack, assumptions);
     let limit = assumptions.datagram_limit.min(scenario::dhttp::datagram_most(&scenario.network));
@@ -85,6 +89,7 @@ pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<
         | Protocol::Http10
         | Protocol::Http10KeepAlive
         | Protocol::Http11
+        | Protocol::Http11Parallel
         | Protocol::Http11Pipelined
         | Protocol::Ttcp
         | Protocol::Ardp
@@ -141,6 +146,20 @@ impl Prediction<'_> {
             stalls: self.stalls.iter().map(stall).collect(),
             notes: self.notes.iter().map(Note::to_string).collect(),
         }
+    }
+}
+
+/// Whether a formula for several connections at once exists.
+const fn is_parallel(protocol: Protocol) -> bool {
+    match protocol {
+        Protocol::Minimum | Protocol::Http10 | Protocol::Http11Parallel => true,
+        Protocol::Http10KeepAlive
+        | Protocol::Http11
+        | Protocol::Http11Pipelined
+        | Protocol::Http11PipelinedDeflate
+        | Protocol::Ttcp
+        | Protocol::Ardp
+        | Protocol::Dhttp => false,
     }
 }
 
@@ -222,6 +241,7 @@ fn series(
             let path = parallel::path(path, connections_at_once(scenario));
             each(&|exchange| tcp::transaction(&path, start, exchange))
         }
+        Protocol::Http11Parallel => parallel::persistent(path, start, &scenario.client, exchanges),
         Protocol::Http10KeepAlive
         | Protocol::Http11
         | Protocol::Http11Pipelined
@@ -252,7 +272,12 @@ fn waits(scenario: &Scenario, protocol: Protocol) -> u64 {
         (Requests::Independent, _) => 0,
         (
             Requests::Dependent,
-            Protocol::Http10 | Protocol::Http10KeepAlive | Protocol::Http11 | Protocol::Ttcp | Protocol::Ardp,
+            Protocol::Http10
+            | Protocol::Http10KeepAlive
+            | Protocol::Http11
+            | Protocol::Http11Parallel
+            | Protocol::Ttcp
+            | Protocol::Ardp,
         ) => after_first,
         (
             Requests::Dependent,
@@ -277,6 +302,9 @@ fn connections(scenario: &Scenario, datagram: &Datagram, exchanges: &[Exchange])
         | Protocol::Http11
         | Protocol::Http11Pipelined
         | Protocol::Http11PipelinedDeflate => Some(unless_warm),
+        Protocol::Http11Parallel => {
+            Some(unless_warm * parallel::connections(&scenario.client, exchanges.len()))
+        }
         Protocol::Ardp => Some(0),
         Protocol::Dhttp => {
             Some(if exchanges.iter().all(|exchange| datagram.fits(exchange)) { 0 } else { unless_warm })

@@ -4,6 +4,9 @@
 
 use std::fmt;
 
+use scenario::Protocol;
+use scenario::client::PARALLEL_REMEDY;
+
 /// Why there is no prediction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -11,6 +14,13 @@ pub enum Refusal {
     DeflatedSizesUnknown {
         /// The page's name.
         page: String,
+    },
+    /// Several connections at once, for a protocol of which no formula has them.
+    Parallel {
+        /// The protocol.
+        protocol: Protocol,
+        /// How many.
+        parallel: u16,
     },
     /// More than 584 years, the longest span that can be written down.
     TooLong {
@@ -29,6 +39,11 @@ impl fmt::Display for Refusal {
                 "the model cannot predict `http11-pipelined-deflate` for page `{page}`, because no object of it \
                  has a known size after deflate; choose `http11-pipelined`, or a page with deflated sizes such \
                  as `w3c-page`"
+            ),
+            Self::Parallel { protocol, parallel } => write!(
+                f,
+                "the model cannot predict `{}` over {parallel} connections at once; {PARALLEL_REMEDY}",
+                protocol.name()
             ),
             Self::TooLong { page, network } => write!(
                 f,

@@ -171,6 +171,48 @@ fn parallel_connections_help_only_where_each_object_has_its_own_and_never_beat_t
 }
 
 #[test]
+fn several_persistent_connections_are_one_where_one_is_allowed() {
+    let networks = ["modem", "fast-internet", "direcpc"].map(|name| Network::named(name).unwrap());
+    for (network, requests) in networks.iter().flat_map(|network| Requests::ALL.map(|it| (network, it))) {
+        let elapsed_of = |protocol, parallel| {
+            let mut one = scenario(protocol);
+            one.network = network.clone();
+            one.page = sizes(&[9_000; 20]);
+            one.client = Client { requests, parallel, ..one.client };
+            elapsed(&one)
+        };
+        let one = elapsed_of(Protocol::Http11, 1);
+        assert_eq!(elapsed_of(Protocol::Http11Parallel, 1), one, "{} {requests:?}", network.name);
+        if requests == Requests::Dependent {
+            assert!(elapsed_of(Protocol::Http11Parallel, 6) < one, "{}", network.name);
+        }
+    }
+    // 20 dependent objects: the first and its handshake at the whole round trip, five handshakes and 19 responses at a
+    // sixth of it. Segments that fit the first window stall nowhere.
+    let mut browser = scenario(Protocol::Http11Parallel);
+    browser.page = sizes(&[100; 20]);
+    browser.client = Client { requests: Requests::Dependent, parallel: 6, ..browser.client };
+    let prediction = predicted(&browser);
+    let share = Duration::from_nanos(browser.network.rtt.as_nanos().div_ceil(6));
+    let path = Path::from(&browser.network);
+    let sending = path.rate_up.time_for(browser.client.request) + path.rate.time_for(Bytes::new(100));
+    assert_eq!(prediction.elapsed, browser.network.rtt * 2 + share * (5 + 19) + sending * 20);
+    assert_eq!(prediction.connections, Some(6));
+}
+
+#[test]
+fn several_connections_are_refused_where_there_is_one() {
+    for protocol in Protocol::ALL {
+        let mut four = scenario(protocol);
+        four.page = Page::named("w3c-page").unwrap();
+        four.client.parallel = 4;
+        let refused = matches!(predict(&four, &Assumptions::default()), Err(Refusal::Parallel { .. }));
+        let has_formula = [Protocol::Minimum, Protocol::Http10, Protocol::Http11Parallel].contains(&protocol);
+        assert_eq!(refused, !has_formula, "{protocol:?}");
+    }
+}
+
+#[test]
 fn a_linux_sender_starts_with_ten_segments() {
     let mut linux = scenario(Protocol::Http10);
     linux.stack = Stack::named("linux").unwrap();

@@ -4,6 +4,7 @@
 
 use wire::Bytes;
 
+use crate::Protocol;
 use crate::names::{self, Unknown};
 
 /// What the client does.
@@ -14,11 +15,24 @@ pub struct Client {
     pub request: Bytes,
     /// Whether a request may leave before the object before it has arrived.
     pub requests: Requests,
-    /// Connections open at once, from 1 to 1000. More than one is for protocols that open one per object.
+    /// Connections open at once, from 1 to 1000. More than one is for protocols that can open several
+    /// ([`crate::Protocol::is_parallel`]); engines refuse it for others.
     pub parallel: u16,
     /// Whether the first request finds a connection (or T/TCP's and ARDP's cached state) from an earlier page.
     pub connection: Connection,
 }
+
+impl Client {
+    /// The error of an engine whose protocol has one connection where several are given: the part it cannot honour, and
+    /// the remedy.
+    pub fn refused_parallel(&self, protocol: Protocol) -> Option<(String, &'static str)> {
+        let part = || format!("{} over {} connections at once", protocol.name(), self.parallel);
+        (self.parallel > 1 && !protocol.is_parallel()).then(|| (part(), PARALLEL_REMEDY))
+    }
+}
+
+/// What to do about several connections that a protocol or an engine does not have.
+pub const PARALLEL_REMEDY: &str = "use http10 or http11-parallel, or leave --parallel out";
 
 impl Default for Client {
     /// Requests of 256 bytes, one after the other, over one connection that is not open yet.

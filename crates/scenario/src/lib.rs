@@ -6,7 +6,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`names`] | what names stand for, and what is said when there is no such name |
-//! | [`network`] | round trip, rate, segment size; the papers' thirteen by name |
+//! | [`network`] | round trip, rate, segment size; the papers' and today's by name |
 //! | [`page`] | the objects of a page and their sizes; the papers' pages by name |
 //! | [`protocol`] | how the page is fetched |
 //! | [`client`] | visits, requests, connections |
@@ -94,7 +94,7 @@ impl Scenario {
             visit: Visit::First,
             protocol,
             stack,
-            client: Client::default(),
+            client: Client { parallel: protocol.connections(), ..Client::default() },
             server: Server::default(),
             programs: Programs::default(),
             runs: 1,

@@ -6,11 +6,13 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `catalogue` | networks by name: the papers' thirteen, and today's |
+//! | `catalogue` | networks by name, and the papers' thirteen |
+//! | `today` | today's |
 //! | [`changes`] | what a user says about a path: a network of one's own, or a named one with some of it changed |
 
 mod catalogue;
 pub mod changes;
+mod today;
 
 use std::fmt;
 

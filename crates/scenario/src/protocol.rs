@@ -15,6 +15,8 @@ pub enum Protocol {
     Http10KeepAlive,
     /// One TCP connection, one request at a time, persistent by default.
     Http11,
+    /// Several TCP connections, each as in [`Protocol::Http11`].
+    Http11Parallel,
     /// One TCP connection, requests sent without waiting for answers.
     Http11Pipelined,
     /// The same, with bodies that shrink under deflate sent deflated.
@@ -29,11 +31,12 @@ pub enum Protocol {
 
 impl Protocol {
     /// Every one, in the order tables list them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Minimum,
         Self::Http10,
         Self::Http10KeepAlive,
         Self::Http11,
+        Self::Http11Parallel,
         Self::Http11Pipelined,
         Self::Http11PipelinedDeflate,
         Self::Ttcp,
@@ -52,6 +55,36 @@ impl Protocol {
     /// The name on the command line and in JSON.
     pub const fn name(self) -> &'static str {
         self.listing().name
+    }
+
+    /// Connections open at once, unless `parallel` says otherwise.
+    pub const fn connections(self) -> u16 {
+        match self {
+            // Chromium, net/socket/client_socket_pool_manager.cc: 6 sockets for a host. Firefox, modules/libpref:
+            // network.http.max-persistent-connections-per-server is 6.
+            Self::Http11Parallel => 6,
+            Self::Minimum
+            | Self::Http10
+            | Self::Http10KeepAlive
+            | Self::Http11
+            | Self::Http11Pipelined
+            | Self::Http11PipelinedDeflate
+            | Self::Ttcp
+            | Self::Ardp
+            | Self::Dhttp => 1,
+        }
+    }
+
+    /// Whether it can have several connections (of ARDP, exchanges) open at once. The minimum holds for any number.
+    pub const fn is_parallel(self) -> bool {
+        match self {
+            Self::Minimum | Self::Http10 | Self::Http11Parallel | Self::Ttcp | Self::Ardp => true,
+            Self::Http10KeepAlive
+            | Self::Http11
+            | Self::Http11Pipelined
+            | Self::Http11PipelinedDeflate
+            | Self::Dhttp => false,
+        }
     }
 
     /// What each name stands for, in the order of [`Protocol::ALL`].
@@ -76,6 +109,11 @@ impl Protocol {
             Self::Http11 => {
                 ("http11", "one TCP connection, one request at a time, persistent by default", "RFC 9112")
             }
+            Self::Http11Parallel => (
+                "http11-parallel",
+                "six TCP connections, one request at a time on each, as browsers do",
+                "RFC 9112 section 9.4; Chromium, net/socket/client_socket_pool_manager.cc",
+            ),
             Self::Http11Pipelined => (
                 "http11-pipelined",
                 "one TCP connection, requests sent without waiting for answers",

@@ -15,13 +15,20 @@ impl Requests {
     pub fn release(self, shape: Shape) -> (Release, Option<&'static str>) {
         match (self, shape) {
             // Who does not wait for answers waits once: the first object names the others.
-            (Self::Dependent, Shape::Http11Pipelined(_) | Shape::Dhttp) => (Release::AfterFirst, None),
+            (
+                Self::Dependent,
+                Shape::Http11Parallel { parallel: _ } | Shape::Http11Pipelined(_) | Shape::Dhttp,
+            ) => (Release::AfterFirst, None),
             (Self::Dependent, Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11) => {
                 (Release::Dependent, None)
             }
-            (Self::Independent, Shape::Http10 { parallel: _ } | Shape::Http11Pipelined(_) | Shape::Dhttp) => {
-                (Release::Independent, None)
-            }
+            (
+                Self::Independent,
+                Shape::Http10 { parallel: _ }
+                | Shape::Http11Parallel { parallel: _ }
+                | Shape::Http11Pipelined(_)
+                | Shape::Dhttp,
+            ) => (Release::Independent, None),
             (Self::Independent, Shape::Http10KeepAlive | Shape::Http11) => (
                 Release::Independent,
                 Some("requests were dependent: one connection carries one request at a time"),

@@ -169,6 +169,7 @@ fn sizes(page: &Page, protocol: Protocol) -> Result<Vec<Bytes>, Unserved> {
         | Protocol::Http10
         | Protocol::Http10KeepAlive
         | Protocol::Http11
+        | Protocol::Http11Parallel
         | Protocol::Http11Pipelined
         | Protocol::Ttcp
         | Protocol::Ardp

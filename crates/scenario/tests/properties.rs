@@ -112,7 +112,7 @@ fn right_piece(keys: Vec<Key>) -> impl Strategy<Value = (Key, String)> {
 fn right_spec() -> impl Strategy<Value = Spec> {
     let pieces = prop::collection::vec(right_piece(Key::ALL.into()), 0..12);
     let path_keys = PathKey::ALL.map(Key::Path).into();
-    let changed = (0..13_usize, prop::collection::vec(right_piece(path_keys), 0..5));
+    let changed = (0..Network::all().len(), prop::collection::vec(right_piece(path_keys), 0..5));
     (pieces, prop::option::of(changed)).prop_map(|(pieces, changed)| {
         let mut spec = Spec::default();
         for (key, value) in pieces {

@@ -227,6 +227,7 @@ impl Experiment {
             Shape::Http10 { parallel: _ }
             | Shape::Http10KeepAlive
             | Shape::Http11
+            | Shape::Http11Parallel { parallel: _ }
             | Shape::Http11Pipelined(_) => None,
         };
         hosts.client_stack = hosts.client_stack.map(|stack| programs.sockets(&stack));
@@ -385,6 +386,7 @@ fn shortcut(protocol: Protocol, is_fast_open: bool) -> Shortcut {
         | Protocol::Http10
         | Protocol::Http10KeepAlive
         | Protocol::Http11
+        | Protocol::Http11Parallel
         | Protocol::Http11Pipelined
         | Protocol::Http11PipelinedDeflate
         | Protocol::Dhttp
@@ -396,6 +398,7 @@ fn shortcut(protocol: Protocol, is_fast_open: bool) -> Shortcut {
         | Protocol::Http10
         | Protocol::Http10KeepAlive
         | Protocol::Http11
+        | Protocol::Http11Parallel
         | Protocol::Http11Pipelined
         | Protocol::Http11PipelinedDeflate
         | Protocol::Dhttp => Shortcut::None,

@@ -39,6 +39,7 @@ fn every_protocol_finds_the_page_in_its_document() {
         Protocol::Http10,
         Protocol::Http10KeepAlive,
         Protocol::Http11,
+        Protocol::Http11Parallel,
         Protocol::Http11Pipelined,
         Protocol::Ttcp,
         Protocol::Ardp,
@@ -47,6 +48,7 @@ fn every_protocol_finds_the_page_in_its_document() {
     for protocol in protocols {
         for (requests, parallel) in [(Requests::Dependent, 1), (Requests::Independent, 4)] {
             for connection in [Connection::Cold, Connection::Warm] {
+                let parallel = if protocol.is_parallel() { parallel } else { 1 };
                 let client = Client { requests, parallel, connection, ..Client::default() };
                 let fetched = run(&Scenario { client, ..microscape(protocol) });
                 assert!(fetched.elapsed.is_some(), "{protocol:?} {requests:?} {connection:?}");

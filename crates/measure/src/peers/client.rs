@@ -30,7 +30,8 @@ impl ClientProgram {
         let Client { request: _, requests: _, parallel, connection } = client;
         let speaks = match (self, protocol) {
             (Self::Curl | Self::Wget, Protocol::Http10 | Protocol::Http11) => true,
-            (Self::Chromium, Protocol::Http11) => true,
+            (Self::Curl, Protocol::Http11Parallel) => true,
+            (Self::Chromium, Protocol::Http11 | Protocol::Http11Parallel) => true,
             (Self::Ours, _) => true,
             (Self::Curl | Self::Wget | Self::Chromium, _) => false,
         };
@@ -40,7 +41,8 @@ impl ClientProgram {
         if visit == Visit::Revalidate && self != Self::Chromium {
             return Err(unsuited("a page seen before".to_owned()));
         }
-        if *parallel > 1 && self != Self::Curl {
+        let is_its_own = self == Self::Chromium && *parallel == Protocol::Http11Parallel.connections();
+        if *parallel > 1 && self != Self::Curl && self != Self::Ours && !is_its_own {
             return Err(unsuited(format!("{parallel} connections at once")));
         }
         match connection {

@@ -20,10 +20,14 @@ use crate::peers::{ClientProgram, ServerProgram};
 pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining) -> Result<Shape, Error> {
     let parallel =
         NonZeroU16::new(client.parallel).ok_or_else(|| unsuited("0 connections", "use --parallel 1"))?;
+    if let Some((part, remedy)) = client.refused_parallel(protocol) {
+        return Err(unsuited(&part, remedy));
+    }
     match protocol {
         Protocol::Http10 => Ok(Shape::Http10 { parallel }),
         Protocol::Http10KeepAlive => Ok(Shape::Http10KeepAlive),
         Protocol::Http11 => Ok(Shape::Http11),
+        Protocol::Http11Parallel => Ok(Shape::Http11Parallel { parallel }),
         Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => {
             Ok(Shape::Http11Pipelined(pipelining))
         }
@@ -31,7 +35,7 @@ pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining)
         Protocol::Dhttp => Ok(Shape::Dhttp),
         Protocol::Ttcp | Protocol::Ardp => {
             let part = format!("{} on a Linux kernel", protocol.name());
-            let remedy = "use http10, http10-keepalive, http11, http11-pipelined or dhttp, or --engine model";
+            let remedy = "use http10, http10-keepalive, http11, http11-parallel, http11-pipelined or dhttp, or --engine model";
             Err(unsuited(&part, remedy))
         }
     }
@@ -143,9 +147,11 @@ pub(super) fn config(programs: &Programs, shape: Shape, patience: Patience) -> S
 /// How the server cuts its answers into writes.
 fn writes(shape: Shape) -> WritePolicy {
     match shape {
-        Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11 | Shape::Dhttp => {
-            WritePolicy::default()
-        }
+        Shape::Http10 { parallel: _ }
+        | Shape::Http10KeepAlive
+        | Shape::Http11
+        | Shape::Http11Parallel { parallel: _ }
+        | Shape::Dhttp => WritePolicy::default(),
         Shape::Http11Pipelined(_) => WritePolicy::gathering(),
     }
 }

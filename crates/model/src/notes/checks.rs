@@ -10,7 +10,7 @@ use wire::{Bytes, Probability};
 
 use super::Note;
 use crate::dhttp::Datagram;
-use crate::{Exchange, Path, SlowStart};
+use crate::{Exchange, Path, SlowStart, parallel};
 
 /// Every assumption that the scenario breaks, in the order of [`Note`]; `exchanges` as the protocol sends them.
 pub(crate) fn notes(
@@ -23,7 +23,7 @@ pub(crate) fn notes(
     let kind = Kind::of(scenario.protocol);
     [
         one_request_at_a_time(scenario, kind),
-        parallel(scenario, kind),
+        several(scenario, kind),
         warmth(scenario, kind),
         window_not_open(scenario, path, start, datagram, exchanges),
         window_limited(scenario, path, kind, exchanges),
@@ -54,6 +54,8 @@ enum Kind {
     Separate,
     /// A connection, or what was learnt on it, kept; requests wait for answers.
     Kept,
+    /// Several connections kept; requests wait for answers on each.
+    Several,
     /// A connection kept; requests do not wait.
     Pipelined,
     /// Datagrams, and everything forgotten.
@@ -68,6 +70,7 @@ impl Kind {
             Protocol::Minimum => Self::Bound,
             Protocol::Http10 => Self::Separate,
             Protocol::Http10KeepAlive | Protocol::Http11 | Protocol::Ttcp => Self::Kept,
+            Protocol::Http11Parallel => Self::Several,
             Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => Self::Pipelined,
             Protocol::Ardp => Self::Forgetful,
             Protocol::Dhttp => Self::Mixed,
@@ -76,29 +79,32 @@ impl Kind {
 }
 
 fn one_request_at_a_time(scenario: &Scenario, kind: Kind) -> Option<Note> {
-    let serial = match kind {
-        Kind::Separate => scenario.client.parallel <= 1,
-        Kind::Kept => true,
-        Kind::Bound | Kind::Pipelined | Kind::Forgetful | Kind::Mixed => false,
+    let objects = scenario.page.objects.len();
+    let connections = match kind {
+        Kind::Separate if scenario.client.parallel <= 1 => 1,
+        Kind::Kept => 1,
+        Kind::Several => parallel::connections(&scenario.client, objects),
+        Kind::Bound | Kind::Separate | Kind::Pipelined | Kind::Forgetful | Kind::Mixed => return None,
     };
-    let waits = (scenario.page.objects.len() as u64).saturating_sub(1);
-    let broken = serial && scenario.client.requests == Requests::Independent && waits > 0;
+    let waits = (objects as u64).div_ceil(connections).saturating_sub(1);
+    let broken = scenario.client.requests == Requests::Independent && waits > 0;
     broken.then_some(Note::OneRequestAtATime { waits })
 }
 
-fn parallel(scenario: &Scenario, kind: Kind) -> Option<Note> {
-    let connections = u64::from(scenario.client.parallel).min(scenario.page.objects.len() as u64);
+/// Of the other kinds, several connections are refused.
+fn several(scenario: &Scenario, kind: Kind) -> Option<Note> {
+    let objects = scenario.page.objects.len();
+    let connections = match kind {
+        Kind::Separate => u64::from(scenario.client.parallel).min(objects as u64),
+        Kind::Several => parallel::connections(&scenario.client, objects),
+        Kind::Bound | Kind::Kept | Kind::Pipelined | Kind::Forgetful | Kind::Mixed => return None,
+    };
     if connections <= 1 {
         return None;
     }
     match (kind, scenario.client.requests) {
-        (Kind::Separate, Requests::Independent) => Some(Note::ParallelApproximated { connections }),
-        (Kind::Bound, Requests::Independent | Requests::Dependent) => None,
-        (Kind::Separate, Requests::Dependent)
-        | (
-            Kind::Kept | Kind::Pipelined | Kind::Forgetful | Kind::Mixed,
-            Requests::Independent | Requests::Dependent,
-        ) => Some(Note::ParallelUnused { protocol: scenario.protocol }),
+        (Kind::Separate, Requests::Dependent) => Some(Note::ParallelUnused { protocol: scenario.protocol }),
+        _ => Some(Note::ParallelApproximated { connections }),
     }
 }
 
@@ -108,10 +114,12 @@ fn warmth(scenario: &Scenario, kind: Kind) -> Option<Note> {
         (Connection::Warm, Kind::Separate | Kind::Forgetful) => {
             Some(Note::NothingKept { protocol: scenario.protocol })
         }
-        (Connection::Warm, Kind::Kept | Kind::Pipelined | Kind::Mixed) => match scenario.stack.idle {
-            Idle::Restarted => Some(Note::WindowRestarts),
-            Idle::Kept | Idle::Paced => None,
-        },
+        (Connection::Warm, Kind::Kept | Kind::Several | Kind::Pipelined | Kind::Mixed) => {
+            match scenario.stack.idle {
+                Idle::Restarted => Some(Note::WindowRestarts),
+                Idle::Kept | Idle::Paced => None,
+            }
+        }
     }
 }
 
@@ -125,7 +133,7 @@ fn window_not_open(
 ) -> Option<Note> {
     let over_tcp: Vec<&Exchange> = match Kind::of(scenario.protocol) {
         Kind::Bound | Kind::Separate | Kind::Forgetful => return None,
-        Kind::Kept | Kind::Pipelined => exchanges.iter().collect(),
+        Kind::Kept | Kind::Several | Kind::Pipelined => exchanges.iter().collect(),
         Kind::Mixed => exchanges.iter().filter(|exchange| !datagram.fits(exchange)).collect(),
     };
     let (first, later) = over_tcp.split_first()?;
@@ -139,7 +147,7 @@ fn window_not_open(
 fn window_limited(scenario: &Scenario, path: &Path, kind: Kind, exchanges: &[Exchange]) -> Option<Note> {
     let over_tcp = match kind {
         Kind::Bound | Kind::Forgetful => false,
-        Kind::Separate | Kind::Kept | Kind::Pipelined | Kind::Mixed => true,
+        Kind::Separate | Kind::Kept | Kind::Several | Kind::Pipelined | Kind::Mixed => true,
     };
     let window = largest_window(&scenario.stack)?;
     let to_fill = path.window_to_fill();

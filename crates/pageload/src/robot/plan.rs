@@ -96,6 +96,11 @@ pub enum Shape {
     Http10KeepAlive,
     /// HTTP/1.1: one connection, persistent, one request at a time.
     Http11,
+    /// HTTP/1.1: several connections, each persistent, one request at a time on each, as browsers do.
+    Http11Parallel {
+        /// At least 1.
+        parallel: NonZeroU16,
+    },
     /// HTTP/1.1: one connection, and requests that do not wait for answers (RFC 9112, section 9.3.2).
     Http11Pipelined(Pipelining),
     /// HTTP/1.1, carried by DHTTP: what this robot takes for a connection is one exchange
@@ -207,7 +212,11 @@ impl Plan {
         fields.push_checked(b"User-Agent", format!("roundtrip{}", ".".repeat(padding)).as_bytes());
         match self.shape {
             Shape::Http10KeepAlive => fields.push_checked(b"Connection", b"Keep-Alive"),
-            Shape::Http10 { parallel: _ } | Shape::Http11 | Shape::Http11Pipelined(_) | Shape::Dhttp => {}
+            Shape::Http10 { parallel: _ }
+            | Shape::Http11
+            | Shape::Http11Parallel { parallel: _ }
+            | Shape::Http11Pipelined(_)
+            | Shape::Dhttp => {}
         }
         let version = self.shape.version();
         let (method, target) = (object.method.clone(), object.path.clone());
@@ -228,14 +237,16 @@ impl Shape {
     pub const fn version(self) -> Version {
         match self {
             Self::Http10 { parallel: _ } | Self::Http10KeepAlive => Version::Http10,
-            Self::Http11 | Self::Http11Pipelined(_) | Self::Dhttp => Version::Http11,
+            Self::Http11 | Self::Http11Parallel { parallel: _ } | Self::Http11Pipelined(_) | Self::Dhttp => {
+                Version::Http11
+            }
         }
     }
 
     /// Connections open at once.
     pub(super) fn connections(self) -> usize {
         match self {
-            Self::Http10 { parallel } => usize::from(parallel.get()),
+            Self::Http10 { parallel } | Self::Http11Parallel { parallel } => usize::from(parallel.get()),
             Self::Http10KeepAlive | Self::Http11 | Self::Http11Pipelined(_) => 1,
             Self::Dhttp => EXCHANGES,
         }
@@ -245,14 +256,21 @@ impl Shape {
     pub(super) const fn requests(self) -> usize {
         match self {
             Self::Http10 { parallel: _ } | Self::Dhttp => 1,
-            Self::Http10KeepAlive | Self::Http11 | Self::Http11Pipelined(_) => usize::MAX,
+            Self::Http10KeepAlive
+            | Self::Http11
+            | Self::Http11Parallel { parallel: _ }
+            | Self::Http11Pipelined(_) => usize::MAX,
         }
     }
 
     /// Requests a connection may have sent without an answer.
     pub(super) const fn outstanding(self) -> usize {
         match self {
-            Self::Http10 { parallel: _ } | Self::Http10KeepAlive | Self::Http11 | Self::Dhttp => 1,
+            Self::Http10 { parallel: _ }
+            | Self::Http10KeepAlive
+            | Self::Http11
+            | Self::Http11Parallel { parallel: _ }
+            | Self::Dhttp => 1,
             Self::Http11Pipelined(_) => usize::MAX,
         }
     }
@@ -260,7 +278,11 @@ impl Shape {
     /// How requests share writes, if they do.
     pub(super) const fn pipelining(self) -> Option<Pipelining> {
         match self {
-            Self::Http10 { parallel: _ } | Self::Http10KeepAlive | Self::Http11 | Self::Dhttp => None,
+            Self::Http10 { parallel: _ }
+            | Self::Http10KeepAlive
+            | Self::Http11
+            | Self::Http11Parallel { parallel: _ }
+            | Self::Dhttp => None,
             Self::Http11Pipelined(pipelining) => Some(pipelining),
         }
     }

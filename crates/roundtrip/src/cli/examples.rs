@@ -78,7 +78,7 @@ const PROGRAM: [Example; 5] = [
 
 const PREDICT: [Example; 5] = [
     example("roundtrip predict", "every protocol, one page, one network"),
-    example("roundtrip predict --network all --page all", "the ten networks, the six pages"),
+    example("roundtrip predict --network all --page all", "the papers' networks and pages"),
     example("roundtrip predict --rtt 40ms --rate 20Mbit", "your own path"),
     example(
         "roundtrip predict --page 14kb+3kb+180kb --requests dependent",

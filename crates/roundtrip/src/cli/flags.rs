@@ -49,7 +49,7 @@ pub struct ScenarioFlags {
     #[arg(long, value_name = "ORDER")]
     pub requests: Option<String>,
 
-    /// Connections open at once, for protocols that open one for each object
+    /// Connections open at once, of http10 (default: 1) and http11-parallel (default: 6); others refuse it
     #[arg(long, value_name = "N")]
     pub parallel: Option<String>,
 

@@ -107,6 +107,7 @@ const fn version(protocol: Protocol) -> &'static str {
         Protocol::Http10 | Protocol::Http10KeepAlive | Protocol::Ttcp | Protocol::Ardp => "HTTP/1.0",
         Protocol::Minimum
         | Protocol::Http11
+        | Protocol::Http11Parallel
         | Protocol::Http11Pipelined
         | Protocol::Http11PipelinedDeflate
         | Protocol::Dhttp => "HTTP/1.1",

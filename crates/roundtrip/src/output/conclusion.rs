@@ -181,6 +181,7 @@ const fn subject(protocol: Protocol) -> &'static str {
         Protocol::Http10 => "HTTP/1.0",
         Protocol::Http10KeepAlive => "keep-alive",
         Protocol::Http11 => "HTTP/1.1",
+        Protocol::Http11Parallel => "HTTP/1.1 over parallel connections",
         Protocol::Http11Pipelined => "pipelining",
         Protocol::Http11PipelinedDeflate => "pipelining with deflate",
         Protocol::Ttcp => "T/TCP",

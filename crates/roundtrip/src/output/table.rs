@@ -2,7 +2,7 @@
 //!
 //! A line for each row is laid out here, engines side by side in [`super::comparison`].
 
-use scenario::Scenario;
+use scenario::{Network, Scenario};
 use trace::{Row, Stall};
 
 use super::grid::{Column, Grid, wrap};
@@ -90,9 +90,9 @@ pub fn about<'a>(scenarios: impl Iterator<Item = &'a Scenario> + Clone) -> Vec<S
     let mut parts = vec![
         format!("{objects}, {} bytes", number::count(scenario.page.size().as_f64())),
         format!("rtt {}", network.rtt),
-        number::rate(network.rate),
+        rates(network),
         format!("mss {}", network.mss.get()),
-        stacks(scenarios),
+        stacks(scenarios.clone()),
     ];
     parts.push(match scenario.client.requests {
         scenario::Requests::Independent => "independent requests".to_owned(),
@@ -102,13 +102,20 @@ pub fn about<'a>(scenarios: impl Iterator<Item = &'a Scenario> + Clone) -> Vec<S
         scenario::Connection::Cold => None,
         scenario::Connection::Warm => Some("warm connection".to_owned()),
     });
-    if scenario.client.parallel > 1 {
-        parts.push(format!("{} connections at once", scenario.client.parallel));
-    }
+    parts.extend(connections(scenarios));
     if scenario.server.processing > wire::Duration::ZERO {
         parts.push(format!("{} to answer", scenario.server.processing));
     }
     parts
+}
+
+/// `1 Mbit/s`, or both directions' where they differ.
+fn rates(network: &Network) -> String {
+    let down = number::rate(network.rate);
+    match network.rate_up.filter(|up| *up != network.rate) {
+        Some(up) => format!("{down} down, {} up", number::rate(up)),
+        None => down,
+    }
 }
 
 /// `stack linux`, or `stacks period and linux`.
@@ -121,6 +128,15 @@ fn stacks<'a>(scenarios: impl Iterator<Item = &'a Scenario>) -> String {
     }
     let plural = if names.len() > 1 { "s" } else { "" };
     format!("stack{plural} {}", names.join(" and "))
+}
+
+/// Connections at once, where they are not one in all; with the protocol, where they are not the same in all.
+fn connections<'a>(scenarios: impl Iterator<Item = &'a Scenario> + Clone) -> Option<String> {
+    let at_once = |scenario: &Scenario| scenario.client.parallel;
+    let several = scenarios.clone().find(|scenario| at_once(scenario) > 1)?;
+    let (count, name) = (at_once(several), several.protocol.name());
+    let is_all = scenarios.into_iter().all(|scenario| at_once(scenario) == count);
+    Some(if is_all { format!("{count} connections at once") } else { format!("{name}: {count} connections") })
 }
 
 fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {

@@ -1,11 +1,11 @@
-//! The networks that have names: the thirteen of `papers/heidemann-model#table-2`.
+//! The networks that have names: the thirteen of `papers/heidemann-model#table-2`, and today's ([`super::today`]).
 //!
 //! The printed bandwidths are rounded. These are the exact ones from which the papers' tables come out as
 //! printed; Mb is 2^20 bits and kB is 1024 bytes there.
 
 use wire::{Bytes, Duration, Rate};
 
-use super::Network;
+use super::{Network, today};
 use crate::names::{Listing, Unknown};
 
 impl Network {
@@ -14,11 +14,8 @@ impl Network {
     /// # Errors
     /// [`Unknown`] when there is none, with the nearest and all the others.
     pub fn named(name: &str) -> Result<Self, Unknown> {
-        CATALOGUE
-            .iter()
-            .find(|entry| entry.listing.name == name)
-            .map(Entry::network)
-            .ok_or_else(|| Unknown::new("network", name, CATALOGUE.iter().map(|entry| entry.listing.name)))
+        let find = || Self::all().into_iter().find(|network| network.name == name);
+        find().ok_or_else(|| Unknown::new("network", name, Self::listings().map(|listing| listing.name)))
     }
 
     /// The ten networks of the papers' tables III, IV and VI, in their order; `--network all`.
@@ -26,19 +23,21 @@ impl Network {
         CATALOGUE[..10].iter().map(Entry::network).collect()
     }
 
-    /// Every named network: the ten, then the three that the model was compared with in Table VIII.
+    /// Every named network: the ten, the three that the model was compared with in Table VIII, then today's.
     pub fn all() -> Vec<Self> {
-        CATALOGUE.iter().map(Entry::network).collect()
+        let today = today::CATALOGUE.iter().map(today::Today::network);
+        CATALOGUE.iter().map(Entry::network).chain(today).collect()
     }
 
     /// Whether it is, or was made from, a network that one of the papers names.
     pub fn is_of_the_papers(&self) -> bool {
-        self.like.is_some()
+        CATALOGUE.iter().any(|entry| self.like == Some(entry.listing.name))
     }
 
     /// What each name stands for, in the order of [`Network::all`].
     pub fn listings() -> impl Iterator<Item = Listing> {
-        CATALOGUE.iter().map(|entry| entry.listing)
+        let today = today::CATALOGUE.iter().map(|today| today.listing);
+        CATALOGUE.iter().map(|entry| entry.listing).chain(today)
     }
 }
 
@@ -117,6 +116,7 @@ mod tests {
         ];
         let ours: Vec<_> = Network::all()
             .iter()
+            .filter(|network| network.is_of_the_papers())
             .map(|network| {
                 let stt_ms = network.segment_time_s() * 1e3;
                 let decimals = if stt_ms >= 100.0 {

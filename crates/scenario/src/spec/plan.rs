@@ -6,7 +6,7 @@ use crate::network::changes::Needed;
 use crate::network::{Changes, Network, NetworkError};
 use crate::page::PageError;
 use crate::stack::Acks;
-use crate::{Client, Defaults, Engine, Requests, Scenario, Server, Spec, Stack};
+use crate::{Client, Defaults, Engine, Protocol, Requests, Scenario, Server, Spec, Stack};
 
 /// What is to be run.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +59,7 @@ impl Spec {
                             visit: self.visit.unwrap_or(defaults.visit),
                             protocol: *protocol,
                             stack: self.shared(stack),
-                            client: self.client(defaults),
+                            client: self.client(defaults, *protocol),
                             server: Server { processing: self.processing.unwrap_or(defaults.processing) },
                             programs: self.programs,
                             runs: self.runs.unwrap_or(defaults.runs),
@@ -81,10 +81,11 @@ impl Spec {
         stack
     }
 
-    fn client(&self, defaults: &Defaults) -> Client {
-        let parallel = self.parallel.unwrap_or(defaults.parallel);
-        // Whoever asks for several connections at once means to use them.
-        let requests = if parallel > 1 { Requests::Independent } else { defaults.requests };
+    fn client(&self, defaults: &Defaults, protocol: Protocol) -> Client {
+        let parallel = self.parallel.unwrap_or(defaults.parallel.max(protocol.connections()));
+        // Several connections are for requests that do not wait for one another; a browser's wait for the document.
+        let is_browser = protocol == Protocol::Http11Parallel;
+        let requests = if parallel > 1 && !is_browser { Requests::Independent } else { defaults.requests };
         Client {
             request: self.request.unwrap_or(defaults.request),
             requests: self.requests.unwrap_or(requests),
@@ -239,7 +240,7 @@ mod tests {
             ("stack", "linux"),
         ]);
         let plan = all.plan(&Defaults::predict()).unwrap();
-        assert_eq!(plan.scenarios.len(), 10 * 6 * 9 * 2);
+        assert_eq!(plan.scenarios.len(), 10 * 6 * PROTOCOLS * 2);
         let [first, second] = [&plan.scenarios[0], &plan.scenarios[1]];
         assert_eq!((first.stack.name, second.stack.name), ("period", "linux"));
         assert_eq!(
@@ -285,6 +286,7 @@ mod tests {
         assert_eq!(stacks(&[]), ["period"]);
         assert_eq!(stacks(&[("network", "modem"), ("rtt", "1s")]), ["period"]);
         assert_eq!(stacks(&[("rtt", "20ms"), ("rate", "20Mbit")]), ["linux"]);
+        assert_eq!(stacks(&[("network", "4g"), ("loss", "1%"), ("network", "isdn")]), ["linux", "period"]);
         assert_eq!(stacks(&[("rtt", "20ms"), ("rate", "20Mbit"), ("stack", "period")]), ["period"]);
         let file = "network = [{ name = 'a', like = 'modem' }, { name = 'b', rtt = '1s', rate = '1bit' }]";
         let plan = Spec::from_toml(file, "file").unwrap().plan(&Defaults::laboratory()).unwrap();
@@ -314,6 +316,20 @@ mod tests {
     }
 
     #[test]
+    fn browsers_connections_are_six_unless_told_and_wait_for_the_document() {
+        let client = |pieces: &[_]| {
+            let mut spec = said(pieces);
+            spec.set(Key::Protocol, "http11-parallel").unwrap();
+            spec.plan(&Defaults::laboratory()).unwrap().scenarios[0].client
+        };
+        let of = |client: Client| (client.parallel, client.requests);
+        assert_eq!(of(client(&[])), (6, Requests::Dependent));
+        assert_eq!(of(client(&[("parallel", "2")])), (2, Requests::Dependent));
+        assert_eq!(of(client(&[("parallel", "1")])), (1, Requests::Dependent));
+        assert_eq!(of(client(&[("requests", "independent")])), (6, Requests::Independent));
+    }
+
+    #[test]
     fn what_is_too_much_is_refused() {
         let all = [("network", "all"), ("protocol", "all"), ("stack", "period"), ("stack", "linux")];
         let large = |objects: usize| {
@@ -321,15 +337,20 @@ mod tests {
             spec.set(Key::Page, &vec!["1"; objects].join("+")).unwrap();
             spec.plan(&Defaults::predict()).map(|plan| plan.scenarios.len())
         };
-        assert_eq!(large(10_000), Ok(10 * 9 * 2));
+        assert_eq!(large(10_000), Ok(10 * PROTOCOLS * 2));
         let many = Spec { pages: (1..=56).map(one_object).collect(), ..said(&all) };
-        assert_eq!(many.plan(&Defaults::predict()), Err(PlanError::TooMany(10 * 9 * 2 * 56)));
+        assert_eq!(many.plan(&Defaults::predict()), Err(PlanError::TooMany(10 * PROTOCOLS * 2 * 56)));
         let mut twice = said(&all);
         for document in ["1", "2"] {
             twice.set(Key::Page, &[document, &vec!["1"; 9_999].join("+")].join("+")).unwrap();
         }
-        assert_eq!(twice.plan(&Defaults::predict()), Err(PlanError::TooManyObjects(3_600_000)));
+        assert_eq!(
+            twice.plan(&Defaults::predict()),
+            Err(PlanError::TooManyObjects(10 * PROTOCOLS * 2 * 20_000))
+        );
     }
+
+    const PROTOCOLS: usize = crate::Protocol::ALL.len();
 
     fn one_object(size: u64) -> crate::Page {
         crate::Page::from_sizes(&size.to_string(), [wire::Bytes::new(size)]).unwrap()

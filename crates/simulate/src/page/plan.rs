@@ -18,10 +18,14 @@ use crate::error::Error;
 pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining) -> Result<Shape, Error> {
     let parallel = NonZeroU16::new(client.parallel)
         .ok_or_else(|| Error::unsuited("0 connections", "use --parallel 1"))?;
+    if let Some((part, remedy)) = client.refused_parallel(protocol) {
+        return Err(Error::unsuited(&part, remedy));
+    }
     match protocol {
         Protocol::Http10 | Protocol::Ttcp | Protocol::Ardp => Ok(Shape::Http10 { parallel }),
         Protocol::Http10KeepAlive => Ok(Shape::Http10KeepAlive),
         Protocol::Http11 => Ok(Shape::Http11),
+        Protocol::Http11Parallel => Ok(Shape::Http11Parallel { parallel }),
         Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => {
             Ok(Shape::Http11Pipelined(pipelining))
         }
@@ -69,7 +73,10 @@ pub(super) fn name(plan: &mut Plan, contents: Option<&Contents>) {
         object.named_at = named_at.get(index % objects.len()).copied();
     }
     match (plan.release, plan.shape) {
-        (Release::AfterFirst, _) | (_, Shape::Http10 { parallel: _ }) => plan.release = Release::AsNamed,
+        (Release::AfterFirst, _)
+        | (_, Shape::Http10 { parallel: _ } | Shape::Http11Parallel { parallel: _ }) => {
+            plan.release = Release::AsNamed;
+        }
         (Release::Independent | Release::AsNamed | Release::Dependent, _) => {}
     }
 }

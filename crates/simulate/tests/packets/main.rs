@@ -1,5 +1,6 @@
 //! Whole transfers between two hosts: what no loss, no window and no stack may change.
 
+mod parallel;
 mod setup;
 mod stalls;
 mod throughput;

@@ -59,7 +59,7 @@ fn stalls_follow_one_another_and_leave_room_for_what_was_useful() {
 #[test]
 fn with_several_connections_and_with_loss_nothing_is_counted_twice_either() {
     for (seed, connection) in (0..16).zip([Connection::Cold, Connection::Warm].into_iter().cycle()) {
-        for protocol in [Protocol::Http10, Protocol::Http11] {
+        for protocol in [Protocol::Http10, Protocol::Http11Parallel] {
             let mut scenario = scenario("adsl", "large-cluster", protocol, "period");
             scenario.seed = Seed::new(seed);
             let both = [&mut scenario.network.up, &mut scenario.network.down];
