@@ -1,26 +1,30 @@
-//! The delayed acknowledgements of BSD, given to a Linux client from outside: a shim between the client and the link.
+//! The delayed acknowledgements of BSD, given to a Linux host from outside: a shim between the host and the link.
 //!
 //! 4.4BSD delays an acknowledgement until the next tick of one free-running 200 ms clock for the whole host, unless
 //! two full segments' worth of bytes waits for it (`papers/p-http#section-2`; papers/README.md, "The 1997 stacks").
 //! Linux acknowledges every segment while a connection is young, and later delays by a timer of its own. So the shim
-//! takes the client's pure acknowledgements as they come, lets through those that BSD would have sent at once, and
+//! takes the host's pure acknowledgements as they come, lets through those that BSD would have sent at once, and
 //! holds the others until the tick; a newer one replaces the older, as it says all the older said.
 //!
 //! At once go: whatever carries data, SYN, FIN or RST; what acknowledges at least two full segments more than the
 //! last that went; what acknowledges nothing new (a duplicate, an opened window, an answer to a probe); the first
-//! advance after duplicates (a hole was filled); what acknowledges the server's FIN.
+//! advance after duplicates (a hole was filled); what acknowledges the peer's FIN.
 //!
 //! Not a stack: it invents no acknowledgement, so it cannot send one earlier than Linux would. Contract as
 //! everywhere: `handle(now, ..)`, then `poll(now)` until it returns a timeout. No clock and no socket.
+
+mod connection;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use wire::link::Output;
-use wire::packet::{Flags, Packet, TcpOption, TcpSegment};
+use wire::packet::Packet;
 use wire::{Duration, Seed, Time};
 
-/// The heartbeat of one client host. `P` is a packet's bytes, however they are held.
+use connection::{Act, Connection};
+
+/// The heartbeat of one host. `P` is a packet's bytes, however they are held.
 #[derive(Debug)]
 pub struct AckHeartbeat<P> {
     /// The first tick; the others follow every [`PERIOD`].
@@ -39,17 +43,17 @@ const PERIOD: Duration = Duration::from_millis(200);
 /// More connections than any client of a page has; beyond it the one longest silent is forgotten.
 const CONNECTIONS_AT_MOST: usize = 1_024;
 
-/// The client's end and the server's.
+/// The host's end and the peer's.
 type Ends = (SocketAddr, SocketAddr);
 
 impl<P: AsRef<[u8]>> AckHeartbeat<P> {
-    /// A host whose clock ticks at a phase drawn from the seed.
-    pub fn new(seed: Seed) -> Self {
-        let phase = Duration::from_nanos(seed.stream("ack-heartbeat", 0).next_u64() % PERIOD.as_nanos());
+    /// A host whose clock ticks at a phase drawn from the seed, another for each `host`.
+    pub fn new(seed: Seed, host: u64) -> Self {
+        let phase = Duration::from_nanos(seed.stream("ack-heartbeat", host).next_u64() % PERIOD.as_nanos());
         Self { phase, connections: BTreeMap::new(), ready: VecDeque::new(), tick: None, merged: 0 }
     }
 
-    /// Takes a packet of the client. An older acknowledgement that it makes superfluous is handed back.
+    /// Takes a packet of the host. An older acknowledgement that it makes superfluous is handed back.
     pub fn handle(&mut self, now: Time, packet: P) -> Option<P> {
         let Some((ends, act)) = self.judge(now, packet.as_ref()) else {
             self.ready.push_back((packet, now));
@@ -71,12 +75,12 @@ impl<P: AsRef<[u8]>> AckHeartbeat<P> {
         superseded
     }
 
-    /// Looks at a packet of the server on its way to the client: it tells the size of a full segment, and that the
-    /// server is done.
+    /// Looks at a packet of the peer on its way to the host: it tells the size of a full segment, and that the peer is
+    /// done.
     pub fn watch(&mut self, packet: &[u8]) {
         if let Ok(packet) = Packet::read(packet)
-            && let (Some(segment), Some((server, client))) = (packet.tcp(), packet.sockets())
-            && let Some(connection) = self.connections.get_mut(&(client, server))
+            && let (Some(segment), Some((peer, own))) = (packet.tcp(), packet.sockets())
+            && let Some(connection) = self.connections.get_mut(&(own, peer))
         {
             connection.watch(&segment);
         }
@@ -138,131 +142,10 @@ fn next_tick(phase: Duration, now: Time) -> Time {
     first + PERIOD * (passed + 1)
 }
 
-/// What is to become of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Act {
-    Pass,
-    Hold,
-}
-
-/// One connection, as far as its acknowledgements go.
-#[derive(Debug)]
-struct Connection<P> {
-    last_heard: Time,
-    client: Offer,
-    server: Offer,
-    /// The last acknowledgement that went to the server.
-    passed: Option<u32>,
-    /// The last that the client made, whether it went or not, and its window.
-    latest: Option<(u32, u16)>,
-    /// Whether the client has repeated itself since it last advanced: it waits for what was lost.
-    has_hole: bool,
-    /// The acknowledgement that covers the server's FIN.
-    end: Option<u32>,
-    held: Option<P>,
-}
-
-/// What a SYN offers.
-#[derive(Clone, Copy, Debug, Default)]
-struct Offer {
-    mss: Option<u16>,
-    timestamps: bool,
-}
-
-impl<P> Connection<P> {
-    fn new() -> Self {
-        Self {
-            last_heard: Time::ZERO,
-            client: Offer::default(),
-            server: Offer::default(),
-            passed: None,
-            latest: None,
-            has_hole: false,
-            end: None,
-            held: None,
-        }
-    }
-
-    /// Whether BSD would send this at once.
-    fn judge(&mut self, segment: &TcpSegment<'_>) -> Act {
-        if segment.flags.contains(Flags::SYN) {
-            *self = Self { last_heard: self.last_heard, held: self.held.take(), ..Self::new() };
-            self.client = Offer::of(segment);
-            return Act::Pass;
-        }
-        let act = if self.may_wait(segment) { Act::Hold } else { Act::Pass };
-        self.latest = Some((segment.ack, segment.window));
-        if act == Act::Pass {
-            self.passed = Some(segment.ack);
-        }
-        act
-    }
-
-    fn may_wait(&mut self, segment: &TcpSegment<'_>) -> bool {
-        let (Some((latest, window)), Some(passed)) = (self.latest, self.passed) else { return false };
-        if !segment.is_pure_ack() {
-            return false;
-        }
-        if advance(latest, segment.ack) == 0 {
-            self.has_hole |= segment.ack == latest && segment.window == window;
-            return false;
-        }
-        let fills_a_hole = std::mem::take(&mut self.has_hole);
-        let ends = self.end.is_some_and(|end| advance(end.wrapping_sub(1), segment.ack) > 0);
-        !fills_a_hole && !ends && advance(passed, segment.ack) < 2 * self.full_segment()
-    }
-
-    fn watch(&mut self, segment: &TcpSegment<'_>) {
-        if segment.flags.contains(Flags::SYN) {
-            self.server = Offer::of(segment);
-        }
-        if segment.flags.contains(Flags::FIN) {
-            // Modulo 2^32, as all sequence numbers are.
-            #[expect(clippy::cast_possible_truncation)]
-            let length = segment.sequence_length() as u32;
-            self.end = Some(segment.seq.wrapping_add(length));
-        }
-    }
-
-    /// How many bytes of data a full segment carries: timestamps take their 12 from it.
-    fn full_segment(&self) -> u32 {
-        /// What TCP assumes where nothing is said (RFC 9293, 3.7.1).
-        const DEFAULT_MSS: u16 = 536;
-        const TIMESTAMPS: u16 = 12;
-        let [client, server] = [self.client, self.server].map(|offer| offer.mss.unwrap_or(DEFAULT_MSS));
-        // A server whose SYN was not seen has offered nothing that would count.
-        let mss = if self.server.mss.is_some() { client.min(server) } else { client };
-        let options = if self.client.timestamps && self.server.timestamps { TIMESTAMPS } else { 0 };
-        u32::from(mss.saturating_sub(options).max(1))
-    }
-
-    /// Lets the held acknowledgement go, which is then the last that went.
-    fn let_go(&mut self) -> Option<P> {
-        let held = self.held.take();
-        if held.is_some() {
-            self.passed = self.latest.map(|(ack, _)| ack);
-        }
-        held
-    }
-}
-
-impl Offer {
-    fn of(syn: &TcpSegment<'_>) -> Self {
-        let timestamps = syn.options.iter().any(|option| matches!(option, TcpOption::Timestamps { .. }));
-        Self { mss: syn.options.mss(), timestamps }
-    }
-}
-
-/// By how many bytes `to` is ahead of `from`; 0 if it is behind (RFC 9293, 3.4).
-fn advance(from: u32, to: u32) -> u32 {
-    let ahead = to.wrapping_sub(from);
-    if ahead < 1 << 31 { ahead } else { 0 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::packet::{TcpBuilder, UdpBuilder};
+    use wire::packet::{Flags, TcpBuilder, TcpOption, UdpBuilder};
 
     const MSS: u32 = 512;
 
@@ -275,7 +158,7 @@ mod tests {
     impl Client {
         /// Just after a tick.
         fn new() -> Self {
-            let shim = AckHeartbeat::new(Seed::default());
+            let shim = AckHeartbeat::new(Seed::default(), 0);
             let now = Time::ZERO + shim.phase + Duration::from_nanos(1);
             Self { shim, now }
         }
@@ -465,6 +348,15 @@ mod tests {
             assert_eq!(client.shim.handle(client.now, packet.clone()), None);
             assert_eq!(client.shim.poll(client.now), Output::Deliver { packet, due: client.now });
         }
+    }
+
+    #[test]
+    fn the_first_segment_of_a_connection_that_the_peer_opened_waits_for_the_tick() {
+        let mut client = Client::new();
+        let options = [TcpOption::Mss(512)];
+        assert_eq!(client.sends(5_000, Flags::SYN | Flags::ACK, 1, 16_384, &options, b""), 1);
+        assert_eq!(client.acks(5_000, 1 + MSS), 0);
+        assert_eq!(client.acks(5_000, 1 + 2 * MSS), 1);
     }
 
     #[test]

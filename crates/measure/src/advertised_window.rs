@@ -1,4 +1,4 @@
-//! The window that a client of 1996 would advertise, in place of Linux's: a shim between the link and the server.
+//! The window that a host of 1996 would advertise, in place of Linux's: a shim between the link and the sender.
 //!
 //! Two things that no setting gives. *A fixed buffer*: Linux moves its window as it learns how much memory a byte
 //! takes, whatever the route or the socket says; here it is never larger than the profile's. *4.3BSD's slow start*:
@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-/// Cuts the windows of packets on their way from clients to a server.
+/// Cuts the windows of packets on their way to one sender.
 #[derive(Clone, Debug)]
 pub struct AdvertisedWindow {
     /// The largest ever, bytes.
@@ -31,7 +31,7 @@ pub struct SlowStart {
     pub initial: u16,
 }
 
-/// Client's and server's port, as they stand in the packet.
+/// Source and destination port, as they stand in the packet.
 type Ports = [u8; 4];
 
 /// How far one connection's window has opened.
@@ -71,7 +71,7 @@ impl AdvertisedWindow {
         if flags & (SYN | ACK) == SYN {
             return 0;
         }
-        // The first is the ACK of the SYN-ACK, or where the server opened the connection the SYN-ACK: it confirms no data.
+        // The first is the ACK of the SYN-ACK, or where the sender opened the connection the SYN-ACK: it confirms no data.
         let opening = self.connections.entry(ports).or_insert(Opening { acknowledged, acks: 0 });
         if (1..1 << 31).contains(&acknowledged.wrapping_sub(opening.acknowledged)) {
             opening.acknowledged = acknowledged;
@@ -82,7 +82,7 @@ impl AdvertisedWindow {
 
     fn limit(&self, acks: u32) -> u16 {
         match self.slow_start {
-            // Until data is acknowledged the server's own initial window rules, and what is advertised stays: Linux
+            // Until data is acknowledged the sender's own initial window rules, and what is advertised stays: Linux
             // takes half of the largest window it saw for the largest segment.
             Some(SlowStart { mss, initial }) if acks > 0 => {
                 let window = acks.saturating_add(u32::from(initial)).saturating_mul(mss);

@@ -38,6 +38,7 @@ use crate::Error;
 use crate::ack_heartbeat::AckHeartbeat;
 use crate::advertised_window::AdvertisedWindow;
 use crate::clock::Clock;
+use crate::profile::Ends;
 use crate::reactions::Reactions;
 use crate::tun::Tun;
 use priority::{Priority, Rank};
@@ -49,10 +50,10 @@ use tap::Tap;
 pub struct Options {
     /// What the link's randomness, and the phase of the heartbeat, are derived from.
     pub seed: Seed,
-    /// Whether the client acknowledges as BSD did, on the ticks of a 200 ms clock ([`AckHeartbeat`]).
+    /// Whether both hosts acknowledge as BSD did, on the ticks of a 200 ms clock ([`AckHeartbeat`]).
     pub ack_heartbeat: bool,
-    /// What the client advertises, where its kernel would advertise something else.
-    pub window: Option<AdvertisedWindow>,
+    /// What limits each sender, where the other end's kernel would advertise something else.
+    pub windows: Ends<Option<AdvertisedWindow>>,
     /// Whether to note how long each host took to react ([`Reactions`]).
     pub reactions: bool,
     /// How long before a packet is due the thread stops sleeping and watches the clock. Longer than the machine takes
@@ -74,7 +75,7 @@ impl Default for Options {
         Self {
             seed: Seed::default(),
             ack_heartbeat: false,
-            window: None,
+            windows: Ends::default(),
             reactions: false,
             // Waking from a sleep takes 15 to 30 us at the median, 50 to 110 at the 99th percentile, on a virtual machine.
             spin: Duration::from_micros(100),
@@ -103,7 +104,7 @@ impl Emulator {
         down: &Config,
         options: &Options,
     ) -> Result<Running, Error> {
-        let Options { seed, ack_heartbeat, window, reactions, spin, real_time, late_limit, capture } =
+        let Options { seed, ack_heartbeat, windows, reactions, spin, real_time, late_limit, capture } =
             options.clone();
         let [up, down] = [Pipe::new(up, seed, 0)?, Pipe::new(down, seed, 1)?];
         let clock = Clock::start();
@@ -111,7 +112,8 @@ impl Emulator {
         let heard = Arc::clone(&stop);
         let (at_work, is_at_work) = mpsc::channel();
         let thread = thread::Builder::new().name("emulator".to_owned()).spawn(move || {
-            let shims = Shims { heartbeat: ack_heartbeat.then(|| AckHeartbeat::new(seed)), window };
+            let heartbeats = ack_heartbeat.then(|| [0, 1].map(|host| AckHeartbeat::new(seed, host)));
+            let shims = Shims { heartbeats, windows };
             let reactions = reactions.then(Reactions::default);
             let tap = capture.map(|memory| Tap::new(memory, clock.zero_since_1970()));
             let mut priority = Priority::take(real_time.then_some(Rank::Link), clock.now());

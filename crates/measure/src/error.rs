@@ -10,6 +10,8 @@ use nix::errno::Errno;
 use scenario::serving::Unserved;
 use wire::link::ConfigError;
 
+use crate::fidelity::Unreproducible;
+
 /// Why nothing was measured.
 #[derive(Debug)]
 pub enum Error {
@@ -50,6 +52,8 @@ pub enum Error {
         /// What to choose instead.
         remedy: String,
     },
+    /// The stack profile has what this kernel has not, and the scenario would show it.
+    Stack(Unreproducible),
     /// A link cannot be as the scenario has it.
     Link(ConfigError),
     /// A capture could not be written.
@@ -87,6 +91,12 @@ impl Error {
     }
 }
 
+impl From<Unreproducible> for Error {
+    fn from(unreproducible: Unreproducible) -> Self {
+        Self::Stack(unreproducible)
+    }
+}
+
 impl From<Unserved> for Error {
     fn from(unserved: Unserved) -> Self {
         let Unserved { what, remedy } = unserved;
@@ -111,6 +121,7 @@ impl fmt::Display for Error {
                 "the kernel holds {setting} at {found} and the stack profile needs {wanted}; choose another --profile or another kernel"
             ),
             Self::Unsuited { part, remedy } => write!(f, "cannot measure {part}; {remedy}"),
+            Self::Stack(unreproducible) => unreproducible.fmt(f),
             Self::Link(error) => error.fmt(f),
             Self::Unwritten { path, error } => write!(
                 f,

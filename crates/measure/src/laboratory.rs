@@ -13,7 +13,7 @@ use wire::{Bytes, Seed};
 use crate::advertised_window::AdvertisedWindow;
 use crate::emulator::{Options, Running};
 use crate::netlink::{Link, Netlink, Route};
-use crate::profile::{Profile, Setting, Shims};
+use crate::profile::{End, Ends, Profile, Setting, Shims};
 use crate::tun::Tun;
 use crate::{Emulator, Error, Namespace};
 
@@ -49,13 +49,18 @@ impl Laboratory {
     ) -> Result<Self, Error> {
         let mtu = mtu(network)?;
         let (client, client_tun, mut settings) =
-            host("client", CLIENT_ADDRESS, SERVER_ADDRESS, mtu, profile)?;
-        let (server, server_tun, _) = host("server", SERVER_ADDRESS, CLIENT_ADDRESS, mtu, profile)?;
+            host(End::Client, CLIENT_ADDRESS, SERVER_ADDRESS, mtu, profile)?;
+        let (server, server_tun, _) = host(End::Server, SERVER_ADDRESS, CLIENT_ADDRESS, mtu, profile)?;
         settings.extend(profile.settings());
         let Shims { ack_heartbeat, largest_window, slow_start } = profile.shims;
-        let window = (largest_window.is_some() || slow_start.is_some())
-            .then(|| AdvertisedWindow::new(largest_window.unwrap_or(u16::MAX), slow_start));
-        let options = Options { seed, ack_heartbeat, window, reactions: true, capture, ..Options::default() };
+        // What an end may have in flight is cut from what the other end advertises.
+        let windows = Ends::of(|sender| {
+            let slow_start = *slow_start.at(sender);
+            (largest_window.is_some() || slow_start.is_some())
+                .then(|| AdvertisedWindow::new(largest_window.unwrap_or(u16::MAX), slow_start))
+        });
+        let options =
+            Options { seed, ack_heartbeat, windows, reactions: true, capture, ..Options::default() };
         let scenario::network::Links { up, down } = network.links();
         let link = Emulator::start(client_tun, server_tun, &up, &down, &options)?;
         Ok(Self { client, server, link, settings })
@@ -64,12 +69,16 @@ impl Laboratory {
 
 /// A namespace pinned to a profile, with one device and one route.
 fn host(
-    name: &'static str,
+    end: End,
     own: Ipv4Addr,
     peer: Ipv4Addr,
     mtu: u32,
     profile: &Profile,
 ) -> Result<(Namespace, Tun, Vec<Setting>), Error> {
+    let name = match end {
+        End::Client => "client",
+        End::Server => "server",
+    };
     let namespace = Namespace::new(name)?;
     let profile = profile.clone();
     let (tun, settings) = namespace.run(move || {
@@ -78,7 +87,10 @@ fn host(
         let mut netlink = Netlink::open()?;
         netlink.bring_up(name, Link { mtu, tx_queue_length: DEVICE_QUEUE, gso_max_segments: 1 })?;
         netlink.add_address(name, own)?;
-        netlink.set_route(name, &Route { destination: peer, source: own, metrics: profile.metrics })?;
+        netlink.set_route(
+            name,
+            &Route { destination: peer, source: own, metrics: profile.metrics.at(end).clone() },
+        )?;
         Ok((tun, settings))
     })?;
     Ok((namespace, tun, settings))

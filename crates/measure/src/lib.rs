@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | [`series`] | many runs of one scenario: [`measure()`], and what it returns |
 //! | [`run`] | one run: two hosts are made, a page is fetched, what was seen is written down |
+//! | [`fidelity`] | the parts of a stack profile that no Linux kernel reproduces, refused where they would show |
 //! | [`profile`] | what a stack profile means on this kernel, set and read back |
 //! | `laboratory` | the two hosts and the link between them |
 //! | [`namespace`] | a network of one's own, held by a thread, gone with the process |
@@ -14,7 +15,7 @@
 //! | [`driver`] | robot and server on kernel sockets |
 //! | [`peers`] | programs that others wrote, in the place of ours |
 //! | [`emulator`] | the link in real time, with its own lateness measured |
-//! | [`ack_heartbeat`], [`advertised_window`] | what a client of 1996 did and its kernel does not: shims in the link |
+//! | [`ack_heartbeat`], [`advertised_window`] | the delayed ACKs and the slow start of 1996, which no setting gives: shims in the link |
 //! | [`reactions`] | how long each host took to answer, seen from outside |
 //! | [`tun`], [`clock`] | network interfaces whose other end is a descriptor; the one place that reads the clock |
 //! | [`probe`] | what a journey takes beyond what the link is configured to take |
@@ -32,6 +33,7 @@ pub mod clock;
 pub mod driver;
 pub mod emulator;
 pub mod error;
+pub mod fidelity;
 mod laboratory;
 pub mod lateness;
 pub mod namespace;

@@ -1,7 +1,7 @@
 //! What a stack profile means on this kernel: sysctls, route metrics, socket options, and shims in the link.
 //!
-//! Every knob of [`scenario::Stack`] is honoured here or refused; what was set is read back, so that nothing is
-//! measured on a kernel that quietly does otherwise. Names are those of ip-sysctl.rst, ip-route(8) and tcp(7).
+//! Every knob of [`scenario::Stack`] is honoured here or refused by [`crate::fidelity`]; what was set is read back, so
+//! that nothing is measured on a kernel that quietly does otherwise. Names are those of ip-sysctl.rst, ip-route(8) and tcp(7).
 //!
 //! Not an implementation of TCP: where Linux cannot be held to 1996 (4.4BSD's 200 ms heartbeat of ACKs, a window
 //! that counts acknowledgements), the link in front of it is.
@@ -10,12 +10,12 @@ use std::fs;
 use std::io::ErrorKind;
 
 use scenario::Stack;
-use scenario::stack::packets::Sharing;
 use scenario::stack::{Acks, Congestion, Growth, Idle};
 use wire::Bytes;
 
 use crate::Error;
 use crate::advertised_window::SlowStart;
+use crate::fidelity::{Part, Unreproducible};
 use crate::netlink::Metrics;
 use crate::privilege::sysctl_path;
 
@@ -23,8 +23,8 @@ use crate::privilege::sysctl_path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     sysctls: Vec<Sysctl>,
-    /// What the routes of both ends say to TCP.
-    pub metrics: Metrics,
+    /// What the route of each end says to TCP.
+    pub metrics: Ends<Metrics>,
     /// Whether programs turn Nagle's algorithm off (TCP_NODELAY).
     pub nodelay: bool,
     /// What programs ask the kernel to hold for them (SO_SNDBUF, which it doubles); `None`: as it will.
@@ -44,8 +44,41 @@ pub struct Shims {
     pub ack_heartbeat: bool,
     /// No larger window is advertised, bytes ([`crate::advertised_window`]).
     pub largest_window: Option<u16>,
-    /// The server's window opens by one segment per ACK (the same shim).
-    pub slow_start: Option<SlowStart>,
+    /// The congestion window of each end opens by one segment per ACK (the same shim).
+    pub slow_start: Ends<Option<SlowStart>>,
+}
+
+/// One end of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The client's host.
+    Client,
+    /// The server's host.
+    Server,
+}
+
+/// A value for each end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ends<T> {
+    /// The client's.
+    pub client: T,
+    /// The server's.
+    pub server: T,
+}
+
+impl<T> Ends<T> {
+    /// The values that `value` has for the ends.
+    pub fn of(mut value: impl FnMut(End) -> T) -> Self {
+        Self { client: value(End::Client), server: value(End::Server) }
+    }
+
+    /// The value of one end.
+    pub const fn at(&self, end: End) -> &T {
+        match end {
+            End::Client => &self.client,
+            End::Server => &self.server,
+        }
+    }
 }
 
 /// One setting in force during a run: what a result is published with.
@@ -64,11 +97,12 @@ struct Sysctl {
 }
 
 impl Profile {
-    /// The profile of `stack`, with segments of `mss`.
+    /// The profile of `stack`, with segments of `mss`, where `opener` opens the connections. Whether the kernel has all
+    /// of the stack is for [`crate::fidelity`] to say.
     ///
     /// # Errors
-    /// [`Error::Unsuited`] for what no setting and no shim gives.
-    pub fn of(stack: &Stack, mss: Bytes) -> Result<Self, Error> {
+    /// [`Error::Stack`] for a window that cannot be fixed, [`Error::Unsuited`] for a segment that cannot be.
+    pub fn of(stack: &Stack, mss: Bytes, opener: End) -> Result<Self, Error> {
         let Stack {
             name: _,
             initial_window,
@@ -81,42 +115,28 @@ impl Profile {
             timestamps,
             window_scaling,
             receive_buffer,
+            // What of it the kernel has not is refused by [`crate::fidelity`].
             packets,
         } = stack;
-        // For all else there the kernel has its own.
-        match packets.sharing {
-            Sharing::None => {}
-            Sharing::Temporal | Sharing::Ensemble => {
-                return Err(unsuited("a window that connections have together, or learn from one another"));
-            }
-        }
+        let refused = |part| Error::Stack(Unreproducible { stack: stack.name, part });
         let congestion = match congestion {
             Congestion::Reno => "reno",
             Congestion::Cubic => "cubic",
         };
-        if *idle == Idle::Paced {
-            return Err(unsuited("a window that is paced after idle"));
-        }
         let mss = as_u32(mss, "a segment")?;
-        let slow_start = match (growth, idle, window_scaling) {
-            (Growth::PerSegment, Idle::Kept | Idle::Restarted | Idle::Paced, true | false) => None,
-            (Growth::PerAcknowledgement, Idle::Kept | Idle::Paced, false) => {
-                Some(SlowStart { mss, initial: *initial_window })
-            }
-            (Growth::PerAcknowledgement, Idle::Kept | Idle::Paced, true) => {
-                return Err(unsuited("a window that opens per acknowledgement, with window scaling"));
-            }
-            (Growth::PerAcknowledgement, Idle::Restarted, true | false) => {
-                return Err(unsuited("a window that opens per acknowledgement and restarts after idle"));
-            }
-        };
-        let largest_window = match (receive_buffer, window_scaling) {
-            (None, true | false) => None,
-            (Some(_), true) => return Err(unsuited("a fixed receive buffer with window scaling")),
-            (Some(size), false) => Some(
-                u16::try_from(size.get()).map_err(|_| unsuited(&format!("an unscaled window of {size}")))?,
-            ),
-        };
+        // The ACK of a server's SYN opens its window by one segment, if so: the client begins with one less.
+        let by_handshake = u16::from(packets.handshake_opens);
+        let initial = Ends::of(|end| match end == opener {
+            true => initial_window.saturating_sub(by_handshake).max(1),
+            false => *initial_window,
+        });
+        let slow_start = Ends::of(|end| match growth {
+            Growth::PerSegment => None,
+            Growth::PerAcknowledgement => Some(SlowStart { mss, initial: *initial.at(end) }),
+        });
+        let largest_window = receive_buffer
+            .map(|size| u16::try_from(size.get()).map_err(|_| refused(Part::ReceiveBuffer)))
+            .transpose()?;
         let mut sysctls = vec![
             on_or_off("net.ipv4.tcp_sack", *sack),
             on_or_off("net.ipv4.tcp_timestamps", *timestamps),
@@ -134,20 +154,18 @@ impl Profile {
             // The kernel acknowledges everything at once, so that the shim alone decides.
             Acks::Heartbeat => (true, Some(true)),
             Acks::QuickThenDelayed => (false, None),
-            Acks::Timer => return Err(unsuited("a timer per connection for the odd segment's ACK")),
-            Acks::Delayed => return Err(unsuited("a delayed ACK at the end of each flight")),
-            Acks::NoDelayed => return Err(unsuited("an odd segment that is never acknowledged by itself")),
+            Acks::Timer | Acks::Delayed | Acks::NoDelayed => return Err(refused(Part::Acks(*acks))),
         };
-        let metrics = Metrics {
+        let metrics = Ends::of(|end| Metrics {
             // It holds for the SYN; Linux moves on from it, and the shim does not let it.
             window: largest_window.map(u32::from),
             advertised_mss: Some(mss),
-            initial_window: Some(u32::from(*initial_window)),
+            initial_window: Some(u32::from(*initial.at(end))),
             // A sender must not take for lost what a held ACK is late to confirm: 4.3BSD's least is 1 s.
             rto_min_ms: ack_heartbeat.then_some(1_000),
             quick_acks,
             congestion: Some(congestion),
-        };
+        });
         let shims = Shims { ack_heartbeat, largest_window, slow_start };
         let segment = if *timestamps { mss.saturating_sub(TIMESTAMPS) } else { mss };
         Ok(Self { sysctls, metrics, nodelay: !nagle, send_buffer: None, congestion, segment, shims })
@@ -165,14 +183,15 @@ impl Profile {
     pub fn settings(&self) -> Vec<Setting> {
         let Self { sysctls: _, metrics, nodelay, send_buffer, congestion, segment, shims } = self;
         let Metrics { window, advertised_mss, initial_window, rto_min_ms, quick_acks, congestion: _ } =
-            metrics;
+            &metrics.server;
         let Shims { ack_heartbeat, largest_window, slow_start } = shims;
         let some =
             |name: &str, value: Option<String>| value.map(|value| Setting { name: name.to_owned(), value });
         let text = |number: &Option<u32>| number.map(|number| number.to_string());
         [
             some("route congctl lock", Some((*congestion).to_owned())),
-            some("route initcwnd", text(initial_window)),
+            some("route initcwnd (server)", text(initial_window)),
+            some("route initcwnd (client)", text(&metrics.client.initial_window)),
             some("route advmss", text(advertised_mss)),
             some("route window", text(window)),
             some("route rto_min lock (ms)", text(rto_min_ms)),
@@ -184,7 +203,7 @@ impl Profile {
             some("link: window at most", largest_window.map(|bytes| bytes.to_string())),
             some(
                 "link: window opens by one segment per ACK, from",
-                slow_start.map(|SlowStart { mss: _, initial }| initial.to_string()),
+                slow_start.server.map(|SlowStart { mss: _, initial }| initial.to_string()),
             ),
         ]
         .into_iter()
@@ -251,14 +270,10 @@ const fn on_or_off(name: &'static str, on: bool) -> Sysctl {
 }
 
 fn as_u32(size: Bytes, what: &str) -> Result<u32, Error> {
-    u32::try_from(size.get()).map_err(|_| unsuited(&format!("{what} of {size}")))
-}
-
-fn unsuited(part: &str) -> Error {
-    Error::Unsuited {
-        part: format!("{part}, on a Linux kernel"),
-        remedy: "choose --stack period or linux, or another engine".to_owned(),
-    }
+    u32::try_from(size.get()).map_err(|_| Error::Unsuited {
+        part: format!("{what} of {size} on a Linux kernel"),
+        remedy: "use a smaller --mss, or another engine".to_owned(),
+    })
 }
 
 fn unpinned(setting: &str, wanted: &str, found: &str) -> Error {
@@ -271,19 +286,17 @@ mod tests {
 
     const MSS: Bytes = Bytes::new(512);
 
+    fn profile(stack: &str, opener: End) -> Profile {
+        Profile::of(&Stack::named(stack).unwrap(), MSS, opener).unwrap()
+    }
+
     #[test]
     fn the_period_profile_leaves_acks_and_growth_to_the_link() {
-        let profile = Profile::of(&Stack::named("period").unwrap(), MSS).unwrap();
-        assert_eq!(
-            profile.shims,
-            Shims {
-                ack_heartbeat: true,
-                largest_window: Some(16_384),
-                slow_start: Some(SlowStart { mss: 512, initial: 2 })
-            }
-        );
-        assert_eq!(profile.metrics.initial_window, Some(2));
-        assert_eq!(profile.metrics.window, Some(16_384));
+        let profile = profile("period", End::Client);
+        let slow_start =
+            Ends::of(|end| Some(SlowStart { mss: 512, initial: if end == End::Server { 2 } else { 1 } }));
+        assert_eq!(profile.shims, Shims { ack_heartbeat: true, largest_window: Some(16_384), slow_start });
+        assert_eq!(profile.metrics.server.window, Some(16_384));
         assert!(profile.nodelay);
         let value = |name| profile.sysctls.iter().find(|sysctl| sysctl.name == name).map(|found| found.value);
         assert_eq!(value("net.ipv4.tcp_sack"), Some("0"));
@@ -292,27 +305,22 @@ mod tests {
     }
 
     #[test]
-    fn the_linux_profile_is_the_kernel_as_it_ships_but_for_congestion_control() {
-        let profile = Profile::of(&Stack::named("linux").unwrap(), MSS).unwrap();
-        assert_eq!(profile.shims, Shims::default());
-        assert_eq!(profile.metrics.congestion, Some("cubic"));
-        assert_eq!(profile.metrics.window, None);
-        assert!(profile.sysctls.iter().all(|sysctl| sysctl.value == "1"));
+    fn the_end_that_opens_a_connection_begins_with_a_segment_less_under_bsd_alone() {
+        let initial = |stack, opener| {
+            let Ends { client, server } = profile(stack, opener).metrics;
+            (client.initial_window, server.initial_window)
+        };
+        assert_eq!(initial("period", End::Client), (Some(1), Some(2)));
+        assert_eq!(initial("period", End::Server), (Some(2), Some(1)));
+        assert_eq!(initial("linux", End::Server), (Some(10), Some(10)));
     }
 
     #[test]
-    fn what_no_kernel_does_is_refused_with_a_remedy() {
-        let period = Stack::named("period").unwrap();
-        let impossible = [
-            Stack { acks: Acks::NoDelayed, ..period.clone() },
-            Stack { acks: Acks::Delayed, ..period.clone() },
-            Stack { window_scaling: true, ..period.clone() },
-            Stack { idle: Idle::Restarted, ..period.clone() },
-            Stack { receive_buffer: Some(Bytes::new(65_536)), ..period },
-        ];
-        for stack in impossible {
-            let refusal = Profile::of(&stack, MSS).unwrap_err().to_string();
-            assert!(refusal.contains("--stack period"), "{refusal}");
-        }
+    fn the_linux_profile_is_the_kernel_as_it_ships_but_for_congestion_control() {
+        let profile = profile("linux", End::Client);
+        assert_eq!(profile.shims, Shims::default());
+        assert_eq!(profile.metrics.client.congestion, Some("cubic"));
+        assert_eq!(profile.metrics.client.window, None);
+        assert!(profile.sysctls.iter().all(|sysctl| sysctl.value == "1"));
     }
 }

@@ -21,13 +21,14 @@ use crate::driver::desk::DhttpServer;
 use crate::driver::server::{Served, Server, Service};
 use crate::driver::visitor::DhttpClient;
 use crate::emulator::{Capture, Report, Scheduling};
+use crate::fidelity::{Part, Unreproducible};
 use crate::laboratory::{Laboratory, SERVER};
 use crate::lateness::Lateness;
 use crate::peers::server::{Running, Told};
 use crate::peers::{self, ClientProgram, Folder, Found, ServerProgram};
-use crate::profile::{Profile, Setting};
+use crate::profile::{End, Ends, Profile, Setting};
 use crate::reactions::Reactions;
-use crate::{Error, Namespace, Peers, driver};
+use crate::{Error, Namespace, Peers, driver, fidelity};
 use plan::{config, deadline, honoured, only_ours, plan, shape, validate};
 
 /// What was seen in one run.
@@ -115,12 +116,15 @@ impl Experiment {
         honoured(programs)?;
         let (server, client) = found(scenario, peers)?;
         only_ours(programs, peers.client)?;
-        let mut profile = Profile::of(&programs.sockets(stack), network.mss)?;
+        fidelity::check(scenario, peers)?;
+        let opener = if *protocol == Protocol::Dhttp { End::Server } else { End::Client };
+        let mut profile = Profile::of(&programs.sockets(stack), network.mss, opener)?;
         profile.send_buffer = programs.send_buffer;
         let mut serving = Serving::of(scenario)?;
         let shape = shape(*protocol, asked, programs.pipelining(Pipelining::default()))?;
         serving.validate(scenario, shape.version(), programs.client_validation);
         let (mut plan, mut notes) = plan(shape, &serving, asked)?;
+        notes.extend(fidelity::send_buffer_note(scenario));
         notes.extend(programs.described().map(|said| format!("programs: {said}")));
         (plan.deadline, plan.first_bytes) = (deadline(scenario), programs.client_first_bytes);
         if peers.server != ServerProgram::Ours {
@@ -204,7 +208,19 @@ impl Experiment {
         let (scheduling, began) = (report.scheduling, clock.zero_since_1970());
         let may_lose = scenario.programs.server_close == Some(Closing::Naive);
         let (run, capture) = account(number, fetched, served, report, may_lose)?;
+        self.check_openings(&run)?;
         Ok(Outcome { void, run, settings, scheduling, capture, began })
+    }
+
+    /// Refuses a run in which both ends opened connections, where the first window depends on who does.
+    fn check_openings(&self, run: &Run) -> Result<(), Error> {
+        let Ends { client, server } = &self.profile.metrics;
+        let by_client = run.channels.is_some_and(|channels| channels.by_plain_http > 0);
+        if by_client && client.initial_window != server.initial_window {
+            let stack = self.scenario.stack.name;
+            return Err(Unreproducible { stack, part: Part::MixedOpening }.into());
+        }
+        Ok(())
     }
 
     /// Lets a client of others fetch the page over a link that is not in its way, so that it has something to ask about.

@@ -70,6 +70,15 @@ pub struct Measured {
     pub notes: Vec<String>,
 }
 
+/// Mean times that the hosts took of their own, beyond what the scenario asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostTimes {
+    /// From a response, or a SYN-ACK, to what the client sends next.
+    pub client: Duration,
+    /// From a request to its response.
+    pub server: Duration,
+}
+
 /// How often a void run is repeated before it is given up.
 const REPEATS: u32 = 3;
 
@@ -242,6 +251,21 @@ impl Measured {
             stalls: Vec::new(),
             notes: self.notes.clone(),
         }
+    }
+
+    /// What the hosts took for each reaction ([`crate::reactions`]); `None` where no reaction was seen.
+    pub fn host_times(&self) -> Option<HostTimes> {
+        let mean = |times: &mut dyn Iterator<Item = Duration>| {
+            let times: Vec<_> = times.collect();
+            let count = u64::try_from(times.len()).ok().filter(|count| *count > 0)?;
+            Some(times.into_iter().fold(Duration::ZERO, |sum, time| sum + time) / count)
+        };
+        let due = self.scenario.server.processing;
+        let reactions = || self.runs.iter().map(|run| &run.reactions);
+        let client = mean(&mut reactions().flat_map(|reactions| reactions.thoughts.iter().copied()))?;
+        let server =
+            mean(&mut reactions().flat_map(|reactions| reactions.answers.iter().map(|time| *time - due)))?;
+        Some(HostTimes { client, server })
     }
 
     /// Under which circumstances these numbers came about: version, date, kernel, lateness, and every setting.

@@ -6,7 +6,7 @@ use std::fs;
 use std::net::Ipv4Addr;
 
 use measure::netlink::{Link, Metrics, Netlink, Route};
-use measure::profile::Profile;
+use measure::profile::{End, Profile};
 use measure::{Error, Namespace};
 use scenario::Stack;
 use wire::Bytes;
@@ -96,7 +96,7 @@ fn the_stacks_for_a_kernel_can_be_pinned_and_are_read_back() {
         return;
     }
     for stack in ["period", "linux"].map(|name| Stack::named(name).unwrap()) {
-        let profile = Profile::of(&stack, Bytes::new(512)).unwrap();
+        let profile = Profile::of(&stack, Bytes::new(512), End::Client).unwrap();
         let namespace = Namespace::new("server").unwrap();
         let settings = namespace.run(move || profile.pin()).unwrap();
         let sack = settings.iter().find(|setting| setting.name == "net.ipv4.tcp_sack").unwrap();

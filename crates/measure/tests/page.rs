@@ -8,10 +8,12 @@ use std::num::NonZeroU32;
 
 use http1::server::Closing;
 use measure::emulator::{Seen, Way};
+use measure::fidelity::Part;
 use measure::{Error, Measured, Options, measure};
 use pageload::robot::{Flush, Report, What};
 use scenario::page::contents::file;
-use scenario::programs::{ProgramKey, Validation};
+use scenario::programs::{HeadWrite, ProgramKey, Validation};
+use scenario::stack::packets::{NagleRule, Recovery};
 use scenario::{Client, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
 use wire::link::Loss;
 use wire::packet::Packet;
@@ -307,15 +309,13 @@ fn a_lost_packet_is_sent_again_and_counted() {
     if !rights::granted() {
         return;
     }
-    for stack in ["period", "linux"] {
-        let mut lossy = Scenario { runs: 1, ..scenario(Protocol::Http11, stack) };
-        // Of what the server sends: the SYN-ACK is the first, then perhaps an ACK of the request, then data.
-        lossy.network.down.loss = Loss::Exactly(BTreeSet::from([4]));
-        let [whole, mended] =
-            [scenario(Protocol::Http11, stack), lossy].map(|scenario| measured_once(&scenario));
-        assert_eq!((whole.runs[0].lost, mended.runs[0].lost), (0, 1), "{stack}");
-        assert!(mended.elapsed_ms.mean > whole.elapsed_ms.mean, "{stack}");
-    }
+    let mut lossy = Scenario { runs: 1, ..scenario(Protocol::Http11, "linux") };
+    // Of what the server sends: the SYN-ACK is the first, then perhaps an ACK of the request, then data.
+    lossy.network.down.loss = Loss::Exactly(BTreeSet::from([4]));
+    let [whole, mended] =
+        [scenario(Protocol::Http11, "linux"), lossy].map(|scenario| measured_once(&scenario));
+    assert_eq!((whole.runs[0].lost, mended.runs[0].lost), (0, 1));
+    assert!(mended.elapsed_ms.mean > whole.elapsed_ms.mean);
 }
 
 #[test]
@@ -354,6 +354,46 @@ fn closing(closing: Closing) -> Scenario {
     scenario.programs.server_requests = NonZeroU32::new(2);
     scenario.programs.server_close = Some(closing);
     scenario
+}
+
+#[test]
+fn a_stack_is_refused_where_the_kernel_would_show_another() {
+    let refusal = |scenario: &Scenario| match measure(scenario, &Options::default(), |_| ()).unwrap_err() {
+        Error::Stack(unreproducible) => (unreproducible.part, unreproducible.to_string()),
+        other => panic!("{other}"),
+    };
+    let (part, sentence) = refusal(&scenario(Protocol::Http11, "sunos-4.1.3"));
+    assert_eq!(part, Part::Nagle(NagleRule::OnEntry));
+    assert_eq!(
+        sentence,
+        "--stack sunos-4.1.3: the kernel has no Nagle's algorithm of 4.3BSD; measure with --stack linux or --nagle off, or \
+         simulate"
+    );
+    let mut nagle_on = scenario(Protocol::Http11, "period");
+    nagle_on.programs.nagle = Some(true);
+    assert_eq!(refusal(&nagle_on).0, part);
+    let mut apart = scenario(Protocol::Http10, "sunos-4.1.3");
+    apart.programs.server_head = Some(HeadWrite::Apart);
+    assert_eq!(refusal(&apart).0, part);
+    let mut lossy = scenario(Protocol::Http11, "period");
+    lossy.network.down.loss = Loss::Exactly(BTreeSet::from([4]));
+    assert_eq!(refusal(&lossy).0, Part::Recovery(Recovery::Tahoe));
+    let mut far = scenario(Protocol::Http11, "period");
+    far.network.rtt = Duration::from_secs(1);
+    assert_eq!(refusal(&far).0, Part::Rto);
+    for stack in ["bsd-4.4", "linux-2.0", "solaris-2.5", "nt-4.0"] {
+        let (_, sentence) = refusal(&scenario(Protocol::Http10, stack));
+        assert!(sentence.starts_with(&format!("--stack {stack}: the kernel has no ")), "{sentence}");
+    }
+}
+
+#[test]
+fn a_stack_is_honoured_where_its_other_form_of_nagle_cannot_show() {
+    if !rights::granted() {
+        return;
+    }
+    let measured = measured_once(&scenario(Protocol::Http10, "sunos-4.1.3"));
+    assert_eq!(measured.row().connections, Some(3.0));
 }
 
 #[test]

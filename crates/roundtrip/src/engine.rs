@@ -2,6 +2,7 @@
 //!
 //! Nothing is computed here; `model`, `simulate` and `measure` do that.
 
+pub mod difference;
 pub mod measure;
 pub mod model;
 pub mod simulate;

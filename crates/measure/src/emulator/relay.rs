@@ -21,6 +21,7 @@ use crate::ack_heartbeat::AckHeartbeat;
 use crate::advertised_window::AdvertisedWindow;
 use crate::clock::Clock;
 use crate::lateness::Lateness;
+use crate::profile::Ends;
 use crate::reactions::Reactions;
 use crate::tun::Tun;
 
@@ -29,10 +30,10 @@ pub(super) type Packet = Vec<u8>;
 
 /// What does for a stack profile what the kernel does not.
 pub(super) struct Shims {
-    /// Before the link, on the client's side.
-    pub(super) heartbeat: Option<AckHeartbeat<Packet>>,
-    /// Behind the link, on the server's side: what is lost on the way opens no window.
-    pub(super) window: Option<AdvertisedWindow>,
+    /// Before the link, on the client's side and on the server's.
+    pub(super) heartbeats: Option<[AckHeartbeat<Packet>; 2]>,
+    /// Behind the link, before the sender that each limits: what is lost on the way opens no window.
+    pub(super) windows: Ends<Option<AdvertisedWindow>>,
 }
 
 /// Two devices, two pipes, and what is noted on the way.
@@ -108,7 +109,7 @@ impl Relay {
         Ok(Report {
             up: Traffic { link: *up.counters(), lost_in_device: client.lost()?, ..sent_up },
             down: Traffic { link: *down.counters(), lost_in_device: server.lost()?, ..sent_down },
-            acks_merged: shims.heartbeat.map_or(0, |heartbeat| heartbeat.merged()),
+            acks_merged: shims.heartbeats.iter().flatten().map(AckHeartbeat::merged).sum(),
             lateness,
             late_limit,
             scheduling: priority.scheduling(),
@@ -145,7 +146,12 @@ impl Relay {
         match pipe.poll(now) {
             Output::Timeout(next) => Ok(Output::Timeout(next)),
             Output::Deliver { mut packet, due } => {
-                if let (Way::Up, Some(window)) = (way, &mut self.shims.window) {
+                let Ends { client, server } = &mut self.shims.windows;
+                let window = match way {
+                    Way::Up => server,
+                    Way::Down => client,
+                };
+                if let Some(window) = window {
                     window.cut(&mut packet);
                 }
                 to.write(&packet).map_err(|error| device_failed("write to", to, error))?;
@@ -170,32 +176,35 @@ impl Relay {
         let mut packet = self.spare.pop().unwrap_or_default();
         packet.clear();
         packet.extend_from_slice(&self.scratch[..length]);
-        match (way, &mut self.shims.heartbeat) {
-            (Way::Up, Some(heartbeat)) => {
-                let superseded = heartbeat.handle(now, packet);
-                self.spare.extend(superseded);
-            }
-            (Way::Down, Some(heartbeat)) => {
-                heartbeat.watch(&packet);
-                self.offer(now, way, packet);
-            }
-            (Way::Up | Way::Down, None) => self.offer(now, way, packet),
-        }
+        let Some([client, server]) = &mut self.shims.heartbeats else {
+            self.offer(now, way, packet);
+            return Ok(true);
+        };
+        let (own, peer) = match way {
+            Way::Up => (client, server),
+            Way::Down => (server, client),
+        };
+        peer.watch(&packet);
+        let superseded = own.handle(now, packet);
+        self.spare.extend(superseded);
         Ok(true)
     }
 
     /// Offers the link at most one acknowledgement: one that need not wait, or whose tick has come.
     fn release_held_ack(&mut self) -> Output<()> {
-        let Some(heartbeat) = &mut self.shims.heartbeat else { return Output::Timeout(None) };
+        let Some(heartbeats) = &mut self.shims.heartbeats else { return Output::Timeout(None) };
         let now = self.clock.now();
-        match heartbeat.poll(now) {
-            Output::Timeout(next) => Output::Timeout(next),
-            Output::Deliver { packet, due } => {
-                self.notes.lateness.record(now.since(due));
-                self.offer(now, Way::Up, packet);
-                Output::Deliver { packet: (), due }
-            }
-        }
+        let [client, server] = heartbeats;
+        let (way, packet, due) = match client.poll(now) {
+            Output::Deliver { packet, due } => (Way::Up, packet, due),
+            Output::Timeout(tick) => match server.poll(now) {
+                Output::Deliver { packet, due } => (Way::Down, packet, due),
+                Output::Timeout(next) => return Output::Timeout([tick, next].into_iter().flatten().min()),
+            },
+        };
+        self.notes.lateness.record(now.since(due));
+        self.offer(now, way, packet);
+        Output::Deliver { packet: (), due }
     }
 
     fn offer(&mut self, now: Time, way: Way, packet: Packet) {

@@ -3,6 +3,7 @@
 use ::measure::emulator::Capture;
 use ::measure::profile::Setting;
 use ::measure::run::Visited;
+use ::measure::series::HostTimes;
 use ::measure::{Error, Measured, Options, Peers};
 use scenario::Scenario;
 use scenario::spec::Plan;
@@ -22,6 +23,8 @@ use crate::provenance::{Fact, Known, Provenance};
 pub struct Measurements {
     /// A row for each scenario; one that could not be measured says why.
     pub outcomes: Vec<Outcome>,
+    /// What the hosts took in each, where it was measured by our own programs.
+    pub hosts: Vec<Option<HostTimes>>,
     /// The first run of each that our own client fetched.
     pub visits: Vec<Visit>,
     /// How the figures came about.
@@ -109,6 +112,7 @@ const OVERHEAD: Duration = Duration::from_millis(30);
 impl Measurements {
     fn add(&mut self, scenario: &Scenario, measured: Result<Measured, Error>) {
         let interval95_ms = measured.as_ref().ok().and_then(|measured| measured.elapsed_ms.interval95);
+        self.hosts.push(measured.as_ref().ok().and_then(Measured::host_times));
         let row = match measured {
             Ok(measured) => {
                 let row = measured.row();
@@ -116,7 +120,7 @@ impl Measurements {
             }
             Err(error) => {
                 let reason = error.to_string();
-                if !matches!(error, Error::Unsuited { .. }) {
+                if !matches!(error, Error::Unsuited { .. } | Error::Stack(_)) {
                     self.failure.get_or_insert(error.into());
                 }
                 refused(scenario, "measure", reason)

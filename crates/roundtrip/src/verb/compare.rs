@@ -5,7 +5,7 @@ use scenario::Engine;
 use scenario::spec::{Defaults, Key, Plan};
 
 use crate::cli::Compare;
-use crate::engine::{measure, model, simulate};
+use crate::engine::{difference, measure, model, simulate};
 use crate::failure::Failure;
 use crate::output::Outcome;
 use crate::output::table::Layout;
@@ -74,8 +74,14 @@ fn ask_engines(plan: &Plan) -> Result<Heard, Failure> {
 
 impl Heard {
     fn measure(&mut self, plan: &Plan) {
-        let measure::Measurements { outcomes, visits: _, provenance, failure } =
+        let measure::Measurements { mut outcomes, hosts, visits: _, provenance, failure } =
             measure::outcomes(plan, Peers::default(), None);
+        let is_simulated = |outcomes: &&Vec<Outcome>| {
+            outcomes.first().is_some_and(|outcome| outcome.row.engine == "simulate")
+        };
+        if let Some(simulated) = self.by_engine.iter().find(is_simulated) {
+            difference::explain(simulated, &mut outcomes, &hosts);
+        }
         self.add(outcomes, provenance);
         self.failure = failure;
     }

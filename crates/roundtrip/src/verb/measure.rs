@@ -34,7 +34,8 @@ pub fn run(arguments: &Measure) -> Result<(), Failure> {
     let mut kept = Vec::new();
     let mut keep = |scenario: &Scenario, capture: &Capture| keep(&mut kept, scenario, capture);
     let keep = pcap.is_some().then_some(&mut keep as &mut Keep<'_>);
-    let Measurements { outcomes, visits, provenance, failure } = measure::outcomes(&plan, peers, keep);
+    let Measurements { outcomes, hosts: _, visits, provenance, failure } =
+        measure::outcomes(&plan, peers, keep);
     if let Some(reason) = engine::nothing(&outcomes) {
         return Err(Failure::Laboratory(reason));
     }

@@ -8,11 +8,12 @@
 //! sample, in half a minute, and judges only the segments: times are shown, and say as much of who else uses the
 //! machine. `cargo test --release -p roundtrip --test conformance -- all [FILE.csv]` runs everything
 //! and writes what came of it, as kept in `studies/simulator-against-kernel`; `-- trace N` shows both captures of one
-//! scenario, packet by packet. Not a benchmark, and nothing about other systems than Linux.
+//! scenario, packet by packet; `-- stacks FILE.csv [NETWORK|microscape ...]` compares the stacks over networks and protocols. Not a benchmark, and nothing about other systems than Linux.
 
 mod cases;
 mod outcome;
 mod packets;
+mod stacks;
 
 use std::process::ExitCode;
 
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         ["all"] => run_all(None),
         ["all", file] => run_all(Some(file)),
         ["trace", number] => trace(number),
+        ["stacks", file, names @ ..] => stacks::run(file, names),
         // What the test harness would be told (filters, `--nocapture`) means nothing here.
         _ => run_sample(),
     };

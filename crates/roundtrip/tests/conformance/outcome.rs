@@ -17,8 +17,8 @@ pub(crate) struct Outcome {
     pub(crate) simulator: Answer,
     /// The fastest and the slowest run on the kernel.
     range_ms: [f64; 2],
-    /// What the machine took in the first run to wake both programs up and run them: none of it is TCP, and the
-    /// simulator has none of it.
+    /// Time that the machine took in the first run to wake both programs up and run them. The simulator has of it what
+    /// the stack's wake-ups take.
     hosts_ms: f64,
     /// Kernel, date and the like.
     circumstances: Vec<String>,

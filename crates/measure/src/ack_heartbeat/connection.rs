@@ -1,0 +1,131 @@
+//! One connection, as far as its acknowledgements go: which of them BSD would have sent at once.
+//!
+//! Not the clock: when what waits may go is for the heartbeat.
+
+use wire::Time;
+use wire::packet::{Flags, TcpOption, TcpSegment};
+
+/// What is to become of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    Pass,
+    Hold,
+}
+
+/// One connection, as far as its acknowledgements go.
+#[derive(Debug)]
+pub(super) struct Connection<P> {
+    pub(super) last_heard: Time,
+    own: Offer,
+    peer: Offer,
+    /// The last acknowledgement that went to the peer.
+    passed: Option<u32>,
+    /// The last that the host made, whether it went or not, and its window.
+    latest: Option<(u32, u16)>,
+    /// Whether the host has repeated itself since it last advanced: it waits for what was lost.
+    has_hole: bool,
+    /// The acknowledgement that covers the peer's FIN.
+    end: Option<u32>,
+    pub(super) held: Option<P>,
+}
+
+/// What a SYN offers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Offer {
+    mss: Option<u16>,
+    timestamps: bool,
+}
+
+impl<P> Connection<P> {
+    pub(super) fn new() -> Self {
+        Self {
+            last_heard: Time::ZERO,
+            own: Offer::default(),
+            peer: Offer::default(),
+            passed: None,
+            latest: None,
+            has_hole: false,
+            end: None,
+            held: None,
+        }
+    }
+
+    /// Whether BSD would send this at once.
+    pub(super) fn judge(&mut self, segment: &TcpSegment<'_>) -> Act {
+        if segment.flags.contains(Flags::SYN) {
+            *self = Self { last_heard: self.last_heard, held: self.held.take(), ..Self::new() };
+            self.own = Offer::of(segment);
+            if segment.flags.contains(Flags::ACK) {
+                // Where the peer opened the connection, this is the handshake's acknowledgement.
+                (self.latest, self.passed) = (Some((segment.ack, segment.window)), Some(segment.ack));
+            }
+            return Act::Pass;
+        }
+        let act = if self.may_wait(segment) { Act::Hold } else { Act::Pass };
+        self.latest = Some((segment.ack, segment.window));
+        if act == Act::Pass {
+            self.passed = Some(segment.ack);
+        }
+        act
+    }
+
+    fn may_wait(&mut self, segment: &TcpSegment<'_>) -> bool {
+        let (Some((latest, window)), Some(passed)) = (self.latest, self.passed) else { return false };
+        if !segment.is_pure_ack() {
+            return false;
+        }
+        if advance(latest, segment.ack) == 0 {
+            self.has_hole |= segment.ack == latest && segment.window == window;
+            return false;
+        }
+        let fills_a_hole = std::mem::take(&mut self.has_hole);
+        let ends = self.end.is_some_and(|end| advance(end.wrapping_sub(1), segment.ack) > 0);
+        !fills_a_hole && !ends && advance(passed, segment.ack) < 2 * self.full_segment()
+    }
+
+    pub(super) fn watch(&mut self, segment: &TcpSegment<'_>) {
+        if segment.flags.contains(Flags::SYN) {
+            self.peer = Offer::of(segment);
+        }
+        if segment.flags.contains(Flags::FIN) {
+            // Modulo 2^32, as all sequence numbers are.
+            #[expect(clippy::cast_possible_truncation)]
+            let length = segment.sequence_length() as u32;
+            self.end = Some(segment.seq.wrapping_add(length));
+        }
+    }
+
+    /// How many bytes of data a full segment carries: timestamps take their 12 from it.
+    fn full_segment(&self) -> u32 {
+        /// What TCP assumes where nothing is said (RFC 9293, 3.7.1).
+        const DEFAULT_MSS: u16 = 536;
+        const TIMESTAMPS: u16 = 12;
+        let [own, peer] = [self.own, self.peer].map(|offer| offer.mss.unwrap_or(DEFAULT_MSS));
+        // A peer whose SYN was not seen has offered nothing that would count.
+        let mss = if self.peer.mss.is_some() { own.min(peer) } else { own };
+        let options = if self.own.timestamps && self.peer.timestamps { TIMESTAMPS } else { 0 };
+        u32::from(mss.saturating_sub(options).max(1))
+    }
+
+    /// Lets the held acknowledgement go, which is then the last that went.
+    pub(super) fn let_go(&mut self) -> Option<P> {
+        let held = self.held.take();
+        if held.is_some() {
+            self.passed = self.latest.map(|(ack, _)| ack);
+        }
+        held
+    }
+}
+
+impl Offer {
+    fn of(syn: &TcpSegment<'_>) -> Self {
+        let timestamps = syn.options.iter().any(|option| matches!(option, TcpOption::Timestamps { .. }));
+        Self { mss: syn.options.mss(), timestamps }
+    }
+}
+
+/// By how many bytes `to` is ahead of `from`; 0 if it is behind (RFC 9293, 3.4).
+fn advance(from: u32, to: u32) -> u32 {
+    let ahead = to.wrapping_sub(from);
+    if ahead < 1 << 31 { ahead } else { 0 }
+}

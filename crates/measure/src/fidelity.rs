@@ -1,0 +1,287 @@
+//! Stack fidelity: the parts of a stack profile that no Linux kernel reproduces, and the scenarios in which they show.
+//!
+//! A scenario flows in; out flows nothing, or the first part that would make the measured packets differ. What the
+//! kernel, its settings and the link's shims do reproduce is set in [`crate::profile`]. A part that cannot show is
+//! honoured: the rule for it is here, and `tests/fidelity.rs` of the program shows it in simulated packets.
+
+use std::fmt;
+
+use http1::server::Closing;
+use scenario::network::Direction;
+use scenario::programs::HeadWrite;
+use scenario::stack::packets::{AckDelay, Counting, NagleRule, Packets, Recovery, Restart, Sharing};
+use scenario::stack::{Acks, Congestion, Growth, Idle};
+use scenario::{Network, Programs, Protocol, Requests, Scenario, Stack};
+use wire::{Bytes, Duration, Probability};
+
+use crate::Peers;
+use wire::link::{Loss, Order, QueueLimit};
+
+/// A stack that this kernel cannot reproduce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unreproducible {
+    /// Name of the stack profile.
+    pub stack: &'static str,
+    /// The part of it that would show.
+    pub part: Part,
+}
+
+/// A part of a stack profile that the kernel does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Nagle's algorithm in another form than Minshall's.
+    Nagle(NagleRule),
+    /// When the receiver acknowledges.
+    Acks(Acks),
+    /// Delay of an acknowledgement by something else than a heartbeat of 200 ms.
+    AckDelay,
+    /// A window that opens per acknowledgement, beside something that the shim cannot have.
+    Growth,
+    /// A congestion window of segments where Linux's is of bytes, or the other way round.
+    Counting,
+    /// A congestion window that grows although it is not used.
+    UnusedGrowth,
+    /// A first slow-start threshold below the largest window.
+    Threshold,
+    /// What becomes of the window after idle.
+    Idle,
+    /// A fixed receive buffer, scaled or larger than 64 KiB.
+    ReceiveBuffer,
+    /// Loss recovery.
+    Recovery(Recovery),
+    /// The retransmission timer.
+    Rto,
+    /// What a close with unread data does to the peer.
+    Reset,
+    /// What connections learn from one another.
+    Sharing,
+    /// The first window of a server that is the passive opener beside connections that it opens itself.
+    MixedOpening,
+}
+
+impl Part {
+    /// Missing feature, as in "the kernel has no ...".
+    const fn missing(self) -> &'static str {
+        match self {
+            Self::Nagle(NagleRule::OnEntry) => "Nagle's algorithm of 4.3BSD",
+            Self::Nagle(NagleRule::PerSegment | NagleRule::Minshall) => "Nagle's algorithm of RFC 896",
+            Self::Acks(Acks::Timer) => "delayed-ACK timer of this stack",
+            Self::Acks(Acks::Delayed) => "ACK at the end of each flight",
+            Self::Acks(Acks::NoDelayed) => "receiver that never acknowledges an odd segment",
+            Self::Acks(Acks::EverySegment | Acks::Heartbeat | Acks::QuickThenDelayed) | Self::AckDelay => {
+                "delayed ACK of this length"
+            }
+            Self::Growth => "window that opens per ACK, together with window scaling or a restart after idle",
+            Self::Counting => "congestion window in this unit",
+            Self::UnusedGrowth => "congestion window that grows unused",
+            Self::Threshold => "initial slow-start threshold",
+            Self::Idle => "restart after idle in this form",
+            Self::ReceiveBuffer => "fixed window that is scaled, or larger than 65,535 bytes",
+            Self::Recovery(Recovery::Tahoe) => "loss recovery of 4.3BSD-Tahoe",
+            Self::Recovery(Recovery::Reno) => "loss recovery of 4.3BSD-Reno",
+            Self::Recovery(Recovery::NewReno | Recovery::Rack) => "such loss recovery with or without SACK",
+            Self::Rto => "retransmission timer of this stack",
+            Self::Reset => "close that spares unread data a reset",
+            Self::Sharing => "window that connections share, or inherit from one another",
+            Self::MixedOpening => "initial window that depends on which end opened the connection",
+        }
+    }
+
+    /// Another choice that can be measured.
+    const fn remedy(self) -> &'static str {
+        match self {
+            Self::Nagle(_) => "measure with --stack linux or --nagle off, or simulate",
+            Self::Recovery(_) => "measure with --stack linux or without loss and reordering, or simulate",
+            Self::Rto => "measure with --stack linux or over a faster network, or simulate",
+            Self::Reset => "measure with --stack linux or --server-close careful, or simulate",
+            Self::Sharing => "measure with --sharing none, or simulate",
+            Self::MixedOpening => "measure with --stack linux or a smaller --request-size, or simulate",
+            Self::Acks(_)
+            | Self::AckDelay
+            | Self::Growth
+            | Self::Counting
+            | Self::UnusedGrowth
+            | Self::Threshold
+            | Self::Idle
+            | Self::ReceiveBuffer => "measure with --stack linux or period, or simulate",
+        }
+    }
+}
+
+impl fmt::Display for Unreproducible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { stack, part } = self;
+        write!(f, "--stack {stack}: the kernel has no {}; {}", part.missing(), part.remedy())
+    }
+}
+
+/// Refuses a scenario whose packets would show a part of the stack that this kernel does not have.
+///
+/// # Errors
+/// The first such part.
+pub fn check(scenario: &Scenario, peers: Peers) -> Result<(), Unreproducible> {
+    let stack = scenario.programs.sockets(&scenario.stack);
+    // When other people's programs write is not known.
+    let writes_are_known = peers == Peers::default();
+    let never_holds = writes_are_known && never_holds_short_segments(&stack, scenario);
+    let part = missing_anywhere(&stack).or_else(|| missing_here(&stack, scenario, never_holds));
+    part.map_or(Ok(()), |part| Err(Unreproducible { stack: stack.name, part }))
+}
+
+/// What is said where the kernel's larger send buffer takes a response in one write that the stack's takes in several.
+/// It moves a page's time by less than a fiftieth.
+pub fn send_buffer_note(scenario: &Scenario) -> Option<String> {
+    let buffer = scenario.stack.packets.send_buffer;
+    let is_larger = scenario.page.objects.iter().any(|object| object.size > buffer);
+    let is_kernels_own = scenario.programs.send_buffer.is_none();
+    (is_larger && is_kernels_own && buffer < Stack::LINUX.packets.send_buffer).then(|| {
+        format!(
+            "the kernel's send buffer takes responses in one write that {} would take in several",
+            scenario.stack.name
+        )
+    })
+}
+
+/// The first part that shows in every scenario.
+fn missing_anywhere(stack: &Stack) -> Option<Part> {
+    let Stack {
+        name: _,
+        // Set by route, option or sysctl: [`crate::profile`].
+        initial_window: _,
+        acks,
+        growth,
+        congestion: Congestion::Reno | Congestion::Cubic,
+        idle,
+        // [`missing_here`].
+        nagle: _,
+        sack: _,
+        timestamps: _,
+        window_scaling,
+        receive_buffer,
+        packets,
+    } = stack;
+    let Packets {
+        // With a receive window of the same size it never limits what is in flight: [`send_buffer_note`].
+        send_buffer: _,
+        holding: _,
+        // [`missing_here`].
+        nagle: _,
+        ack_delay,
+        counting,
+        // The initial window of the end that opens the connection: [`crate::profile`].
+        handshake_opens: _,
+        initial_threshold,
+        recovery: _,
+        restart,
+        validated,
+        sharing,
+        rto: _,
+        // A run ends long before a port is used again.
+        time_wait: _,
+        unread_resets: _,
+        reset_discards: _,
+        // The machine's own.
+        wake_up: _,
+    } = packets;
+    let is_shimmed = *growth == Growth::PerAcknowledgement;
+    let fixed = receive_buffer.as_ref().map(|size| size.get());
+    let largest = fixed.unwrap_or(u64::MAX);
+    let is_delay_known = match acks {
+        Acks::Heartbeat => *ack_delay == AckDelay::Fixed(HEARTBEAT),
+        Acks::EverySegment | Acks::QuickThenDelayed | Acks::Timer | Acks::Delayed | Acks::NoDelayed => true,
+    };
+    let has_acks = match acks {
+        Acks::EverySegment | Acks::Heartbeat | Acks::QuickThenDelayed => true,
+        Acks::Timer | Acks::Delayed | Acks::NoDelayed => false,
+    };
+    let has_idle = match (idle, restart) {
+        (Idle::Kept, _) | (Idle::Restarted, Restart::Decaying) => true,
+        (Idle::Restarted, Restart::AfterSending | Restart::AfterReceiving) | (Idle::Paced, _) => false,
+    };
+    let has_counting = match counting {
+        // The shim cuts windows by bytes.
+        Counting::Bytes => is_shimmed,
+        Counting::Segments => !is_shimmed,
+    };
+    let rules = [
+        (has_acks, Part::Acks(*acks)),
+        (is_delay_known, Part::AckDelay),
+        (!is_shimmed || (*idle == Idle::Kept && !window_scaling), Part::Growth),
+        (has_counting, Part::Counting),
+        (is_shimmed || *validated, Part::UnusedGrowth),
+        (initial_threshold.is_none_or(|threshold| threshold.get() >= largest), Part::Threshold),
+        (has_idle, Part::Idle),
+        (fixed.is_none_or(|size| size <= UNSCALED && !window_scaling), Part::ReceiveBuffer),
+        (*sharing == Sharing::None, Part::Sharing),
+    ];
+    rules.into_iter().find(|(is_reproduced, _)| !is_reproduced).map(|(_, part)| part)
+}
+
+/// The first part that shows in this scenario.
+fn missing_here(stack: &Stack, scenario: &Scenario, never_holds: bool) -> Option<Part> {
+    let Packets { nagle, recovery, rto, unread_resets, reset_discards, .. } = &stack.packets;
+    let linux = Stack::LINUX.packets.rto;
+    let has_nagle = !stack.nagle || *nagle == NagleRule::Minshall || never_holds;
+    let has_recovery = matches!((stack.sack, recovery), (true, Recovery::Rack) | (false, Recovery::NewReno));
+    // Before anything is measured the timer runs for its initial time: a SYN must be back by then.
+    let first = rto.initial.min(linux.initial);
+    let has_rto = *rto == linux || scenario.network.rtt + syn_waits(stack, scenario) < first;
+    let has_reset = (*unread_resets && !reset_discards) || !closes_naively(&scenario.programs);
+    let rules = [
+        (has_nagle, Part::Nagle(*nagle)),
+        (has_recovery || is_lossless(&scenario.network), Part::Recovery(*recovery)),
+        (has_rto, Part::Rto),
+        (has_reset, Part::Reset),
+    ];
+    rules.into_iter().find(|(is_reproduced, _)| !is_reproduced).map(|(_, part)| part)
+}
+
+/// Whether no form of Nagle's algorithm ever delays a segment: each end writes once on a connection, the client a
+/// single segment, the server a response that its send buffer takes whole, with the FIN that releases its short end.
+fn never_holds_short_segments(stack: &Stack, scenario: &Scenario) -> bool {
+    let Programs { server_head, server_buffer, .. } = &scenario.programs;
+    let buffer = stack.packets.send_buffer.get();
+    let fits = scenario.page.objects.iter().all(|object| object.size.get() + HEAD <= buffer);
+    let writes_once = *server_head != Some(HeadWrite::Apart) && server_buffer.is_none() && fits;
+    let options = if stack.timestamps { TIMESTAMPS } else { 0 };
+    let segment = scenario.network.mss.get().saturating_sub(options);
+    scenario.protocol == Protocol::Http10 && writes_once && scenario.client.request.get() <= segment
+}
+
+/// The longest that a SYN waits behind data: of the other connections that are open, each sends a window.
+fn syn_waits(stack: &Stack, scenario: &Scenario) -> Duration {
+    let connections = match (scenario.protocol, scenario.client.requests) {
+        (Protocol::Dhttp, _) => 1,
+        (Protocol::Http10, Requests::Independent) => u64::from(scenario.client.parallel.saturating_sub(1)),
+        // One connection after the other.
+        _ => 0,
+    };
+    let page = scenario.page.size().get();
+    let window = stack.receive_buffer.map_or(page, |buffer| buffer.get());
+    scenario.network.rate.time_for(Bytes::new(page.min(window.saturating_mul(connections))))
+}
+
+/// Whether every packet arrives once and in order.
+fn is_lossless(network: &Network) -> bool {
+    [&network.up, &network.down].into_iter().all(|direction| {
+        let Direction { queue, loss, jitter, reordering, duplication } = direction;
+        *queue == QueueLimit::default()
+            && *loss == Loss::None
+            && jitter.is_none_or(|jitter| jitter.order == Order::Kept)
+            && reordering.is_none()
+            && *duplication == Probability::NEVER
+    })
+}
+
+fn closes_naively(programs: &Programs) -> bool {
+    programs.server_close == Some(Closing::Naive)
+}
+
+/// Period of the shim's clock ([`crate::ack_heartbeat`]).
+const HEARTBEAT: Duration = Duration::from_millis(200);
+/// More than our server's response headers take, bytes.
+const HEAD: u64 = 1_024;
+/// The largest window without scaling, bytes.
+const UNSCALED: u64 = 65_535;
+/// What the option takes of each segment (RFC 7323), padding included.
+const TIMESTAMPS: u64 = 12;

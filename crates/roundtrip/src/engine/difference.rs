@@ -1,0 +1,144 @@
+//! Why the simulator and the kernel differ in a scenario: reasons that are computed, and what they leave over.
+//!
+//! The simulator runs again with hosts as slow as the measured ones; what is left may be the spread of the runs, where
+//! the phase of a clock differs from run to run. Nothing here is fitted, and what no reason covers is called unexplained.
+
+use ::measure::series::HostTimes;
+use ::simulate::web::{BrowserTimes, ServerTimes};
+use ::simulate::{Hosts, simulate};
+use scenario::Scenario;
+use wire::Duration;
+
+use crate::output::{Outcome, number};
+
+/// Ratio of two times beyond which they are not taken for the same.
+const NEAR: f64 = 1.05;
+
+/// Adds to each measured outcome why the simulated one of the same scenario differs, where it does.
+pub fn explain(simulated: &[Outcome], measured: &mut [Outcome], hosts: &[Option<HostTimes>]) {
+    for ((simulated, measured), hosts) in simulated.iter().zip(measured).zip(hosts) {
+        let note = hosts.and_then(|hosts| reason(simulated, measured, hosts));
+        measured.row.notes.extend(note);
+    }
+}
+
+/// A sentence, where the two differ.
+fn reason(simulated: &Outcome, measured: &Outcome, hosts: HostTimes) -> Option<String> {
+    let (simulated_ms, measured_ms) = (simulated.row.elapsed_ms?, measured.row.elapsed_ms?);
+    if is_near(simulated_ms, measured_ms) {
+        return None;
+    }
+    let spread_ms =
+        simulated.interval95_ms.unwrap_or_default().hypot(measured.interval95_ms.unwrap_or_default());
+    let with_hosts_ms = with_hosts(&simulated.scenario, hosts).unwrap_or(simulated_ms);
+    let difference = Difference { simulated_ms, measured_ms, with_hosts_ms, spread_ms };
+    Some(difference.sentence(hosts))
+}
+
+/// Whether two times are within [`NEAR`] of one another.
+fn is_near(one_ms: f64, other_ms: f64) -> bool {
+    one_ms <= other_ms * NEAR && other_ms <= one_ms * NEAR
+}
+
+/// Times of one scenario, and what may lie between them.
+#[derive(Clone, Copy, Debug)]
+struct Difference {
+    simulated_ms: f64,
+    measured_ms: f64,
+    /// Simulated with hosts that take the measured time.
+    with_hosts_ms: f64,
+    /// Half the width of the 95% confidence interval of the difference.
+    spread_ms: f64,
+}
+
+impl Difference {
+    fn sentence(self, hosts: HostTimes) -> String {
+        let Self { simulated_ms, measured_ms, with_hosts_ms, spread_ms } = self;
+        let rest_ms = measured_ms - with_hosts_ms;
+        let mut parts = Vec::new();
+        if (with_hosts_ms - simulated_ms).abs() >= WORTH_TELLING * (measured_ms - simulated_ms).abs() {
+            let HostTimes { client, server } = hosts;
+            parts.push(format!(
+                "with hosts as slow as this machine's (client {}, server {} ms a reaction) the simulator takes {} ms",
+                number::significant(client.as_millis_f64()),
+                number::significant(server.as_millis_f64()),
+                number::significant(with_hosts_ms),
+            ));
+        }
+        if !is_near(with_hosts_ms, measured_ms) {
+            let rest = number::significant(rest_ms.abs());
+            parts.push(if rest_ms.abs() <= spread_ms {
+                format!(
+                    "{rest} ms are within the runs' spread (95%: ± {} ms)",
+                    number::significant(spread_ms)
+                )
+            } else {
+                format!("{rest} ms are unexplained; compare --pcap of simulate and measure")
+            });
+        }
+        format!("simulated/measured {:.2}: {}", simulated_ms / measured_ms, parts.join("; "))
+    }
+}
+
+/// A reason that explains less of a difference is not worth a word.
+const WORTH_TELLING: f64 = 0.1;
+
+/// What the simulator says of hosts with these times, in milliseconds.
+fn with_hosts(scenario: &Scenario, times: HostTimes) -> Option<f64> {
+    let HostTimes { client, server } = times;
+    let mut scenario = scenario.clone();
+    // The measured times have it in them.
+    scenario.stack.packets.wake_up = Duration::ZERO;
+    let hosts = Hosts {
+        client: BrowserTimes { connection: client, request: client, kilobyte: Duration::ZERO },
+        server: ServerTimes { request: server, ..ServerTimes::default() },
+        ..Hosts::default()
+    };
+    // The client's last reaction ends a measured page, and no simulated one.
+    Some(simulate(&scenario, hosts).ok()?.elapsed_ms? + client.as_millis_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scenario::{Network, Page, Protocol, Stack};
+
+    fn sentence(difference: Difference) -> String {
+        let micros = Duration::from_micros;
+        difference.sentence(HostTimes { client: micros(120), server: micros(80) })
+    }
+
+    #[test]
+    fn the_hosts_the_spread_and_what_is_left_are_told_apart() {
+        let slow = Difference { simulated_ms: 10.0, measured_ms: 11.0, with_hosts_ms: 10.9, spread_ms: 0.0 };
+        assert_eq!(
+            sentence(slow),
+            "simulated/measured 0.91: with hosts as slow as this machine's (client 0.120, server 0.0800 ms a reaction) the \
+             simulator takes 10.9 ms"
+        );
+        let random =
+            Difference { simulated_ms: 100.0, measured_ms: 120.0, with_hosts_ms: 100.1, spread_ms: 30.0 };
+        assert_eq!(
+            sentence(random),
+            "simulated/measured 0.83: 19.9 ms are within the runs' spread (95%: ± 30.0 ms)"
+        );
+        let other = Difference { spread_ms: 5.0, ..random };
+        assert!(sentence(other).ends_with("19.9 ms are unexplained; compare --pcap of simulate and measure"));
+    }
+
+    #[test]
+    fn slow_hosts_slow_the_simulator_by_each_reaction() {
+        let scenario = Scenario::new(
+            Network::named("ethernet").unwrap(),
+            Page::named("small-cluster").unwrap(),
+            Protocol::Http11,
+            Stack::named("linux").unwrap(),
+        );
+        let times =
+            |ms| HostTimes { client: Duration::from_millis(ms), server: Duration::from_millis(2 * ms) };
+        let [none, one] = [0, 1].map(|ms| with_hosts(&scenario, times(ms)).unwrap());
+        // A connection, three requests and the end of the page; three responses of 2 ms.
+        let added = one - none;
+        assert!((9.0..=11.5).contains(&added), "{added}");
+    }
+}

@@ -1,0 +1,104 @@
+//! Stacks that `measure` honours although the kernel has a part of them in another form: the packets are the same.
+//!
+//! The kernel's form of each part takes the place of the stack's, and both are simulated: what `measure::fidelity` lets
+//! through must not change a segment. Not the kernel itself: that is `conformance`.
+
+use measure::{Peers, fidelity};
+use scenario::stack::packets::{Holding, NagleRule, Packets, Recovery, Rto};
+use scenario::{Network, Page, Protocol, Scenario, Stack};
+use simulate::{Experiment, Hosts};
+use wire::Duration;
+
+const PROTOCOLS: [Protocol; 5] = [
+    Protocol::Http10,
+    Protocol::Http10KeepAlive,
+    Protocol::Http11,
+    Protocol::Http11Pipelined,
+    Protocol::Dhttp,
+];
+
+/// What Linux has of a stack of 1996, beside what settings and shims give.
+fn as_the_kernel_has_it(stack: &Stack) -> Stack {
+    let linux = Stack::LINUX.packets;
+    let packets = Packets {
+        nagle: NagleRule::Minshall,
+        initial_threshold: None,
+        recovery: if stack.sack { Recovery::Rack } else { Recovery::NewReno },
+        // `rto_min` of the route, where ACKs are held.
+        rto: Rto { least: if stack.sack { linux.rto.least } else { Duration::from_secs(1) }, ..linux.rto },
+        time_wait: linux.time_wait,
+        unread_resets: linux.unread_resets,
+        reset_discards: linux.reset_discards,
+        ..stack.packets.clone()
+    };
+    Stack { packets, ..stack.clone() }
+}
+
+/// The send buffer of Linux, which grows to that.
+fn with_its_send_buffer(stack: &Stack) -> Stack {
+    let packets = Packets {
+        send_buffer: Stack::LINUX.packets.send_buffer,
+        holding: Holding::Unacknowledged,
+        ..stack.packets.clone()
+    };
+    Stack { packets, ..stack.clone() }
+}
+
+/// Every packet of a run, as text.
+fn packets(scenario: &Scenario) -> Vec<String> {
+    let fetched = Experiment::new(scenario, Hosts::default()).unwrap().run(0, true).unwrap();
+    fetched.records.iter().map(|record| format!("{record:?}")).collect()
+}
+
+/// Every combination of network, page, protocol and stack that `measure` takes, and how many it refuses.
+fn honoured() -> (Vec<Scenario>, usize) {
+    let (mut honoured, mut refused) = (Vec::new(), 0);
+    for network in Network::all() {
+        for page in ["small-cluster", "microscape"].map(|name| Page::named(name).unwrap()) {
+            for (protocol, stack) in
+                PROTOCOLS.into_iter().flat_map(|protocol| Stack::ALL.map(|stack| (protocol, stack)))
+            {
+                let scenario = Scenario::new(network.clone(), page.clone(), protocol, stack.clone());
+                match fidelity::check(&scenario, Peers::default()) {
+                    Ok(()) => honoured.push(scenario),
+                    Err(_) => refused += 1,
+                }
+            }
+        }
+    }
+    (honoured, refused)
+}
+
+fn name(scenario: &Scenario) -> String {
+    let Scenario { network, page, protocol, stack, .. } = scenario;
+    format!("{} {} {} {}", stack.name, network.name, page.name, protocol.name())
+}
+
+#[test]
+fn what_is_honoured_in_the_kernels_form_changes_no_packet() {
+    let (honoured, refused) = honoured();
+    let changes = |scenario: &&Scenario| {
+        let kernel = Scenario { stack: as_the_kernel_has_it(&scenario.stack), ..(*scenario).clone() };
+        packets(scenario) != packets(&kernel)
+    };
+    let changed: Vec<String> = honoured.iter().filter(changes).map(name).collect();
+    assert!(changed.is_empty(), "{} of {}: {changed:#?}", changed.len(), honoured.len());
+    assert!(
+        honoured.len() > 200 && refused > honoured.len(),
+        "{} honoured, {refused} refused",
+        honoured.len()
+    );
+}
+
+#[test]
+fn the_kernels_send_buffer_changes_no_page_by_more_than_a_fiftieth() {
+    let elapsed = |scenario: &Scenario| {
+        let fetched = Experiment::new(scenario, Hosts::default()).unwrap().run(0, false).unwrap();
+        fetched.elapsed.unwrap().as_millis_f64()
+    };
+    for scenario in honoured().0 {
+        let kernel = Scenario { stack: with_its_send_buffer(&scenario.stack), ..scenario.clone() };
+        let ratio = elapsed(&kernel) / elapsed(&scenario);
+        assert!((0.98..=1.02).contains(&ratio), "{}: {ratio}", name(&scenario));
+    }
+}
