@@ -53,9 +53,10 @@ fn bulk_once(stack: &Stack, events: u64) -> (f64, f64) {
         profile::config(stack, mss, Duration::from_micros(12), Clocks::random(Seed::default(), index))
     };
     let mut world = World::new(Seed::default());
-    let source = world.add_host(HostConfig { tcp: config(0) }, Bulk::source()).expect("a stack that can be");
+    let source =
+        world.add_host(HostConfig::immediate(config(0)), Bulk::source()).expect("a stack that can be");
     let sink = world
-        .add_host(HostConfig { tcp: config(1) }, Bulk::Sink { is_listening: false })
+        .add_host(HostConfig::immediate(config(1)), Bulk::Sink { is_listening: false })
         .expect("a stack that can be");
     let link = link::Config {
         rate: Rate::from_bits_per_second(1_000_000_000),

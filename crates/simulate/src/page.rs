@@ -244,7 +244,7 @@ impl Experiment {
             notes,
         };
         for stack in experiment.stacks() {
-            experiment.config(stack, Clocks::random(*seed, 0)).check().map_err(Error::Stack)?;
+            experiment.host(stack, Clocks::random(*seed, 0)).tcp.check().map_err(Error::Stack)?;
         }
         Ok(experiment)
     }
@@ -263,8 +263,7 @@ impl Experiment {
         let clocks = self.hosts.clocks.unwrap_or_else(|| [Clocks::random(seed, 0), Clocks::random(seed, 1)]);
         let [client_clocks, server_clocks] = clocks;
         let [client, server] = self.stacks();
-        let (client_tcp, server_tcp) =
-            (self.config(client, client_clocks), self.config(server, server_clocks));
+        let (client_host, server_host) = (self.host(client, client_clocks), self.host(server, server_clocks));
         let address = Address { host: SERVER, port: PORT };
         let is_transaction = match self.shortcut {
             Shortcut::None | Shortcut::FastOpen => false,
@@ -290,12 +289,8 @@ impl Experiment {
         };
 
         let mut world = World::new(seed);
-        let client = world
-            .add_host(HostConfig { tcp: client_tcp }, Web::Browser(Box::new(browser)))
-            .map_err(Error::Stack)?;
-        let server = world
-            .add_host(HostConfig { tcp: server_tcp }, Web::Server(Box::new(server)))
-            .map_err(Error::Stack)?;
+        let client = world.add_host(client_host, Web::Browser(Box::new(browser))).map_err(Error::Stack)?;
+        let server = world.add_host(server_host, Web::Server(Box::new(server))).map_err(Error::Stack)?;
         let links = self.network.links();
         let up = world.add_link(&links.up).map_err(Error::Link)?;
         let down = world.add_link(&links.down).map_err(Error::Link)?;
@@ -327,7 +322,8 @@ impl Experiment {
         // Of a full segment's payload timestamps take 12 bytes (RFC 7323).
         let is_stamped = self.stacks().iter().all(|stack| stack.timestamps);
         let mss = Bytes::new(network.mss.get().saturating_sub(12 * u64::from(is_stamped)));
-        let known = Known { up: network.rate_up.unwrap_or(network.rate), down: network.rate, mss };
+        let wake_up = self.stacks().iter().map(|stack| stack.packets.wake_up).max().unwrap_or_default();
+        let known = Known { up: network.rate_up.unwrap_or(network.rate), down: network.rate, mss, wake_up };
         // What is still sent when all has arrived costs nobody anything.
         let end = fetched.elapsed.map_or(Time::MAX, |elapsed| fetched.began + elapsed);
         let until = fetched.records.partition_point(|record| record.at <= end);
@@ -340,9 +336,10 @@ impl Experiment {
         [self.hosts.client_stack.as_ref().unwrap_or(&self.stack), &self.stack]
     }
 
-    fn config(&self, stack: &Stack, clocks: Clocks) -> crate::tcp::Config {
+    fn host(&self, stack: &Stack, clocks: Clocks) -> HostConfig {
         let mss = self.network.mss;
-        let mut config = profile::config(stack, mss, self.network.rate.time_for(mss), clocks);
+        let mut host = profile::host(stack, mss, self.network.rate.time_for(mss), clocks);
+        let config = &mut host.tcp;
         config.shortcut = self.shortcut;
         match self.shortcut {
             Shortcut::None | Shortcut::FastOpen => {}
@@ -362,7 +359,7 @@ impl Experiment {
                 config.window_scaling = false;
             }
         }
-        config
+        host
     }
 }
 

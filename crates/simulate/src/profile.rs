@@ -12,6 +12,7 @@ use crate::tcp::config::{
     Acks, Avoidance, Config, Congestion, Counting, Ending, Estimator, Growth, Holding, Idle, IdleSince,
     Nagle, Odd, ReceiveBuffer, Recovery, Rto, Sharing, Shortcut, Ticks,
 };
+use crate::world::HostConfig;
 
 /// What a host adds to its stack: where its clocks stand at time zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,11 @@ const HEARTBEAT: Duration = Duration::from_millis(200);
 const SLOW_TICK: Duration = Duration::from_millis(500);
 /// Linux's `tcp_rmem[2]`, and the window it begins with.
 const LINUX_RECEIVE: ReceiveBuffer = ReceiveBuffer::Growing { initial: 65_535, most: 6_291_456 };
+
+/// A host with this stack: see [`config`].
+pub fn host(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks) -> HostConfig {
+    HostConfig { tcp: config(stack, mss, segment_time, clocks), wake_up: stack.packets.wake_up }
+}
 
 /// The machine's knobs for a stack with segments of `mss` on a path where a full one takes `segment_time`.
 pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks) -> Config {
@@ -71,6 +77,8 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
         time_wait,
         unread_resets,
         reset_discards,
+        // The host's: [`host`].
+        wake_up: _,
     } = packets;
     let by_handshake = u16::from(*handshake_opens);
     Config {

@@ -22,6 +22,8 @@ pub struct Known {
     pub down: Rate,
     /// The largest segment's payload.
     pub mss: Bytes,
+    /// The longest that a host's process takes to wake up; no pause that need not have been.
+    pub wake_up: Duration,
 }
 
 /// How the time of a run was spent.
@@ -189,13 +191,13 @@ impl Watch {
                 let Some(pause) = self.transmit(record, 0, self.known.up) else { return };
                 match is_resend(&record.segment.payload) {
                     true => self.stall(&pause, "datagram-resend", pause.from, pause.until),
-                    false => self.stall(&pause, "client-think", received, pause.sent),
+                    false => self.think(&pause, "client-think", received, pause.sent),
                 }
             }
             (Seen::Sent, false) => {
                 let asked = self.asked;
                 if let Some(pause) = self.transmit(record, 1, self.known.down) {
-                    self.stall(&pause, "server-think", asked, pause.sent);
+                    self.think(&pause, "server-think", asked, pause.sent);
                 }
             }
             (Seen::Received, true) => self.asked = record.at,
@@ -251,14 +253,14 @@ impl Watch {
         // What the request waited for: what came before it, or its connection.
         match handshake {
             Some((syn, opened)) => {
-                self.stall(&pause, "client-think", received, syn);
+                self.think(&pause, "client-think", received, syn);
                 let answered = syn_again.unwrap_or(syn);
                 self.stall(&pause, "retransmission-timeout", syn, answered);
                 self.stall(&pause, "connection-setup", answered, opened);
-                self.stall(&pause, "client-think", opened, pause.sent);
+                self.think(&pause, "client-think", opened, pause.sent);
             }
             None => match held {
-                Limit::Nothing => self.stall(&pause, "client-think", received, pause.sent),
+                Limit::Nothing => self.think(&pause, "client-think", received, pause.sent),
                 Limit::Nagle => self.stall(&pause, "nagle", pause.from, pause.until),
                 Limit::CongestionWindow | Limit::Pacing => {
                     self.stall(&pause, "slow-start", pause.from, pause.until);
@@ -320,7 +322,8 @@ impl Watch {
         }
         let repair = line.repair(record);
         let named = pause.map(|pause| {
-            let cause = repair.map_or_else(|| line.cause(record), |mended| Cause::Named(mended.waited_for));
+            let cause = repair
+                .map_or_else(|| line.cause(record, known.wake_up), |mended| Cause::Named(mended.waited_for));
             (cause, pause)
         });
         line.has_short |= bytes < known.mss.get();
@@ -330,14 +333,14 @@ impl Watch {
         line.next = line.next.max(segment.end());
         line.sent = Some(record.at);
         if let Some(((syn, opened), (_, pause))) = handshake.zip(named.as_ref()) {
-            self.stall(pause, "server-think", asked, syn);
+            self.think(pause, "server-think", asked, syn);
             self.stall(pause, "connection-setup", syn, opened);
-            self.stall(pause, "server-think", opened, pause.sent);
+            self.think(pause, "server-think", opened, pause.sent);
             return;
         }
         match named {
             Some((Cause::Request(received), pause)) => {
-                self.stall(&pause, "server-think", received, pause.sent);
+                self.think(&pause, "server-think", received, pause.sent);
             }
             // A pause in which not even this packet would have fitted is none.
             Some((Cause::Named(cause), pause)) if pause.length() > pause.packet => {
@@ -362,6 +365,11 @@ impl Watch {
             line.data_received = record.at;
             self.received = record.at;
         }
+    }
+
+    /// What of a host's reaction it did not take to wake up.
+    fn think(&mut self, pause: &Pause, cause: &str, from: Time, until: Time) {
+        self.stall(pause, cause, from + self.known.wake_up, until);
     }
 
     /// What of a time lies within a pause: on other connections something useful may have gone on.
@@ -421,11 +429,11 @@ impl Line {
     }
 
     /// Why data that leaves now did not leave before.
-    fn cause(&self, record: &Record) -> Cause {
+    fn cause(&self, record: &Record, wake_up: Duration) -> Cause {
         let [_, limit] = self.limits;
         let has_answered = self.sent.is_some_and(|sent| sent >= self.request_received);
         let ack = self.last_ack.filter(|ack| ack.received == record.at);
-        let is_delayed = ack.is_some_and(|ack| ack.delay > Duration::ZERO);
+        let is_delayed = ack.is_some_and(|ack| ack.delay > wake_up);
         let delayed =
             || if ack.is_some_and(|ack| ack.had_short) { "short-initial-segment" } else { "delayed-ack" };
         Cause::Named(match (limit, is_delayed) {

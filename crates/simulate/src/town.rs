@@ -19,9 +19,7 @@ use crate::profile::{self, Clocks};
 use crate::tcp::Payload;
 use crate::web::server::PORT;
 use crate::web::{DhttpCounts, DhttpServer, HeadSizes, ServerTimes, Web, WebServer};
-use crate::world::{
-    Action, Address, Application, Bounds, HostConfig, HostId, Input, LinkId, SocketId, World,
-};
+use crate::world::{Action, Address, Application, Bounds, HostId, Input, LinkId, SocketId, World};
 use crowd::Crowd;
 
 /// "A fractional T3 line with a bandwidth of up to 9Mbps."
@@ -132,7 +130,6 @@ pub fn found(machines: usize, asks: Asks, seed: Seed) -> Result<Found, Error> {
 struct Town {
     world: World<Inhabitant>,
     seed: Seed,
-    tcp: HostConfig,
     up: LinkId,
     down: LinkId,
     hosts: u64,
@@ -142,8 +139,7 @@ impl Town {
     fn new(seed: Seed) -> Result<Self, Error> {
         let stack = Stack::named("linux-2.0").expect("a stack of the catalogue");
         let clocks = Clocks::random(seed, 0);
-        let tcp = profile::config(&stack, Bytes::new(1_460), Duration::from_micros(1_300), clocks);
-        let tcp = HostConfig { tcp };
+        let host = profile::host(&stack, Bytes::new(1_460), Duration::from_micros(1_300), clocks);
         let mut world = World::new(seed);
         let mut random = seed.stream("sizes", 0);
         let sizes: Vec<Bytes> = (0..OBJECTS).map(|_| size(&mut random)).collect();
@@ -156,12 +152,12 @@ impl Town {
         let server = WebServer::new(site, config, ServerTimes::default(), HeadSizes::default(), false)
             .with_dhttp(DhttpServer { config: dhttp, seed });
         let server = Inhabitant::Web(Web::Server(Box::new(server)));
-        world.add_host(tcp.clone(), server).map_err(Error::Stack)?;
+        world.add_host(host, server).map_err(Error::Stack)?;
         let rate = Rate::from_bits_per_second(BOTTLENECK_BITS);
         let line = link::Config { rate, queue: QUEUE, ..link::Config::default() };
         let [up, down] = [world.add_link(&line), world.add_link(&line)];
         let (up, down) = (up.map_err(Error::Link)?, down.map_err(Error::Link)?);
-        Ok(Self { world, seed, tcp, up, down, hosts: 1 })
+        Ok(Self { world, seed, up, down, hosts: 1 })
     }
 
     fn add_crowd(&mut self, asks: Asks, machine: usize) -> Result<(), Error> {
@@ -182,12 +178,11 @@ impl Town {
     }
 
     fn add(&mut self, inhabitant: Inhabitant) -> Result<HostId, Error> {
-        let mut tcp = self.tcp.clone();
         let stack = Stack::named("linux-2.0").expect("a stack of the catalogue");
         let clocks = Clocks::random(self.seed, self.hosts);
-        tcp.tcp = profile::config(&stack, Bytes::new(1_460), Duration::from_micros(1_300), clocks);
+        let host = profile::host(&stack, Bytes::new(1_460), Duration::from_micros(1_300), clocks);
         self.hosts += 1;
-        self.world.add_host(tcp, inhabitant).map_err(Error::Stack)
+        self.world.add_host(host, inhabitant).map_err(Error::Stack)
     }
 
     /// Both ways between one behind the line and one beyond it.

@@ -44,6 +44,8 @@ pub fn provenance(plan: &Plan) -> Provenance {
     let seeds = plan.scenarios.first().map_or(0, |scenario| scenario.seed.get());
     Provenance::fact(
         "simulator",
-        format!("TCP of our own in virtual time, hosts that take no time; seed {seeds}"),
+        format!(
+            "TCP of our own in virtual time, hosts that take no time beyond the stack's wake-up; seed {seeds}"
+        ),
     )
 }

@@ -41,6 +41,8 @@ pub struct Packets {
     pub unread_resets: bool,
     /// Whether a reset throws away what has arrived and was not yet read.
     pub reset_discards: bool,
+    /// From an arrival to the run of the process that sleeps until it; the process finds all that arrives meanwhile.
+    pub wake_up: Duration,
 }
 
 /// What is held against the send buffer.

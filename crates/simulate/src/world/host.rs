@@ -2,55 +2,17 @@
 //!
 //! Not time, and not links: what it wants sent and scheduled it says when it is stepped.
 
+mod config;
+
 use std::collections::{BTreeMap, VecDeque};
 
-use wire::Time;
+use wire::{Duration, Time};
 
 use crate::tcp::segment::{self, Framing};
-use crate::tcp::{self, Config, Connection, Event, Introduction, Memory, Segment, Vitals};
+use crate::tcp::{self, Connection, Event, Introduction, Memory, Segment, Vitals};
 use crate::world::schedule::Wake;
 use crate::world::{Action, Application, Datagram, HostId, Input, Probe, SocketId};
-
-/// How a host behaves.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HostConfig {
-    /// Its TCP.
-    pub tcp: Config,
-}
-
-/// One end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Address {
-    /// Which host.
-    pub host: HostId,
-    /// Which port there.
-    pub port: u16,
-}
-
-/// What a host has sent and received.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Packets sent.
-    pub packets: u64,
-    /// Payload sent, what was sent again included.
-    pub payload_bytes: u64,
-    /// Segments with data or a FIN that had been sent before.
-    pub retransmissions: u64,
-    /// Connections opened, or accepted.
-    pub connections: u64,
-}
-
-impl Counters {
-    /// What was added since `before`.
-    pub const fn since(&self, before: &Self) -> Self {
-        Self {
-            packets: self.packets.saturating_sub(before.packets),
-            payload_bytes: self.payload_bytes.saturating_sub(before.payload_bytes),
-            retransmissions: self.retransmissions.saturating_sub(before.retransmissions),
-            connections: self.connections.saturating_sub(before.connections),
-        }
-    }
-}
+pub use config::{Address, Counters, HostConfig};
 
 /// What a host wants.
 pub(super) enum Step {
@@ -87,6 +49,10 @@ pub(super) struct Host<A> {
     is_finished: bool,
     busy_until: Time,
     application_wakes: Option<Time>,
+    /// Whether the application waits for something to arrive.
+    is_asleep: bool,
+    /// When it runs, once something has.
+    awakes: Option<Time>,
     counters: Counters,
     /// How connections were, if that was asked for.
     probes: Option<Vec<Probe>>,
@@ -136,6 +102,8 @@ impl<A: Application> Host<A> {
             is_finished: false,
             busy_until: Time::ZERO,
             application_wakes: None,
+            is_asleep: false,
+            awakes: None,
             counters: Counters { packets: 0, payload_bytes: 0, retransmissions: 0, connections: 0 },
             probes: None,
         }
@@ -198,7 +166,9 @@ impl<A: Application> Host<A> {
 
     /// The application may have its turn.
     pub(super) fn take_turn(&mut self, now: Time) {
-        if self.application_wakes.is_none_or(|wakes| wakes <= now) {
+        if self.awakes == Some(now) {
+            self.is_turn = true;
+        } else if self.application_wakes.is_none_or(|wakes| wakes <= now) {
             self.application_wakes = None;
             self.is_turn = true;
         }
@@ -228,6 +198,9 @@ impl<A: Application> Host<A> {
             let has_nothing = !self.is_turn && self.inbox.is_empty();
             if self.busy_until > now || has_nothing {
                 return self.rest(now);
+            }
+            if self.is_asleep && !self.is_turn && self.config.wake_up > Duration::ZERO {
+                return self.wake_up(now);
             }
             if let Some(step) = self.poll_application(now) {
                 return step;
@@ -310,7 +283,7 @@ impl<A: Application> Host<A> {
 
     /// Asks the application once, or tells it the next thing. `None`: go on.
     fn poll_application(&mut self, now: Time) -> Option<Step> {
-        self.is_turn = true;
+        (self.is_turn, self.is_asleep, self.awakes) = (true, false, None);
         let fresh = SocketId(u32::try_from(self.sockets.len()).unwrap_or(u32::MAX));
         match self.application.poll(now, fresh) {
             Action::Wait(until) => {
@@ -318,9 +291,13 @@ impl<A: Application> Host<A> {
                 match self.take_notice() {
                     Some(input) => {
                         self.application.handle(now, input);
+                        self.hand_over_the_rest(now);
                         self.is_turn = true;
                     }
-                    None => return self.wake_application_at(until),
+                    None => {
+                        self.is_asleep = true;
+                        return self.wake_application_at(until);
+                    }
                 }
             }
             Action::Work(time) => self.busy_until = now + time,
@@ -339,6 +316,19 @@ impl<A: Application> Host<A> {
             Action::Abort(id) => self.tell(now, id, tcp::Input::Abort),
         }
         None
+    }
+
+    /// Where processes sleep, one read takes all there is, before the application does anything with the first of it.
+    /// Programs whose wake-up takes no time are the papers': they read what each segment brought by itself.
+    fn hand_over_the_rest(&mut self, now: Time) {
+        if self.config.wake_up == Duration::ZERO {
+            return;
+        }
+        while let Some(Notice::Other(Input::Data(..))) = self.inbox.front() {
+            if let Some(Notice::Other(input)) = self.inbox.pop_front() {
+                self.application.handle(now, input);
+            }
+        }
     }
 
     /// The next input for the application. A connection that has no more to read is forgotten after its end.
@@ -389,6 +379,16 @@ impl<A: Application> Host<A> {
             }
         }
         Step::Rest
+    }
+
+    /// Something has arrived for an application that is asleep: segments that come before it runs are handled first.
+    fn wake_up(&mut self, now: Time) -> Step {
+        if self.awakes.is_some() {
+            return Step::Rest;
+        }
+        let at = now + self.config.wake_up;
+        self.awakes = Some(at);
+        Step::Schedule(at, Wake::Application(self.id))
     }
 
     fn wake_application_at(&mut self, until: Option<Time>) -> Option<Step> {

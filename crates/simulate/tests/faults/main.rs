@@ -223,11 +223,11 @@ impl Case {
         let dhttp = beyond.fold(dhttp, |dhttp, extension| dhttp.with(extension, true));
         let server = self.server(dhttp);
         let server = Node::new(server, self.server_turns.clone(), chance(self.flips), random(0));
-        world.add_host(HostConfig { tcp: tcp(0) }, server).expect("a server");
+        world.add_host(HostConfig::immediate(tcp(0)), server).expect("a server");
         for (number, death) in [(1, self.client_dies), (2, None)] {
             let turns = death.map(|at| (at, Turn::Dies)).into_iter().collect();
             let client = Node::new(self.client(dhttp, number), turns, chance(self.flips), random(number));
-            let client = world.add_host(HostConfig { tcp: tcp(number) }, client).expect("a client");
+            let client = world.add_host(HostConfig::immediate(tcp(number)), client).expect("a client");
             let link = link::Config {
                 rate: Rate::from_bits_per_second(10_000_000),
                 delay: self.delay,

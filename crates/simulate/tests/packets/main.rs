@@ -6,3 +6,4 @@ mod stalls;
 mod throughput;
 mod topology;
 mod transfer;
+mod wake_up;

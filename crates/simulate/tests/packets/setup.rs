@@ -159,8 +159,9 @@ pub(crate) fn world(
 ) -> World<Peer> {
     let mut world = World::new(Seed::new(seed));
     let to = Address { host: HostId(1), port: 80 };
-    let client = world.add_host(HostConfig { tcp: source }, Peer::Source(Source::new(to, writes))).unwrap();
-    let server = world.add_host(HostConfig { tcp: sink }, Peer::Sink(Sink::listen())).unwrap();
+    let client =
+        world.add_host(HostConfig::immediate(source), Peer::Source(Source::new(to, writes))).unwrap();
+    let server = world.add_host(HostConfig::immediate(sink), Peer::Sink(Sink::listen())).unwrap();
     let up = world.add_link(up).unwrap();
     let down = world.add_link(down).unwrap();
     world.add_route(client, server, &[up]);

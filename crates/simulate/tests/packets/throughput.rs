@@ -54,7 +54,7 @@ fn segments_per_round_trip(recovery: Recovery, avoidance: Avoidance, loss: f64) 
         ..linux
     };
     let mut world = World::new(Seed::new(7));
-    let config = HostConfig { tcp: config };
+    let config = HostConfig::immediate(config);
     let to = Address { host: HostId(1), port: 9 };
     let source =
         world.add_host(config.clone(), Bulk { next: Some(Action::Connect(to)), received: 0 }).unwrap();

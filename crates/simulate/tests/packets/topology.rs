@@ -57,7 +57,7 @@ impl Application for Node {
 /// Clients 1 to `clients` and a server 0, each with a link of its own to a router, and one link between.
 fn star(clients: u16, work: Duration) -> World<Node> {
     let mut world = World::new(Seed::default());
-    let config = HostConfig { tcp: period() };
+    let config = HostConfig::immediate(period());
     let server = world.add_host(config.clone(), Node::server(work)).unwrap();
     let near = link::Config { delay: Duration::from_millis(1), ..link::Config::default() };
     let far = link::Config {
@@ -114,8 +114,8 @@ fn one_heartbeat_acknowledges_for_every_connection_of_a_host() {
     let ticks = Ticks { period: Duration::from_millis(200), phase: Duration::from_millis(150) };
     let beating = Config { acks: Acks::ReadBytes { odd: Odd::OnTick(ticks) }, ..period() };
     let work = Duration::from_millis(20);
-    let server = world.add_host(HostConfig { tcp: period() }, Node::server(work)).unwrap();
-    let client = world.add_host(HostConfig { tcp: beating }, Node::client(3, true)).unwrap();
+    let server = world.add_host(HostConfig::immediate(period()), Node::server(work)).unwrap();
+    let client = world.add_host(HostConfig::immediate(beating), Node::client(3, true)).unwrap();
     for (from, to) in [(client, server), (server, client)] {
         let delay = Duration::from_millis(10);
         let link = world.add_link(&link::Config { delay, ..link::Config::default() }).unwrap();
