@@ -7,12 +7,12 @@ use scenario::har::{self, HarError};
 pub(crate) fn check(data: &[u8]) {
     let files = har::files(data);
     match har::read("any", data) {
-        Ok(recorded) => {
-            assert!(recorded.page.check().is_ok());
-            assert!(recorded.notes.iter().all(|note| !note.contains(char::is_control)));
+        Ok(page) => {
+            assert!(page.check().is_ok());
+            assert!(page.notes.iter().all(|note| !note.contains(char::is_control)));
             // A body that is no text loses its entry, and only where bodies are wanted.
             if let Ok((files, left_out)) = files {
-                assert!(files.len() <= recorded.page.objects.len());
+                assert!(files.len() <= page.objects.len());
                 assert!(files.iter().all(|file| !file.path.contains(char::is_control)));
                 assert!(left_out.iter().all(|note| !note.contains(char::is_control)));
             }

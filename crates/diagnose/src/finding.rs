@@ -126,7 +126,7 @@ impl Tally {
         worst.saving = worst.saving.map(|saving| saving + *short_saving);
         let waits = if *short == 1 { "one more wait".to_owned() } else { format!("{short} more waits") };
         let millis = millis(*short_saving);
-        worst.evidence = format!("{}; a fix spares {waits}, too ({millis})", worst.evidence);
+        worst.evidence = format!("{}; a fix also saves {waits} ({millis})", worst.evidence);
     }
 }
 
@@ -248,7 +248,7 @@ mod tests {
         let savings: Vec<_> = kept.iter().filter_map(|kept| kept.saving).collect();
         // The latest is the first: `finding` has it so.
         assert_eq!(savings, [16, 7, 6].map(Duration::from_millis));
-        assert_eq!(kept[0].evidence, "; a fix spares 2 more waits, too (7.0 ms)");
+        assert_eq!(kept[0].evidence, "; a fix also saves 2 more waits (7.0 ms)");
         assert_eq!(counts.len(), 1);
     }
 

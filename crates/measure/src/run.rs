@@ -374,7 +374,7 @@ fn void(report: &Report, processing: Option<Duration>, waits: Duration) -> Optio
     );
     let late = |host: &str, late: Duration| {
         (late > limit).then(|| {
-            format!("the {host} reacted {late} late and {limit} is allowed; leave the machine to itself")
+            format!("the {host} reacted {late} late and {limit} is allowed; stop other programs on this host")
         })
     };
     report

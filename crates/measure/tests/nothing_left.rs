@@ -46,6 +46,7 @@ fn page(runs: u32) {
                 name: "custom".to_owned(),
                 objects: vec![Object { size: Bytes::new(1_000), deflated: None }],
                 contents: None,
+                notes: Vec::new(),
             },
             Protocol::Http10,
             Stack::named("period").expect("a stack's name"),

@@ -30,7 +30,7 @@ fn scenario(protocol: Protocol, stack: &str) -> Scenario {
         runs: 2,
         ..Scenario::new(
             Network::new("custom".to_owned(), RTT, rate, Bytes::new(512)),
-            Page { name: "custom".to_owned(), objects: objects.to_vec(), contents: None },
+            Page { name: "custom".to_owned(), objects: objects.to_vec(), contents: None, notes: Vec::new() },
             protocol,
             Stack::named(stack).unwrap(),
         )
@@ -98,7 +98,12 @@ fn paper_figure_1_dhttp_takes_a_datagram_each_way_or_a_connection_that_the_serve
     for stack in ["period", "linux"] {
         let of = |sizes: &[u64]| {
             let objects = sizes.iter().map(|size| Object { size: Bytes::new(*size), deflated: None });
-            let page = Page { name: "custom".to_owned(), objects: objects.collect(), contents: None };
+            let page = Page {
+                name: "custom".to_owned(),
+                objects: objects.collect(),
+                contents: None,
+                notes: Vec::new(),
+            };
             let mut scenario = Scenario { page, ..scenario(Protocol::Dhttp, stack) };
             scenario.network.mss = Bytes::new(1_460);
             measured_once(&scenario)

@@ -97,7 +97,7 @@ pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<
     };
     let notes = notes::notes(scenario, &path, &start, &datagram, &sent);
 
-    let minimum = least(scenario, &path, &whole);
+    let minimum = least(scenario, &path, &sent);
     let series = series(scenario, &path, &start, &datagram, &sent);
     let elapsed = series.elapsed();
     if elapsed == Duration::MAX {

@@ -6,23 +6,32 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-use scenario::har::{self, Recorded};
+use scenario::har;
 use scenario::names::Listing;
 use scenario::spec::{Defaults, Key, Plan};
 use scenario::{Page, Spec};
 
-use crate::cli::flags::ScenarioFlags;
+use crate::cli::flags::{AdvancedFlags, ScenarioFlags};
 use crate::failure::{Failure, shown};
 use crate::folder;
 
 /// Flags, `more` pieces that only some verbs have, and the file below them.
-pub fn plan(flags: &ScenarioFlags, more: &[(Key, &str)], defaults: &Defaults) -> Result<Plan, Failure> {
+pub fn plan(
+    flags: &ScenarioFlags,
+    advanced: &AdvancedFlags,
+    more: &[(Key, &str)],
+    defaults: &Defaults,
+) -> Result<Plan, Failure> {
     let mut spec = Spec::default();
-    for (key, text) in flags.pieces().iter().chain(more) {
+    for (key, text) in flags.pieces(advanced).iter().chain(more) {
         set(&mut spec, *key, text)?;
     }
     if let Some(path) = &flags.file {
         spec = spec.over(read(path)?);
+    }
+    // A warning for those who read neither the table's notes nor the JSON's.
+    for Page { name, notes, .. } in &spec.pages {
+        notes.iter().for_each(|note| eprintln!("roundtrip: {name}: {note}"));
     }
     spec.plan(defaults).map_err(|error| Failure::Value(error.to_string()))
 }
@@ -33,9 +42,7 @@ fn set(spec: &mut Spec, key: Key, text: &str) -> Result<(), Failure> {
         return Ok(());
     }
     if key == Key::Page && is_folder(text) {
-        let (page, notes) = folder::page(Path::new(text))?;
-        notes.iter().for_each(|note| eprintln!("roundtrip: {}: {note}", shown(Path::new(text))));
-        spec.pages.push(page);
+        spec.pages.push(folder::page(Path::new(text))?);
         return Ok(());
     }
     spec.set(key, text).map_err(|error| Failure::Value(format!("--{key}: {error}")))
@@ -51,18 +58,13 @@ fn is_har(text: &str) -> bool {
     Path::new(text).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("har"))
 }
 
-/// The page of a browser's visit; what of it is left out is told.
+/// The page of a browser's visit.
 fn recorded(path: &Path) -> Result<Page, Failure> {
     let unreadable = |error| Failure::Read { path: path.to_owned(), error };
     let file = File::open(path).map_err(unreadable)?;
     let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    let read = har::read(&name.replace(char::is_control, "?"), BufReader::new(file.take(LARGEST_HAR)));
-    let Recorded { page, notes } =
-        read.map_err(|error| Failure::Value(format!("--page: {}: {error}", shown(path))))?;
-    for note in notes {
-        eprintln!("roundtrip: {}: {note}", shown(path));
-    }
-    Ok(page)
+    har::read(&name.replace(char::is_control, "?"), BufReader::new(file.take(LARGEST_HAR)))
+        .map_err(|error| Failure::Value(format!("--page: {}: {error}", shown(path))))
 }
 
 /// Bodies and all; what is cut off there is no HAR any more.

@@ -22,7 +22,7 @@ use clap_complete::Shell;
 use crate::cli::cache::Cache;
 use crate::cli::connections::{Connections, Logs};
 use crate::cli::dhttp::{Gateway, Get, Nat, Serve};
-use crate::cli::flags::{OutputFlags, ScenarioFlags};
+use crate::cli::flags::{AdvancedFlags, OutputFlags, ScenarioFlags};
 use crate::cli::load::Load;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -60,10 +60,10 @@ pub enum Verb {
     /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet and ethernet, predicted,
     /// simulated and measured. Takes under two minutes.
     Compare(Compare),
-    /// What keep-alive time-outs and DHTTP would cost and save, from a server's access logs
+    /// Connections that a server would hold with other keep-alive time-outs, from its access logs
     ///
-    /// Counts the connections that a server would hold and open, for every time-out, limit and threshold at once, in
-    /// one pass over its logs.
+    /// Counts the connections that a server would hold and open, for every time-out and limit at once, in one pass over
+    /// its logs; with --dhttp also those of a DHTTP server.
     Connections(Connections),
     /// What a page's content would cost in other forms: compressed, as PNG or WebP, with CSS for images
     ///
@@ -148,6 +148,8 @@ pub struct Predict {
     pub scenario: ScenarioFlags,
     #[command(flatten)]
     pub output: OutputFlags,
+    #[command(flatten)]
+    pub advanced: AdvancedFlags,
 }
 
 /// `roundtrip simulate`
@@ -168,11 +170,27 @@ pub struct Simulate {
     /// Write what was fetched in each scenario's first run, for browsers' network tools
     #[arg(long, value_name = "FILE.har", value_hint = clap::ValueHint::FilePath)]
     pub har: Option<PathBuf>,
-    /// Keep the packets of both ends of each scenario's first run in one file
+    /// Write the packets of each scenario's first run, for Wireshark and `roundtrip diagnose`
     #[arg(long, value_name = "FILE.pcapng", value_hint = clap::ValueHint::FilePath)]
     pub pcap: Option<PathBuf>,
+    /// Where --pcap captures; Wireshark takes the packets of both ends in one file for retransmissions
+    #[arg(long, value_name = "END", default_value = "client", requires = "pcap")]
+    pub pcap_at: PcapAt,
     #[command(flatten)]
     pub output: OutputFlags,
+    #[command(flatten)]
+    pub advanced: AdvancedFlags,
+}
+
+/// An end of the path, or both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PcapAt {
+    /// As the client sees them
+    Client,
+    /// As the server sees them
+    Server,
+    /// At both, an interface each
+    Both,
 }
 
 /// `roundtrip measure`
@@ -197,6 +215,8 @@ pub struct Measure {
     pub pcap: Option<std::path::PathBuf>,
     #[command(flatten)]
     pub output: OutputFlags,
+    #[command(flatten)]
+    pub advanced: AdvancedFlags,
 }
 
 /// `roundtrip compare`
@@ -212,6 +232,8 @@ pub struct Compare {
     pub runs: Option<String>,
     #[command(flatten)]
     pub output: OutputFlags,
+    #[command(flatten)]
+    pub advanced: AdvancedFlags,
 }
 
 /// `roundtrip diagnose`
@@ -248,7 +270,7 @@ pub struct Diagnose {
     /// Write a time-sequence plot of each connection with findings here
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub svg: Option<PathBuf>,
-    /// The same as PNG
+    /// The same as PNG files
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub png: Option<PathBuf>,
     /// The same as files for xplot
@@ -308,6 +330,8 @@ pub struct Content {
     pub scenario: ScenarioFlags,
     #[command(flatten)]
     pub output: OutputFlags,
+    #[command(flatten)]
+    pub advanced: AdvancedFlags,
 }
 
 /// `roundtrip list`
@@ -348,17 +372,26 @@ fn parse_from(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, Fail
     Ok(Cli::from_arg_matches(&matches)?)
 }
 
-/// The one definition, each verb with its examples first.
+/// The one definition, each verb with its examples first, as wide as the terminal.
 pub fn command() -> Command {
-    with_examples(Cli::command(), None).mut_subcommands(|verb| {
+    let width = Terminal::of_stdout().prose_width();
+    with_examples(Cli::command(), None, width).term_width(width).mut_subcommands(|verb| {
         let name = verb.get_name().to_owned();
-        with_hyphens(with_examples(verb, Some(&name)))
+        with_hyphens(with_short_help(with_examples(verb, Some(&name), width)))
     })
 }
 
-fn with_examples(command: Command, verb: Option<&str>) -> Command {
+/// Leaves advanced flags to `--help`.
+fn with_short_help(command: Command) -> Command {
+    command.mut_args(|arg| {
+        let is_advanced = arg.get_help_heading().is_some_and(flags::is_advanced);
+        if is_advanced { arg.hide_short_help(true) } else { arg }
+    })
+}
+
+fn with_examples(command: Command, verb: Option<&str>, width: usize) -> Command {
     let command = command.help_template(TEMPLATE);
-    match examples::text(verb) {
+    match examples::text(verb, width) {
         Some(text) => command.before_help(text),
         None => command,
     }

@@ -16,8 +16,8 @@ use wire::Bytes;
 
 use crate::failure::{Failure, shown};
 
-/// The page that a folder is, named after it; and sentences on what of the folder it is not.
-pub fn page(folder: &Path) -> Result<(Page, Vec<String>), Failure> {
+/// The page that a directory holds, named after it; its notes have what of the directory is left out.
+pub fn page(folder: &Path) -> Result<Page, Failure> {
     let found = all(folder)?;
     let Some((first, _)) = found.first() else { return Err(empty(folder)) };
     let mut left = LARGEST_PAGE;
@@ -41,7 +41,7 @@ pub fn page(folder: &Path) -> Result<(Page, Vec<String>), Failure> {
         (Page::real(&name(folder), files?), Vec::new())
     };
     let page = page.map_err(|error| Failure::Value(format!("--page: {}: {error}", shown(folder))))?;
-    Ok((page, notes))
+    Ok(Page { notes, ..page })
 }
 
 /// What of the folder the page is not, and what of the page the folder does not have.
@@ -49,22 +49,26 @@ fn notes(folder: &Path, document: &Path, named: &Named, files: usize) -> Vec<Str
     let document = place(folder, document).replace(char::is_control, "?");
     let Named { files: there, missing, is_cut } = named;
     let places: BTreeSet<&String> = there.iter().map(|(_, place)| place).collect();
-    let unnamed = files.saturating_sub(places.len() + 1);
+    let fetched = places.len() + 1;
+    let unnamed = files.saturating_sub(fetched);
     let mut notes = Vec::new();
     if unnamed > 0 {
-        let those = if unnamed == 1 { "1 file".to_owned() } else { format!("{unnamed} files") };
-        notes.push(format!("{those} that {document} does not name left out"));
+        notes.push(format!(
+            "fetched: {fetched} of {files} files; left out: {unnamed} that {document} does not reference"
+        ));
     }
     if let Some(first) = missing.first() {
         let more = match missing.len() - 1 {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        notes.push(format!("{document} names {first}{more}, which the folder does not have: answered 404"));
+        notes.push(format!(
+            "{document} references {first}{more}, which the directory lacks: the response is 404"
+        ));
     }
     if *is_cut {
         notes.push(format!(
-            "{document} names more than {} objects; the others are not fetched",
+            "{document} references more than {} objects; the others are left out",
             Page::OBJECTS_MOST
         ));
     }
@@ -145,7 +149,7 @@ pub fn name(folder: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn made(name: &str, files: &[(&str, &[u8])]) -> Result<(Page, Vec<String>), Failure> {
+    fn made(name: &str, files: &[(&str, &[u8])]) -> Result<Page, Failure> {
         let folder = std::env::temp_dir().join(format!("roundtrip-folder-{name}-{}", std::process::id()));
         for (place, bytes) in files {
             let path = folder.join(place);
@@ -171,20 +175,20 @@ mod tests {
             ("empty", b""),
             ("other.png", b"x"),
         ];
-        let (page, notes) = made("named", &files).unwrap();
+        let page = made("named", &files).unwrap();
         assert_eq!(sizes(&page), [html.len() as u64, 20, 10]);
         assert_eq!(page.contents.unwrap().files.len(), 4);
         let expected = [
-            "1 file that index.html does not name left out",
-            "index.html names /gone, which the folder does not have: answered 404",
+            "fetched: 4 of 5 files; left out: 1 that index.html does not reference",
+            "index.html references /gone, which the directory lacks: the response is 404",
         ];
-        assert_eq!(notes, expected);
+        assert_eq!(page.notes, expected);
     }
 
     #[test]
     fn a_folder_without_a_document_is_all_its_files() {
-        let (page, notes) = made("plain", &[("b.gif", b"22"), ("a.gif", b"1"), ("c", b"")]).unwrap();
-        assert_eq!((sizes(&page), notes), (vec![1, 2], Vec::new()));
+        let page = made("plain", &[("b.gif", b"22"), ("a.gif", b"1"), ("c", b"")]).unwrap();
+        assert_eq!((sizes(&page), page.notes), (vec![1, 2], Vec::new()));
         let refusal = made("empty", &[("index.html", b"")]).unwrap_err().to_string();
         assert!(refusal.contains("0 objects"), "{refusal}");
     }

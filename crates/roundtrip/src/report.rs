@@ -11,8 +11,6 @@
 pub mod chart;
 pub mod html;
 
-use std::borrow::Cow;
-
 use crate::output::Outcome;
 use crate::output::grid::{Grid, Side};
 use crate::output::table::{self, Footnotes, Layout};
@@ -103,11 +101,13 @@ fn listed(names: &[&str], plural: &str) -> String {
 /// One network and page: what it is, its chart, its table.
 fn section(group: &[Outcome], layout: Layout, footnotes: &mut Footnotes) -> String {
     let scenario = &group[0].scenario;
+    // The page's notes have the first numbers.
+    let marks = footnotes.marks(&scenario.page.notes);
     let about = table::about(group.iter().map(|outcome| &outcome.scenario));
     let about: String = about.iter().map(|fact| format!("<li>{}</li>", escaped(fact))).collect();
     format!(
         "<section>
-<h2>{title}</h2>
+<h2>{title} {marks}</h2>
 <ul class=\"about\">{about}</ul>
 {chart}<div class=\"scroll\">
 {table}</div>
@@ -128,9 +128,7 @@ pub fn table_of(grid: &Grid) -> String {
     };
     let headings: String = present
         .iter()
-        .map(|&column| {
-            format!("<th{}>{}</th>", place(column), escaped(&heading(&grid.columns[column].heading)))
-        })
+        .map(|&column| format!("<th{}>{}</th>", place(column), escaped(&grid.columns[column].title())))
         .collect();
     let row = |row: &Vec<String>| {
         let cells = present
@@ -140,14 +138,6 @@ pub fn table_of(grid: &Grid) -> String {
     };
     let rows: String = grid.rows.iter().map(row).collect();
     format!("<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n")
-}
-
-/// The two lines of a heading as one; a word broken between them is whole again.
-fn heading([upper, lower]: &[Cow<'static, str>; 2]) -> String {
-    match upper.strip_suffix('-') {
-        Some(begun) => format!("{begun}{lower}"),
-        None => format!("{upper} {lower}").trim().to_owned(),
-    }
 }
 
 fn notes(footnotes: &Footnotes) -> String {
@@ -192,7 +182,7 @@ mod tests {
         spec.set(Key::Network, "fast-internet").unwrap();
         let predicted = model::outcomes(&spec.plan(&Defaults::compare()).unwrap());
         let mut measured = predicted.clone();
-        for Outcome { scenario: _, row, interval95_ms } in &mut measured {
+        for Outcome { row, interval95_ms, .. } in &mut measured {
             *interval95_ms = Some(15.0);
             row.engine = "measure".to_owned();
             row.elapsed_ms = row.elapsed_ms.map(|elapsed_ms| elapsed_ms * 1.04);

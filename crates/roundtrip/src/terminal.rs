@@ -8,11 +8,19 @@ use std::os::fd::AsFd;
 /// What can be shown on one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
-    /// Columns, where somebody sits before them; a file is as wide as it needs to be.
+    /// Columns: `COLUMNS` where it is set, else the terminal's; `None` for a file or a pipe, where tables keep all their
+    /// columns.
     pub width: Option<usize>,
     /// Whether to use bold, dim and colour.
     pub colour: bool,
 }
+
+/// Columns of a terminal that does not know its own, and of prose in a file.
+const USUAL_WIDTH: usize = 80;
+/// Longer lines of prose are hard to read.
+const MAX_PROSE_WIDTH: usize = 100;
+/// Narrower lines of prose are harder to read than ones that the terminal breaks.
+const MIN_PROSE_WIDTH: usize = 20;
 
 /// Colours that can be told apart on light and on dark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,11 +48,15 @@ impl Terminal {
     }
 
     fn of(stream: &(impl IsTerminal + AsFd)) -> Self {
-        if !stream.is_terminal() {
-            return Self { width: None, colour: false };
-        }
-        let width = terminal_size::terminal_size_of(stream).map(|(width, _)| usize::from(width.0));
-        Self { width, colour: wants_colour() }
+        let is_terminal = stream.is_terminal();
+        let own = || terminal_size::terminal_size_of(stream).map(|(width, _)| usize::from(width.0));
+        let own = is_terminal.then(|| own().filter(|width| *width > 0).unwrap_or(USUAL_WIDTH));
+        Self { width: columns_variable().or(own), colour: is_terminal && wants_colour() }
+    }
+
+    /// Columns for prose.
+    pub fn prose_width(self) -> usize {
+        self.width.unwrap_or(USUAL_WIDTH).clamp(MIN_PROSE_WIDTH, MAX_PROSE_WIDTH)
     }
 
     /// `text` as a heading.
@@ -70,6 +82,11 @@ impl Terminal {
     fn paint(self, code: &str, text: &str) -> String {
         if self.colour && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
+}
+
+/// `COLUMNS`, as a user sets it to have a width of their own, also in a pipe.
+fn columns_variable() -> Option<usize> {
+    std::env::var("COLUMNS").ok()?.parse().ok().filter(|width| *width > 0)
 }
 
 fn wants_colour() -> bool {

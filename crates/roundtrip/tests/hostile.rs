@@ -115,7 +115,7 @@ fn a_page_that_never_closes_a_tag_is_fetched_as_far_as_it_names_anything() {
         let (output, rows) = simulated(name, &[("index.html", &html), ("a.gif", b"GIF89a, says it")]);
         assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stderr));
         assert!(rows[0]["elapsed_ms"].is_number(), "{name}: {}", rows[0]);
-        let is_left_out = text(&output.stderr).contains("1 file that index.html does not name left out");
+        let is_left_out = text(&output.stderr).contains("left out: 1 that index.html does not reference");
         assert_eq!(is_left_out, objects == 1, "{name}: {}", text(&output.stderr));
     }
 }
@@ -126,15 +126,15 @@ fn a_page_of_too_many_objects_and_one_of_missing_ones_are_told_of_and_fetched() 
     let (output, rows) = simulated("many", &[("index.html", html.as_bytes())]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stderr);
-    assert!(said.contains("index.html names /i/0 and 9998 more, which the folder does not have"), "{said}");
-    assert!(said.contains("names more than 10000 objects; the others are not fetched"), "{said}");
-    assert_eq!(
-        rows[0]["notes"],
-        serde_json::json!([
-            "objects that the document names and the server does not have: 9999.0",
-            "the document names more than 10000 objects; those beyond were not fetched"
-        ])
-    );
+    assert!(said.contains("index.html references /i/0 and 9998 more, which the directory lacks"), "{said}");
+    assert!(said.contains("references more than 10000 objects; the others are left out"), "{said}");
+    let notes = [
+        "objects that the document names and the server does not have: 9999.0",
+        "the document names more than 10000 objects; those beyond were not fetched",
+        "index.html references /i/0 and 9998 more, which the directory lacks: the response is 404",
+        "index.html references more than 10000 objects; the others are left out",
+    ];
+    assert_eq!(rows[0]["notes"], serde_json::json!(notes));
 }
 
 /// What `roundtrip diagnose` makes of a file of these bytes.

@@ -21,7 +21,7 @@ fn paper_the_traces_of_figures_2_and_4_are_named_and_drawn_as_they_are_simulated
     let folder = folder("interactions-simulated");
     for (scenario, cause) in FIGURES {
         let capture = folder.join(format!("{scenario}.pcapng"));
-        let output = roundtrip(&["simulate", &file(scenario), "--pcap", text(&capture)]);
+        let output = roundtrip(&["simulate", &file(scenario), "--pcap", text(&capture), "--pcap-at", "both"]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let drawn = folder.join(scenario);
         assert!(costs(&capture, cause, &["--svg", text(&drawn)]) > 90.0, "{scenario}");

@@ -104,8 +104,8 @@ fn a_probe_has_every_change_of_both_ends_in_order_of_time() {
 #[test]
 fn a_capture_has_every_packet_at_both_ends_with_right_checksums() {
     let folder = Folder::new("capture");
-    let arguments = ["--protocol", "http10,http10-keepalive", "--stack", "linux", "--pcap", "run.pcapng"];
-    assert!(folder.simulate(&arguments).status.success());
+    let scenario = ["--protocol", "http10,http10-keepalive", "--stack", "linux", "--pcap", "run.pcapng"];
+    assert!(folder.simulate(&[&scenario[..], &["--pcap-at", "both"]].concat()).status.success());
     let capture = folder.read("run.pcapng");
     let blocks = blocks(&capture);
     let sections = blocks.iter().filter(|(kind, _)| *kind == 0x0a0d_0d0a).count();
@@ -118,6 +118,11 @@ fn a_capture_has_every_packet_at_both_ends_with_right_checksums() {
     }
     assert!(seen[0] == seen[1] && seen[0] > 50, "{seen:?}");
     tcpdump(&folder.0.join("run.pcapng"), seen[0] + seen[1]);
+    // By default there is one end, whose reader sees nothing twice.
+    assert!(folder.simulate(&scenario).status.success());
+    let capture = folder.read("run.pcapng");
+    let one = self::blocks(&capture).iter().filter(|(kind, _)| *kind == 6).count();
+    assert_eq!(one, seen[0]);
 }
 
 /// The blocks of a capture: kind and body.

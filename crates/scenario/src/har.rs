@@ -29,15 +29,6 @@ use archive::{Archive, Bodies};
 use entry::{Entry, address};
 use left_out::LeftOut;
 
-/// A page as it was recorded.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Recorded {
-    /// What came over the network from the document's host, in the order of the file.
-    pub page: Page,
-    /// What was left out and what to know, in sentences.
-    pub notes: Vec<String>,
-}
-
 /// One answer, with its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
@@ -62,7 +53,7 @@ pub enum HarError {
         most: usize,
     },
     /// Nothing of it came over the network from the document's host; what is in it instead.
-    Empty(Vec<String>),
+    Empty(Option<String>),
     /// What is left is no page.
     Page(PageError),
 }
@@ -70,25 +61,24 @@ pub enum HarError {
 /// More than any visit has; of each some hundred bytes are kept while the file is read.
 pub const ENTRIES_MOST: usize = 200_000;
 
-/// Reads the sizes of the first page in a HAR.
+/// Reads the sizes of the first page in a HAR: what came over the network from the document's host, in the order of the
+/// file. The page's notes have what was left out.
 ///
 /// # Errors
 /// [`HarError`]: no HAR, nothing in it, or too much.
-pub fn read(name: &str, from: impl io::Read) -> Result<Recorded, HarError> {
+pub fn read(name: &str, from: impl io::Read) -> Result<Page, HarError> {
     let Visit { answers, left_out } = visit(from, Bodies::PassedOver)?;
     let objects = answers.iter().map(|(_, _, sent)| Object::sized(Bytes::new(*sent))).collect();
     let page = Page::new(name, objects).map_err(HarError::Page)?;
-    let mut notes = left_out.sentences();
-    notes.extend(coded(&answers));
-    notes.extend(requests(&answers));
-    Ok(Recorded { page, notes })
+    let notes = [left_out, coded(&answers), requests(&answers)].into_iter().flatten().collect();
+    Ok(Page { notes, ..page })
 }
 
-/// Reads the files of the first page in a HAR, and says what of it is not among them.
+/// Reads the files of the first page in a HAR, and a sentence on what was left out.
 ///
 /// # Errors
 /// As [`read`].
-pub fn files(from: impl io::Read) -> Result<(Vec<File>, Vec<String>), HarError> {
+pub fn files(from: impl io::Read) -> Result<(Vec<File>, Option<String>), HarError> {
     let Visit { answers, left_out } = visit(from, Bodies::Kept)?;
     let file = |(entry, path, sent): (Entry, String, u64)| File {
         path: path.replace(char::is_control, "?"),
@@ -96,13 +86,13 @@ pub fn files(from: impl io::Read) -> Result<(Vec<File>, Vec<String>), HarError> 
         sent: Bytes::new(sent),
         body: entry.body,
     };
-    Ok((answers.into_iter().map(file).collect(), left_out.sentences()))
+    Ok((answers.into_iter().map(file).collect(), left_out))
 }
 
-/// The answers that are the page, each with its path and its size on the wire, and the others by why they are not.
+/// The answers that are the page, each with its path and its size on the wire, and a sentence on the others.
 struct Visit {
     answers: Vec<(Entry, String, u64)>,
-    left_out: LeftOut,
+    left_out: Option<String>,
 }
 
 fn visit(from: impl io::Read, bodies: Bodies) -> Result<Visit, HarError> {
@@ -111,6 +101,9 @@ fn visit(from: impl io::Read, bodies: Bodies) -> Result<Visit, HarError> {
     let mut answers = Vec::new();
     let mut host = None;
     for entry in entries {
+        if entry.is_transferred() {
+            left_out.bytes = left_out.bytes.saturating_add(entry.on_wire());
+        }
         if first_page.is_some() && entry.page.is_some() && entry.page != first_page {
             left_out.pages += 1;
             continue;
@@ -132,8 +125,11 @@ fn visit(from: impl io::Read, bodies: Bodies) -> Result<Visit, HarError> {
             sent => answers.push((entry, path, sent)),
         }
     }
+    let fetched = answers.iter().fold(0_u64, |sum, (_, _, sent)| sum.saturating_add(*sent));
+    left_out.bytes = left_out.bytes.saturating_sub(fetched);
+    let left_out = left_out.sentence(answers.len(), fetched);
     match answers.is_empty() {
-        true => Err(HarError::Empty(left_out.sentences())),
+        true => Err(HarError::Empty(left_out)),
         false => Ok(Visit { answers, left_out }),
     }
 }
@@ -147,7 +143,9 @@ fn coded(answers: &[(Entry, String, u64)]) -> Option<String> {
         (decoded.saturating_add(*one), sent.saturating_add(*other))
     });
     (!coded.is_empty()).then(|| {
-        format!("{} bodies came compressed, {sent} bytes for {decoded}; they are fetched so", coded.len())
+        let bodies = if coded.len() == 1 { "body was" } else { "bodies were" };
+        let count = coded.len();
+        format!("{count} {bodies} transferred compressed, {sent} bytes of {decoded}; fetched at that size")
     })
 }
 
@@ -156,7 +154,9 @@ fn requests(answers: &[(Entry, String, u64)]) -> Option<String> {
         answers.iter().filter_map(|(entry, ..)| entry.request).filter(|size| *size > 0).collect();
     let sum = sizes.iter().fold(0_u64, |sum, size| sum.saturating_add(*size));
     let mean = sum.checked_div(sizes.len() as u64)?;
-    Some(format!("its requests had {mean} bytes in the mean; --request-size {mean} sends such"))
+    Some(format!(
+        "requests in the recording had {mean} bytes on average; --request-size {mean} uses that size"
+    ))
 }
 
 impl fmt::Display for HarError {
@@ -168,7 +168,7 @@ impl fmt::Display for HarError {
             Self::TooMany { most } => write!(f, "it has more than {most} entries; save a shorter visit"),
             Self::Empty(instead) => {
                 f.write_str("nothing in it came over the network; save a visit with the cache off")?;
-                if instead.is_empty() { Ok(()) } else { write!(f, " ({})", instead.join("; ")) }
+                instead.as_ref().map_or(Ok(()), |instead| write!(f, " ({instead})"))
             }
             Self::Page(error) => error.fmt(f),
         }
@@ -189,12 +189,12 @@ mod tests {
         format!(r#"{{"log":{{"entries":[{}]}}}}"#, entries.join(","))
     }
 
-    fn recorded(entries: &[String]) -> Result<Recorded, HarError> {
+    fn recorded(entries: &[String]) -> Result<Page, HarError> {
         read("visit", archive(entries).as_bytes())
     }
 
-    fn sizes(recorded: &Recorded) -> Vec<u64> {
-        recorded.page.objects.iter().map(|object| object.size.get()).collect()
+    fn sizes(page: &Page) -> Vec<u64> {
+        page.objects.iter().map(|object| object.size.get()).collect()
     }
 
     #[test]
@@ -217,8 +217,8 @@ mod tests {
         assert_eq!(
             page.notes,
             [
-                "3 bodies came compressed, 1750 bytes for 7900; they are fetched so",
-                "its requests had 400 bytes in the mean; --request-size 400 sends such"
+                "3 bodies were transferred compressed, 1750 bytes of 7900; fetched at that size",
+                "requests in the recording had 400 bytes on average; --request-size 400 uses that size"
             ]
         );
     }
@@ -243,20 +243,12 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(sizes(&found), [10]);
-        assert_eq!(
-            found.notes[..9],
-            [
-                "left out 1 entry from another host",
-                "left out 1 entry from the browser's cache",
-                "left out 1 entry that the browser had already (304)",
-                "left out 1 entry that only led elsewhere (a redirect: a round trip before what it leads to)",
-                "left out 3 entries that were errors (404 twice, 503)",
-                "left out 1 entry that failed or was blocked (no status)",
-                "left out 1 entry without http (data:, blob:, wss:)",
-                "left out 1 entry without a body",
-                "left out 1 entry that cannot be read (number 12: invalid type: integer `17`, expected an entry at line 1 column 2)",
-            ]
-        );
+        let left_out = "fetched: 1 of 12 entries, 14% of the bytes; left out: \
+             1 from another host, because other hosts are not modelled; 1 from the browser's cache; \
+             1 not modified (304); 1 redirected; 3 with error statuses (404 twice, 503); \
+             1 without a response; 1 not fetched by HTTP (data:, blob:, wss:); 1 without a body; \
+             1 unreadable (number 12: invalid type: integer `17`, expected an entry at line 1 column 2)";
+        assert_eq!(found.notes[0], left_out);
     }
 
     #[test]
@@ -299,7 +291,9 @@ mod tests {
         );
         assert_eq!(found[3], ("big.js", "", None));
         assert_eq!(files[0].sent, Bytes::new(2));
-        assert_eq!(notes, ["left out 2 entries from 2 other hosts"]);
+        let left_out = "fetched: 4 of 6 entries, 56% of the bytes; left out: \
+             2 from 2 other hosts, because other hosts are not modelled";
+        assert_eq!(notes.as_deref(), Some(left_out));
     }
 
     #[test]

@@ -57,7 +57,9 @@ pub use site::Site;
 pub use spec::{Defaults, Plan, Spec};
 pub use stack::Stack;
 
-use wire::{Duration, Seed};
+use http1::content::{encoded, is_text};
+use http1::site::{Compression, File};
+use wire::{Bytes, Duration, Seed};
 
 /// One thing to run: the whole input of an engine.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,6 +102,29 @@ impl Scenario {
             runs: 1,
             seed: Seed::default(),
         }
+    }
+}
+
+impl Scenario {
+    /// The page in the fewest bytes that this protocol and these programs may transfer: bodies deflated, or in the shortest of
+    /// the codings that the client accepts. The minimum that no protocol beats is that of these bytes.
+    pub fn transferred(&self) -> Page {
+        if self.programs.server_compression == Some(Compression::None) {
+            return self.page.clone();
+        }
+        if let (Some(codings), Some(contents)) = (self.programs.client_codings, &self.page.contents) {
+            let shortest = |file: &File| {
+                let coded = codings.iter().filter(|_| is_text(&file.content_type));
+                let coded = coded.map(|coding| encoded(coding, &file.body).len());
+                Bytes::new(coded.chain([file.body.len()]).min().unwrap_or_default() as u64)
+            };
+            let files = contents.files.iter().filter(|file| !file.body.is_empty());
+            let objects = files.map(|file| Object::sized(shortest(file))).collect();
+            return Page { objects, contents: None, ..self.page.clone() };
+        }
+        let deflated =
+            matches!(self.protocol, Protocol::Http11PipelinedDeflate).then(|| self.page.deflated());
+        deflated.flatten().unwrap_or_else(|| self.page.clone())
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Page {
     pub objects: Vec<Object>,
     /// What it really is, where that is known; its files are then these objects, and those without anything in them.
     pub contents: Option<Arc<Contents>>,
+    /// Sentences about what was recorded or stored and is not modelled, and the share that is.
+    pub notes: Vec<String>,
 }
 
 /// One thing with an address.
@@ -51,7 +53,7 @@ impl Page {
     /// # Errors
     /// No objects, too many, an object of nothing or above 1 TiB.
     pub fn new(name: &str, objects: Vec<Object>) -> Result<Self, PageError> {
-        let page = Self { name: name.to_owned(), objects, contents: None };
+        let page = Self { name: name.to_owned(), objects, contents: None, notes: Vec::new() };
         page.check().map(|()| page)
     }
 
@@ -68,7 +70,12 @@ impl Page {
     pub fn deflated(&self) -> Option<Self> {
         let is_known = self.objects.iter().any(|object| object.deflated.is_some());
         let objects = self.objects.iter().map(|object| Object::sized(object.deflated.unwrap_or(object.size)));
-        is_known.then(|| Self { name: self.name.clone(), objects: objects.collect(), contents: None })
+        is_known.then(|| Self {
+            name: self.name.clone(),
+            objects: objects.collect(),
+            contents: None,
+            notes: self.notes.clone(),
+        })
     }
 
     /// All bodies together.
@@ -87,7 +94,7 @@ impl Page {
     /// # Errors
     /// The first thing that is wrong, and how to mend it.
     pub fn check(&self) -> Result<(), PageError> {
-        let Self { name: _, objects, contents: _ } = self;
+        let Self { name: _, objects, contents: _, notes: _ } = self;
         if objects.is_empty() || objects.len() > Self::OBJECTS_MOST {
             return Err(PageError::Objects(objects.len()));
         }

@@ -52,7 +52,7 @@ impl Read for Generated {
 #[test]
 fn a_har_of_200_megabytes_is_read_an_entry_at_a_time() {
     let recorded = har::read("large", Generated::new(200, 1_000_000)).unwrap();
-    assert_eq!((recorded.page.objects.len(), recorded.page.size().get()), (200, 200_000_000));
+    assert_eq!((recorded.objects.len(), recorded.size().get()), (200, 200_000_000));
 }
 
 #[test]

@@ -1,12 +1,13 @@
-//! The packets of a run as pcapng: whole IP packets with valid checksums, seen at both ends, that Wireshark opens.
+//! The packets of a run as pcapng: whole IP packets with valid checksums, captured at one end or at both.
 //!
 //! Virtual time zero is 1 January 1970, numbers begin at 0, hosts are 10.0.0.1 and up in the order in which they
 //! were added. Nothing of this depends on the machine: the same run gives the same bytes.
 
 use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use trace::pcapng::{Interface, Packet, Writer};
+use trace::pcapng::{Packet, Writer};
 use wire::Time;
 use wire::packet::{Flags, TcpBuilder, TcpOption, UdpBuilder};
 
@@ -15,31 +16,69 @@ use crate::tcp::Segment;
 use crate::tcp::segment::{self, ConnectionCount, FastOpen, Framing, Options, SynOptions, Timestamps};
 use crate::world::{Address, Record, Seen};
 
-/// Writes what was recorded, with a remark about the whole. A packet that the link lost has a remark of its own.
+/// Where packets are captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CapturePoint {
+    /// At the client, as a user's own capture.
+    Client,
+    /// At the server.
+    Server,
+    /// At both, an interface each. A reader that joins the interfaces sees every packet twice, as a retransmission.
+    Both,
+}
+
+impl CapturePoint {
+    const fn has(self, is_at_client: bool) -> bool {
+        match self {
+            Self::Client => is_at_client,
+            Self::Server => !is_at_client,
+            Self::Both => true,
+        }
+    }
+}
+
+/// Writes the packets of one end or both, with a comment on the whole. A packet that the link lost has a comment of its own.
 ///
 /// # Errors
-/// What `out` said.
-pub fn write(records: &[Record], out: impl Write, comment: &str) -> io::Result<()> {
+/// Errors of `out`.
+pub fn write(records: &[Record], at: CapturePoint, out: impl Write, comment: &str) -> io::Result<()> {
     let application = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
     let mut writer = Writer::new(out, application, Some(comment))?;
-    let [client, server] = [writer.interface("client")?, writer.interface("server")?];
+    let mut interface = |name, is_at_client| at.has(is_at_client).then(|| writer.interface(name)).transpose();
+    let [client, server] = [interface("client", true)?, interface("server", false)?];
+    let lost = lost(records);
     let mut bytes = Vec::new();
-    for record in records {
-        let is_at_client = match record.seen {
-            Seen::Sent | Seen::Lost => record.from.host == CLIENT,
-            Seen::Received => record.to.host == CLIENT,
+    for (index, record) in records.iter().enumerate() {
+        let end = match record.seen {
+            Seen::Sent => record.from,
+            Seen::Received => record.to,
+            // Its comment is on the packet as it was sent.
+            Seen::Lost => continue,
         };
-        let interface: Interface = if is_at_client { client } else { server };
-        let comment = match record.seen {
-            Seen::Sent | Seen::Received => None,
-            Seen::Lost => Some(LOST),
-        };
+        let Some(interface) = (if end.host == CLIENT { client } else { server }) else { continue };
+        let comment = lost.contains(&index).then_some(LOST);
         bytes.clear();
         packet(record.from, record.to, &record.segment, &mut bytes)?;
         let at = record.at.since(Time::ZERO);
         writer.packet(&Packet { interface, at, bytes: &bytes, original_length: bytes.len(), comment })?;
     }
     writer.finish().map(drop)
+}
+
+/// The places of the packets that the link lost, as they were sent.
+fn lost(records: &[Record]) -> BTreeSet<usize> {
+    let mut lost = BTreeSet::new();
+    for (index, record) in records.iter().enumerate().filter(|(_, record)| record.seen == Seen::Lost) {
+        let is_it = |sent: &Record| {
+            sent.seen == Seen::Sent
+                && (sent.from, sent.to) == (record.from, record.to)
+                && sent.segment == record.segment
+        };
+        let known = &records[..index];
+        let place = (0..index).rev().find(|place| !lost.contains(place) && is_it(&known[*place]));
+        lost.extend(place);
+    }
+    lost
 }
 
 const LOST: &str = "never arrives: lost on the link, or its queue was full";
@@ -253,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_is_seen_twice_and_what_is_lost_says_so() {
+    fn each_end_has_its_own_packets_and_a_lost_one_has_a_comment_where_it_was_sent() {
         let record = |seen| Record {
             at: Time::from_nanos(5),
             seen,
@@ -261,9 +300,15 @@ mod tests {
             to: BOTH[1],
             segment: segment(Options::default()),
         };
-        let mut file = Vec::new();
-        write(&[Seen::Sent, Seen::Received, Seen::Sent, Seen::Lost].map(record), &mut file, "a run").unwrap();
-        let text = String::from_utf8_lossy(&file);
-        assert_eq!((text.matches("odd").count(), text.matches(LOST).count()), (4, 1));
+        let records = [Seen::Sent, Seen::Received, Seen::Sent, Seen::Lost].map(record);
+        let counted = |at| {
+            let mut file = Vec::new();
+            write(&records, at, &mut file, "a run").unwrap();
+            let text = String::from_utf8_lossy(&file).into_owned();
+            (text.matches("odd").count(), text.matches(LOST).count())
+        };
+        assert_eq!(counted(CapturePoint::Client), (2, 1));
+        assert_eq!(counted(CapturePoint::Server), (1, 0));
+        assert_eq!(counted(CapturePoint::Both), (3, 1));
     }
 }

@@ -100,7 +100,7 @@ impl fmt::Display for Void {
         match self {
             Self::Late { late, limit } => write!(
                 f,
-                "the emulator delivered packets {late} late and {limit} is allowed; leave the machine to itself, or \
+                "the emulator delivered packets {late} late and {limit} is allowed; stop other programs on this host, or \
                  run where real-time priority is granted"
             ),
             Self::LostInDevice { way, packets } => {

@@ -24,7 +24,11 @@ pub struct Connections {
     #[arg(long, value_name = "N", value_delimiter = ',', help_heading = QUESTION)]
     pub per_client: Vec<String>,
 
-    /// With DHTTP, answers from this size go by TCP; 0 is HTTP [default: 0,1460,4096]
+    /// Show DHTTP beside HTTP in tables and reports; JSON and CSV always have it
+    #[arg(long, help_heading = QUESTION)]
+    pub dhttp: bool,
+
+    /// With DHTTP, responses from this size go by TCP; 0 is HTTP; implies --dhttp [default: 0,1460,4096]
     #[arg(long = "threshold", value_name = "SIZE", value_delimiter = ',', help_heading = QUESTION)]
     pub thresholds: Vec<String>,
 
@@ -85,7 +89,8 @@ pub struct Connections {
 }
 
 const QUESTION: &str = "What is counted";
-const READING: &str = "How the logs are read";
+/// Only `--help` shows these.
+pub const READING: &str = "How the logs are read";
 
 /// `roundtrip logs`
 #[derive(Debug, Args)]

@@ -43,25 +43,25 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
 }
 
 /// The examples of a verb as the text above its usage; `None` if it has none.
-pub fn text(verb: Option<&str>) -> Option<String> {
+pub fn text(verb: Option<&str>, width: usize) -> Option<String> {
     let examples = of(verb);
     if examples.is_empty() {
         return None;
     }
+    // A column of commands, where both columns fit; longer commands have their words on a line of their own.
+    let words = examples.iter().map(|example| example.gives.len()).max().unwrap_or(0);
+    let longest = width.saturating_sub(words + 4);
     let lengths = examples.iter().map(|example| example.command.len());
-    let width = lengths.filter(|length| *length <= LONG).max().unwrap_or(0);
-    let lines = examples.iter().map(|example| line(example, width));
+    let column = lengths.filter(|length| *length <= longest).max().unwrap_or(0);
+    let lines = examples.iter().map(|example| line(example, column));
     Some(format!("Examples:\n{}", lines.collect::<String>().trim_end()))
 }
 
-/// Longer command lines have their words on a line of their own, so that no line is wider than 98 columns.
-const LONG: usize = 50;
-
-fn line(example: &Example, width: usize) -> String {
+fn line(example: &Example, column: usize) -> String {
     let Example { command, gives } = example;
-    match command.len() > width {
+    match command.len() > column {
         true => format!("  {command}\n      {gives}\n"),
-        false => format!("  {command:width$}  {gives}\n"),
+        false => format!("  {command:column$}  {gives}\n"),
     }
 }
 
@@ -96,7 +96,7 @@ const SIMULATE: [Example; 6] = [
         "the page in the folder www, its text by Brotli",
     ),
     example("roundtrip simulate --plot run.svg", "and draw the packets in time"),
-    example("roundtrip simulate --pcap run.pcapng", "and keep the packets, for Wireshark"),
+    example("roundtrip simulate --pcap run.pcapng", "and its packets as the client sees them, for Wireshark"),
 ];
 
 const MEASURE: [Example; 6] = [
@@ -124,15 +124,15 @@ const REPRODUCE: [Example; 5] = [
 ];
 
 const CONNECTIONS: [Example; 7] = [
-    example("roundtrip connections access.log", "every time-out from 1 to 60 s, HTTP and DHTTP"),
+    example("roundtrip connections access.log", "every time-out from 1 to 60 s"),
     example(
         "roundtrip connections /var/log/nginx --report connections.html",
         "rotated and packed logs, and a page with plots",
     ),
     example("roundtrip connections - --timeout 5,15", "from standard input"),
     example(
-        "roundtrip connections access.log --per-client 1,6 --threshold 0,1232",
-        "other limits, another threshold",
+        "roundtrip connections access.log --per-client 1,6 --dhttp",
+        "other limits; beside HTTP also DHTTP",
     ),
     example(
         "roundtrip connections access.log --distribution --over-time minutes.csv",

@@ -11,7 +11,9 @@ use scenario::programs::ProgramKey;
 use scenario::spec::Key;
 use scenario::spec::key::{DirectionKey, PathKey, Way};
 
-/// What to run.
+use super::connections::READING;
+
+/// The scenario: the flags that most runs need.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Scenario")]
 pub struct ScenarioFlags {
@@ -44,14 +46,48 @@ pub struct ScenarioFlags {
     #[arg(long, value_name = "VISIT")]
     pub visit: Option<String>,
 
+    /// Connections open at once, of http10 (default: 1) and http11-parallel (default: 6); others refuse it
+    #[arg(long, value_name = "N")]
+    pub parallel: Option<String>,
+
+    /// What makes a run repeatable
+    #[arg(long, value_name = "N")]
+    pub seed: Option<String>,
+
+    /// There and back, without the time to send anything: 89ms; repeat it for more networks
+    #[arg(long = "rtt", value_name = "TIME", value_delimiter = ',', help_heading = PATH)]
+    pub rtts: Vec<String>,
+
+    /// Payload bits per second: 10Mbit (or 10Mbit/s, 10Mbps); 1.25MB/s are bytes; repeat it for more networks
+    #[arg(long = "rate", value_name = "RATE", value_delimiter = ',', help_heading = PATH)]
+    pub rates: Vec<String>,
+
+    /// The largest segment (default: 1460)
+    #[arg(long, value_name = "SIZE", help_heading = PATH)]
+    pub mss: Option<String>,
+
+    /// What may wait: 20p packets, or 64kib
+    #[arg(long, value_name = "LIMIT", help_heading = PATH)]
+    pub queue: Option<String>,
+
+    /// The packets lost: 0.1%
+    #[arg(long, value_name = "SHARE", help_heading = PATH)]
+    pub loss: Option<String>,
+}
+
+/// Above the flags that make a network, or change those that are named.
+const PATH: &str = "A network of your own, or changes to those named";
+/// Above the flags that only `--help` shows.
+const ADVANCED: &str = "Advanced";
+
+/// The scenario: flags that only `--help` shows.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = ADVANCED)]
+pub struct AdvancedFlags {
     /// Requests leave independent of one another, or dependent: each after the object before it (default:
     /// independent to predict or with --parallel, else dependent)
     #[arg(long, value_name = "ORDER")]
     pub requests: Option<String>,
-
-    /// Connections open at once, of http10 (default: 1) and http11-parallel (default: 6); others refuse it
-    #[arg(long, value_name = "N")]
-    pub parallel: Option<String>,
 
     /// The first request finds the connection cold (none) or warm (open, its window open)
     #[arg(long, value_name = "STATE")]
@@ -75,68 +111,46 @@ pub struct ScenarioFlags {
     #[arg(long, value_name = "POLICY")]
     pub acks: Option<String>,
 
-    /// What makes a run repeatable
-    #[arg(long, value_name = "N")]
-    pub seed: Option<String>,
-
-    #[command(flatten)]
-    pub programs: ProgramFlags,
-
-    /// There and back, without the time to send anything: 89ms; repeat it for more networks
-    #[arg(long = "rtt", value_name = "TIME", value_delimiter = ',', help_heading = PATH)]
-    pub rtts: Vec<String>,
-
-    /// Payload bits per second: 10Mbit (or 10Mbit/s, 10Mbps); 1.25MB/s are bytes; repeat it for more networks
-    #[arg(long = "rate", value_name = "RATE", value_delimiter = ',', help_heading = PATH)]
-    pub rates: Vec<String>,
-
     /// The rate towards the server, where it differs
-    #[arg(long, value_name = "RATE", help_heading = PATH)]
+    #[arg(long, value_name = "RATE")]
     pub rate_up: Option<String>,
 
     /// The part of the round trip towards the server, where it is not half
-    #[arg(long, value_name = "TIME", help_heading = PATH)]
+    #[arg(long, value_name = "TIME")]
     pub delay_up: Option<String>,
 
-    /// The largest segment (default: 1460)
-    #[arg(long, value_name = "SIZE", help_heading = PATH)]
-    pub mss: Option<String>,
-
     /// The largest packet: 552
-    #[arg(long, value_name = "SIZE", help_heading = PATH)]
+    #[arg(long, value_name = "SIZE")]
     pub mtu: Option<String>,
 
     /// A modem: v42bis compresses, v42bis/57.6kbit behind such a serial port, v42 does not
-    #[arg(long, value_name = "MODEM", help_heading = PATH)]
+    #[arg(long, value_name = "MODEM")]
     pub modem: Option<String>,
 
-    /// What may wait: 20p packets, or 64kib
-    #[arg(long, value_name = "LIMIT", help_heading = PATH)]
-    pub queue: Option<String>,
-
-    /// The packets lost: 0.1%
-    #[arg(long, value_name = "SHARE", help_heading = PATH)]
-    pub loss: Option<String>,
-
     /// Delay that varies by up to so much: 5ms
-    #[arg(long, value_name = "TIME", help_heading = PATH)]
+    #[arg(long, value_name = "TIME")]
     pub jitter: Option<String>,
 
     /// Packets that fall behind
-    #[arg(long, value_name = "SHARE", help_heading = PATH)]
+    #[arg(long, value_name = "SHARE")]
     pub reordering: Option<String>,
 
     /// Packets that arrive twice: 0.1%
-    #[arg(long, value_name = "SHARE", help_heading = PATH)]
+    #[arg(long, value_name = "SHARE")]
     pub duplication: Option<String>,
+
+    #[command(flatten)]
+    pub programs: ProgramFlags,
 }
 
-/// Above the flags that make a network, or change those that are named.
-const PATH: &str = "A network of your own, or changes to those named";
+/// Whether a heading's flags are left out of `-h`.
+pub fn is_advanced(heading: &str) -> bool {
+    [ADVANCED, PROGRAMS, READING].contains(&heading)
+}
 
 impl ScenarioFlags {
     /// What was said, piece by piece.
-    pub fn pieces(&self) -> Vec<(Key, &str)> {
+    pub fn pieces<'a>(&'a self, advanced: &'a AdvancedFlags) -> Vec<(Key, &'a str)> {
         let Self {
             file: _,
             networks,
@@ -144,28 +158,30 @@ impl ScenarioFlags {
             protocols,
             stacks,
             visit,
-            requests,
             parallel,
+            seed,
+            rtts,
+            rates,
+            mss,
+            queue,
+            loss,
+        } = self;
+        let AdvancedFlags {
+            requests,
             connection,
             processing,
             request_size,
             sharing,
             acks,
-            seed,
-            programs,
-            rtts,
-            rates,
             rate_up,
             delay_up,
-            mss,
             mtu,
             modem,
-            queue,
-            loss,
             jitter,
             reordering,
             duplication,
-        } = self;
+            programs,
+        } = advanced;
         let both = |key| Key::Path(PathKey::Packets(Way::Both, key));
         let lists = [
             (Key::Network, networks),
@@ -204,7 +220,7 @@ impl ScenarioFlags {
 }
 
 /// Above the flags for the programs at both ends.
-const PROGRAMS: &str = "Programs at both ends";
+const PROGRAMS: &str = "Programs at both ends (advanced)";
 
 /// How the programs at both ends work. The model leaves them out, and a kernel's programs take what they take.
 #[derive(Debug, Default, Args)]
@@ -355,12 +371,12 @@ pub struct OutputFlags {
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people: rounded as the papers print
+    /// For people: rounded, as wide as the terminal; in a pipe as wide as it needs to be, or as COLUMNS says
     #[default]
     Table,
-    /// An array of rows, in full precision
+    /// For programs: every field, in full precision
     Json,
-    /// The same columns, in full precision
+    /// For spreadsheets: a line for each row, in full precision
     Csv,
 }
 

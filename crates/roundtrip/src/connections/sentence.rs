@@ -56,11 +56,14 @@ fn counted(counts: &Counts, first: Time, last: Time) -> String {
 }
 
 fn held(counts: &Counts, place: usize, base: &Opened, http: &Stream) -> String {
+    let limit = table::title(counts, place).to_lowercase();
+    let under = match counts.streams.len() {
+        1 => format!(" and {limit}"),
+        _ => format!(", {limit} and {}", table::protocol(http)),
+    };
     format!(
-        "With a {} s time-out, {} and {} you would hold {} at the most, first at {} UTC, and open {}.",
+        "With a {} s time-out{under} you would hold {} at the most, first at {} UTC, and open {}.",
         table::seconds(base.timeout),
-        table::title(counts, place).to_lowercase(),
-        table::protocol(http),
         connections(base.peak.connections),
         calendar::to_the_second(base.peak.at.since(Time::ZERO)),
         number::count(base.total as f64),

@@ -18,7 +18,7 @@ pub fn render(counts: &Counts, carried: Option<&Carried>, terminal: Terminal) ->
     let tables = (0..limits(counts).len()).map(|place| {
         format!("{}\n{}", terminal.bold(&title(counts, place)), grid(counts, place).render(terminal))
     });
-    let width = terminal.width.unwrap_or(WIDEST);
+    let width = terminal.prose_width();
     let sentences = sentence::sentences(counts).iter().map(|sentence| wrap("", sentence, width)).collect();
     let spread = carried.map(|carried| {
         let tables = (0..limits(counts).len()).map(|place| {
@@ -33,9 +33,6 @@ pub fn render(counts: &Counts, carried: Option<&Carried>, terminal: Terminal) ->
     });
     tables.chain(spread).chain([sentences]).collect::<Vec<String>>().join("\n")
 }
-
-/// Sentences are no wider, where nothing says how wide the reader's side is.
-const WIDEST: usize = 98;
 
 /// How many connections a client may have, in the order of the tables.
 pub fn limits(counts: &Counts) -> Vec<usize> {
@@ -57,10 +54,11 @@ pub fn title(counts: &Counts, place: usize) -> String {
 /// One limit.
 pub fn grid(counts: &Counts, place: usize) -> Grid {
     let mut columns = vec![Column::number(["time-out", "s"], 0)];
-    for (what, rank) in [("at once", 0), ("opened", 1), ("kB each", 2)] {
-        columns.extend(
-            counts.streams.iter().map(|stream| Column::of([what.to_owned(), protocol(stream)], rank)),
-        );
+    let is_one = counts.streams.len() == 1;
+    for (what, rank) in [("open at once", 0), ("opened", 1), ("kB each", 2)] {
+        let lower = |stream| if is_one { String::new() } else { protocol(stream) };
+        columns
+            .extend(counts.streams.iter().map(|stream| Column::of([what.to_owned(), lower(stream)], rank)));
     }
     let timeouts = counts.streams.first().map_or(0, |stream| stream.lines[place].opened.len());
     let rows = (0..timeouts).map(|timeout| {

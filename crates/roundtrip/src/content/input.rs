@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use memchr::memmem;
 use scenario::Site;
 use wire::Seed;
 
@@ -23,7 +24,8 @@ pub fn read(text: &str, seed: Seed, quality: Option<u8>) -> Result<Content, Fail
     let path = Path::new(text);
     let is_recording = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("har"));
     let (name, sources, left_out) = if path.is_dir() {
-        (folder::name(path), of_folder(path)?, Vec::new())
+        let (sources, left_out) = referenced(of_folder(path)?);
+        (folder::name(path), sources, left_out)
     } else if is_recording {
         let (sources, left_out) = of_recording(path)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().replace(char::is_control, "?");
@@ -52,6 +54,32 @@ fn of_folder(path: &Path) -> Result<Vec<Source>, Failure> {
         files.push(Source::of(parts.join("/").replace(char::is_control, "?"), bytes));
     }
     Ok(files)
+}
+
+/// The files that a page may fetch: the document, and those whose names occur in one of its texts. What a directory holds
+/// beside them is no part of the page, for this study as for `simulate --page`.
+fn referenced(sources: Vec<Source>) -> (Vec<Source>, Vec<String>) {
+    let is_html = |source: &Source| matches!(source.ending.to_ascii_lowercase().as_str(), "html" | "htm");
+    if !sources.first().is_some_and(is_html) {
+        return (sources, Vec::new());
+    }
+    let texts: Vec<&Source> = sources.iter().filter(|source| source.is_text()).collect();
+    let is_named = |source: &Source| {
+        let name = source.path.rsplit('/').next().unwrap_or_default().as_bytes();
+        texts.iter().any(|text| text.path != source.path && memmem::find(&text.bytes, name).is_some())
+    };
+    let kept: Vec<bool> =
+        sources.iter().enumerate().map(|(place, source)| place == 0 || is_named(source)).collect();
+    let (all, fetched) = (sources.len(), kept.iter().filter(|kept| **kept).count());
+    let mut names = sources.iter().zip(&kept).filter(|(_, kept)| !**kept).map(|(source, _)| &source.path);
+    let first = names.next().cloned();
+    let files = sources.into_iter().zip(kept).filter_map(|(source, kept)| kept.then_some(source)).collect();
+    let note = first.map(|first| {
+        let left_out = all - fetched;
+        let more = if left_out > 1 { format!("{first} and {} more", left_out - 1) } else { first };
+        format!("fetched: {fetched} of {all} files; left out: {more}, which no file of the page references")
+    });
+    (files, note.into_iter().collect())
 }
 
 fn of_recording(path: &Path) -> Result<recording::Files, Failure> {

@@ -33,11 +33,17 @@ impl Source {
         Self { path, ending, bytes, sent: None }
     }
 
+    /// Whether it may name other files.
+    pub fn is_text(&self) -> bool {
+        let ending = self.ending.to_ascii_lowercase();
+        HTML.contains(&ending.as_str()) || TEXT.contains(&ending.as_str())
+    }
+
     fn made(self, quality: Option<u8>) -> File {
         let Self { path, ending, bytes, sent } = self;
         let kind = match ending.to_ascii_lowercase().as_str() {
-            "html" | "htm" | "xhtml" => Kind::Html,
-            "css" | "js" | "mjs" | "json" | "map" | "svg" | "txt" | "xml" => Kind::Text,
+            html if HTML.contains(&html) => Kind::Html,
+            text if TEXT.contains(&text) => Kind::Text,
             ending => match Format::of(&bytes, ending) {
                 Some(format) => Kind::Picture(Box::new(format.forms(&bytes, quality))),
                 None => Kind::Other,
@@ -46,6 +52,9 @@ impl Source {
         File { path, bytes, sent, kind }
     }
 }
+
+const HTML: [&str; 3] = ["html", "htm", "xhtml"];
+const TEXT: [&str; 8] = ["css", "js", "mjs", "json", "map", "svg", "txt", "xml"];
 
 /// Every file with its forms, in the same order; those that look different only where a quality of 1 to 100 is given.
 pub fn files(sources: Vec<Source>, quality: Option<u8>) -> Vec<File> {

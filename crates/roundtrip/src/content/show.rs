@@ -2,13 +2,13 @@
 //!
 //! Nothing is computed here but sums.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::css::Replaced;
 use super::gallery;
 use super::row::Row;
 use super::{Content, Forms, Kind};
-use crate::output::grid::{Column, Grid};
+use crate::output::grid::{Column, Grid, wrap};
 use crate::output::number;
 use crate::report::html::escaped;
 use crate::report::table_of;
@@ -21,9 +21,12 @@ pub fn text(content: &Content, replaced: &Replaced, rows: &[Row], terminal: Term
         let title = format!("{} over {}, {}", group[0].page, group[0].network, group[0].protocol);
         text += &format!("{}\n{}\n", terminal.bold(&title), steps(group).render(terminal));
     }
-    text += &format!("{}\n{}", terminal.bold("Images, in bytes"), images(content).render(terminal));
-    for said in notes(content, replaced, rows) {
-        text += &format!("\n{said}");
+    let images = images(content);
+    if !images.rows.is_empty() {
+        text += &format!("{}\n{}\n", terminal.bold("Images, in bytes"), images.render(terminal));
+    }
+    for note in notes(content, replaced, rows) {
+        text += &(wrap("", &note, terminal.prose_width()) + "\n");
     }
     text.trim_end().to_owned() + "\n"
 }
@@ -113,10 +116,31 @@ fn notes(content: &Content, replaced: &Replaced, rows: &[Row]) -> Vec<String> {
     });
     let said: BTreeSet<&String> = rows.iter().flat_map(|row| &row.notes).collect();
     let left_out = content.left_out.iter().cloned();
-    let notes =
-        std::iter::once(by_css(replaced)).chain(kept).chain(left_out).chain(said.into_iter().cloned());
-    notes.map(|note| note + "\n").collect()
+    std::iter::once(by_css(replaced))
+        .chain(unread(content))
+        .chain(kept)
+        .chain(left_out)
+        .chain(said.into_iter().cloned())
+        .collect()
 }
+
+/// Images in formats that are not decoded here, and so stay as they are: `24 images (24 webp)`.
+fn unread(content: &Content) -> Option<String> {
+    let mut formats: BTreeMap<String, usize> = BTreeMap::new();
+    for file in content.files.iter().filter(|file| matches!(file.kind, Kind::Other)) {
+        let ending = file.path.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+        if let Some(ending) = ending.filter(|ending| UNREAD.contains(&ending.as_str())) {
+            *formats.entry(ending).or_default() += 1;
+        }
+    }
+    let formats: Vec<String> = formats.iter().map(|(ending, count)| format!("{count} .{ending}")).collect();
+    (!formats.is_empty()).then(|| {
+        format!("images that stay as they are: {}; only GIF, PNG and JPEG are converted", formats.join(", "))
+    })
+}
+
+/// Endings of images that are not decoded here.
+const UNREAD: [&str; 8] = ["webp", "avif", "jxl", "heic", "bmp", "ico", "tif", "tiff"];
 
 /// What the rules replace, which bytes and objects alone do not tell apart.
 fn by_css(replaced: &Replaced) -> String {
@@ -187,10 +211,12 @@ pub fn sections(content: &Content, replaced: &Replaced, rows: &[Row]) -> String 
             section(format!("Over {}, {}", group[0].network, group[0].protocol), table_of(&steps(group)))
         })
         .collect();
-    steps
-        + &gallery::section(content, replaced)
-        + &section("Images, in bytes".to_owned(), table_of(&images(content)))
-        + &paragraphs(&notes(content, replaced, rows))
+    let images = images(content);
+    let images = match images.rows.is_empty() {
+        true => String::new(),
+        false => section("Images, in bytes".to_owned(), table_of(&images)),
+    };
+    steps + &gallery::section(content, replaced) + &images + &paragraphs(&notes(content, replaced, rows))
 }
 
 fn paragraphs(said: &[String]) -> String {

@@ -8,6 +8,7 @@ use wire::Duration;
 use super::group::{Group, counted, groups};
 use super::span::shown;
 use super::{Capture, advice, kernel, oddity};
+use crate::output::grid::wrap;
 use crate::terminal::Terminal;
 
 /// The text.
@@ -16,12 +17,13 @@ pub fn render(captures: &[Capture], terminal: Terminal) -> String {
 }
 
 fn capture(capture: &Capture, terminal: Terminal) -> String {
-    let width = terminal.width.unwrap_or(WIDTH).clamp(40, WIDTH);
-    let mut text = format!("{}\n", terminal.bold(&format!("{}: {}", capture.name, facts(capture))));
+    let width = terminal.prose_width();
+    let title = wrap("", &format!("{}: {}", capture.name, facts(capture)), width);
+    let mut text: String = title.lines().map(|line| terminal.bold(line) + "\n").collect();
     let (faults, notes) = groups(capture);
     text += &match (capture.connections, capture.flows.len(), faults.len()) {
         (0, _, _) => wrapped(&no_connection(capture), "", width),
-        (_, 0, _) => "No connection has what was asked for.\n".to_owned(),
+        (_, 0, _) => "No connection matches --flow, --cause or --since.\n".to_owned(),
         (_, _, 0) => "Nothing worth fixing was found.\n".to_owned(),
         (_, _, _) => String::new(),
     };
@@ -38,8 +40,6 @@ fn capture(capture: &Capture, terminal: Terminal) -> String {
     }
     text + &account(capture, terminal) + &remarks(capture, width)
 }
-
-const WIDTH: usize = 100;
 
 /// What is there instead.
 fn no_connection(capture: &Capture) -> String {

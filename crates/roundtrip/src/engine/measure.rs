@@ -5,16 +5,16 @@ use ::measure::profile::Setting;
 use ::measure::run::Visited;
 use ::measure::series::HostTimes;
 use ::measure::{Error, Measured, Options, Peers};
-use scenario::Scenario;
 use scenario::spec::Plan;
+use scenario::{Engine, Scenario};
 use trace::Row;
 use trace::har::Visit;
 use wire::{Bytes, Duration, Time};
 
+use super::overhead;
 use super::visits::exchanges;
-use super::{overhead, refused};
 use crate::failure::Failure;
-use crate::output::{Outcome, table};
+use crate::output::{Missing, Outcome, table};
 use crate::progress::Progress;
 use crate::provenance::{Fact, Known, Provenance};
 
@@ -111,22 +111,24 @@ const OVERHEAD: Duration = Duration::from_millis(30);
 
 impl Measurements {
     fn add(&mut self, scenario: &Scenario, measured: Result<Measured, Error>) {
-        let interval95_ms = measured.as_ref().ok().and_then(|measured| measured.elapsed_ms.interval95);
         self.hosts.push(measured.as_ref().ok().and_then(Measured::host_times));
-        let row = match measured {
+        self.outcomes.push(match measured {
             Ok(measured) => {
                 let row = measured.row();
-                Row { overhead: overhead(scenario, row.elapsed_ms), ..row }
+                let row = Row { overhead: overhead(scenario, row.elapsed_ms), ..row };
+                Outcome::new(scenario, row, measured.elapsed_ms.interval95)
             }
             Err(error) => {
                 let reason = error.to_string();
-                if !matches!(error, Error::Unsuited { .. } | Error::Stack(_)) {
+                let why = if matches!(error, Error::Unsuited { .. } | Error::Stack(_)) {
+                    Missing::Refused
+                } else {
                     self.failure.get_or_insert(error.into());
-                }
-                refused(scenario, "measure", reason)
+                    Missing::Failed
+                };
+                Outcome::missing(scenario, Engine::Measure, why, reason)
             }
-        };
-        self.outcomes.push(Outcome { scenario: scenario.clone(), row, interval95_ms });
+        });
     }
 }
 

@@ -1,12 +1,11 @@
 //! The model, called.
 
 use ::model::{Assumptions, predict};
-use scenario::Scenario;
 use scenario::spec::Plan;
 use scenario::stack::Acks;
+use scenario::{Engine, Scenario};
 
-use super::refused;
-use crate::output::Outcome;
+use crate::output::{Missing, Outcome};
 use crate::provenance::Provenance;
 
 /// What the formulas say about each scenario. One that they cannot predict becomes a row that says why.
@@ -16,11 +15,10 @@ pub fn outcomes(plan: &Plan) -> Vec<Outcome> {
 
 /// What the formulas say about one scenario, whose receiver is taken to acknowledge so.
 fn outcome(scenario: &Scenario, acks: Option<Acks>) -> Outcome {
-    let row = match predict(scenario, &Assumptions { acks, ..Assumptions::default() }) {
-        Ok(prediction) => prediction.row(),
-        Err(refusal) => refused(scenario, "model", refusal.to_string()),
-    };
-    Outcome { scenario: scenario.clone(), row, interval95_ms: None }
+    match predict(scenario, &Assumptions { acks, ..Assumptions::default() }) {
+        Ok(prediction) => Outcome::new(scenario, prediction.row(), None),
+        Err(refusal) => Outcome::missing(scenario, Engine::Model, Missing::Refused, refusal.to_string()),
+    }
 }
 
 /// What a reader must know of how predictions came about.

@@ -5,12 +5,12 @@ pub mod sequence;
 pub mod visits;
 
 use ::simulate::{Error, Experiment, Fetched, Hosts};
-use scenario::Scenario;
 use scenario::spec::Plan;
+use scenario::{Engine, Scenario};
 use trace::Row;
 
-use super::{overhead, refused};
-use crate::output::Outcome;
+use super::overhead;
+use crate::output::{Missing, Outcome};
 use crate::provenance::Provenance;
 
 /// What the packets do in each scenario. One that cannot be simulated becomes a row that says why.
@@ -20,13 +20,16 @@ pub fn outcomes(plan: &Plan) -> Vec<Outcome> {
 
 /// What the packets do in one scenario.
 fn outcome(scenario: &Scenario) -> Outcome {
-    let row = match ::simulate::simulate(scenario, Hosts::default()) {
-        Ok(row) => Row { overhead: overhead(scenario, row.elapsed_ms), ..row },
-        Err(error) => refused(scenario, "simulate", error.to_string()),
-    };
-    let interval95_ms =
-        row.elapsed_ms_stddev.map(|deviation| trace::statistics::interval95(deviation, row.runs as usize));
-    Outcome { scenario: scenario.clone(), row, interval95_ms }
+    match ::simulate::simulate(scenario, Hosts::default()) {
+        Ok(row) => {
+            let interval95_ms = row
+                .elapsed_ms_stddev
+                .map(|deviation| trace::statistics::interval95(deviation, row.runs as usize));
+            let row = Row { overhead: overhead(scenario, row.elapsed_ms), ..row };
+            Outcome::new(scenario, row, interval95_ms)
+        }
+        Err(error) => Outcome::missing(scenario, Engine::Simulate, Missing::Refused, error.to_string()),
+    }
 }
 
 /// The first of the runs that [`outcomes`] takes the mean of, with its packets.

@@ -1,7 +1,7 @@
-//! Engines side by side: for each protocol what each engine says, and how far they agree.
+//! Engines side by side: the time of each protocol by each engine, and the ratios between them.
 //!
-//! It compares; why they differ is in the notes, where an engine knows. What it comes to in words is in
-//! [`super::conclusion`].
+//! Reasons for a ratio are in the engines' notes; the conclusions in words are in [`super::conclusion`]. Every column names
+//! the engine whose figures it has.
 
 use trace::Row;
 
@@ -9,95 +9,147 @@ use super::grid::{Column, Grid};
 use super::table::{Footnotes, cell};
 use super::{Outcome, number};
 
-/// One protocol and stack, by every engine that was asked.
+/// One protocol and stack by every engine that ran.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Line<'a> {
-    /// What the formulas say.
-    pub predicted: Option<&'a Row>,
-    /// What the packets do in virtual time.
-    pub simulated: Option<&'a Row>,
-    /// What the kernel does.
-    pub measured: Option<&'a Row>,
-    /// Half the width of the 95% confidence interval of what was measured.
-    pub interval95_ms: Option<f64>,
+    /// By the formulas.
+    pub predicted: Option<&'a Outcome>,
+    /// By packets in virtual time.
+    pub simulated: Option<&'a Outcome>,
+    /// By the kernel.
+    pub measured: Option<&'a Outcome>,
 }
 
-/// The lines of one network and page, in the order in which their protocols come.
+/// The lines of one network and page, in the order of their protocols.
 pub fn lines(group: &[Outcome]) -> Vec<Line<'_>> {
     let mut lines: Vec<Line<'_>> = Vec::new();
-    for Outcome { scenario: _, row, interval95_ms } in group {
-        let place = lines.iter().position(|line| line.is_of(row)).unwrap_or_else(|| {
+    for outcome in group {
+        let place = lines.iter().position(|line| line.is_of(&outcome.row)).unwrap_or_else(|| {
             lines.push(Line::default());
             lines.len() - 1
         });
         let line = &mut lines[place];
-        line.interval95_ms = line.interval95_ms.or(*interval95_ms);
-        match row.engine.as_str() {
-            "simulate" => line.simulated = Some(row),
-            "measure" => line.measured = Some(row),
+        match outcome.row.engine.as_str() {
+            "simulate" => line.simulated = Some(outcome),
+            "measure" => line.measured = Some(outcome),
             // A row's engine is text, because rows are read back from JSON, too; the model is the one left.
-            _ => line.predicted = Some(row),
+            _ => line.predicted = Some(outcome),
         }
     }
     lines
 }
 
 impl<'a> Line<'a> {
-    /// The rows there are.
-    pub fn rows(&self) -> impl Iterator<Item = &'a Row> + use<'a> {
-        let Self { predicted, simulated, measured, interval95_ms: _ } = *self;
+    /// The results there are.
+    pub fn outcomes(&self) -> impl Iterator<Item = &'a Outcome> + use<'a> {
+        let Self { predicted, simulated, measured } = *self;
         [predicted, simulated, measured].into_iter().flatten()
+    }
+
+    /// Their rows.
+    pub fn rows(&self) -> impl Iterator<Item = &'a Row> + use<'a> {
+        self.outcomes().map(|outcome| &outcome.row)
     }
 
     fn is_of(&self, row: &Row) -> bool {
         self.rows().any(|known| known.protocol == row.protocol && known.stack == row.stack)
     }
 
-    /// The row nearest to what really happens: measured, else simulated, else predicted.
+    /// The row nearest to a real network: measured, else simulated, else predicted.
     pub fn best(&self) -> Option<&'a Row> {
-        let Self { predicted, simulated, measured, interval95_ms: _ } = *self;
-        let known = |row: &&Row| row.elapsed_ms.is_some();
-        measured.filter(known).or(simulated.filter(known)).or(predicted.filter(known))
+        let Self { predicted, simulated, measured } = *self;
+        let known = [measured, simulated, predicted].into_iter().flatten().map(|outcome| &outcome.row);
+        known.into_iter().find(|row| row.elapsed_ms.is_some())
+    }
+}
+
+/// One engine's time over another's, where both are known.
+pub fn ratio(time: Option<&Outcome>, over: Option<&Outcome>) -> Option<f64> {
+    let over = over?.row.elapsed_ms?;
+    (over > 0.0).then_some(time?.row.elapsed_ms? / over)
+}
+
+/// The engine whose other figures a table shows: one for all its lines, so that a column never mixes two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Detail {
+    Predicted,
+    Simulated,
+    Measured,
+}
+
+impl Detail {
+    /// The engine nearest to a real network that has any time here.
+    fn of(lines: &[Line<'_>]) -> Self {
+        let is_known = |detail: &Self| {
+            lines.iter().filter_map(|line| detail.row(line)).any(|row| row.elapsed_ms.is_some())
+        };
+        [Self::Measured, Self::Simulated].into_iter().find(is_known).unwrap_or(Self::Predicted)
     }
 
-    /// What a row says, over what the model says.
-    pub fn over_predicted(&self, row: Option<&Row>) -> Option<f64> {
-        let predicted = self.predicted?.elapsed_ms?;
-        (predicted > 0.0).then_some(row?.elapsed_ms? / predicted)
+    fn row<'a>(self, line: &Line<'a>) -> Option<&'a Row> {
+        let Line { predicted, simulated, measured } = *line;
+        let outcome = match self {
+            Self::Predicted => predicted,
+            Self::Simulated => simulated,
+            Self::Measured => measured,
+        };
+        outcome.map(|outcome| &outcome.row)
+    }
+
+    /// Headings of the ratio to the minimum, connections and packets in both directions.
+    const fn headings(self) -> [[&'static str; 2]; 3] {
+        match self {
+            Self::Predicted => {
+                [["predicted/", "minimum"], ["predicted", "connections"], ["predicted", "packets"]]
+            }
+            Self::Simulated => {
+                [["simulated/", "minimum"], ["simulated", "connections"], ["simulated", "packets"]]
+            }
+            Self::Measured => {
+                [["measured/", "minimum"], ["measured", "connections"], ["measured", "packets"]]
+            }
+        }
     }
 }
 
 /// A line for each protocol and stack.
 pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
     let lines = lines(group);
+    let detail = Detail::of(&lines);
+    let [minimum, connections, packets] = detail.headings();
     let columns = vec![
         Column::name(["protocol", ""]),
-        Column::text(["stack", ""], 9),
+        Column::text(["stack", ""], 1),
         Column::number(["predicted", "ms"], 1),
         Column::number(["simulated", "ms"], 1),
+        Column::number(["simulated", "95% ± ms"], 5),
         Column::number(["measured", "ms"], 1),
-        Column::number(["deviation", "ms"], 5),
-        Column::number(["95%", "± ms"], 4),
-        Column::number(["simulated/", "predicted"], 2),
-        Column::number(["measured/", "predicted"], 2),
-        Column::number(["over", "minimum"], 3),
-        Column::number(["connec-", "tions"], 7),
-        Column::number(["packets", "up"], 6),
-        Column::number(["packets", "down"], 6),
-        Column::number(["runs", ""], 8),
+        Column::number(["measured", "95% ± ms"], 4),
+        Column::number(["simulated/", "measured"], 2),
+        Column::number(["simulated/", "predicted"], 6),
+        Column::number(["measured/", "predicted"], 6),
+        Column::number(minimum, 3),
+        Column::number(connections, 7),
+        Column::number(packets, 8),
+        Column::number(["runs", ""], 9),
         Column::text(["", ""], 1),
     ];
     let mut stacks: Vec<&str> = lines.iter().flat_map(Line::rows).map(|row| row.stack.as_str()).collect();
     stacks.dedup();
     let rows = lines.iter().map(|line| {
-        let elapsed = |row: Option<&Row>| cell(row.and_then(|row| row.elapsed_ms), number::significant);
-        let best =
-            |of: fn(&Row) -> Option<f64>, print: fn(f64) -> String| cell(line.best().and_then(of), print);
-        // What several engines say of it is said once.
+        let Line { predicted, simulated, measured } = *line;
+        let elapsed = |outcome: Option<&Outcome>| outcome.map(Outcome::elapsed).unwrap_or_default();
+        let interval = |outcome: Option<&Outcome>| {
+            cell(outcome.and_then(|outcome| outcome.interval95_ms), number::significant)
+        };
+        let detail = |of: fn(&Row) -> Option<f64>, print: fn(f64) -> String| {
+            cell(detail.row(line).and_then(of), print)
+        };
+        // A note of several engines is listed once.
         let mut notes: Vec<String> = Vec::new();
-        for note in line.rows().flat_map(|row| &row.notes) {
-            if !notes.contains(note) {
-                notes.push(note.clone());
+        for note in line.outcomes().flat_map(Outcome::own_notes) {
+            if !notes.contains(&note) {
+                notes.push(note);
             }
         }
         let any = line.rows().next();
@@ -105,21 +157,78 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         vec![
             any.map(|row| row.protocol.clone()).unwrap_or_default(),
             any.filter(|_| stacks.len() > 1).map(|row| row.stack.clone()).unwrap_or_default(),
-            elapsed(line.predicted),
-            elapsed(line.simulated),
-            elapsed(line.measured),
-            best(|row| row.elapsed_ms_stddev, number::significant),
-            cell(line.interval95_ms, number::significant),
-            cell(line.over_predicted(line.simulated), number::ratio),
-            cell(line.over_predicted(line.measured), number::ratio),
-            best(|row| row.overhead, number::ratio),
-            best(|row| row.connections, number::count),
-            best(|row| row.packets_up, number::count),
-            best(|row| row.packets_down, number::count),
+            elapsed(predicted),
+            elapsed(simulated),
+            interval(simulated),
+            elapsed(measured),
+            interval(measured),
+            cell(ratio(simulated, measured), number::ratio),
+            cell(ratio(simulated, predicted), number::ratio),
+            cell(ratio(measured, predicted), number::ratio),
+            detail(|row| row.overhead, number::ratio),
+            detail(|row| row.connections, number::count),
+            detail(|row| Some(row.packets_up? + row.packets_down?), number::count),
             if runs > 1 { runs.to_string() } else { String::new() },
             footnotes.marks(&notes),
         ]
     });
     let rows = rows.collect();
     Grid { columns, rows }
+}
+
+#[cfg(test)]
+mod tests {
+    use scenario::spec::{Defaults, Key};
+    use scenario::{Engine, Spec};
+
+    use super::super::Missing;
+    use super::*;
+    use crate::engine::model;
+
+    /// A result of one protocol by an engine, with its deviation and interval.
+    fn outcome(engine: Engine, elapsed_ms: f64, interval95_ms: Option<f64>) -> Outcome {
+        let mut spec = Spec::default();
+        spec.set(Key::Protocol, "http11").unwrap();
+        spec.set(Key::Network, "modem").unwrap();
+        let predicted = model::outcomes(&spec.plan(&Defaults::compare()).unwrap()).remove(0);
+        let row = Row {
+            engine: engine.name().to_owned(),
+            elapsed_ms: Some(elapsed_ms),
+            notes: Vec::new(),
+            ..predicted.row
+        };
+        Outcome::new(&predicted.scenario, row, interval95_ms)
+    }
+
+    fn cells(group: &[Outcome]) -> Vec<(String, String)> {
+        let grid = grid(group, &mut Footnotes::default());
+        let titles = grid.columns.iter().map(Column::title);
+        titles.zip(grid.rows[0].clone()).filter(|(_, cell)| !cell.is_empty()).collect()
+    }
+
+    #[test]
+    fn every_interval_stands_under_the_engine_that_it_is_of() {
+        let simulated = outcome(Engine::Simulate, 1_170.0, Some(81.6));
+        let measured = outcome(Engine::Measure, 1_150.0, Some(2.31));
+        let cells = cells(&[simulated, measured]);
+        let of = |title: &str| cells.iter().find(|(known, _)| known == title).map(|(_, cell)| cell.as_str());
+        assert_eq!(of("simulated 95% ± ms"), Some("81.6"));
+        assert_eq!(of("measured 95% ± ms"), Some("2.31"));
+        assert_eq!(of("simulated/measured"), Some("1.02"));
+        assert_eq!(of("measured/minimum").is_some(), true);
+    }
+
+    #[test]
+    fn an_engine_that_refuses_is_seen_in_its_cell_and_its_reason_in_the_notes() {
+        let simulated = outcome(Engine::Simulate, 1_170.0, None);
+        let reason = "no kernel has this Nagle; use --stack linux".to_owned();
+        let refused =
+            Outcome::missing(&simulated.scenario, Engine::Measure, Missing::Refused, reason.clone());
+        let mut footnotes = Footnotes::default();
+        let grid = grid(&[simulated, refused], &mut footnotes);
+        let place = grid.columns.iter().position(|column| column.title() == "measured ms").unwrap();
+        assert_eq!(grid.rows[0][place], "refused");
+        assert_eq!(footnotes.iter().next(), Some((1, reason.as_str())));
+        assert!(grid.columns.iter().any(|column| column.title() == "simulated/minimum"));
+    }
 }

@@ -1,19 +1,21 @@
-//! What a comparison comes to, in plain words.
+//! The conclusions of a comparison in sentences: what the best protocols save, and how far engines agree.
 //!
-//! Not a finding: it repeats the table's numbers, for whoever reads only the last lines.
+//! They repeat the table's numbers.
 
-use scenario::{Protocol, Scenario};
-use trace::Row;
-
-use super::comparison::{Line, lines};
+use super::comparison::{Line, lines, ratio};
 use super::{Outcome, number, table};
+use scenario::{Protocol, Scenario};
 
 /// What the best protocols save, and how far engines agree; fewer sentences where there is nothing to say.
 pub fn sentences(outcomes: &[Outcome]) -> Vec<String> {
     let groups = named(outcomes);
-    let simulated = agreement(&groups, "the simulated packets do", |line| line.simulated);
-    let measured = agreement(&groups, "the kernel does", |line| line.measured);
-    [savings(&groups), simulated, measured].into_iter().flatten().collect()
+    let pairs: [(&str, &str, fn(&Line<'_>) -> Option<f64>); 3] = [
+        ("Simulated", "predicted", |line| ratio(line.simulated, line.predicted)),
+        ("Measured", "predicted", |line| ratio(line.measured, line.predicted)),
+        ("Simulated", "measured", |line| ratio(line.simulated, line.measured)),
+    ];
+    let agreements = pairs.map(|(engine, other, of)| agreement(&groups, engine, other, of));
+    std::iter::once(savings(&groups)).chain(agreements).flatten().collect()
 }
 
 /// What the others are held against: a connection for every object, as the Web began.
@@ -190,31 +192,27 @@ const fn subject(protocol: Protocol) -> &'static str {
     }
 }
 
-/// How far what an engine says is from what was predicted.
-fn agreement<'a>(
-    groups: &'a [Group<'_>],
-    whose: &str,
-    of: impl Fn(&Line<'a>) -> Option<&'a Row>,
+/// The range of one engine's times over another's.
+fn agreement(
+    groups: &[Group<'_>],
+    engine: &str,
+    other: &str,
+    of: fn(&Line<'_>) -> Option<f64>,
 ) -> Option<String> {
     let ratios = groups.iter().flat_map(|group| {
-        let of = &of;
-        group.lines.iter().filter_map(move |line| {
-            let row = of(line)?;
-            let ratio = line.over_predicted(Some(row))?;
-            Some((ratio, row.protocol.as_str(), group.place.as_str()))
-        })
+        let known = |line| Some((of(line)?, line.rows().next()?.protocol.as_str(), group.place.as_str()));
+        group.lines.iter().filter_map(known)
     });
     let mut ratios: Vec<_> = ratios.collect();
     ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (least, most) = (ratios.first()?, ratios.last()?);
     let (low, high) = (number::ratio(least.0), number::ratio(most.0));
     if low == high {
-        return Some(format!("What {whose} takes {low} times what the model predicts."));
+        return Some(format!("{engine} times are {low} times the {other} ones."));
     }
-    let furthest = if most.0 - 1.0 > 1.0 - least.0 { most } else { least };
-    let (_, protocol, place) = furthest;
+    let (_, protocol, place) = if most.0 - 1.0 > 1.0 - least.0 { most } else { least };
     Some(format!(
-        "What {whose} takes {low} to {high} times what the model predicts; furthest apart is {protocol} {place}."
+        "{engine} times are {low} to {high} times the {other} ones; the farthest apart is {protocol} {place}."
     ))
 }
 
@@ -275,7 +273,7 @@ mod tests {
         let outcomes = [predicted, measured].concat();
         let said = [
             "Measured, keep-alive saves 71.6 ms of 150 on modem.",
-            "What the kernel does takes 0.98 to 1.50 times what the model predicts; furthest apart is http10 on modem.",
+            "Measured times are 0.98 to 1.50 times the predicted ones; the farthest apart is http10 on modem.",
         ];
         assert_eq!(sentences(&outcomes), said);
     }

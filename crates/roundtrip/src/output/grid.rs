@@ -1,7 +1,7 @@
 //! Columns that line up, in a terminal of any width.
 //!
-//! Not a table of results: it knows cells, not what is in them. A column in which nothing is known is left out; where
-//! the terminal is too narrow, the least wanted columns go first.
+//! Not a table of results: it knows cells, not what is in them. A column in which nothing is known is left out. In a
+//! terminal that is too narrow, columns of higher rank are hidden first; then the widest names are shortened.
 
 use std::borrow::Cow;
 
@@ -43,6 +43,15 @@ impl Column {
         Self { heading: [Cow::Borrowed(upper), Cow::Borrowed(lower)], side: Side::Right, rank }
     }
 
+    /// The two lines of the heading as one; a word broken between them is whole again.
+    pub fn title(&self) -> String {
+        let [upper, lower] = &self.heading;
+        match upper.strip_suffix('-') {
+            Some(begun) => format!("{begun}{lower}"),
+            None => format!("{upper} {lower}").trim().replace("/ ", "/"),
+        }
+    }
+
     /// A column of numbers that is not known before there are results.
     pub fn of(heading: [String; 2], rank: u8) -> Self {
         Self { heading: heading.map(Cow::Owned), side: Side::Right, rank }
@@ -72,7 +81,9 @@ impl Grid {
             }
         }
         for row in &self.rows {
-            text += &self.line(&shown, shown.iter().map(|&(column, _)| self.cell(row, column)));
+            let cells: Vec<Cow<'_, str>> =
+                shown.iter().map(|&(column, width)| shortened(self.cell(row, column), width)).collect();
+            text += &self.line(&shown, cells.iter().map(AsRef::as_ref));
             text.push('\n');
         }
         text
@@ -93,20 +104,29 @@ impl Grid {
         }
     }
 
+    /// The headings of the columns that a terminal has no room for.
+    pub fn hidden(&self, terminal: Terminal) -> Vec<String> {
+        let shown = self.shown(terminal.width);
+        let is_hidden = |column: &usize| shown.iter().all(|(other, _)| other != column);
+        self.present().filter(is_hidden).map(|column| self.columns[column].title()).collect()
+    }
+
     /// Which columns to show, and how wide each is.
     fn shown(&self, width: Option<usize>) -> Vec<(usize, usize)> {
-        let mut shown: Vec<(usize, usize)> = (0..self.columns.len())
-            .filter(|&column| {
-                self.columns[column].rank == 0 || self.rows.iter().any(|row| !row[column].is_empty())
-            })
-            .map(|column| (column, self.width_of(column)))
-            .collect();
-        while width.is_some_and(|width| total(&shown) > width) {
+        let mut shown: Vec<(usize, usize)> =
+            self.present().map(|column| (column, self.width_of(column))).collect();
+        let Some(width) = width else { return shown };
+        while total(&shown) > width {
             let least = shown.iter().enumerate().max_by_key(|(_, (column, _))| self.columns[*column].rank);
             match least {
                 Some((place, &(column, _))) if self.columns[column].rank > 0 => shown.remove(place),
                 Some(_) | None => break,
             };
+        }
+        let excess = total(&shown).saturating_sub(width);
+        let names = shown.iter_mut().filter(|(column, _)| self.columns[*column].side == Side::Left);
+        if let Some((_, widest)) = names.max_by_key(|(_, width)| *width) {
+            *widest = (*widest - excess.min(*widest)).max(SHORTEST_NAME.min(*widest));
         }
         shown
     }
@@ -134,6 +154,21 @@ impl Grid {
 
 fn total(shown: &[(usize, usize)]) -> usize {
     shown.iter().map(|(_, width)| width + 2).sum()
+}
+
+/// Shorter names say nothing.
+const SHORTEST_NAME: usize = 8;
+
+/// A name that is too long loses its middle: `images/pro…/a.gif`.
+fn shortened(text: &str, width: usize) -> Cow<'_, str> {
+    let length = columns_of(text);
+    if length <= width || width < SHORTEST_NAME {
+        return Cow::Borrowed(text);
+    }
+    let tail = width / 2;
+    let begins: String = text.chars().take(width - tail - 1).collect();
+    let ends: String = text.chars().skip(length - tail).collect();
+    Cow::Owned(format!("{begins}…{ends}"))
 }
 
 /// Terminal columns; names and numbers here have one to a character.
@@ -194,8 +229,10 @@ mod tests {
     fn a_narrow_terminal_loses_the_least_wanted_columns_but_never_the_first_rank() {
         let narrow = grid().render(Terminal { width: Some(30), colour: false });
         assert!(!narrow.contains("packets") && narrow.contains("elapsed"), "{narrow}");
+        assert_eq!(grid().hidden(Terminal { width: Some(30), colour: false }), ["packets up"]);
+        assert_eq!(grid().hidden(PLAIN), [""; 0]);
         let none = grid().render(Terminal { width: Some(1), colour: false });
-        assert_eq!(none, narrow);
+        assert!(none.contains("htt…live    1,070"), "{none}");
     }
 
     #[test]

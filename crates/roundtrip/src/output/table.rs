@@ -36,16 +36,30 @@ impl Layout {
     }
 }
 
-/// The whole text: a table for each network and page, then the notes, then what it comes to.
+/// The whole text: a table for each network and page, then the notes, then the conclusions.
 pub fn render(outcomes: &[Outcome], layout: Layout, terminal: Terminal) -> String {
     let mut footnotes = Footnotes::default();
-    let tables = groups(outcomes)
-        .map(|group| heading(group, terminal) + &layout.grid(group, &mut footnotes).render(terminal));
+    let mut hidden: Vec<String> = Vec::new();
+    let tables = groups(outcomes).map(|group| {
+        let scenario = &group[0].scenario;
+        let heading = heading(group, &footnotes.marks(&scenario.page.notes), terminal);
+        let grid = layout.grid(group, &mut footnotes);
+        let more = grid.hidden(terminal).into_iter().filter(|title| !title.is_empty());
+        let more: Vec<String> = more.filter(|title| !hidden.contains(title)).collect();
+        hidden.extend(more);
+        heading + &grid.render(terminal)
+    });
     let mut parts: Vec<String> = tables.collect();
-    let width = terminal.width.unwrap_or(WIDEST);
+    let width = terminal.prose_width();
     let numbered = footnotes.iter().map(|(number, note)| wrap(&format!("[{number}] "), note, width));
     parts.push(numbered.collect());
     parts.push(layout.conclusions(outcomes).iter().map(|sentence| wrap("", sentence, width)).collect());
+    if let (Some(columns), false) = (terminal.width, hidden.is_empty()) {
+        let hidden = hidden.join(", ");
+        let sentence =
+            format!("Hidden at {columns} columns: {hidden}. A wider terminal or --format csv has them.");
+        parts.push(wrap("", &sentence, width).lines().map(|line| terminal.dim(line) + "\n").collect());
+    }
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
@@ -58,17 +72,14 @@ pub fn groups(outcomes: &[Outcome]) -> impl Iterator<Item = &[Outcome]> {
     })
 }
 
-/// Two lines: what over what, and the numbers behind the names.
-fn heading(group: &[Outcome], terminal: Terminal) -> String {
-    let title = title(&group[0].scenario);
+/// Two lines: page and network with the page's notes, and the numbers behind the names.
+fn heading(group: &[Outcome], marks: &str, terminal: Terminal) -> String {
+    let title = format!("{} {marks}", title(&group[0].scenario));
     let about = about(group.iter().map(|outcome| &outcome.scenario)).join(", ");
-    let about = wrap("", &about, terminal.width.unwrap_or(WIDEST));
+    let about = wrap("", &about, terminal.prose_width());
     let about: String = about.lines().map(|line| terminal.dim(line) + "\n").collect();
-    format!("{}\n{about}", terminal.bold(&title))
+    format!("{}\n{about}", terminal.bold(title.trim_end()))
 }
-
-/// Lines of prose are no longer than this where no terminal says otherwise.
-pub const WIDEST: usize = 100;
 
 /// What over what: `small-cluster over fast-internet`.
 pub fn title(scenario: &Scenario) -> String {
@@ -104,7 +115,7 @@ pub fn about<'a>(scenarios: impl Iterator<Item = &'a Scenario> + Clone) -> Vec<S
     });
     parts.extend(connections(scenarios));
     if scenario.server.processing > wire::Duration::ZERO {
-        parts.push(format!("{} to answer", scenario.server.processing));
+        parts.push(format!("{} of server processing", scenario.server.processing));
     }
     parts
 }
@@ -144,17 +155,18 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
     let engines = differs(group, |row| &row.engine);
     let columns = vec![
         Column::name(["protocol", ""]),
-        Column::text(["stack", ""], 9),
-        Column::text(["engine", ""], 9),
+        // What tells one row from another stays as long as the elapsed time does.
+        Column::text(["stack", ""], 1),
+        Column::text(["engine", ""], 1),
         Column::number(["elapsed", "ms"], 0),
-        Column::number(["deviation", "ms"], 5),
-        Column::number(["95%", "± ms"], 4),
-        Column::number(["over", "minimum"], 1),
-        Column::number(["round", "trips"], 4),
-        Column::number(["set-up", "ms"], 3),
-        Column::number(["slow start", "ms"], 2),
-        Column::number(["stalls", "ms"], 2),
-        Column::number(["connec-", "tions"], 6),
+        Column::number(["deviation", "ms"], 6),
+        Column::number(["95%", "± ms"], 3),
+        Column::number(["over", "minimum"], 2),
+        Column::number(["round", "trips"], 5),
+        Column::number(["set-up", "ms"], 4),
+        Column::number(["slow start", "ms"], 3),
+        Column::number(["stalls", "ms"], 3),
+        Column::number(["connec-", "tions"], 4),
         Column::number(["packets", "up"], 5),
         Column::number(["packets", "down"], 5),
         Column::number(["payload", "bytes"], 7),
@@ -162,16 +174,17 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         Column::number(["runs", ""], 9),
         Column::text(["", ""], 1),
     ];
-    let rows = group.iter().map(|Outcome { scenario: _, row, interval95_ms }| {
+    let rows = group.iter().map(|outcome| {
+        let row = &outcome.row;
         let lost = Lost::of(row);
         let shown = |wanted, name: &str| if wanted { name.to_owned() } else { String::new() };
         vec![
             row.protocol.clone(),
             shown(stacks, &row.stack),
             shown(engines, &row.engine),
-            cell(row.elapsed_ms, number::significant),
+            outcome.elapsed(),
             cell(row.elapsed_ms_stddev, number::significant),
-            cell(*interval95_ms, number::significant),
+            cell(outcome.interval95_ms, number::significant),
             cell(row.overhead, number::ratio),
             cell(row.round_trips, number::tenths),
             cell(lost.setup_ms, number::significant),
@@ -183,7 +196,7 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
             cell(row.payload_bytes, number::count),
             cell(row.overhead_percent, number::tenths),
             if row.runs > 1 { row.runs.to_string() } else { String::new() },
-            footnotes.marks(&row.notes),
+            footnotes.marks(&outcome.own_notes()),
         ]
     });
     let rows = rows.collect();

@@ -86,11 +86,11 @@ impl Drawing {
         let name = escaped(&row.protocol);
         self.y += NAME;
         self.svg += &format!("<text class=\"name\" x=\"0\" y=\"{:.1}\">{name}</text>\n", self.y - 7.0);
-        let Line { predicted, simulated, measured, interval95_ms: _ } = *line;
-        for (row, engine) in
+        let Line { predicted, simulated, measured } = *line;
+        for (outcome, engine) in
             [(predicted, Mark::Predicted), (simulated, Mark::Simulated), (measured, Mark::Measured)]
         {
-            if let Some(row) = row
+            if let Some(Outcome { row, .. }) = outcome
                 && let Some(elapsed_ms) = row.elapsed_ms
             {
                 self.bar(row, engine, elapsed_ms);
@@ -182,10 +182,11 @@ fn upper_end(row: &Row) -> Option<f64> {
     Some(row.elapsed_ms? + row.elapsed_ms_stddev.unwrap_or_default())
 }
 
-/// What the protocol `minimum` takes: every row that knows its overhead knows it.
+/// The time of the protocol `minimum`, which every row with an overhead knows; the least where some compress bodies.
 fn minimum(lines: &[Line<'_>]) -> Option<f64> {
     lines
         .iter()
         .flat_map(Line::rows)
-        .find_map(|row| Some(row.elapsed_ms? / row.overhead.filter(|o| *o > 0.0)?))
+        .filter_map(|row| Some(row.elapsed_ms? / row.overhead.filter(|overhead| *overhead > 0.0)?))
+        .min_by(f64::total_cmp)
 }

@@ -25,7 +25,7 @@ fn section(reproduced: &Reproduced, terminal: Terminal) -> String {
     let table = &reproduced.table;
     let mut text = terminal.bold(&format!("{}  {}", reproduced.entry.key, table.title));
     text.push('\n');
-    let width = terminal.width.unwrap_or(WIDTH);
+    let width = terminal.prose_width();
     text += &wrap("  Source: ", &table.source, width);
     text += &wrap("  Scenario: ", &table.scenario, width);
     text += &wrap("  Agreement: ", &table.agreement, width);
@@ -52,9 +52,6 @@ fn section(reproduced: &Reproduced, terminal: Terminal) -> String {
     text.push('\n');
     text
 }
-
-/// What prose is broken at where nobody sits before a terminal.
-const WIDTH: usize = 100;
 
 /// `180 exact`, or `8 exact, 2 explained, 16 not-testable-here`.
 fn tally(all: &[&Judged]) -> String {
@@ -143,15 +140,43 @@ impl Layout {
         self.widths.iter().map(|width| width + GAP.len()).sum()
     }
 
+    /// The table; one that is wider than the terminal in blocks of columns, each with the labels.
     fn text(&self, terminal: Terminal) -> String {
-        let headings = self.headings.iter().map(|line| terminal.dim(&self.line(line)) + "\n");
-        let lines = self.lines.iter().map(|line| self.line(line) + "\n");
-        headings.chain(lines).collect()
+        let block = |columns: Vec<usize>| {
+            let headings = self.headings.iter().map(|line| terminal.dim(&self.line(line, &columns)) + "\n");
+            let lines = self.lines.iter().map(|line| self.line(line, &columns) + "\n");
+            headings.chain(lines).collect::<String>()
+        };
+        self.blocks(terminal).into_iter().map(block).collect::<Vec<_>>().join("\n")
     }
 
-    fn line(&self, cells: &[String]) -> String {
+    /// The columns of each block: all labels, as many cells as there is room for, and whose line it is.
+    fn blocks(&self, terminal: Terminal) -> Vec<Vec<usize>> {
+        let cells = self.headings.first().map_or(self.widths.len(), Vec::len);
+        let (labels, sides) = (0..self.labels, cells..self.widths.len());
+        let width_of = |column: usize| self.widths[column] + GAP.len();
+        let fixed: usize = labels.clone().chain(sides.clone()).map(width_of).sum();
+        let room = terminal.width.unwrap_or(usize::MAX).saturating_sub(fixed);
+        let mut blocks: Vec<Vec<usize>> = Vec::new();
+        let mut left = 0;
+        for column in self.labels..cells {
+            let width = width_of(column);
+            match blocks.last_mut() {
+                Some(block) if width <= left => block.push(column),
+                Some(_) | None => {
+                    blocks.push(vec![column]);
+                    left = room;
+                }
+            }
+            left = left.saturating_sub(width);
+        }
+        blocks.into_iter().map(|block| labels.clone().chain(block).chain(sides.clone()).collect()).collect()
+    }
+
+    fn line(&self, cells: &[String], columns: &[usize]) -> String {
         let mut line = String::new();
-        for (column, (cell, width)) in cells.iter().zip(&self.widths).enumerate() {
+        for &column in columns {
+            let (Some(cell), Some(width)) = (cells.get(column), self.widths.get(column)) else { continue };
             line += GAP;
             line += &if column < self.labels { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
         }

@@ -174,8 +174,7 @@ fn with_heads(scenario: &Scenario, down: u64) -> Scenario {
     let heads = down.saturating_sub(page.size().get());
     let head = heads / (page.objects.len() as u64).max(1);
     let longer = |object: &Object| Object { size: object.size + Bytes::new(head), ..*object };
-    let page =
-        Page { name: page.name.clone(), objects: page.objects.iter().map(longer).collect(), contents: None };
+    let page = Page { objects: page.objects.iter().map(longer).collect(), contents: None, ..page.clone() };
     Scenario { page, ..scenario.clone() }
 }
 

@@ -7,23 +7,23 @@ use scenario::spec::{Defaults, Key, Plan};
 use crate::cli::Compare;
 use crate::engine::{difference, measure, model, simulate};
 use crate::failure::Failure;
-use crate::output::Outcome;
 use crate::output::table::Layout;
+use crate::output::{Missing, Outcome};
 use crate::provenance::Provenance;
 use crate::show::Results;
 use crate::{ask, engine, file};
 
 /// Prints a line for each protocol.
 pub fn run(arguments: &Compare) -> Result<(), Failure> {
-    let Compare { scenario, engines, runs, output } = arguments;
+    let Compare { scenario, engines, runs, output, advanced } = arguments;
     let engines = engines.iter().map(|engine| (Key::Engine, engine.as_str()));
     let runs = runs.iter().map(|runs| (Key::Runs, runs.as_str()));
     let more: Vec<(Key, &str)> = engines.chain(runs).collect();
-    let plan = ask::plan(scenario, &more, &Defaults::compare())?;
+    let plan = ask::plan(scenario, advanced, &more, &Defaults::compare())?;
     if let Some(path) = &output.report {
         file::check(path)?;
     }
-    let Heard { by_engine, provenance, failure } = ask_engines(&plan)?;
+    let Compared { by_engine, provenance, failure } = run_engines(&plan)?;
     let outcomes = interleaved(by_engine);
     if let Some(reason) = engine::nothing(&outcomes) {
         return Err(Failure::Value(reason));
@@ -32,47 +32,41 @@ pub fn run(arguments: &Compare) -> Result<(), Failure> {
     failure.map_or(Ok(()), Err)
 }
 
-/// What the engines said.
+/// Results of all engines.
 #[derive(Default)]
-struct Heard {
+struct Compared {
     /// In the order of the engines, each in the order of the scenarios.
     by_engine: Vec<Vec<Outcome>>,
     provenance: Provenance,
-    /// Something that went wrong in the laboratory, though there are results.
+    /// The first thing that went wrong on the testbed, though there are results.
     failure: Option<Failure>,
 }
 
-/// Asks each engine that can be asked here; what cannot is said on stderr, as long as another one can.
-fn ask_engines(plan: &Plan) -> Result<Heard, Failure> {
-    let mut heard = Heard::default();
-    let mut missing = None;
+/// Runs each engine; one that cannot run on this host fails in its cells, as long as another one can.
+fn run_engines(plan: &Plan) -> Result<Compared, Failure> {
+    let mut compared = Compared::default();
     for engine in &plan.engines {
-        let asked = match engine {
-            Engine::Model => {
-                heard.add(model::outcomes(plan), model::provenance(plan));
-                Ok(())
-            }
-            Engine::Simulate => {
-                heard.add(simulate::outcomes(plan), simulate::provenance(plan));
-                Ok(())
-            }
-            Engine::Measure => measure::available().map(|()| heard.measure(plan)).map_err(Failure::from),
-        };
-        if let Err(reason) = asked {
-            missing.get_or_insert(reason);
+        match engine {
+            Engine::Model => compared.add(model::outcomes(plan), model::provenance(plan)),
+            Engine::Simulate => compared.add(simulate::outcomes(plan), simulate::provenance(plan)),
+            Engine::Measure => match measure::available() {
+                Ok(()) => compared.measure(plan),
+                Err(reason) if plan.engines.len() == 1 => return Err(reason.into()),
+                Err(reason) => {
+                    eprintln!("roundtrip: {reason}");
+                    let reason = reason.to_string();
+                    let failed = |scenario| {
+                        Outcome::missing(scenario, Engine::Measure, Missing::Failed, reason.clone())
+                    };
+                    compared.add(plan.scenarios.iter().map(failed).collect(), Provenance::default());
+                }
+            },
         }
     }
-    match missing {
-        Some(reason) if heard.by_engine.is_empty() => Err(reason),
-        Some(reason) => {
-            eprintln!("roundtrip: {reason}");
-            Ok(heard)
-        }
-        None => Ok(heard),
-    }
+    Ok(compared)
 }
 
-impl Heard {
+impl Compared {
     fn measure(&mut self, plan: &Plan) {
         let measure::Measurements { mut outcomes, hosts, visits: _, provenance, failure } =
             measure::outcomes(plan, Peers::default(), None);
@@ -92,7 +86,7 @@ impl Heard {
     }
 }
 
-/// What each engine said about the first scenario, then about the second.
+/// The results of all engines for the first scenario, then for the second.
 fn interleaved(by_engine: Vec<Vec<Outcome>>) -> Vec<Outcome> {
     let mut engines: Vec<_> = by_engine.into_iter().map(Vec::into_iter).collect();
     let mut outcomes = Vec::new();

@@ -3,6 +3,9 @@
 use std::fmt::Display;
 use std::io::IsTerminal;
 
+use simulate::connections::Counts;
+use wire::Bytes;
+
 use crate::cli::connections::Connections;
 use crate::cli::flags::{Format, OutputFlags};
 use crate::connections::pass::Passed;
@@ -25,12 +28,13 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
         eprintln!("roundtrip: {sentence}");
     }
     let Passed { counts, carried, read: _, late: _ } = &passed;
+    let shown = shown(counts, flags);
     let carried = carried.as_ref();
     // A page has it anyway.
     let spread = carried.filter(|_| flags.distribution);
     let rows = || row::rows(counts, spread);
     let text = match format {
-        Format::Table => table::render(counts, spread, Terminal::of_stdout()),
+        Format::Table => table::render(&shown, spread, Terminal::of_stdout()),
         Format::Json => output::json(&rows()),
         Format::Csv => row::lines(&rows()),
     };
@@ -54,7 +58,17 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
         [one] => one.rsplit('/').next().unwrap_or(one).to_owned(),
         many => format!("{} logs", many.len()),
     };
-    file::write(path, page::page(counts, carried, &name, &provenance).as_bytes())
+    file::write(path, page::page(&shown, carried, &name, &provenance).as_bytes())
+}
+
+/// The counts that tables and reports show: those of HTTP alone, unless DHTTP is wanted.
+fn shown(counts: &Counts, flags: &Connections) -> Counts {
+    let Connections { dhttp, thresholds, .. } = flags;
+    let mut shown = counts.clone();
+    if !dhttp && thresholds.is_empty() {
+        shown.streams.retain(|stream| stream.threshold == Bytes::ZERO);
+    }
+    shown
 }
 
 fn unwritten(flag: &str, error: &dyn Display) -> Failure {

@@ -18,7 +18,7 @@ use crate::terminal::Terminal;
 
 /// Makes every form of the page, fetches each in the simulator, and prints what is saved.
 pub fn run(arguments: &Content) -> Result<(), Failure> {
-    let Content { page, quality, scenario, output: OutputFlags { format, report } } = arguments;
+    let Content { page, quality, scenario, output: OutputFlags { format, report }, advanced } = arguments;
     if !scenario.pages.is_empty() {
         return Err(Failure::Value(
             "--page: the page is the first argument here; leave the flag out".to_owned(),
@@ -28,7 +28,7 @@ pub fn run(arguments: &Content) -> Result<(), Failure> {
     let networks = vec![named("fast-internet")?, named("modem")?];
     let defaults =
         Defaults { networks, protocols: vec![Protocol::Http11Pipelined], runs: 1, ..Defaults::laboratory() };
-    let plan = ask::plan(scenario, &[], &defaults)?;
+    let plan = ask::plan(scenario, advanced, &[], &defaults)?;
     if let Some(path) = report {
         file::check(path)?;
     }

@@ -10,7 +10,6 @@ use crate::cli::flags::Format;
 use crate::cli::{Kind, List};
 use crate::failure::Failure;
 use crate::output::grid::{Column, Grid, wrap};
-use crate::output::table::WIDEST;
 use crate::output::{self, csv, number};
 use crate::terminal::Terminal;
 
@@ -82,7 +81,7 @@ fn narrow(kind: Kind, listings: &[Listing], terminal: Terminal) -> String {
     let headings = columns.lines().count().saturating_sub(listings.len());
     let mut text: String = columns.lines().take(headings).map(|line| terminal.dim(line) + "\n").collect();
     for (line, Listing { name: _, description, source: _ }) in columns.lines().skip(headings).zip(listings) {
-        text += &wrap(&format!("{line:widest$}  "), description, terminal.width.unwrap_or(WIDEST));
+        text += &wrap(&format!("{line:widest$}  "), description, terminal.prose_width());
     }
     text
 }

@@ -18,14 +18,14 @@ use crate::show::Results;
 
 /// Prints a row for each scenario.
 pub fn run(arguments: &Measure) -> Result<(), Failure> {
-    let Measure { scenario, runs, server, client, har, pcap, output } = arguments;
+    let Measure { scenario, runs, server, client, har, pcap, output, advanced } = arguments;
     let unknown = |flag: &str, unknown: Unknown| Failure::Value(format!("--{flag}: {unknown}"));
     let peers = Peers {
         server: ServerProgram::named(server).map_err(|error| unknown("server", error))?,
         client: ClientProgram::named(client).map_err(|error| unknown("client", error))?,
     };
     let runs: Vec<(Key, &str)> = runs.iter().map(|runs| (Key::Runs, runs.as_str())).collect();
-    let plan = ask::plan(scenario, &runs, &Defaults::laboratory())?;
+    let plan = ask::plan(scenario, advanced, &runs, &Defaults::laboratory())?;
     for path in output.report.iter().chain(pcap).chain(har) {
         file::check(path)?;
     }

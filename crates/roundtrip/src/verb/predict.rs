@@ -11,8 +11,8 @@ use crate::show::Results;
 
 /// Prints a row for each scenario.
 pub fn run(predict: &Predict) -> Result<(), Failure> {
-    let Predict { scenario, output } = predict;
-    let plan = ask::plan(scenario, &[], &Defaults::predict())?;
+    let Predict { scenario, output, advanced } = predict;
+    let plan = ask::plan(scenario, advanced, &[], &Defaults::predict())?;
     let outcomes = model::outcomes(&plan);
     if let Some(reason) = engine::nothing(&outcomes) {
         return Err(Failure::Value(reason));

@@ -3,11 +3,12 @@
 use std::io;
 use std::path::Path;
 
+use ::simulate::capture::CapturePoint;
 use scenario::Scenario;
 use scenario::spec::{Defaults, Key, Plan};
 
 use crate::ask;
-use crate::cli::Simulate;
+use crate::cli::{PcapAt, Simulate};
 use crate::diagnosis::raster;
 use crate::engine::simulate::{probes, sequence, visits};
 use crate::engine::{self, simulate};
@@ -22,9 +23,9 @@ use crate::show::Results;
 
 /// Prints a row for each scenario.
 pub fn run(arguments: &Simulate) -> Result<(), Failure> {
-    let Simulate { scenario, runs, plot, probe, har, pcap, output } = arguments;
+    let Simulate { scenario, runs, plot, probe, har, pcap, pcap_at, output, advanced } = arguments;
     let runs: Vec<(Key, &str)> = runs.iter().map(|runs| (Key::Runs, runs.as_str())).collect();
-    let plan = ask::plan(scenario, &runs, &Defaults::laboratory())?;
+    let plan = ask::plan(scenario, advanced, &runs, &Defaults::laboratory())?;
     let kind = plot.as_deref().map(PlotKind::of).transpose()?;
     for path in output.report.iter().chain(pcap).chain(plot).chain(probe).chain(har) {
         file::check(path)?;
@@ -34,7 +35,7 @@ pub fn run(arguments: &Simulate) -> Result<(), Failure> {
         return Err(Failure::Value(reason));
     }
     if let Some(path) = pcap {
-        file::write_with(path, |out| capture(&plan, out))?;
+        file::write_with(path, |out| capture(&plan, *pcap_at, out))?;
     }
     if let Some(path) = probe {
         file::write_with(path, |out| probes::write(&plan, out))?;
@@ -50,10 +51,15 @@ pub fn run(arguments: &Simulate) -> Result<(), Failure> {
 
 /// The packets of each scenario's first run: a section of its own in the one file, its comment says whose. What cannot
 /// be simulated has none.
-fn capture(plan: &Plan, mut out: &mut dyn io::Write) -> io::Result<()> {
+fn capture(plan: &Plan, at: PcapAt, mut out: &mut dyn io::Write) -> io::Result<()> {
+    let at = match at {
+        PcapAt::Client => CapturePoint::Client,
+        PcapAt::Server => CapturePoint::Server,
+        PcapAt::Both => CapturePoint::Both,
+    };
     for scenario in &plan.scenarios {
         if let Ok((_, fetched)) = simulate::first_run(scenario) {
-            ::simulate::capture::write(&fetched.records, &mut out, &title(scenario))?;
+            ::simulate::capture::write(&fetched.records, at, &mut out, &title(scenario))?;
         }
     }
     Ok(())

@@ -152,7 +152,7 @@ fn other_rules_answer_too_and_the_page_has_the_paper_s_figures() {
     let folder = Folder::new("page");
     let log = folder.write("made-up.log", &made_up(3_000));
     let page = folder.0.join("page.html");
-    let with_page = ["--report", page.to_str().unwrap(), "--rule", "first-created"];
+    let with_page = ["--report", page.to_str().unwrap(), "--rule", "first-created", "--dhttp"];
     let first_created = rows(&roundtrip(&json(&[&log], &with_page)));
     let usual = rows(&roundtrip(&json(&[&log], &[])));
     let total = |rows: &[Value], limit| -> Vec<Value> {
@@ -174,4 +174,10 @@ fn other_rules_answer_too_and_the_page_has_the_paper_s_figures() {
     ] {
         assert!(page.contains(figure), "{figure} is missing");
     }
+    // Without the flag a page is about HTTP; programs get both.
+    let page = folder.0.join("http.html");
+    let rows = rows(&roundtrip(&json(&[&log], &["--report", page.to_str().unwrap()])));
+    let page = fs::read_to_string(page).unwrap();
+    assert!(!page.contains("DHTTP") && !page.contains("Figure"), "DHTTP is on the page");
+    assert!(rows.iter().any(|row| row["protocol"] == "dhttp"));
 }

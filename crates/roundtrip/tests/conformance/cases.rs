@@ -205,7 +205,12 @@ impl Case {
         let rate = Rate::from_bits_per_second((rate_mbit * 1e6) as u64).expect("above zero");
         Scenario {
             network: Network::new("custom".to_owned(), Duration::from_millis(rtt_ms), rate, Bytes::new(mss)),
-            page: Page { name: "custom".to_owned(), objects: objects.collect(), contents: None },
+            page: Page {
+                name: "custom".to_owned(),
+                objects: objects.collect(),
+                contents: None,
+                notes: Vec::new(),
+            },
             visit: Visit::First,
             protocol,
             stack: Stack { initial_window, acks, nagle, congestion, timestamps, ..linux },

@@ -84,7 +84,8 @@ pub(crate) fn reports(records: &[Record], how: How) -> Vec<FlowReport> {
     let numbers: Vec<u16> = packets.iter().map(|packet| packet.number).collect();
     let records: Vec<Record> = packets.into_iter().map(|packet| packet.record).collect();
     let mut capture = Vec::new();
-    simulate::capture::write(&records, &mut capture, "").expect("a run can be written");
+    simulate::capture::write(&records, simulate::capture::CapturePoint::Both, &mut capture, "")
+        .expect("a run can be written");
     diagnosed(&capture, &numbers, how.is_cut)
 }
 

@@ -77,6 +77,11 @@ impl Entry {
         self.transferred.unwrap_or(0)
     }
 
+    /// Whether its body came over the network: not from the cache, not a 304, not blocked.
+    pub(super) const fn is_transferred(&self) -> bool {
+        !self.is_cached && self.status != 304 && self.status > 0
+    }
+
     /// The media type without its parameters.
     pub(super) fn mime(&self) -> String {
         self.mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()

@@ -1,6 +1,6 @@
-//! Entries of a HAR that are no objects of its page, counted by why, and said in sentences.
+//! HAR entries that are not objects of the page, counted by reason, and the share of the visit that is.
 //!
-//! Not an error: whoever recorded a visit recorded these as well.
+//! Not an error: a recording of a visit holds these as well.
 
 use std::collections::BTreeMap;
 
@@ -29,6 +29,8 @@ pub struct LeftOut {
     pub empty: usize,
     /// Not as the format has them.
     pub odd: Odd,
+    /// Bodies of all of them on the wire.
+    pub bytes: u64,
 }
 
 /// Entries that cannot be read.
@@ -56,35 +58,51 @@ impl LeftOut {
         }
     }
 
-    /// One for each reason that there was.
-    pub fn sentences(&self) -> Vec<String> {
-        let Self { pages, hosts, cached, unchanged, redirects, errors, failed, inline, empty, odd } = self;
+    /// The share of the visit that is fetched, and the reasons for the rest; `None` if nothing is left out.
+    pub fn sentence(&self, fetched_entries: usize, fetched_bytes: u64) -> Option<String> {
+        let Self { pages, hosts, cached, unchanged, redirects, errors, failed, inline, empty, odd, bytes } =
+            self;
         let from = match hosts.len() {
-            1 => "from another host".to_owned(),
-            many => format!("from {many} other hosts"),
+            1 => "from another host, because other hosts are not modelled".to_owned(),
+            many => format!("from {many} other hosts, because other hosts are not modelled"),
         };
         let statuses: Vec<String> = errors.iter().map(|(status, count)| times(*status, *count)).collect();
+        let error = if errors.values().sum::<usize>() == 1 { "an error status" } else { "error statuses" };
         let counted = [
-            (*pages, "of later pages".to_owned()),
             (hosts.values().sum(), from),
+            (*pages, "of later pages".to_owned()),
             (*cached, "from the browser's cache".to_owned()),
-            (*unchanged, "that the browser had already (304)".to_owned()),
-            (
-                *redirects,
-                "that only led elsewhere (a redirect: a round trip before what it leads to)".to_owned(),
-            ),
-            (errors.values().sum(), format!("that were errors ({})", statuses.join(", "))),
-            (*failed, "that failed or was blocked (no status)".to_owned()),
-            (*inline, "without http (data:, blob:, wss:)".to_owned()),
+            (*unchanged, "not modified (304)".to_owned()),
+            (*redirects, "redirected".to_owned()),
+            (errors.values().sum(), format!("with {error} ({})", statuses.join(", "))),
+            (*failed, "without a response".to_owned()),
+            (*inline, "not fetched by HTTP (data:, blob:, wss:)".to_owned()),
             (*empty, "without a body".to_owned()),
-            (odd.count, format!("that cannot be read ({})", odd.first)),
+            (odd.count, format!("unreadable ({})", odd.first)),
         ];
-        let some = counted.into_iter().filter(|(count, _)| *count > 0);
-        some.map(|(count, what)| {
-            let entries = if count == 1 { "entry" } else { "entries" };
-            format!("left out {count} {entries} {what}")
+        let reasons: Vec<String> = counted
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, reason)| format!("{count} {reason}"))
+            .collect();
+        let all = fetched_entries + counted.iter().map(|(count, _)| count).sum::<usize>();
+        (!reasons.is_empty()).then(|| {
+            format!(
+                "fetched: {fetched_entries} of {all} entries, {} of the bytes; left out: {}",
+                percent(fetched_bytes, fetched_bytes.saturating_add(*bytes)),
+                reasons.join("; ")
+            )
         })
-        .collect()
+    }
+}
+
+/// `98%`, `2.3%`, `0.04%`.
+fn percent(part: u64, whole: u64) -> String {
+    let percent = if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 };
+    match percent {
+        10.0.. => format!("{percent:.0}%"),
+        0.1.. => format!("{percent:.1}%"),
+        _ => format!("{percent:.2}%"),
     }
 }
 

@@ -61,7 +61,7 @@ impl Entry {
                 if let Some(document) = objects.first_mut() {
                     document.deflated = deflated;
                 }
-                Page { name: name.to_owned(), objects, contents: None }
+                Page { name: name.to_owned(), objects, contents: None, notes: Vec::new() }
             }
             What::Made(Site::Microscape) => {
                 static MICROSCAPE: LazyLock<Page> = LazyLock::new(|| {

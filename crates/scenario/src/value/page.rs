@@ -24,7 +24,7 @@ pub fn page(text: &str) -> Result<Page, ValueError> {
     }
     let objects: Vec<Object> =
         text.split('+').take(Page::OBJECTS_MOST + 1).map(object).collect::<Result<_, _>>()?;
-    let unnamed = Page { name: String::new(), objects, contents: None };
+    let unnamed = Page { name: String::new(), objects, contents: None, notes: Vec::new() };
     Page::new(&name(text, &unnamed), unnamed.objects).map_err(|_| not_a_page())
 }
 

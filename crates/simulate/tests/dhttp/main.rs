@@ -190,7 +190,13 @@ fn regress_the_same_seed_gives_the_same_bytes() {
         let scenario =
             Scenario { seed: Seed::new(seed), ..scenario(bad.clone(), &[300, 9_000, 900, 40_000]) };
         let mut file = Vec::new();
-        capture::write(&run(&scenario, Hosts::default()).records, &mut file, "a run").unwrap();
+        capture::write(
+            &run(&scenario, Hosts::default()).records,
+            capture::CapturePoint::Both,
+            &mut file,
+            "a run",
+        )
+        .unwrap();
         file
     };
     assert_eq!(file(1), file(1));

@@ -60,7 +60,8 @@ impl Picture<'_> {
             let top = HEAD + pitch * index as f64;
             let frame = Frame::new(top + above, height, *clock, track);
             let title = Font { bold: true, ..Font::new(14.0, palette::INK, Anchor::Start) };
-            svg.text((LEFT, top + 15.0), &panel.title, title);
+            let closed = track.closed.map(|at| format!("; closed at {}", millis(at.as_millis_f64())));
+            svg.text((LEFT, top + 15.0), &(panel.title.clone() + &closed.unwrap_or_default()), title);
             frame.draw(&mut svg, panel, track, &mut key);
         }
         let title = Font::new(14.0, palette::INK, Anchor::Middle);
@@ -161,8 +162,13 @@ impl Frame {
         self.axes(svg, panel.sender);
         self.stalls(svg, &panel.stalls, key);
         svg.within(corner, (RIGHT - LEFT, self.bottom - self.top), |svg| {
+            let mut name_y = f64::MAX;
             for (number, connection) in (1..).zip(&track.connections) {
-                self.lines(svg, number, connection, key);
+                // Names that would lie on one another are left out.
+                let y = self.y(connection.base as f64);
+                let is_named = name_y - y >= NAME_HEIGHT;
+                name_y = if is_named { y } else { name_y };
+                self.lines(svg, is_named.then_some(number), connection, key);
             }
             for segment in &track.segments {
                 self.segment(svg, segment, key);
@@ -220,14 +226,16 @@ impl Frame {
         }
     }
 
-    fn lines(&self, svg: &mut Svg, number: usize, connection: &Connection, key: &mut Key) {
+    fn lines(&self, svg: &mut Svg, number: Option<usize>, connection: &Connection, key: &mut Key) {
         let Connection { base, began, acknowledged, allowed, congestion } = connection;
         if *base > 0 {
             let y = self.y(*base as f64);
             let stroke = Stroke { colour: palette::GREY, width: 0.7, dashes: "2 4" };
             svg.line(&[(self.point(*began, *base).0, y), (RIGHT, y)], stroke);
-            let name = format!("connection {number}");
-            svg.text((RIGHT - 6.0, y - 4.0), &name, Font::new(10.5, palette::GREY, Anchor::End));
+            if let Some(number) = number {
+                let name = format!("connection {number}");
+                svg.text((RIGHT - 6.0, y - 4.0), &name, Font::new(10.5, palette::GREY, Anchor::End));
+            }
         }
         svg.line(&self.steps(allowed), Stroke { colour: palette::ORANGE, width: 1.2, dashes: "5 3" });
         svg.line(&self.steps(congestion), key::CONGESTION);
@@ -314,6 +322,8 @@ impl Frame {
 
 /// With more segments than this, words and hats would only cover each other.
 const SPARSE: usize = 1_500;
+/// Of a connection's name.
+const NAME_HEIGHT: f64 = 12.0;
 /// What leads to a stall's name.
 const LEADER: &str = "#e9b995";
 

@@ -20,8 +20,10 @@ pub struct Track {
     pub marks: Vec<Mark>,
     /// Everything that was sent, one connection over the other.
     pub height: u64,
-    /// The last sighting.
+    /// The end of the exchange: its last data and stall, and packets without data that follow soon.
     pub end: Time,
+    /// The last packet, where that is long after `end`: connections that are closed after an idle time.
+    pub closed: Option<Time>,
 }
 
 /// A piece of what the sender sends, from one height to another.
@@ -110,6 +112,7 @@ impl Track {
                 track.add(packet, panel.sender, line);
             }
         }
+        track.close(panel);
         for window in &panel.windows {
             if let Some(line) = lines.get_mut(&window.connection) {
                 line.windows.push((window.at, window.bytes));
@@ -123,13 +126,32 @@ impl Track {
         track
     }
 
+    /// Finds where the exchange ends, so that a close after an idle time-out does not take the picture's width.
+    fn close(&mut self, panel: &Panel) {
+        let seen = || panel.packets.iter().filter(|packet| packet.is_seen_by(panel.seen_by));
+        let last = seen().map(|packet| packet.at).max().unwrap_or_default();
+        let data = seen().filter(|packet| packet.bytes > 0).map(|packet| packet.at).max();
+        let stalls = panel.stalls.iter().map(|stall| stall.at + stall.lost).max();
+        let Some(exchange) = data.max(stalls.filter(|_| data.is_some())) else {
+            self.end = last;
+            return;
+        };
+        self.end = exchange;
+        for packet in seen().filter(|packet| packet.at > exchange) {
+            if packet.at.since(self.end).as_millis_f64() > exchange.as_millis_f64() * IDLE {
+                self.closed = Some(last);
+                return;
+            }
+            self.end = self.end.max(packet.at);
+        }
+    }
+
     fn add(&mut self, packet: &Packet, sender: End, line: &mut Line) {
         let Some(connection) = self.connections.get_mut(line.place) else { return };
         if connection.acknowledged.is_empty() {
             connection.began = packet.at;
             connection.acknowledged.push((packet.at, connection.base));
         }
-        self.end = self.end.max(packet.at);
         let base = connection.base;
         let lowest = line.lowest;
         let height = |number: u64| base + number.saturating_sub(lowest);
@@ -166,6 +188,10 @@ impl Track {
         }
     }
 }
+
+/// Connections were idle before a packet without data that comes later than this part of the exchange's time. Its
+/// acknowledgements come within a round trip, and a handshake and a request take two at the least.
+const IDLE: f64 = 0.7;
 
 /// What must be known of a connection while its packets are gone through.
 struct Line {
@@ -282,6 +308,25 @@ mod tests {
         assert_eq!(track.connections[0].allowed, [(Time::from_nanos(12), 100)]);
         let window = track.connections[0].congestion.first();
         assert_eq!(window, Some(&(Time::from_nanos(2), 30)));
+    }
+
+    #[test]
+    fn a_close_after_an_idle_time_does_not_stretch_the_picture() {
+        use End::{Client, Server};
+        let fin = Packet { flags: Flags::FIN, ..packet(15_000, Server, Seen::Sent, 51, 0) };
+        let packets = [
+            packet(2, Server, Seen::Sent, 1, 50),
+            packet(100, Server, Seen::Sent, 1, 50),
+            packet(120, Client, Seen::Received, 1, 0),
+            fin,
+        ];
+        let at = Time::from_nanos;
+        let idle = track(&packets, Server);
+        assert_eq!((idle.end, idle.closed), (at(120), Some(at(15_000))));
+        let busy = track(&packets[..3], Server);
+        assert_eq!((busy.end, busy.closed), (at(120), None));
+        let nothing = track(&[fin], Server);
+        assert_eq!((nothing.end, nothing.closed), (at(15_000), None));
     }
 
     #[test]
