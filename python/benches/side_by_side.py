@@ -1,7 +1,8 @@
 """How fast an access log becomes the answer, beside DuckDB and Polars; not a test: nothing fails by being slow.
 
     pip install ./python duckdb polars
-    python python/benches/side_by_side.py target/release/roundtrip [REQUESTS] [ROUNDS]
+    cargo build --profile dist --features full
+    python python/benches/side_by_side.py target/dist/roundtrip [REQUESTS] [ROUNDS]
 
 A made-up log in Common Log Format, from the page cache; one core, one thread, each engine in a process of its own; by
 turns, and medians. Counted are the processor's seconds, so that a busy machine matters less.

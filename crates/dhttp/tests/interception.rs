@@ -66,13 +66,16 @@ impl Figure {
     /// `None` says why not, and that this is no failure.
     fn if_possible() -> Option<Self> {
         if !nix::unistd::geteuid().is_root() {
-            eprintln!("skipped: network namespaces take root");
+            skip::because("network namespaces take root");
+            return None;
+        }
+        if !skip::has_all(&["ip", "nft", "sysctl"]) {
             return None;
         }
         match Self::new() {
             Ok(figure) => Some(figure),
             Err(why) => {
-                eprintln!("skipped: {why}");
+                skip::refused(&why.to_string());
                 None
             }
         }

@@ -81,11 +81,7 @@ fn large() -> Vec<u8> {
 }
 
 fn is_there(program: &str) -> bool {
-    let found = Command::new(program).arg("--version").output().is_ok();
-    if !found {
-        eprintln!("skipped: {program} is not installed");
-    }
-    found
+    skip::has(program)
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn causes(label: &str) -> Option<&'static [Cause]> {
 fn folder() -> Option<PathBuf> {
     let folder = std::env::var_os("ROUNDTRIP_CAPTURES").map(PathBuf::from);
     if folder.is_none() {
-        eprintln!("SKIPPED: set ROUNDTRIP_CAPTURES to the folder of labelled captures");
+        skip::because("ROUNDTRIP_CAPTURES names no folder of labelled captures");
     }
     folder
 }

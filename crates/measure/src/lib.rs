@@ -12,6 +12,7 @@
 //! | `laboratory` | the two hosts and the link between them |
 //! | [`namespace`] | a network of one's own, held by a thread, gone with the process |
 //! | [`netlink`] | links, addresses, and routes that tell TCP how to behave |
+//! | [`card`], [`mounts`] | what a network device does by itself; mounts that only one thread sees |
 //! | [`driver`] | robot and server on kernel sockets |
 //! | [`peers`] | programs that others wrote, in the place of ours |
 //! | [`emulator`] | the link in real time, with its own lateness measured |
@@ -29,6 +30,7 @@
 
 pub mod ack_heartbeat;
 pub mod advertised_window;
+pub mod card;
 pub mod clock;
 pub mod driver;
 pub mod emulator;
@@ -36,6 +38,7 @@ pub mod error;
 pub mod fidelity;
 mod laboratory;
 pub mod lateness;
+pub mod mounts;
 pub mod namespace;
 pub mod netlink;
 mod netlink_message;

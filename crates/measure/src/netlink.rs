@@ -4,7 +4,7 @@
 //! Linux's (`linux/rtnetlink.h`, `linux/if_link.h`), the format is that of netlink(7).
 
 use std::net::Ipv4Addr;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::sys::socket::{
@@ -90,12 +90,47 @@ impl Netlink {
         })
     }
 
-    /// Brings the loopback device up as it is.
-    pub fn bring_up_loopback(&mut self) -> Result<(), Error> {
+    /// Brings a link up as it is.
+    pub fn bring_up_as_it_is(&mut self, name: &str) -> Result<(), Error> {
         let mut message = Message::new(RTM_NEWLINK, 0);
         message.put(&link_header(IFF_UP));
-        message.text(IFLA_IFNAME, "lo");
-        self.ask(message, "bring up the loopback device").map(drop)
+        message.text(IFLA_IFNAME, name);
+        self.ask(message, &format!("bring up {name}")).map(drop)
+    }
+
+    /// Brings the loopback device up as it is.
+    pub fn bring_up_loopback(&mut self) -> Result<(), Error> {
+        self.bring_up_as_it_is("lo")
+    }
+
+    /// Makes a cable (veth(4)): one end here, the other in the network namespace that is open as `network`.
+    pub fn add_cable(&mut self, name: &str, far: &str, network: BorrowedFd<'_>) -> Result<(), Error> {
+        let mut message = Message::new(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+        message.put(&link_header(0));
+        message.text(IFLA_IFNAME, name);
+        message.nested(IFLA_LINKINFO, |message| {
+            message.text(IFLA_INFO_KIND, "veth");
+            message.nested(IFLA_INFO_DATA, |message| {
+                message.nested(VETH_INFO_PEER, |message| {
+                    message.put(&link_header(0));
+                    message.text(IFLA_IFNAME, far);
+                    message.attribute(IFLA_NET_NS_FD, &network.as_raw_fd().to_ne_bytes());
+                });
+            });
+        });
+        self.ask(message, &format!("make the cable from {name} to {far}")).map(drop)
+    }
+
+    /// Gives a link a queue of the kind that a card has, of three bands (tc-pfifo_fast(8)): who sends waits when there is no room.
+    pub fn add_queue(&mut self, name: &str) -> Result<(), Error> {
+        let index = self.index(name)?;
+        let mut message = Message::new(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL);
+        // `struct tcmsg`: family and padding, interface, handle, parent, info.
+        for word in [0, index, 0, TC_H_ROOT, 0] {
+            message.put(&word.to_ne_bytes());
+        }
+        message.text(TCA_KIND, "pfifo_fast");
+        self.ask(message, &format!("give {name} a queue")).map(drop)
     }
 
     /// Gives a link an address of its own, with no network around it.
@@ -139,6 +174,13 @@ impl Netlink {
         message.attribute(RTA_PREFSRC, &source.octets());
         message.number(RTA_OIF, index);
         self.ask(message, &format!("route everything over {name}")).map(drop)
+    }
+
+    /// Takes back [`set_default_route`](Self::set_default_route).
+    pub fn remove_default_route(&mut self) -> Result<(), Error> {
+        let mut message = Message::new(RTM_DELROUTE, 0);
+        message.put(&route_header(0));
+        self.ask(message, "remove the default route").map(drop)
     }
 
     /// Packets that a link lost before the emulator could read them.
@@ -284,6 +326,7 @@ const HOST_PREFIX: u8 = 32;
 const IFF_UP: u32 = 1;
 
 const NLM_F_CREATE: u16 = 0x400;
+const NLM_F_EXCL: u16 = 0x200;
 const NLM_F_REPLACE: u16 = 0x100;
 const NLM_F_DUMP: u16 = 0x300;
 const NLMSG_ERROR: u16 = 2;
@@ -292,14 +335,23 @@ const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
+const RTM_DELROUTE: u16 = 25;
 const RTM_GETROUTE: u16 = 26;
+const RTM_NEWQDISC: u16 = 36;
 
 const LINK_HEADER: usize = 16;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFLA_TXQLEN: u16 = 13;
+const IFLA_LINKINFO: u16 = 18;
 const IFLA_STATS64: u16 = 23;
+const IFLA_NET_NS_FD: u16 = 28;
 const IFLA_GSO_MAX_SEGS: u16 = 40;
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
+const VETH_INFO_PEER: u16 = 1;
+const TCA_KIND: u16 = 1;
+const TC_H_ROOT: u32 = 0xffff_ffff;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 

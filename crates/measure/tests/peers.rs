@@ -98,7 +98,13 @@ fn with(scenario: &Scenario, peers: Peers) -> Option<Measured> {
     match measured {
         Ok(measured) => Some(measured),
         Err(error @ Error::Unsuited { .. }) if error.to_string().contains("not installed") => {
-            println!("peers: skipped: {error}");
+            let Peers { server, client } = peers;
+            skip::missing(match (server, client) {
+                (ServerProgram::Apache, ClientProgram::Ours) => "apache2",
+                (ServerProgram::Python, ClientProgram::Ours) => "python3",
+                (server, ClientProgram::Ours) => server.name(),
+                (_, client) => client.name(),
+            });
             None
         }
         Err(error) => panic!("{peers:?} {:?}: {error}", scenario.protocol),

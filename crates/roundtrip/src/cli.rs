@@ -372,6 +372,19 @@ fn parse_from(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, Fail
     Ok(Cli::from_arg_matches(&matches)?)
 }
 
+/// Whether this is `--version --verbose`, in either order, and nothing else; `--version` alone is clap's.
+pub fn is_verbose_version(arguments: impl Iterator<Item = OsString>) -> bool {
+    let (mut version, mut verbose) = (false, false);
+    for argument in arguments {
+        match argument.to_str() {
+            Some("--version" | "-V") => version = true,
+            Some("--verbose" | "-v") => verbose = true,
+            _ => return false,
+        }
+    }
+    version && verbose
+}
+
 /// The one definition, each verb with its examples first, as wide as the terminal.
 pub fn command() -> Command {
     let width = Terminal::of_stdout().prose_width();

@@ -10,8 +10,9 @@
 //! | [`store`], [`object`] | the same in object stores, fetched |
 //! | [`line_up`] | logs recognised, and put in order of their beginnings |
 //! | [`blocks`] | bytes cut into blocks of whole lines |
-//! | [`table_file`] | Parquet and Arrow files, batch by batch |
-//! | [`parquet_object`] | Parquet in an object store |
+//! | [`table_format`], [`table_file`] | Parquet and Arrow files, batch by batch |
+//! | `parquet_object` | Parquet in an object store |
+//! | `no_parquet`, `no_store` | the same where they are not built |
 //! | [`source`] | a log that is being read, lines or rows |
 //! | [`order`] | a log's requests put in order of time, within bounds |
 //! | [`merge`] | those of several logs made into one stream |
@@ -34,11 +35,18 @@ pub mod input;
 pub mod intake;
 pub mod line_up;
 pub mod merge;
+#[cfg(not(feature = "parquet"))]
+pub mod no_parquet;
+#[cfg(not(feature = "object-store"))]
+pub mod no_store;
+#[cfg(feature = "object-store")]
 pub mod object;
 pub mod order;
 pub mod over_time;
 pub mod page;
+#[cfg(feature = "parquet")]
 pub mod parquet_file;
+#[cfg(all(feature = "object-store", feature = "parquet"))]
 pub mod parquet_object;
 pub mod pass;
 pub mod row;
@@ -46,9 +54,17 @@ pub mod said;
 pub mod sentence;
 pub mod slices;
 pub mod source;
+#[cfg(feature = "object-store")]
 pub mod store;
 pub mod table;
+#[cfg(feature = "parquet")]
 pub mod table_file;
+pub mod table_format;
+
+#[cfg(not(feature = "parquet"))]
+pub use no_parquet::{self as parquet_file, self as table_file};
+#[cfg(not(feature = "object-store"))]
+pub use no_store::{self as object, self as store};
 
 use crate::failure::Failure;
 

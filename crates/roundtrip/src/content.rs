@@ -9,8 +9,8 @@
 //! | [`html`] | tags: in lower case, and images found and replaced |
 //! | [`coding`] | deflate, gzip, brotli, zstd |
 //! | [`picture`], [`still`] | GIF, and PNG and JPEG, decoded within limits |
-//! | [`png`], [`mng`], [`webp`] | the same picture in other formats, without loss |
-//! | [`jpeg`], [`avif`], and [`webp`] again | the same at a quality, if one is asked for |
+//! | [`png`], [`mng`], `webp` | the same picture in other formats, without loss |
+//! | [`jpeg`], `avif`, and `webp` again | the same at a quality, if one is asked for |
 //! | [`make`] | all forms of all files, on every processor |
 //! | [`css`] | spacers and images of text, as rules and words |
 //! | [`step`] | one change to all of the page, and the sizes that come of it |
@@ -19,6 +19,7 @@
 //! Not a judge of looks: what is lossless stays the same to the pixel, but words that replace an image of them will not,
 //! nor what was made at a quality.
 
+#[cfg(feature = "image-codecs")]
 pub mod avif;
 pub mod coding;
 pub mod css;
@@ -28,6 +29,8 @@ pub mod input;
 pub mod jpeg;
 pub mod make;
 pub mod mng;
+#[cfg(not(feature = "image-codecs"))]
+mod no_codecs;
 pub mod picture;
 pub mod png;
 pub mod recording;
@@ -35,8 +38,11 @@ pub mod row;
 pub mod show;
 pub mod step;
 pub mod still;
+#[cfg(feature = "image-codecs")]
 pub mod webp;
 
+#[cfg(not(feature = "image-codecs"))]
+use no_codecs::{avif, webp};
 use picture::Picture;
 
 /// A page's files, the document first.

@@ -17,7 +17,7 @@
 //! | [`page`] | one HTML file |
 //! | [`sequence`] | time-sequence plots as SVG |
 //! | [`span`] | time as a person reads it |
-//! | [`raster`] | the same as PNG |
+//! | `raster` | the same as PNG |
 //! | [`xpl`] | the same for xplot |
 //!
 //! Not the diagnosis itself: that is the crate `diagnose`.
@@ -29,9 +29,12 @@ pub mod group;
 pub mod json;
 pub mod kernel;
 pub mod live;
+#[cfg(not(feature = "png"))]
+pub mod no_raster;
 pub mod oddity;
 pub mod open;
 pub mod page;
+#[cfg(feature = "png")]
 pub mod raster;
 pub mod reading;
 pub mod sequence;
@@ -47,6 +50,9 @@ use trace::capture::{Reader, Unreadable};
 use wire::Time;
 
 use crate::failure::{Failure, shown};
+
+#[cfg(not(feature = "png"))]
+pub use no_raster as raster;
 
 use filter::Filter;
 use kernel::Told;

@@ -24,6 +24,7 @@
 //! | [`report`] | a page to show to somebody else |
 //! | [`mod@file`], [`terminal`], [`progress`] | where output goes |
 //! | [`failure`] | why there is none, and the exit status |
+//! | [`feature`] | parts that a build may leave out |
 
 #![expect(unreachable_pub, reason = "nothing imports a program: `pub` is what one module offers the others")]
 
@@ -35,6 +36,7 @@ mod contest;
 mod diagnosis;
 mod engine;
 mod failure;
+mod feature;
 mod file;
 mod folder;
 mod loading;
@@ -58,6 +60,10 @@ use cli::{Cli, Verb};
 use failure::Failure;
 
 fn main() -> ExitCode {
+    if cli::is_verbose_version(std::env::args_os().skip(1)) {
+        return output::to_stdout(&feature::version())
+            .map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS);
+    }
     match cli::parse().and_then(|cli| run(&cli)) {
         Ok(status) => status,
         Err(failure) => failure.report(),

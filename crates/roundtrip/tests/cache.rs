@@ -12,10 +12,16 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
 
 /// Runs a script in a namespace of its own; `None` if there can be none, or no nftables.
 fn in_namespace(script: &str) -> Option<Output> {
-    let probe =
-        Command::new("unshare").args(["--net", "sh", "-c", "nft list tables && ip rule show"]).output();
-    if !probe.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: it takes root, unshare, nft and ip");
+    if !skip::has_all(&["unshare", "nft", "ip", "grep"]) {
+        return None;
+    }
+    let probe = Command::new("unshare")
+        .args(["--net", "sh", "-c", "nft list tables && ip rule show"])
+        .env("PATH", skip::path())
+        .output()
+        .unwrap();
+    if !probe.status.success() {
+        skip::refused("it takes root, or the kernel has no nftables");
         return None;
     }
     let preamble = r#"
@@ -32,6 +38,7 @@ fn in_namespace(script: &str) -> Option<Output> {
     let said = std::env::temp_dir().join(format!("roundtrip-cache-{}-{number}", std::process::id()));
     let output = Command::new("timeout")
         .args(["30", "unshare", "--net", "sh", "-c", &format!("{preamble}{script}")])
+        .env("PATH", skip::path())
         .env("ROUNDTRIP", PROGRAM)
         .env("SAID", &said)
         .output()
@@ -397,6 +404,9 @@ fn a_cache_that_is_killed_in_the_middle_of_writing_has_what_it_wrote_and_nothing
 
 #[test]
 fn a_disk_that_is_full_is_a_sentence_and_no_failure() {
+    if !skip::has_all(&["unshare", "mount", "grep", "cmp"]) {
+        return;
+    }
     let files = Files::new("full", 60, 100_000);
     std::fs::create_dir_all(files.path("small")).unwrap();
     let script = r#"mount -t tmpfs -o size=4m tmpfs "$MOUNT" || exit 77
@@ -422,8 +432,7 @@ fn a_disk_that_is_full_is_a_sentence_and_no_failure() {
         .unwrap();
     if output.status.code() == Some(77) || String::from_utf8_lossy(&output.stderr).contains("unshare failed")
     {
-        eprintln!("skipped: it takes the right to mount");
-        return;
+        return skip::because("it takes the right to mount");
     }
     assert_eq!(lines(&output), ["0 1"], "{output:?}");
 }

@@ -6,6 +6,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::str::FromStr;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
 
@@ -41,8 +45,8 @@ impl Served {
     }
 
     fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+        let signal = Signal::from_str(&format!("SIG{name}")).unwrap();
+        kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
     }
 
     fn get(&self, arguments: &[&str]) -> Output {
@@ -253,13 +257,13 @@ fn a_gateway_logs_how_answers_came_and_remembers_who_speaks_dhttp() {
     let mut told = BufReader::new(gateway.stderr.take().unwrap());
     told.read_line(&mut line).unwrap();
     let at = line.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
-    let id = gateway.id().to_string();
-    let signal = |name| assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+    let id = Pid::from_raw(gateway.id().cast_signed());
+    let signal = |signal| kill(id, signal).unwrap();
     let old = log.with_extension("old");
     for turn in 0..2 {
         if turn == 1 {
             std::fs::rename(&log, &old).unwrap();
-            signal("HUP");
+            signal(Signal::SIGHUP);
             told.read_line(&mut String::new()).unwrap();
         }
         let mut stream = TcpStream::connect(&at).unwrap();
@@ -268,7 +272,7 @@ fn a_gateway_logs_how_answers_came_and_remembers_who_speaks_dhttp() {
         stream.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("<p>small</p>"), "{answer}");
     }
-    signal("TERM");
+    signal(Signal::SIGTERM);
     assert!(gateway.wait().unwrap().success());
     for (log, channel) in [(old, " tcp-client\n"), (log, " udp\n")] {
         let text = std::fs::read_to_string(log).unwrap();
@@ -304,14 +308,14 @@ fn a_gateway_reads_its_configuration_again_and_goes_on_with_what_was_begun() {
     let mut begun = TcpStream::connect(&at).unwrap();
     write!(begun, "GET http://{}/ HTTP/1.0\r\n\r\n", origin.local_addr().unwrap()).unwrap();
     let (mut asked, _) = origin.accept().unwrap();
-    let id = gateway.id().to_string();
+    let id = Pid::from_raw(gateway.id().cast_signed());
     for (profile, said) in [
         ("\"paper\"", "read the configuration again"),
         ("\"neither\"", "everything stays as it was"),
         ("\"internet\"", "read the configuration again"),
     ] {
         write(profile).unwrap();
-        assert!(Command::new("kill").args(["-s", "HUP", &id]).status().unwrap().success());
+        kill(id, Signal::SIGHUP).unwrap();
         let line = line();
         assert!(line.contains(said), "{profile}: {line}");
     }

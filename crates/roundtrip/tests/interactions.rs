@@ -41,7 +41,7 @@ fn paper_the_traces_of_figures_2_and_4_are_named_as_the_kernel_sends_them() {
         let seeds = (1..=8).map(|seed: u32| measured(&folder, scenario, seed));
         let mut costs = seeds.flatten().map(|capture| costs(&capture, cause, &[])).peekable();
         if costs.peek().is_none() {
-            eprintln!("SKIPPED: {scenario} over the kernel");
+            skip::because(&format!("{scenario} over the kernel"));
         } else {
             assert!(costs.any(|cost| cost >= HELD_MS), "{scenario} over the kernel");
         }
@@ -58,9 +58,9 @@ fn measured(folder: &Path, scenario: &str, seed: u32) -> Option<PathBuf> {
         return Some(capture);
     }
     let told = String::from_utf8_lossy(&output.stderr);
-    let may_be =
-        !told.contains("cannot measure here") || std::env::var_os("ROUNDTRIP_REQUIRE_KERNEL").is_none();
-    assert!(may_be, "{told}");
+    if told.contains("cannot measure here") {
+        skip::refused(&told);
+    }
     None
 }
 

@@ -121,7 +121,7 @@ fn what_is_too_little_or_asked_twice_is_refused() {
 #[test]
 fn real_logs_have_laws_that_fit_them() {
     let Some(logs) = std::env::var_os("ROUNDTRIP_LOGS").map(PathBuf::from) else {
-        eprintln!("skipped: ROUNDTRIP_LOGS names no folder of real logs");
+        skip::because("ROUNDTRIP_LOGS names no folder of real logs");
         return;
     };
     let folder = folder("laws-of-real-logs");

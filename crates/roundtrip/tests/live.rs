@@ -163,14 +163,13 @@ fn datagrams_and_the_connection_that_the_server_opens_are_one_dialogue_of_dhttp(
 #[test]
 fn without_the_right_to_see_packets_it_is_said_what_to_do() {
     let without = ["--bounding-set=-net_raw", "--inh-caps=-net_raw", PROGRAM, "diagnose", "--port", "80"];
-    let Ok(output) = Command::new("setpriv").args(without).output() else {
-        eprintln!("SKIPPED: there is no setpriv here to take a right away");
+    if !skip::has("setpriv") {
         return;
-    };
+    }
+    let output = Command::new("setpriv").args(without).output().unwrap();
     let told = text(&output.stderr);
     if told.contains("setpriv:") {
-        eprintln!("SKIPPED: {told}");
-        return;
+        return skip::because(&told);
     }
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(told.contains("CAP_NET_RAW") && told.contains("run as root"), "{told}");
@@ -185,8 +184,7 @@ fn captured(arguments: &[&str]) -> Option<Output> {
 fn allowed(output: Output) -> Option<Output> {
     let told = text(&output.stderr);
     if told.contains("cannot capture here") {
-        assert!(std::env::var_os("ROUNDTRIP_REQUIRE_KERNEL").is_none(), "{told}");
-        eprintln!("SKIPPED: {told}");
+        skip::refused(&told);
         return None;
     }
     Some(output)
@@ -206,19 +204,15 @@ struct Server {
 impl Server {
     /// Python's own, with a file of five bytes.
     fn start() -> Option<Self> {
+        if !skip::has("python3") {
+            return None;
+        }
         let folder = folder();
         fs::write(folder.join("small.txt"), "small").unwrap();
         let words = ["-u", "-m", "http.server", "--protocol", "HTTP/1.1", "--bind", "127.0.0.1", "0"];
-        let spawned = Command::new("python3")
-            .args(words)
-            .current_dir(&folder)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
-        let Ok(mut process) = spawned else {
-            eprintln!("SKIPPED: python3 is not installed");
-            return None;
-        };
+        let mut command = Command::new("python3");
+        command.args(words).current_dir(&folder).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         // Serving HTTP on 127.0.0.1 port 40001 ...
@@ -231,6 +225,9 @@ impl Server {
 
     /// nginx, that closes after five requests, with a file of ten thousand bytes.
     fn nginx(more: &str) -> Option<Self> {
+        if !skip::has("nginx") {
+            return None;
+        }
         let folder = folder();
         let place = folder.display();
         fs::write(folder.join("large.bin"), vec![7; 10_000]).unwrap();
@@ -245,13 +242,9 @@ impl Server {
         );
         let file = folder.join("nginx.conf");
         fs::write(&file, told).unwrap();
-        let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap_or_default());
         let mut command = Command::new("nginx");
-        command.arg("-c").arg(&file).env("PATH", path).stderr(Stdio::null());
-        let Ok(process) = command.spawn() else {
-            eprintln!("SKIPPED: nginx is not installed");
-            return None;
-        };
+        command.arg("-c").arg(&file).env("PATH", skip::path()).stderr(Stdio::null());
+        let process = command.spawn().unwrap();
         let server = Self { process, port, folder };
         let is_there = |_| {
             Command::new("sleep").arg("0.02").status().unwrap();

@@ -83,7 +83,7 @@ fn everything_writes_every_figure_and_a_table_writes_none() {
     // Figures 6 to 9 of the DHTTP paper are of a server's log, which is not part of this tree.
     let of_a_log = std::env::var_os("ROUNDTRIP_LOGS").map_or(0, |_| 4);
     if of_a_log == 0 {
-        eprintln!("skipped: figures 6 to 9 of the DHTTP paper, for want of ROUNDTRIP_LOGS");
+        skip::because("figures 6 to 9 of the DHTTP paper, for want of ROUNDTRIP_LOGS");
     }
     assert_eq!(folder.names("figures").len(), 10 + of_a_log);
 }

@@ -58,7 +58,8 @@ fn in_thread<T: Send>(what: impl FnOnce() -> T + Send) -> T {
 
 fn run(line: &str) -> io::Result<()> {
     let mut words = line.split_whitespace();
-    let output = Command::new(words.next().unwrap_or_default()).args(words).output()?;
+    let output =
+        Command::new(words.next().unwrap_or_default()).args(words).env("PATH", skip::path()).output()?;
     if output.status.success() {
         return Ok(());
     }

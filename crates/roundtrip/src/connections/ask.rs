@@ -2,7 +2,6 @@
 //!
 //! The words are told to be wrong with the flag that they were given to.
 
-use columns::Named;
 use scenario::access_log::{Format, HeaderBytes, MissingSize, Prefix, Sizing, Who};
 use scenario::names::{Quoted, Unknown};
 use scenario::value::quantity;
@@ -10,7 +9,9 @@ use simulate::connections::{Question, Rule};
 use wire::{Bytes, Duration};
 
 use crate::cli::connections::Connections;
+use crate::connections::table_file::Named;
 use crate::failure::Failure;
+use crate::feature::Feature;
 
 /// What to count, and how to read it.
 #[derive(Debug)]
@@ -142,6 +143,9 @@ fn value<T>(text: &str, flag: &str, read: fn(&str) -> Result<T, String>) -> Resu
 /// `client=ip,time=ts`.
 fn named(pairs: &[String]) -> Result<Named, Failure> {
     let mut named = Named::default();
+    if !pairs.is_empty() {
+        Feature::Parquet.require("--columns")?;
+    }
     for pair in pairs {
         let wrong = |sentence: String| Failure::Value(format!("--columns: {sentence}"));
         let (role, column) = pair.split_once('=').ok_or_else(|| {

@@ -8,10 +8,11 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
+use crate::feature::Feature;
 use crate::unpack::unpacked;
 
 use super::object::Object;
-use super::store::{Stores, is_address};
+use super::store::Stores;
 
 /// One log.
 #[derive(Clone, Debug)]
@@ -71,6 +72,7 @@ pub fn named(arguments: &[PathBuf]) -> Result<Vec<Input>, Failure> {
             Ok(there) if there.is_dir() => below(argument, &mut found).map_err(at)?,
             Ok(_) => found.push(argument.clone()),
             Err(_) if is_address(&pattern) => {
+                Feature::ObjectStore.require(&pattern)?;
                 let stores = match &mut stores {
                     Some(stores) => stores,
                     none => none.insert(Stores::new().map_err(Failure::Network)?),
@@ -92,6 +94,13 @@ pub fn named(arguments: &[PathBuf]) -> Result<Vec<Input>, Failure> {
         inputs.push(Input::Stdin);
     }
     Ok(inputs)
+}
+
+/// Whether an argument is an address and not the name of a file.
+pub fn is_address(argument: &str) -> bool {
+    argument.split_once("://").is_some_and(|(scheme, _)| {
+        !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    })
 }
 
 /// Every file below a folder; links are not followed, so that there is no way round in a circle.
@@ -176,5 +185,12 @@ mod tests {
         for (pattern, name, expected) in cases {
             assert_eq!(fits(pattern.as_bytes(), name.as_bytes()), expected, "{pattern} {name}");
         }
+    }
+
+    #[test]
+    fn addresses_are_told_from_files() {
+        assert!(is_address("s3://bucket/access.log"));
+        assert!(!is_address("logs/s3://x"));
+        assert!(!is_address("access.log"));
     }
 }

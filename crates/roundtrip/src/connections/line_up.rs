@@ -10,12 +10,14 @@ use scenario::access_log::{Format, Reader, recognise};
 use wire::Time;
 
 use crate::failure::Failure;
+use crate::feature::Feature;
 
 use super::ask::Asked;
 use super::blocks::{Blocks, Open};
 use super::input::Input;
 use super::source::{Log, OpenTable, Table};
-use super::table_file::{Kind, Place, batches};
+use super::table_file::batches;
+use super::table_format::{Kind, Place};
 
 /// Logs ready to be read.
 pub struct LinedUp {
@@ -71,6 +73,7 @@ fn begun(input: &Input, asked: &Asked) -> Result<(Time, Log), Failure> {
         return Err(unreadable(error));
     }
     if let Some(kind) = Kind::of(&beginning) {
+        Feature::Parquet.require(&input.name())?;
         return table(input, kind, beginning, bytes, asked);
     }
     let format = match &asked.format {

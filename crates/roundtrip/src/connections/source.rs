@@ -2,12 +2,10 @@
 //!
 //! Not the making of requests: a block is made into requests apart from the others, by whichever thread has time.
 
-use arrow_array::RecordBatch;
-use columns::Columns;
 use scenario::access_log::{Reader, Who};
 
 use super::blocks::Blocks;
-use super::table_file::Batches;
+use super::table_file::{Batches, Columns, RecordBatch};
 
 /// One log and how it is read.
 pub enum Log {

@@ -54,13 +54,6 @@ const THREADS: usize = 2;
 const RETRIES: usize = 3;
 const RETRY_FOR: Duration = Duration::from_secs(30);
 
-/// Whether an argument is an address and not the name of a file.
-pub fn is_address(argument: &str) -> bool {
-    argument.split_once("://").is_some_and(|(scheme, _)| {
-        !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
-    })
-}
-
 impl Stores {
     /// None asked yet.
     ///
@@ -304,12 +297,5 @@ mod tests {
         }
         assert_eq!(fixed("logs/2026/*/x.log").as_ref(), "logs/2026");
         assert_eq!(fixed("*.log").as_ref(), "");
-    }
-
-    #[test]
-    fn addresses_are_told_from_files() {
-        assert!(is_address("s3://bucket/access.log"));
-        assert!(!is_address("logs/s3://x"));
-        assert!(!is_address("access.log"));
     }
 }

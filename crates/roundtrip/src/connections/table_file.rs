@@ -1,49 +1,27 @@
-//! Parquet and Arrow files, batch by batch; known by their first bytes. Of Parquet, only the columns that are needed
+//! Parquet and Arrow files, batch by batch. Of Parquet, only the columns that are needed
 //! are read.
 //!
 //! Not packed once more: Parquet and Arrow compress their columns themselves.
 
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
-use std::path::PathBuf;
 
-use arrow_array::RecordBatch;
+pub use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::ArrowError;
-use bytes::Bytes;
-use columns::{Columns, Named};
+pub use columns::{Columns, Named};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::reader::ChunkReader;
 
+#[cfg(feature = "object-store")]
 use super::object::Object;
+#[cfg(feature = "object-store")]
 use super::parquet_object::ParquetObject;
-
-/// A table's file format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Parquet.
-    Parquet,
-    /// Arrow's file, also called Feather.
-    Arrow,
-    /// Arrow's stream.
-    ArrowStream,
-}
+use super::table_format::{Kind, Place};
 
 /// Rows that are read at once: as many as a block of lines has.
 const ROWS: usize = 1 << 14;
-
-impl Kind {
-    /// Which one a file is that begins so; `None` if it is none.
-    pub fn of(beginning: &[u8]) -> Option<Self> {
-        match beginning {
-            [b'P', b'A', b'R', b'1', ..] => Some(Self::Parquet),
-            [b'A', b'R', b'R', b'O', b'W', b'1', ..] => Some(Self::Arrow),
-            [0xff, 0xff, 0xff, 0xff, ..] => Some(Self::ArrowStream),
-            _ => None,
-        }
-    }
-}
 
 /// A table's batches, and which columns of them are what.
 pub struct Batches {
@@ -53,17 +31,6 @@ pub struct Batches {
     pub batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>,
 }
 
-/// Where a table's bytes are.
-#[derive(Clone, Debug)]
-pub enum Place {
-    /// In a file, which is read here and there.
-    File(PathBuf),
-    /// In an object store, from which the columns are fetched that are needed.
-    Object(Object),
-    /// In memory.
-    Memory(Bytes),
-}
-
 /// Opens a table.
 ///
 /// # Errors
@@ -71,7 +38,10 @@ pub enum Place {
 pub fn batches(kind: Kind, place: Place, named: &Named) -> Result<Batches, ArrowError> {
     match (kind, place) {
         (Kind::Parquet, Place::File(path)) => parquet(File::open(path)?, named),
+        #[cfg(feature = "object-store")]
         (Kind::Parquet, Place::Object(object)) => parquet_object(&object, named),
+        #[cfg(not(feature = "object-store"))]
+        (Kind::Parquet, Place::Object(object)) => object.absent(),
         (Kind::Parquet, Place::Memory(bytes)) => parquet(bytes, named),
         (Kind::Arrow, Place::File(path)) => arrow_file(BufReader::new(File::open(path)?), named),
         (Kind::Arrow, Place::Memory(bytes)) => arrow_file(Cursor::new(bytes), named),
@@ -94,6 +64,7 @@ fn parquet(bytes: impl ChunkReader + 'static, named: &Named) -> Result<Batches, 
     Ok(Batches { columns: columns.alone(), batches: Box::new(reader) })
 }
 
+#[cfg(feature = "object-store")]
 fn parquet_object(object: &Object, named: &Named) -> Result<Batches, ArrowError> {
     let table = ParquetObject::open(object)?;
     let columns = find(table.schema(), named)?;

@@ -9,6 +9,7 @@ use super::Content;
 use super::css::Replaced;
 use super::step::{Part, Step};
 use crate::failure::Failure;
+use crate::feature::Feature;
 
 /// A page in one form, fetched.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -37,7 +38,7 @@ pub struct Row {
     pub elapsed_ms: Option<f64>,
     /// Against the page as it is.
     pub saved_ms: Option<f64>,
-    /// Why there is no time.
+    /// Why there is no time, and which form is missing.
     pub notes: Vec<String>,
 }
 
@@ -72,12 +73,15 @@ fn row(step: Step, parts: &[Part], scenario: Scenario, before: Option<&Row>) -> 
     let bytes = scenario.page.size().get();
     let whole = before.map_or(bytes, |before| before.bytes);
     let saved_bytes = i64::try_from(whole).unwrap_or(i64::MAX) - i64::try_from(bytes).unwrap_or(i64::MAX);
-    let (packets, elapsed_ms, notes) = match simulate::simulate(&scenario, Hosts::default()) {
+    let (packets, elapsed_ms, mut notes) = match simulate::simulate(&scenario, Hosts::default()) {
         Ok(row) => {
             (row.packets_up.zip(row.packets_down).map(|(up, down)| up + down), row.elapsed_ms, row.notes)
         }
         Err(error) => (None, None, vec![error.to_string()]),
     };
+    if step == Step::AllOfNow && !Feature::ImageCodecs.is_built() {
+        notes.push(Feature::ImageCodecs.missing("all-of-today is without WebP"));
+    }
     let as_it_is = if before.is_none() { elapsed_ms } else { before.and_then(|before| before.elapsed_ms) };
     Row {
         page: scenario.page.name,

@@ -8,6 +8,7 @@ use super::coding::Coding;
 use super::css::Replaced;
 use super::html;
 use super::{Content, File, Forms, Kind};
+use crate::feature::Feature;
 
 /// What is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,9 +67,11 @@ enum Format {
 }
 
 impl Step {
-    /// Every one, in the order of a table; those with loss only where a quality was asked for.
+    /// Every one that this build can make, in the order of a table; those with loss only where a quality was asked for.
     pub fn all(has_quality: bool) -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(move |step| has_quality || !step.is_lossy())
+        let has_webp = Feature::ImageCodecs.is_built();
+        let steps = Self::ALL.into_iter().filter(move |step| has_webp || *step != Self::Webp);
+        steps.filter(move |step| has_quality || !step.is_lossy())
     }
 
     const ALL: [Self; 16] = [

@@ -4,15 +4,16 @@
 //! for that host (Documentation/networking/napi.rst, "threaded"), as a network card's interrupt would; over the loopback
 //! interface whoever sends would be booked for both ends.
 
-use std::fs;
+use std::fs::{self, File};
 use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use measure::card::{self, Offload};
+use measure::netlink::{Metrics, Netlink, Route};
 use measure::{Error, Namespace};
-use nix::unistd::gettid;
 
 use super::failed;
 
@@ -34,7 +35,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Two hosts that reach one another. It takes root, iproute2 and ethtool.
+    /// Two hosts that reach one another. It takes root.
     ///
     /// # Errors
     /// What the system lacks or refuses.
@@ -45,17 +46,14 @@ impl Hosts {
         let [device, far] = ["s", "u"].map(|end| format!("rt{}{end}{number}", std::process::id()));
         let [server, users] = [Namespace::new("server's host")?, Namespace::new("users' host")?];
         let (near, peer) = (device.clone(), far.clone());
-        let network = users.run(move || Ok(thread_in(gettid().as_raw())))?;
+        let network = users
+            .run(|| File::open("/proc/thread-self/ns/net").map_err(failed("find the users' network")))?;
         server.run(move || {
-            let place = format!("/proc/{network}/ns/net");
-            ip(&["link", "set", "lo", "up"])?;
-            ip(&["link", "add", &near, "type", "veth", "peer", "name", &peer, "netns", &place])?;
-            up(&near, SERVER)
+            let mut netlink = Netlink::open()?;
+            netlink.add_cable(&near, &peer, network.as_fd())?;
+            up(netlink, &near, [SERVER, USERS])
         })?;
-        users.run(move || {
-            ip(&["link", "set", "lo", "up"])?;
-            up(&far, USERS)
-        })?;
+        users.run(move || up(Netlink::open()?, &far, [USERS, SERVER]))?;
         let network = server.run(|| Ok(network_of(Path::new("/proc/thread-self")).unwrap_or_default()))?;
         Ok(Self { server, users, network, device })
     }
@@ -74,11 +72,6 @@ impl Hosts {
         };
         processes.into_iter().map(of_process).sum()
     }
-}
-
-/// A thread's folder below /proc.
-fn thread_in(thread: i32) -> String {
-    format!("{}/task/{thread}", std::process::id())
 }
 
 /// What the kernel calls the network that a thread is in.
@@ -103,31 +96,18 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// One end of the cable, with all that is needed to use it.
-fn up(device: &str, own: Ipv4Addr) -> Result<(), Error> {
-    ip(&["address", "add", &format!("{own}/30"), "dev", device])?;
-    ip(&["link", "set", device, "up"])?;
+fn up(mut netlink: Netlink, device: &str, [own, other]: [Ipv4Addr; 2]) -> Result<(), Error> {
+    netlink.bring_up_loopback()?;
+    netlink.add_address(device, own)?;
+    netlink.bring_up_as_it_is(device)?;
+    netlink.set_route(device, &Route { destination: other, source: own, metrics: Metrics::default() })?;
     // Without the first a cable's end has nothing of which the kernel could make a thread, and without the second (at the other
     // end) it is passed by: drivers/net/veth.c, `veth_skb_is_eligible_for_gro`.
-    run("ethtool", &["--offload", device, "gro", "on", "tso", "off"])?;
+    card::set_offload(device, Offload::MergeSegments, true)?;
+    card::set_offload(device, Offload::CutSegments, false)?;
     // Who sends waits when there is no room, instead of losing what was sent.
-    run("tc", &["qdisc", "add", "dev", device, "root", "pfifo_fast"])?;
-    // Only a /sys that was mounted in a namespace shows its devices.
-    let script = format!("mount -t sysfs sysfs /sys && echo 1 > /sys/class/net/{device}/threaded");
-    run("unshare", &["--mount", "sh", "-c", &script])
-}
-
-fn ip(words: &[&str]) -> Result<(), Error> {
-    run("ip", words)
-}
-
-fn run(program: &str, words: &[&str]) -> Result<(), Error> {
-    let doing = format!("run {program} {}", words.join(" "));
-    let output = Command::new(program).args(words).output().map_err(failed(doing.clone()))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(failed(doing)(std::io::Error::other(said)))
+    netlink.add_queue(device)?;
+    card::receive_in_thread(device)
 }
 
 #[cfg(test)]
@@ -141,8 +121,7 @@ mod tests {
     #[test]
     fn regress_what_comes_to_the_server_is_on_its_hosts_account_though_others_send_it() {
         if !geteuid().is_root() {
-            eprintln!("skipped: it takes root");
-            return;
+            return skip::because("it takes root");
         }
         let hosts = Hosts::new().unwrap();
         let took = |to: Ipv4Addr, from: &Namespace| {

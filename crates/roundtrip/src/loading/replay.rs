@@ -20,8 +20,10 @@ use wire::{Duration, Time};
 use crate::connections::blocks::Blocks;
 use crate::connections::input::{Input, named};
 use crate::connections::line_up::BEGINNING;
-use crate::connections::table_file::{Kind, Place, batches};
+use crate::connections::table_file::{Named, batches};
+use crate::connections::table_format::{Kind, Place};
 use crate::failure::Failure;
+use crate::feature::Feature;
 use crate::output::number;
 
 /// So much is read at once.
@@ -88,6 +90,7 @@ fn read_one(input: &Input, sink: &mut dyn Sink) -> Result<bool, Failure> {
     bytes.by_ref().take(BEGINNING).read_to_end(&mut beginning).map_err(unreadable)?;
     let who = Who::default();
     if let Some(kind) = Kind::of(&beginning) {
+        Feature::Parquet.require(&input.name())?;
         let place = match input {
             Input::File(path) => Place::File(path.clone()),
             Input::Object(object) => Place::Object(object.clone()),

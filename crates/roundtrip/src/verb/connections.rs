@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::IsTerminal;
+use std::path::Path;
 
 use simulate::connections::Counts;
 use wire::Bytes;
@@ -11,6 +12,7 @@ use crate::cli::flags::{Format, OutputFlags};
 use crate::connections::pass::Passed;
 use crate::connections::{Answer, answer, ask, input, over_time, page, parquet_file, row, table};
 use crate::failure::Failure;
+use crate::feature::Feature;
 use crate::provenance::Provenance;
 use crate::terminal::Terminal;
 use crate::{file, output, show};
@@ -19,6 +21,13 @@ use crate::{file, output, show};
 pub fn run(flags: &Connections) -> Result<(), Failure> {
     let OutputFlags { format, report } = &flags.output;
     let asked = ask::asked(flags)?;
+    let is_table = |path: &Path| path.extension().is_some_and(|extension| extension == "parquet");
+    if flags.out.is_some() {
+        Feature::Parquet.require("--out")?;
+    }
+    if flags.over_time.as_deref().is_some_and(is_table) {
+        Feature::Parquet.require("--over-time")?;
+    }
     if flags.logs.is_empty() && std::io::stdin().is_terminal() {
         return Err(Failure::Value("name an access log, or pipe one in".to_owned()));
     }
@@ -44,7 +53,7 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
     }
     if let Some(path) = &flags.over_time {
         let minutes = over_time::minutes(counts);
-        let bytes = match path.extension().is_some_and(|extension| extension == "parquet") {
+        let bytes = match is_table(path) {
             true => parquet_file::over_time(&minutes).map_err(|error| unwritten("over-time", &error))?,
             false => over_time::lines(&minutes).into_bytes(),
         };

@@ -9,6 +9,7 @@ use crate::cli::flags::{Format, OutputFlags};
 use crate::content::css::Replaced;
 use crate::content::{input, row, show};
 use crate::failure::Failure;
+use crate::feature::Feature;
 use crate::file;
 use crate::output;
 use crate::provenance::Provenance;
@@ -19,6 +20,9 @@ use crate::terminal::Terminal;
 /// Makes every form of the page, fetches each in the simulator, and prints what is saved.
 pub fn run(arguments: &Content) -> Result<(), Failure> {
     let Content { page, quality, scenario, output: OutputFlags { format, report }, advanced } = arguments;
+    if quality.is_some() {
+        Feature::ImageCodecs.require("--quality")?;
+    }
     if !scenario.pages.is_empty() {
         return Err(Failure::Value(
             "--page: the page is the first argument here; leave the flag out".to_owned(),
@@ -44,9 +48,10 @@ pub fn run(arguments: &Content) -> Result<(), Failure> {
     let Some(path) = report else { return Ok(()) };
     let title = format!("The content of {}", content.name);
     let lead = ["Each form was really made, and fetched in the simulator.".to_owned()];
+    let codecs = if Feature::ImageCodecs.is_built() { ", libwebp, rav1e" } else { "" };
     let made = Provenance::fact(
         "encoders",
-        "zlib-rs, brotli, zstd, oxipng, libwebp, rav1e; MNG and JPEG of our own".to_owned(),
+        format!("zlib-rs, brotli, zstd, oxipng{codecs}; MNG and JPEG of our own"),
     );
     let page = report::page(&title, &lead, &show::sections(&content, &replaced, &rows), &program().and(made));
     file::write(path, page.as_bytes())

@@ -11,6 +11,7 @@ use crate::diagnosis::filter::Filter;
 use crate::diagnosis::live::{self, Live};
 use crate::diagnosis::{Capture, csv, json, page, raster, sequence, text, xpl};
 use crate::failure::Failure;
+use crate::feature::Feature;
 use crate::terminal::Terminal;
 use crate::{file, output};
 
@@ -19,6 +20,9 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     let Diagnose { files, flows, causes, since, svg, png, xpl, output: flags, .. } = arguments;
     if let Some(sentence) = in_place_of_capture(arguments) {
         return Err(Failure::Value(sentence));
+    }
+    if png.is_some() {
+        Feature::Png.require("--png")?;
     }
     let mut filter = Filter::new(flows, causes, since.as_deref())?;
     let is_plotted = svg.is_some() || png.is_some() || xpl.is_some() || flags.report.is_some();

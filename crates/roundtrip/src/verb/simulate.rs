@@ -13,6 +13,7 @@ use crate::diagnosis::raster;
 use crate::engine::simulate::{probes, sequence, visits};
 use crate::engine::{self, simulate};
 use crate::failure::{Failure, shown};
+use crate::feature::Feature;
 use crate::file;
 use crate::output::number;
 use crate::output::table::{self, Layout};
@@ -79,7 +80,10 @@ impl PlotKind {
         match path.extension().map(|end| end.to_ascii_lowercase()) {
             None => Ok(Self::Svg),
             Some(end) if end == "svg" => Ok(Self::Svg),
-            Some(end) if end == "png" => Ok(Self::Png),
+            Some(end) if end == "png" => {
+                Feature::Png.require(&format!("--plot {}", shown(path)))?;
+                Ok(Self::Png)
+            }
             Some(end) if end == "xpl" => Ok(Self::Xplot),
             Some(_) => Err(Failure::Value(format!(
                 "--plot {}: not a format of plots; give FILE.svg, FILE.png or FILE.xpl",

@@ -6,17 +6,20 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`lines`] | logs of lines, however they come |
-//! | [`tables`] | Parquet and Arrow |
-//! | [`objects`] | logs in an object store |
+//! | `tables` | Parquet and Arrow |
+//! | `objects` | logs in an object store |
 //! | [`three_months`] | the paper's claims, at length |
 //! | [`wrong`] | bad logs, bad flags, full disks |
 //! | [`program`] | the program, and logs to give it |
-//! | [`s3`] | an object store on this machine |
+//! | `s3` | an object store on this machine |
 
 mod lines;
+#[cfg(feature = "object-store")]
 mod objects;
 mod program;
+#[cfg(feature = "object-store")]
 mod s3;
+#[cfg(feature = "parquet")]
 mod tables;
 mod three_months;
 mod wrong;

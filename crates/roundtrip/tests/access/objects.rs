@@ -4,6 +4,7 @@
 
 use super::program::{Folder, gzipped, json, made_up, roundtrip, rows, text};
 use super::s3::{Store, key};
+#[cfg(feature = "parquet")]
 use super::tables;
 
 /// A log cut in four, one of them packed.
@@ -52,6 +53,7 @@ fn what_is_long_is_fetched_in_pieces() {
     assert!(store.asked().iter().any(|asked| asked == "GET whole.log bytes=262144-4456447"));
 }
 
+#[cfg(feature = "parquet")]
 #[test]
 fn of_a_parquet_object_only_the_columns_are_fetched_that_are_needed() {
     let folder = Folder::new("parquet-object");
@@ -64,6 +66,7 @@ fn of_a_parquet_object_only_the_columns_are_fetched_that_are_needed() {
     assert!(fetched * 2 < table.len(), "{fetched} of {} bytes: {:?}", table.len(), store.asked());
 }
 
+#[cfg(feature = "parquet")]
 /// Of the range in `GET name bytes=0-9`.
 fn length(asked: &str) -> Option<usize> {
     let (from, to) = asked.rsplit_once("bytes=")?.1.split_once('-')?;

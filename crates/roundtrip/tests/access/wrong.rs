@@ -110,6 +110,7 @@ fn a_disk_that_is_full_is_said_in_a_sentence() {
     for arguments in [
         &["logs", "synthesize", "-o", "/dev/full"][..],
         &["connections", &log, "--report", "/dev/full"],
+        #[cfg(feature = "parquet")]
         &["connections", &log, "--out", "/dev/full"],
     ] {
         let output = roundtrip(arguments);

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use measure::netlink::Netlink;
+
 use super::gateway::{Fate, Patience, ask, gateway};
 use super::host::{Host, allowed};
 use super::network::{Network, Weather};
@@ -77,17 +79,12 @@ fn flap(client: &Host, network: &Network, gone: Gone, away: Duration) {
             network.set_away(false);
         }
         Gone::TheRoute => {
-            client.does(|| ip("route del default"));
+            client.does(|| Netlink::open().and_then(|mut netlink| netlink.remove_default_route()).unwrap());
             thread::park_timeout(away);
-            let [a, b, c, d] = CLIENT;
-            client.does(move || ip(&format!("route add default dev client src {a}.{b}.{c}.{d}")));
+            let back = |mut netlink: Netlink| netlink.set_default_route("client", CLIENT.into());
+            client.does(move || Netlink::open().and_then(back).unwrap());
         }
     }
-}
-
-fn ip(words: &str) {
-    let done = std::process::Command::new("ip").args(words.split(' ')).output().unwrap();
-    assert!(done.status.success(), "ip {words}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
 #[test]

@@ -10,9 +10,12 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use measure::Namespace;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
 pub(crate) const CLIENT: &str = "10.0.0.2";
@@ -24,21 +27,11 @@ pub(crate) const OTHER6: &str = "[2001:db8:1::3]";
 
 /// Whether the tests may run here; said loudly when they may not.
 pub(crate) fn granted() -> bool {
-    let required = std::env::var_os("ROUNDTRIP_REQUIRE_KERNEL").is_some_and(|value| value == "1");
     if let Err(missing) = measure::available() {
-        assert!(!required, "ROUNDTRIP_REQUIRE_KERNEL is set, and {missing}");
-        eprintln!("skipped: {missing}");
+        skip::refused(&missing.to_string());
         return false;
     }
-    let has_nft = Command::new("sh")
-        .args(["-c", "PATH=$PATH:/usr/sbin command -v nft"])
-        .stdout(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    if !has_nft {
-        eprintln!("skipped: nft is not installed (Debian: nftables)");
-    }
-    has_nft
+    skip::has_all(&["nft", "ip", "sysctl"])
 }
 
 /// The three of them.
@@ -302,8 +295,8 @@ impl Running {
     }
 
     pub(crate) fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+        let signal = Signal::from_str(&format!("SIG{name}")).unwrap();
+        kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
     }
 
     /// The next line that it says.

@@ -106,7 +106,8 @@ fn side(
 /// In a namespace: what a thread starts is where the thread is.
 fn shell(namespace: &Namespace, script: String) -> Result<(), String> {
     let pending = namespace.start(move || {
-        let output = Command::new("sh").args(["-ec", &script]).output().map_err(told)?;
+        let output =
+            Command::new("sh").args(["-ec", &script]).env("PATH", skip::path()).output().map_err(told)?;
         if output.status.success() {
             return Ok(());
         }
@@ -117,10 +118,5 @@ fn shell(namespace: &Namespace, script: String) -> Result<(), String> {
 
 /// What it needs beside the laboratory.
 pub(crate) fn missing() -> Option<&'static str> {
-    let is_there = |program, flag| Command::new(program).arg(flag).output().is_ok();
-    match (is_there("ip", "-V"), is_there("ethtool", "--version")) {
-        (true, true) => None,
-        (false, _) => Some("ip (install iproute2)"),
-        (true, false) => Some("ethtool"),
-    }
+    ["ip", "ethtool"].into_iter().find(|program| !skip::has(program))
 }

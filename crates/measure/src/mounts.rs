@@ -1,0 +1,38 @@
+//! Mounts that only one thread and its programs see, gone with them.
+//!
+//! Not a container: everything that is not mounted over is the caller's.
+
+use std::thread;
+
+use nix::mount::MsFlags;
+use nix::sched::{CloneFlags, unshare};
+
+use crate::Error;
+
+/// Does `job` in a thread with mounts of its own, in the calling thread's network namespace. It takes root.
+///
+/// # Errors
+/// When the system gives no such thread, and what `job` says.
+pub fn apart<T: Send>(job: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
+    let inside = || {
+        unshare(CloneFlags::CLONE_NEWNS).map_err(Error::kernel("give a thread mounts of its own"))?;
+        // What is mounted from here on stays here.
+        change("none", "/", MsFlags::MS_REC | MsFlags::MS_PRIVATE, None)?;
+        job()
+    };
+    thread::scope(|scope| scope.spawn(inside).join()).map_err(|_| Error::Died { thread: "mounts" })?
+}
+
+/// Mounts a file system of this kind at a folder: `tmpfs`, with `size=4k`.
+///
+/// # Errors
+/// The kernel's.
+pub fn mount(kind: &str, folder: &str, options: &str) -> Result<(), Error> {
+    change(kind, folder, MsFlags::empty(), Some((kind, options)))
+}
+
+fn change(source: &str, folder: &str, flags: MsFlags, kind: Option<(&str, &str)>) -> Result<(), Error> {
+    let (kind, options) = kind.unzip();
+    nix::mount::mount(Some(source), folder, kind, flags, options)
+        .map_err(Error::kernel(format!("mount {source} at {folder}")))
+}

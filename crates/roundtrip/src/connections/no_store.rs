@@ -1,0 +1,54 @@
+//! Object stores in a build without the feature `object-store`: there is none, and so there are no objects.
+//!
+//! Whoever names an address is told so before ([`Feature::require`]).
+
+use std::io::Read;
+
+use crate::feature::Feature;
+
+/// No object.
+#[derive(Clone, Debug)]
+pub struct Object(Never);
+
+/// No stores.
+#[derive(Debug)]
+pub struct Stores(Never);
+
+#[derive(Clone, Debug)]
+enum Never {}
+
+impl Object {
+    /// Anything, of what there is not.
+    #[cfg(feature = "parquet")]
+    pub fn absent<T>(&self) -> T {
+        match self.0 {}
+    }
+
+    /// Its address.
+    pub fn name(&self) -> String {
+        match self.0 {}
+    }
+
+    /// Its bytes, from the first.
+    pub fn open(&self) -> Box<dyn Read + Send> {
+        match self.0 {}
+    }
+}
+
+impl Stores {
+    /// None.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn new() -> Result<Self, String> {
+        Err(Feature::ObjectStore.missing("object stores"))
+    }
+
+    /// What an address names.
+    ///
+    /// # Errors
+    /// None: there are no stores.
+    pub fn named(&mut self, _address: &str) -> Result<Vec<Object>, String> {
+        match self.0 {}
+    }
+}

@@ -1,0 +1,20 @@
+//! PNG in a build without the feature `png`: nothing is drawn.
+//!
+//! Whoever asks for it is told so before ([`Feature::require`]).
+
+use std::io;
+use std::path::Path;
+
+use super::Capture;
+use crate::failure::Failure;
+use crate::feature::Feature;
+
+/// None.
+pub fn write_all(_: &[Capture], folder: &Path) -> Result<(), Failure> {
+    Feature::Png.require(&folder.display().to_string())
+}
+
+/// None.
+pub fn image(_svg: &str) -> io::Result<Vec<u8>> {
+    Err(io::Error::other(Feature::Png.missing("--plot")))
+}

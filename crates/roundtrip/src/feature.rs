@@ -1,0 +1,81 @@
+//! The parts of the program that a build may leave out: Cargo features, and the sentence where one is missing.
+//!
+//! A feature selects what is compiled, and changes nothing else.
+
+use crate::failure::Failure;
+
+/// A part that is heavy to build and needed by few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feature {
+    /// Images as WebP and AVIF.
+    ImageCodecs,
+    /// Logs in object stores and on the Web.
+    ObjectStore,
+    /// Parquet and Arrow tables.
+    Parquet,
+    /// Plots as PNG.
+    Png,
+}
+
+impl Feature {
+    /// By name.
+    pub const ALL: [Self; 4] = [Self::ImageCodecs, Self::ObjectStore, Self::Parquet, Self::Png];
+
+    /// Cargo's name for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ImageCodecs => "image-codecs",
+            Self::ObjectStore => "object-store",
+            Self::Parquet => "parquet",
+            Self::Png => "png",
+        }
+    }
+
+    /// Whether it was compiled in.
+    pub const fn is_built(self) -> bool {
+        match self {
+            Self::ImageCodecs => cfg!(feature = "image-codecs"),
+            Self::ObjectStore => cfg!(feature = "object-store"),
+            Self::Parquet => cfg!(feature = "parquet"),
+            Self::Png => cfg!(feature = "png"),
+        }
+    }
+
+    const fn does(self) -> &'static str {
+        match self {
+            Self::ImageCodecs => "encode WebP and AVIF",
+            Self::ObjectStore => "fetch logs from object stores and the Web",
+            Self::Parquet => "read or write Parquet and Arrow tables",
+            Self::Png => "draw plots as PNG",
+        }
+    }
+
+    /// What a build without it says of a file or a flag.
+    pub fn missing(self, culprit: &str) -> String {
+        format!(
+            "{culprit}: this build does not {}; install with `cargo install --locked --path crates/roundtrip --features {}`",
+            self.does(),
+            self.name()
+        )
+    }
+
+    /// Nothing where it was compiled in.
+    ///
+    /// # Errors
+    /// [`missing`](Self::missing).
+    pub fn require(self, culprit: &str) -> Result<(), Failure> {
+        match self.is_built() {
+            true => Ok(()),
+            false => Err(Failure::Value(self.missing(culprit))),
+        }
+    }
+}
+
+/// The answer to `--version --verbose`: the version, and each feature on or off.
+pub fn version() -> String {
+    let features = Feature::ALL.map(|feature| {
+        let state = if feature.is_built() { "on" } else { "off" };
+        format!("  {:<12}  {state}\n", feature.name())
+    });
+    format!("roundtrip {}\nfeatures:\n{}", env!("CARGO_PKG_VERSION"), features.concat())
+}

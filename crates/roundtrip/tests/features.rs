@@ -1,0 +1,55 @@
+//! The parts that a build may leave out: `--version --verbose` lists them, and who needs a missing one is told how to get it.
+//!
+//! It tests the build that it is part of; CI has one with none of them and one with all.
+
+use std::fs;
+use std::process::{Command, Output};
+
+/// Each feature, whether this build has it, and a command line that needs it.
+const FEATURES: [(&str, bool, &[&str]); 4] = [
+    ("image-codecs", cfg!(feature = "image-codecs"), &["content", "microscape", "--quality", "50"]),
+    ("object-store", cfg!(feature = "object-store"), &["connections", "http://127.0.0.1:9/access.log"]),
+    ("parquet", cfg!(feature = "parquet"), &["connections", "access.parquet"]),
+    ("png", cfg!(feature = "png"), &["diagnose", "run.pcap", "--png", "plots"]),
+];
+
+fn roundtrip(arguments: &[&str], folder: &std::path::Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(arguments).current_dir(folder).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn the_version_lists_every_feature_only_when_asked_for_more() {
+    let here = std::path::Path::new(".");
+    let version = format!("roundtrip {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(text(&roundtrip(&["--version"], here).stdout), version);
+    let states = FEATURES
+        .map(|(name, is_built, _)| format!("  {name:<12}  {}\n", if is_built { "on" } else { "off" }));
+    for flags in [["--version", "--verbose"], ["-v", "-V"]] {
+        let output = roundtrip(&flags, here);
+        assert!(output.status.success());
+        assert_eq!(text(&output.stdout), format!("{version}features:\n{}", states.concat()));
+    }
+}
+
+#[test]
+fn a_missing_feature_is_named_with_the_command_that_adds_it() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("access.parquet"), b"PAR1 and no more").unwrap();
+    for (name, is_built, words) in FEATURES {
+        let output = roundtrip(words, folder.path());
+        let said = text(&output.stderr);
+        let command =
+            format!("install with `cargo install --locked --path crates/roundtrip --features {name}`");
+        assert_eq!(said.contains(&command), !is_built, "{words:?}: {said}");
+        if !is_built {
+            assert_eq!(output.status.code(), Some(2), "{words:?}");
+            assert_eq!(said.lines().count(), 1, "{said}");
+            let culprit = words.iter().find(|word| said.starts_with(&format!("roundtrip: {word}: ")));
+            assert!(culprit.is_some(), "{said}");
+        }
+    }
+}
