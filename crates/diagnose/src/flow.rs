@@ -4,10 +4,11 @@
 //! | --- | --- |
 //! | (here) | [`Flow`]: what each segment is to the connection |
 //! | `handshake` | what SYNs agree on |
+//! | `ack` | acknowledgements, and windows with them |
+//! | `record` | TLS records that close a connection |
 //! | `closed` | windows without room, as long as their edge stands still |
 //! | `course` | a message against time: what a window saves of it |
 //! | `facts` | what is known of a gap when it ends |
-//! | `numbers` | packets that never came, by what is left out |
 //! | `repairs` | what is known of data that came late or twice |
 //! | `ledger` | judged gaps, in the account and as findings |
 //! | `state` | what is kept of each side |
@@ -15,12 +16,13 @@
 //! Not a TCP: nothing is answered, and nothing is believed that the packets do not show. What contradicts itself is
 //! passed over.
 
+mod ack;
 mod closed;
 mod course;
 mod facts;
 mod handshake;
 mod ledger;
-mod numbers;
+mod record;
 mod repairs;
 mod state;
 
@@ -63,6 +65,8 @@ pub(crate) struct Flow {
     /// The last event, and what it was; what of its sender was on its way then.
     before: Before,
     last: Mark,
+    /// The last packet of all.
+    last_frame: u64,
     last_flight: u64,
     /// How far the account reaches, and from when on anything counts.
     spent: Time,
@@ -99,6 +103,11 @@ pub(crate) struct Follows {
 impl Flow {
     pub(crate) fn new(client: SocketAddr, server: SocketAddr, first: &Segment<'_>, options: Options) -> Self {
         let mark = Mark { at: first.at, frame: first.frame };
+        let mut ends: Both<EndState> = Both::default();
+        for end in [&mut ends.client, &mut ends.server] {
+            // A capture may begin in the middle of a message.
+            end.burst.course.began = first.at;
+        }
         Self {
             client,
             server,
@@ -110,11 +119,12 @@ impl Flow {
             lately: Both::default(),
             before: Before::Nothing,
             last: mark,
+            last_frame: mark.frame,
             last_flight: 0,
             spent: first.at,
             since: options.since,
             path: Path::default(),
-            ends: Both::default(),
+            ends,
             conversation: Conversation::default(),
             findings: Findings::default(),
             account: Account::default(),
@@ -205,7 +215,7 @@ impl Flow {
             self.oddities.backwards += 1;
             segment.at = self.last_at;
         }
-        self.last_at = segment.at;
+        (self.last_at, self.last_frame) = (segment.at, segment.frame);
         self.packets += 1;
         self.bytes += Bytes::new(segment.length());
         if self.ends.of_mut(segment.from).recent.has(&segment) {
@@ -213,12 +223,10 @@ impl Flow {
             return;
         }
         self.path.passed(segment.from, segment.hops_left);
-        let end = self.ends.of(segment.from);
-        self.lately.of_mut(segment.from).numbers.passed(
-            segment.identification,
-            segment.hops_left,
-            segment.length().div_ceil(end.sender.mss.get()),
-        );
+        if let Some(stamp) = segment.options.stamp {
+            let end = self.ends.of_mut(segment.from);
+            end.late = end.clock.passed(segment.at, stamp.value);
+        }
         if segment.has(Flags::RST) {
             self.reset(&segment);
             return;
@@ -245,87 +253,6 @@ impl Flow {
         }
     }
 
-    fn acknowledges(&mut self, segment: &Segment<'_>) {
-        let Segment { from, at, frame, .. } = *segment;
-        self.scales_as_it_did(segment);
-        let scale = self.ends.of(from).scale;
-        let window = match (u32::from(segment.tcp.window), scale) {
-            (window, _) if segment.has(Flags::SYN) => Some(window),
-            (window, Some(bits)) => Some(window << bits),
-            (0, None) => Some(0),
-            (_, None) => None,
-        };
-        let peer = self.ends.of_mut(from.other());
-        let to = peer.sender.place(segment.tcp.ack);
-        if !peer.sender.is_seen && peer.sender.next == 0 {
-            peer.sender.jump(to);
-            (peer.sender.acknowledged, peer.sender.known) = (to, to);
-        }
-        // A number that no sender can have reached is no acknowledgement.
-        const FURTHEST: u64 = 1 << 30;
-        if to > peer.sender.next + FURTHEST {
-            return;
-        }
-        if to > peer.sender.next {
-            peer.sender.jump(to);
-            self.oddities.not_captured += 1;
-            self.unseen(from.other(), Mark { at, frame });
-        }
-        if !segment.has(Flags::SYN) {
-            self.closes_window(from.other(), to, window, Mark { at, frame });
-        }
-        let peer = self.ends.of_mut(from.other());
-        let had = (peer.sender.acknowledged, peer.sender.window);
-        let ack = peer.sender.acknowledge(to, window, frame, at);
-        let behind = segment.options.sack.map(|(_, end)| peer.sender.place(end));
-        let is_sacked = segment.options.is_sack_cut || behind.is_some_and(|end| end > to);
-        if ack.is_none_or(|ack| ack.bytes == 0) {
-            // With a selective acknowledgement the window may move, too.
-            let tells = segment.options.sack.is_some() || segment.options.is_sack_cut;
-            let is_repeated = !segment.carries() && to == had.0 && (window == had.1 || tells);
-            if is_repeated && peer.sender.next > to {
-                peer.sender.acknowledge_again(is_sacked, frame, at);
-            }
-            return;
-        }
-        if is_sacked {
-            peer.sender.tells_of_a_gap();
-        }
-        if let Some(ack) = ack {
-            let bytes = u64::from(ack.bytes);
-            let is_at_once = bytes >= 2 * self.ends.of(from.other()).sender.mss.get();
-            if let Some(after) = ack.after() {
-                self.path.answered(from, after);
-                if is_at_once {
-                    self.path.answered_at_once(from, after);
-                }
-            }
-            let is_delayed = self.lateness(from, &ack).is_some();
-            let peer = self.ends.of_mut(from.other());
-            peer.sender.pace.acknowledged(at, bytes, ack.to, peer.sender.next, is_delayed);
-            peer.heard_at = Some(at);
-        }
-    }
-
-    fn acknowledges_only(&mut self, segment: &Segment<'_>) {
-        let mark = Mark { at: segment.at, frame: segment.frame };
-        let is_last =
-            segment.from == Side::Client && self.handshake.answered.is_some() && !self.handshake.is_done;
-        if is_last {
-            self.close(segment, End::Handshake { again: None });
-            self.before = Before::Handshake(Side::Client);
-            self.handshake.is_done = true;
-            self.set_up(mark);
-            return;
-        }
-        let peer = &self.ends.of(segment.from.other()).sender;
-        let covers_all = peer.acknowledged >= peer.next;
-        let own = &mut self.lately.of_mut(segment.from).own_ack;
-        if covers_all && own.is_none() {
-            *own = Some(mark);
-        }
-    }
-
     /// Data, or the end of it.
     fn sends(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
@@ -334,9 +261,7 @@ impl Flow {
         let start = end.sender.place(segment.tcp.seq);
         let stop = start + segment.tcp.sequence_length();
         end.sender.mss.saw(segment.length());
-        end.sender.mss.has_timestamps = segment.options.has_timestamps;
-        let passed_over = start.saturating_sub(end.sender.next);
-        self.lately.of_mut(from).numbers.passed_over(passed_over.div_ceil(end.sender.mss.get()));
+        end.sender.mss.has_timestamps = segment.options.stamp.is_some();
         if let Some(heard_at) = end.heard_at.take() {
             self.path.echoed(from, at.since(heard_at));
         }
@@ -353,7 +278,7 @@ impl Flow {
                 self.arrives(segment);
                 End::Data
             }
-            Order::Probe => return,
+            Order::Probe => return self.probes_window(from),
             Order::Twice => {
                 self.oddities.captured_twice += 1;
                 return;
@@ -384,6 +309,9 @@ impl Flow {
             }
         };
         self.close_with(facts, kind, segment);
+        if segment.length() > 0 {
+            self.sends_into_window(from, segment.length(), at);
+        }
         let end = self.ends.of_mut(from);
         let is_short = segment.length() < end.sender.mss.get();
         let earlier = if self.before == Before::Data(from) { end.pieces } else { 0 };
@@ -392,6 +320,9 @@ impl Flow {
         let sender = &self.ends.of(from).sender;
         self.last_flight = sender.next.saturating_sub(sender.acknowledged);
         self.converse(segment, start, mark);
+        if self.lately.of(from.other()).has_ended && record::closes(segment) {
+            self.ends.of_mut(from).alert += segment.tcp.sequence_length();
+        }
         if segment.has(Flags::FIN) {
             self.conversation.ended(from, mark);
             self.take_exchanges();

@@ -55,6 +55,23 @@ pub(crate) struct Gap {
     pub(crate) is_acknowledged: bool,
     /// The first acknowledgement without data that the sender itself sent in the gap, of all it had been sent.
     pub(crate) own_ack: Option<Mark>,
+    /// By how much that, and the segment that ended the gap, came later than the path needs, by the sender's timestamps.
+    pub(crate) own_ack_late: Option<Duration>,
+    pub(crate) late_arrival: Option<Duration>,
+    /// When the last acknowledgement reached the sender.
+    pub(crate) heard_at: Option<Time>,
+    /// Whether the sender has acknowledged all that its peer sent.
+    pub(crate) has_all: bool,
+    /// Whether its peer has acknowledged all that it sent.
+    pub(crate) is_heard: bool,
+    /// Bytes of the peer's last message, as far as it was on its way together.
+    pub(crate) asked: u64,
+    /// Whether data is missing before the segment, or of its peer.
+    pub(crate) is_behind_hole: bool,
+    /// Whether its peer's data was captured at all.
+    pub(crate) is_peer_seen: bool,
+    /// Whether the segment is as small as a TLS alert or a frame that ends a connection.
+    pub(crate) is_control: bool,
 
     /// What the path makes of it.
     pub(crate) path: PathFacts,
@@ -64,12 +81,9 @@ pub(crate) struct Gap {
     pub(crate) has_lost: bool,
     /// The first that it sent again in this gap though that had arrived.
     pub(crate) needless: Option<Mark>,
-    /// How many of its packets never came in this gap; `None` if that does not show.
-    pub(crate) missing: Option<u16>,
     /// For how long it had heard nothing new.
     pub(crate) silence: Option<Duration>,
-    /// What its timer stands at, at the least, and with Linux.
-    pub(crate) timeout: Duration,
+    /// What its timer stands at with Linux.
     pub(crate) usual_timeout: Duration,
     /// The loss that it was still repairing, by how it had noticed.
     pub(crate) recovering: Option<crate::cause::Cause>,
@@ -151,6 +165,10 @@ pub(crate) struct Repair {
 pub(crate) struct PathFacts {
     /// From the place of the capture to the sender and back.
     pub(crate) to_sender: Option<Duration>,
+    /// By how much that varies.
+    pub(crate) noise: Duration,
+    /// Whether the capture was taken at the sender.
+    pub(crate) is_at_sender: bool,
     /// There and back, as far as it is known.
     pub(crate) round_trip: Duration,
     /// What the slowest link needs for the segment that ended the gap.
@@ -233,6 +251,11 @@ impl Gap {
     /// Whether an earlier acknowledgement had made room that was not used.
     pub(crate) const fn freed_early(&self) -> bool {
         self.freed > 0
+    }
+
+    /// Whether the segment is a FIN without data: the application has nothing to wait for.
+    pub(crate) const fn is_bare_fin(&self) -> bool {
+        self.has_fin && self.length == 0
     }
 
     /// Whether the segment is smaller than it may be.

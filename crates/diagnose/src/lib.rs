@@ -11,6 +11,7 @@
 //! | `flows`, `keep` | the connections that are open, found by their sockets; how much each may keep |
 //! | `flow` | one connection: what each segment is to it |
 //! | `sender`, `flight`, `mss`, `path`, `pace` | an end as a sender; where the capture was taken; how fast the path is |
+//! | `clock` | TCP timestamps: when a segment was generated |
 //! | `http` | messages and exchanges, where they can be read |
 //! | `gap`, `judge`, `causes/` | the time between two events, and the rules that name its cause |
 //! | `dhttp` | requests in datagrams, and their answers |
@@ -22,6 +23,7 @@
 pub mod account;
 pub mod cause;
 mod causes;
+mod clock;
 mod dhttp;
 pub mod finding;
 mod flight;

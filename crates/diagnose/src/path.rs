@@ -21,6 +21,8 @@ pub enum Place {
     Unknown,
 }
 
+/// So many samples have come near the least.
+const ENOUGH: u8 = 4;
 /// The least that a retransmission timer stands at.
 const LEAST: Duration = Duration::from_millis(200);
 
@@ -45,6 +47,8 @@ struct Part {
     deviation: Duration,
     /// What was left of the time to live when its packets passed.
     hops_left: Option<u8>,
+    /// How many samples there are of `answered`.
+    samples: u8,
 }
 
 impl Path {
@@ -61,6 +65,19 @@ impl Path {
             }
         }
         part.answered = Some(part.answered.map_or(after, |least| least.min(after)));
+        part.samples = part.samples.saturating_add(1);
+    }
+
+    /// By how much the least time to `side` may be wrong: a minimum of few samples is above the least.
+    pub(crate) fn slack(&self, side: Side) -> Duration {
+        let to = self.to(side).unwrap_or_default();
+        if self.parts.of(side).samples < ENOUGH { to / 4 } else { to / 20 }
+    }
+
+    /// By how much the way to `side` and back varies: four mean deviations, once there are samples enough.
+    pub(crate) fn noise(&self, side: Side) -> Duration {
+        let part = self.parts.of(side);
+        if part.samples < ENOUGH { self.slack(side) } else { part.deviation * 4 }
     }
 
     /// The same for two full segments or more.

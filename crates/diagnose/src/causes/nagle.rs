@@ -140,7 +140,8 @@ mod tests {
             let cost = (round_trip + 45.0).round();
             for place in [Place::Client, Place::Server, Place::Between] {
                 let found = script.faults(place);
-                let [(Cause::NagleDelayedAck, lost)] = found[..] else {
+                // On one sample of a long path 45 ms are no delay.
+                let [(Cause::NagleDelayedAck | Cause::Nagle, lost)] = found[..] else {
                     panic!("{one_way} {place:?}: {found:?}")
                 };
                 assert!((lost as f64 - cost).abs() <= 1.0, "{one_way} {place:?}: {lost}");

@@ -1,6 +1,7 @@
 //! What is known of a gap when it ends: the state of the sender, of the path and of the messages, put together before
 //! the segment that ended it changes them.
 
+use wire::packet::Flags;
 use wire::{Duration, Time};
 
 use crate::causes::opening::Course;
@@ -10,8 +11,8 @@ use crate::segment::Segment;
 use crate::sender::{Ack, Learned};
 use crate::side::Side;
 
-use super::Flow;
 use super::state::EndState;
+use super::{Flow, record};
 
 /// What a sender knew before it sent.
 pub(super) struct Facts {
@@ -25,6 +26,7 @@ pub(super) struct Facts {
     trigger: Option<Ack>,
     talk: Talk,
     burst: Burst,
+    is_heard: bool,
 }
 
 impl Flow {
@@ -36,11 +38,15 @@ impl Flow {
         let is_looked_at = at.since(self.last.at) > Duration::from_micros(500);
         let talk = self.conversation.talk(from, segment.tcp.payload);
         let patience = self.patience(from);
-        let learned = self.ends.of_mut(from).sender.learn(at, away);
+        let echo = segment.options.stamp.map(|stamp| stamp.echo).filter(|_| segment.has(Flags::ACK));
+        let slack = self.path.slack(from);
+        let learned = self.ends.of_mut(from).sender.learn(at, away, slack, echo);
         self.goes_on(from, at);
         let sender = &self.ends.of(from).sender;
         let flight = if is_looked_at { sender.flight(learned.known) } else { Flight::default() };
-        let is_soon = |ack: &Ack| at.since(ack.at) <= away + patience;
+        // What comes so soon after it, of all that time, did not come by chance.
+        let share = (at.since(self.last.at) / 20).min(Duration::from_millis(20));
+        let is_soon = |ack: &Ack| at.since(ack.at) <= away + patience.max(share);
         let trigger = learned.last.filter(is_soon).or(learned.again.filter(is_soon));
         Facts {
             flight,
@@ -52,8 +58,18 @@ impl Flow {
             learned,
             trigger,
             talk,
-            // Nobody asks for it where nothing stopped.
-            burst: if is_looked_at { self.ends.of(from).burst.clone() } else { Burst::default() },
+            is_heard: sender.has_arrived(),
+            burst: self.burst(from, is_looked_at),
+        }
+    }
+
+    /// What the sender did since it paused: all of it only where something stopped.
+    fn burst(&self, from: Side, is_looked_at: bool) -> Burst {
+        let burst = &self.ends.of(from).burst;
+        if is_looked_at {
+            burst.clone()
+        } else {
+            Burst { start: burst.start, course: burst.course, ..Burst::default() }
         }
     }
 
@@ -73,10 +89,12 @@ impl Flow {
     pub(super) fn lateness(&self, receiver: Side, ack: &Ack) -> Option<Duration> {
         /// Below the shortest timers of 40 ms, beyond what a busy host needs.
         const LATE: Duration = Duration::from_millis(20);
+        // A minimum of few samples is above the least: what came later than it may not be late.
+        let unsure = self.path.slack(receiver);
         const TO_BE_ON_ITS_WAY: Duration = Duration::from_millis(5);
         let way = self.path.to(receiver)?;
         let late = ack.after()?.saturating_sub(self.path.prompt(receiver)?);
-        let is_late = late >= LATE.max(way / 10);
+        let is_late = late >= LATE.max(way / 10).max(unsure);
         // A timer's acknowledgement covers everything that has come.
         let covers_all = ack.not_covered().is_none_or(|since| since < way + TO_BE_ON_ITS_WAY);
         // Two full segments are acknowledged at once, unless the receiver is seen not to.
@@ -98,6 +116,7 @@ impl Flow {
             trigger,
             talk,
             burst,
+            is_heard,
         } = facts;
         let Segment { from, at, frame, .. } = *segment;
         let known = self.ends.of(from).sender.known;
@@ -110,7 +129,7 @@ impl Flow {
             side: from,
             end,
             length: segment.length(),
-            has_fin: segment.has(wire::packet::Flags::FIN),
+            has_fin: segment.has(Flags::FIN),
             mss: self.ends.of(from).sender.mss.get(),
             flight,
             in_flight,
@@ -126,9 +145,26 @@ impl Flow {
             is_acknowledged: self.ends.of(from.other()).sender.is_seen
                 || self.handshake.answered.is_some()
                 || learned.acks > 0,
-            own_ack: self.lately.of(from).own_ack,
+            own_ack: self.lately.of(from).own_ack.map(|(mark, _)| mark),
+            own_ack_late: self.lately.of(from).own_ack.and_then(|(_, late)| late),
+            late_arrival: self.ends.of(from).late.filter(|_| segment.options.stamp.is_some()),
+            heard_at: self
+                .ends
+                .of(from)
+                .sender
+                .heard_at
+                .map(|at| at + self.path.to(from).unwrap_or_default()),
+            is_heard,
+            asked: self.last_flight,
+            has_all: self.ends.of(from.other()).sender.has_arrived(),
+            is_behind_hole: self.ends.of(from).sender.has_hole(segment.tcp.seq)
+                || self.ends.of(from.other()).sender.is_missing(),
+            is_peer_seen: self.ends.of(from.other()).sender.is_seen,
+            is_control: record::is_short(segment),
             path: PathFacts {
                 to_sender: self.path.to(from),
+                noise: self.path.noise(from),
+                is_at_sender: self.is_near(from),
                 round_trip: self.path.round_trip_at_least(),
                 pace: self.ends.of(from).sender.pace.needed(segment.length()),
                 segment: self.ends.of(from).sender.pace.of_link(self.ends.of(from).sender.mss.get()),
@@ -138,14 +174,12 @@ impl Flow {
             burst,
             has_lost: self.ends.of(from).has_lost,
             needless: self.lately.of(from).needless,
-            missing: self.lately.of(from).numbers.missing(),
             silence: self
                 .ends
                 .of(from)
                 .sender
                 .progressed_at
                 .map(|passed| at.since(passed).saturating_sub(self.path.to(from).unwrap_or_default())),
-            timeout: self.path.retransmission_timeout(),
             usual_timeout: self.path.usual_timeout(),
             recovering: self
                 .ends

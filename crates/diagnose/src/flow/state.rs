@@ -1,15 +1,14 @@
 //! What is kept of each side of a connection, and of its beginning.
 
-use wire::Time;
+use wire::{Duration, Time};
 
 use crate::cause::Cause;
 use crate::causes::opening::{Said, Spared};
+use crate::clock::Clock;
 use crate::gap::{Burst, Gap, Mark};
 use crate::judge::Ruling;
 use crate::segment::Segment;
 use crate::sender::Sender;
-
-use super::numbers::Numbers;
 
 /// What is kept of one side.
 #[derive(Debug, Default)]
@@ -33,6 +32,11 @@ pub(super) struct EndState {
     /// When its peer forbade it to send, if that ever happened.
     pub(super) closed: Option<Box<Closed>>,
     pub(super) has_lost: bool,
+    /// Its timestamps, and by how much its last packet came later than the path needs.
+    pub(super) clock: Clock,
+    pub(super) late: Option<Duration>,
+    /// Bytes of the TLS alert that it sent last, after its peer had ended: a close, and no loss.
+    pub(super) alert: u64,
     /// Short segments since its peer sent something.
     pub(super) pieces: u16,
     /// By how many bits the windows that this side offers are shifted.
@@ -46,13 +50,12 @@ pub(super) struct EndState {
 /// What each packet of one side is held against, and the gap since the last event.
 #[derive(Debug, Default)]
 pub(super) struct Lately {
-    /// The first acknowledgement without data in the gap.
-    pub(super) own_ack: Option<Mark>,
+    /// The first acknowledgement without data in the gap, and by how much it came later than the path needs.
+    pub(super) own_ack: Option<(Mark, Option<Duration>)>,
     /// The first that it sent again in the gap without need.
     pub(super) needless: Option<Mark>,
     /// Where its packets are looked at.
     pub(super) interface: Option<u32>,
-    pub(super) numbers: Numbers,
     pub(super) has_ended: bool,
 }
 
@@ -99,6 +102,10 @@ pub(super) struct Closed {
     /// And since when it had been narrower than before; when the sender had sent last, if nobody else had since.
     pub(super) shrunk_since: Time,
     pub(super) sent: Option<Time>,
+    /// How often its sender probed it.
+    pub(super) probes: u32,
+    /// When it was closed and opened, until it shows whether its sender was held.
+    pub(super) reopened: Option<(Mark, Mark)>,
     /// What was forbidden in this gap.
     pub(super) over: Vec<(Mark, Mark)>,
 }
