@@ -44,6 +44,7 @@ use crate::segment::Segment;
 use crate::sender::{Order, Sender};
 use crate::side::{Both, Side};
 use crate::table::Options;
+use crate::tick;
 
 use state::{EndState, Handshake, Lately};
 
@@ -87,6 +88,8 @@ pub(crate) struct Flow {
     is_within_dialogue: bool,
     /// Waits for a window that was open there.
     reopened: Duration,
+    /// The last repair's cause, and until when time is its already.
+    claimed: Option<(Cause, Time)>,
 }
 
 /// A connection right before this one, that carried a single request.
@@ -136,6 +139,7 @@ impl Flow {
             follows: None,
             is_within_dialogue: false,
             reopened: Duration::ZERO,
+            claimed: None,
         }
     }
 
@@ -270,6 +274,7 @@ impl Flow {
         let soon = (self.path.round_trip_at_least() / 2)
             .clamp(Duration::from_micros(100), Duration::from_millis(50));
         let end = self.ends.of_mut(from);
+        end.sends_shorts |= !segment.has(Flags::FIN) && end.sender.sends_short(start, segment.length());
         let order = end.sender.send(start, stop, mark, segment.identification, soon);
         end.sender.forget(self.keep.segments.into());
         let kind = match order {
@@ -371,15 +376,20 @@ impl Flow {
         self.is_reset = true;
     }
 
-    /// Nothing more comes: what is known.
-    pub(crate) fn finish(mut self) -> FlowReport {
+    /// Nothing more comes: what is known, no finer than the `tick` of a coarse clock.
+    pub(crate) fn finish(mut self, tick: Option<Duration>) -> FlowReport {
         self.settle_tail();
         [Side::Client, Side::Server].into_iter().for_each(|side| self.settle_course(side));
         self.was_opened_needlessly();
-        let Self { client, server, started, last_at, packets, bytes, path, conversation, account, .. } = self;
+        let Self {
+            client, server, started, last_at, packets, bytes, path, conversation, mut account, ..
+        } = self;
         let mut exchanges = self.exchanges;
         exchanges.sort_by_key(|exchange| exchange.at);
-        let (findings, counts) = self.findings.into_sorted();
+        let (mut findings, mut counts) = self.findings.into_sorted();
+        if let Some(tick) = tick {
+            tick::blur(tick, &mut findings, &mut counts, &mut account);
+        }
         FlowReport {
             protocol: Protocol::Tcp,
             is_within_dialogue: self.is_within_dialogue,

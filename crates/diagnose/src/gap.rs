@@ -66,6 +66,8 @@ pub(crate) struct Gap {
     pub(crate) is_heard: bool,
     /// Bytes of the peer's last message, as far as it was on its way together.
     pub(crate) asked: u64,
+    /// Whether the sender has sent short segments while another was unacknowledged.
+    pub(crate) sends_shorts: bool,
     /// Whether data is missing before the segment, or of its peer.
     pub(crate) is_behind_hole: bool,
     /// Whether its peer's data was captured at all.
@@ -229,6 +231,8 @@ pub(crate) struct Talk {
     pub(crate) is_within: Option<bool>,
     /// Whether only the end of the connection will end that message.
     pub(crate) is_until_close: bool,
+    /// Whether the server sends when it likes.
+    pub(crate) is_pushed: bool,
     /// Requests without a complete answer; `None` if that cannot be known.
     pub(crate) unanswered: Option<usize>,
     /// Whether the last request asked before it sends its body.
@@ -271,7 +275,29 @@ impl Gap {
     /// The acknowledgement that the sender, in the middle of sending, waited for.
     pub(crate) fn awaited(&self) -> Option<&Ack> {
         let waited = matches!(self.end, End::Data) && self.continues() && self.flight.bytes > 0;
-        self.trigger.as_ref().filter(|_| waited)
+        self.trigger.as_ref().filter(|_| waited && !self.was_free())
+    }
+
+    /// Whether neither Nagle's algorithm nor a window can have held the segment, short as it is: the sender has sent such ones
+    /// before, with others unacknowledged (TCP_NODELAY), and had as much on its way.
+    fn was_free(&self) -> bool {
+        let has_window = self.flight.bytes + self.length <= self.largest_since_loss.max(2 * self.mss);
+        self.sends_shorts && self.is_short() && has_window
+    }
+
+    /// Whether a sender that waited went on as soon as the acknowledgement had come: kernels need no more than some
+    /// hundred microseconds, and the rest is the path's jitter.
+    pub(crate) fn is_prompt(&self) -> bool {
+        const MOST: Duration = Duration::from_millis(5);
+        let least = Duration::from_micros(if self.path.is_at_sender { 300 } else { 1_000 });
+        let bound = (self.path.round_trip / 4).clamp(least, MOST);
+        self.trigger.is_some() && self.reaction() <= bound
+    }
+
+    /// From when the acknowledgement that it waited for had come to the sender until it sent.
+    pub(crate) fn reaction(&self) -> Duration {
+        let away = self.path.to_sender.unwrap_or_default();
+        self.trigger.map(|ack| self.to.at.since(ack.at).saturating_sub(away)).unwrap_or_default()
     }
 
     /// What of the gap the path had nothing to do: near its sender a flight is seen before the slowest link has sent it.

@@ -20,6 +20,8 @@ pub(crate) struct Conversation {
     pub(crate) answered: Vec<Exchange>,
     pub(crate) requests: u64,
     is_lost: bool,
+    /// Whether the server sends when it likes: a stream of events, or another protocol after 101.
+    is_pushed: bool,
 }
 
 /// A request and its answer.
@@ -141,7 +143,7 @@ impl Conversation {
     /// What is known before `side` sends `payload`.
     pub(crate) fn talk(&self, side: Side, payload: &[u8]) -> Talk {
         if self.is_lost || self.requests == 0 {
-            return Talk::default();
+            return Talk { is_pushed: self.is_pushed, ..Talk::default() };
         }
         let stream = self.streams.of(side);
         let is_first = self.streams.of(Side::Client).body == 0;
@@ -149,6 +151,7 @@ impl Conversation {
         Talk {
             is_within: Some(!matches!(&stream.reader, Reader::Head(begun) if begun.is_empty())),
             is_until_close: matches!(stream.reader, Reader::UntilClose),
+            is_pushed: self.is_pushed,
             unanswered: Some(self.open.len()),
             expects_continue: asks.is_some_and(|last| !last.is_continued)
                 && (side == Side::Client || payload.starts_with(b"HTTP/1.1 1")),
@@ -303,11 +306,18 @@ impl Conversation {
         });
         self.requests += 1;
         self.streams.of_mut(Side::Client).reader = match told {
-            Told { is_chunked: true, length: _, expects_continue: _ } => Reader::ChunkSize(Vec::new()),
-            Told { is_chunked: false, length: Some(length @ 1..), expects_continue: _ } => {
-                Reader::Length(length)
+            Told { is_chunked: true, length: _, expects_continue: _, is_event_stream: _ } => {
+                Reader::ChunkSize(Vec::new())
             }
-            Told { is_chunked: false, length: Some(0) | None, expects_continue: _ } => Reader::default(),
+            Told {
+                is_chunked: false,
+                length: Some(length @ 1..),
+                expects_continue: _,
+                is_event_stream: _,
+            } => Reader::Length(length),
+            Told { is_chunked: false, length: Some(0) | None, expects_continue: _, is_event_stream: _ } => {
+                Reader::default()
+            }
         };
         Ok(Some(length))
     }
@@ -323,6 +333,7 @@ impl Conversation {
         let asked = self.open.front_mut();
         let method = asked.as_ref().map_or("GET", |asked| asked.method.as_str());
         // Another protocol from here on.
+        self.is_pushed = status == 101 || told.is_event_stream;
         if status == 101 || (method == "CONNECT" && (200..300).contains(&status)) {
             return Err(NotHttp);
         }
@@ -335,9 +346,15 @@ impl Conversation {
         }
         let reader = match told {
             _ if has_no_body => Reader::Length(0),
-            Told { is_chunked: true, length: _, expects_continue: _ } => Reader::ChunkSize(Vec::new()),
-            Told { is_chunked: false, length: Some(length), expects_continue: _ } => Reader::Length(length),
-            Told { is_chunked: false, length: None, expects_continue: _ } => Reader::UntilClose,
+            Told { is_chunked: true, length: _, expects_continue: _, is_event_stream: _ } => {
+                Reader::ChunkSize(Vec::new())
+            }
+            Told { is_chunked: false, length: Some(length), expects_continue: _, is_event_stream: _ } => {
+                Reader::Length(length)
+            }
+            Told { is_chunked: false, length: None, expects_continue: _, is_event_stream: _ } => {
+                Reader::UntilClose
+            }
         };
         let is_whole = matches!(reader, Reader::Length(0));
         self.streams.of_mut(Side::Server).reader = if is_whole { Reader::default() } else { reader };
@@ -373,11 +390,13 @@ struct Told {
     is_chunked: bool,
     length: Option<u64>,
     expects_continue: bool,
+    is_event_stream: bool,
 }
 
 impl Told {
     fn of(fields: &[httparse::Header<'_>]) -> Self {
-        let mut told = Self { is_chunked: false, length: None, expects_continue: false };
+        let mut told =
+            Self { is_chunked: false, length: None, expects_continue: false, is_event_stream: false };
         for httparse::Header { name, value } in fields {
             let value = value.trim_ascii();
             if name.eq_ignore_ascii_case("Content-Length") {
@@ -386,6 +405,8 @@ impl Told {
                 told.is_chunked = value.to_ascii_lowercase().ends_with(b"chunked");
             } else if name.eq_ignore_ascii_case("Expect") {
                 told.expects_continue = value.eq_ignore_ascii_case(b"100-continue");
+            } else if name.eq_ignore_ascii_case("Content-Type") {
+                told.is_event_stream = value.to_ascii_lowercase().starts_with(b"text/event-stream");
             }
         }
         told

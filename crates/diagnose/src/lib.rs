@@ -11,7 +11,7 @@
 //! | `flows`, `keep` | the connections that are open, found by their sockets; how much each may keep |
 //! | `flow` | one connection: what each segment is to it |
 //! | `sender`, `flight`, `mss`, `path`, `pace` | an end as a sender; where the capture was taken; how fast the path is |
-//! | `clock` | TCP timestamps: when a segment was generated |
+//! | `clock`, `tick` | TCP timestamps: when a segment was generated; the capture's clock, if it is coarse |
 //! | `http` | messages and exchanges, where they can be read |
 //! | `gap`, `judge`, `causes/` | the time between two events, and the rules that name its cause |
 //! | `dhttp` | requests in datagrams, and their answers |
@@ -44,6 +44,7 @@ mod segment;
 mod sender;
 pub mod side;
 pub mod table;
+mod tick;
 
 pub use account::{Account, Share};
 pub use cause::Cause;

@@ -423,6 +423,14 @@ impl Sender {
         is_probe
     }
 
+    /// Whether `length` new bytes at `start` are a short segment while another is unacknowledged. Not known where the handshake was
+    /// not captured: then nobody knows which are short.
+    pub(crate) fn sends_short(&self, start: u64, length: u64) -> bool {
+        let is_short = |length: u64| length > 0 && length < self.mss.get();
+        let known = self.mss.offered.is_some() && self.window != Some(0) && start == self.next;
+        known && is_short(length) && self.flight(self.acknowledged).last_short_end > self.acknowledged
+    }
+
     /// Whether everything that it sent was acknowledged, as far as was captured.
     pub(crate) const fn has_arrived(&self) -> bool {
         self.acknowledged >= self.next

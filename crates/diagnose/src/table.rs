@@ -14,6 +14,7 @@ use crate::gap::Mark;
 use crate::report::FlowReport;
 use crate::segment::Segment;
 use crate::side::Side;
+use crate::tick::Tick;
 
 /// The machine: [`Diagnosis::handle`] a packet, then [`Diagnosis::poll`] until nothing comes; at the end of the
 /// capture [`Diagnosis::end`], and poll again.
@@ -30,6 +31,7 @@ pub struct Diagnosis {
     habits: BTreeMap<(IpAddr, SocketAddr), Habit>,
     options: Options,
     totals: Totals,
+    tick: Tick,
 }
 
 /// What to keep.
@@ -109,6 +111,7 @@ impl Diagnosis {
     pub fn handle(&mut self, now: Time, seen: Seen, packet: &Packet<'_>) {
         let Seen { frame, interface: _ } = seen;
         self.totals.packets += 1;
+        self.tick.passed(now);
         let Some((source, destination)) = packet.sockets() else { return };
         let mark = Mark { at: now, frame };
         let tcp = match packet.transport {
@@ -137,10 +140,11 @@ impl Diagnosis {
             }
             let flow = self.open(source, destination, now, frame, packet, tcp);
             let client = (flow.client.ip(), flow.server);
+            let tick = self.tick.coarse();
             let (slot, given_up) = self.flows.insert(key, flow);
             self.habit(client).opened = Some((now, slot));
             self.totals.evicted += u64::from(given_up.is_some());
-            self.finished.extend(given_up.map(|flow| flow.finish()));
+            self.finished.extend(given_up.map(|flow| flow.finish(tick)));
             slot
         });
         self.pass(key, slot, now, seen, packet);
@@ -188,9 +192,10 @@ impl Diagnosis {
 
     /// A finished connection, if there is one.
     pub fn poll(&mut self) -> Option<FlowReport> {
+        let tick = self.tick.coarse();
         self.finished.pop_front().or_else(|| self.dialogues.poll()).or_else(|| {
             let (_, _, slot) = self.left.pop()?;
-            self.flows.remove_at(slot).map(|flow| flow.finish())
+            self.flows.remove_at(slot).map(|flow| flow.finish(tick))
         })
     }
 
@@ -296,7 +301,7 @@ impl Diagnosis {
 
     fn finish(&mut self, key: &Key) {
         if let Some(flow) = self.flows.remove(key) {
-            self.finished.push_back(flow.finish());
+            self.finished.push_back(flow.finish(self.tick.coarse()));
         }
     }
 
@@ -305,9 +310,10 @@ impl Diagnosis {
         let silent = self.flows.iter().map(|(slot, flow)| (!flow.is_half_open(), flow.last_at, slot));
         let mut silent: Vec<(bool, Time, Slot)> = silent.collect();
         silent.sort_unstable();
+        let tick = self.tick.coarse();
         for (_, _, slot) in silent.into_iter().take(MOST_FLOWS / 8) {
             self.totals.evicted += 1;
-            self.finished.extend(self.flows.remove_at(slot).map(|flow| flow.finish()));
+            self.finished.extend(self.flows.remove_at(slot).map(|flow| flow.finish(tick)));
         }
     }
 }

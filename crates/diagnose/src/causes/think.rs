@@ -2,9 +2,14 @@
 //!
 //! **Rule**: a side that had been sent something, or had sent everything that it had written, sends next, and not on an
 //! acknowledgement. What the path needs is subtracted: until the side's own acknowledgement of what it was sent, or
-//! else the least time that it ever needed to answer. A client that is silent for seconds is idle: a person reads, a
-//! pool waits. **Refuted by**: a window without room, an acknowledgement that explains the moment, a connection of
-//! which only one direction was captured.
+//! else the least time that it ever needed to answer. In the middle of sending it counts from the last acknowledgement that
+//! its window may have needed. A client that is silent for seconds is idle: a person reads, a pool waits.
+//!
+//! **Refuted by**: a window without room or unknown, an acknowledgement that explains the moment, a hole in the sequence
+//! space, a request that is not acknowledged in full, a connection of which only one direction was captured, a timestamp
+//! (TSval) that was not late, a path that varies by as much, and, where messages cannot be read, a small record (TLS alert,
+//! GOAWAY) or a pause of seconds before what nobody asked for: an idle connection is closed; a stream of events or another
+//! protocol after 101, where the server sends when it likes. Then it is `unknown`, or `idle`.
 
 use wire::{Duration, Time};
 
@@ -99,6 +104,7 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
     let (share, evidence): (_, Option<Evidence>) = match gap.side {
         Side::Client if thought > IDLE => (Share::Idle, None),
         Side::Server if is_unasked || (gap.continues() && thought > IDLE) => (Share::Idle, None),
+        Side::Server if gap.talk.is_pushed && gap.continues() => (Share::Idle, None),
         Side::Server if is_notice && thought > UNASKED => (Share::Idle, None),
         Side::Server if is_opaque && thought > OPAQUE => (Share::Idle, None),
         Side::Client => (Share::Stall(Cause::ClientThink), Some(of_client)),
@@ -347,6 +353,15 @@ mod tests {
         // With the timer of 200 ms it was the server's time.
         let delayed = "30 C send=300\n250 S\n366 S send=500\n381 C";
         assert_eq!(of_server(delayed, Place::Client), [321]);
+    }
+
+    #[test]
+    fn a_stream_of_events_keeps_nobody_waiting() {
+        let head = "HTTP/1.1 200 OK\\r\\nContent-Type: text/event-stream\\r\\n\\r\\n";
+        let lines = format!("30 C {ASK}\n45 S text={head}\n60 C\n445 S send=40\n460 C\n845 S send=40\n860 C");
+        for place in EVERYWHERE {
+            assert_eq!(of_server(&lines, place), [], "{place:?}");
+        }
     }
 
     #[test]

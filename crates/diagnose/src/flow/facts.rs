@@ -155,6 +155,7 @@ impl Flow {
                 .heard_at
                 .map(|at| at + self.path.to(from).unwrap_or_default()),
             is_heard,
+            sends_shorts: self.ends.of(from).sends_shorts,
             asked: self.last_flight,
             has_all: self.ends.of(from.other()).sender.has_arrived(),
             is_behind_hole: self.ends.of(from).sender.has_hole(segment.tcp.seq)

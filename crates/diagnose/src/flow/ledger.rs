@@ -1,6 +1,6 @@
 //! Gaps, judged: their time in the account, and findings where enough of it was lost.
 
-use wire::Duration;
+use wire::{Duration, Time};
 
 use crate::account::Share;
 use crate::cause::Cause;
@@ -181,7 +181,10 @@ impl Flow {
     }
 
     fn find_as(&mut self, gap: &Gap, cause: Cause, ruling: &Ruling, evidence: impl Fn(&Gap) -> String) {
-        let since = ruling.lost_since.map_or(ruling.since, |mark| mark.at);
+        // What a repair of another kind has told of is not lost twice.
+        let claimed =
+            self.claimed.filter(|(other, _)| *other != cause).map_or(Time::ZERO, |(_, until)| until);
+        let since = ruling.lost_since.map_or(ruling.since, |mark| mark.at.max(claimed));
         let lost = gap.to.at.since(since);
         if lost >= LEAP || gap.to.at <= self.since {
             return;
@@ -189,6 +192,9 @@ impl Flow {
         if lost < cause.about().least {
             ruling.saving.into_iter().for_each(|saving| self.findings.add_short(cause, saving));
             return;
+        }
+        if matches!(gap.end, End::Repair(_)) {
+            self.claimed = Some((cause, gap.to.at));
         }
         self.findings.add(cause, lost, self.keep.findings.into(), || Finding {
             cause,

@@ -32,6 +32,8 @@ pub(super) struct EndState {
     /// When its peer forbade it to send, if that ever happened.
     pub(super) closed: Option<Box<Closed>>,
     pub(super) has_lost: bool,
+    /// Whether it has sent a short segment while another was unacknowledged: Nagle's algorithm is off.
+    pub(super) sends_shorts: bool,
     /// Its timestamps, and by how much its last packet came later than the path needs.
     pub(super) clock: Clock,
     pub(super) late: Option<Duration>,

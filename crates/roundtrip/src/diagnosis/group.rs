@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use ::diagnose::{Cause, Finding, FlowReport};
-use wire::Duration;
+use wire::{Duration, Time};
 
 use super::Capture;
 use super::span::shown;
@@ -42,6 +42,11 @@ fn group(capture: &Capture, cause: Cause) -> Option<Group<'_>> {
         capture.flows.iter().flat_map(|flow| flow.findings.iter().map(move |finding| (flow, finding)));
     let listed: Vec<_> = findings.filter(|(_, finding)| finding.cause == cause).collect();
     let savings = listed.iter().filter_map(|(_, finding)| finding.saving);
+    // Connections side by side wait at the same time: no fix saves more of it than has passed.
+    let spans = listed
+        .iter()
+        .map(|(_, finding)| (finding.at, finding.at + finding.lost.max(finding.saving.unwrap_or_default())));
+    let wall_clock = united(spans.collect());
     let worst = listed
         .iter()
         .copied()
@@ -53,8 +58,20 @@ fn group(capture: &Capture, cause: Cause) -> Option<Group<'_>> {
         worst,
         connections: found.len(),
         listed: listed.len() as u64,
-        saving: savings.reduce(|sum, saving| sum + saving),
+        saving: savings.reduce(|sum, saving| sum + saving).map(|sum| sum.min(wall_clock)),
     })
+}
+
+/// Time that some of the spans cover.
+fn united(mut spans: Vec<(Time, Time)>) -> Duration {
+    spans.sort_unstable();
+    let mut reached = Time::ZERO;
+    let mut total = Duration::ZERO;
+    for (from, until) in spans {
+        total += until.since(from.max(reached).min(until));
+        reached = reached.max(until);
+    }
+    total
 }
 
 impl Group<'_> {
@@ -117,4 +134,19 @@ impl Group<'_> {
 /// `1 packet`, `2 packets`.
 pub fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_at_the_same_time_count_once() {
+        let span = |from, until| (Time::from_nanos(from), Time::from_nanos(until));
+        assert_eq!(
+            united(vec![span(10, 30), span(0, 20), span(12, 14), span(40, 50)]),
+            Duration::from_nanos(40)
+        );
+        assert_eq!(united(Vec::new()), Duration::ZERO);
+    }
 }
