@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use columns::Named;
 use load::job::page;
 use load::requests::Request;
 use load::requests::file::split;
