@@ -67,7 +67,7 @@ impl ClientConfig {
     }
 
     /// Whether a server at this address is asked.
-    pub(crate) fn reaches(&self, server: IpAddr) -> bool {
+    pub fn reaches(&self, server: IpAddr) -> bool {
         self.reaches_private || !(is_private(server) || server.to_canonical().is_unspecified())
     }
 
@@ -198,7 +198,7 @@ impl Client {
     }
 
     /// So many bytes have come from a server by plain HTTP: an answer by DHTTP may be behind them.
-    pub(crate) fn hear_bytes(&self, server: IpAddr, bytes: usize) {
+    pub fn hear_bytes(&self, server: IpAddr, bytes: usize) {
         self.shared.hear_bytes(server, bytes);
     }
 
@@ -219,7 +219,7 @@ impl Drop for Client {
 }
 
 /// Why a server is not asked.
-pub(crate) fn unreached(server: SocketAddr) -> String {
+pub fn unreached(server: SocketAddr) -> String {
     format!(
         "{server} is an address of this machine or its site, which are not for those who ask from elsewhere"
     )

@@ -1,11 +1,12 @@
 //! What a server counts, and how Prometheus reads it.
 //!
-//! Each thread of a server adds to numbers of its own, and they are added up when somebody asks; a cache's and a gateway's
-//! are one for all their threads. Not a log: that is [`crate::log`].
+//! Each thread of a server adds to numbers of its own, and they are added up when somebody asks; those of
+//! `dhttp-proxy`'s cache and gateway are one for all their threads. Not a log: that is [`crate::log`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Makes the numbers once: field, name, help.
+#[macro_export]
 macro_rules! counters {
     ($($(#[$doc:meta])* $field:ident = $name:literal, $help:literal;)*) => {
         /// What one has counted.
@@ -35,7 +36,7 @@ macro_rules! counters {
     };
 }
 
-pub(crate) use counters;
+pub use counters;
 
 counters! {
     /// Answers in one datagram.
@@ -84,7 +85,7 @@ pub(crate) fn count(counter: &AtomicU64) {
 }
 
 /// One more, of a number that several threads add to.
-pub(crate) fn count_shared(counter: &AtomicU64) {
+pub fn count_shared(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -94,7 +95,7 @@ pub(crate) fn add(counter: &AtomicU64, number: u64) {
 }
 
 /// This many.
-pub(crate) fn set(counter: &AtomicU64, number: usize) {
+pub fn set(counter: &AtomicU64, number: usize) {
     counter.store(number as u64, Ordering::Relaxed);
 }
 

@@ -5,7 +5,7 @@
 use http1::message::Fields;
 
 /// Adds a field that was read elsewhere; one that could not be sent again as it came is left out.
-pub(crate) fn copy(fields: &mut Fields, name: &[u8], value: &[u8]) {
+pub fn copy(fields: &mut Fields, name: &[u8], value: &[u8]) {
     if let (Ok(name), Ok(value)) = (std::str::from_utf8(name), std::str::from_utf8(value)) {
         // It says by itself that it cannot be sent.
         let _ = fields.push(name, value);

@@ -177,7 +177,7 @@ impl Body {
     }
 
     /// How many bytes are to be told, if any.
-    pub(crate) fn told_length(&self) -> Option<u64> {
+    pub fn told_length(&self) -> Option<u64> {
         match self {
             Self::Whole(_) | Self::File { file: _, offset: _, length: _ } => Some(self.len()),
             Self::Described(length) => *length,
@@ -185,7 +185,7 @@ impl Body {
     }
 
     /// So many bytes of it, from the one with this number.
-    pub(crate) fn part(&self, first: u64, length: u64) -> Self {
+    pub fn part(&self, first: u64, length: u64) -> Self {
         match self {
             Self::Whole(bytes) if first == 0 && length == bytes.len() as u64 => self.clone(),
             Self::Whole(bytes) => Self::of_slice(bytes, first, length),
@@ -197,7 +197,7 @@ impl Body {
     }
 
     /// So many of these bytes, from the one with this number.
-    pub(crate) fn of_slice(bytes: &[u8], first: u64, length: u64) -> Self {
+    pub fn of_slice(bytes: &[u8], first: u64, length: u64) -> Self {
         let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).min(bytes.len());
         Self::Whole(bytes.get(place(first)..place(first.saturating_add(length))).unwrap_or_default().into())
     }

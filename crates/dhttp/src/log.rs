@@ -58,7 +58,7 @@ impl Log {
     }
 
     /// One line. What cannot be written is lost: a full disk must not stop a server.
-    pub(crate) fn line(
+    pub fn line(
         &self,
         seconds: u64,
         client: IpAddr,
@@ -84,7 +84,7 @@ impl Log {
     }
 
     /// One line about something else than an answer.
-    pub(crate) fn say(&self, when: Duration, what: &dyn fmt::Display) {
+    pub fn say(&self, when: Duration, what: &dyn fmt::Display) {
         let when = calendar::common_log(when);
         if let Ok(mut out) = self.out.lock() {
             let _ = writeln!(out, "[{when}] {what}");

@@ -11,7 +11,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 ///
 /// # Errors
 /// If the kernel gives none.
-pub(crate) fn bytes<const N: usize>() -> io::Result<[u8; N]> {
+pub fn bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     let mut filled = 0;
     while filled < N {
@@ -25,7 +25,7 @@ pub(crate) fn bytes<const N: usize>() -> io::Result<[u8; N]> {
 ///
 /// # Errors
 /// If the kernel gives none.
-pub(crate) fn number() -> io::Result<u64> {
+pub fn number() -> io::Result<u64> {
     thread_local! {
         static NUMBERS: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
     }

@@ -18,7 +18,7 @@
 //!
 //! Not the choice of a channel: that is [`dhttp_proto::server`].
 
-pub(crate) mod alarm;
+pub mod alarm;
 mod config;
 mod datagrams;
 mod desk;
@@ -26,7 +26,7 @@ mod head;
 mod keys;
 mod opened;
 mod plain;
-pub(crate) mod queue;
+pub mod queue;
 mod worker;
 
 use std::io;

@@ -11,7 +11,7 @@ use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 /// A UDP socket that never fragments what it sends.
-pub(crate) fn udp(address: SocketAddr, shared: bool) -> io::Result<UdpSocket> {
+pub fn udp(address: SocketAddr, shared: bool) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     prepare(&socket, address, shared)?;
     never_fragment(&socket, address)?;
@@ -36,7 +36,7 @@ pub(crate) fn take_what_is_for_others(socket: &UdpSocket) -> io::Result<()> {
 }
 
 /// The UDP socket of a client: it also hears what ICMP says about those it sent to.
-pub(crate) fn udp_of_client(address: SocketAddr) -> io::Result<UdpSocket> {
+pub fn udp_of_client(address: SocketAddr) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_nonblocking(true)?;
     if address.is_ipv6() {
@@ -51,7 +51,7 @@ pub(crate) fn udp_of_client(address: SocketAddr) -> io::Result<UdpSocket> {
 }
 
 /// A listener on the same port.
-pub(crate) fn tcp(address: SocketAddr, shared: bool, fast_open: bool) -> io::Result<TcpListener> {
+pub fn tcp(address: SocketAddr, shared: bool, fast_open: bool) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     prepare(&socket, address, shared)?;
     if fast_open {
@@ -65,7 +65,7 @@ pub(crate) fn tcp(address: SocketAddr, shared: bool, fast_open: bool) -> io::Res
 }
 
 /// A connection that waits at a listener, of which nobody ever waits for anything.
-pub(crate) fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let (stream, peer) = acceptfrom_with(listener, flags)?;
     let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok()).ok_or(io::ErrorKind::NotConnected)?;
@@ -147,7 +147,7 @@ pub(crate) fn fast_open_setting() -> Option<(u32, bool)> {
 }
 
 /// So that the client knows that something is missing.
-pub(crate) fn reset_on_close(socket: &impl AsFd) {
+pub fn reset_on_close(socket: &impl AsFd) {
     // A socket that is gone already needs no reset.
     let _ = SockRef::from(socket).set_linger(Some(std::time::Duration::ZERO));
 }
@@ -180,7 +180,7 @@ fn never_fragment(socket: &Socket, address: SocketAddr) -> io::Result<()> {
 const LENGTH: libc::socklen_t = 4;
 
 /// Sets an option that is a number.
-pub(crate) fn set(socket: &impl AsRawFd, level: i32, option: i32, value: i32) -> io::Result<()> {
+pub fn set(socket: &impl AsRawFd, level: i32, option: i32, value: i32) -> io::Result<()> {
     // SAFETY: the value is a number that outlives the call, of the length given.
     let result =
         unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), LENGTH) };

@@ -18,8 +18,9 @@ use std::thread;
 use std::time::Duration as Real;
 
 use dhttp::client::Known;
-use dhttp::{ClientConfig, Files, Gateway, GatewayConfig, Server, ServerConfig};
+use dhttp::{ClientConfig, Files, Server, ServerConfig};
 use dhttp_proto::message::is_resend;
+use dhttp_proxy::{Gateway, GatewayConfig};
 use hosts::{Hosts, SERVER};
 use measure::emulator::{Capture, Options, Seen, Way};
 use scenario::Network;

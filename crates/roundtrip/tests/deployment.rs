@@ -11,14 +11,13 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 
-use dhttp::cache::onward::Onward;
-use dhttp::cache::rules::rules;
 use dhttp::client::Known;
-use dhttp::nft::{Family, Installed};
-use dhttp::{
-    Answer, Cache, CacheConfig, Client, ClientConfig, Gateway, GatewayConfig, Request, Server, ServerConfig,
-};
+use dhttp::{Answer, Client, ClientConfig, Request, Server, ServerConfig};
 use dhttp_proto::client::{Answerers, Resend};
+use dhttp_proxy::cache::onward::Onward;
+use dhttp_proxy::cache::rules::rules;
+use dhttp_proxy::nft::{Family, Installed};
+use dhttp_proxy::{Cache, CacheConfig, Gateway, GatewayConfig};
 use hosts::{CLIENT, Hosts, SERVER};
 use measure::Namespace;
 use measure::clock::Clock;

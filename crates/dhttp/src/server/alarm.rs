@@ -15,7 +15,7 @@ use crate::clock::timespec;
 
 /// A timer that is watched like a socket.
 #[derive(Debug)]
-pub(crate) struct Alarm {
+pub struct Alarm {
     timer: OwnedFd,
     /// When it rings.
     set: Time,
@@ -24,19 +24,19 @@ pub(crate) struct Alarm {
 impl Alarm {
     /// # Errors
     /// If the system has no descriptor left.
-    pub(crate) fn new() -> io::Result<Self> {
+    pub fn new() -> io::Result<Self> {
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
         Ok(Self { timer, set: Time::MAX })
     }
 
     /// Readable when it rings.
-    pub(crate) const fn timer(&self) -> &OwnedFd {
+    pub const fn timer(&self) -> &OwnedFd {
         &self.timer
     }
 
     /// It rings by then.
-    pub(crate) fn ring_by(&mut self, now: Time, next: Time) {
+    pub fn ring_by(&mut self, now: Time, next: Time) {
         if next >= self.set {
             return;
         }
@@ -51,7 +51,7 @@ impl Alarm {
     }
 
     /// It has rung.
-    pub(crate) fn rung(&mut self) {
+    pub fn rung(&mut self) {
         // It only says how often.
         let _ = rustix::io::read(&self.timer, &mut [0_u8; 8]);
         self.set = Time::MAX;

@@ -16,7 +16,7 @@ use crate::handler::Body;
 
 /// What waits, in order.
 #[derive(Debug, Default)]
-pub(crate) struct Queue {
+pub struct Queue {
     pieces: VecDeque<Piece>,
 }
 
@@ -31,13 +31,13 @@ enum Piece {
 
 /// What came of writing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Written {
+pub struct Written {
     /// Bytes that were taken.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Answers that were taken to their last byte.
-    pub(crate) answers: usize,
+    pub answers: usize,
     /// The connection takes no more for now.
-    pub(crate) is_full: bool,
+    pub is_full: bool,
 }
 
 /// What a SYN carries over Ethernet: 1,500 bytes without two headers and the most options there are.
@@ -48,11 +48,13 @@ const MOST_PARTS: usize = 32;
 const TURN_BYTES: u64 = 512 << 10;
 
 impl Queue {
-    pub(crate) fn push_bytes(&mut self, bytes: Vec<u8>) {
+    /// Adds bytes.
+    pub fn push_bytes(&mut self, bytes: Vec<u8>) {
         self.pieces.push_back(Piece::Bytes(bytes, 0));
     }
 
-    pub(crate) fn push_body(&mut self, body: &Body) {
+    /// Adds a body.
+    pub fn push_body(&mut self, body: &Body) {
         match body {
             Body::Whole(bytes) => self.pieces.push_back(Piece::Shared(Arc::clone(bytes), 0)),
             Body::File { file, offset, length } => {
@@ -64,7 +66,7 @@ impl Queue {
     }
 
     /// A head, and with it in one piece as much of a file as a SYN can carry.
-    pub(crate) fn push_begun(&mut self, mut head: Vec<u8>, body: &Body) {
+    pub fn push_begun(&mut self, mut head: Vec<u8>, body: &Body) {
         let Body::File { file, offset, length } = body else {
             self.push_bytes(head);
             return self.push_body(body);
@@ -79,16 +81,18 @@ impl Queue {
         self.pieces.push_back(Piece::File(Arc::clone(file), *offset + read as u64, *offset + *length));
     }
 
-    pub(crate) fn push_end(&mut self) {
+    /// Marks the end of a response.
+    pub fn push_end(&mut self) {
         self.pieces.push_back(Piece::End);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
     /// Pieces that wait, whatever their size.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.pieces.len()
     }
 
@@ -97,7 +101,7 @@ impl Queue {
     /// # Errors
     /// What the system said; the connection is of no use any more. A file that has become shorter is an error, too:
     /// nothing can be sent in place of what is missing.
-    pub(crate) fn write(&mut self, stream: &TcpStream) -> io::Result<Written> {
+    pub fn write(&mut self, stream: &TcpStream) -> io::Result<Written> {
         let mut written = Written::default();
         loop {
             while let Some(front) = self.pieces.front() {

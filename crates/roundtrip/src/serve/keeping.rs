@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use dhttp::CacheConfig;
+use dhttp_proxy::CacheConfig;
 use scenario::names::Quoted;
 
 use crate::cli::cache::Keeping;

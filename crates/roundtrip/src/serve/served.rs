@@ -5,9 +5,10 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use dhttp::hosted::{Hosted, hosted};
-use dhttp::origin::OriginBody;
-use dhttp::{Cache, CacheConfig, Files, Handler, Origin, Reply, Request, Shown, Url};
+use dhttp::{Files, Handler, Reply, Request, Shown, Url};
+use dhttp_proxy::hosted::{Hosted, hosted};
+use dhttp_proxy::origin::OriginBody;
+use dhttp_proxy::{Cache, CacheConfig, Origin};
 use tokio::runtime::Runtime;
 use wire::Time;
 

@@ -8,11 +8,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dhttp::ClientConfig;
 use dhttp::client::Watch;
 use dhttp::log::Log;
-use dhttp::{CacheConfig, ClientConfig, GatewayConfig};
 use dhttp_proto::address::is_private;
 use dhttp_proto::{ClientConfig as MachineConfig, Prefix};
+use dhttp_proxy::{CacheConfig, GatewayConfig};
 use serde::Deserialize;
 
 use crate::cli::dhttp::{Gateway, Profile};
@@ -89,8 +90,8 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
     let signals = Signals::expect()?;
     let watch: Option<Watch> = flags.verbose.then(|| Arc::new(show) as Watch);
     let before = known::load();
-    let gateway =
-        dhttp::Gateway::start(listen, settings.config, before.clone(), watch, log).map_err(|error| {
+    let gateway = dhttp_proxy::Gateway::start(listen, settings.config, before.clone(), watch, log).map_err(
+        |error| {
             // What a file for answers lacks is a sentence already, and no word of the system.
             Failure::Network(match error.raw_os_error() {
                 Some(_) => {
@@ -98,7 +99,8 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
                 }
                 None => error.to_string(),
             })
-        })?;
+        },
+    )?;
     if let Some(address) = settings.metrics {
         metrics::serve(address, gateway.metrics())?;
     }
@@ -113,7 +115,11 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
     Ok(())
 }
 
-fn reload(gateway: &dhttp::Gateway, flags: &Gateway, listen: SocketAddr) -> Result<&'static str, Failure> {
+fn reload(
+    gateway: &dhttp_proxy::Gateway,
+    flags: &Gateway,
+    listen: SocketAddr,
+) -> Result<&'static str, Failure> {
     let settings = Settings::read(flags)?;
     // Who may use it, and to reach what, was judged by that address.
     if settings.listen != listen {

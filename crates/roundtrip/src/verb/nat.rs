@@ -23,12 +23,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use dhttp::log::Log;
-use dhttp::nat::LET_IN;
-use dhttp::nft::Family;
-use dhttp::{Nat, NatConfig, NatError};
 use dhttp_proto::TranslatorConfig;
 use dhttp_proto::client::Answerers;
 use dhttp_proto::translator::Translation;
+use dhttp_proxy::nat::LET_IN;
+use dhttp_proxy::nft::Family;
+use dhttp_proxy::{Nat, NatConfig, NatError};
 use nix::ifaddrs::getifaddrs;
 use scenario::names::Quoted;
 use serde::Deserialize;
@@ -80,10 +80,10 @@ struct Settings {
 /// Runs until a signal ends it.
 pub fn run(flags: &Flags) -> Result<(), Failure> {
     crate::serve::tracing::begin(flags.operation.trace);
-    let refused = |error: dhttp::nft::RulesError| Failure::Network(error.to_string());
+    let refused = |error: dhttp_proxy::nft::RulesError| Failure::Network(error.to_string());
     if flags.clean {
         // Whatever has become of the interfaces since.
-        let was_there = dhttp::nat::clean(Written::read(flags)?.family(flags)).map_err(refused)?;
+        let was_there = dhttp_proxy::nat::clean(Written::read(flags)?.family(flags)).map_err(refused)?;
         let said = if was_there { "removed what was left\n" } else { "nothing was left\n" };
         return crate::output::to_stdout(said);
     }

@@ -8,9 +8,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc;
 use std::thread;
 
+use dhttp::ClientConfig;
 use dhttp::client::Known;
-use dhttp::{ClientConfig, Gateway, GatewayConfig};
 use dhttp_proto::client::Resend;
+use dhttp_proxy::{Gateway, GatewayConfig};
 use wire::Duration;
 
 use super::host::{Host, allowed};

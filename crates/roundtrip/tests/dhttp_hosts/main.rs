@@ -11,7 +11,7 @@
 //! | `flaps` | the same where links and routes go and come back |
 //! | `deaths`, `shortage` | the same where programs are killed, and where descriptors and ports are used up |
 //!
-//! Not what can be tried without other people's addresses: that is in `crates/dhttp/tests`. The tables in
+//! Not what can be tried without other people's addresses: that is in `crates/dhttp/tests` and `crates/dhttp-proxy/tests`. The tables in
 //! docs/dhttp-server.md say which rule is tried where. Where the system gives no such hosts, the tests say that they
 //! were skipped; with `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, that is a failure.
 

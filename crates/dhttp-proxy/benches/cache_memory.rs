@@ -1,0 +1,75 @@
+//! What a cache spends on each of a million small answers beside what they are: key, fields and body.
+//!
+//! `cargo bench -p roundtrip-dhttp-proxy --bench cache_memory`. Resident memory before and after, of this program alone; what the allocator
+//! and the kernel round up is in it. Not a measure of time.
+
+mod origin;
+
+use dhttp::{Handler, Request};
+use http1::message::{Method, RequestHead, Version};
+use origin::{Origin, fields};
+use roundtrip_dhttp_proxy::{Cache, CacheConfig};
+use wire::Time;
+
+const OBJECTS: u64 = 1_000_000;
+/// `1x1.gif` and the like.
+const BODY_BYTES: usize = 100;
+/// What is asked for at once.
+const AT_ONCE: u64 = 1_000;
+const LINES: [(&str, &str); 4] = [
+    ("Date", "Sat, 21 Nov 2026 12:00:00 GMT"),
+    ("Content-Type", "image/gif"),
+    ("Cache-Control", "max-age=86400"),
+    ("ETag", "\"0123456789abcdef\""),
+];
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime");
+    let config = CacheConfig { memory: 4 << 30, ..CacheConfig::default() };
+    let origin = Origin { lines: &LINES, body: vec![7; BODY_BYTES] };
+    let mut cache = Cache::new(origin, config, runtime.handle().clone()).expect("random bytes");
+    let metrics = cache.metrics();
+    let kept = || {
+        let text = metrics();
+        let line = text.lines().find_map(|line| line.strip_prefix("cache_objects ")).unwrap_or("0");
+        line.parse::<u64>().expect("a number")
+    };
+    // The first of everything, which is no answer's own.
+    ask(&mut cache, 0);
+    while kept() < 1 {
+        std::thread::yield_now();
+    }
+    let before = resident();
+    let mut content = 0;
+    for number in 1..=OBJECTS {
+        content += ask(&mut cache, number);
+        while number.is_multiple_of(AT_ONCE) && kept() <= number {
+            std::thread::yield_now();
+        }
+    }
+    let grown = resident() - before;
+    let each = |bytes: u64| bytes as f64 / OBJECTS as f64;
+    println!("{OBJECTS} answers: {:.1} bytes of content each", each(content));
+    println!("resident memory: {:.1} bytes each", each(grown));
+    let beside = each(grown) - each(content);
+    let verdict = if beside <= 150.0 { "reached" } else { "missed" };
+    println!("beside the content: {beside:.1} bytes each; at most 150 are asked: {verdict}");
+}
+
+/// Asks for an object; how many bytes its key, fields and body are.
+fn ask(cache: &mut Cache<Origin>, number: u64) -> u64 {
+    let target = format!("/images/{number:07}.gif");
+    let fields = fields(&[("Host", "www.example.org")]);
+    let head = RequestHead { method: Method::Get, target, version: Version::Http11, fields };
+    // Nobody waits for the answer.
+    drop(cache.answer(Time::ZERO, &Request::of_connection(&head, &[])));
+    let lines: usize = LINES.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
+    ("www.example.org ".len() + head.target.len() + lines + BODY_BYTES) as u64
+}
+
+/// Bytes of this program that are in memory (proc(5)).
+fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it says so");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1_024
+}

@@ -1,0 +1,38 @@
+//! A server that says the same to everybody and is asked in this very program, for benchmarks of caches: what it costs is not
+//! theirs.
+
+use std::net::SocketAddr;
+
+use dhttp::{Body, Interims};
+use http1::message::{Fields, RequestHead, ResponseHead, Version};
+use roundtrip_dhttp_proxy::cache::Upstream;
+use roundtrip_dhttp_proxy::cache::upstream::{Fetched, Unanswered};
+
+/// What it says: these fields, and a body.
+pub(crate) struct Origin {
+    pub(crate) lines: &'static [(&'static str, &'static str)],
+    pub(crate) body: Vec<u8>,
+}
+
+impl Upstream for Origin {
+    async fn ask(
+        &self,
+        _to: Option<SocketAddr>,
+        _head: RequestHead,
+        _body: Vec<u8>,
+        _most: u64,
+        _interims: Option<Interims>,
+    ) -> Result<Fetched, Unanswered> {
+        let head = ResponseHead { version: Version::Http11, status: 200, fields: fields(self.lines) };
+        Ok(Fetched { head, body: Body::Whole(self.body.as_slice().into()), trailers: Fields::new() })
+    }
+}
+
+/// These lines as fields.
+pub(crate) fn fields(lines: &[(&str, &str)]) -> Fields {
+    let mut fields = Fields::new();
+    for (name, value) in lines {
+        fields.push(name, value).expect("a field");
+    }
+    fields
+}

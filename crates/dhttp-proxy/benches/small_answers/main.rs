@@ -1,0 +1,283 @@
+//! How many small answers a second of processor time is worth: this server beside nginx, hyper, libcoap and a server that
+//! reflects datagrams and does nothing else, in turns, in one run.
+//!
+//! `cargo bench -p roundtrip-dhttp-proxy --bench small_answers [-- [--loopback] [--rounds N] [SECTION...]]`; the sections are `http`,
+//! `many`, `first`, `one`, `opened`, `latency`, `mutated`, `memory`, `cache` and `gateway`, and without any it is all of them. Each server is
+//! one thread on processor 0, and what loads it runs on the others, in a network namespace of its own, so that each end
+//! pays for itself (`network`); without the right to make namespaces, or with `--loopback`, it is the loopback interface,
+//! where whoever sends pays for both. Processor time is what the kernel booked on the server, and on the kernel's own
+//! thread for what arrives there, so that a server that is not fully loaded can be compared with one that is. Not what a
+//! network would do, and not a comparison of machines: only ratios within a run say anything.
+//!
+//! `wrk`, `nginx` (nginx-light) and `coap-server-notls` (libcoap3-bin) are Debian's; what is not there is left out, and said.
+
+mod datagrams;
+mod latency;
+mod memory;
+mod mutated;
+mod network;
+mod opened;
+#[path = "../origin/mod.rs"]
+mod origin;
+mod processor;
+mod server;
+mod wrk;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use network::Network;
+use server::{Kind, Running};
+
+/// One line of the table.
+struct Line {
+    name: &'static str,
+    kind: Kind,
+    load: Load,
+}
+
+#[derive(Clone, Copy)]
+enum Load {
+    Wrk(wrk::Load),
+    Datagrams(datagrams::Load),
+    Opened(opened::Load),
+    /// By a gateway, of this server at this path.
+    Through(Kind, &'static str),
+}
+
+const LINES: [Line; 24] = {
+    use datagrams::Load as D;
+    use wrk::Load as W;
+    const fn line(name: &'static str, kind: Kind, load: Load) -> Line {
+        Line { name, kind, load }
+    }
+    [
+        line("nginx, kept alive", Kind::Nginx, Load::Wrk(W::KeptAlive)),
+        line("hyper, kept alive", Kind::Hyper, Load::Wrk(W::KeptAlive)),
+        line("ours, kept alive", Kind::Ours, Load::Wrk(W::KeptAlive)),
+        line("nginx, pipelined", Kind::Nginx, Load::Wrk(W::Pipelined)),
+        line("hyper, pipelined", Kind::Hyper, Load::Wrk(W::Pipelined)),
+        line("ours, pipelined", Kind::Ours, Load::Wrk(W::Pipelined)),
+        line("nginx, a connection each", Kind::Nginx, Load::Wrk(W::Each)),
+        line("hyper, a connection each", Kind::Hyper, Load::Wrk(W::Each)),
+        line("ours, a connection each", Kind::Ours, Load::Wrk(W::Each)),
+        line("reflector, many clients", Kind::Reflector, Load::Datagrams(D::Known)),
+        line("libcoap, two clients", Kind::Coap, Load::Datagrams(D::Coap)),
+        line("ours, DHTTP, many clients", Kind::Ours, Load::Datagrams(D::Known)),
+        line("ours, DHTTP, first requests", Kind::Ours, Load::Datagrams(D::New)),
+        line("reflector, one client", Kind::Reflector, Load::Datagrams(D::One)),
+        line("ours, DHTTP, one client", Kind::Ours, Load::Datagrams(D::One)),
+        line("cache, kept alive", Kind::Cache, Load::Wrk(W::KeptAlive)),
+        line("cache, DHTTP, many clients", Kind::Cache, Load::Datagrams(D::Known)),
+        line("gateway, kept answers", Kind::GatewayThatKeeps, Load::Through(Kind::Cache, "/small.txt")),
+        line("gateway, asking by DHTTP", Kind::Gateway, Load::Through(Kind::Ours, "/_dhttp_/small.txt")),
+        line("gateway, asking by HTTP", Kind::Gateway, Load::Through(Kind::Nginx, "/small.txt")),
+        line("nginx, 16 KB, kept alive", Kind::Nginx, Load::Wrk(W::LargeKeptAlive)),
+        line("ours, DHTTP, 16 KB, connection reused", Kind::Ours, Load::Opened(opened::Load::Reused)),
+        line("nginx, 16 KB, a connection each", Kind::Nginx, Load::Wrk(W::LargeEach)),
+        line("ours, DHTTP, 16 KB, new connection", Kind::Ours, Load::Opened(opened::Load::New)),
+    ]
+};
+
+/// What is asked: of one line so many times the answers of another; 0: only how many that is.
+struct Target {
+    section: &'static str,
+    ours: &'static str,
+    wanted: f64,
+    theirs: &'static str,
+}
+
+const TARGETS: [Target; 18] = {
+    const fn target(section: &'static str, ours: &'static str, wanted: f64, theirs: &'static str) -> Target {
+        Target { section, ours, wanted, theirs }
+    }
+    [
+        target("http", "ours, kept alive", 1.2, "nginx, kept alive"),
+        target("http", "ours, kept alive", 0.9, "hyper, kept alive"),
+        target("http", "ours, pipelined", 0.9, "hyper, pipelined"),
+        target("http", "ours, pipelined", 1.0, "nginx, pipelined"),
+        target("http", "ours, a connection each", 1.0, "nginx, a connection each"),
+        target("many", "ours, DHTTP, many clients", 2.5, "nginx, kept alive"),
+        target("many", "ours, DHTTP, many clients", 2.0, "libcoap, two clients"),
+        target("many", "ours, DHTTP, many clients", 0.9, "reflector, many clients"),
+        target("first", "ours, DHTTP, first requests", 6.0, "nginx, a connection each"),
+        target("one", "ours, DHTTP, one client", 8.0, "nginx, kept alive"),
+        target("one", "ours, DHTTP, one client", 1.2, "hyper, pipelined"),
+        target("opened", "ours, DHTTP, 16 KB, connection reused", 0.95, "nginx, 16 KB, kept alive"),
+        target("opened", "ours, DHTTP, 16 KB, new connection", 1.0, "nginx, 16 KB, a connection each"),
+        target("cache", "cache, kept alive", 0.9, "ours, kept alive"),
+        target("cache", "cache, DHTTP, many clients", 0.9, "ours, DHTTP, many clients"),
+        target("gateway", "gateway, kept answers", 0.9, "ours, kept alive"),
+        target("gateway", "gateway, asking by DHTTP", 0.0, "ours, kept alive"),
+        target("gateway", "gateway, asking by HTTP", 0.0, "ours, kept alive"),
+    ]
+};
+
+/// Answers for a second of processor time.
+#[derive(Clone, Copy)]
+struct Rate {
+    server: f64,
+    /// Of the server's and of what loads it.
+    both: f64,
+    /// How much of the time the server's processor was booked.
+    busy: f64,
+}
+
+/// What is to be done.
+struct Wish {
+    rounds: usize,
+    is_loopback: bool,
+    sections: Vec<String>,
+}
+
+impl Wish {
+    fn of(arguments: Vec<String>) -> Self {
+        let mut wish = Self { rounds: 5, is_loopback: false, sections: Vec::new() };
+        let mut arguments = arguments.into_iter();
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--loopback" => wish.is_loopback = true,
+                "--rounds" => {
+                    wish.rounds = arguments.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(5).max(1);
+                }
+                _ => wish.sections.push(argument),
+            }
+        }
+        wish
+    }
+
+    fn wants(&self, section: &str) -> bool {
+        self.sections.is_empty() || self.sections.iter().any(|wanted| wanted == section)
+    }
+
+    fn network(&self) -> Network {
+        if self.is_loopback {
+            return Network::Loopback;
+        }
+        Network::apart().unwrap_or_else(|error| {
+            eprintln!("over the loopback interface, for want of namespaces: {error}");
+            Network::Loopback
+        })
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let [server::ROLE, role, address, folder] = words[..] {
+        server::run(role, address.parse().expect("this program wrote it"), Path::new(folder));
+        return ExitCode::SUCCESS;
+    }
+    if let [memory::ROLE, server, connections] = words[..] {
+        let parsed = (server.parse().ok(), connections.parse().ok());
+        let (Some(server), Some(connections)) = parsed else { return ExitCode::FAILURE };
+        memory::keep(server, connections);
+        return ExitCode::SUCCESS;
+    }
+    let wish = Wish::of(arguments);
+    let network = wish.network();
+    processor::load_here();
+    let folder = server::Folder::new();
+    let servers = Running::start(&network, &folder);
+    let targets: Vec<&Target> = TARGETS.iter().filter(|target| wish.wants(target.section)).collect();
+    let is_wanted =
+        |line: &Line| targets.iter().any(|target| [target.ours, target.theirs].contains(&line.name));
+    let mut rates: [Vec<Rate>; LINES.len()] = Default::default();
+    for _ in 0..wish.rounds {
+        for (line, rates) in LINES.iter().zip(&mut rates).filter(|(line, _)| is_wanted(line)) {
+            rates.extend(measure(line, &servers));
+        }
+    }
+    if !targets.is_empty() {
+        print_rates(&rates);
+        print_ratios(&targets, &rates);
+    }
+    if wish.wants("mutated") {
+        mutated::compare(&servers);
+    }
+    drop(servers);
+    if wish.wants("latency") {
+        latency::compare(&folder, wish.rounds);
+    }
+    if wish.wants("memory") {
+        memory::compare(&network, &folder);
+    }
+    ExitCode::SUCCESS
+}
+
+/// `None` if a program is not there.
+fn measure(line: &Line, servers: &Running) -> Option<Rate> {
+    let server = servers.get(line.kind)?;
+    let look =
+        || [processor::time_of_server(server.process), processor::time_of_loaders(), started().elapsed()];
+    let mut before = look();
+    let answers = match line.load {
+        Load::Wrk(load) => wrk::run(load, server.address)?,
+        Load::Datagrams(load) => datagrams::run(load, server.address, || before = look()),
+        Load::Opened(load) => opened::run(load, server.address, || before = look()),
+        Load::Through(asked, path) => {
+            wrk::through(server.address, &format!("http://{}{path}", servers.get(asked)?.address))?
+        }
+    } as f64;
+    let after = look();
+    let [spent, loading, elapsed] = std::array::from_fn(|which| (after[which] - before[which]).as_secs_f64());
+    Some(Rate { server: answers / spent, both: answers / (spent + loading), busy: spent / elapsed })
+}
+
+fn print_rates(rates: &[Vec<Rate>]) {
+    println!("answers for a second of processor time, medians\n");
+    println!("| {:37} | server's | least | most | both ends' | server busy |", "");
+    println!("| {:-<37} | ---: | ---: | ---: | ---: | ---: |", "");
+    for (line, rates) in LINES.iter().zip(rates).filter(|(_, rates)| !rates.is_empty()) {
+        let of = |part: fn(&Rate) -> f64| spread(rates.iter().map(part).collect());
+        let ((server, least, most), (both, ..), (busy, ..)) =
+            (of(|rate| rate.server), of(|rate| rate.both), of(|rate| rate.busy));
+        let name = line.name;
+        println!("| {name:37} | {server:.0} | {least:.0} | {most:.0} | {both:.0} | {:.0}% |", 100.0 * busy);
+    }
+}
+
+fn print_ratios(targets: &[&Target], rates: &[Vec<Rate>]) {
+    let of = |name: &str| LINES.iter().zip(rates).find(|(line, _)| line.name == name).map(|(_, rates)| rates);
+    println!("\nratios within a round, their median, least and most\n");
+    println!("| ours | beside | asked | got | least | most | | of both ends' time |");
+    println!("| --- | --- | ---: | ---: | ---: | ---: | --- | ---: |");
+    for Target { section: _, ours, wanted, theirs } in targets {
+        let (Some(first), Some(second)) = (of(ours), of(theirs)) else { continue };
+        let pairs = || first.iter().zip(second);
+        if pairs().next().is_some() {
+            let (got, least, most) = spread(pairs().map(|(one, other)| one.server / other.server).collect());
+            let (both, ..) = spread(pairs().map(|(one, other)| one.both / other.both).collect());
+            let verdict = match *wanted {
+                0.0 => "",
+                wanted if got >= wanted => "reached",
+                _ => "missed",
+            };
+            println!(
+                "| {ours} | {theirs} | {wanted:.2} | {got:.2} | {least:.2} | {most:.2} | {verdict} | {both:.2} |"
+            );
+        }
+    }
+}
+
+/// Median, least, most.
+fn spread(mut all: Vec<f64>) -> (f64, f64, f64) {
+    all.sort_by(f64::total_cmp);
+    (all[all.len() / 2], all[0], all[all.len() - 1])
+}
+
+/// How long each line is loaded in a round.
+const LOADED: Duration = Duration::from_secs(1);
+
+/// When this program began to look at the time.
+fn started() -> Instant {
+    static STARTED: OnceLock<Instant> = OnceLock::new();
+    *STARTED.get_or_init(now)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark is a driver, and this is its one place")]
+fn now() -> Instant {
+    Instant::now()
+}

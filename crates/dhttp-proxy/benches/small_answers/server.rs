@@ -1,0 +1,286 @@
+//! The servers: each a process of its own, on the first processor. Not what is asked of them.
+
+use std::convert::Infallible;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use dhttp::batch::{Inbox, Outbox};
+use dhttp::client::Known;
+use dhttp::{ClientConfig, Files, Server, ServerConfig};
+use dhttp_proto::server::Validation;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use roundtrip_dhttp_proxy::{Cache, CacheConfig, Gateway, GatewayConfig};
+use std::os::fd::AsFd;
+
+use super::datagrams::make_room;
+use super::network::Network;
+use super::origin::Origin;
+use super::processor;
+
+/// Says that this program is to be a server.
+pub(crate) const ROLE: &str = "--serve";
+
+/// The small body: with its head it is about a kilobyte, and a datagram.
+pub(crate) const SMALL_BYTES: usize = 960;
+pub(crate) const LARGE_BYTES: usize = 16_384;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Ours,
+    /// The same, which believes every client and keeps its connections.
+    Holding,
+    /// A cache before a server that is never asked again.
+    Cache,
+    /// A proxy before the others.
+    Gateway,
+    /// The same, with a cache of its own.
+    GatewayThatKeeps,
+    Hyper,
+    Reflector,
+    Nginx,
+    Coap,
+}
+
+/// What all of them serve; it is gone afterwards.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("small-answers-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("a folder for what is served");
+        fs::write(path.join("small.txt"), vec![b's'; SMALL_BYTES]).expect("room for a kilobyte");
+        fs::write(path.join("large.txt"), vec![b'l'; LARGE_BYTES]).expect("room for sixteen");
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A server that runs.
+pub(crate) struct One {
+    kind: Kind,
+    child: Child,
+    pub(crate) process: u32,
+    pub(crate) address: SocketAddr,
+}
+
+impl Drop for One {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// All of them.
+pub(crate) struct Running(Vec<One>);
+
+impl Running {
+    pub(crate) fn start(network: &Network, folder: &Folder) -> Self {
+        use Kind::{Cache, Coap, Gateway, GatewayThatKeeps, Hyper, Nginx, Ours, Reflector};
+        let all = [Ours, Cache, Gateway, GatewayThatKeeps, Hyper, Reflector, Nginx, Coap];
+        Self(all.into_iter().filter_map(|kind| One::start(kind, network, folder)).collect())
+    }
+
+    pub(crate) fn get(&self, kind: Kind) -> Option<&One> {
+        self.0.iter().find(|server| server.kind == kind)
+    }
+}
+
+impl One {
+    /// Starts a server; `None` if it is not there.
+    pub(crate) fn start(kind: Kind, network: &Network, folder: &Folder) -> Option<Self> {
+        let started = network.inside(|| {
+            // It takes over on which processor it runs.
+            processor::serve_here();
+            start(kind, network.servers(), &folder.0)
+        });
+        match started {
+            Ok(server) => {
+                wait();
+                Some(server)
+            }
+            Err(error) => {
+                eprintln!("left out: {kind:?}, {error}; Debian has it in nginx-light or libcoap3-bin");
+                None
+            }
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "other people's programs do not say when they are ready")]
+fn wait() {
+    std::thread::sleep(Duration::from_millis(200));
+}
+
+fn start(kind: Kind, host: Ipv4Addr, folder: &Path) -> io::Result<One> {
+    let address = SocketAddr::from((host, free_port(host)?));
+    let mut command = match kind {
+        Kind::Ours => of_this_program("ours", address, folder),
+        Kind::Holding => of_this_program("holding", address, folder),
+        Kind::Cache => of_this_program("cache", address, folder),
+        Kind::Gateway => of_this_program("gateway", address, folder),
+        Kind::GatewayThatKeeps => of_this_program("gateway-that-keeps", address, folder),
+        Kind::Hyper => of_this_program("hyper", address, folder),
+        Kind::Reflector => of_this_program("reflector", address, folder),
+        Kind::Nginx => {
+            let path = folder.join("nginx.conf");
+            fs::write(&path, nginx_configuration(address, folder)).expect("room for a page");
+            let mut command = Command::new("/usr/sbin/nginx");
+            command.arg("-p").arg(folder).arg("-c").arg(path).arg("-e").arg("stderr");
+            command
+        }
+        Kind::Coap => {
+            let mut command = Command::new("coap-server-notls");
+            command.args(["-A", &host.to_string(), "-p", &address.port().to_string()]);
+            command
+        }
+    };
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+    Ok(One { kind, process: child.id(), child, address })
+}
+
+fn of_this_program(role: &str, address: SocketAddr, folder: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this program is somewhere"));
+    command.args([ROLE, role, &address.to_string()]).arg(folder);
+    command
+}
+
+fn free_port(host: Ipv4Addr) -> io::Result<u16> {
+    Ok(TcpListener::bind((host, 0))?.local_addr()?.port())
+}
+
+/// As somebody who wants answers a second would write it.
+fn nginx_configuration(address: SocketAddr, folder: &Path) -> String {
+    let folder = folder.display();
+    format!(
+        "daemon off; master_process off; worker_processes 1; pid {folder}/pid; error_log stderr crit;
+events {{ worker_connections 8192; multi_accept on; }}
+http {{
+  access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; keepalive_timeout 75s;
+  open_file_cache max=100 inactive=60s; open_file_cache_valid 60s;
+  types {{ text/plain txt; }} charset utf-8;
+  client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
+  uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
+  server {{ listen {address} backlog=4096; root {folder}; }}
+}}
+"
+    )
+}
+
+/// Serves until it is killed.
+pub(crate) fn run(role: &str, address: SocketAddr, folder: &Path) {
+    match role {
+        "ours" | "holding" => {
+            let mut config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+            if role == "holding" {
+                config.dhttp.validation = Validation::Trusting;
+                config.dhttp.patience.idle = wire::Duration::from_secs(600);
+            }
+            let files = Files::below(folder).expect("the folder is there");
+            let server = Server::start(address, config, files, None).expect("the port is free");
+            loop {
+                std::thread::park();
+                assert_eq!(server.address(), address);
+            }
+        }
+        "cache" => cache(address),
+        "gateway" => gateway(address, None),
+        "gateway-that-keeps" => gateway(address, Some(CacheConfig::default())),
+        "hyper" => {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a runtime").block_on(hyper_server(address));
+        }
+        "reflector" => reflect(address),
+        _ => panic!("{role} is no server"),
+    }
+}
+
+/// A cache that keeps the small answer for a day.
+fn cache(address: SocketAddr) {
+    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime");
+    let lines = &[("Content-Type", "text/plain; charset=utf-8"), ("Cache-Control", "max-age=86400")];
+    let origin = Origin { lines, body: vec![b's'; SMALL_BYTES] };
+    let cache = Cache::new(origin, CacheConfig::default(), runtime.handle().clone()).expect("random bytes");
+    let server = Server::start(address, config, cache, None).expect("the port is free");
+    loop {
+        std::thread::park();
+        assert_eq!(server.address(), address);
+    }
+}
+
+/// A proxy that believes what paths say of DHTTP.
+fn gateway(address: SocketAddr, cache: Option<CacheConfig>) {
+    let config = GatewayConfig { cache, ..GatewayConfig::new(ClientConfig::internet()) };
+    let gateway = Gateway::start(address, config, Known::default(), None, None).expect("the port is free");
+    loop {
+        std::thread::park();
+        assert_eq!(gateway.address(), address);
+    }
+}
+
+/// As its own examples are, and pipelined answers gathered, which it does not do by itself.
+async fn hyper_server(address: SocketAddr) {
+    let listener = tokio::net::TcpListener::bind(address).await.expect("the port is free");
+    let body = Bytes::from(vec![b's'; SMALL_BYTES]);
+    loop {
+        let Ok((stream, _)) = listener.accept().await else { continue };
+        let _ = stream.set_nodelay(true);
+        let body = body.clone();
+        tokio::spawn(async move {
+            let service = service_fn(move |_: Request<Incoming>| {
+                let body = Full::new(body.clone());
+                async move {
+                    let response = Response::builder().header("Content-Type", "text/plain; charset=utf-8");
+                    Ok::<_, Infallible>(response.body(body).expect("it is valid"))
+                }
+            });
+            // What a client breaks off is no fault of the server.
+            let _ = http1::Builder::new()
+                .pipeline_flush(true)
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+        });
+    }
+}
+
+/// Answers every datagram with as many bytes as an answer has, and looks at none.
+fn reflect(address: SocketAddr) {
+    let socket = UdpSocket::bind(address).expect("the port is free");
+    socket.set_nonblocking(true).expect("it is a socket");
+    dhttp::batch::prepare(&socket);
+    make_room(&socket);
+    let answer = [b'r'; SMALL_BYTES + 200];
+    let (mut inbox, mut outbox) = (Inbox::default(), Outbox::default());
+    loop {
+        match inbox.receive(&socket) {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                let mut waits = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
+                let _ = poll(&mut waits, PollTimeout::NONE);
+                continue;
+            }
+            Err(_) => continue,
+        }
+        for index in 0..inbox.len() {
+            if let Some((ends, _)) = inbox.datagram(index) {
+                outbox.slot(ends).extend_from_slice(&answer);
+            }
+        }
+        outbox.send(&socket);
+    }
+}

@@ -1,0 +1,279 @@
+//! A cache that many share, as what answers: what is kept is given at once, in the thread that serves; the rest is asked
+//! for (`papers/dhttp#section-iv-a`, RFC 9111).
+//!
+//! Requests flow in as to any handler, and out to an [`Upstream`]; its answers are kept as they allow. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`upstream`] | whom it asks |
+//! | [`onward`] | of these, the servers to whom requests were on their way |
+//! | [`rules`] | how they are taken on their way |
+//! | `exchange` | asking, keeping, and what is given when that fails |
+//! | `waiting` | those who want the same meanwhile |
+//! | `passing` | the same for a gateway, which keeps what it passes on |
+//! | `answered` | what an answer of theirs changes |
+//! | `record` | an answer as it is kept |
+//! | `store` | what is kept, wherever |
+//! | `memory` | in memory, and who goes when it is full |
+//! | `ready` | answers as they are given in this second |
+//! | `disk` | on disk: what is left after the end |
+//! | `counters` | what it tells of itself |
+//!
+//! What it is not: it decides nothing about caching; that is [`http1::cache`]. It knows no channel; that is the server's.
+
+mod answered;
+pub mod counters;
+mod disk;
+mod exchange;
+mod memory;
+pub mod onward;
+pub(crate) mod passing;
+mod ready;
+mod record;
+pub mod rules;
+mod store;
+pub mod upstream;
+mod waiting;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use dhttp_proto::client::FILL_FIELD;
+use dhttp_proto::message::PAST_FIELD;
+use dhttp_proto::token::TOKEN_FIELD;
+use http1::cache::{Asked, Kept, Verdict, answer};
+use http1::message::{Method, RequestHead, Version};
+use tokio::runtime::Handle;
+use wire::Time;
+
+use answered::Wanted;
+use dhttp::clock::calendar;
+use dhttp::counters::count_shared;
+use dhttp::fields::copy;
+use dhttp::handler::{Answer, Body, Handler, Request, Shown};
+use dhttp::later::{Reply, promise};
+use exchange::Owned;
+use memory::Found;
+use ready::Ready;
+use store::Store;
+pub use upstream::Upstream;
+use waiting::Waiting;
+
+/// How a cache behaves.
+#[derive(Clone, Debug)]
+pub struct CacheConfig {
+    /// So many bytes are kept in memory at most.
+    pub memory: u64,
+    /// No longer body is kept, in bytes.
+    pub largest: u64,
+    /// Keeps only what says itself how long it is good, and lets nobody wait for the answer to another: for a server that
+    /// answers in one other's place, of whose answers most may be for one client alone.
+    pub is_sparing: bool,
+    /// The file in which answers are kept beside that, and for how many bytes of them there is room; none unless it is
+    /// said.
+    pub disk: Option<(PathBuf, u64)>,
+    /// Who is told, in a sentence, when the disk fails.
+    pub tell: fn(&str),
+}
+
+impl Default for CacheConfig {
+    fn default() -> Self {
+        Self { memory: 256 << 20, largest: 32 << 20, is_sparing: false, disk: None, tell: |_| {} }
+    }
+}
+
+/// A cache before an upstream. Its clones share what is kept.
+#[derive(Debug)]
+pub struct Cache<U> {
+    shared: Arc<Shared<U>>,
+    /// For keys, used again.
+    key: Vec<u8>,
+    ready: Ready,
+}
+
+/// What the threads have in common.
+#[derive(Debug)]
+struct Shared<U> {
+    upstream: U,
+    runtime: Handle,
+    store: Arc<Store>,
+    waiting: Waiting,
+}
+
+/// In `Cache-Status` and `Via`.
+const NAME: &str = "roundtrip";
+
+impl<U: Upstream> Cache<U> {
+    /// An empty one. What it lacks is asked for in that runtime.
+    ///
+    /// # Errors
+    /// If the kernel gives no random bytes, or the file cannot be used.
+    pub fn new(upstream: U, config: CacheConfig, runtime: Handle) -> std::io::Result<Self> {
+        let (store, waiting) = (Arc::new(Store::new(&config)?), Waiting::default());
+        Ok(Self {
+            shared: Arc::new(Shared { upstream, runtime, store, waiting }),
+            key: Vec::new(),
+            ready: Ready::default(),
+        })
+    }
+
+    /// One that keeps the same in the same place, and asks another: a server that has moved.
+    pub fn before<V: Upstream>(&self, upstream: V) -> Cache<V> {
+        let Shared { upstream: _, runtime, store, waiting: _ } = &*self.shared;
+        let (runtime, store, waiting) = (runtime.clone(), Arc::clone(store), Waiting::default());
+        Cache {
+            shared: Arc::new(Shared { upstream, runtime, store, waiting }),
+            key: Vec::new(),
+            ready: Ready::default(),
+        }
+    }
+
+    /// Keeps as much as this says, in memory and on the disk that it has, from now on; what it keeps stays, as far as there
+    /// is room.
+    pub fn resize(&self, config: &CacheConfig) {
+        self.shared.store.resize(config);
+    }
+
+    /// What it has counted, in Prometheus' text format, whenever it is called.
+    pub fn metrics(&self) -> impl Fn() -> String + Send + 'static + use<U> {
+        let shared = Arc::clone(&self.shared);
+        move || shared.store.metrics()
+    }
+}
+
+impl<U> Clone for Cache<U> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), key: Vec::new(), ready: Ready::default() }
+    }
+}
+
+impl<U: Upstream> Handler for Cache<U> {
+    fn show<T>(&mut self, _now: Time, request: &Request<'_>, to: impl FnOnce(Shown<'_>) -> T) -> T {
+        if let Some(answer) = self.at_once(request) {
+            return to(Shown::Kept(answer));
+        }
+        to(Shown::Given(self.answer_with_care(request)))
+    }
+
+    fn answer(&mut self, _now: Time, request: &Request<'_>) -> Reply {
+        match self.at_once(request) {
+            Some(answer) => answer.clone().into(),
+            None => self.answer_with_care(request),
+        }
+    }
+}
+
+impl<U: Upstream> Cache<U> {
+    /// What is kept and fresh, for a GET that says nothing about caches: most requests.
+    fn at_once(&mut self, request: &Request<'_>) -> Option<&Answer> {
+        let mut is_plain = request.method == "GET" && request.body.is_empty();
+        request.each_field(|name, _| is_plain &= !Asked::is_about_caches(name));
+        if !is_plain {
+            return None;
+        }
+        write_key(&mut self.key, request);
+        self.ready.at_once(&self.shared.store, &self.key)
+    }
+
+    fn answer_with_care(&mut self, request: &Request<'_>) -> Reply {
+        let mut lines = Vec::with_capacity(16);
+        request.each_field(|name, value| lines.push((name, value)));
+        let asked = Asked::new(request.method, lines);
+        write_key(&mut self.key, request);
+        let is_for_cache = asked.is_for_cache() && request.body.is_empty();
+        let store = &self.shared.store;
+        let found = is_for_cache.then(|| store.memory.find(&self.key, &asked)).flatten();
+        // On disk it is looked for in another thread, unless there is nothing else to do for this request.
+        let is_all = is_for_cache && found.is_none() && asked.is_only_for_cache();
+        let found = if is_all { store.find_on_disk(&self.key, &asked) } else { found };
+        let now = since_1970();
+        let verdict = found.as_ref().map(|found| found.record.policy().verdict(now, &asked));
+        match (found, verdict) {
+            (Some(found), Some(Verdict::Fresh)) => {
+                count_shared(&self.shared.store.counters.hits);
+                given(&found, &asked, now, "hit").into()
+            }
+            (Some(found), Some(Verdict::Meanwhile)) => {
+                count_shared(&self.shared.store.counters.hits);
+                let given = given(&found, &asked, now, "hit");
+                self.begin(request, is_for_cache, Some(found), None);
+                given.into()
+            }
+            (_, _) if is_for_cache && asked.is_only_for_cache() => Answer::text(
+                504,
+                "504 Gateway Timeout: this is not kept here, and nobody else was to be asked",
+            )
+            .into(),
+            (found, _) => {
+                let (promise, later) = promise();
+                self.begin(request, is_for_cache, found, Some(promise));
+                Reply::Later(later)
+            }
+        }
+    }
+
+    /// Asks the upstream, unless somebody does so already.
+    fn begin(
+        &self,
+        request: &Request<'_>,
+        is_for_cache: bool,
+        found: Option<Found>,
+        promise: Option<dhttp::later::Promise>,
+    ) {
+        let wanted = Wanted { key: self.key.clone(), head: to_head(request), is_for_cache };
+        let owned = Owned { wanted, to: request.meant_for, body: request.body.to_vec() };
+        waiting::begin(&self.shared, owned, found, promise);
+    }
+}
+
+/// Whom and what: answers of one host are nothing to another; and, of what was taken on its way, those of one server
+/// are nothing to another that only says that it is the same host.
+fn write_key(key: &mut Vec<u8>, request: &Request<'_>) {
+    key.clear();
+    if let Some(server) = request.meant_for {
+        // Writing to memory cannot fail.
+        let _ = write!(key, "{server} ");
+    }
+    key.extend(request.field("Host").unwrap_or_default().iter().map(u8::to_ascii_lowercase));
+    // In no host, and in no target.
+    key.push(b' ');
+    key.extend_from_slice(request.target.as_bytes());
+}
+
+fn to_head(request: &Request<'_>) -> RequestHead {
+    let mut fields = http1::message::Fields::new();
+    request.each_field(|name, value| {
+        // They were for whoever answers the datagram.
+        let is_ours = [TOKEN_FIELD, FILL_FIELD, PAST_FIELD]
+            .iter()
+            .any(|ours| name.eq_ignore_ascii_case(ours.as_bytes()));
+        if !is_ours {
+            copy(&mut fields, name, value);
+        }
+    });
+    let method = Method::from_name(request.method);
+    RequestHead { method, target: request.target.to_owned(), version: Version::Http11, fields }
+}
+
+const fn seconds(now: Time) -> u64 {
+    now.as_nanos() / 1_000_000_000
+}
+
+fn since_1970() -> Time {
+    Time::ZERO + calendar()
+}
+
+/// What a request gets of what was found.
+fn given(found: &Found, asked: &Asked<'_>, now: Time, how: &str) -> Answer {
+    let Found { record, large } = found;
+    let length = large.as_ref().map_or(record.body().len() as u64, Body::len);
+    let kept = Kept { status: record.status(), fields: record.fields(), length, policy: record.policy() };
+    let given = answer(kept, asked, now, NAME, how);
+    let (first, length) = given.part;
+    let body = match large {
+        Some(large) => large.part(first, length),
+        None => Body::of_slice(record.body(), first, length),
+    };
+    Answer { status: given.status, fields: Arc::new(given.fields), body }
+}

@@ -1,0 +1,265 @@
+//! What is kept on disk beside what is in memory: an embedded store (redb) that is whole after a kill or a power cut.
+//!
+//! A thread of its own writes what comes, many answers in one commit; look-ups read what is committed. Who drops
+//! something waits until it is gone. The oldest go first when there is too much. A disk that fails or is full is said
+//! once, and everything goes on from memory. Not what may be given: that is `http1::cache`'s.
+
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use http1::cache::Asked;
+use http1::cache::vary::suits;
+use redb::{Database, Error, ReadableDatabase, ReadableTable, Table, TableDefinition};
+
+use super::memory::Found;
+use super::record::Record;
+use dhttp::handler::Body;
+
+/// By key and choice ([`place`]): the number under which it came ([`NUMBER`]), and a [`Record`] with a longer body behind.
+const ANSWERS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("answers");
+/// Places, by the numbers under which answers came.
+const ORDER: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("order");
+/// How many bytes the values of the answers have, in one row.
+const BYTES: TableDefinition<'_, (), u64> = TableDefinition::new("bytes");
+/// Bytes of a number in front of a record, and of the record's length behind that.
+const NUMBER: usize = 8;
+const LENGTH: usize = 4;
+
+/// What waits to be written; what comes when there is more is kept in memory alone.
+const MOST_WAITING: usize = 1_024;
+/// In one commit.
+const BATCH: usize = 256;
+
+/// A store on disk.
+#[derive(Debug)]
+pub(super) struct Disk {
+    database: Arc<Database>,
+    jobs: SyncSender<Job>,
+    /// No more bytes of answers are kept.
+    most: Arc<AtomicU64>,
+    /// Something went wrong: nothing is read or written any more.
+    is_off: Arc<AtomicBool>,
+}
+
+/// What the thread does.
+enum Job {
+    Keep(Found),
+    /// Everything of a key; then the other end is told.
+    Drop(Vec<u8>, SyncSender<()>),
+}
+
+impl Disk {
+    /// Opens a file, or makes it. `tell` gets the sentence if the disk fails later.
+    ///
+    /// # Errors
+    /// What is wrong with the file, in a sentence.
+    pub(super) fn open(path: &Path, most: u64, tell: fn(&str)) -> io::Result<Self> {
+        let shown = path.display().to_string();
+        let failed = |error: Error| io::Error::other(format!("cannot keep answers in {shown}: {error}"));
+        let database = Database::create(path).map_err(|error| failed(error.into()))?;
+        let database = Arc::new(database);
+        let most = Arc::new(AtomicU64::new(most));
+        let mut writer = Writer::new(Arc::clone(&database), Arc::clone(&most)).map_err(failed)?;
+        let (jobs, come) = sync_channel(MOST_WAITING);
+        let is_off = Arc::new(AtomicBool::new(false));
+        let off = Arc::clone(&is_off);
+        thread::Builder::new().name("cache-disk".to_owned()).spawn(move || {
+            if let Err(error) = writer.run(&come, &off) {
+                off.store(true, Ordering::Release);
+                tell(&format!(
+                    "cannot write to {shown}: {error}; answers are kept in memory alone from now on"
+                ));
+            }
+        })?;
+        Ok(Self { database, jobs, most, is_off })
+    }
+
+    /// What is kept for this key and suits this request.
+    pub(super) fn find(&self, key: &[u8], request: &Asked<'_>) -> Option<Found> {
+        if self.is_off.load(Ordering::Acquire) {
+            return None;
+        }
+        // What cannot be read is not there.
+        self.look(key, request).ok().flatten()
+    }
+
+    fn look(&self, key: &[u8], request: &Asked<'_>) -> Result<Option<Found>, Error> {
+        let table = self.database.begin_read()?.open_table(ANSWERS)?;
+        let (mut newest, mut best) = (0, None);
+        for row in table.range(place(key, &[]).as_slice()..)? {
+            let (found, value) = row?;
+            if !is_of(found.value(), key) {
+                break;
+            }
+            let (value, number) = (value.value(), number_of(value.value()));
+            if best.is_some() && number < newest {
+                continue;
+            }
+            let found = read(value);
+            if let Some(found) = found.filter(|found| suits(found.record.choice(), request)) {
+                (newest, best) = (number, Some(found));
+            }
+        }
+        Ok(best)
+    }
+
+    /// Keeps an answer, as soon as the disk takes it.
+    pub(super) fn keep(&self, found: Found) {
+        // A disk that is too slow for this one gets the next.
+        let _ = self.jobs.try_send(Job::Keep(found));
+    }
+
+    /// From now on it holds so many bytes; what is too much goes when the next answer comes.
+    pub(super) fn resize(&self, most: u64) {
+        self.most.store(most, Ordering::Relaxed);
+    }
+
+    /// Drops everything of a key; it is gone when this returns.
+    pub(super) fn drop_all(&self, key: &[u8]) {
+        let (tell, told) = sync_channel(1);
+        // If there is nobody who drops it, there is nobody who reads it either.
+        if self.jobs.send(Job::Drop(key.to_vec(), tell)).is_ok() {
+            let _ = told.recv();
+        }
+    }
+}
+
+/// Who writes.
+struct Writer {
+    database: Arc<Database>,
+    most: Arc<AtomicU64>,
+    bytes: u64,
+    number: u64,
+}
+
+impl Writer {
+    fn new(database: Arc<Database>, most: Arc<AtomicU64>) -> Result<Self, Error> {
+        let begun = database.begin_write()?;
+        let (bytes, number) = {
+            begun.open_table(ANSWERS)?;
+            let last = begun.open_table(ORDER)?.last()?.map_or(0, |(number, _)| number.value() + 1);
+            let bytes = begun.open_table(BYTES)?.get(())?.map_or(0, |bytes| bytes.value());
+            (bytes, last)
+        };
+        begun.commit()?;
+        Ok(Self { database, most, bytes, number })
+    }
+
+    /// Writes until nobody asks for it any more.
+    fn run(&mut self, jobs: &Receiver<Job>, is_off: &AtomicBool) -> Result<(), Error> {
+        while let Ok(first) = jobs.recv() {
+            let mut told = Vec::new();
+            let begun = self.database.begin_write()?;
+            let written = (|| -> Result<(), Error> {
+                let (mut answers, mut order) = (begun.open_table(ANSWERS)?, begun.open_table(ORDER)?);
+                let more = std::iter::from_fn(|| jobs.try_recv().ok());
+                for job in std::iter::once(first).chain(more).take(BATCH) {
+                    match job {
+                        Job::Keep(found) => self.keep(&mut answers, &mut order, &found)?,
+                        Job::Drop(key, tell) => {
+                            told.push(tell);
+                            self.drop_all(&mut answers, &key)?;
+                        }
+                    }
+                }
+                begun.open_table(BYTES)?.insert((), self.bytes)?;
+                Ok(())
+            })();
+            let committed = written.and_then(|()| begun.commit().map_err(Error::from));
+            // Whoever waits must not go on and find what was to be dropped.
+            is_off.store(committed.is_err(), Ordering::Release);
+            drop(told);
+            committed?;
+        }
+        Ok(())
+    }
+
+    fn keep(
+        &mut self,
+        answers: &mut Table<'_, &[u8], &[u8]>,
+        order: &mut Table<'_, u64, &[u8]>,
+        found: &Found,
+    ) -> Result<(), Error> {
+        let place = place(found.record.key(), found.record.choice());
+        let value = written(self.number, found)?;
+        order.insert(self.number, place.as_slice())?;
+        self.number += 1;
+        self.bytes += value.len() as u64;
+        if let Some(before) = answers.insert(place.as_slice(), value.as_slice())? {
+            self.bytes = self.bytes.saturating_sub(before.value().len() as u64);
+        }
+        while self.bytes > self.most.load(Ordering::Relaxed) {
+            let Some((number, place)) = order.pop_first()? else { break };
+            // Unless another has come into its place since.
+            let is_it =
+                answers.get(place.value())?.is_some_and(|value| number_of(value.value()) == number.value());
+            if is_it && let Some(value) = answers.remove(place.value())? {
+                self.bytes = self.bytes.saturating_sub(value.value().len() as u64);
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_all(&mut self, answers: &mut Table<'_, &[u8], &[u8]>, key: &[u8]) -> Result<(), Error> {
+        let mut places = Vec::new();
+        for row in answers.range(place(key, &[]).as_slice()..)? {
+            let (found, _) = row?;
+            if !is_of(found.value(), key) {
+                break;
+            }
+            places.push(found.value().to_vec());
+        }
+        for place in places {
+            if let Some(value) = answers.remove(place.as_slice())? {
+                self.bytes = self.bytes.saturating_sub(value.value().len() as u64);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where an answer lies: no key has a zero in it.
+fn place(key: &[u8], choice: &[u8]) -> Vec<u8> {
+    [key, &[0], choice].concat()
+}
+
+fn is_of(place: &[u8], key: &[u8]) -> bool {
+    place.strip_prefix(key).is_some_and(|rest| rest.first() == Some(&0))
+}
+
+/// An answer as it lies there.
+fn written(number: u64, found: &Found) -> Result<Vec<u8>, Error> {
+    let record = found.record.as_bytes();
+    let mut value = number.to_be_bytes().to_vec();
+    value.extend_from_slice(&u32::try_from(record.len()).unwrap_or(u32::MAX).to_be_bytes());
+    value.extend_from_slice(record);
+    match &found.large {
+        None | Some(Body::Described(_)) => {}
+        Some(Body::Whole(bytes)) => value.extend_from_slice(bytes),
+        Some(Body::File { file, offset, length }) => {
+            let start = value.len();
+            value.resize(start + usize::try_from(*length).unwrap_or(0), 0);
+            if let Some(room) = value.get_mut(start..) {
+                file.read_exact_at(room, *offset).map_err(Error::Io)?;
+            }
+        }
+    }
+    Ok(value)
+}
+
+fn number_of(value: &[u8]) -> u64 {
+    value.first_chunk().map_or(0, |number| u64::from_be_bytes(*number))
+}
+
+fn read(value: &[u8]) -> Option<Found> {
+    let rest = value.get(NUMBER..)?;
+    let (length, rest) = rest.split_first_chunk::<LENGTH>()?;
+    let (record, body) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+    let large = (!body.is_empty()).then(|| Body::Whole(body.into()));
+    Some(Found { record: Record::from_bytes(record)?, large })
+}

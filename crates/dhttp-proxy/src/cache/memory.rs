@@ -1,0 +1,489 @@
+//! What is kept in memory: so many bytes at most, and what nobody asks for goes first.
+//!
+//! Whom to drop is decided as in SIEVE (Zhang and others, NSDI 2024): a hand goes from the oldest to the newest, forgives
+//! those that were asked for since it last passed, and takes the first that was not. A look-up moves nothing, which makes it
+//! cheap, and one pass over everything (a robot's) drives out little. Not what may be given: that is `http1::cache`'s.
+
+use std::hash::Hasher as _;
+use std::sync::Mutex;
+
+use http1::cache::Asked;
+use http1::cache::vary::suits;
+use siphasher::sip::SipHasher13;
+
+use super::record::Record;
+use dhttp::handler::Body;
+
+/// A store that many threads share.
+#[derive(Debug)]
+pub(super) struct Memory {
+    secret: (u64, u64),
+    shards: Vec<Mutex<Shard>>,
+}
+
+/// An answer that was found.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) record: Record,
+    /// Its body, if that is too long for the record.
+    pub(super) large: Option<Body>,
+}
+
+/// Threads meet seldom.
+const SHARDS: usize = 16;
+/// Answers to one address that differ in what they were chosen by.
+const MOST_CHOICES: usize = 32;
+
+impl Memory {
+    /// One that holds so many bytes; `secret` is drawn, so that nobody can make keys that meet.
+    pub(super) fn new(bytes: u64, secret: [u8; 16]) -> Self {
+        let (one, other) = secret.split_at(8);
+        let number = |half: &[u8]| half.first_chunk().map_or(0, |half| u64::from_be_bytes(*half));
+        let most = bytes / SHARDS as u64;
+        Self {
+            secret: (number(one), number(other)),
+            shards: (0..SHARDS).map(|_| Mutex::new(Shard::new(most))).collect(),
+        }
+    }
+
+    /// What is kept for this key and suits this request.
+    pub(super) fn find(&self, key: &[u8], request: &Asked<'_>) -> Option<Found> {
+        let hash = self.hash(key);
+        self.shard(hash)?.lock().ok()?.find(tag(hash), key, request)
+    }
+
+    /// The same for a request that says nothing about caches, and an answer that depends on nothing else; and a number
+    /// that goes with the key.
+    pub(super) fn find_plain(&self, key: &[u8]) -> Option<(u64, Found)> {
+        let hash = self.hash(key);
+        let found = self.shard(hash)?.lock().ok()?.find_where(tag(hash), key, <[u8]>::is_empty)?;
+        Some((hash, found))
+    }
+
+    /// Keeps an answer, in the place of the one for the same requests.
+    pub(super) fn keep(&self, found: Found) {
+        let hash = self.hash(found.record.key());
+        if let Some(Ok(mut shard)) = self.shard(hash).map(Mutex::lock) {
+            shard.keep(tag(hash), found);
+        }
+    }
+
+    /// Drops everything that is kept for this key.
+    pub(super) fn drop_all(&self, key: &[u8]) {
+        let hash = self.hash(key);
+        if let Some(Ok(mut shard)) = self.shard(hash).map(Mutex::lock) {
+            shard.drop_all(tag(hash), key);
+        }
+    }
+
+    /// From now on it holds so many bytes; what is too much goes at once.
+    pub(super) fn resize(&self, bytes: u64) {
+        for shard in &self.shards {
+            if let Ok(mut shard) = shard.lock() {
+                shard.resize(bytes / SHARDS as u64);
+            }
+        }
+    }
+
+    /// How many answers there are, and how many bytes they take.
+    pub(super) fn size(&self) -> (u64, u64) {
+        let sizes =
+            self.shards.iter().filter_map(|shard| shard.lock().ok().map(|shard| (shard.count, shard.bytes)));
+        sizes.fold((0, 0), |(count, bytes), (more, further)| (count + more, bytes + further))
+    }
+
+    fn hash(&self, key: &[u8]) -> u64 {
+        let mut hasher = SipHasher13::new_with_keys(self.secret.0, self.secret.1);
+        hasher.write(key);
+        hasher.finish()
+    }
+
+    fn shard(&self, hash: u64) -> Option<&Mutex<Shard>> {
+        self.shards.get(usize::try_from(hash >> 32).unwrap_or(0) % SHARDS)
+    }
+}
+
+/// What a slot keeps of a hash.
+#[expect(clippy::cast_possible_truncation, reason = "half of the hash is what is wanted")]
+const fn tag(hash: u64) -> u32 {
+    hash as u32
+}
+
+/// One part of the store: slots in a row, found by chains behind a table, and in a list by age.
+#[derive(Debug)]
+struct Shard {
+    most: u64,
+    bytes: u64,
+    count: u64,
+    /// The first slot of each chain; a power of two of them.
+    table: Vec<u32>,
+    slots: Vec<Slot>,
+    /// Empty slots, chained.
+    empty: u32,
+    newest: u32,
+    oldest: u32,
+    hand: u32,
+}
+
+#[derive(Debug)]
+struct Slot {
+    record: Option<Record>,
+    large: Option<Box<Body>>,
+    tag: u32,
+    /// In its chain; of an empty slot, the next empty one.
+    next: u32,
+    newer: u32,
+    older: u32,
+    /// Asked for since the hand last passed.
+    is_wanted: bool,
+}
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+/// What an answer takes beside its record: its slot, its part of the table, and what the allocator adds.
+const AROUND: u64 = 96;
+
+impl Shard {
+    const fn new(most: u64) -> Self {
+        Self {
+            most,
+            bytes: 0,
+            count: 0,
+            table: Vec::new(),
+            slots: Vec::new(),
+            empty: NONE,
+            newest: NONE,
+            oldest: NONE,
+            hand: NONE,
+        }
+    }
+
+    fn find(&mut self, tag: u32, key: &[u8], request: &Asked<'_>) -> Option<Found> {
+        self.find_where(tag, key, |choice| suits(choice, request))
+    }
+
+    fn find_where(&mut self, tag: u32, key: &[u8], is_for: impl Fn(&[u8]) -> bool) -> Option<Found> {
+        let mut at = self.first(tag);
+        while let Some(slot) = self.slots.get_mut(at as usize) {
+            if let Some(record) = slot.record.as_ref().filter(|_| slot.tag == tag)
+                && record.key() == key
+                && is_for(record.choice())
+            {
+                slot.is_wanted = true;
+                return Some(Found { record: record.clone(), large: slot.large.as_deref().cloned() });
+            }
+            at = slot.next;
+        }
+        None
+    }
+
+    fn keep(&mut self, tag: u32, found: Found) {
+        let Found { record, large } = found;
+        let size = weight(&record, large.as_ref());
+        self.drop_where(tag, record.key(), MOST_CHOICES - 1, |other| other == record.choice());
+        if size > self.most {
+            return;
+        }
+        while self.bytes + size > self.most && self.evict() {}
+        self.make_room();
+        let large = large.map(Box::new);
+        let (next, older) = (self.first(tag), self.newest);
+        let slot = Slot { record: Some(record), large, tag, next, newer: NONE, older, is_wanted: false };
+        let at = self.place(slot);
+        if let Some(newest) = self.slots.get_mut(self.newest as usize) {
+            newest.newer = at;
+        } else {
+            self.oldest = at;
+        }
+        self.newest = at;
+        let bucket = self.bucket(tag);
+        if let Some(first) = self.table.get_mut(bucket) {
+            *first = at;
+        }
+        self.bytes += size;
+        self.count += 1;
+    }
+
+    fn drop_all(&mut self, tag: u32, key: &[u8]) {
+        self.drop_where(tag, key, 0, |_| true);
+    }
+
+    /// Drops those of a key that were chosen so, and of the others all but the newest so many.
+    fn drop_where(&mut self, tag: u32, key: &[u8], most: usize, is_dropped: impl Fn(&[u8]) -> bool) {
+        let (mut at, mut others) = (self.first(tag), 0);
+        while let Some(slot) = self.slots.get(at as usize) {
+            let (here, next) = (at, slot.next);
+            if let Some(record) = slot.record.as_ref().filter(|record| slot.tag == tag && record.key() == key)
+            {
+                others += 1;
+                if is_dropped(record.choice()) || others > most {
+                    self.remove(here);
+                }
+            }
+            at = next;
+        }
+    }
+
+    fn resize(&mut self, most: u64) {
+        self.most = most;
+        while self.bytes > self.most && self.evict() {}
+    }
+
+    /// Drops whom the hand finds; `false` if there is nobody.
+    fn evict(&mut self) -> bool {
+        loop {
+            if self.hand == NONE {
+                self.hand = self.oldest;
+            }
+            let Some(slot) = self.slots.get_mut(self.hand as usize) else { return false };
+            if !slot.is_wanted {
+                let at = self.hand;
+                self.remove(at);
+                return true;
+            }
+            slot.is_wanted = false;
+            self.hand = slot.newer;
+        }
+    }
+
+    /// Takes a slot out of its chain and the list, and empties it.
+    fn remove(&mut self, at: u32) {
+        let empty = self.empty;
+        let Some(slot) = self.slots.get_mut(at as usize) else { return };
+        let (tag, next, newer, older) = (slot.tag, slot.next, slot.newer, slot.older);
+        let Some(record) = slot.record.take() else { return };
+        self.bytes -= weight(&record, slot.large.take().as_deref());
+        self.count -= 1;
+        slot.next = empty;
+        self.empty = at;
+        if self.hand == at {
+            self.hand = newer;
+        }
+        match self.slots.get_mut(newer as usize) {
+            Some(slot) => slot.older = older,
+            None => self.newest = older,
+        }
+        match self.slots.get_mut(older as usize) {
+            Some(slot) => slot.newer = newer,
+            None => self.oldest = newer,
+        }
+        let bucket = self.bucket(tag);
+        match self.table.get_mut(bucket) {
+            Some(first) if *first == at => *first = next,
+            Some(first) => {
+                let mut before = *first;
+                while let Some(slot) = self.slots.get_mut(before as usize) {
+                    if slot.next == at {
+                        slot.next = next;
+                        break;
+                    }
+                    before = slot.next;
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Puts a slot into an empty one, or behind the last.
+    fn place(&mut self, slot: Slot) -> u32 {
+        let at = self.empty;
+        if let Some(place) = self.slots.get_mut(at as usize) {
+            self.empty = place.next;
+            *place = slot;
+            return at;
+        }
+        if self.slots.len() == self.slots.capacity() {
+            // By an eighth, not to twice as many: what is reserved is memory, too.
+            self.slots.reserve_exact(self.slots.len() / 8 + 16);
+        }
+        self.slots.push(slot);
+        u32::try_from(self.slots.len() - 1).unwrap_or(NONE)
+    }
+
+    /// As many chains as answers, or half as many.
+    fn make_room(&mut self) {
+        if self.slots.len() < self.table.len() * 2 {
+            return;
+        }
+        let chains = (self.table.len() * 2).max(16);
+        self.table = vec![NONE; chains];
+        // The newest comes to the front of its chain: of several that suit, it is the one to give (RFC 9111, section 4.1).
+        let mut at = self.oldest;
+        while let Some((tag, newer)) = self.slots.get(at as usize).map(|slot| (slot.tag, slot.newer)) {
+            let bucket = self.bucket(tag);
+            if let (Some(first), Some(slot)) = (self.table.get_mut(bucket), self.slots.get_mut(at as usize)) {
+                slot.next = std::mem::replace(first, at);
+            }
+            at = newer;
+        }
+    }
+
+    fn first(&self, tag: u32) -> u32 {
+        self.table.get(self.bucket(tag)).copied().unwrap_or(NONE)
+    }
+
+    const fn bucket(&self, tag: u32) -> usize {
+        tag as usize & self.table.len().wrapping_sub(1)
+    }
+}
+
+fn weight(record: &Record, large: Option<&Body>) -> u64 {
+    record.len() as u64 + AROUND + large.map_or(0, Body::len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http1::cache::{Choice, Policy, Times};
+    use http1::message::{Fields, ResponseHead, Version};
+    use std::collections::BTreeMap;
+    use wire::Time;
+
+    fn record(key: &[u8], lines: &[(&str, &str)], body: &[u8]) -> Record {
+        varying("Foo", key, lines, body)
+    }
+
+    fn varying(vary: &str, key: &[u8], lines: &[(&str, &str)], body: &[u8]) -> Record {
+        let mut fields = Fields::new();
+        fields.push("Cache-Control", "max-age=60").unwrap();
+        fields.push("Vary", vary).unwrap();
+        let head = ResponseHead { version: Version::Http11, status: 200, fields };
+        let asked = asked(lines);
+        let times = Times { asked: Time::ZERO, came: Time::ZERO };
+        let policy = Policy::of(&asked, &head, times).unwrap();
+        let choice = Choice::of(&asked, &head.fields).unwrap();
+        let fields = head.fields.as_lines();
+        Record::new(super::super::record::Parts { key, choice: &choice, policy, status: 200, fields, body })
+    }
+
+    fn asked<'a>(lines: &[(&'a str, &'a str)]) -> Asked<'a> {
+        Asked::new("GET", lines.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
+    }
+
+    fn found(memory: &Memory, key: &[u8]) -> Option<Vec<u8>> {
+        memory.find(key, &asked(&[])).map(|found| found.record.body().to_vec())
+    }
+
+    #[test]
+    fn an_answer_is_found_by_its_key_and_choice() {
+        let memory = Memory::new(1 << 20, [7; 16]);
+        for (value, body) in [("1", b"one"), ("2", b"two"), ("2", b"2nd")] {
+            memory.keep(Found { record: record(b"k", &[("Foo", value)], body), large: None });
+        }
+        let body = |value: &str| {
+            let found = memory.find(b"k", &asked(&[("Foo", value)]))?;
+            Some(String::from_utf8(found.record.body().to_vec()).unwrap())
+        };
+        assert_eq!(body("1").as_deref(), Some("one"));
+        assert_eq!(body("2").as_deref(), Some("2nd"));
+        assert_eq!(body("3"), None);
+        assert_eq!(memory.size().0, 2);
+        memory.drop_all(b"k");
+        assert_eq!((body("1"), memory.size()), (None, (0, 0)));
+    }
+
+    #[test]
+    fn of_several_that_suit_the_newest_is_given_also_after_the_table_has_grown() {
+        let memory = Memory::new(1 << 30, [7; 16]);
+        let all = |value: &str| {
+            let lines = [("Foo", value)];
+            memory.find(b"k", &asked(&lines)).map(|found| found.record.body().to_vec())
+        };
+        let fill = |name: &str| {
+            for number in 0..2_000 {
+                let key = format!("{name}{number}").into_bytes();
+                memory.keep(Found { record: record(&key, &[], b""), large: None });
+            }
+        };
+        // Two that differ in what they were chosen by, and both suit; places that were emptied are taken first.
+        memory.keep(Found { record: record(b"before", &[], b""), large: None });
+        memory.keep(Found { record: record(b"k", &[("Foo", "1")], b"chosen"), large: None });
+        memory.drop_all(b"before");
+        memory.keep(Found { record: varying("", b"k", &[], b"for all"), large: None });
+        assert_eq!(all("1").as_deref(), Some(&b"for all"[..]));
+        fill("a");
+        assert_eq!(all("1").as_deref(), Some(&b"for all"[..]));
+        memory.keep(Found { record: record(b"k", &[("Foo", "1")], b"newer"), large: None });
+        fill("b");
+        assert_eq!(all("1").as_deref(), Some(&b"newer"[..]));
+    }
+
+    #[test]
+    fn one_address_does_not_fill_the_store_with_choices() {
+        let memory = Memory::new(1 << 30, [7; 16]);
+        for value in 0..1_000 {
+            let value = value.to_string();
+            memory.keep(Found { record: record(b"k", &[("Foo", &value)], b""), large: None });
+        }
+        assert_eq!(memory.size().0, MOST_CHOICES as u64);
+        assert!(memory.find(b"k", &asked(&[("Foo", "999")])).is_some());
+    }
+
+    #[test]
+    fn what_is_asked_for_stays_when_others_go() {
+        let mut shard = Shard::new(100 * (weight(&record(b"0000", &[], &[0; 100]), None)));
+        let key = |number: u32| format!("{number:04}").into_bytes();
+        let keep = |shard: &mut Shard, number| {
+            shard.keep(number, Found { record: record(&key(number), &[], &[0; 100]), large: None });
+        };
+        for number in 0..100 {
+            keep(&mut shard, number);
+        }
+        for number in 0..10 {
+            assert!(shard.find(number, &key(number), &asked(&[])).is_some());
+        }
+        for number in 100..190 {
+            keep(&mut shard, number);
+        }
+        assert_eq!(shard.count, 100);
+        let is_there = |shard: &mut Shard, number| shard.find(number, &key(number), &asked(&[])).is_some();
+        assert!((0..10).all(|number| is_there(&mut shard, number)));
+        assert!((10..100).all(|number| !is_there(&mut shard, number)));
+    }
+
+    #[test]
+    fn a_store_with_less_room_drops_what_is_too_much_at_once() {
+        let memory = Memory::new(1 << 20, [7; 16]);
+        let keep = |number: u32| {
+            let key = format!("{number:04}").into_bytes();
+            memory.keep(Found { record: record(&key, &[], &[0; 1_000]), large: None });
+        };
+        (0..500).for_each(keep);
+        assert_eq!(memory.size().0, 500);
+        memory.resize(64 << 10);
+        let (count, bytes) = memory.size();
+        assert!(count > 0 && bytes <= 64 << 10, "{count} {bytes}");
+        memory.resize(1 << 20);
+        (500..1_000).for_each(keep);
+        assert_eq!(memory.size().0, count + 500);
+    }
+
+    #[test]
+    fn a_store_is_a_map_that_forgets() {
+        let memory = Memory::new(64 << 10, [3; 16]);
+        let mut oracle: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+        let mut random = 1_u64;
+        for _ in 0..20_000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let key = format!("key-{}", (random >> 33) % 700).into_bytes();
+            match (random >> 60) % 4 {
+                0 => {
+                    let body = vec![b'x'; usize::try_from((random >> 20) % 200).unwrap()];
+                    memory.keep(Found { record: record(&key, &[], &body), large: None });
+                    oracle.insert(key, body);
+                }
+                1 if random.is_multiple_of(16) => {
+                    memory.drop_all(&key);
+                    oracle.remove(&key);
+                }
+                _ => {
+                    if let Some(body) = found(&memory, &key) {
+                        assert_eq!(oracle.get(&key), Some(&body));
+                    }
+                }
+            }
+            assert!(memory.size().1 <= 64 << 10);
+        }
+        assert!(memory.size().0 > 100);
+    }
+}

@@ -1,0 +1,89 @@
+//! The servers to which requests were on their way, as what a cache asks: by DHTTP, and where they do not answer that, by
+//! HTTP (`papers/dhttp#section-iv-a`).
+//!
+//! What it sends goes out in this machine's own name. Not the taking: that is for rules, and for the server's sockets.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use http1::gateway::{self, Plan};
+use http1::message::{Fields, Framing, Method, RequestHead};
+
+use super::upstream::{Fetched, Unanswered, Upstream};
+use dhttp::client::{Event, Known, Watch};
+use dhttp::handler::Body;
+use dhttp::later::Interims;
+use dhttp::{Client, ClientConfig, random};
+
+/// Whoever was asked. Its clones share their ports.
+#[derive(Clone)]
+pub struct Onward {
+    client: Arc<Client>,
+    /// This cache's own in `Via`.
+    name: Arc<str>,
+}
+
+impl Onward {
+    /// Binds its ports; `watch` is told what is sent and received.
+    ///
+    /// # Errors
+    /// What the system said to the sockets.
+    pub fn start(config: ClientConfig, watch: Option<Watch>) -> std::io::Result<Self> {
+        let number = u32::from_be_bytes(random::bytes()?);
+        let client = Arc::new(Client::start(config, Known::default(), watch)?);
+        Ok(Self { client, name: format!("roundtrip-{number:08x}").into() })
+    }
+}
+
+impl Upstream for Onward {
+    async fn ask(
+        &self,
+        to: Option<SocketAddr>,
+        head: RequestHead,
+        _body: Vec<u8>,
+        most: u64,
+        _interims: Option<Interims>,
+    ) -> Result<Fetched, Unanswered> {
+        Ok(self.fetch(to, head, most).await?)
+    }
+}
+
+impl Onward {
+    /// Its errors are sentences.
+    async fn fetch(&self, to: Option<SocketAddr>, head: RequestHead, most: u64) -> Result<Fetched, String> {
+        let Some(to) = to else {
+            return Err(
+                "this is a cache on the way to servers; ask them, and it answers if it can".to_owned()
+            );
+        };
+        let host =
+            head.fields.get("Host").and_then(|host| std::str::from_utf8(host).ok()).unwrap_or_default();
+        let target = format!("http://{host}{}", head.target);
+        let whole = RequestHead { target, ..head };
+        let forward = match gateway::plan(&whole, Framing::Length(0), &self.name) {
+            Ok(Plan::Forward(forward)) => forward,
+            Ok(Plan::Tunnel(..) | Plan::Own(_)) => return Err("this is no request that goes on".to_owned()),
+            Err(refusal) => return Err(refusal.sentence),
+        };
+        let is_head = forward.head.method == Method::Head;
+        let mut exchange = self.client.request_at(to, forward.head).map_err(|error| error.to_string())?;
+        let (mut head, mut body) = (None, Vec::new());
+        while let Some(event) = exchange.wait().await {
+            match event {
+                Event::Head(_, found) => head = Some(found),
+                Event::Body(part) if (body.len() + part.len()) as u64 > most => {
+                    return Err(format!("{to}: its answer is longer than {most} bytes"));
+                }
+                Event::Body(part) => body.extend_from_slice(&part),
+                Event::End => {}
+                Event::Failed(why) => return Err(why),
+            }
+        }
+        let head = head.ok_or("the cache is being stopped")?;
+        let digits = head.fields.get("Content-Length").and_then(|digits| std::str::from_utf8(digits).ok());
+        let length = digits.and_then(|digits| digits.parse().ok());
+        let body = if is_head { Body::Described(length) } else { Body::Whole(body.into()) };
+        // They were asked for in datagrams, which have room for an answer alone.
+        Ok(Fetched { head: gateway::response(&head, &self.name), body, trailers: Fields::new() })
+    }
+}

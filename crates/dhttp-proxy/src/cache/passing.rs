@@ -1,0 +1,341 @@
+//! Keeping what a gateway passes on, while it passes, and giving what is kept.
+//!
+//! Nothing waits for the end of a body but those who want the same short answer. Not the asking, and not the framing:
+//! these are the gateway's.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use http1::cache::update::{for_server, has_validator, is_about, is_unasked};
+use http1::cache::{Asked, Times, Trouble, Verdict};
+use http1::gateway::Forward;
+use http1::message::{Fields, Framing, Method, RequestHead, ResponseHead};
+use wire::{Time, calendar};
+
+use super::answered::{Keeping, UNASKED, Wanted, learn, stood_in, told, validated, why};
+use super::memory::Found;
+use super::ready::Ready;
+use super::store::Store;
+use super::{CacheConfig, given, since_1970};
+use crate::hosted::Collected;
+use dhttp::counters::count_shared;
+use dhttp::fields::copy;
+use dhttp::handler::Answer;
+
+/// What a gateway keeps.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    store: Store,
+    /// Keys that are being asked for.
+    asked_for: Mutex<BTreeSet<Vec<u8>>>,
+    has_come: Condvar,
+}
+
+/// What there is for a request.
+#[derive(Debug)]
+pub(crate) enum Looked {
+    /// This, at once.
+    Kept(Answer),
+    /// This, at once; and it is to be asked for again meanwhile.
+    Stale(Answer, Box<Passing>),
+    /// It is to be asked for.
+    Nothing(Box<Passing>),
+}
+
+/// Whoever wants the same waits for an answer of up to so many bytes; a longer one he asks for himself, and sees it begin
+/// at once.
+const WAITED_FOR: u64 = 256 << 10;
+
+impl Keeper {
+    /// One that keeps nothing yet, but for what is on disk.
+    ///
+    /// # Errors
+    /// If the kernel gives no random bytes, or the file cannot be used.
+    pub(crate) fn new(config: &CacheConfig) -> io::Result<Self> {
+        Ok(Self { store: Store::new(config)?, asked_for: Mutex::default(), has_come: Condvar::new() })
+    }
+
+    /// In Prometheus' text format.
+    pub(crate) fn metrics(&self) -> String {
+        self.store.metrics()
+    }
+
+    /// What is in memory and fresh, for whoever cannot wait, not even for the disk.
+    pub(crate) fn at_once(&self, forward: &Forward) -> Option<Answer> {
+        let wanted = wanted(forward);
+        let asked = wanted.asked();
+        let found = wanted.is_for_cache.then(|| self.store.memory.find(&wanted.key, &asked))??;
+        let is_fresh = found.record.policy().verdict(since_1970(), &asked) == Verdict::Fresh;
+        is_fresh.then(|| self.hit(&wanted, &found, "hit"))
+    }
+
+    /// What there is for this request. Waits, so long at most, for somebody who asks for the same.
+    pub(crate) fn look(self: &Arc<Self>, forward: &Forward, patience: Duration) -> Looked {
+        let wanted = wanted(forward);
+        let found = match self.find(&wanted) {
+            Some((found, Verdict::Fresh)) => return Looked::Kept(self.hit(&wanted, &found, "hit")),
+            Some((found, Verdict::Meanwhile)) => {
+                let answer = self.hit(&wanted, &found, "hit");
+                return match self.enter(&wanted) {
+                    None => Looked::Kept(answer),
+                    ticket => Looked::Stale(answer, Passing::new(self, wanted, Some(found), ticket)),
+                };
+            }
+            Some((found, Verdict::Validate)) => Some(found),
+            None => None,
+        };
+        if wanted.is_for_cache && wanted.asked().is_only_for_cache() {
+            let why = "504 Gateway Timeout: this is not kept here, and nobody else was to be asked";
+            return Looked::Kept(Answer::text(504, why));
+        }
+        if !wanted.is_shareable() {
+            return Looked::Nothing(Passing::new(self, wanted, found, None));
+        }
+        if let Some(ticket) = self.enter(&wanted) {
+            return Looked::Nothing(Passing::new(self, wanted, found, Some(ticket)));
+        }
+        count_shared(&self.store.counters.collapsed);
+        self.wait(&wanted.key, patience);
+        match self.find(&wanted) {
+            Some((found, Verdict::Fresh)) => Looked::Kept(self.hit(&wanted, &found, "fwd=miss; collapsed")),
+            found => {
+                let found = found.map(|(found, _)| found);
+                Looked::Nothing(Passing::new(self, wanted, found, None))
+            }
+        }
+    }
+
+    /// The request on its way, for whoever cannot wait: `None` if something must be waited for, be it the disk, or somebody
+    /// who asks for the same.
+    pub(crate) fn pass_at_once(self: &Arc<Self>, forward: &Forward) -> Option<Box<Passing>> {
+        let wanted = wanted(forward);
+        let is_only_here = wanted.is_for_cache && wanted.asked().is_only_for_cache();
+        if is_only_here || self.store.has_disk() {
+            return None;
+        }
+        let found = match self.find(&wanted) {
+            Some((_, Verdict::Fresh | Verdict::Meanwhile)) => return None,
+            Some((found, Verdict::Validate)) => Some(found),
+            None => None,
+        };
+        let ticket = if wanted.is_shareable() { Some(self.enter(&wanted)?) } else { None };
+        Some(Passing::new(self, wanted, found, ticket))
+    }
+
+    fn find(&self, wanted: &Wanted) -> Option<(Found, Verdict)> {
+        let asked = wanted.asked();
+        let in_memory = wanted.is_for_cache.then(|| self.store.memory.find(&wanted.key, &asked))?;
+        let found = in_memory.or_else(|| self.store.find_on_disk(&wanted.key, &asked))?;
+        let verdict = found.record.policy().verdict(since_1970(), &asked);
+        Some((found, verdict))
+    }
+
+    fn hit(&self, wanted: &Wanted, found: &Found, how: &str) -> Answer {
+        count_shared(&self.store.counters.hits);
+        given(found, &wanted.asked(), since_1970(), how)
+    }
+
+    /// `None`: somebody asks for it already.
+    fn enter(self: &Arc<Self>, wanted: &Wanted) -> Option<Ticket> {
+        let is_first = self.asked_for.lock().ok()?.insert(wanted.key.clone());
+        is_first.then(|| Ticket { keeper: Arc::clone(self), key: wanted.key.clone() })
+    }
+
+    fn wait(&self, key: &[u8], patience: Duration) {
+        if let Ok(keys) = self.asked_for.lock() {
+            let _ = self.has_come.wait_timeout_while(keys, patience, |keys| keys.contains(key));
+        }
+    }
+}
+
+/// Whom and what.
+fn wanted(forward: &Forward) -> Wanted {
+    let key = format!("{} {}", forward.authority.to_ascii_lowercase(), forward.head.target);
+    let mut wanted = Wanted { key: key.into_bytes(), head: forward.head.clone(), is_for_cache: false };
+    wanted.is_for_cache = forward.framing == Framing::Length(0) && wanted.asked().is_for_cache();
+    wanted
+}
+
+/// What is kept, for one thread that gives it again and again.
+#[derive(Debug)]
+pub(crate) struct Quick {
+    keeper: Arc<Keeper>,
+    ready: Ready,
+    /// Used again.
+    key: Vec<u8>,
+}
+
+impl Quick {
+    pub(crate) fn new(keeper: Arc<Keeper>) -> Self {
+        Self { keeper, ready: Ready::default(), key: Vec::new() }
+    }
+
+    /// What is in memory and fresh, for a proxy's GET without a body that says nothing to caches or other proxies. An
+    /// address that is not written as keys are finds nothing here, whatever it means: that is for [`Keeper::at_once`].
+    pub(crate) fn at_once(&mut self, head: &RequestHead) -> Option<&Answer> {
+        let is_for_proxies =
+            |name: &[u8]| name.eq_ignore_ascii_case(b"Via") || name.eq_ignore_ascii_case(b"Expect");
+        let is_plain = |(name, _): (&[u8], &[u8])| !Asked::is_about_caches(name) && !is_for_proxies(name);
+        let address = head.target.strip_prefix("http://")?;
+        let (authority, path) = address.split_at_checked(address.find('/')?)?;
+        if head.method != Method::Get || !head.fields.iter().all(is_plain) {
+            return None;
+        }
+        self.key.clear();
+        for part in [authority, " ", path] {
+            self.key.extend_from_slice(part.as_bytes());
+        }
+        self.ready.at_once(&self.keeper.store, &self.key)
+    }
+
+    /// The same for any request.
+    pub(crate) fn at_once_with_care(&self, forward: &Forward) -> Option<Answer> {
+        self.keeper.at_once(forward)
+    }
+}
+
+/// Whoever asks for something while others wait. However that ends, they go on.
+#[derive(Debug)]
+struct Ticket {
+    keeper: Arc<Keeper>,
+    key: Vec<u8>,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if let Ok(mut keys) = self.keeper.asked_for.lock() {
+            keys.remove(&self.key);
+        }
+        self.keeper.has_come.notify_all();
+    }
+}
+
+/// A request on its way to a server, and the answer on its way back.
+#[derive(Debug)]
+pub(crate) struct Passing {
+    keeper: Arc<Keeper>,
+    wanted: Wanted,
+    found: Option<Found>,
+    request: RequestHead,
+    /// Whether the conditions in it are ours.
+    is_validation: bool,
+    asked_at: Time,
+    ticket: Option<Ticket>,
+    /// The answer, if it is to be kept, and what has come of its body.
+    keeping: Option<(Keeping, Collected)>,
+}
+
+/// What a program gets of an answer whose head has come.
+#[derive(Debug)]
+pub(crate) enum Came {
+    /// This in its place, whole.
+    Given(Answer),
+    /// The answer as it comes, with these fields.
+    Passed(Fields),
+    /// Nothing yet: the server is to be asked again, with what is [`Passing::request`] now.
+    Again,
+}
+
+impl Passing {
+    fn new(keeper: &Arc<Keeper>, wanted: Wanted, found: Option<Found>, ticket: Option<Ticket>) -> Box<Self> {
+        let counters = &keeper.store.counters;
+        if !wanted.is_for_cache {
+            count_shared(&counters.passed);
+        } else if found.is_none() {
+            count_shared(&counters.misses);
+        }
+        // The answer to HEAD describes; it is asked for as it was.
+        let is_get = wanted.head.method == Method::Get;
+        let ours =
+            found.as_ref().map(|found| found.record.fields()).filter(|kept| is_get && has_validator(*kept));
+        let (request, is_validation) = (for_server(&wanted.head, ours), ours.is_some());
+        let keeper = Arc::clone(keeper);
+        let asked_at = since_1970();
+        Box::new(Self { keeper, wanted, found, request, is_validation, asked_at, ticket, keeping: None })
+    }
+
+    /// The request as it goes on.
+    pub(crate) const fn request(&self) -> &RequestHead {
+        &self.request
+    }
+
+    /// The head of the answer has come, and how long its body will be, if that is known.
+    pub(crate) fn head(&mut self, head: &ResponseHead, length: Option<u64>) -> Came {
+        let Self { keeper, wanted, found, request, is_validation, asked_at, ticket, keeping } = self;
+        let store = &keeper.store;
+        let times = Times { asked: *asked_at, came: since_1970() };
+        if let Some(found) = found.as_ref().filter(|_| *is_validation && head.status == 304) {
+            if is_about(found.record.fields(), &head.fields) {
+                let answer = validated(store, wanted, found, head, times);
+                *ticket = None;
+                return Came::Given(answer);
+            }
+            // It is about another answer, which we do not have: now without our conditions.
+            store.drop_all(&wanted.key);
+            *request = for_server(&wanted.head, Some(Fields::new().as_lines()));
+            *is_validation = false;
+            return Came::Again;
+        }
+        if is_unasked(request, head.status) {
+            let kept = stood_in(store, found.as_ref(), &wanted.asked(), times.came, Trouble::Unreachable);
+            *ticket = None;
+            return Came::Given(
+                kept.unwrap_or_else(|| Answer::text(502, &format!("502 Bad Gateway: {UNASKED}"))),
+            );
+        }
+        let trouble = Trouble::Says(head.status);
+        if let Some(answer) = stood_in(store, found.as_ref(), &wanted.asked(), times.came, trouble) {
+            *ticket = None;
+            return Came::Given(answer);
+        }
+        learn(store, wanted, found.as_ref(), head, length, times);
+        let kept =
+            Keeping::of(wanted, head, times).filter(|_| length.is_none_or(|length| length <= store.largest));
+        if kept.is_none() || length.is_some_and(|length| length > WAITED_FOR) {
+            *ticket = None;
+        }
+        let forwarded = why(wanted, found.as_ref(), times.came);
+        let how = if kept.is_some() { format!("{forwarded}; stored") } else { forwarded.to_owned() };
+        *keeping = kept.map(|kept| (kept, Collected::default()));
+        let mut fields = told(&head.fields, &how);
+        if head.fields.get("Date").is_none() {
+            // Whoever passes an answer on must say when it was made, if nobody has (RFC 9110, section 6.6.1).
+            copy(&mut fields, b"Date", calendar::http(times.came.since(Time::ZERO)).as_bytes());
+        }
+        Came::Passed(fields)
+    }
+
+    /// A part of the body.
+    pub(crate) fn part(&mut self, part: &[u8]) {
+        let Some((_, collected)) = &mut self.keeping else { return };
+        let is_there = collected.push(part).is_ok();
+        let length = collected.length();
+        if length > WAITED_FOR {
+            self.ticket = None;
+        }
+        if !is_there || length > self.keeper.store.largest {
+            self.keeping = None;
+        }
+    }
+
+    /// The answer is whole.
+    pub(crate) fn end(self) {
+        let Some((keeping, collected)) = self.keeping else { return };
+        let found = collected.into_body().ok().and_then(|body| keeping.whole(&self.wanted.key, &body));
+        if let Some(found) = found {
+            self.keeper.store.keep(&found);
+        }
+    }
+
+    /// No answer has come. What stands in for it, if anything may.
+    pub(crate) fn failed(self) -> Option<Answer> {
+        let (store, asked) = (&self.keeper.store, self.wanted.asked());
+        let answer = stood_in(store, self.found.as_ref(), &asked, since_1970(), Trouble::Unreachable);
+        if answer.is_none() {
+            count_shared(&store.counters.failed);
+        }
+        answer
+    }
+}

@@ -1,0 +1,61 @@
+//! Answers that are ready to be sent: of what is asked for again and again, as it is given in this second.
+//!
+//! Each thread has its own. What is kept is looked up every time all the same: nothing is given that has been dropped.
+
+use http1::cache::Asked;
+use wire::Time;
+
+use super::memory::Found;
+use super::record::Record;
+use super::store::Store;
+use super::{given, seconds, since_1970};
+use dhttp::counters::count_shared;
+use dhttp::handler::Answer;
+
+/// As many as there are places.
+#[derive(Debug)]
+pub(super) struct Ready {
+    places: Vec<Option<Place>>,
+}
+
+#[derive(Debug)]
+struct Place {
+    record: Record,
+    second: u64,
+    answer: Answer,
+}
+
+/// A power of two.
+const PLACES: usize = 512;
+
+impl Default for Ready {
+    fn default() -> Self {
+        Self { places: (0..PLACES).map(|_| None).collect() }
+    }
+}
+
+impl Ready {
+    /// What is in memory under this key and fresh, for a GET that says nothing about caches; counted as a hit.
+    pub(super) fn at_once(&mut self, store: &Store, key: &[u8]) -> Option<&Answer> {
+        let (hash, found) = store.memory.find_plain(key)?;
+        let now = since_1970();
+        if !found.record.policy().is_fresh(now) {
+            return None;
+        }
+        count_shared(&store.counters.hits);
+        self.answer(hash, &found, now)
+    }
+
+    /// The answer that is made of what was found, for a GET that says nothing about caches.
+    fn answer(&mut self, hash: u64, found: &Found, now: Time) -> Option<&Answer> {
+        let place = self.places.get_mut(usize::try_from(hash).unwrap_or(0) % PLACES)?;
+        let second = seconds(now);
+        let is_there =
+            place.as_ref().is_some_and(|place| place.second == second && place.record.is(&found.record));
+        if !is_there {
+            let answer = given(found, &Asked::new("GET", []), now, "hit");
+            *place = Some(Place { record: found.record.clone(), second, answer });
+        }
+        place.as_ref().map(|place| &place.answer)
+    }
+}

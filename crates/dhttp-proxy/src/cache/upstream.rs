@@ -1,0 +1,121 @@
+//! Whom a cache asks for what it lacks.
+//!
+//! Not what becomes of the answers.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use http1::gateway;
+use http1::message::{Fields, Method, RequestHead, ResponseHead, Version};
+
+use crate::Origin;
+use crate::hosted::Collected;
+use crate::origin::{OriginError, fields_from};
+use dhttp::fields::copy;
+use dhttp::handler::{Answer, Body};
+use dhttp::later::Interims;
+
+/// Whom it asks.
+pub trait Upstream: Send + Sync + 'static {
+    /// The answer to a request, whole, of the server that it was on its way to, if it was taken on its way; or why there is
+    /// none, in a sentence. No body is longer than `most` bytes. What the server says before it answers goes to `interims`.
+    fn ask(
+        &self,
+        to: Option<SocketAddr>,
+        head: RequestHead,
+        body: Vec<u8>,
+        most: u64,
+        interims: Option<Interims>,
+    ) -> impl Future<Output = Result<Fetched, Unanswered>> + Send;
+}
+
+/// What clients get where there is no answer, and nothing that is kept stands in for it.
+#[derive(Clone, Debug)]
+pub struct Unanswered(pub Answer);
+
+impl From<String> for Unanswered {
+    /// The next server's fault, in a sentence.
+    fn from(why: String) -> Self {
+        Self(Answer::text(502, &format!("502 Bad Gateway: {why}")))
+    }
+}
+
+/// An answer that has come.
+#[derive(Clone, Debug)]
+pub struct Fetched {
+    /// As a gateway passes it on: without what was for one hop, and with a line in `Via`.
+    pub head: ResponseHead,
+    /// Its body.
+    pub body: Body,
+    /// What came behind it, for whoever takes that; it is not kept (RFC 9111, section 3).
+    pub trailers: Fields,
+}
+
+impl Fetched {
+    /// What is said of a request that goes no further: an answer like others, which no failure of a server is.
+    fn refusal(status: u16, sentence: &str) -> Self {
+        let Answer { status, fields, body } = Answer::text(status, sentence);
+        let fields = Arc::unwrap_or_clone(fields);
+        Self {
+            head: ResponseHead { version: Version::Http11, status, fields },
+            body,
+            trailers: Fields::new(),
+        }
+    }
+}
+
+impl Upstream for Origin {
+    async fn ask(
+        &self,
+        _to: Option<SocketAddr>,
+        head: RequestHead,
+        body: Vec<u8>,
+        most: u64,
+        interims: Option<Interims>,
+    ) -> Result<Fetched, Unanswered> {
+        let mut builder = http::Request::builder().method(head.method.name()).uri(&head.target);
+        for (name, value) in head.fields.iter() {
+            // Which host was asked for is for us to say: nobody else's word is part of the key.
+            if !name.eq_ignore_ascii_case(b"X-Forwarded-Host") {
+                builder = builder.header(name, value);
+            }
+        }
+        let mut request = builder.body(Full::new(Bytes::from(body))).map_err(|error| error.to_string())?;
+        if let Some(interims) = interims {
+            let name = self.name().to_owned();
+            hyper::ext::on_informational(&mut request, move |said| {
+                let (status, fields) = (said.status().as_u16(), fields_from(said.headers()));
+                let head = ResponseHead { version: Version::Http11, status, fields };
+                // Whoever waited for leave to send a body has got it from us, and nobody asked for another protocol.
+                if !matches!(status, 100 | 101) {
+                    interims.say(status, gateway::response(&head, &name).fields);
+                }
+            });
+        }
+        let (parts, body) = match Self::ask(self, request).await {
+            Ok(response) => response.into_parts(),
+            Err(OriginError::Refused(status, sentence)) => return Ok(Fetched::refusal(status, &sentence)),
+            Err(error) => return Err(Unanswered(error.answer())),
+        };
+        let mut fields = Fields::new();
+        for (name, value) in fields_from(&parts.headers).iter() {
+            copy(&mut fields, name, value);
+        }
+        let described = (head.method == Method::Head).then(|| {
+            fields.get("Content-Length").and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok())
+        });
+        let (body, trailers) = match described {
+            Some(length) => (Body::Described(length), Fields::new()),
+            None => {
+                let mut collected = Collected::of(body, most).await.map_err(|error| error.to_string())?;
+                let trailers = gateway::trailers(&collected.take_trailers());
+                (collected.into_body().map_err(|error| error.to_string())?, trailers)
+            }
+        };
+        let version = Version::Http11;
+        Ok(Fetched { head: ResponseHead { version, status: parts.status.as_u16(), fields }, body, trailers })
+    }
+}

@@ -1,0 +1,434 @@
+//! A request of a program in the hands of a thread, and what becomes of it.
+//!
+//! Not what a request means: that is [`http1::gateway`]. What the gateway says of itself is in `own`.
+
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use http1::gateway::{self, Forward, Plan, Refusal};
+use http1::message::{Fields, Framing, RequestHead, RequestReader, ResponseHead, Version};
+
+use super::Shared;
+use super::asking::Coming;
+use super::front::Back;
+use super::incoming::{Incoming, Room};
+use super::kept::{Begun, begin, url, without_host};
+use super::reply::{self, Asked, Reply, Size};
+use super::tunnel::Tunnel;
+use super::upload::Upload;
+use super::upstream::{self, Came, Upstream};
+use super::waiting::{Call, Connection};
+use crate::cache::passing::Passing;
+use dhttp::client::{Event as Answered, Via};
+use dhttp::counters::count_shared;
+use dhttp::handler::Request;
+use dhttp::log::Channel;
+use dhttp::{Client, Url, clock};
+
+/// A connection that was lent to a thread.
+pub(super) struct Browser<'a> {
+    pub(super) shared: &'a Arc<Shared>,
+    peer: SocketAddr,
+    pub(super) incoming: Incoming<Arc<TcpStream>>,
+    pub(super) reader: RequestReader,
+}
+
+/// How an exchange ended.
+pub(super) enum Ended {
+    /// The connection can carry another.
+    Whole,
+    /// It cannot, but all that was to be said has been said.
+    Last,
+    /// The answer broke off.
+    Broken,
+    /// In a tunnel to this server, which was asked for so.
+    Tunnel(Box<(TcpStream, RequestHead)>),
+}
+
+/// What may lie between the last byte that a server reads and our knowing that it was sent.
+const A_MOMENT: Duration = Duration::from_millis(100);
+
+/// Does what a connection was lent for.
+pub(super) fn serve(shared: &Arc<Shared>, connection: Connection, call: Call, room: &mut Room) -> Back {
+    let Connection { peer, stream, reader, unread, is_patient } = connection;
+    let patience = shared.config().patience;
+    if !is_patient && stream.set_write_timeout(Some(patience)).is_err() {
+        return Back::Gone;
+    }
+    let incoming = Incoming::new(stream, std::mem::take(room), &unread);
+    let mut browser = Browser { shared, peer, incoming, reader };
+    let ended = match call {
+        Call::Request(head, framing, plan) => browser.exchange(&head, framing, plan),
+        Call::Kept(head, answer) => browser.give(&head, Asked::of(&head), &answer),
+        Call::Fault(fault) => browser.refuse(None, fault.status(), &fault.to_string()),
+        Call::Coming(coming) => browser.pass_on(coming),
+        Call::Again(head, forward, passing) => browser.ask(&head, Asked::of(&head), &forward, Some(passing)),
+        Call::Failed(head, passing, why) => browser.fail(&head, Asked::of(&head), passing, 502, &why),
+    };
+    let Browser { shared: _, peer, incoming, reader } = browser;
+    let (stream, unread, back) = incoming.end();
+    *room = back;
+    let connection = Connection { peer, stream, reader, unread, is_patient: true };
+    match ended {
+        Ended::Whole => Back::Open(connection),
+        Ended::Last => Back::Ending(connection),
+        Ended::Tunnel(to) => {
+            let (server, asked) = *to;
+            Back::Tunnel(Box::new(Tunnel::new(peer, asked, connection.stream, server)))
+        }
+        Ended::Broken => {
+            reply::break_off(&connection.stream);
+            Back::Gone
+        }
+    }
+}
+
+impl Browser<'_> {
+    pub(super) fn stream(&self) -> &TcpStream {
+        &self.incoming.stream
+    }
+
+    fn exchange(&mut self, head: &RequestHead, framing: Framing, plan: Result<Plan, Refusal>) -> Ended {
+        let asked = Asked::of(head);
+        // A body that nobody is to have is not waited for.
+        let asked_alone = Asked { stays: asked.stays && framing == Framing::Length(0), ..asked };
+        match plan {
+            Ok(Plan::Forward(forward)) => self.look(head, asked, &forward),
+            Ok(Plan::Tunnel(host, port)) => self.tunnel(head, &host, port),
+            Ok(Plan::Own(path)) => self.own(head, asked_alone, &path),
+            Err(refusal) => self.refuse(Some((head, asked_alone)), refusal.status, &refusal.sentence),
+        }
+    }
+
+    /// Asks for it, as it is to be asked for if the answer may be kept.
+    pub(super) fn ask(
+        &mut self,
+        head: &RequestHead,
+        asked: Asked<'_>,
+        forward: &Forward,
+        passing: Option<Box<Passing>>,
+    ) -> Ended {
+        let request = passing.as_ref().map_or(&forward.head, |passing| passing.request());
+        let forward = &Forward { head: request.clone(), ..forward.clone() };
+        let url = url(forward);
+        let client = self.shared.client();
+        if forward.is_for_dhttp() && client.speaks_dhttp(&url) {
+            // It has no body: its end is read now, so that the connection is ready for the next.
+            self.skip_end();
+            self.by_dhttp(&client, head, asked, forward, &url, passing)
+        } else {
+            self.by_plain_http(head, asked, forward, passing)
+        }
+    }
+
+    fn by_dhttp(
+        &mut self,
+        client: &Arc<Client>,
+        head: &RequestHead,
+        asked: Asked<'_>,
+        forward: &Forward,
+        url: &Url,
+        passing: Option<Box<Passing>>,
+    ) -> Ended {
+        let fields = without_host(&forward.head);
+        let mut exchange = match client.request(forward.head.method.clone(), url, &fields) {
+            Ok(exchange) => exchange,
+            Err(error) => return self.fail(head, asked, passing, 502, &error.to_string()),
+        };
+        match exchange.next() {
+            Some(Answered::Head(via, answer)) => {
+                let (head, forward) = (head.clone(), forward.clone());
+                let client = Arc::clone(client);
+                self.pass_on(Coming { head, forward, client, exchange, via, answer, passing })
+            }
+            Some(Answered::Failed(why)) => self.fail(head, asked, passing, 502, &why),
+            Some(Answered::Body(_) | Answered::End) | None => {
+                self.fail(head, asked, passing, 502, "the gateway is being stopped")
+            }
+        }
+    }
+
+    /// Passes on an answer that has begun to come.
+    fn pass_on(&mut self, coming: Coming) -> Ended {
+        let Coming { head, forward, client: _client, mut exchange, via, answer, mut passing } = coming;
+        let asked = Asked::of(&head);
+        // What came in one datagram is all here, and its length known.
+        let mut ready = Vec::new();
+        let size = match via {
+            Via::Udp => loop {
+                match exchange.next() {
+                    Some(Answered::Body(part)) => ready.extend_from_slice(&part),
+                    Some(Answered::Head(..)) => {}
+                    Some(Answered::End) => break Size::Known(ready.len() as u64),
+                    Some(Answered::Failed(why)) => return self.fail(&head, asked, passing, 502, &why),
+                    None => return self.fail(&head, asked, passing, 502, "the gateway is being stopped"),
+                }
+            },
+            Via::TcpOpened | Via::TcpClient => length(&answer).map_or(Size::Unknown, Size::Known),
+        };
+        let answer = gateway::response(&answer, &self.shared.name);
+        let channel = match via {
+            Via::Udp => Channel::Udp,
+            Via::TcpOpened => Channel::TcpOpened,
+            Via::TcpClient => Channel::TcpClient,
+        };
+        let mut reply = match begin(&mut passing, self.stream(), asked, &answer, size) {
+            Ok(Begun::Reply(reply)) => reply,
+            Ok(Begun::Again) => return self.ask(&head, asked, &forward, passing),
+            Err(_) => return Ended::Broken,
+        };
+        let status = reply.status;
+        let written = if ready.is_empty() { Ok(()) } else { reply.part(&ready) }.and_then(|()| {
+            if via == Via::Udp {
+                return Ok(());
+            }
+            loop {
+                if !exchange.is_ready() {
+                    // A browser asks for what the first lines of a page name long before its last.
+                    reply.flush()?;
+                }
+                match exchange.next() {
+                    Some(Answered::Body(part)) => reply.part(&part)?,
+                    Some(Answered::Head(..)) => {}
+                    Some(Answered::End) => return Ok(()),
+                    Some(Answered::Failed(_)) | None => return Err(io::ErrorKind::UnexpectedEof.into()),
+                }
+            }
+        });
+        let ended = written.and_then(|()| reply.end(&Fields::new()));
+        self.told(&head, status, channel, &ended);
+        conclude(&ended)
+    }
+
+    fn by_plain_http(
+        &mut self,
+        head: &RequestHead,
+        asked: Asked<'_>,
+        forward: &Forward,
+        mut passing: Option<Box<Passing>>,
+    ) -> Ended {
+        let mut may_be_used = true;
+        loop {
+            let mut server = match Upstream::open(self.shared, forward, may_be_used) {
+                Ok(server) => server,
+                Err((status, why)) => {
+                    let stays = asked.stays && forward.framing == Framing::Length(0);
+                    return self.fail(head, Asked { stays, ..asked }, passing, status, &why);
+                }
+            };
+            if server.is_used {
+                count_shared(&self.shared.counters.reused);
+            }
+            let sent = upstream::send_head(&server.stream(), forward);
+            let is_stale = sent.is_err() && server.is_used;
+            let is_open = sent.is_ok();
+            if is_stale || !is_open {
+                if is_stale && forward.may_be_repeated() {
+                    may_be_used = false;
+                    continue;
+                }
+                let why = format!("{} closed the connection", forward.authority);
+                return self.fail(head, Asked { stays: false, ..asked }, passing, 502, &why);
+            }
+            match self.answer(head, asked, forward, &mut server, &mut passing) {
+                Answer::Ended(ended, stays) => {
+                    if stays {
+                        server.keep(self.shared);
+                    }
+                    return ended;
+                }
+                // It was closed just as the request was on its way.
+                Answer::Silent(_) if server.is_used && forward.may_be_repeated() => may_be_used = false,
+                Answer::Silent(why) => {
+                    return self.fail(head, Asked { stays: false, ..asked }, passing, 502, &why);
+                }
+                Answer::Again => return self.ask(head, asked, forward, passing),
+            }
+        }
+    }
+
+    /// Carries the body there and the answer back, at the same time.
+    fn answer(
+        &mut self,
+        head: &RequestHead,
+        asked: Asked<'_>,
+        forward: &Forward,
+        server: &mut Upstream,
+        passing: &mut Option<Box<Passing>>,
+    ) -> Answer {
+        let shared = self.shared;
+        let program = Arc::clone(&self.incoming.stream);
+        let to = server.stream();
+        let has_body = forward.framing != Framing::Length(0);
+        let (tell, told) = mpsc::channel();
+        // Whether the body has been sent whole, as soon as that is known; and what of it was none.
+        let mut sent = (!has_body).then_some(true);
+        let fault = OnceLock::new();
+        let (mut reply, mut is_to_be_asked_again) = (None, false);
+        let came = thread::scope(|scope| {
+            if has_body {
+                scope.spawn(|| {
+                    let sent = self.upload(&to, forward.framing);
+                    if let Err(why) = &sent {
+                        if let Upload::Faulty(found) = why {
+                            let _ = fault.set(*found);
+                        }
+                        // The server is not to wait for what does not come.
+                        upstream::abandon(&to);
+                    }
+                    // Nobody listens any more if the answer broke off.
+                    let _ = tell.send(sent.is_ok());
+                });
+            }
+            let mut each = |came: Came<'_>| -> io::Result<()> {
+                match came {
+                    Came::Interim(_) if asked.version == Version::Http10 => Ok(()),
+                    Came::Interim(interim) => {
+                        let mut bytes = Vec::new();
+                        gateway::response(&interim, &shared.name).encode(&mut bytes);
+                        (&*program).write_all(&bytes)
+                    }
+                    Came::Head(answer, framing) => {
+                        if let Some(said) = answer.fields.get("Alt-Svc") {
+                            shared.client().hear(&forward.authority, said);
+                        }
+                        let size = match framing {
+                            Framing::Length(length) => Size::Known(length),
+                            Framing::Chunked | Framing::UntilClose => Size::Unknown,
+                        };
+                        // An answer to a body that is still on its way is a refusal, as a rule, and the connection
+                        // cannot be trusted with another request.
+                        sent = sent.or_else(|| told.recv_timeout(A_MOMENT).ok());
+                        let stays = asked.stays && sent == Some(true);
+                        let answer = gateway::response(&answer, &shared.name);
+                        match begin(passing, &program, Asked { stays, ..asked }, &answer, size)? {
+                            Begun::Reply(begun) => reply = Some(begun),
+                            Begun::Again => is_to_be_asked_again = true,
+                        }
+                        Ok(())
+                    }
+                    Came::Body(part) => {
+                        reply.as_mut().map_or(Ok(()), |reply: &mut Reply<'_>| reply.part(part))
+                    }
+                    Came::Pause => reply.as_mut().map_or(Ok(()), Reply::flush),
+                }
+            };
+            let came = server.answer(forward, shared.config().patience, &mut each);
+            sent = sent.or_else(|| told.recv_timeout(A_MOMENT).ok());
+            if sent != Some(true) {
+                // Whoever still sends is stopped: the answer is there, or will never be.
+                upstream::abandon(&to);
+                let _ = program.shutdown(std::net::Shutdown::Read);
+            }
+            came
+        });
+        if !has_body {
+            self.skip_end();
+        }
+        match (came, reply) {
+            (Ok((stays, trailers)), Some(reply)) => {
+                let status = reply.status;
+                let ended = reply.end(&gateway::trailers(&trailers));
+                self.told(head, status, Channel::TcpClient, &ended);
+                Answer::Ended(conclude(&ended), stays && sent == Some(true))
+            }
+            (Err(broken), Some(_)) => {
+                count_shared(&shared.counters.failed);
+                drop(broken);
+                Answer::Ended(Ended::Broken, false)
+            }
+            (Err(_), None) if let Some(fault) = fault.get() => {
+                let asked = Asked { stays: false, ..asked };
+                Answer::Ended(self.refuse(Some((head, asked)), fault.status(), &fault.to_string()), false)
+            }
+            (Err(broken), None) if broken.is_silent => Answer::Silent(broken.why),
+            (Err(broken), None) => {
+                let asked = Asked { stays: false, ..asked };
+                Answer::Ended(self.fail(head, asked, passing.take(), broken.status, &broken.why), false)
+            }
+            (Ok(_), None) if is_to_be_asked_again => Answer::Again,
+            // An answer that ends without having begun cannot be: the reader gives the head first.
+            (Ok(_), None) => Answer::Ended(Ended::Broken, false),
+        }
+    }
+
+    /// Takes the end of a request without a body, which needs no more bytes.
+    pub(super) fn skip_end(&mut self) {
+        let mut nothing: &[u8] = &[];
+        // Without input it can only say that the message has ended.
+        let _ = self.reader.read(&mut nothing);
+    }
+
+    fn tunnel(&mut self, head: &RequestHead, host: &str, port: u16) -> Ended {
+        let server = match upstream::connect(host, port, self.shared) {
+            Ok(server) => server,
+            Err((status, why)) => {
+                let asked = Asked { method: &head.method, version: head.version, stays: false };
+                return self.refuse(Some((head, asked)), status, &why);
+            }
+        };
+        count_shared(&self.shared.counters.tunnels);
+        self.skip_end();
+        // What the program sent behind its request goes first.
+        let (mut program, mut first) = (self.stream(), &server);
+        let told = program.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+        match told.and_then(|()| first.write_all(self.incoming.unread())) {
+            Ok(()) => Ended::Tunnel(Box::new((server, head.clone()))),
+            Err(_) => Ended::Broken,
+        }
+    }
+
+    /// Counts an answer that was passed on, and writes it down.
+    pub(super) fn told(
+        &self,
+        head: &RequestHead,
+        status: u16,
+        channel: Channel,
+        ended: &io::Result<(bool, u64)>,
+    ) {
+        let counters = &self.shared.counters;
+        match ended {
+            Ok((_, bytes)) => {
+                count_shared(counters.answers(channel));
+                self.log(head, status, *bytes, channel);
+            }
+            Err(_) => count_shared(&counters.failed),
+        }
+    }
+
+    pub(super) fn log(&self, head: &RequestHead, status: u16, bytes: u64, channel: Channel) {
+        if let Some(log) = self.shared.log() {
+            let request = Request::of_connection(head, &[]);
+            let second = clock::calendar().as_nanos() / 1_000_000_000;
+            log.line(second, self.peer.ip(), &request, status, bytes, channel);
+            // One computer's programs are no load: whoever looks sees what was just done.
+            log.flush();
+        }
+    }
+}
+
+/// What came of asking a server.
+enum Answer {
+    /// The exchange ended, and whether the server's connection can carry another.
+    Ended(Ended, bool),
+    /// Not a byte came.
+    Silent(String),
+    /// What came is no answer to what the program asked.
+    Again,
+}
+
+pub(super) fn conclude(ended: &io::Result<(bool, u64)>) -> Ended {
+    match ended {
+        Ok((true, _)) => Ended::Whole,
+        Ok((false, _)) => Ended::Last,
+        Err(_) => Ended::Broken,
+    }
+}
+
+fn length(answer: &ResponseHead) -> Option<u64> {
+    let digits = answer.fields.get("Content-Length")?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}

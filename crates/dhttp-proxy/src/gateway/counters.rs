@@ -1,0 +1,52 @@
+//! What a gateway counts.
+//!
+//! Not a log: that is [`dhttp::log`].
+
+use std::sync::atomic::AtomicU64;
+
+use dhttp::counters::counters;
+use dhttp::log::Channel;
+
+counters! {
+    /// Answers in one datagram.
+    udp = "gateway_answers_total{channel=\"udp\"}", "Answers passed on, by the channel they came by.";
+    /// Answers on connections that servers opened.
+    tcp_opened = "gateway_answers_total{channel=\"tcp-opened\"}", "";
+    /// Answers on connections that the gateway opened.
+    tcp_client = "gateway_answers_total{channel=\"tcp-client\"}", "";
+    /// Answers that were kept.
+    cache = "gateway_answers_total{channel=\"cache\"}", "";
+    /// Answers of its own.
+    own = "gateway_own_answers_total", "Answers of the gateway itself: its proxy.pac, and refusals.";
+    /// Tunnels.
+    tunnels = "gateway_tunnels_total", "Connections carried untouched (CONNECT).";
+    /// Answers that could not be had, or broke off.
+    failed = "gateway_failed_total", "Requests whose answer could not be had, or broke off.";
+    /// Connections to servers that were used again.
+    reused = "gateway_connections_reused_total", "Requests sent on a connection that was open already.";
+    /// Connections of programs.
+    accepted = "gateway_connections_accepted_total", "Connections of programs.";
+    /// Connections of programs that are there now.
+    open_now = "gateway_connections_open", "Connections of programs now.";
+    /// Those of them that wait for a server.
+    busy_now = "gateway_connections_busy", "Connections of programs now whose request waits for a server.";
+    /// Those of them that are tunnels.
+    tunnels_now = "gateway_tunnels_open", "Tunnels now (CONNECT).";
+}
+
+impl Counters {
+    /// Those of answers that came this way.
+    pub(super) const fn answers(&self, channel: Channel) -> &AtomicU64 {
+        match channel {
+            Channel::Udp => &self.udp,
+            Channel::TcpOpened => &self.tcp_opened,
+            Channel::Cache => &self.cache,
+            Channel::TcpClient | Channel::Overload => &self.tcp_client,
+        }
+    }
+
+    /// In Prometheus' text format.
+    pub(super) fn metrics(&self) -> String {
+        Self::text(&[self])
+    }
+}

@@ -1,0 +1,187 @@
+//! What the gateway keeps: giving it, and keeping what passes, if it was told to.
+//!
+//! Not what may be kept or given: that is for [`crate::cache`].
+
+use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use http1::gateway::{self, Forward};
+use http1::message::{Fields, Framing, RequestHead, ResponseHead};
+
+use super::Shared;
+use super::browser::{Browser, Ended, conclude};
+use super::reply::{Asked, Reply, Size};
+use super::upstream::{self, Came as Arrived, Upstream};
+use crate::cache::passing::{Came, Looked, Passing};
+use dhttp::client::Event;
+use dhttp::fields::copy;
+use dhttp::handler::Answer;
+use dhttp::log::Channel;
+use dhttp::{Client, Url};
+
+/// What became of the head of an answer.
+pub(super) enum Begun<'a> {
+    /// The answer to the program has begun.
+    Reply(Reply<'a>),
+    /// The server is to be asked again.
+    Again,
+}
+
+/// Begins the answer to a program, and keeps it meanwhile if it is to be kept.
+///
+/// # Errors
+/// That the program is gone.
+pub(super) fn begin<'a>(
+    passing: &mut Option<Box<Passing>>,
+    stream: &'a TcpStream,
+    asked: Asked<'_>,
+    answer: &ResponseHead,
+    size: Size,
+) -> io::Result<Begun<'a>> {
+    let Some(mut passes) = passing.take() else {
+        return Ok(Begun::Reply(Reply::begin(stream, asked, answer, size)));
+    };
+    let reply = match passes.head(answer, size.known()) {
+        Came::Given(kept) => Reply::given(stream, asked, &kept)?,
+        Came::Passed(fields) => {
+            let (version, status) = (answer.version, answer.status);
+            Reply::begin(stream, asked, &ResponseHead { version, status, fields }, size).keeping(passes)
+        }
+        Came::Again => {
+            *passing = Some(passes);
+            return Ok(Begun::Again);
+        }
+    };
+    Ok(Begun::Reply(reply))
+}
+
+impl Browser<'_> {
+    /// Answers a request of what is kept, or asks for it.
+    pub(super) fn look(&mut self, head: &RequestHead, asked: Asked<'_>, forward: &Forward) -> Ended {
+        let Some(keeper) = &self.shared.keeper else { return self.ask(head, asked, forward, None) };
+        match keeper.look(forward, self.shared.config().patience) {
+            Looked::Kept(answer) => {
+                self.skip_end();
+                self.give(head, asked, &answer)
+            }
+            Looked::Stale(answer, passing) => {
+                self.skip_end();
+                let ended = self.give(head, asked, &answer);
+                let (shared, forward) = (Arc::clone(self.shared), forward.clone());
+                let validation = Box::new(move |_: &mut _| validate(&shared, &forward, passing));
+                // If there is no thread left, whoever comes next asks.
+                let _ = self.shared.hands.do_it(validation);
+                ended
+            }
+            Looked::Nothing(passing) => self.ask(head, asked, forward, Some(passing)),
+        }
+    }
+
+    /// Gives an answer that is kept.
+    pub(super) fn give(&self, head: &RequestHead, asked: Asked<'_>, answer: &Answer) -> Ended {
+        let given = Reply::given(self.stream(), asked, answer);
+        let ended = given.and_then(|reply| reply.end(&Fields::new()));
+        self.told(head, answer.status, Channel::Cache, &ended);
+        conclude(&ended)
+    }
+
+    /// There is no answer: gives what stands in for it, or says why.
+    pub(super) fn fail(
+        &mut self,
+        head: &RequestHead,
+        asked: Asked<'_>,
+        passing: Option<Box<Passing>>,
+        status: u16,
+        why: &str,
+    ) -> Ended {
+        match passing.and_then(|passing| passing.failed()) {
+            Some(answer) => {
+                if asked.stays {
+                    self.skip_end();
+                }
+                self.give(head, asked, &answer)
+            }
+            None => self.refuse(Some((head, asked)), status, why),
+        }
+    }
+}
+
+/// Asks for what was given stale, with nobody waiting for it.
+fn validate(shared: &Shared, forward: &Forward, mut passing: Box<Passing>) {
+    let forward = Forward { head: passing.request().clone(), ..forward.clone() };
+    let url = url(&forward);
+    let client = shared.client();
+    let is_whole = if forward.is_for_dhttp() && client.speaks_dhttp(&url) {
+        by_dhttp(shared, &client, &forward, &url, &mut passing)
+    } else {
+        by_plain_http(shared, &forward, &mut passing)
+    };
+    if is_whole.is_some() {
+        passing.end();
+    }
+}
+
+fn by_dhttp(
+    shared: &Shared,
+    client: &Client,
+    forward: &Forward,
+    url: &Url,
+    passing: &mut Passing,
+) -> Option<()> {
+    let exchange = client.request(forward.head.method.clone(), url, &without_host(&forward.head));
+    let mut exchange = exchange.ok()?;
+    loop {
+        match exchange.next()? {
+            Event::Head(_, answer) => {
+                take_head(shared, passing, &answer, None);
+            }
+            Event::Body(part) => passing.part(&part),
+            Event::End => return Some(()),
+            Event::Failed(_) => return None,
+        }
+    }
+}
+
+fn by_plain_http(shared: &Shared, forward: &Forward, passing: &mut Passing) -> Option<()> {
+    let mut server = Upstream::open(shared, forward, false).ok()?;
+    upstream::send_head(&server.stream(), forward).ok()?;
+    let mut each = |came: Arrived<'_>| -> io::Result<()> {
+        match came {
+            Arrived::Head(answer, Framing::Length(length)) => {
+                take_head(shared, passing, &answer, Some(length));
+            }
+            Arrived::Head(answer, Framing::Chunked | Framing::UntilClose) => {
+                take_head(shared, passing, &answer, None);
+            }
+            Arrived::Body(part) => passing.part(part),
+            Arrived::Interim(_) | Arrived::Pause => {}
+        }
+        Ok(())
+    };
+    let (stays, _) = server.answer(forward, shared.config().patience, &mut each).ok()?;
+    if stays {
+        server.keep(shared);
+    }
+    Some(())
+}
+
+/// What a program would get of it is nobody's.
+fn take_head(shared: &Shared, passing: &mut Passing, answer: &ResponseHead, length: Option<u64>) {
+    drop(passing.head(&gateway::response(answer, &shared.name), length));
+}
+
+/// Where a request goes.
+pub(super) fn url(forward: &Forward) -> Url {
+    let Forward { host, port, authority: _, head, framing: _ } = forward;
+    Url { is_dhttp: false, host: host.clone(), port: *port, target: head.target.clone() }
+}
+
+/// The fields of a request to an address, which says the host.
+pub(super) fn without_host(head: &RequestHead) -> Fields {
+    let mut fields = Fields::new();
+    for (name, value) in head.fields.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(b"Host")) {
+        copy(&mut fields, name, value);
+    }
+    fields
+}

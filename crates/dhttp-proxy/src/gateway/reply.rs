@@ -1,0 +1,258 @@
+//! An answer, framed for a program's connection, and written as it comes.
+//!
+//! Not where it comes from: that is for `browser`.
+
+use std::io::{self, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+use http1::message::head::{write_decimal, write_status_line};
+use http1::message::{Fields, Method, RequestHead, ResponseHead, Version, persists};
+
+use super::chunked;
+use crate::cache::passing::Passing;
+use dhttp::fields::copy;
+use dhttp::handler::{Answer, Body};
+use dhttp::socket;
+
+/// What is known of an answer's body when its head has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Size {
+    /// So many bytes.
+    Known(u64),
+    /// As many as come.
+    Unknown,
+}
+
+impl Size {
+    pub(super) const fn known(self) -> Option<u64> {
+        match self {
+            Self::Known(length) => Some(length),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// An answer that is being written.
+#[derive(Debug)]
+pub(super) struct Reply<'a> {
+    stream: &'a TcpStream,
+    pub(super) status: u16,
+    body: Framed,
+    /// Whether the connection may carry another.
+    pub(super) stays: bool,
+    /// Bytes of the body so far.
+    pub(super) bytes: u64,
+    /// Waits to be written together.
+    out: Vec<u8>,
+    /// Keeps what passes.
+    keeping: Option<Box<Passing>>,
+    /// It was kept, and is whole: what comes of the server is not for the program.
+    is_kept: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Framed {
+    Nothing,
+    /// So many bytes are still due.
+    Length(u64),
+    Chunked,
+    UntilClose,
+}
+
+/// What a program asked, as far as the framing of the answer depends on it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) method: &'a Method,
+    pub(super) version: Version,
+    /// Whether it wants to go on with this connection.
+    pub(super) stays: bool,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn of(head: &'a RequestHead) -> Self {
+        let stays = persists(head.version, &head.fields) || is_kept_in_the_old_way(head);
+        Self { method: &head.method, version: head.version, stays }
+    }
+}
+
+/// As programs of the nineties tell a proxy that they can keep the connection.
+fn is_kept_in_the_old_way(head: &RequestHead) -> bool {
+    head.version == Version::Http10 && head.fields.has_token("Proxy-Connection", "keep-alive")
+}
+
+/// Small parts wait for one another up to so many bytes.
+const TOGETHER: usize = 16 << 10;
+
+impl<'a> Reply<'a> {
+    /// Begins with the head, which is written with the first of the body.
+    pub(super) fn begin(stream: &'a TcpStream, asked: Asked<'_>, head: &ResponseHead, size: Size) -> Self {
+        let mut out = Vec::with_capacity(1_024);
+        let (body, stays) = frame(&mut out, asked, head, size);
+        let (keeping, is_kept) = (None, false);
+        Self { stream, status: head.status, body, stays, bytes: 0, out, keeping, is_kept }
+    }
+
+    /// An answer that is kept, whole but for its end.
+    ///
+    /// # Errors
+    /// That the program is gone, or that the file is.
+    pub(super) fn given(stream: &'a TcpStream, asked: Asked<'_>, answer: &Answer) -> io::Result<Self> {
+        let mut out = Vec::with_capacity(1_024);
+        let has_body = write_head(&mut out, asked, answer);
+        let length = answer.body.len();
+        let body = if has_body { Framed::Length(length) } else { Framed::Nothing };
+        let (status, stays) = (answer.status, asked.stays);
+        let mut reply = Self { stream, status, body, stays, bytes: 0, out, keeping: None, is_kept: false };
+        match &answer.body {
+            Body::Whole(bytes) if has_body => reply.part(bytes)?,
+            Body::File { file, offset, length } if has_body => {
+                let (mut room, end) = (vec![0; TOGETHER], offset + length);
+                let mut offset = *offset;
+                while offset < end {
+                    let most = usize::try_from(end - offset).unwrap_or(TOGETHER).min(TOGETHER);
+                    let room = room.get_mut(..most).unwrap_or_default();
+                    file.read_exact_at(room, offset)?;
+                    reply.part(room)?;
+                    offset += most as u64;
+                }
+            }
+            Body::Whole(_) | Body::File { file: _, offset: _, length: _ } | Body::Described(_) => {}
+        }
+        reply.is_kept = true;
+        Ok(reply)
+    }
+
+    /// The same, which is kept meanwhile.
+    pub(super) fn keeping(self, passing: Box<Passing>) -> Self {
+        Self { keeping: Some(passing), ..self }
+    }
+
+    /// A part of the body.
+    ///
+    /// # Errors
+    /// That the program is gone, or that there is more than the head said.
+    pub(super) fn part(&mut self, part: &[u8]) -> io::Result<()> {
+        if self.is_kept {
+            return Ok(());
+        }
+        if let Some(keeping) = &mut self.keeping {
+            keeping.part(part);
+        }
+        self.bytes += part.len() as u64;
+        match &mut self.body {
+            Framed::Nothing => return Ok(()),
+            Framed::Length(left) => {
+                *left = left.checked_sub(part.len() as u64).ok_or(io::ErrorKind::InvalidData)?;
+                self.out.extend_from_slice(part);
+            }
+            Framed::Chunked => chunked::part(&mut self.out, part),
+            Framed::UntilClose => self.out.extend_from_slice(part),
+        }
+        if self.out.len() >= TOGETHER { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what waits: more may be long in coming.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        let mut stream = self.stream;
+        stream.write_all(&self.out)?;
+        self.out.clear();
+        Ok(())
+    }
+
+    /// The end, with trailers where there is room for them.
+    ///
+    /// # Errors
+    /// That the program is gone, or that there was less than the head said.
+    pub(super) fn end(mut self, trailers: &Fields) -> io::Result<(bool, u64)> {
+        match self.body {
+            Framed::Nothing | Framed::UntilClose | Framed::Length(0) => {}
+            Framed::Length(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Framed::Chunked => chunked::end(&mut self.out, trailers),
+        }
+        if let Some(keeping) = self.keeping.take() {
+            keeping.end();
+        }
+        self.flush()?;
+        Ok((self.stays, self.bytes))
+    }
+}
+
+/// Writes a head, with what says how its body ends; and whether the connection stays.
+fn frame(out: &mut Vec<u8>, asked: Asked<'_>, head: &ResponseHead, size: Size) -> (Framed, bool) {
+    let Asked { method, version, stays } = asked;
+    let has_no_body = *method == Method::Head || matches!(head.status, 204 | 304);
+    let body = match (has_no_body, size, version) {
+        (true, _, _) => Framed::Nothing,
+        (false, Size::Known(length), _) => Framed::Length(length),
+        (false, Size::Unknown, Version::Http11) => Framed::Chunked,
+        (false, Size::Unknown, Version::Http10) => Framed::UntilClose,
+    };
+    let stays = stays && body != Framed::UntilClose;
+    let mut fields = Fields::new();
+    for (name, value) in head.fields.iter() {
+        let is_length = name.eq_ignore_ascii_case(b"Content-Length");
+        if !is_length || body == Framed::Nothing {
+            copy(&mut fields, name, value);
+        }
+    }
+    match body {
+        Framed::Length(length) => copy(&mut fields, b"Content-Length", length.to_string().as_bytes()),
+        Framed::Chunked => copy(&mut fields, b"Transfer-Encoding", b"chunked"),
+        Framed::Nothing | Framed::UntilClose => {}
+    }
+    match (stays, version) {
+        (false, _) => copy(&mut fields, b"Connection", b"close"),
+        (true, Version::Http10) => copy(&mut fields, b"Connection", b"keep-alive"),
+        (true, Version::Http11) => {}
+    }
+    ResponseHead { version: Version::Http11, status: head.status, fields }.encode(out);
+    (body, stays)
+}
+
+/// Writes an answer that is all here; whether the connection stays, and how many bytes of a body there were.
+pub(super) fn write_passed(
+    out: &mut Vec<u8>,
+    asked: Asked<'_>,
+    head: &ResponseHead,
+    body: &[u8],
+) -> (bool, u64) {
+    let (framed, stays) = frame(out, asked, head, Size::Known(body.len() as u64));
+    let body = if framed == Framed::Nothing { &[] } else { body };
+    out.extend_from_slice(body);
+    (stays, body.len() as u64)
+}
+
+/// Writes the head of an answer that is kept; whether its body follows.
+pub(super) fn write_head(out: &mut Vec<u8>, asked: Asked<'_>, answer: &Answer) -> bool {
+    let Answer { status, fields, body } = answer;
+    write_status_line(Version::Http11, *status, out);
+    out.extend_from_slice(fields.lines());
+    if let Some(length) = body.told_length().filter(|_| !answer.is_bodiless()) {
+        out.extend_from_slice(b"Content-Length: ");
+        write_decimal(length, out);
+        out.extend_from_slice(b"\r\n");
+    }
+    let end: &[u8] = match (asked.stays, asked.version) {
+        (false, _) => b"Connection: close\r\n\r\n",
+        (true, Version::Http10) => b"Connection: keep-alive\r\n\r\n",
+        (true, Version::Http11) => b"\r\n",
+    };
+    out.extend_from_slice(end);
+    *asked.method != Method::Head && !answer.is_bodiless()
+}
+
+/// Ends a connection so that nobody takes what came for a whole answer.
+pub(super) fn break_off(stream: &TcpStream) {
+    socket::reset_on_close(stream);
+    let _ = stream.shutdown(std::net::Shutdown::Both);
+}
+
+/// Tells a program that there are too many.
+pub(super) fn turn_away(mut stream: &TcpStream) {
+    let _ = stream.set_write_timeout(Some(Duration::from_secs(1)));
+    let _ = stream.write_all(
+        b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+    );
+}

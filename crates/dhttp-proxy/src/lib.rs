@@ -1,0 +1,43 @@
+//! Proxies that speak DHTTP: a local gateway for programs that know only HTTP, a shared cache, a front for another
+//! server, and a helper on routers that translate addresses.
+//!
+//! Requests flow in from programs, clients or a router's kernel; each is answered from what is stored, or passed on by
+//! the channel that suits. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`mod@hosted`] | any `tower` service as a handler |
+//! | [`origin`] | another HTTP server as such a service |
+//! | [`mod@cache`] | a handler: stored responses, as long as they may be reused |
+//! | [`gateway`] | a local proxy by which programs that know only HTTP use DHTTP |
+//! | [`nat`] | a helper on a router that translates addresses, or a firewall |
+//! | [`nft`] | rules in the kernel, installed and taken away |
+//!
+//! Not the server and the client themselves: those are [`dhttp`]. Not what may be stored and passed on: that is for
+//! [`http1::cache`] and [`http1::gateway`] to say.
+//!
+//! ```
+//! use dhttp::ClientConfig;
+//! use dhttp::client::Known;
+//! use roundtrip_dhttp_proxy::{Gateway, GatewayConfig};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let config = GatewayConfig::new(ClientConfig::internet());
+//! let gateway = Gateway::start("127.0.0.1:0".parse()?, config, Known::default(), None, None)?;
+//! println!("http_proxy=http://{}", gateway.address());
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod cache;
+pub mod gateway;
+pub mod hosted;
+pub mod nat;
+pub mod nft;
+pub mod origin;
+
+pub use cache::{Cache, CacheConfig};
+pub use gateway::{Gateway, GatewayConfig};
+pub use hosted::hosted;
+pub use nat::{Nat, NatConfig, NatError};
+pub use origin::Origin;

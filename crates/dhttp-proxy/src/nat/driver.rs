@@ -1,0 +1,316 @@
+//! The thread of a helper: datagrams that were diverted to it, those that come back, and the holes between.
+//!
+//! Not what becomes of them: the machine says that ([`dhttp_proto::translator`]).
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use dhttp_proto::Translator;
+use dhttp_proto::client::Answerers;
+use dhttp_proto::translator::{Input, Mapping, Output, Refusal, Translation};
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use socket2::Socket;
+use wire::{Duration, Time};
+
+use super::rules::Holes;
+use super::{NatConfig, NatError, Shared, sockets};
+use crate::nft::{Installed, RulesError};
+use dhttp::batch::{Ends, Inbox, Outbox};
+use dhttp::clock::{Clock, timespec};
+use dhttp::random;
+
+/// The thread.
+pub(super) struct Driver {
+    config: NatConfig,
+    clock: Clock,
+    epoll: OwnedFd,
+    machine: Translator,
+    holes: Holes,
+    port: u16,
+    diverted: UdpSocket,
+    icmp: Socket,
+    /// By where they are, and by their numbers in the epoll.
+    outsides: BTreeMap<SocketAddr, Outside>,
+    numbers: BTreeMap<u64, SocketAddr>,
+    next: u64,
+    inbox: Inbox,
+    outbox: Outbox,
+    /// For how long anybody may answer, if anybody may, where the kernel must be told so.
+    anybody: Option<Duration>,
+    is_translating: bool,
+    shared: Arc<Shared>,
+}
+
+/// Where a mapping appears.
+struct Outside {
+    number: u64,
+    udp: UdpSocket,
+    /// The port of TCP.
+    _kept: Option<Socket>,
+    /// A client that changes its TCP port has two mappings of one UDP port.
+    mappings: usize,
+}
+
+const WAKER: u64 = 0;
+const DIVERTED: u64 = 1;
+/// From here on mappings.
+const FIRST: u64 = 2;
+
+impl Driver {
+    /// One that has seen nothing. The port that requests are diverted to is that of one before it, if that is the same.
+    pub(super) fn new(
+        config: &NatConfig,
+        shared: Arc<Shared>,
+        before: Option<&Self>,
+    ) -> Result<Self, NatError> {
+        let diverted = match before.filter(|before| before.port == config.port) {
+            Some(before) => before.diverted.try_clone(),
+            None => sockets::diverted(config.family, config.port),
+        };
+        let diverted = diverted.map_err(|error| NatError::Port(config.port, error))?;
+        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(io::Error::from)?;
+        for (socket, number) in
+            [(rustix::fd::AsFd::as_fd(&shared.waker), WAKER), (rustix::fd::AsFd::as_fd(&diverted), DIVERTED)]
+        {
+            epoll::add(&epoll, socket, EventData::new_u64(number), EventFlags::IN)
+                .map_err(io::Error::from)?;
+        }
+        let is_translating = matches!(config.translator.translation, Translation::To(..));
+        let anybody = match config.translator.answerers {
+            Answerers::Anybody | Answerers::Caches(_) if !is_translating => Some(config.translator.patience),
+            Answerers::Anybody | Answerers::Caches(_) | Answerers::Server => None,
+        };
+        Ok(Self {
+            config: config.clone(),
+            clock: Clock::start(),
+            epoll,
+            machine: Translator::new(config.translator.clone(), random::bytes()?),
+            holes: Holes::open(config)?,
+            port: config.port,
+            diverted,
+            icmp: sockets::icmp(config.family)?,
+            outsides: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            next: FIRST,
+            inbox: Inbox::default(),
+            outbox: Outbox::default(),
+            anybody,
+            is_translating,
+            shared,
+        })
+    }
+
+    /// Until it is told to stop; then the rules are gone.
+    pub(super) fn run(mut self, mut installed: Installed) {
+        let mut events: Vec<Event> = Vec::with_capacity(64);
+        while !self.shared.stop.load(Ordering::Acquire) {
+            let next = self.poll();
+            self.flush();
+            let wait = next.map(|next| timespec(next.since(self.clock.now())));
+            events.clear();
+            let mut is_told = false;
+            // An interrupted wait has no events; any other failure would be a mistake in this file.
+            let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), wait.as_ref());
+            for event in events.drain(..) {
+                match event.data.u64() {
+                    WAKER => is_told = true,
+                    DIVERTED => self.requests(),
+                    number => self.answers(number),
+                }
+            }
+            if is_told && let Some((config, tell)) = self.shared.change() {
+                // Whoever does not wait for it any more has ended.
+                let _ = tell.send(self.become_so(&config, &mut installed));
+            }
+        }
+    }
+
+    /// Goes on as another, which takes the place of this one once its rules are in force.
+    fn become_so(&mut self, config: &NatConfig, installed: &mut Installed) -> Result<(), NatError> {
+        if config.family != self.config.family {
+            return Err(NatError::Family);
+        }
+        if *config == self.config && installed.is_there()? {
+            return Ok(());
+        }
+        let next = Self::new(config, Arc::clone(&self.shared), Some(self))?;
+        installed.replace(config.rules())?;
+        self.shared.counters.mappings.store(0, Ordering::Relaxed);
+        *self = next;
+        Ok(())
+    }
+
+    fn requests(&mut self) {
+        // Whatever is wrong with the socket now, clients ask again.
+        let _ = self.inbox.receive(&self.diverted);
+        let now = self.clock.now();
+        for index in 0..self.inbox.len() {
+            if let Some((Ends { peer: from, local: Some(server) }, datagram)) = self.inbox.datagram(index) {
+                let to = SocketAddr::new(server, self.port);
+                self.machine.handle(now, Input::Request { from, to, datagram });
+                self.poll();
+            }
+        }
+    }
+
+    fn answers(&mut self, number: u64) {
+        let Some(at) = self.numbers.get(&number).copied() else { return };
+        let Some(outside) = self.outsides.get(&at) else { return };
+        let mut gone = Vec::new();
+        while let Some(server) = dhttp::batch::refused(&outside.udp) {
+            gone.push(server);
+        }
+        let _ = self.inbox.receive(&outside.udp);
+        let now = self.clock.now();
+        for server in gone {
+            self.machine.handle(now, Input::Unreachable { at, server });
+            self.poll();
+        }
+        for index in 0..self.inbox.len() {
+            if let Some((Ends { peer: from, local: _ }, datagram)) = self.inbox.datagram(index) {
+                self.machine.handle(now, Input::Answer { at, from, datagram });
+                self.poll();
+            }
+        }
+    }
+
+    /// Does what the machine says, until it waits.
+    fn poll(&mut self) -> Option<Time> {
+        let mut taken = Vec::new();
+        loop {
+            let counters = &self.shared.counters;
+            match self.machine.poll(self.clock.now()) {
+                Output::Begin(mapping) => {
+                    if self.begin(&mapping).is_err() {
+                        taken.push(mapping);
+                    }
+                }
+                Output::End(mapping) => self.end(&mapping),
+                // One of a mapping that could not begin would lead nowhere.
+                Output::Open(hole) if self.is_translating && !self.outsides.contains_key(&hole.outside) => {}
+                Output::Open(hole) => {
+                    counters.opened.fetch_add(1, Ordering::Relaxed);
+                    let opened = self.holes.let_in(&hole);
+                    self.check(opened);
+                    self.say(&format_args!("a hole at {} to {}", hole.outside, hole.inside));
+                }
+                Output::Close(hole) => {
+                    counters.closed.fetch_add(1, Ordering::Relaxed);
+                    let closed = self.holes.close(&hole);
+                    self.check(closed);
+                }
+                Output::Request { outside, to, datagram } => self.send(outside, to, &datagram),
+                Output::Answer { from, to, datagram } => self.give(from, to, &datagram),
+                Output::Unreachable { server, to } => {
+                    let message = sockets::nobody_listens(to, server);
+                    // Whoever does not hear it waits, as if the network had lost it.
+                    let _ = self.icmp.send_to(&message, &SocketAddr::new(to.ip(), 0).into());
+                }
+                Output::Refused(from, refusal) => self.refuse(from, refusal),
+                Output::Timeout(next) => match taken.pop() {
+                    None => return next,
+                    Some(mapping) => self.machine.handle(self.clock.now(), Input::Taken(mapping)),
+                },
+            }
+        }
+    }
+
+    fn begin(&mut self, mapping: &Mapping) -> io::Result<()> {
+        self.shared.counters.mappings.store(self.machine.mappings() as u64, Ordering::Relaxed);
+        let at = mapping.outside;
+        if let Some(outside) = self.outsides.get_mut(&at) {
+            outside.mappings += 1;
+            return Ok(());
+        }
+        let (udp, kept) = if self.is_translating {
+            (sockets::own(at)?, Some(sockets::kept(at)?))
+        } else {
+            (sockets::spoken_by(at)?, None)
+        };
+        let number = self.next;
+        self.next += 1;
+        epoll::add(&self.epoll, &udp, EventData::new_u64(number), EventFlags::IN)?;
+        self.numbers.insert(number, at);
+        self.outsides.insert(at, Outside { number, udp, _kept: kept, mappings: 1 });
+        let begun = self.holes.begin(mapping);
+        self.check(begun);
+        Ok(())
+    }
+
+    fn end(&mut self, mapping: &Mapping) {
+        self.shared.counters.mappings.store(self.machine.mappings() as u64, Ordering::Relaxed);
+        let Some(outside) = self.outsides.get_mut(&mapping.outside) else { return };
+        outside.mappings -= 1;
+        if outside.mappings == 0 {
+            self.numbers.remove(&outside.number);
+            self.outsides.remove(&mapping.outside);
+        }
+        let ended = self.holes.end(mapping);
+        self.check(ended);
+    }
+
+    fn send(&mut self, outside: SocketAddr, to: SocketAddr, datagram: &[u8]) {
+        if let Some(patience) = self.anybody {
+            let opened = self.holes.hear_anybody(outside, patience);
+            self.check(opened);
+        }
+        let Some(socket) = self.outsides.get(&outside) else { return };
+        // What is not taken is lost, as on the way; the client asks again.
+        let _ = socket.udp.send_to(datagram, to);
+        self.shared.counters.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// An answer goes as from the one who sent it: from a port that is not the servers' by a socket of its own.
+    fn give(&mut self, from: SocketAddr, to: SocketAddr, datagram: &[u8]) {
+        self.shared.counters.answers.fetch_add(1, Ordering::Relaxed);
+        if from.port() == self.port {
+            let ends = Ends { peer: to, local: Some(from.ip().to_canonical()) };
+            self.outbox.slot(ends).extend_from_slice(datagram);
+            self.outbox.send(&self.diverted);
+        } else if let Ok(socket) = sockets::spoken_by(from) {
+            let _ = socket.send_to(datagram, to);
+        }
+    }
+
+    fn refuse(&self, from: SocketAddr, refusal: Refusal) {
+        let counters = &self.shared.counters;
+        let counter = match refusal {
+            Refusal::Port(_) => &counters.refused_port,
+            Refusal::Source => &counters.refused_source,
+            Refusal::Crowded => &counters.refused_crowded,
+            Refusal::Unasked => &counters.refused_unasked,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        self.say(&format_args!("refused: {from}: {refusal}"));
+    }
+
+    fn check(&self, result: Result<(), RulesError>) {
+        if let Err(error) = result {
+            self.shared.counters.failed.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(%error, "the kernel refused a change of its rules");
+            self.say(&error);
+        }
+    }
+
+    fn say(&self, what: &dyn Display) {
+        tracing::debug!("{what}");
+        if let Ok(log) = self.shared.log.lock()
+            && let Some(log) = log.as_ref()
+        {
+            log.say(dhttp::clock::calendar(), what);
+        }
+    }
+
+    fn flush(&self) {
+        if let Ok(log) = self.shared.log.lock()
+            && let Some(log) = log.as_ref()
+        {
+            log.flush();
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! Another HTTP server as what answers: DHTTP in front of whatever there is (`roundtrip serve --origin`).
+//!
+//! Requests flow in, are written anew as a gateway does ([`http1::gateway`]), and go to the origin on connections that are
+//! kept; hyper keeps them. One that is down is asked no more until it answers a probe (`health`). It keeps no answers: that
+//! is for a cache.
+
+pub mod counters;
+mod health;
+mod patient;
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::fmt;
+use std::io::ErrorKind;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri};
+use http_body_util::{BodyExt, Full};
+use http1::gateway::{self, Plan};
+use http1::message::{Fields, Framing, Method, RequestHead, ResponseHead, Version};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tower_service::Service;
+
+use crate::hosted::ClientAddress;
+use dhttp::Url;
+use dhttp::fields::copy;
+use dhttp::handler::{Answer, Body};
+use health::Health;
+use patient::Patient;
+
+/// An origin, as a service: see [`mod@crate::hosted`].
+#[derive(Clone, Debug)]
+pub struct Origin {
+    asking: Asking,
+    /// `host` or `host:port`.
+    authority: String,
+    /// This server's own in `Via`.
+    name: String,
+    tells_clients: bool,
+    patience: Duration,
+    health: Arc<Health>,
+}
+
+/// What asks, on connections that it keeps.
+type Asking = Client<HttpConnector, Full<Bytes>>;
+
+/// An answer's body as it comes.
+pub type OriginBody = http_body_util::combinators::UnsyncBoxBody<Bytes, OriginError>;
+
+/// The origin must be reached within this time.
+const CONNECT: Duration = Duration::from_secs(5);
+/// And begin to answer within this, and go on within this.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl Origin {
+    /// The server at this address; its path does not count. Call it inside a runtime, or enter one.
+    ///
+    /// # Errors
+    /// If the kernel gives no random bytes.
+    pub fn new(url: &Url) -> std::io::Result<Self> {
+        let number = u32::from_be_bytes(dhttp::random::bytes()?);
+        Ok(Self {
+            asking: asking(),
+            authority: url.authority(),
+            name: format!("roundtrip-{number:08x}"),
+            tells_clients: false,
+            patience: PATIENCE,
+            health: Health::new(),
+        })
+    }
+
+    /// The same, which tells the origin where each client is, in `Forwarded` and `X-Forwarded-For`. Of one that has not
+    /// proved it, it says that it is unknown: an origin that lets some addresses do more would let everybody who writes
+    /// them on a datagram.
+    #[must_use]
+    pub fn telling_clients(self) -> Self {
+        Self { tells_clients: true, ..self }
+    }
+
+    /// The same, which waits so long for an answer to begin, and for it to go on, in the place of 30 seconds.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// How it is, in Prometheus' text format, whenever it is called.
+    pub fn metrics(&self) -> impl Fn() -> String + Send + 'static + use<> {
+        let health = Arc::clone(&self.health);
+        move || health.metrics()
+    }
+
+    /// This server's own in `Via`.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Asks it, unless it is down.
+    pub(crate) async fn ask(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<OriginBody>, OriginError> {
+        let Self { asking, authority, name, tells_clients, patience, health } = self;
+        let request = rewritten(request, authority, name, *tells_clients)?;
+        if let Some(why) = health.down() {
+            return Err(OriginError::Down(why));
+        }
+        match tokio::time::timeout(*patience, patiently(asking, request)).await {
+            Ok(Ok(response)) => {
+                health.heard(authority);
+                if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
+                    health.broke();
+                    return Err(OriginError::Broken(format!(
+                        "{authority} switched protocols, which nobody asked for"
+                    )));
+                }
+                Ok(passed_on(response, authority, name, *patience))
+            }
+            Ok(Err(error)) if error.is_connect() => {
+                let why = format!("{authority} cannot be reached: {}", innermost(&error));
+                self.fell(&why, health.could_not_be_reached(&why));
+                Err(OriginError::Down(why))
+            }
+            Ok(Err(error)) => {
+                health.broke();
+                Err(broken(authority, &error))
+            }
+            Err(_) => {
+                let why = format!("{authority} has said nothing for {} s", patience.as_secs_f32());
+                self.fell(&why, health.said_nothing(&why));
+                Err(OriginError::Silent(why))
+            }
+        }
+    }
+
+    /// If it fell just now, it is asked again and again until it is back.
+    fn fell(&self, why: &str, just_now: bool) {
+        tracing::warn!(origin = self.authority, why, "no answer of the origin");
+        if just_now {
+            tracing::warn!(origin = self.authority, "the origin is asked no more until it answers a probe");
+            let (asking, authority) = (self.asking.clone(), self.authority.clone());
+            drop(tokio::spawn(health::probe(asking, authority, Arc::downgrade(&self.health))));
+        }
+    }
+}
+
+/// Asks; once more what changes nothing, if its connection ended before a word of an answer: it was kept, as a rule, and the
+/// origin had just had enough of it (RFC 9110, section 9.2.2).
+async fn patiently(
+    asking: &Asking,
+    request: Request<Full<Bytes>>,
+) -> Result<Response<hyper::body::Incoming>, hyper_util::client::legacy::Error> {
+    if !request.method().is_safe() {
+        return asking.request(request).await;
+    }
+    match asking.request(request.clone()).await {
+        Err(error) if has_ended(&error) => asking.request(request).await,
+        result => result,
+    }
+}
+
+/// Whether a connection ended without a word.
+fn has_ended(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let is_cut = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message);
+        let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        if is_cut || matches!(kind, Some(ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+fn asking() -> Asking {
+    let mut connector = HttpConnector::new();
+    connector.set_connect_timeout(Some(CONNECT));
+    connector.set_nodelay(true);
+    let mut builder = Client::builder(TokioExecutor::new());
+    // Less than servers are used to keep them, so that both seldom meet in closing.
+    builder.pool_timer(TokioTimer::new()).pool_idle_timeout(Duration::from_secs(4));
+    builder.build(connector)
+}
+
+/// Why an origin gave no answer.
+#[derive(Debug)]
+pub enum OriginError {
+    /// The request is none that goes on: a status, and why.
+    Refused(u16, String),
+    /// It cannot be reached, or could not be a moment ago.
+    Down(String),
+    /// It was reached, and said nothing.
+    Silent(String),
+    /// What it said was no answer, or broke off.
+    Broken(String),
+}
+
+impl OriginError {
+    /// What the client gets in the place of an answer.
+    pub(crate) fn answer(&self) -> Answer {
+        match self {
+            Self::Refused(status, sentence) => Answer::text(*status, sentence),
+            Self::Down(why) => {
+                let mut answer = Answer::text(503, &format!("503 Service Unavailable: {why}"));
+                let seconds = health::LONGEST_PAUSE.as_secs().to_string();
+                copy(Arc::make_mut(&mut answer.fields), b"Retry-After", seconds.as_bytes());
+                answer
+            }
+            Self::Silent(why) => Answer::text(504, &format!("504 Gateway Timeout: {why}")),
+            Self::Broken(why) => Answer::text(502, &format!("502 Bad Gateway: {why}")),
+        }
+    }
+}
+
+impl fmt::Display for OriginError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(_, why) | Self::Down(why) | Self::Silent(why) | Self::Broken(why) => {
+                f.write_str(why)
+            }
+        }
+    }
+}
+
+impl Error for OriginError {}
+
+impl Service<Request<Full<Bytes>>> for Origin {
+    type Response = Response<OriginBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        // hyper opens another connection if all are busy.
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Full<Bytes>>) -> Self::Future {
+        let origin = self.clone();
+        Box::pin(async move { Ok(origin.ask(request).await.unwrap_or_else(|error| own(error.answer()))) })
+    }
+}
+
+/// An answer as clients get it.
+fn passed_on<B>(
+    response: Response<B>,
+    authority: &str,
+    name: &str,
+    patience: Duration,
+) -> Response<OriginBody>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Error,
+{
+    let (head, body) = response.into_parts();
+    let fields = fields_from(&head.headers);
+    let head = ResponseHead { version: version(head.version), status: head.status.as_u16(), fields };
+    let head = gateway::response(&head, name);
+    let whose = authority.to_owned();
+    let body = body.map_err(move |error| broken(&whose, &error)).boxed_unsync();
+    let mut answer = Response::new(Patient::new(body, patience, authority).boxed_unsync());
+    *answer.status_mut() = http::StatusCode::from_u16(head.status).unwrap_or_default();
+    *answer.headers_mut() = headers_from(&head.fields);
+    // It is about the origin's own ports, and clients know us as the server (RFC 7838, section 2.1).
+    answer.headers_mut().remove(http::header::ALT_SVC);
+    answer
+}
+
+/// The request as the origin gets it, or a refusal.
+fn rewritten(
+    request: Request<Full<Bytes>>,
+    authority: &str,
+    name: &str,
+    tells_clients: bool,
+) -> Result<Request<Full<Bytes>>, OriginError> {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+    let mut fields = Fields::new();
+    // Whom the client asked, for an origin that must know.
+    let asked_of = head.headers.get("Host").and_then(|host| host.to_str().ok());
+    for (name, value) in fields_from(&head.headers).iter() {
+        // Whom it was asked for by whom is for us to say: an origin that believes it would believe anybody.
+        if !BY_US.iter().any(|by_us| name.eq_ignore_ascii_case(by_us.as_bytes())) {
+            copy(&mut fields, name, value);
+        }
+    }
+    if let Some(host) = asked_of {
+        copy(&mut fields, b"X-Forwarded-Host", host.as_bytes());
+    }
+    if tells_clients {
+        tell(&mut fields, head.extensions.get::<ClientAddress>().and_then(|ClientAddress(client)| *client));
+    }
+    let target = format!("http://{authority}{path}");
+    let length = http_body::Body::size_hint(&body).exact().unwrap_or(0);
+    let framing = Framing::Length(length);
+    let method = Method::from_name(head.method.as_str());
+    let plan =
+        gateway::plan(&RequestHead { method, target, version: version(head.version), fields }, framing, name);
+    let forward = match plan {
+        Ok(Plan::Forward(forward)) => forward,
+        Ok(Plan::Tunnel(..)) => return Err(OriginError::Refused(405, "405 Method Not Allowed".to_owned())),
+        Ok(Plan::Own(_)) => return Err(OriginError::Refused(200, "OPTIONS ends here".to_owned())),
+        Err(refusal) => return Err(OriginError::Refused(refusal.status, refusal.sentence)),
+    };
+    let uri: Uri =
+        format!("http://{}{}", forward.authority, forward.head.target).parse().map_err(|_| bad_request())?;
+    let mut request = Request::new(body);
+    *request.method_mut() = forward.head.method.name().parse().map_err(|_| bad_request())?;
+    *request.uri_mut() = uri;
+    *request.headers_mut() = headers_from(&forward.head.fields);
+    // Among them, who is told what comes before the answer.
+    *request.extensions_mut() = head.extensions;
+    // Its body has come: nobody waits for leave to send it.
+    request.headers_mut().remove(http::header::EXPECT);
+    Ok(request)
+}
+
+/// What an origin is told of who asks, by this server alone.
+const BY_US: [&str; 5] =
+    ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP"];
+
+/// Says where the client is, if it has proved that (RFC 7239, section 5.2, and as everybody did before).
+fn tell(fields: &mut Fields, client: Option<IpAddr>) {
+    let node = match client {
+        Some(IpAddr::V4(address)) => format!("for={address}"),
+        Some(IpAddr::V6(address)) => format!("for=\"[{address}]\""),
+        None => "for=unknown".to_owned(),
+    };
+    copy(fields, b"Forwarded", node.as_bytes());
+    if let Some(client) = client {
+        copy(fields, b"X-Forwarded-For", client.to_string().as_bytes());
+    }
+}
+
+fn bad_request() -> OriginError {
+    OriginError::Refused(400, "400 Bad Request".to_owned())
+}
+
+/// An answer of our own, as a service gives it.
+fn own(answer: Answer) -> Response<OriginBody> {
+    let Answer { status, fields, body } = answer;
+    let body = match body {
+        Body::Whole(bytes) => Bytes::copy_from_slice(&bytes),
+        Body::File { file: _, offset: _, length: _ } | Body::Described(_) => Bytes::new(),
+    };
+    let mut response = Response::new(Full::new(body).map_err(|never| match never {}).boxed_unsync());
+    *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
+    *response.headers_mut() = headers_from(&fields);
+    response
+}
+
+fn broken(authority: &str, error: &dyn Error) -> OriginError {
+    let why = format!("{error}: {}", innermost(error));
+    tracing::warn!(origin = authority, why, "no answer of the origin, or half of one");
+    OriginError::Broken(format!("{authority}: {why}"))
+}
+
+/// What really happened: hyper says that levels below.
+fn innermost(error: &dyn Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
+
+fn version(version: http::Version) -> Version {
+    if version == http::Version::HTTP_10 { Version::Http10 } else { Version::Http11 }
+}
+
+pub(crate) fn fields_from(headers: &HeaderMap) -> Fields {
+    let mut fields = Fields::new();
+    for (name, value) in headers {
+        copy(&mut fields, name.as_str().as_bytes(), value.as_bytes());
+    }
+    fields
+}
+
+fn headers_from(fields: &Fields) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in fields.iter() {
+        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) {
+            headers.append(name, value);
+        }
+    }
+    headers
+}

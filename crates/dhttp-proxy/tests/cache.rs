@@ -1,0 +1,298 @@
+//! A cache behind a server, before an upstream that counts and fails as it is told: what is asked, and what is given.
+//!
+//! Which answers may be kept is tested in `http1`, from RFC 9111.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use dhttp::client::{Known, Via};
+use dhttp::{Body, Client, ClientConfig, Interims, Server, ServerConfig, Url};
+use http1::message::{Fields, Method, RequestHead, ResponseHead, Version};
+use roundtrip_dhttp_proxy::cache::Upstream;
+use roundtrip_dhttp_proxy::cache::upstream::{Fetched, Unanswered};
+use roundtrip_dhttp_proxy::{Cache, CacheConfig};
+use tokio::runtime::Runtime;
+
+/// Status, fields, body.
+type Said = (u16, Vec<(String, String)>, Vec<u8>);
+
+/// What an upstream says to a path, and what it was asked.
+#[derive(Clone, Default)]
+struct Origin {
+    answers: Arc<Mutex<BTreeMap<String, Said>>>,
+    asked: Arc<AtomicUsize>,
+    is_gone: Arc<AtomicBool>,
+    wait: Arc<Mutex<Duration>>,
+}
+
+impl Origin {
+    fn says(&self, path: &str, status: u16, lines: &[(&str, &str)], body: &[u8]) {
+        let lines = lines.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        self.answers.lock().unwrap().insert(path.to_owned(), (status, lines, body.to_vec()));
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+}
+
+impl Upstream for Origin {
+    async fn ask(
+        &self,
+        _to: Option<SocketAddr>,
+        head: RequestHead,
+        _body: Vec<u8>,
+        _most: u64,
+        _interims: Option<Interims>,
+    ) -> Result<Fetched, Unanswered> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let wait = *self.wait.lock().unwrap();
+        tokio::time::sleep(wait).await;
+        if self.is_gone.load(Ordering::SeqCst) {
+            return Err("the origin is gone".to_owned().into());
+        }
+        let (status, lines, body) =
+            self.answers.lock().unwrap().get(&head.target).cloned().unwrap_or((404, vec![], vec![]));
+        let mut fields = Fields::new();
+        for (name, value) in &lines {
+            fields.push(name, value).unwrap();
+        }
+        let tag = fields.get("ETag");
+        let is_same = tag.is_some() && head.fields.get("If-None-Match") == tag;
+        let status = if is_same { 304 } else { status };
+        let body = match (&head.method, is_same) {
+            (Method::Head, _) => Body::Described(Some(body.len() as u64)),
+            (_, true) => Body::Whole([].into()),
+            (_, false) => Body::Whole(body.into()),
+        };
+        Ok(Fetched {
+            head: ResponseHead { version: Version::Http11, status, fields },
+            body,
+            trailers: Fields::new(),
+        })
+    }
+}
+
+struct House {
+    origin: Origin,
+    server: Server<Cache<Origin>>,
+    _runtime: Runtime,
+}
+
+impl House {
+    fn open() -> Self {
+        Self::with(CacheConfig::default())
+    }
+
+    fn with(config: CacheConfig) -> Self {
+        let origin = Origin::default();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let cache = Cache::new(origin.clone(), config, runtime.handle().clone()).unwrap();
+        let config = ServerConfig { threads: 1, ..ServerConfig::internet() }.reaching_anywhere();
+        let server = Server::start("127.0.0.1:0".parse().unwrap(), config, cache, None).unwrap();
+        Self { origin, server, _runtime: runtime }
+    }
+
+    /// The answer to a request over plain HTTP: head and body.
+    fn ask(&self, method: &str, path: &str, lines: &str) -> (String, Vec<u8>) {
+        let mut stream = TcpStream::connect(self.server.address()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        write!(stream, "{method} {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{lines}\r\n").unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
+        let body = bytes.split_off(end);
+        (String::from_utf8(bytes).unwrap(), body)
+    }
+}
+
+const FRESH: (&str, &str) = ("Cache-Control", "max-age=60");
+
+#[test]
+fn what_is_fresh_is_asked_for_once() {
+    let house = House::open();
+    house.origin.says("/a", 200, &[FRESH, ("Date", "Sun, 06 Nov 2094 08:49:37 GMT"), ("X", "1")], b"hello");
+    let (first, body) = house.ask("GET", "/a", "");
+    assert_eq!(body, b"hello");
+    assert!(first.contains("Cache-Status: roundtrip; fwd=miss; stored; ttl=60\r\n"), "{first}");
+    let (second, body) = house.ask("GET", "/a", "");
+    assert_eq!(body, b"hello");
+    assert!(
+        second.starts_with("HTTP/1.1 200 ") && second.contains("Cache-Status: roundtrip; hit; ttl="),
+        "{second}"
+    );
+    assert_eq!(second.matches("Date: ").count(), 1);
+    assert!(
+        second.contains("Date: Sun, 06 Nov 2094 08:49:37 GMT\r\n") && second.contains("Age: 0\r\n"),
+        "{second}"
+    );
+    let (head, body) = house.ask("HEAD", "/a", "");
+    assert!(head.contains("Content-Length: 5\r\n") && body.is_empty(), "{head}");
+    let (part, body) = house.ask("GET", "/a", "Range: bytes=1-2\r\n");
+    assert!(part.starts_with("HTTP/1.1 206 ") && part.contains("Content-Range: bytes 1-2/5\r\n"), "{part}");
+    assert_eq!(body, b"el");
+    assert_eq!(house.origin.asked(), 1);
+    let (other, _) = house.ask("GET", "/a", "Cache-Control: no-cache\r\n");
+    assert!(other.contains("fwd=request; stored"), "{other}");
+    assert_eq!(house.origin.asked(), 2);
+}
+
+#[test]
+fn a_sparing_one_keeps_only_what_says_how_long_and_lets_nobody_wait() {
+    let house = House::with(CacheConfig { is_sparing: true, largest: 100, ..CacheConfig::default() });
+    let old = ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT");
+    house.origin.says("/guess", 200, &[old, ("ETag", "\"a\"")], b"guess");
+    house.origin.says("/said", 200, &[FRESH, old], b"said");
+    house.origin.says("/large", 200, &[FRESH], &[7; 101]);
+    for (path, asked) in [("/said", 1), ("/guess", 2), ("/large", 2)] {
+        let before = house.origin.asked();
+        for _ in 0..2 {
+            assert!(house.ask("GET", path, "").0.starts_with("HTTP/1.1 200 "));
+        }
+        assert_eq!(house.origin.asked() - before, asked, "{path}");
+    }
+    house.origin.says("/slow", 200, &[FRESH], b"slow");
+    *house.origin.wait.lock().unwrap() = Duration::from_millis(200);
+    let before = house.origin.asked();
+    std::thread::scope(|scope| (0..3).for_each(|_| drop(scope.spawn(|| house.ask("GET", "/slow", "")))));
+    assert_eq!(house.origin.asked() - before, 3);
+}
+
+#[test]
+fn another_host_has_answers_of_its_own() {
+    let house = House::open();
+    house.origin.says("/", 200, &[FRESH], b"x");
+    house.ask("GET", "/", "");
+    let mut stream = TcpStream::connect(house.server.address()).unwrap();
+    write!(stream, "GET / HTTP/1.1\r\nHost: other\r\nConnection: close\r\n\r\n").unwrap();
+    stream.read_to_end(&mut Vec::new()).unwrap();
+    assert_eq!(house.origin.asked(), 2);
+}
+
+#[test]
+fn many_who_want_the_same_cost_one_question() {
+    let house = House::open();
+    house.origin.says("/slow", 200, &[FRESH], b"slow");
+    *house.origin.wait.lock().unwrap() = Duration::from_millis(300);
+    let answers: Vec<_> = std::thread::scope(|scope| {
+        let askers: Vec<_> = (0..20).map(|_| scope.spawn(|| house.ask("GET", "/slow", ""))).collect();
+        askers.into_iter().map(|asker| asker.join().unwrap()).collect()
+    });
+    assert!(answers.iter().all(|(_, body)| body == b"slow"));
+    assert_eq!(house.origin.asked(), 1);
+    assert_eq!(answers.iter().filter(|(head, _)| head.contains("fwd=miss; collapsed")).count(), 19);
+}
+
+#[test]
+fn who_waited_for_what_is_not_for_all_asks_himself() {
+    let house = House::open();
+    house.origin.says("/mine", 200, &[("Cache-Control", "private")], b"mine");
+    *house.origin.wait.lock().unwrap() = Duration::from_millis(100);
+    std::thread::scope(|scope| {
+        for _ in 0..5 {
+            scope.spawn(|| assert_eq!(house.ask("GET", "/mine", "").1, b"mine"));
+        }
+    });
+    assert_eq!(house.origin.asked(), 5);
+}
+
+#[test]
+fn what_is_stale_is_validated_and_stands_in_for_an_origin_that_is_gone() {
+    let house = House::open();
+    let tag = ("ETag", "\"t\"");
+    house.origin.says("/tagged", 200, &[("Cache-Control", "max-age=0"), tag], b"tagged");
+    house.origin.says("/strict", 200, &[("Cache-Control", "max-age=0, must-revalidate"), tag], b"strict");
+    house.ask("GET", "/tagged", "");
+    house.ask("GET", "/strict", "");
+    let (validated, body) = house.ask("GET", "/tagged", "");
+    assert!(validated.contains("fwd=stale; fwd-status=304"), "{validated}");
+    assert_eq!(body, b"tagged");
+    let (unchanged, body) = house.ask("GET", "/tagged", "If-None-Match: \"t\"\r\n");
+    assert!(unchanged.starts_with("HTTP/1.1 304 ") && body.is_empty(), "{unchanged}");
+    house.origin.is_gone.store(true, Ordering::SeqCst);
+    let (stale, body) = house.ask("GET", "/tagged", "");
+    assert!(stale.starts_with("HTTP/1.1 200 ") && stale.contains("detail=unreachable"), "{stale}");
+    assert_eq!(body, b"tagged");
+    assert!(house.ask("GET", "/strict", "").0.starts_with("HTTP/1.1 502 "));
+    assert!(house.ask("GET", "/never-seen", "").0.starts_with("HTTP/1.1 502 "));
+    let before = house.origin.asked();
+    assert!(house.ask("GET", "/strict", "Cache-Control: only-if-cached\r\n").0.starts_with("HTTP/1.1 504 "));
+    assert_eq!(house.origin.asked(), before);
+}
+
+/// A validation that forbade keeping was heard for the answer, and what was kept stayed.
+#[test]
+fn regress_what_may_be_kept_no_longer_is_dropped_when_it_is_validated() {
+    let house = House::open();
+    let tag = ("ETag", "\"1\"");
+    house.origin.says("/s", 200, &[("Cache-Control", "max-age=0"), tag], b"once");
+    assert!(house.ask("GET", "/s", "").0.starts_with("HTTP/1.1 200"));
+    house.origin.says("/s", 200, &[("Cache-Control", "no-store"), tag], b"once");
+    let (head, body) = house.ask("GET", "/s", "");
+    assert!(head.contains("fwd-status=304") && body == b"once", "{head}");
+    house.origin.is_gone.store(true, Ordering::SeqCst);
+    let (head, _) = house.ask("GET", "/s", "");
+    assert!(head.starts_with("HTTP/1.1 502"), "{head}");
+}
+
+#[expect(clippy::disallowed_methods, reason = "what is waited for is another thread's writing")]
+fn pause() {
+    std::thread::sleep(Duration::from_millis(10));
+}
+
+/// What lay on disk alone was not found for those who would have nobody asked.
+#[test]
+fn regress_what_is_on_disk_alone_is_kept_for_those_who_want_only_that() {
+    let file = std::env::temp_dir().join(format!("dhttp-cache-disk-{}", std::process::id()));
+    let disk = Some((file.clone(), 1 << 20));
+    let house = House::with(CacheConfig { memory: 0, disk, ..CacheConfig::default() });
+    house.origin.says("/a", 200, &[FRESH], b"hello");
+    assert_eq!(house.ask("GET", "/a", "").1, b"hello");
+    // The disk's thread may still be writing.
+    let found = (0..500).find_map(|_| {
+        pause();
+        let (head, body) = house.ask("GET", "/a", "Cache-Control: only-if-cached\r\n");
+        head.starts_with("HTTP/1.1 200 ").then_some(body)
+    });
+    assert_eq!(found.as_deref(), Some(&b"hello"[..]));
+    assert_eq!(house.origin.asked(), 1);
+    let _ = std::fs::remove_file(file);
+}
+
+#[test]
+fn a_change_makes_obsolete_and_head_tells_of_one() {
+    let house = House::open();
+    house.origin.says("/a", 200, &[FRESH], b"old");
+    house.ask("GET", "/a", "");
+    house.ask("POST", "/a", "Content-Length: 0\r\n");
+    house.origin.says("/a", 200, &[FRESH], b"newer");
+    assert_eq!(house.ask("GET", "/a", "").1, b"newer");
+    assert_eq!(house.origin.asked(), 3);
+    house.origin.says("/a", 200, &[FRESH], b"newest");
+    let (head, _) = house.ask("HEAD", "/a", "Cache-Control: no-cache\r\n");
+    assert!(head.contains("Content-Length: 6\r\n"), "{head}");
+    assert_eq!(house.ask("GET", "/a", "").1, b"newest");
+}
+
+#[test]
+fn over_dhttp_small_ones_come_in_a_datagram_and_large_ones_by_a_connection_of_the_cache() {
+    let house = House::open();
+    house.origin.says("/small", 200, &[FRESH], b"small");
+    house.origin.says("/large", 200, &[FRESH], &[7; 300_000]);
+    let client = Client::start(ClientConfig::internet(), Known::default(), None).unwrap();
+    for round in 0..3 {
+        for (path, via, length) in [("small", Via::Udp, 5), ("large", Via::TcpOpened, 300_000)] {
+            let url: Url = format!("dhttp://{}/{path}", house.server.address()).parse().unwrap();
+            let (came, head, body) = client.get(&url).unwrap().whole().unwrap();
+            assert_eq!((came, head.status, body.len()), (via, 200, length), "{path}, round {round}");
+            let status = String::from_utf8_lossy(head.fields.get("Cache-Status").unwrap()).into_owned();
+            assert!(status.contains(if round == 0 { "fwd=miss" } else { "hit" }), "{status}");
+        }
+    }
+    assert_eq!(house.origin.asked(), 2);
+}

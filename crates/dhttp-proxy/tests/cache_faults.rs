@@ -1,0 +1,295 @@
+//! A cache before an origin that is silent, breaks off, lies and changes its mind: no wrong bytes, nothing that hangs, and
+//! nothing of it that is kept.
+//!
+//! A disk that is full and a cache that is killed are in `crates/roundtrip/tests/cache.rs`; routes and losses in
+//! `tests/interception.rs`.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use dhttp::{Server, ServerConfig};
+use roundtrip_dhttp_proxy::{Cache, CacheConfig, Origin};
+use tokio::runtime::{Builder, Runtime};
+
+/// What is right at every path.
+const BODY: &str = "these are the right bytes";
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// An origin that does at each path what its name says, until it is cured.
+struct Ill {
+    address: SocketAddr,
+    is_cured: Arc<AtomicBool>,
+    asked: Arc<AtomicUsize>,
+    /// To the first requests it says what it would say at these paths.
+    says_next: Arc<Mutex<Vec<&'static str>>>,
+}
+
+impl Ill {
+    fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (is_cured, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (cured, counted) = (Arc::clone(&is_cured), Arc::clone(&asked));
+        let says_next = Arc::new(Mutex::new(Vec::new()));
+        let said_next = Arc::clone(&says_next);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (cured, counted) = (Arc::clone(&cured), Arc::clone(&counted));
+                let said_next = Arc::clone(&said_next);
+                thread::spawn(move || {
+                    let mut stream = stream.unwrap();
+                    let Some(head) = head(&mut stream) else { return };
+                    let number = counted.fetch_add(1, Ordering::SeqCst);
+                    let path = head.split(' ').nth(1).unwrap();
+                    let path = if cured.load(Ordering::SeqCst) { "/well" } else { path };
+                    let next = said_next.lock().unwrap().get(number).copied();
+                    let path = next.unwrap_or(path);
+                    let part = head
+                        .to_ascii_lowercase()
+                        .split_once("\r\nrange: bytes=")
+                        .map(|(_, range)| range.split_once("\r\n").unwrap().0.to_owned());
+                    let all = match part {
+                        Some(range) if path == "/changes-in-parts" => part_said(&range, number),
+                        Some(_) | None => said(path, number),
+                    };
+                    if path == "/drips" {
+                        let (head, body) = all.split_at(all.len() - BODY.len());
+                        let _ = stream.write_all(head.as_bytes());
+                        for byte in body.as_bytes().chunks(1) {
+                            let _ = stream.write_all(byte);
+                            pause(PATIENCE / 20);
+                        }
+                    } else {
+                        let _ = stream.write_all(all.as_bytes());
+                    }
+                    if matches!(path, "/silent" | "/stalls" | "/stalls-in-a-chunk") {
+                        // Until the other end has had enough.
+                        let _ = stream.read(&mut [0]);
+                    }
+                    let _ = stream.shutdown(Shutdown::Both);
+                });
+            }
+        });
+        Self { address, is_cured, asked, says_next }
+    }
+}
+
+fn head(stream: &mut TcpStream) -> Option<String> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        if !matches!(stream.read(&mut byte), Ok(1)) {
+            return None;
+        }
+        head.extend_from_slice(&byte);
+    }
+    String::from_utf8(head).ok()
+}
+
+const ILLNESSES: [&str; 11] = [
+    "/gone",
+    "/silent",
+    "/stalls",
+    "/stalls-in-a-chunk",
+    "/too-short",
+    "/two-lengths",
+    "/breaks-off-in-a-chunk",
+    "/no-chunk",
+    "/garbage",
+    "/part-of-nothing-asked",
+    "/unchanged-since-never",
+];
+
+/// What the origin says at a path to the request with this number.
+fn said(path: &str, number: usize) -> String {
+    let ok = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n";
+    let length = BODY.len();
+    match path {
+        "/stale" => {
+            let ok = "HTTP/1.1 200 OK\r\nCache-Control: max-age=0\r\nETag: \"s\"\r\n";
+            format!("{ok}Content-Length: {length}\r\n\r\n{BODY}")
+        }
+        // The whole of one version: twenty times one letter.
+        "/changes-in-parts" => {
+            format!("{ok}ETag: \"{number}\"\r\nContent-Length: 20\r\n\r\n{}", letter(number).repeat(20))
+        }
+        "/well" | "/drips" => format!("{ok}Content-Length: {length}\r\n\r\n{BODY}"),
+        "/stalls" | "/too-short" => format!("{ok}Content-Length: {length}\r\n\r\n{}", &BODY[..7]),
+        "/stalls-in-a-chunk" | "/breaks-off-in-a-chunk" => {
+            format!("{ok}Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n{}", &BODY[..7])
+        }
+        "/two-lengths" => format!("{ok}Content-Length: {length}\r\nContent-Length: 7\r\n\r\n{BODY}"),
+        "/no-chunk" => format!("{ok}Transfer-Encoding: chunked\r\n\r\nzz\r\n{BODY}\r\n0\r\n\r\n"),
+        "/garbage" => "\0\u{1}\u{2} these are no bytes of HTTP \r\n\r\n\r\n".to_owned(),
+        "/part-of-nothing-asked" => {
+            let head = "HTTP/1.1 206 Partial Content\r\nCache-Control: max-age=60\r\nContent-Range: bytes 3-9/30\r\n";
+            format!("{head}Content-Length: 7\r\n\r\n{}", &BODY[3..10])
+        }
+        "/unchanged-since-never" => "HTTP/1.1 304 Not Modified\r\nETag: \"t\"\r\n\r\n".to_owned(),
+        // As long as its content tells, which is another each time, and so are its validators.
+        "/changes" => {
+            let body = format!("version {number}");
+            let length = body.len();
+            format!("{ok}ETag: \"{number}\"\r\nContent-Length: {length}\r\n\r\n{body}")
+        }
+        "/gone" | "/silent" => String::new(),
+        other => panic!("{other}"),
+    }
+}
+
+/// A part of the version with this number.
+fn part_said(range: &str, number: usize) -> String {
+    let head = "HTTP/1.1 206 Partial Content\r\nCache-Control: max-age=60\r\n";
+    let tag = format!("ETag: \"{number}\"\r\nContent-Range: bytes {range}/20\r\nContent-Length: 10\r\n");
+    format!("{head}{tag}\r\n{}", letter(number).repeat(10))
+}
+
+fn letter(number: usize) -> String {
+    char::from(b'a' + u8::try_from(number % 26).unwrap()).to_string()
+}
+
+struct House {
+    ill: Ill,
+    server: Server<Cache<Origin>>,
+    _runtime: Runtime,
+}
+
+impl House {
+    /// Whose cache waits so long for its origin.
+    fn open(patience: Duration) -> Self {
+        let ill = Ill::new();
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let origin = {
+            let _inside = runtime.enter();
+            Origin::new(&format!("http://{}/", ill.address).parse().unwrap()).unwrap().with_patience(patience)
+        };
+        let cache = Cache::new(origin, CacheConfig::default(), runtime.handle().clone()).unwrap();
+        let config = ServerConfig { threads: 1, ..ServerConfig::internet() }.reaching_anywhere();
+        let server = Server::start("127.0.0.1:0".parse().unwrap(), config, cache, None).unwrap();
+        Self { ill, server, _runtime: runtime }
+    }
+
+    /// Status and body. Nothing takes longer than ten seconds.
+    fn get(&self, path: &str, lines: &str) -> (u16, Vec<u8>, String) {
+        let mut stream = TcpStream::connect(self.server.address()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{lines}\r\n").unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).expect("it says something, and ends");
+        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
+        let body = bytes.split_off(end);
+        let head = String::from_utf8(bytes).unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body, head)
+    }
+}
+
+#[test]
+fn whatever_an_origin_does_there_are_no_wrong_bytes_and_nothing_of_it_is_kept() {
+    let houses: Vec<(House, &str)> =
+        ILLNESSES.iter().map(|illness| (House::open(PATIENCE), *illness)).collect();
+    thread::scope(|scope| {
+        for (house, illness) in &houses {
+            scope.spawn(move || {
+                // Several at once, of whom one asks and the others wait for it.
+                let (tell, told) = mpsc::channel();
+                thread::scope(|scope| {
+                    for _ in 0..3 {
+                        let tell = tell.clone();
+                        scope.spawn(move || tell.send(house.get(illness, "")).unwrap());
+                    }
+                });
+                drop(tell);
+                for (status, body, head) in told {
+                    let is_part = *illness == "/part-of-nothing-asked";
+                    assert!(status >= 500 || (is_part && status == 206), "{illness}: {head}");
+                    assert!(!BODY.as_bytes().starts_with(&body) || body.is_empty(), "{illness}: {head}");
+                }
+                house.ill.is_cured.store(true, Ordering::SeqCst);
+                // One that was down is asked again once it has answered a probe.
+                let well = (0..100).find_map(|_| {
+                    let (status, body, _) = house.get(illness, "");
+                    let is_well = status == 200;
+                    if !is_well {
+                        pause(Duration::from_millis(100));
+                    }
+                    is_well.then_some(body)
+                });
+                assert_eq!(well.as_deref(), Some(BODY.as_bytes()), "{illness}");
+                let before = house.ill.asked.load(Ordering::SeqCst);
+                assert_eq!(house.get(illness, "").1, BODY.as_bytes(), "{illness}");
+                assert_eq!(house.ill.asked.load(Ordering::SeqCst), before, "{illness}: it is kept now");
+            });
+        }
+    });
+}
+
+/// The same answer with wrong validators: a 304 about another version than the one that it was asked about.
+#[test]
+fn an_origin_that_knows_only_that_nothing_has_changed_gives_nobody_an_empty_page() {
+    for (first, second) in [("/stale", "/unchanged-since-never"), ("/unchanged-since-never", "/well")] {
+        let house = House::open(PATIENCE);
+        *house.ill.says_next.lock().unwrap() = vec![first, second, second];
+        let (status, body, head) = house.get("/a", "");
+        let is_right = if first == "/stale" { body == BODY.as_bytes() } else { status == 502 };
+        assert!(is_right, "{head}");
+        // What is kept stands in, or the next good answer is given; nobody gets a 304 who has nothing.
+        let (status, body, head) = house.get("/a", "");
+        assert_eq!((status, &*body), (200, BODY.as_bytes()), "{head}");
+    }
+}
+
+#[test]
+fn an_origin_that_drips_is_waited_for_as_long_as_something_comes() {
+    let house = House::open(PATIENCE);
+    let (status, body, head) = house.get("/drips", "");
+    assert_eq!((status, &*body), (200, BODY.as_bytes()), "{head}");
+}
+
+#[test]
+fn parts_of_an_origin_that_changes_in_between_are_never_put_together() {
+    let house = House::open(Duration::from_secs(10));
+    let part = |range: &str| {
+        let (status, body, head) = house.get("/changes-in-parts", &format!("Range: bytes={range}\r\n"));
+        assert_eq!(status, 206, "{head}");
+        (body, head)
+    };
+    // Each is of another version, and says so by its tag.
+    let ((first, one), (second, other)) = (part("0-9"), part("10-19"));
+    let tag = |head: &str| head.lines().find_map(|line| line.strip_prefix("etag: ")).map(str::to_owned);
+    assert!(tag(&one) != tag(&other), "{one}{other}");
+    assert_eq!((first.len(), second.len()), (10, 10));
+    // The whole is one version, fetched at once, and from then on all parts are of that.
+    let (status, whole, head) = house.get("/changes-in-parts", "");
+    assert_eq!(status, 200, "{head}");
+    assert!(whole.windows(2).all(|pair| pair[0] == pair[1]) && whole.len() == 20, "{head}");
+    for range in ["0-9", "10-19"] {
+        let (body, head) = part(range);
+        assert!(body.iter().all(|byte| *byte == whole[0]), "{head}");
+    }
+}
+
+#[test]
+fn an_origin_that_changes_its_mind_is_never_mixed_up_with_itself() {
+    let house = House::open(Duration::from_secs(10));
+    for round in 0..5 {
+        // Asked for in part, it is given whole by this origin, and in part of what is kept.
+        let lines = if round % 2 == 0 { "Cache-Control: no-cache\r\n" } else { "Range: bytes=0-6\r\n" };
+        let (status, body, head) = house.get("/changes", lines);
+        let tag = head.lines().find_map(|line| line.strip_prefix("etag: ")).unwrap().trim_matches('"');
+        let whole = format!("version {tag}");
+        let right = if status == 206 { whole.as_bytes()[..7].to_vec() } else { whole.into_bytes() };
+        assert_eq!(String::from_utf8_lossy(&body), String::from_utf8_lossy(&right), "{head}");
+        // A part of one version is no part of another.
+        let (status, body, head) = house.get("/changes", "Range: bytes=8-\r\nIf-Range: \"of another\"\r\n");
+        assert!(status == 200 && body.starts_with(b"version "), "{head}");
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "an origin that was down is asked again after a pause")]
+fn pause(time: Duration) {
+    thread::sleep(time);
+}

@@ -1,0 +1,213 @@
+//! What stands beside answers, through a cache: what a server says before them (1xx; RFC 9110, section 15.2), and what
+//! comes behind them (trailers; RFC 9110, section 6.5; RFC 9111, section 3).
+//!
+//! For a gateway that keeps answers the same is in `tests/gateway_cache.rs`.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use dhttp::client::Known;
+use dhttp::{Client, ClientConfig, Server, ServerConfig, Url};
+use roundtrip_dhttp_proxy::{Cache, CacheConfig, Origin};
+use tokio::runtime::{Builder, Runtime};
+
+struct House {
+    server: Server<Cache<Origin>>,
+    _runtime: Runtime,
+}
+
+impl House {
+    /// A cache before an origin that gets each connection when its head has come.
+    fn before(origin: impl Fn(&str, &mut TcpStream) + Clone + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let origin = origin.clone();
+                thread::spawn(move || {
+                    let mut stream = stream.unwrap();
+                    let head = until(&mut stream, "\r\n\r\n");
+                    origin(&head, &mut stream);
+                });
+            }
+        });
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let upstream = {
+            let _inside = runtime.enter();
+            Origin::new(&format!("http://{address}").parse().unwrap()).unwrap()
+        };
+        let cache = Cache::new(upstream, CacheConfig::default(), runtime.handle().clone()).unwrap();
+        let config = ServerConfig { threads: 1, ..ServerConfig::internet() }.reaching_anywhere();
+        let server = Server::start("127.0.0.1:0".parse().unwrap(), config, cache, None).unwrap();
+        Self { server, _runtime: runtime }
+    }
+
+    fn connect(&self, request: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.server.address()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    }
+
+    /// All that comes to a request.
+    fn ask(&self, request: &str) -> String {
+        let mut all = String::new();
+        self.connect(request).read_to_string(&mut all).unwrap();
+        all
+    }
+}
+
+/// What comes until this has come.
+fn until(stream: &mut TcpStream, end: &str) -> String {
+    let mut bytes = Vec::new();
+    while !bytes.ends_with(end.as_bytes()) {
+        let mut byte = [0];
+        if !matches!(stream.read(&mut byte), Ok(1)) {
+            break;
+        }
+        bytes.push(byte[0]);
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+fn write(stream: &mut TcpStream, text: &str) {
+    // Who has gone needs nothing.
+    let _ = stream.write_all(text.as_bytes());
+}
+
+const GET: &str = "GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+const HINT: &str = "HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n";
+const WHOLE: &str =
+    "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 5\r\nConnection: close\r\n\r\nwhole";
+
+#[test]
+fn rfc9110_15_2_what_is_said_before_an_answer_passes_at_once_and_is_not_kept() {
+    let (go_on, told) = mpsc::channel::<()>();
+    let told = std::sync::Arc::new(std::sync::Mutex::new(told));
+    let house = House::before(move |_, stream| {
+        write(stream, HINT);
+        // The answer is not even begun before the client has the hint.
+        told.lock().unwrap().recv_timeout(Duration::from_secs(10)).unwrap();
+        write(stream, WHOLE);
+    });
+    let mut stream = house.connect(GET);
+    let hint = until(&mut stream, "\r\n\r\n");
+    assert!(hint.starts_with("HTTP/1.1 103 Early Hints\r\n"), "{hint}");
+    assert!(hint.to_ascii_lowercase().contains("link: </style.css>; rel=preload\r\n"), "{hint}");
+    go_on.send(()).unwrap();
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).unwrap();
+    assert!(rest.starts_with("HTTP/1.1 200 ") && rest.ends_with("\r\n\r\nwhole"), "{rest}");
+    assert!(!rest.contains("style.css"), "{rest}");
+    let kept = house.ask(GET);
+    assert!(kept.starts_with("HTTP/1.1 200 ") && kept.contains("roundtrip; hit"), "{kept}");
+}
+
+#[test]
+fn rfc9110_15_2_who_speaks_http10_or_asks_in_a_datagram_gets_the_answer_alone() {
+    let house = House::before(|_, stream| write(stream, &format!("{HINT}{HINT}{WHOLE}")));
+    let old = house.ask("GET /a HTTP/1.0\r\nHost: h\r\n\r\n");
+    assert!(old.starts_with("HTTP/1.0 200 ") || old.starts_with("HTTP/1.1 200 "), "{old}");
+    assert!(!old.contains(" 103 "), "{old}");
+    let client = Client::start(ClientConfig::internet(), Known::default(), None).unwrap();
+    let url: Url = format!("dhttp://{}/b", house.server.address()).parse().unwrap();
+    let (_, head, body) = client.get(&url).unwrap().whole().unwrap();
+    assert_eq!((head.status, &*body), (200, &b"whole"[..]));
+}
+
+#[test]
+fn a_server_that_only_ever_hints_fills_no_memory_and_leave_is_not_passed_on() {
+    let house = House::before(|_, stream| {
+        write(stream, "HTTP/1.1 100 Continue\r\n\r\n");
+        write(stream, &HINT.repeat(100));
+        write(stream, WHOLE);
+    });
+    let all = house.ask(GET);
+    assert_eq!(all.matches("HTTP/1.1 103 ").count(), 16);
+    assert!(!all.contains(" 100 ") && all.ends_with("\r\n\r\nwhole"), "{all}");
+}
+
+#[test]
+fn rfc9110_10_1_1_who_waits_with_a_body_is_told_to_send_it() {
+    let house = House::before(|_, stream| {
+        let body = until(stream, "body");
+        write(stream, &WHOLE.replace("whole", if body == "body" { "right" } else { "wrong" }));
+    });
+    let head = "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n";
+    let mut stream = house.connect(head);
+    assert_eq!(until(&mut stream, "\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+    write(&mut stream, "body");
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).unwrap();
+    assert!(rest.starts_with("HTTP/1.1 200 ") && rest.ends_with("right"), "{rest}");
+}
+
+/// In chunks, with a trailer that is one, and one that would say what a head says.
+fn chunked(body: &str) -> String {
+    format!(
+        "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\
+         Connection: close\r\n\r\n{:x}\r\n{body}\r\n0\r\nX-Sum: 9\r\nContent-Length: 4\r\n\r\n",
+        body.len()
+    )
+}
+
+#[test]
+fn rfc9110_6_5_trailers_pass_to_those_who_take_them_and_are_not_kept() {
+    let house = House::before(|head, stream| {
+        let asks = head.to_ascii_lowercase().contains("\r\nte: trailers\r\n");
+        write(stream, &chunked(if asks { "asked" } else { "whole" }));
+    });
+    let taking = |path: &str| {
+        house.ask(&format!("GET {path} HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n"))
+    };
+    let first = taking("/a");
+    let low = first.to_ascii_lowercase();
+    assert!(
+        low.contains("\r\ntrailer: x-sum\r\n") && low.contains("\r\ntransfer-encoding: chunked\r\n"),
+        "{first}"
+    );
+    assert!(low.ends_with("\r\n\r\n5\r\nasked\r\n0\r\nx-sum: 9\r\n\r\n"), "{first}");
+    // What is kept is the head and the body; nothing of the trailers has come among the fields (RFC 9111, section 3).
+    for kept in [taking("/a"), house.ask(GET)] {
+        assert!(kept.contains("roundtrip; hit") && kept.contains("\r\nContent-Length: 5\r\n"), "{kept}");
+        assert!(kept.ends_with("\r\n\r\nasked") && !kept.to_ascii_lowercase().contains("x-sum"), "{kept}");
+    }
+    // Who says nothing about trailers gets a length.
+    let other = house.ask(&GET.replace("/a", "/b"));
+    assert!(other.contains("\r\nContent-Length: 5\r\n") && other.ends_with("\r\n\r\nwhole"), "{other}");
+    assert!(!other.to_ascii_lowercase().contains("x-sum"), "{other}");
+    // A part of it is none of the whole that they are about.
+    let part = house.ask("HEAD /c HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n");
+    assert!(!part.to_ascii_lowercase().contains("x-sum"), "{part}");
+}
+
+#[test]
+fn trailers_stand_behind_bodies_that_wait_in_files_too() {
+    let body = "0123456789abcdef".repeat(40_000);
+    let sent = body.clone();
+    let house = House::before(move |_, stream| write(stream, &chunked(&sent)));
+    let all = house.ask("GET /a HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n");
+    let (_, mut rest) = all.split_once("\r\n\r\n").unwrap();
+    let mut came = String::new();
+    loop {
+        let (length, more) = rest.split_once("\r\n").unwrap();
+        let length = usize::from_str_radix(length, 16).unwrap();
+        if length == 0 {
+            assert_eq!(more.to_ascii_lowercase(), "x-sum: 9\r\n\r\n");
+            break;
+        }
+        came.push_str(&more[..length]);
+        rest = &more[length + 2..];
+    }
+    assert!(came == body);
+    let address: SocketAddr = house.server.address();
+    let client = Client::start(ClientConfig::internet(), Known::default(), None).unwrap();
+    let url: Url = format!("dhttp://{address}/b").parse().unwrap();
+    assert!(
+        client.get(&url).unwrap().whole().unwrap().2 == body.as_bytes(),
+        "a connection of ours has no trailers"
+    );
+}

@@ -1,0 +1,96 @@
+//! What an origin is told of those who ask: never what they say of themselves, and where they are only if they have
+//! proved it.
+//!
+//! Not what else becomes of a request on its way: that is in `hosted`.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::Duration;
+
+use dhttp::{Handler, Server, ServerConfig};
+use roundtrip_dhttp_proxy::{Origin, hosted};
+
+/// An origin that answers with the head it got.
+fn origin() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut room = [0; 4_096];
+            let length = stream.read(&mut room).unwrap();
+            let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+            stream.write_all(&[answer.as_bytes(), &room[..length]].concat()).unwrap();
+        }
+    });
+    address
+}
+
+/// A server in front of it.
+fn server(runtime: &tokio::runtime::Runtime, tells: bool) -> Server<impl Handler> {
+    let _inside = runtime.enter();
+    let origin = Origin::new(&format!("http://{}/", origin()).parse().unwrap()).unwrap();
+    let origin = if tells { origin.telling_clients() } else { origin };
+    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    Server::start("127.0.0.1:0".parse().unwrap(), config, hosted(origin, runtime.handle().clone()), None)
+        .unwrap()
+}
+
+/// What a client says of itself that would like to be somebody else.
+const LIES: &str = "forwarded: for=6.6.6.6\r\nX-Forwarded-For: 6.6.6.6\r\nX-FORWARDED-HOST: evil.example\r\n\
+                    X-Real-IP: 6.6.6.6\r\nX-Forwarded-Proto: https\r\n";
+
+/// Asks by one datagram with these fields; the answer as text.
+fn by_datagram(server: SocketAddr, fields: &str) -> String {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let head = format!(
+        "GET / HTTP/1.1\r\nHost: asked.example\r\n{LIES}{fields}DHTTP-Fill: {}\r\n\r\n",
+        "x".repeat(300)
+    );
+    let datagram = [&[0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0][..], head.as_bytes()].concat();
+    socket.send_to(&datagram, server).unwrap();
+    let mut room = [0; 2_048];
+    let length = socket.recv(&mut room).unwrap();
+    String::from_utf8_lossy(&room[8..length]).into_owned()
+}
+
+fn by_connection(server: SocketAddr) -> String {
+    let mut stream = TcpStream::connect(server).unwrap();
+    write!(stream, "GET / HTTP/1.1\r\nHost: asked.example\r\n{LIES}Connection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+/// The lines of the request that the origin got which speak of the client, and no lie among them.
+fn told(answer: &str) -> Vec<String> {
+    assert!(!answer.contains("6.6.6.6") && !answer.contains("evil.example"), "{answer}");
+    let lines = answer.lines().map(str::to_ascii_lowercase);
+    let mut lines: Vec<_> =
+        lines.filter(|line| line.starts_with("forwarded") || line.starts_with("x-")).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn an_origin_is_told_of_clients_what_they_have_proved_and_not_what_they_say() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = server(&runtime, true);
+    let first = by_datagram(server.address(), "");
+    let host = "x-forwarded-host: asked.example";
+    assert_eq!(told(&first), ["forwarded: for=unknown", host], "a datagram may come from anywhere");
+    let token = first.lines().find(|line| line.starts_with("DHTTP-Token: ")).unwrap();
+    let here = ["forwarded: for=127.0.0.1", "x-forwarded-for: 127.0.0.1", host];
+    assert_eq!(told(&by_datagram(server.address(), &format!("{token}\r\n"))), here);
+    assert_eq!(told(&by_connection(server.address())), here);
+}
+
+#[test]
+fn by_default_it_is_told_which_host_was_asked_and_nothing_else() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = server(&runtime, false);
+    let host = ["x-forwarded-host: asked.example"];
+    assert_eq!(told(&by_datagram(server.address(), "")), host);
+    assert_eq!(told(&by_connection(server.address())), host);
+}

@@ -1,0 +1,440 @@
+//! Programs through the gateway, over the loopback interface: to servers that speak DHTTP, and to those that do not.
+//!
+//! Not what a message becomes on its way: that is tested where it is decided, in `http1::gateway`.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::thread;
+use std::time::Duration;
+
+use dhttp::client::Known;
+use dhttp::{Answer, ClientConfig, Reply, Request, Server, ServerConfig, promise};
+use dhttp_proto::client::Resend;
+use roundtrip_dhttp_proxy::{Gateway, GatewayConfig};
+
+fn gateway() -> Gateway {
+    gateway_with(GatewayConfig::new(ClientConfig::internet()))
+}
+
+fn gateway_with(config: GatewayConfig) -> Gateway {
+    Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).unwrap()
+}
+
+/// A connection to the gateway.
+struct Program {
+    stream: BufReader<TcpStream>,
+}
+
+struct Got {
+    status: u16,
+    head: String,
+    body: Vec<u8>,
+}
+
+impl Program {
+    fn new(gateway: &Gateway) -> Self {
+        let stream = TcpStream::connect(gateway.address()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        Self { stream: BufReader::new(stream) }
+    }
+
+    fn send(&mut self, text: &str) {
+        self.stream.get_mut().write_all(text.as_bytes()).unwrap();
+    }
+
+    fn get(&mut self, to: SocketAddr, path: &str) -> Got {
+        self.send(&format!("GET http://{to}{path} HTTP/1.1\r\nHost: {to}\r\n\r\n"));
+        self.answer()
+    }
+
+    fn head(&mut self) -> String {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert!(self.stream.read_line(&mut head).unwrap() > 0, "ended in a head: {head:?}");
+        }
+        head
+    }
+
+    fn answer(&mut self) -> Got {
+        let head = self.head();
+        let field = |name: &str| {
+            head.lines().find_map(|line| {
+                let (found, value) = line.split_once(": ")?;
+                found.eq_ignore_ascii_case(name).then(|| value.to_owned())
+            })
+        };
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let mut body = Vec::new();
+        if let Some(length) = field("Content-Length") {
+            body = vec![0; length.parse().unwrap()];
+            self.stream.read_exact(&mut body).unwrap();
+        } else if field("Transfer-Encoding").is_some() {
+            loop {
+                let mut size = String::new();
+                self.stream.read_line(&mut size).unwrap();
+                let size = usize::from_str_radix(size.trim(), 16).unwrap();
+                if size == 0 {
+                    body.extend_from_slice(self.trailers().as_bytes());
+                    break;
+                }
+                let start = body.len();
+                body.resize(start + size, 0);
+                self.stream.read_exact(&mut body[start..]).unwrap();
+                self.stream.read_exact(&mut [0; 2]).unwrap();
+            }
+        } else {
+            self.stream.read_to_end(&mut body).unwrap();
+        }
+        Got { status, head, body }
+    }
+
+    fn trailers(&mut self) -> String {
+        let mut text = String::new();
+        loop {
+            let mut line = String::new();
+            self.stream.read_line(&mut line).unwrap();
+            if line == "\r\n" {
+                return text;
+            }
+            text.push_str(&line);
+        }
+    }
+}
+
+fn pattern(length: usize) -> Vec<u8> {
+    (0..=250).cycle().take(length).collect()
+}
+
+fn dhttp_server() -> Server<impl dhttp::Handler> {
+    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    let answer = |request: &Request<'_>| match request.target.trim_start_matches("/_dhttp_") {
+        "/large" => Answer::whole(200, "application/octet-stream", pattern(300_000)),
+        "/upload" => Answer::text(200, &format!("{} bytes", request.body.len())),
+        "/cookie" => Answer::text(200, &String::from_utf8_lossy(request.field("Cookie").unwrap_or(b"none"))),
+        _ => Answer::text(200, "small"),
+    };
+    Server::start("127.0.0.1:0".parse().unwrap(), config, answer, None).unwrap()
+}
+
+/// A server that reads whole requests without bodies and answers each as it is told, on one connection.
+fn scripted(answers: Vec<&'static str>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let mut answers = answers.into_iter();
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            loop {
+                let mut head = String::new();
+                while !head.ends_with("\r\n\r\n") {
+                    if stream.read_line(&mut head).unwrap_or(0) == 0 {
+                        break;
+                    }
+                }
+                if head.is_empty() {
+                    break;
+                }
+                let Some(answer) = answers.next() else { return };
+                stream.get_mut().write_all(answer.as_bytes()).unwrap();
+                if answer.is_empty() || answer.contains("close") {
+                    break;
+                }
+            }
+        }
+    });
+    address
+}
+
+/// What was counted of what this program asked: an answer is counted when it has been written, and before the next
+/// request of its connection is read.
+fn counted(program: &mut Program, gateway: &Gateway, name: &str) -> u64 {
+    program.send("GET /proxy.pac HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(program.answer().status, 200);
+    let text = gateway.metrics()();
+    let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {text}"));
+    line.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_program_that_knows_only_http_gets_datagrams_once_the_server_has_said_so() {
+    let (server, gateway) = (dhttp_server(), gateway());
+    let mut program = Program::new(&gateway);
+    let first = program.get(server.address(), "/");
+    assert_eq!((first.status, first.body.as_slice()), (200, &b"small\n"[..]), "{}", first.head);
+    assert_eq!(counted(&mut program, &gateway, "gateway_answers_total{channel=\"tcp-client\"}"), 1);
+    let second = program.get(server.address(), "/");
+    assert_eq!(second.body, b"small\n");
+    assert!(second.head.contains("Content-Length: 6\r\n") && second.head.contains("Via: 1.1 roundtrip-"));
+    assert_eq!(counted(&mut program, &gateway, "gateway_answers_total{channel=\"udp\"}"), 1);
+    let large = program.get(server.address(), "/large");
+    assert_eq!(large.body, pattern(300_000));
+    assert_eq!(counted(&mut program, &gateway, "gateway_answers_total{channel=\"tcp-opened\"}"), 1);
+    assert!(gateway.known().port(&server.address().to_string()).is_some());
+}
+
+#[test]
+fn a_path_of_dhttp_is_asked_by_udp_at_once_and_head_has_no_body() {
+    let (server, gateway) = (dhttp_server(), gateway());
+    let mut program = Program::new(&gateway);
+    assert_eq!(program.get(server.address(), "/_dhttp_/").body, b"small\n");
+    let at = server.address();
+    program.send(&format!("HEAD http://{at}/_dhttp_/large HTTP/1.1\r\nHost: {at}\r\n\r\n"));
+    assert!(program.head().starts_with("HTTP/1.1 200 OK\r\n"));
+    // If the answer to HEAD had had a body, this would not be the beginning of a head.
+    assert_eq!(program.get(at, "/_dhttp_/").status, 200);
+    assert_eq!(counted(&mut program, &gateway, "gateway_answers_total{channel=\"tcp-client\"}"), 0);
+}
+
+#[test]
+fn cookies_and_uploads_never_travel_in_datagrams() {
+    let (server, gateway) = (dhttp_server(), gateway());
+    let at = server.address();
+    let mut program = Program::new(&gateway);
+    program.get(at, "/");
+    program.send(&format!("GET http://{at}/cookie HTTP/1.1\r\nHost: {at}\r\nCookie: secret\r\n\r\n"));
+    assert_eq!(program.answer().body, b"secret\n");
+    let body = "x".repeat(200_000);
+    program.send(&format!(
+        "POST http://{at}/upload HTTP/1.1\r\nHost: {at}\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    ));
+    assert_eq!(program.answer().body, b"200000 bytes\n");
+    program.send(&format!(
+        "POST http://{at}/upload HTTP/1.1\r\nHost: {at}\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+    ));
+    assert_eq!(program.answer().body, b"5 bytes\n");
+    assert_eq!(counted(&mut program, &gateway, "gateway_answers_total{channel=\"udp\"}"), 0);
+    assert!(counted(&mut program, &gateway, "gateway_connections_reused_total") >= 1);
+}
+
+#[test]
+fn a_server_that_speaks_only_http_sees_nothing_else() {
+    let origin = scripted(vec![
+        "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n3\r\ntwo\r\n0\r\nX-Sum: 9\r\nContent-Length: 4\r\n\r\n",
+        "HTTP/1.0 200 OK\r\nConnection: close\r\n\r\nthree",
+    ]);
+    let gateway = gateway();
+    let mut program = Program::new(&gateway);
+    program.send(&format!("GET http://{origin}/ HTTP/1.1\r\nHost: {origin}\r\n\r\n"));
+    assert!(program.head().starts_with("HTTP/1.1 103 "), "announced");
+    assert_eq!(program.answer().body, b"one");
+    let second = program.get(origin, "/");
+    assert_eq!(second.body, b"twoX-Sum: 9\r\n", "with its trailer, and without a length in it");
+    // Where the end of the stream was the end of the body, the next connection says so by chunks.
+    let third = program.get(origin, "/");
+    assert_eq!(third.body, b"three");
+    assert!(third.head.contains("Transfer-Encoding: chunked"), "{}", third.head);
+    assert_eq!(counted(&mut program, &gateway, "gateway_connections_reused_total"), 2);
+}
+
+#[test]
+fn a_connection_that_closed_just_then_costs_nothing_but_another() {
+    let origin = scripted(vec![
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none",
+        "",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntwo",
+    ]);
+    let gateway = gateway();
+    let mut program = Program::new(&gateway);
+    assert_eq!(program.get(origin, "/").body, b"one");
+    assert_eq!(program.get(origin, "/").body, b"two");
+}
+
+#[test]
+fn a_refusal_comes_back_before_the_last_of_an_upload() {
+    let origin =
+        scripted(vec!["HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"]);
+    let gateway = gateway();
+    let mut program = Program::new(&gateway);
+    program.send(&format!(
+        "PUT http://{origin}/ HTTP/1.1\r\nHost: {origin}\r\nContent-Length: 1000000\r\n\r\npart"
+    ));
+    let refused = program.answer();
+    assert_eq!((refused.status, refused.body.as_slice()), (413, &b"no"[..]));
+    assert!(refused.head.contains("Connection: close"), "{}", refused.head);
+}
+
+#[test]
+fn what_breaks_off_never_looks_whole() {
+    let origin = scripted(vec!["HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX: close\r\n\r\nhalf"]);
+    let gateway = gateway();
+    let mut program = Program::new(&gateway);
+    program.send(&format!("GET http://{origin}/ HTTP/1.1\r\nHost: {origin}\r\n\r\n"));
+    let mut all = Vec::new();
+    // Either a reset, or an end before the tenth byte.
+    let read = program.stream.read_to_end(&mut all);
+    let text = String::from_utf8_lossy(&all);
+    assert!(read.is_err() || text.contains("Content-Length: 10") && text.ends_with("half"), "{text}");
+}
+
+#[test]
+fn smuggled_and_broken_requests_are_refused() {
+    let gateway = gateway();
+    for (request, status) in [
+        (
+            "POST http://127.0.0.1:1/ HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "400",
+        ),
+        (
+            "POST http://127.0.0.1:1/ HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n",
+            "400",
+        ),
+        ("GET http://127.0.0.1:1/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400"),
+        ("GET http://127.0.0.1:1/ HTTP/1.1\r\n\r\n", "400"),
+        ("GET https://127.0.0.1/ HTTP/1.1\r\nHost: a\r\n\r\n", "501"),
+        ("GET http://127.0.0.1:1/ HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n", "502"),
+        ("nonsense\r\n\r\n", "400"),
+    ] {
+        let mut program = Program::new(&gateway);
+        program.send(request);
+        let head = program.head();
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{request:?}: {head}");
+    }
+}
+
+#[test]
+fn a_proxy_that_leads_to_itself_ends_there() {
+    let gateway = gateway();
+    let mut program = Program::new(&gateway);
+    assert_eq!(program.get(gateway.address(), "/").status, 508);
+    let port = gateway.address().port();
+    program.send(&format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\nHost: a\r\n\r\n"));
+    assert_eq!(program.answer().status, 508);
+}
+
+#[test]
+fn a_tunnel_carries_bytes_both_ways_and_ends_one_way_at_a_time() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = listener.local_addr().unwrap();
+    let echo = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).unwrap();
+        stream.write_all(&all).unwrap();
+    });
+    let gateway = gateway();
+    let mut program = Program::new(&gateway);
+    program.send(&format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\nfirst, "));
+    assert!(program.head().starts_with("HTTP/1.1 200 "));
+    program.send("then");
+    program.stream.get_ref().shutdown(std::net::Shutdown::Write).unwrap();
+    let mut back = String::new();
+    program.stream.read_to_string(&mut back).unwrap();
+    assert_eq!(back, "first, then");
+    echo.join().unwrap();
+}
+
+#[test]
+fn it_tells_browsers_how_to_use_it_and_others_what_it_is() {
+    let gateway = gateway();
+    let mut program = Program::new(&gateway);
+    program.send("GET /proxy.pac HTTP/1.1\r\nHost: a\r\n\r\n");
+    let script = String::from_utf8(program.answer().body).unwrap();
+    assert!(script.contains(&format!("PROXY {}", gateway.address())), "{script}");
+    program.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(program.answer().status, 404);
+}
+
+#[test]
+fn too_many_connections_are_told_to_come_again() {
+    let config = GatewayConfig { connections: 1, ..GatewayConfig::new(ClientConfig::internet()) };
+    let gateway = gateway_with(config);
+    let mut first = Program::new(&gateway);
+    first.send("GET /proxy.pac HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(first.answer().status, 200);
+    assert_eq!(Program::new(&gateway).answer().status, 503);
+}
+
+#[test]
+fn stopping_finishes_what_was_begun() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let origin = listener.local_addr().unwrap();
+    let (begun, has_begun) = std::sync::mpsc::channel();
+    let (go, may_go) = std::sync::mpsc::channel::<()>();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut room = [0; 1_024];
+        let _ = stream.read(&mut room).unwrap();
+        begun.send(()).unwrap();
+        may_go.recv().unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate").unwrap();
+        let _ = stream.read(&mut room);
+    });
+    let gateway = gateway();
+    let idle = Program::new(&gateway);
+    let mut program = Program::new(&gateway);
+    program.send(&format!("GET http://{origin}/ HTTP/1.1\r\nHost: {origin}\r\n\r\n"));
+    has_begun.recv().unwrap();
+    let stopping = thread::spawn(move || gateway.stop(Duration::from_secs(10)));
+    let mut nothing = Vec::new();
+    let mut idle = idle.stream;
+    assert_eq!(idle.read_to_end(&mut nothing).unwrap_or(0), 0);
+    go.send(()).unwrap();
+    assert_eq!(program.answer().body, b"late");
+    stopping.join().unwrap();
+}
+
+#[test]
+fn what_was_asked_by_dhttp_comes_although_ports_and_all_change_meanwhile() {
+    let (asked, is_asked) = std::sync::mpsc::channel();
+    let handler = move |_: &Request<'_>| -> Reply {
+        let (promise, later) = promise();
+        asked.send(promise).unwrap();
+        Reply::Later(later)
+    };
+    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), config, handler, None).unwrap();
+    let at = server.address();
+    for (number, body) in ["small".to_owned(), "large".repeat(20_000)].into_iter().enumerate() {
+        let gateway = gateway();
+        let mut program = Program::new(&gateway);
+        program.send(&format!("GET http://{at}/_dhttp_/{number} HTTP/1.1\r\nHost: {at}\r\n\r\n"));
+        let promise = is_asked.recv_timeout(Duration::from_secs(10)).unwrap();
+        let client = ClientConfig { patience: wire::Duration::from_secs(20), ..ClientConfig::internet() };
+        gateway.reload(GatewayConfig::new(client), None).unwrap();
+        // It takes another request with the new ones before the old one is answered.
+        assert_eq!(Program::new(&gateway).get(gateway.address(), "/").status, 508);
+        promise.give(Answer::whole(200, "text/plain", body.clone().into_bytes()));
+        let answer = program.answer();
+        assert_eq!((answer.status, answer.body.len()), (200, body.len()));
+    }
+}
+
+/// The deployment matrix's old servers: asked by DHTTP for their path alone, they are asked by HTTP at once or soon.
+#[test]
+fn an_old_server_is_asked_over_http_whatever_its_udp_port_does() {
+    for other in [Other::Nobody, Other::Parrot] {
+        let answer = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold";
+        let origin = scripted(vec![answer, answer]);
+        let parrot = (other == Other::Parrot).then(|| UdpSocket::bind(origin).unwrap());
+        let heard = parrot.map(|socket| {
+            socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+            thread::spawn(move || {
+                let (mut room, mut heard) = ([0; 2_048], 0);
+                while let Ok((length, from)) = socket.recv_from(&mut room) {
+                    heard += 1;
+                    // Another program's answer: what it got, which is no answer of DHTTP.
+                    socket.send_to(&room[..length], from).unwrap();
+                }
+                heard
+            })
+        });
+        let mut client = ClientConfig::internet();
+        client.dhttp.resend = Resend::Fixed { waits: [wire::Duration::from_millis(100); 2] };
+        let gateway = gateway_with(GatewayConfig::new(client));
+        let mut program = Program::new(&gateway);
+        assert_eq!(program.get(origin, "/_dhttp_/page").body, b"old", "{other:?}");
+        assert_eq!(counted(&mut program, &gateway, "gateway_answers_total{channel=\"tcp-client\"}"), 1);
+        drop(gateway);
+        if let Some(heard) = heard {
+            assert!((1..=4).contains(&heard.join().unwrap()), "asked a bounded number of times");
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Other {
+    Nobody,
+    Parrot,
+}

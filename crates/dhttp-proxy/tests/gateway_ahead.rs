@@ -1,0 +1,116 @@
+//! Programs that send requests ahead, read slowly, or end in the middle: what is kept is given in one thread for all of
+//! them, in order and whole, and nobody waits for another.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use dhttp::client::Known;
+use dhttp::{Answer, ClientConfig, Handler, Request, Server, ServerConfig};
+use roundtrip_dhttp_proxy::{CacheConfig, Gateway, GatewayConfig};
+
+const LARGE: usize = 4 << 20;
+
+/// `/large`, and for all else its own path; to be kept for a while, unless it says otherwise.
+fn server() -> Server<impl Handler> {
+    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    let answer = |request: &Request<'_>| {
+        let path = request.target.trim_start_matches("/_dhttp_");
+        let body = if path == "/large" { vec![b'l'; LARGE] } else { format!("<{path}>").into_bytes() };
+        let mut answer = Answer::whole(200, "text/plain", body);
+        let mut fields = (*answer.fields).clone();
+        let lasts = if path.contains("fleeting") { "no-store" } else { "max-age=600" };
+        fields.push("Cache-Control", lasts).unwrap();
+        answer.fields = fields.into();
+        answer
+    };
+    Server::start("127.0.0.1:0".parse().unwrap(), config, answer, None).unwrap()
+}
+
+fn gateway() -> Gateway {
+    let cache = Some(CacheConfig::default());
+    let config = GatewayConfig { cache, ..GatewayConfig::new(ClientConfig::internet()) };
+    Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).unwrap()
+}
+
+fn connect(gateway: &Gateway) -> TcpStream {
+    let program = TcpStream::connect(gateway.address()).unwrap();
+    program.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    program
+}
+
+fn request(to: SocketAddr, path: &str, lines: &str) -> String {
+    format!("GET http://{to}{path} HTTP/1.1\r\nHost: {to}\r\n{lines}\r\n")
+}
+
+/// All that comes until the gateway ends it, after this.
+fn all(mut program: TcpStream, sent: &str) -> String {
+    program.write_all(sent.as_bytes()).unwrap();
+    let mut come = String::new();
+    program.read_to_string(&mut come).unwrap();
+    come
+}
+
+#[test]
+fn requests_that_are_sent_ahead_are_answered_in_order_whoever_answers() {
+    let (server, gateway) = (server(), gateway());
+    let at = server.address();
+    let paths = ["/a", "/_dhttp_/b", "/fleeting", "/a", "/_dhttp_/b", "/_dhttp_/fleeting", "/a", "/c"];
+    let mut sent: String = (0..20).flat_map(|_| paths).map(|path| request(at, path, "")).collect();
+    sent.push_str(&request(at, "/last", "Connection: close\r\n"));
+    let come = all(connect(&gateway), &sent);
+    let bodies: Vec<&str> = come.split('<').skip(1).map(|rest| rest.split('>').next().unwrap()).collect();
+    let expected: Vec<&str> = (0..20)
+        .flat_map(|_| paths)
+        .map(|path| path.trim_start_matches("/_dhttp_"))
+        .chain(["/last"])
+        .collect();
+    assert_eq!(bodies, expected);
+    let metrics = gateway.metrics()();
+    let counted: usize = metrics
+        .lines()
+        .filter_map(|line| {
+            line.strip_prefix("gateway_answers_total{")?.rsplit(' ').next()?.parse::<usize>().ok()
+        })
+        .sum();
+    assert_eq!(counted, expected.len(), "{metrics}");
+}
+
+#[test]
+fn a_program_that_takes_its_time_gets_all_and_holds_up_nobody() {
+    let (server, gateway) = (server(), gateway());
+    let at = server.address();
+    let close = "Connection: close\r\n";
+    assert!(all(connect(&gateway), &request(at, "/large", close)).len() > LARGE);
+    assert!(all(connect(&gateway), &request(at, "/small", close)).ends_with("</small>"));
+    // Three large answers, a small one behind them, and nothing is read.
+    let mut slow = connect(&gateway);
+    let sent = request(at, "/large", "").repeat(3) + &request(at, "/small", "");
+    slow.write_all(sent.as_bytes()).unwrap();
+    slow.shutdown(Shutdown::Write).unwrap();
+    for _ in 0..10 {
+        let come = all(connect(&gateway), &request(at, "/small", close));
+        assert!(come.contains("; hit") && come.ends_with("</small>"), "{come}");
+    }
+    let mut come = String::new();
+    slow.read_to_string(&mut come).unwrap();
+    assert_eq!(come.matches('l').count() / LARGE, 3);
+    assert_eq!(come.matches("; hit").count(), 4);
+    assert!(come.ends_with("</small>"));
+}
+
+#[test]
+fn who_ends_while_a_server_is_asked_in_its_name_is_forgotten() {
+    let (server, gateway) = (server(), gateway());
+    let at = server.address();
+    for number in 0..50 {
+        let mut program = connect(&gateway);
+        program.write_all(request(at, &format!("/_dhttp_/{number}"), "").as_bytes()).unwrap();
+        // Half of them with a request in the middle, which makes their end a reset.
+        if number % 2 == 0 {
+            program.write_all(b"GET http://").unwrap();
+        }
+    }
+    let come = all(connect(&gateway), &request(at, "/_dhttp_/after", "Connection: close\r\n"));
+    assert!(come.ends_with("</after>"), "{come}");
+}

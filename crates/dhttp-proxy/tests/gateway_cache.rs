@@ -1,0 +1,314 @@
+//! A gateway that keeps what passes through it, before servers that do as they are told: what is asked, and what is given.
+//!
+//! Which answers may be kept is tested in `http1`, from RFC 9111; what becomes of the others in `tests/gateway.rs`.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use dhttp::client::Known;
+use dhttp::{Answer, ClientConfig, Request, Server, ServerConfig};
+use roundtrip_dhttp_proxy::{CacheConfig, Gateway, GatewayConfig};
+
+fn gateway() -> Gateway {
+    gateway_with(CacheConfig::default())
+}
+
+fn gateway_with(cache: CacheConfig) -> Gateway {
+    let config = GatewayConfig { cache: Some(cache), ..GatewayConfig::new(ClientConfig::internet()) };
+    Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).unwrap()
+}
+
+/// The answer to a request through the gateway: head and body as they came.
+fn ask(gateway: SocketAddr, to: SocketAddr, method: &str, path: &str, lines: &str) -> (String, Vec<u8>) {
+    let mut stream = begin(gateway, to, method, path, lines);
+    let mut bytes = Vec::new();
+    // What breaks off ends in a reset.
+    let _ = stream.read_to_end(&mut bytes);
+    let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").map_or(bytes.len(), |end| end + 4);
+    let body = bytes.split_off(end);
+    (String::from_utf8(bytes).unwrap(), body)
+}
+
+fn begin(gateway: SocketAddr, to: SocketAddr, method: &str, path: &str, lines: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(gateway).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    write!(stream, "{method} http://{to}{path} HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\n{lines}\r\n")
+        .unwrap();
+    stream
+}
+
+/// A server, and how often it was asked.
+struct Origin {
+    address: SocketAddr,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Origin {
+    /// `answer` gets the head of each request, and writes what it likes.
+    fn new(answer: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let (counted, answer) = (Arc::clone(&asked), Arc::new(answer));
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (counted, answer) = (Arc::clone(&counted), Arc::clone(&answer));
+                let mut stream = stream.unwrap();
+                thread::spawn(move || {
+                    let mut head = Vec::new();
+                    while !head.ends_with(b"\r\n\r\n") {
+                        let mut byte = [0];
+                        if !matches!(stream.read(&mut byte), Ok(1)) {
+                            return;
+                        }
+                        head.extend_from_slice(&byte);
+                    }
+                    counted.fetch_add(1, Ordering::SeqCst);
+                    answer(&String::from_utf8(head).unwrap(), &mut stream);
+                    // What it was sent besides is read, so that its end is no reset.
+                    let _ = stream.shutdown(Shutdown::Write);
+                    let _ = stream.read_to_end(&mut Vec::new());
+                });
+            }
+        });
+        Self { address, asked }
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+}
+
+fn say(stream: &mut TcpStream, lines: &str, body: &str) {
+    let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{lines}\r\n{body}", body.len());
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "an origin that takes its time, and threads that do not say what they did"
+)]
+fn pause(time: Duration) {
+    thread::sleep(time);
+}
+
+#[test]
+fn what_is_fresh_is_asked_for_once_whole_or_in_part() {
+    let origin =
+        Origin::new(|_, stream| say(stream, "Cache-Control: max-age=60\r\nETag: \"a\"\r\n", "0123456789"));
+    let gateway = gateway();
+    let get = |method, lines| ask(gateway.address(), origin.address, method, "/a", lines);
+    let (head, body) = get("GET", "");
+    assert!(head.contains("Cache-Status: roundtrip; fwd=miss; stored"), "{head}");
+    assert_eq!(body, b"0123456789");
+    let (head, body) = get("GET", "");
+    assert!(head.contains("Cache-Status: roundtrip; hit") && head.contains("Age: "), "{head}");
+    assert!(head.contains("Content-Length: 10\r\n"), "{head}");
+    assert_eq!(body, b"0123456789");
+    let (head, body) = get("GET", "Range: bytes=2-4\r\n");
+    assert!(head.starts_with("HTTP/1.1 206") && head.contains("Content-Range: bytes 2-4/10"), "{head}");
+    assert_eq!(body, b"234");
+    let (head, body) = get("GET", "If-None-Match: \"a\"\r\n");
+    assert!(head.starts_with("HTTP/1.1 304") && body.is_empty(), "{head}");
+    let (head, body) = get("HEAD", "");
+    assert!(head.contains("Content-Length: 10\r\n") && body.is_empty(), "{head}");
+    assert_eq!(origin.asked(), 1);
+    let metrics = gateway.metrics()();
+    assert!(metrics.contains("gateway_answers_total{channel=\"cache\"} 4"), "{metrics}");
+    assert!(metrics.contains("cache_requests_total{result=\"hit\"} 4"), "{metrics}");
+}
+
+#[test]
+fn an_answer_passes_as_it_comes_and_is_kept_when_it_is_whole() {
+    let (go_on, told) = mpsc::channel::<()>();
+    let told = std::sync::Mutex::new(told);
+    let length = 400_000;
+    let origin = Origin::new(move |_, stream| {
+        let head =
+            format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nCache-Control: max-age=60\r\n\r\n");
+        let _ = stream.write_all(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
+        let _ = stream.write_all(head.as_bytes());
+        let _ = stream.write_all(&vec![b'x'; length / 2]);
+        told.lock().unwrap().recv().unwrap();
+        let _ = stream.write_all(&vec![b'x'; length / 2]);
+    });
+    let gateway = gateway();
+    let mut stream = begin(gateway.address(), origin.address, "GET", "/a", "");
+    let mut begun = vec![0; length / 4];
+    stream.read_exact(&mut begun).unwrap();
+    assert!(begun.starts_with(b"HTTP/1.1 103"), "{}", String::from_utf8_lossy(&begun[..100]));
+    go_on.send(()).unwrap();
+    stream.read_to_end(&mut begun).unwrap();
+    let (head, body) = ask(gateway.address(), origin.address, "GET", "/a", "");
+    assert!(head.contains("roundtrip; hit") && body == vec![b'x'; length], "{head}");
+    assert_eq!(origin.asked(), 1);
+}
+
+#[test]
+fn trailers_pass_and_what_broke_off_is_never_kept() {
+    let origin = Origin::new(|head, stream| {
+        let whole = head.starts_with("GET /whole ");
+        let rest = if whole { "0\r\nDigest: abc\r\n\r\n" } else { "" };
+        let _ = write!(
+            stream,
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Digest\r\nCache-Control: max-age=60\r\n\r\n\
+             5\r\nhello\r\n{rest}"
+        );
+    });
+    let gateway = gateway();
+    let get =
+        |path| ask(gateway.address(), origin.address, "GET", path, "TE: trailers\r\nConnection: TE\r\n");
+    let (_, body) = get("/whole");
+    assert!(body.ends_with(b"0\r\nDigest: abc\r\n\r\n"), "{}", String::from_utf8_lossy(&body));
+    assert_eq!(get("/whole").1, b"hello");
+    assert_eq!(origin.asked(), 1);
+    for _ in 0..2 {
+        let (head, body) = get("/broken");
+        assert!(!body.ends_with(b"0\r\n\r\n") && !head.contains("Content-Length"), "{head}");
+    }
+    assert_eq!(origin.asked(), 3);
+}
+
+#[test]
+fn many_who_want_the_same_cost_one_question_unless_it_is_not_for_all() {
+    let origin = Origin::new(|head, stream| {
+        pause(Duration::from_millis(100));
+        let control = if head.starts_with("GET /private ") { "private" } else { "max-age=60" };
+        say(stream, &format!("Cache-Control: {control}\r\n"), "x");
+    });
+    let gateway = gateway();
+    for (path, questions) in [("/a", 1), ("/private", 5)] {
+        let before = origin.asked();
+        thread::scope(|scope| {
+            for _ in 0..5 {
+                scope.spawn(|| assert_eq!(ask(gateway.address(), origin.address, "GET", path, "").1, b"x"));
+            }
+        });
+        assert_eq!(origin.asked() - before, questions, "{path}");
+    }
+}
+
+#[test]
+fn what_is_stale_is_validated_and_stands_in_for_what_fails() {
+    let mood = Arc::new(std::sync::Mutex::new("good"));
+    let felt = Arc::clone(&mood);
+    let origin = Origin::new(move |head, stream| {
+        let is_conditional = head.to_ascii_lowercase().contains("if-none-match: \"a\"");
+        let mood = *felt.lock().unwrap();
+        let _ = match (mood, is_conditional) {
+            ("good", true) => write!(stream, "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n"),
+            // It is about what we never had.
+            ("lying", true) => write!(stream, "HTTP/1.1 304 Not Modified\r\nETag: \"other\"\r\n\r\n"),
+            ("gone", _) => return,
+            ("sick", _) => write!(stream, "HTTP/1.1 503 Sick\r\nContent-Length: 4\r\n\r\nsick"),
+            ("wild", _) => write!(stream, "\0\0\0garbage\r\n\r\n"),
+            (mood, _) => {
+                let lines = "Cache-Control: max-age=0, stale-if-error=60\r\nETag: \"a\"\r\n";
+                say(stream, lines, mood);
+                return;
+            }
+        };
+    });
+    let gateway = gateway();
+    let get = || ask(gateway.address(), origin.address, "GET", "/a", "");
+    assert_eq!(get().1, b"good");
+    let (head, body) = get();
+    assert!(head.contains("fwd=stale; fwd-status=304") && body == b"good", "{head}");
+    *mood.lock().unwrap() = "lying";
+    let before = origin.asked();
+    assert_eq!(get().1, b"lying");
+    assert_eq!(origin.asked() - before, 2, "it was asked again, without the condition");
+    for (now, how) in
+        [("gone", "detail=unreachable"), ("sick", "fwd-status=503"), ("wild", "detail=unreachable")]
+    {
+        *mood.lock().unwrap() = now;
+        let (head, body) = get();
+        assert!(head.contains(how) && body == b"lying", "{now}: {head}");
+    }
+}
+
+#[test]
+fn stale_while_revalidate_is_given_at_once_and_asked_for_meanwhile() {
+    let lines = "ETag: \"a\"\r\nCache-Control: max-age=0, stale-while-revalidate=60\r\n";
+    let origin = Origin::new(move |_, stream| say(stream, lines, "x"));
+    let gateway = gateway();
+    let get = || ask(gateway.address(), origin.address, "GET", "/a", "").0;
+    assert!(get().contains("fwd=miss"));
+    assert!(get().contains("roundtrip; hit"));
+    let asked_again = (0..500).any(|_| {
+        pause(Duration::from_millis(10));
+        origin.asked() == 2
+    });
+    assert!(asked_again, "{}", origin.asked());
+}
+
+#[test]
+fn a_change_makes_obsolete_and_hosts_are_kept_apart() {
+    let answer =
+        |name: &'static str| Origin::new(move |_, stream| say(stream, "Cache-Control: max-age=60\r\n", name));
+    let (one, other) = (answer("one"), answer("other"));
+    let gateway = gateway();
+    let ask = |origin: &Origin, method, lines| ask(gateway.address(), origin.address, method, "/a", lines);
+    assert_eq!(ask(&one, "GET", "").1, b"one");
+    assert_eq!(ask(&other, "GET", "").1, b"other");
+    let (head, _) = ask(&one, "POST", "Content-Length: 0\r\n");
+    assert!(head.contains("fwd=method"), "{head}");
+    assert!(ask(&one, "GET", "").0.contains("fwd=miss"));
+    assert!(ask(&other, "GET", "").0.contains("roundtrip; hit"));
+    let (head, _) = ask(&other, "GET", "Cache-Control: only-if-cached, no-cache\r\n");
+    assert!(head.starts_with("HTTP/1.1 504"), "{head}");
+}
+
+#[test]
+fn what_is_too_long_passes_and_what_is_on_disk_is_there_again() {
+    let folder = std::env::temp_dir().join(format!("gateway-cache-{}", std::process::id()));
+    let config =
+        || CacheConfig { largest: 1_000, disk: Some((folder.clone(), 1 << 20)), ..CacheConfig::default() };
+    let origin = Origin::new(|head, stream| {
+        let length = if head.starts_with("GET /long ") { 5_000 } else { 500 };
+        say(stream, "Cache-Control: max-age=60\r\n", &"x".repeat(length));
+    });
+    let first = gateway_with(config());
+    for (path, length, questions) in [("/long", 5_000, 2), ("/short", 500, 1)] {
+        let before = origin.asked();
+        for _ in 0..2 {
+            let (head, body) = ask(first.address(), origin.address, "GET", path, "");
+            assert_eq!(body.len(), length, "{head}");
+        }
+        assert_eq!(origin.asked() - before, questions, "{path}");
+    }
+    drop(first);
+    // The disk is one gateway's at a time, and its thread may still be writing.
+    let again = (0..500).find_map(|_| {
+        pause(Duration::from_millis(10));
+        let config = GatewayConfig { cache: Some(config()), ..GatewayConfig::new(ClientConfig::internet()) };
+        Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).ok()
+    });
+    let again = again.expect("the file is free again");
+    assert!(ask(again.address(), origin.address, "GET", "/short", "").0.contains("roundtrip; hit"));
+    let _ = std::fs::remove_file(folder);
+}
+
+#[test]
+fn what_came_by_dhttp_is_kept_too() {
+    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    let answer = |request: &Request<'_>| {
+        let length = if request.target.ends_with("/large") { 30_000 } else { 30 };
+        let mut answer = Answer::whole(200, "text/plain", vec![b'x'; length]);
+        Arc::make_mut(&mut answer.fields).push("Cache-Control", "max-age=60").unwrap();
+        answer
+    };
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), config, answer, None).unwrap();
+    let gateway = gateway();
+    for (path, length) in [("/_dhttp_/small", 30), ("/_dhttp_/large", 30_000)] {
+        for how in ["fwd=miss; stored", "roundtrip; hit"] {
+            let (head, body) = ask(gateway.address(), server.address(), "GET", path, "");
+            assert!(head.contains(how) && body == vec![b'x'; length], "{path}: {head}");
+        }
+    }
+    let metrics = gateway.metrics()();
+    assert!(metrics.contains("gateway_answers_total{channel=\"udp\"} 1"), "{metrics}");
+}

@@ -1,0 +1,104 @@
+//! What many programs ask at once goes to a server, and what the server says to them comes back, many datagrams in one
+//! piece: segmentation offload both ways (`UDP_SEGMENT`, `UDP_GRO`; udp(7)), seen by a relay between the two.
+//!
+//! Not how much that saves: that is told in docs/gateway.md.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use dhttp::batch::{self, Ends, Inbox, Outbox};
+use dhttp::client::Known;
+use dhttp::{Answer, ClientConfig, Request, Server, ServerConfig};
+use roundtrip_dhttp_proxy::{Gateway, GatewayConfig};
+
+const PROGRAMS: usize = 64;
+const ROUNDS: usize = 20;
+
+/// What went one way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gone {
+    pieces: usize,
+    datagrams: usize,
+}
+
+/// Carries what comes at one socket on from another, until it is told to stop.
+fn carry(
+    from: &Arc<UdpSocket>,
+    by: &Arc<UdpSocket>,
+    to: Arc<Mutex<SocketAddr>>,
+    back: Arc<Mutex<SocketAddr>>,
+    stop: &Arc<AtomicBool>,
+) -> JoinHandle<Gone> {
+    let (from, by, stop) = (Arc::clone(from), Arc::clone(by), Arc::clone(stop));
+    thread::spawn(move || {
+        let (mut inbox, mut outbox, mut gone) = (Inbox::default(), Outbox::default(), Gone::default());
+        while !stop.load(Ordering::SeqCst) {
+            if from.peek_from(&mut [0]).is_err() {
+                continue;
+            }
+            let Ok(pieces) = inbox.receive(&from) else { continue };
+            gone.pieces += pieces;
+            gone.datagrams += inbox.len();
+            for (ends, bytes) in (0..inbox.len()).filter_map(|index| inbox.datagram(index)) {
+                *back.lock().unwrap() = ends.peer;
+                let peer = *to.lock().unwrap();
+                outbox.slot(Ends { peer, local: None }).extend_from_slice(bytes);
+            }
+            outbox.send(&by);
+        }
+        gone
+    })
+}
+
+fn socket() -> Arc<UdpSocket> {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    batch::prepare(&socket);
+    Arc::new(socket)
+}
+
+#[test]
+fn many_requests_leave_in_one_piece_and_many_answers_come_in_one() {
+    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    let answer = |_: &Request<'_>| Answer::text(200, "answer");
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), config, answer, None).unwrap();
+    let (front, behind, stop) = (socket(), socket(), Arc::default());
+    let (there, back) = (Arc::new(Mutex::new(server.address())), Arc::new(Mutex::new(server.address())));
+    let nobody = Arc::new(Mutex::new(server.address()));
+    let asked = carry(&front, &behind, there, Arc::clone(&back), &stop);
+    let answered = carry(&behind, &front, back, nobody, &stop);
+
+    let config = GatewayConfig::new(ClientConfig::internet());
+    let gateway =
+        Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).unwrap();
+    let connect = |_| {
+        let program = TcpStream::connect(gateway.address()).unwrap();
+        program.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        program
+    };
+    let mut programs: Vec<_> = (0..PROGRAMS).map(connect).collect();
+    let request = format!("GET http://{}/_dhttp_/ HTTP/1.1\r\nHost: a\r\n\r\n", front.local_addr().unwrap());
+    for _ in 0..ROUNDS {
+        for program in &mut programs {
+            program.write_all(request.as_bytes()).unwrap();
+        }
+        for program in &mut programs {
+            let (mut come, mut room) = (Vec::new(), [0; 1_024]);
+            while !come.ends_with(b"answer\n") {
+                let length = program.read(&mut room).unwrap();
+                assert!(length > 0, "ended in {:?}", String::from_utf8_lossy(&come));
+                come.extend_from_slice(&room[..length]);
+            }
+        }
+    }
+    stop.store(true, Ordering::SeqCst);
+    for (way, gone) in [("there", asked.join().unwrap()), ("back", answered.join().unwrap())] {
+        println!("{way}: {} datagrams in {} pieces", gone.datagrams, gone.pieces);
+        assert!(gone.datagrams >= PROGRAMS * ROUNDS, "{way}: {gone:?}");
+        assert!(gone.pieces < gone.datagrams, "{way}: {gone:?}");
+    }
+}

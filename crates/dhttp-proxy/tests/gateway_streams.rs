@@ -1,0 +1,81 @@
+//! Answers that come slowly pass the gateway as they come, whichever way they came to it.
+//!
+//! No time is judged: the server says its second half when the program has the first.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use dhttp::ClientConfig;
+use dhttp::client::Known;
+use roundtrip_dhttp_proxy::{Gateway, GatewayConfig};
+
+const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nCache-Control: no-store\r\n\r\n";
+const HALVES: [&[u8]; 2] = [b"first", b"other"];
+
+/// A server of DHTTP: it answers the only request on a connection that it opens, half of it when it is told to.
+fn slow_dhttp_server(go_on: Receiver<()>) -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    thread::spawn(move || {
+        let mut room = [0; 2_048];
+        let (_, from) = socket.recv_from(&mut room).unwrap();
+        let port = u16::from_be_bytes([room[8], room[9]]);
+        let mut stream = TcpStream::connect((from.ip(), port)).unwrap();
+        stream.write_all(&room[..8]).unwrap();
+        halves(&mut stream, &go_on);
+        // Until the client has had enough of it.
+        let _ = stream.read(&mut room);
+    });
+    address
+}
+
+/// The same, of plain HTTP.
+fn slow_http_server(go_on: Receiver<()>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut room = [0; 2_048];
+        let _ = stream.read(&mut room).unwrap();
+        halves(&mut stream, &go_on);
+        let _ = stream.read(&mut room);
+    });
+    address
+}
+
+fn halves(stream: &mut TcpStream, go_on: &Receiver<()>) {
+    stream.write_all(HEAD).unwrap();
+    stream.write_all(HALVES[0]).unwrap();
+    go_on.recv().unwrap();
+    stream.write_all(HALVES[1]).unwrap();
+}
+
+#[test]
+fn regress_what_has_come_of_an_answer_is_passed_on_before_the_rest_is_there() {
+    for (server, path) in [
+        (slow_dhttp_server as fn(Receiver<()>) -> SocketAddr, "/_dhttp_/page"),
+        (slow_http_server as fn(Receiver<()>) -> SocketAddr, "/page"),
+    ] {
+        let (go, go_on) = channel();
+        let at = server(go_on);
+        let config = GatewayConfig::new(ClientConfig::internet());
+        let listen = "127.0.0.1:0".parse().unwrap();
+        let gateway = Gateway::start(listen, config, Known::default(), None, None).unwrap();
+        let mut program = TcpStream::connect(gateway.address()).unwrap();
+        program.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        write!(program, "GET http://{at}{path} HTTP/1.1\r\nHost: {at}\r\n\r\n").unwrap();
+        let mut come = Vec::new();
+        while !come.ends_with(HALVES[0]) {
+            let mut byte = [0];
+            program.read_exact(&mut byte).unwrap_or_else(|error| panic!("{path}, {come:?}: {error}"));
+            come.extend(byte);
+        }
+        go.send(()).unwrap();
+        let mut rest = [0; 5];
+        program.read_exact(&mut rest).unwrap();
+        assert_eq!(rest, HALVES[1]);
+    }
+}

@@ -1,0 +1,103 @@
+//! Tunnels through the gateway (CONNECT): what idle ones cost, and that much goes through them both ways at once.
+//!
+//! In a program of its own, so that the threads that are counted are one gateway's.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use dhttp::ClientConfig;
+use dhttp::client::Known;
+use roundtrip_dhttp_proxy::{Gateway, GatewayConfig};
+
+/// Four open files each.
+const TUNNELS: usize = 100;
+/// More than all buffers on the way together.
+const MUCH: usize = 12 << 20;
+
+fn threads_of_gateways() -> usize {
+    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
+    let names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
+    names.filter(|name| name.starts_with("gateway")).count()
+}
+
+/// A server that says back what it hears, with a thread for each connection.
+fn echo() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            thread::spawn(move || {
+                let mut back = stream.try_clone().unwrap();
+                let _ = std::io::copy(&mut stream, &mut back);
+                let _ = back.shutdown(Shutdown::Write);
+            });
+        }
+    });
+    address
+}
+
+fn tunnel(gateway: SocketAddr, to: SocketAddr) -> TcpStream {
+    let mut stream = TcpStream::connect(gateway).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.write_all(format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n").as_bytes()).unwrap();
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    assert!(head.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&head));
+    stream
+}
+
+#[test]
+fn idle_tunnels_cost_no_threads_and_a_busy_one_carries_all_there_and_back() {
+    let to = echo();
+    let config = GatewayConfig::new(ClientConfig::internet());
+    let gateway =
+        Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).unwrap();
+    let mut tunnels: Vec<_> = (0..TUNNELS).map(|_| tunnel(gateway.address(), to)).collect();
+    // One that watches and one that had connected; on a busy machine two had to wait.
+    let threads = threads_of_gateways();
+    assert!((1..10).contains(&threads), "{threads} threads for {TUNNELS} tunnels");
+    for tunnel in &mut tunnels {
+        tunnel.write_all(b"ping").unwrap();
+        let mut back = [0; 4];
+        tunnel.read_exact(&mut back).unwrap();
+        assert_eq!(&back, b"ping");
+    }
+    let mut busy = tunnels.pop().unwrap();
+    let mut there = busy.try_clone().unwrap();
+    let sent: Vec<u8> = (0..=250).cycle().take(MUCH).collect();
+    let expected = sent.clone();
+    let (tell, told) = mpsc::channel();
+    let sending = thread::spawn(move || {
+        there.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+        let mut rest = &sent[..];
+        while !rest.is_empty() {
+            match there.write(rest) {
+                Ok(taken) => rest = &rest[taken..],
+                // All buffers on the way are full: from now on somebody reads.
+                Err(_) => tell.send(()).unwrap_or_default(),
+            }
+        }
+        there.shutdown(Shutdown::Write).unwrap();
+    });
+    // Or there is room for everything.
+    let _ = told.recv();
+    let mut back = Vec::new();
+    busy.read_to_end(&mut back).unwrap();
+    sending.join().unwrap();
+    assert!(back == expected, "{} bytes of {MUCH} came back", back.len());
+    let metrics = gateway.metrics()();
+    let open = metrics.lines().find_map(|line| line.strip_prefix("gateway_tunnels_open "));
+    assert_eq!(open, Some((TUNNELS - 1).to_string().as_str()), "{metrics}");
+    drop(tunnels.split_off(1));
+    gateway.stop(Duration::ZERO);
+    // One that is open when the gateway ends sees it.
+    assert_eq!(tunnels[0].read(&mut [0]).unwrap_or(0), 0);
+}

@@ -1,0 +1,85 @@
+//! A cache on the way over IPv6: it takes requests there as it does over IPv4, which is tried in `tests/interception.rs`.
+//!
+//! Three network namespaces, which are gone when the test is over; without the right to make them it says so, and passes.
+
+mod node;
+
+use std::io;
+use std::sync::Arc;
+
+use dhttp::client::Known;
+use dhttp::{Answer, Client, ClientConfig, Request, Server, ServerConfig, Url};
+use dhttp_proto::client::{Answerers, Resend};
+use node::Node;
+use roundtrip_dhttp_proxy::cache::onward::Onward;
+use roundtrip_dhttp_proxy::cache::rules::rules;
+use roundtrip_dhttp_proxy::nft::Family;
+use roundtrip_dhttp_proxy::{Cache, CacheConfig};
+use tokio::runtime::Builder;
+
+/// Whoever asks, a router, and a server.
+fn hosts() -> io::Result<[Node; 3]> {
+    let [client, router, server] = [Node::new()?, Node::new()?, Node::new()?];
+    router.run("sysctl -q -w net.ipv6.conf.all.forwarding=1")?;
+    router.wire(&client, "toclient", "10.1.1")?;
+    router.wire(&server, "toserver", "10.1.2")?;
+    router.run(
+        "ip address add fd00:1::1/64 dev toclient nodad
+         ip address add fd00:2::1/64 dev toserver nodad",
+    )?;
+    for (host, wire, network) in [(&client, "toclient", "fd00:1"), (&server, "toserver", "fd00:2")] {
+        host.run(&format!(
+            "ip address add {network}::2/64 dev {wire} nodad
+             ip -6 route add default via {network}::1"
+        ))?;
+    }
+    Ok([client, router, server])
+}
+
+#[test]
+fn requests_over_ipv6_are_taken_on_their_way_too() {
+    if !nix::unistd::geteuid().is_root() {
+        return skip::because("network namespaces take root");
+    }
+    if !skip::has_all(&["ip", "nft", "sysctl"]) {
+        return;
+    }
+    let [client, router, server] = match hosts() {
+        Ok(hosts) => hosts,
+        Err(why) => return skip::refused(&why.to_string()),
+    };
+    let config = || ServerConfig { threads: 1, ..ServerConfig::internet() }.reaching_anywhere();
+    let answer = |request: &Request<'_>| {
+        let length = if request.target == "/large" { 20_000 } else { 400 };
+        let mut answer = Answer::whole(200, "text/plain", vec![b'6'; length]);
+        Arc::make_mut(&mut answer.fields).push("Cache-Control", "max-age=60").unwrap();
+        answer
+    };
+    let listen = "[fd00:2::2]:80".parse().unwrap();
+    let _server = server.inside(|| Server::start(listen, config(), answer, None).unwrap());
+    let runtime =
+        router.inside(|| Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
+    let (handle, listen) = (runtime.handle().clone(), "[::]:3129".parse().unwrap());
+    let _cache = router.inside(|| {
+        let onward = Onward::start(ClientConfig::internet(), None).unwrap();
+        let cache = Cache::new(onward, CacheConfig::default(), handle).unwrap();
+        let config = ServerConfig { intercepts: true, ..config() };
+        let server = Server::start(listen, config, cache, None).unwrap();
+        (server, rules(Family::Ip6, listen, &[80]).install().unwrap())
+    });
+    let mut config = ClientConfig::internet();
+    config.dhttp.answerers = Answerers::Anybody;
+    // What is sent again passes the cache: not on a machine that is only busy.
+    config.dhttp.resend = Resend::Fixed { waits: [wire::Duration::from_secs(5); 2] };
+    client.inside(|| {
+        let client = Client::start(config, Known::default(), None).unwrap();
+        for (path, length) in [("/small", 400), ("/large", 20_000)] {
+            for how in ["fwd=miss; stored", "roundtrip; hit"] {
+                let url: Url = format!("dhttp://[fd00:2::2]:80{path}").parse().unwrap();
+                let (_, head, body) = client.get(&url).unwrap().whole().unwrap();
+                let status = String::from_utf8_lossy(head.fields.get("Cache-Status").unwrap_or_default());
+                assert!(status.contains(how) && body == vec![b'6'; length], "{path}: {status}");
+            }
+        }
+    });
+}

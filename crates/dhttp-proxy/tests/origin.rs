@@ -1,0 +1,190 @@
+//! An origin that goes away, is slow, lies or flaps, behind a server: what clients get meanwhile, and that it is asked again.
+//!
+//! Not what becomes of messages on their way: that is in `hosted` and `forwarded`.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use dhttp::{Handler, Server, ServerConfig};
+use roundtrip_dhttp_proxy::{Origin, hosted};
+use tokio::runtime::Runtime;
+
+/// A server of before at this address, which answers each request on a connection with this, until it is told to go.
+struct Old {
+    address: SocketAddr,
+    is_over: Arc<AtomicBool>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Old {
+    fn start(address: &str, answer: &'static str) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
+        let address = listener.local_addr().unwrap();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&is_over);
+        let thread = thread::spawn(move || {
+            for stream in listener.incoming() {
+                if told.load(Ordering::SeqCst) {
+                    return;
+                }
+                let mut stream = BufReader::new(stream.unwrap());
+                let mut line = String::new();
+                while line != "\r\n" {
+                    line.clear();
+                    if stream.read_line(&mut line).unwrap_or(0) == 0 {
+                        break;
+                    }
+                }
+                let _ = stream.get_mut().write_all(answer.as_bytes());
+            }
+        });
+        Self { address, is_over, thread: Some(thread) }
+    }
+}
+
+impl Drop for Old {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(self.address);
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+const GOOD: &str = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngood";
+
+/// A server in front of that address, and what tells how the origin is.
+fn front(address: SocketAddr, patience: Duration) -> (Runtime, Server<impl Handler>, impl Fn() -> String) {
+    let runtime = Runtime::new().unwrap();
+    let inside = runtime.enter();
+    let origin = Origin::new(&format!("http://{address}/").parse().unwrap()).unwrap().with_patience(patience);
+    drop(inside);
+    let metrics = origin.metrics();
+    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    let handler = hosted(origin, runtime.handle().clone());
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), config, handler, None).unwrap();
+    (runtime, server, metrics)
+}
+
+/// Status and all of an answer over plain HTTP.
+fn ask(server: SocketAddr) -> (u16, String) {
+    let mut stream = TcpStream::connect(server).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    write!(stream, "GET / HTTP/1.1\r\nHost: asked\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    (text.split(' ').nth(1).unwrap().parse().unwrap(), text)
+}
+
+const LONG: Duration = Duration::from_secs(30);
+
+#[test]
+fn an_origin_that_goes_and_comes_back_is_said_to_be_gone_and_asked_again() {
+    let origin = Old::start("127.0.0.1:0", GOOD);
+    let at = origin.address;
+    let (_runtime, server, metrics) = front(at, LONG);
+    for _ in 0..2 {
+        assert_eq!(ask(server.address()).0, 200);
+        assert!(metrics().contains("origin_up 1\n"));
+    }
+    drop(origin);
+    for _ in 0..3 {
+        let (status, text) = ask(server.address());
+        assert!(
+            status == 503
+                && text.contains("retry-after: 2\r\n")
+                && text.contains(&format!("{at} cannot be reached")),
+            "{text}"
+        );
+        assert!(metrics().contains("origin_up 0\n"));
+    }
+    let _back = Old::start(&at.to_string(), GOOD);
+    // The next probe is two seconds away at most.
+    while metrics().contains("origin_up 0\n") {
+        thread::park_timeout(Duration::from_millis(10));
+    }
+    assert_eq!(ask(server.address()).0, 200);
+}
+
+/// Each answer but the first was 502: the origin closed the connection just when it was asked on it again.
+#[test]
+fn regress_a_kept_connection_that_ends_under_a_question_costs_no_answer() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            thread::spawn(move || {
+                let mut stream = BufReader::new(stream.unwrap());
+                for number in 0..2 {
+                    let mut line = String::new();
+                    while line != "\r\n" {
+                        line.clear();
+                        if stream.read_line(&mut line).unwrap_or(0) == 0 {
+                            return;
+                        }
+                    }
+                    if number == 0 {
+                        stream
+                            .get_mut()
+                            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood")
+                            .unwrap();
+                    }
+                }
+            });
+        }
+    });
+    let (_runtime, server, _) = front(at, LONG);
+    for _ in 0..5 {
+        let (status, text) = ask(server.address());
+        assert_eq!(status, 200, "{text}");
+    }
+}
+
+#[test]
+fn an_origin_that_says_nothing_three_times_is_asked_no_more() {
+    // It accepts, and that is all.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (_runtime, server, metrics) = front(listener.local_addr().unwrap(), Duration::from_millis(100));
+    for _ in 0..3 {
+        assert!(metrics().contains("origin_up 1\n"), "one that is slow once is not down");
+        let (status, text) = ask(server.address());
+        assert!(status == 504 && text.contains("has said nothing for 0.1 s"), "{text}");
+    }
+    let (status, text) = ask(server.address());
+    assert!(status == 503 && text.contains("retry-after: 2\r\n"), "{text}");
+    assert!(metrics().contains("origin_failures_total{why=\"down\"} 1\n"), "{}", metrics());
+}
+
+#[test]
+fn what_an_origin_says_that_is_no_answer_is_a_fault_of_its_own_and_it_is_asked_again() {
+    for lie in [
+        "nonsense",
+        "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\ngood",
+        "HTTP/1.1 200 OK\r\nContent-Length: -4\r\n\r\ngood",
+        "HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\nhalf of it",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nnonsense\r\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+    ] {
+        let origin = Old::start("127.0.0.1:0", lie);
+        let (_runtime, server, metrics) = front(origin.address, LONG);
+        for _ in 0..2 {
+            let (status, text) = ask(server.address());
+            assert!(status == 502 && !text.contains("half of it"), "{lie:?}: {text}");
+            assert!(metrics().contains("origin_up 1\n"), "{lie:?}");
+        }
+    }
+}
+
+#[test]
+fn an_origins_interim_answers_end_here_and_the_answer_comes() {
+    let origin = Old::start(
+        "127.0.0.1:0",
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngood",
+    );
+    let (_runtime, server, _metrics) = front(origin.address, LONG);
+    let (status, text) = ask(server.address());
+    assert!(status == 200 && text.ends_with("good") && !text.contains("Early Hints"), "{text}");
+}

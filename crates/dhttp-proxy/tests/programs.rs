@@ -1,0 +1,173 @@
+//! Programs of today through the gateway, with nothing but their proxy setting: curl, Wget and apt-get, of a server that
+//! speaks DHTTP.
+//!
+//! What is not installed is left out, and said. Not what becomes of messages: that is in `gateway`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use dhttp::client::Known;
+use dhttp::{ClientConfig, Files, Server, ServerConfig};
+use roundtrip_dhttp_proxy::{Gateway, GatewayConfig};
+
+/// A server of files, a gateway that does not know it yet, and a folder for both.
+struct House {
+    folder: PathBuf,
+    server: Server<Files>,
+    gateway: Gateway,
+}
+
+impl House {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("roundtrip-programs-{name}-{}", std::process::id()));
+        let www = folder.join("www");
+        fs::create_dir_all(&www).unwrap();
+        fs::write(www.join("small"), "small").unwrap();
+        fs::write(www.join("large"), large()).unwrap();
+        let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+        let server =
+            Server::start("127.0.0.1:0".parse().unwrap(), config, Files::below(&www).unwrap(), None).unwrap();
+        let config = GatewayConfig::new(ClientConfig::internet());
+        let gateway =
+            Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).unwrap();
+        Self { folder, server, gateway }
+    }
+
+    fn proxy(&self) -> String {
+        format!("http://{}/", self.gateway.address())
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.server.address())
+    }
+
+    /// What a program prints that has been told of the proxy, and nothing else.
+    fn run(&self, program: &str, arguments: &[&str]) -> Vec<u8> {
+        let mut command = Command::new(program);
+        command.args(arguments).env("http_proxy", self.proxy()).env_remove("no_proxy").env_remove("NO_PROXY");
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{program} {arguments:?}: {said}");
+        output.stdout
+    }
+
+    /// Waits until so many answers have been counted on this channel: that is done when an answer has been written.
+    fn has_counted(&self, channel: &str, least: u64) {
+        let name = format!("gateway_answers_total{{channel=\"{channel}\"}} ");
+        let count = || {
+            let text = self.gateway.metrics()();
+            text.lines().find_map(|line| line.strip_prefix(&name)?.parse::<u64>().ok()).unwrap()
+        };
+        for _ in 0..1_000 {
+            if count() >= least {
+                return;
+            }
+            thread::park_timeout(Duration::from_millis(10));
+        }
+        panic!("{}", self.gateway.metrics()());
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn large() -> Vec<u8> {
+    (0..=250).cycle().take(300_000).collect()
+}
+
+fn is_there(program: &str) -> bool {
+    skip::has(program)
+}
+
+#[test]
+fn curl_gets_datagrams_and_connections_of_the_server_and_never_knows() {
+    if !is_there("curl") {
+        return;
+    }
+    let house = House::new("curl");
+    let curl = |flags: &[&str], path: &str| {
+        let url = house.url(path);
+        house.run(
+            "curl",
+            &[&["--disable", "--silent", "--show-error", "--fail", "--max-time", "20"], flags, &[&url]]
+                .concat(),
+        )
+    };
+    assert_eq!(curl(&[], "/small"), b"small");
+    house.has_counted("tcp-client", 1);
+    assert_eq!(curl(&[], "/small"), b"small");
+    house.has_counted("udp", 1);
+    assert_eq!(curl(&[], "/large"), large());
+    house.has_counted("tcp-opened", 1);
+    assert_eq!(curl(&["--range", "7-11"], "/large"), [7, 8, 9, 10, 11]);
+    let head = String::from_utf8(curl(&["--head"], "/large")).unwrap().to_ascii_lowercase();
+    assert!(head.starts_with("http/1.1 200") && head.contains("content-length: 300000\r\n"), "{head}");
+    house.has_counted("udp", 3);
+}
+
+#[test]
+fn wget_gets_datagrams_and_connections_of_the_server_and_never_knows() {
+    if !is_there("wget") {
+        return;
+    }
+    let house = House::new("wget");
+    let wget = |path: &str| {
+        let url = house.url(path);
+        house.run(
+            "wget",
+            &["--no-config", "--no-hsts", "--tries=1", "--timeout=20", "--quiet", "-O", "-", &url],
+        )
+    };
+    assert_eq!(wget("/small"), b"small");
+    house.has_counted("tcp-client", 1);
+    assert_eq!((wget("/small"), wget("/large")), (b"small".to_vec(), large()));
+    house.has_counted("udp", 1);
+    house.has_counted("tcp-opened", 1);
+}
+
+#[test]
+fn apt_reads_a_repository_through_it() {
+    if !is_there("apt-get") {
+        return;
+    }
+    let house = House::new("apt");
+    let package = "Package: nothing\nVersion: 1\nArchitecture: all\nMaintainer: nobody <nobody@localhost>\nDescription: nothing\n\
+                   Filename: ./nothing.deb\nSize: 1\nSHA256: 0\n";
+    fs::create_dir_all(house.folder.join("www/repository")).unwrap();
+    fs::write(house.folder.join("www/repository/Packages"), package).unwrap();
+    let path = |name: &str| house.folder.join(name).display().to_string();
+    fs::write(path("sources.list"), format!("deb [trusted=yes] {} repository/\n", house.url("/"))).unwrap();
+    for folder in ["state/lists/partial", "cache/archives/partial"] {
+        fs::create_dir_all(path(folder)).unwrap();
+    }
+    let options = [
+        format!("Dir::Etc::sourcelist={}", path("sources.list")),
+        "Dir::Etc::sourceparts=/dev/null".to_owned(),
+        format!("Dir::State={}", path("state")),
+        "Dir::State::status=/dev/null".to_owned(),
+        format!("Dir::Cache={}", path("cache")),
+        format!("Acquire::http::Proxy={}", house.proxy()),
+        "Acquire::Languages=none".to_owned(),
+        "Acquire::GzipIndexes=false".to_owned(),
+        "APT::Sandbox::User=root".to_owned(),
+    ];
+    let mut arguments: Vec<&str> = options.iter().flat_map(|option| ["-o", option]).collect();
+    arguments.push("update");
+    house.run("apt-get", &arguments);
+    house.run("apt-get", &arguments);
+    let lists = fs::read_dir(path("state/lists")).unwrap();
+    let names: Vec<_> = lists.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let list = names.iter().find(|name| name.ends_with("_Packages")).unwrap_or_else(|| panic!("{names:?}"));
+    assert!(
+        fs::read_to_string(Path::new(&path("state/lists")).join(list))
+            .unwrap()
+            .starts_with("Package: nothing")
+    );
+    house.has_counted("udp", 1);
+}

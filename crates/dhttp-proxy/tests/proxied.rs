@@ -1,0 +1,296 @@
+//! What every proxy meets, said to the gateway and to a server in front of an origin; and what origins say that is no
+//! answer. Refused by both, and what is refused never reaches the other side.
+//!
+//! Not how messages are read: that is tested in `http1`, payload by payload.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use dhttp::client::Known;
+use dhttp::{ClientConfig, Handler, Server, ServerConfig};
+use roundtrip_dhttp_proxy::{Gateway, GatewayConfig, Origin, hosted};
+use tokio::runtime::Runtime;
+
+/// An origin of before: it says the same to each whole head, and counts them.
+struct Old {
+    address: SocketAddr,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Old {
+    fn saying(answer: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&asked);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = BufReader::new(stream.unwrap());
+                let mut head = String::new();
+                while !head.ends_with("\r\n\r\n") && stream.read_line(&mut head).unwrap_or(0) > 0 {}
+                counted.fetch_add(usize::from(head.ends_with("\r\n\r\n")), Ordering::SeqCst);
+                let _ = stream.get_mut().write_all(answer.as_bytes());
+            }
+        });
+        Self { address, asked }
+    }
+}
+
+const GOOD: &str = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngood";
+
+/// Both kinds of proxy before one origin.
+struct Fronts {
+    origin: Old,
+    gateway: Gateway,
+    server: SocketAddr,
+    _server: Box<dyn std::any::Any>,
+    _runtime: Runtime,
+}
+
+/// The patience of both with a silent side.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+fn fronts(answer: &'static str) -> Fronts {
+    let origin = Old::saying(answer);
+    let config = GatewayConfig { patience: PATIENCE, ..GatewayConfig::new(ClientConfig::internet()) };
+    let gateway =
+        Gateway::start("127.0.0.1:0".parse().unwrap(), config, Known::default(), None, None).unwrap();
+    let runtime = Runtime::new().unwrap();
+    let server = front(&runtime, origin.address);
+    Fronts { origin, gateway, server: server.address(), _server: Box::new(server), _runtime: runtime }
+}
+
+fn front(runtime: &Runtime, origin: SocketAddr) -> Server<impl Handler> {
+    let _inside = runtime.enter();
+    let origin = Origin::new(&format!("http://{origin}/").parse().unwrap()).unwrap().with_patience(PATIENCE);
+    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    Server::start("127.0.0.1:0".parse().unwrap(), config, hosted(origin, runtime.handle().clone()), None)
+        .unwrap()
+}
+
+/// All that comes back until the connection ends or falls silent, and the status of the first answer; 0: none.
+fn said(to: SocketAddr, request: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(to).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    // Whoever refuses may have closed before the last byte.
+    let _ = stream.write_all(request.as_bytes());
+    let mut all = Vec::new();
+    let _ = stream.read_to_end(&mut all);
+    let text = String::from_utf8_lossy(&all).into_owned();
+    (text.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0), text)
+}
+
+#[test]
+fn what_is_no_request_is_refused_by_the_gateway_and_before_an_origin_alike() {
+    let fronts = fronts(GOOD);
+    let (long, many, far) = ("a".repeat(20_000), "X: y\r\n".repeat(200), "a".repeat(9_000));
+    let refused = [
+        // Heads.
+        (format!("GET TARGET HTTP/1.1\r\nHost: h\r\nX: {long}\r\n\r\n"), 431),
+        (format!("GET TARGET HTTP/1.1\r\nHost: h\r\n{many}\r\n"), 431),
+        (format!("GET TARGET{far} HTTP/1.1\r\nHost: h\r\n\r\n"), 414),
+        ("GET TARGET HTTP/1.1\r\n\r\n".to_owned(), 400),
+        ("GET TARGET HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n".to_owned(), 400),
+        ("GET TARGET HTTP/1.1\r\nHost : h\r\n\r\n".to_owned(), 400),
+        ("GET TARGET HTTP/1.1\r\nHost: h\r\nX: a\r\n folded\r\n\r\n".to_owned(), 400),
+        ("GET TARGET HTTP/1.1\nHost: h\n\n".to_owned(), 400),
+        ("GET  TARGET HTTP/1.1\r\nHost: h\r\n\r\n".to_owned(), 400),
+        ("GET TARGET HTTP/2.0\r\nHost: h\r\n\r\n".to_owned(), 505),
+        // Where the body ends.
+        ("POST TARGET HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd".to_owned(), 400),
+        ("POST TARGET HTTP/1.1\r\nHost: h\r\nContent-Length: 3, 4\r\n\r\nabcd".to_owned(), 400),
+        ("POST TARGET HTTP/1.1\r\nHost: h\r\nContent-Length: +3\r\n\r\nabc".to_owned(), 400),
+        ("POST TARGET HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".to_owned(), 400),
+        ("POST TARGET HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n".to_owned(), 501),
+        ("POST TARGET HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".to_owned(), 501),
+        // What leads nowhere.
+        ("TRACE TARGET HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".to_owned(), 405),
+        ("GET TARGET HTTP/1.1\r\nHost: h\r\nConnection: close\r\nExpect: wonders\r\n\r\n".to_owned(), 417),
+    ];
+    let whole = format!("http://{}/", fronts.origin.address);
+    for (request, status) in &refused {
+        for (to, target) in [(fronts.gateway.address(), &*whole), (fronts.server, "/")] {
+            let (found, text) = said(to, &request.replace("TARGET", target));
+            assert_eq!(found, *status, "{:?} to {target}: {text:?}", request.get(..80).unwrap_or(request));
+        }
+    }
+    assert_eq!(fronts.origin.asked.load(Ordering::SeqCst), 0, "nothing of it reached the origin");
+}
+
+#[test]
+fn every_form_of_a_target_means_the_same_to_the_origin_or_nothing() {
+    let fronts = fronts(GOOD);
+    let at = fronts.origin.address;
+    for (to, target, status) in [
+        (fronts.gateway.address(), format!("http://{at}/"), 200),
+        (fronts.gateway.address(), format!("HTTP://{at}"), 200),
+        // A proxy is asked for whole addresses; what is its own is its own.
+        (fronts.gateway.address(), "/".to_owned(), 404),
+        (fronts.gateway.address(), at.to_string(), 400),
+        (fronts.server, "/".to_owned(), 200),
+        // Whole addresses are understood by every server (RFC 9112, section 3.2.2).
+        (fronts.server, "http://elsewhere.example/".to_owned(), 200),
+    ] {
+        let (found, text) =
+            said(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
+        assert_eq!(found, status, "{target}: {text}");
+    }
+}
+
+#[test]
+fn chunks_that_are_none_break_the_request_off_on_both_sides() {
+    let fronts = fronts("");
+    let whole = format!("http://{}/", fronts.origin.address);
+    let endless = format!("1;{}\r\na\r\n", "x".repeat(5_000));
+    for body in [
+        "zz\r\n",
+        "-1\r\n",
+        "3\r\nabcd\r\n",
+        "ffffffffffffffffff\r\n",
+        "1\r\na\r\n0\r\nX: y\nZ\r\n\r\n",
+        &endless,
+    ] {
+        for (to, target) in [(fronts.gateway.address(), &*whole), (fronts.server, "/")] {
+            let head = format!("POST {target} HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
+            let (status, text) = said(to, &(head + body));
+            assert!(
+                (400..=431).contains(&status),
+                "{:?} to {target}: {text}",
+                body.get(..20).unwrap_or(body)
+            );
+        }
+    }
+}
+
+#[test]
+fn an_upgrade_is_not_passed_on_and_nobody_switches() {
+    let origin = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
+    let fronts = fronts(origin);
+    let whole = format!("http://{}/", fronts.origin.address);
+    for (to, target) in [(fronts.gateway.address(), &*whole), (fronts.server, "/")] {
+        let (status, text) = said(
+            to,
+            &format!(
+                "GET {target} HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n"
+            ),
+        );
+        assert!(status == 502 && !text.contains("websocket"), "{target}: {text}");
+    }
+}
+
+#[test]
+fn a_server_in_front_of_itself_ends_there() {
+    let runtime = Runtime::new().unwrap();
+    // A free port: nobody else is told of it.
+    let own = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let _inside = runtime.enter();
+    let origin = Origin::new(&format!("http://{own}/").parse().unwrap()).unwrap();
+    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    let _server = Server::start(own, config, hosted(origin, runtime.handle().clone()), None).unwrap();
+    let (status, text) = said(own, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    assert_eq!(status, 508, "{text}");
+}
+
+#[test]
+fn what_an_origin_says_that_is_no_answer_is_never_passed_on_as_one() {
+    for (lie, statuses) in [
+        ("nonsense\r\n\r\n", &[502][..]),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nhalf", &[502]),
+        ("HTTP/1.1 200 OK\r\nX: a\r\n folded\r\nContent-Length: 4\r\n\r\nhalf", &[502]),
+        // Of these the head was passed on before they broke off: then there is no end.
+        ("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", &[502, 200, 0]),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", &[502, 200, 0]),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n", &[502, 200, 0]),
+        ("", &[502]),
+    ] {
+        let fronts = fronts(lie);
+        let whole = format!("http://{}/", fronts.origin.address);
+        for (to, target) in [(fronts.gateway.address(), &*whole), (fronts.server, "/")] {
+            let (status, text) =
+                said(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
+            assert!(statuses.contains(&status), "{lie:?} to {target}: {text}");
+            let is_whole = text.contains("ength: 4\r\n") || text.ends_with("0\r\n\r\n");
+            assert!(status != 200 || !is_whole, "{lie:?} to {target} looks whole: {text}");
+        }
+    }
+}
+
+#[test]
+fn where_an_origin_says_two_lengths_the_chunks_count_or_nothing_does() {
+    // RFC 9112, section 6.3: the length must not be passed on, and the answer may be refused.
+    let fronts = fronts(
+        "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n",
+    );
+    let whole = format!("http://{}/", fronts.origin.address);
+    let ask = |to, target: &str| {
+        said(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"))
+    };
+    assert_eq!(ask(fronts.gateway.address(), &whole).0, 502);
+    let (status, text) = ask(fronts.server, "/");
+    assert!(status == 200 && text.contains("Content-Length: 2\r\n") && text.ends_with("ab"), "{text}");
+}
+
+#[test]
+fn an_origin_that_accepts_and_says_nothing_costs_its_patience_and_gives_504() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let fronts = fronts(GOOD);
+    let runtime = Runtime::new().unwrap();
+    let server = front(&runtime, at);
+    for (to, target) in
+        [(fronts.gateway.address(), format!("http://{at}/")), (server.address(), "/".to_owned())]
+    {
+        let (status, text) =
+            said(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
+        assert!(status == 504 && text.contains("has said nothing for 0.4 s"), "{target}: {text}");
+    }
+}
+
+#[test]
+fn an_origin_that_comes_and_goes_gives_whole_answers_or_none() {
+    // A free port: nobody else is told of it.
+    let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let runtime = Runtime::new().unwrap();
+    let server = front(&runtime, at);
+    let gateway = fronts(GOOD).gateway;
+    let ways = [(gateway.address(), format!("http://{at}/")), (server.address(), "/".to_owned())];
+    let counts: [AtomicUsize; 3] = Default::default();
+    let [is_over, good, refused] = &counts;
+    thread::scope(|scope| {
+        for (to, target) in &ways {
+            scope.spawn(move || {
+                while is_over.load(Ordering::SeqCst) == 0 {
+                    let request = format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+                    let (status, text) = said(*to, &request);
+                    match status {
+                        200 if text.ends_with("good") => good.fetch_add(1, Ordering::SeqCst),
+                        502..=504 => refused.fetch_add(1, Ordering::SeqCst),
+                        _ => panic!("{target}: {text:?}"),
+                    };
+                    thread::park_timeout(Duration::from_millis(5));
+                }
+            });
+        }
+        for _ in 0..8 {
+            let listener = TcpListener::bind(at).unwrap();
+            listener.set_nonblocking(true).unwrap();
+            for _ in 0..10 {
+                while let Ok((mut stream, _)) = listener.accept() {
+                    stream.set_nonblocking(false).unwrap();
+                    let _ = stream.read(&mut [0; 2_048]);
+                    let _ = stream.write_all(GOOD.as_bytes());
+                }
+                thread::park_timeout(Duration::from_millis(10));
+            }
+            drop(listener);
+            thread::park_timeout(Duration::from_millis(100));
+        }
+        is_over.store(1, Ordering::SeqCst);
+    });
+    let [good, refused] = [good, refused].map(|count| count.load(Ordering::SeqCst));
+    assert!(good > 0 && refused > 0, "{good} good, {refused} refused");
+}

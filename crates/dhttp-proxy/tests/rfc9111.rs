@@ -1,0 +1,465 @@
+//! RFC 9111, section by section, as clients and servers see it: a cache over sockets, before an origin that says what each
+//! line of a table has it say, and whether it was asked at all.
+//!
+//! An outside oracle, as `crates/http1/tests/rfc9111` is for the decisions alone.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use dhttp::{Server, ServerConfig};
+use roundtrip_dhttp_proxy::{Cache, CacheConfig, Origin};
+use tokio::runtime::{Builder, Runtime};
+
+/// One exchange: what a client asks (`GET /path | Field: value`), what the origin says if it is asked (`200 | Field:
+/// value || body`; nothing: it must not be; `gone`: it closes), and what the client gets (`200 | Field: value || body`,
+/// with `!Field` for one that must not be there).
+type Step<'a> = (&'a str, &'a str, &'a str);
+
+/// What the origin is to say, and what it was asked.
+type Script = Arc<Mutex<(String, Vec<String>)>>;
+
+struct House {
+    script: Script,
+    server: Server<Cache<Origin>>,
+    _runtime: Runtime,
+}
+
+impl House {
+    fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let origin = listener.local_addr().unwrap();
+        let script = Script::default();
+        let told = Arc::clone(&script);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let told = Arc::clone(&told);
+                thread::spawn(move || answer(stream.unwrap(), &told));
+            }
+        });
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let upstream = {
+            let _inside = runtime.enter();
+            Origin::new(&format!("http://{origin}").parse().unwrap()).unwrap()
+        };
+        let cache = Cache::new(upstream, CacheConfig::default(), runtime.handle().clone()).unwrap();
+        let config = ServerConfig { threads: 1, ..ServerConfig::internet() };
+        let server = Server::start("127.0.0.1:0".parse().unwrap(), config, cache, None).unwrap();
+        Self { script, server, _runtime: runtime }
+    }
+
+    /// Goes through a table; what the origin was asked, line by line.
+    fn goes(&self, section: &str, steps: &[Step<'_>]) -> Vec<String> {
+        let mut asked = Vec::new();
+        for (number, (ask, says, gets)) in steps.iter().enumerate() {
+            let place = format!("{section}, line {number}: {ask}");
+            *self.script.lock().unwrap() = ((*says).to_owned(), Vec::new());
+            let (head, body) = exchange(self.server.address(), ask);
+            let questions = std::mem::take(&mut self.script.lock().unwrap().1);
+            assert_eq!(questions.is_empty(), says.is_empty(), "{place}: {questions:?}; {head}");
+            asked.push(questions.concat());
+            let (wanted, wanted_body) = gets.split_once(" || ").unwrap_or((*gets, ""));
+            let mut wanted = wanted.split(" | ");
+            let status = wanted.next().unwrap();
+            assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{place}: {head}");
+            // Names of fields have no case, and values here differ in more than that.
+            let low = head.to_ascii_lowercase();
+            for line in wanted.map(str::to_ascii_lowercase) {
+                match line.strip_prefix('!') {
+                    Some(name) => assert!(!low.contains(&format!("\r\n{name}: ")), "{place}: {head}"),
+                    None => assert!(low.contains(&format!("\r\n{line}")), "{place}: {head}"),
+                }
+            }
+            // What a failure says of itself is not looked at.
+            assert!(status.starts_with('5') || body == wanted_body, "{place}: {body}");
+        }
+        asked
+    }
+}
+
+/// Reads a request and says what is to be said.
+fn answer(mut stream: TcpStream, script: &Script) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        if !matches!(stream.read(&mut byte), Ok(1)) {
+            return;
+        }
+        head.extend_from_slice(&byte);
+    }
+    let says = {
+        let mut script = script.lock().unwrap();
+        script.1.push(String::from_utf8(head.clone()).unwrap());
+        script.0.clone()
+    };
+    if says == "gone" {
+        return;
+    }
+    let (lines, body) = says.split_once(" || ").unwrap_or((&*says, ""));
+    let (status, lines) = lines.split_once(" | ").unwrap_or((lines, ""));
+    let mut answer = format!("HTTP/1.1 {status} X\r\n");
+    for line in lines.split(" | ").filter(|line| !line.is_empty()) {
+        answer += &format!("{line}\r\n");
+    }
+    if !lines.contains("Content-Length") && !matches!(status, "204" | "304") {
+        answer += &format!("Content-Length: {}\r\n", body.len());
+    }
+    if !lines.contains("Connection") {
+        answer += "Connection: close\r\n";
+    }
+    let body = if head.starts_with(b"HEAD ") { "" } else { body };
+    let _ = stream.write_all(format!("{answer}\r\n{body}").as_bytes());
+}
+
+/// Head and body of the answer to a request.
+fn exchange(address: SocketAddr, ask: &str) -> (String, String) {
+    let mut lines = ask.split(" | ");
+    let mut request = format!("{} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n", lines.next().unwrap());
+    for line in lines {
+        request += &format!("{line}\r\n");
+    }
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.write_all(format!("{request}\r\n").as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (format!("{head}\r\n"), body.to_owned())
+}
+
+/// Each table before a cache of its own.
+fn tables(section: &str, tables: &[&[Step<'_>]]) {
+    for steps in tables {
+        House::new().goes(section, steps);
+    }
+}
+
+#[test]
+fn rfc9111_3_1_fields_of_one_hop_are_neither_kept_nor_given() {
+    let says = "200 | Cache-Control: max-age=60 | Connection: close, X-Hop | X-Hop: 1 | Keep-Alive: timeout=5 | \
+                Proxy-Authenticate: Basic | Proxy-Authentication-Info: a=b | Set-Cookie: c=d | X-End: 2 || whole";
+    let gets = "200 | X-End: 2 | Set-Cookie: c=d | !X-Hop | !Keep-Alive | !Proxy-Authenticate | \
+                !Proxy-Authentication-Info || whole";
+    tables("3.1", &[&[("GET /a", says, gets), ("GET /a", "", gets)]]);
+}
+
+#[test]
+fn rfc9111_3_2_and_4_3_4_a_304_changes_the_fields_that_it_names_and_no_others() {
+    let stale =
+        "200 | Cache-Control: max-age=0 | ETag: \"t\" | X-Old: 1 | X-Both: 1 | Content-Type: a/b || whole";
+    let still = "304 | Cache-Control: max-age=60 | ETag: \"t\" | X-Both: 2 | X-Both: 3 | Content-Length: 99";
+    let gets = "200 | X-Old: 1 | X-Both: 2 | X-Both: 3 | Content-Type: a/b | Content-Length: 5 || whole";
+    tables(
+        "3.2",
+        &[
+            &[("GET /a", stale, "200 || whole"), ("GET /a", still, gets), ("GET /a", "", gets)],
+            // Who has nothing kept of what he asks does not take from others what is.
+            &[
+                ("GET /a", stale, "200 || whole"),
+                ("GET /a | Cache-Control: no-store", still, "200 || whole"),
+                ("GET /a", "gone", "200 | Cache-Status: roundtrip; fwd=stale; detail=unreachable || whole"),
+            ],
+        ],
+    );
+}
+
+#[test]
+fn rfc9111_3_3_and_3_4_what_is_not_whole_is_not_kept_and_parts_are_of_what_is() {
+    let fresh = "200 | Cache-Control: max-age=60 | ETag: \"t\" || 0123456789";
+    let part = "206 | Cache-Control: max-age=60 | ETag: \"t\" | Content-Range: bytes 2-3/10 || 23";
+    let nowhere = "416 | Cache-Control: max-age=60 | Content-Range: bytes */10 || no";
+    tables(
+        "3.3",
+        &[
+            &[
+                ("GET /a", "200 | Cache-Control: max-age=60 | Content-Length: 10 || 01234", "502"),
+                ("GET /a", fresh, "200 || 0123456789"),
+            ],
+            &[
+                ("GET /a | Range: bytes=2-3", part, "206 | Content-Range: bytes 2-3/10 || 23"),
+                ("GET /a | Range: bytes=2-3", part, "206 || 23"),
+                ("GET /a", fresh, "200 || 0123456789"),
+                ("GET /a | Range: bytes=4-5", "", "206 | Content-Range: bytes 4-5/10 || 45"),
+                ("GET /a | Range: bytes=20-", "", "416 | Content-Range: bytes */10"),
+            ],
+            &[("GET /a | Range: bytes=20-", nowhere, "416 || no"), ("GET /a", fresh, "200 || 0123456789")],
+        ],
+    );
+}
+
+#[test]
+fn rfc9111_3_5_who_says_who_he_is_shares_only_what_is_for_all() {
+    let (one, other) = ("GET /a | Authorization: Basic b25l", "GET /a | Authorization: Basic dHdv");
+    let own = "200 | Cache-Control: max-age=60 || own";
+    let all = "200 | Cache-Control: max-age=60, public || all";
+    tables(
+        "3.5",
+        &[
+            &[(one, own, "200 || own"), (other, own, "200 || own"), ("GET /a", own, "200 || own")],
+            &[(one, all, "200 || all"), (other, "", "200 || all"), ("GET /a", "", "200 || all")],
+        ],
+    );
+}
+
+#[test]
+fn rfc9111_4_a_request_gets_what_was_kept_for_its_own_address_and_method() {
+    let fresh = "200 | Cache-Control: max-age=60 || whole";
+    let no_store = "200 | Cache-Control: no-store || once";
+    tables(
+        "4",
+        &[
+            &[
+                ("GET /a", fresh, "200 || whole"),
+                ("HEAD /a", "", "200 | Content-Length: 5 | Age: 0"),
+                ("GET /a?", fresh, "200 || whole"),
+                ("GET /A", fresh, "200 || whole"),
+                ("OPTIONS /a", fresh, "200 || whole"),
+            ],
+            // The answer to HEAD is none to GET.
+            &[("HEAD /a", fresh, "200 | Content-Length: 5"), ("GET /a", fresh, "200 || whole")],
+            &[("GET /a", no_store, "200 || once"), ("GET /a", no_store, "200 || once")],
+            &[
+                ("GET /a | Cache-Control: no-store", fresh, "200 || whole"),
+                ("GET /a", fresh, "200 || whole"),
+                ("GET /a | Cache-Control: no-store", "", "200 || whole"),
+            ],
+        ],
+    );
+}
+
+#[test]
+fn rfc9111_4_1_answers_that_were_chosen_are_kept_beside_one_another() {
+    let says = |body: &str| format!("200 | Cache-Control: max-age=60 | Vary: Accept-Language || {body}");
+    let (danish, english) = (says("da"), says("en"));
+    let any = "200 | Cache-Control: max-age=60 | Vary: * || any";
+    tables(
+        "4.1",
+        &[
+            &[
+                ("GET /a | Accept-Language: da", &danish, "200 || da"),
+                ("GET /a | Accept-Language: en", &english, "200 || en"),
+                ("GET /a | Accept-Language: da", "", "200 || da"),
+                ("GET /a | accept-language:  en ", "", "200 || en"),
+                ("GET /a", &danish, "200 || da"),
+                ("HEAD /a | Accept-Language: en", "", "200 | Content-Length: 2"),
+            ],
+            &[("GET /a", any, "200 || any"), ("GET /a", any, "200 || any")],
+        ],
+    );
+}
+
+#[test]
+fn rfc9111_4_2_4_and_rfc5861_4_what_is_stale_stands_in_where_it_may() {
+    let says = |control: &str| format!("200 | Cache-Control: {control} | Age: 100 | ETag: \"t\" || old");
+    let (lenient, strict) = (says("max-age=60"), says("max-age=60, must-revalidate"));
+    let on_error = says("max-age=60, stale-if-error=600");
+    let sick = "503 || sick";
+    let gone = "200 | Cache-Status: roundtrip; fwd=stale; detail=unreachable; ttl=-4 || old";
+    tables(
+        "4.2.4",
+        &[
+            &[
+                ("GET /a", &lenient, "200 || old"),
+                ("GET /a", "gone", &gone.replace("; ttl=-4", "")),
+                ("GET /a", sick, "503"),
+                ("GET /a | Cache-Control: no-cache", "gone", "502"),
+                (
+                    "GET /a | Cache-Control: max-stale=600",
+                    "",
+                    "200 | Cache-Status: roundtrip; hit; ttl=-4 || old",
+                ),
+            ],
+            &[("GET /a", &strict, "200 || old"), ("GET /a", "gone", "502"), ("GET /a", sick, "503")],
+            &[
+                ("GET /a", &on_error, "200 || old"),
+                ("GET /a", sick, "200 | Cache-Status: roundtrip; fwd=stale; fwd-status=503 || old"),
+                ("GET /a", "404 || lost", "404 || lost"),
+            ],
+        ],
+    );
+}
+
+#[test]
+fn rfc5861_3_what_is_stale_is_given_at_once_and_asked_for_by_nobody_who_waits() {
+    let house = House::new();
+    let old = "200 | Cache-Control: max-age=60, stale-while-revalidate=600 | Age: 100 | ETag: \"t\" || old";
+    house.goes("RFC 5861, 3", &[("GET /a", old, "200 || old")]);
+    let new = "200 | Cache-Control: max-age=60 | ETag: \"u\" || new";
+    *house.script.lock().unwrap() = (new.to_owned(), Vec::new());
+    let (mut given, mut asked) = (Vec::new(), String::new());
+    // What is given changes as soon as the new one has come.
+    while given.last().is_none_or(|body| body == "old") {
+        assert!(given.len() < 10_000, "it is never asked for");
+        let (head, body) = exchange(house.server.address(), "GET /a");
+        assert!(head.contains("\r\nCache-Status: roundtrip; hit; ttl="), "{head}");
+        given.push(body);
+        asked += &std::mem::take(&mut house.script.lock().unwrap().1).concat();
+    }
+    assert_eq!((&*given[0], &**given.last().unwrap()), ("old", "new"));
+    // Twice, if the new one comes between a look and a question.
+    let questions = asked.to_ascii_lowercase().matches("if-none-match: \"t\"").count();
+    assert!((1..=2).contains(&questions), "{asked}");
+}
+
+#[test]
+fn rfc9111_4_3_1_the_server_is_asked_with_what_is_kept_and_not_with_what_a_client_has() {
+    let stale =
+        "200 | Cache-Control: max-age=0 | ETag: \"t\" | Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT || old";
+    let asked = House::new().goes(
+        "4.3.1",
+        &[
+            ("GET /a | If-None-Match: \"mine\"", stale, "200 || old"),
+            (
+                "GET /a | If-None-Match: \"mine\" | Range: bytes=0-0 | If-Range: \"t\"",
+                "304 | ETag: \"t\"",
+                "206 || o",
+            ),
+            ("GET /a | If-None-Match: \"t\"", "304 | ETag: \"t\"", "304 | ETag: \"t\""),
+            ("GET /a | If-Match: \"mine\"", "412", "412"),
+            ("HEAD /a | If-None-Match: \"mine\"", "200 | ETag: \"t\" | Content-Length: 3", "200"),
+        ],
+    );
+    let has =
+        |line: usize, field: &str| asked[line].to_ascii_lowercase().contains(&field.to_ascii_lowercase());
+    assert!(has(0, "If-None-Match: \"mine\""), "{}", asked[0]);
+    for line in [1, 2] {
+        assert!(
+            has(line, "If-None-Match: \"t\"") && has(line, "If-Modified-Since: Sun, 06 Nov"),
+            "{}",
+            asked[line]
+        );
+        assert!(!has(line, "mine") && !has(line, "Range:"), "{}", asked[line]);
+    }
+    assert!(has(3, "If-Match: \"mine\"") && !has(3, "If-None-Match"), "{}", asked[3]);
+    assert!(has(4, "If-None-Match: \"mine\""), "{}", asked[4]);
+}
+
+#[test]
+fn rfc9111_4_3_3_what_comes_in_the_place_of_a_validation_takes_its_place() {
+    let stale = "200 | Cache-Control: max-age=0 | ETag: \"t\" || old";
+    let new = "200 | Cache-Control: max-age=60 | ETag: \"u\" || new";
+    tables(
+        "4.3.3",
+        &[
+            &[("GET /a", stale, "200 || old"), ("GET /a", new, "200 || new"), ("GET /a", "", "200 || new")],
+            // A failure of the server takes nothing's place.
+            &[
+                ("GET /a", stale, "200 || old"),
+                ("GET /a", "500 || sick", "500"),
+                (
+                    "GET /a",
+                    "304 | ETag: \"t\"",
+                    "200 | Cache-Status: roundtrip; fwd=stale; fwd-status=304 || old",
+                ),
+            ],
+            // Nor does what is gone, but that may be said for a while.
+            &[
+                ("GET /a", stale, "200 || old"),
+                ("GET /a", "410 | Cache-Control: max-age=60 || none", "410 || none"),
+                ("GET /a", "", "410 | Cache-Status: roundtrip; hit || none"),
+            ],
+        ],
+    );
+}
+
+#[test]
+fn rfc9111_4_3_5_the_answer_to_head_renews_or_spoils_what_is_kept() {
+    let fresh = "200 | Cache-Control: max-age=60 | ETag: \"t\" | X-Old: 1 || whole";
+    let head = "HEAD /a | Cache-Control: no-cache";
+    let kept = ("GET /a", fresh, "200 || whole");
+    tables(
+        "4.3.5",
+        &[
+            &[
+                kept,
+                (head, "200 | Cache-Control: max-age=60 | ETag: \"t\" | X-Old: 2 | Content-Length: 5", "200"),
+                ("GET /a", "", "200 | X-Old: 2 || whole"),
+            ],
+            &[kept, (head, "200 | ETag: \"t\" | Content-Length: 6", "200"), kept],
+            &[kept, (head, "200 | ETag: \"u\" | Content-Length: 5", "200"), kept],
+            &[
+                kept,
+                (head, "200 | Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT | Content-Length: 5", "200"),
+                kept,
+            ],
+            // What is no success describes nothing.
+            &[kept, (head, "404 | Content-Length: 6", "404"), ("GET /a", "", "200 || whole")],
+        ],
+    );
+}
+
+#[test]
+fn rfc9111_4_4_a_change_that_succeeds_makes_obsolete_what_it_names_on_its_server() {
+    let fresh = "200 | Cache-Control: max-age=60 || whole";
+    let kept = |path| (path, fresh, "200 || whole");
+    let still = |path| (path, "", "200 || whole");
+    let post = "POST /a | Content-Length: 0";
+    tables(
+        "4.4",
+        &[
+            &[kept("GET /a"), (post, "204", "204"), kept("GET /a")],
+            &[kept("GET /a"), ("DELETE /a", "200", "200"), kept("GET /a")],
+            &[kept("GET /a"), ("FROBNICATE /a", "200", "200"), kept("GET /a")],
+            &[kept("GET /a"), (post, "303 | Location: /b", "303"), kept("GET /a")],
+            &[kept("GET /a"), (post, "404", "404"), still("GET /a")],
+            &[kept("GET /a"), (post, "500", "500"), still("GET /a")],
+            &[kept("GET /a"), ("POST /b | Content-Length: 0", "201 | Location: /a", "201"), kept("GET /a")],
+            &[
+                kept("GET /a"),
+                ("PUT /b | Content-Length: 0", "200 | Content-Location: a", "200"),
+                kept("GET /a"),
+            ],
+            &[
+                kept("GET /a"),
+                ("PUT /b | Content-Length: 0", "200 | Content-Location: http://other/a", "200"),
+                still("GET /a"),
+            ],
+        ],
+    );
+}
+
+#[test]
+fn rfc9111_5_2_1_7_what_is_only_to_come_from_the_cache_comes_from_nowhere_else() {
+    let only = "GET /a | Cache-Control: only-if-cached";
+    tables(
+        "5.2.1.7",
+        &[&[
+            (only, "", "504"),
+            ("GET /a", "200 | Cache-Control: max-age=60 || whole", "200 || whole"),
+            (only, "", "200 || whole"),
+            ("GET /b", "200 | Cache-Control: max-age=0 | ETag: \"t\" || stale", "200 || stale"),
+            ("GET /b | Cache-Control: only-if-cached", "", "504"),
+            ("GET /b | Cache-Control: only-if-cached, max-stale", "", "200 || stale"),
+        ]],
+    );
+}
+
+#[test]
+fn rfc9211_2_2_what_went_on_says_why() {
+    let fresh = "200 | Cache-Control: max-age=60 | ETag: \"t\" || whole";
+    let stale = "200 | Cache-Control: max-age=0 | ETag: \"t\" || whole";
+    let (private, still) =
+        ("200 | Cache-Control: private || own", "304 | ETag: \"t\" | Cache-Control: max-age=0");
+    let status = |how: &str| format!("200 | Cache-Status: roundtrip; {how}");
+    let stored = status("fwd=miss; stored; ttl=60") + " || whole";
+    let reason = status("fwd=request; fwd-status=304") + " || whole";
+    tables(
+        "RFC 9211, 2.2",
+        &[
+            &[
+                ("GET /a", fresh, &stored),
+                ("GET /a", "", &(status("hit; ttl=") + " || whole")),
+                ("GET /a | Cache-Control: no-cache", still, &reason),
+            ],
+            &[
+                ("GET /a", stale, "200 || whole"),
+                ("GET /a", still, &(status("fwd=stale; fwd-status=304") + " || whole")),
+            ],
+            &[("GET /a", private, &(status("fwd=miss\r\n") + " || own"))],
+            &[("POST /a | Content-Length: 0", fresh, &(status("fwd=method\r\n") + " || whole"))],
+            &[("GET /a | If-Match: \"t\"", fresh, &(status("fwd=bypass\r\n") + " || whole"))],
+        ],
+    );
+}
