@@ -128,8 +128,11 @@ fn rate() {
         }
     }
     if let Some(server) = Server::start(Kind::Ours) {
-        let of = |_| per_processor(server.address, Protocol::Dhttp);
-        println!("  dhttp  {}", spread((0..ROUNDS).map(of).collect()));
+        for (name, protocol) in [("http11, our own server", Protocol::KeepAlive), ("dhttp ", Protocol::Dhttp)]
+        {
+            let of = |_| per_processor(server.address, protocol);
+            println!("  {name} {}", spread((0..ROUNDS).map(of).collect()));
+        }
     }
 }
 
