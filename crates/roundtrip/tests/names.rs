@@ -92,7 +92,8 @@ fn names(scenario: &Scenario) -> Vec<(String, String)> {
     let fetched = experiment.run(0, true).unwrap();
     let Some(elapsed) = fetched.elapsed else { return Vec::new() };
     let mut capture = Vec::new();
-    simulate::capture::write(&fetched.records, &mut capture, "").unwrap();
+    simulate::capture::write(&fetched.records, simulate::capture::CapturePoint::Both, &mut capture, "")
+        .unwrap();
     let found = diagnosed(&capture);
     let least = (elapsed.as_millis_f64() / 50.0).max(5.0);
     let stalls = experiment.spent(&fetched).stalls.into_iter().filter(|stall| stall.lost_ms >= least);
