@@ -65,6 +65,14 @@ impl Severity {
         }
     }
 
+    /// No more than low for what something else might explain as well: a guess fails no build.
+    pub(crate) fn when(self, confidence: Confidence) -> Self {
+        match confidence {
+            Confidence::Low => self.min(Self::Low),
+            Confidence::Medium | Confidence::High => self,
+        }
+    }
+
     /// Of so much time lost to `cause`.
     pub(crate) fn of(cause: Cause, lost: Duration) -> Self {
         let About { what: _, fixes: _, is_fault, least: _ } = cause.about();
@@ -260,5 +268,7 @@ mod tests {
         assert_eq!(of(Cause::ServerThink, 44), Severity::Low);
         assert_eq!(of(Cause::ResetLostData, 0), Severity::High);
         assert_eq!(of(Cause::ClientThink, 10_000), Severity::Note);
+        assert_eq!(of(Cause::RetransmissionTimeout, 206).when(Confidence::Low), Severity::Low);
+        assert_eq!(of(Cause::RetransmissionTimeout, 206).when(Confidence::Medium), Severity::High);
     }
 }

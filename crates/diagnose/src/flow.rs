@@ -230,6 +230,7 @@ impl Flow {
         if let Some(stamp) = segment.options.stamp {
             let end = self.ends.of_mut(segment.from);
             end.late = end.clock.passed(segment.at, stamp.value);
+            self.echoes(&segment, stamp);
         }
         if segment.has(Flags::RST) {
             self.reset(&segment);
@@ -266,15 +267,22 @@ impl Flow {
         let stop = start + segment.tcp.sequence_length();
         end.sender.mss.saw(segment.length());
         end.sender.mss.has_timestamps = segment.options.stamp.is_some();
-        if let Some(heard_at) = end.heard_at.take() {
+        let heard_at = end.heard_at.take();
+        let facts = self.before_sending(segment);
+        // Not before: a gap is not measured by itself.
+        if let Some(heard_at) = heard_at {
             self.path.echoed(from, at.since(heard_at));
         }
-        let facts = self.before_sending(segment);
         // Data that is sent again has been missed for most of a round trip at the least.
         let soon = (self.path.round_trip_at_least() / 2)
             .clamp(Duration::from_micros(100), Duration::from_millis(50));
         let end = self.ends.of_mut(from);
-        end.sends_shorts |= !segment.has(Flags::FIN) && end.sender.sends_short(start, segment.length());
+        // A FIN flushes what is held, and urgent data passes Nagle's algorithm.
+        if segment.has(Flags::URG) {
+            end.urgent = stop;
+        }
+        let may_be_held = !segment.has(Flags::FIN) && end.sender.acknowledged >= end.urgent;
+        end.sends_shorts |= may_be_held && end.sender.sends_short(start, segment.length());
         let order = end.sender.send(start, stop, mark, segment.identification, soon);
         end.sender.forget(self.keep.segments.into());
         let kind = match order {

@@ -39,6 +39,8 @@ pub(crate) struct Gap {
     pub(crate) largest_since_loss: u64,
     /// What it was allowed to send before it heard anything new; `None` where windows cannot be read.
     pub(crate) room: Option<u64>,
+    /// Whether that, or the least that a window of unknown scale offers, had room for the segment.
+    pub(crate) has_room: bool,
     /// The window it was given then.
     pub(crate) window: Option<u64>,
     /// The widest that it was ever given.

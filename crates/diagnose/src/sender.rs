@@ -100,6 +100,8 @@ pub(crate) struct Ack {
     pub(crate) is_sacked: bool,
     /// Bytes that were on their way before its newest segment.
     pub(crate) ahead: u32,
+    /// Since the one before it that acknowledged something new.
+    pub(crate) since_before: Option<Duration>,
     /// Its timestamp, if its receiver echoes that from then on (RFC 7323, section 4.3).
     pub(crate) stamp: Option<u32>,
 }
@@ -294,6 +296,7 @@ impl Sender {
             is_duplicate: false,
             is_sacked: false,
             ahead: fresh.map_or(0, |sent| sent.ahead),
+            since_before: self.progressed_at.map(|before| at.since(before)),
             stamp,
         };
         if bytes > 0 {
@@ -334,6 +337,7 @@ impl Sender {
             is_duplicate: true,
             is_sacked,
             ahead: 0,
+            since_before: None,
             stamp,
         });
     }

@@ -8,6 +8,9 @@ use wire::{Duration, Time};
 use crate::account::{Account, Share};
 use crate::finding::{Count, Finding};
 
+/// A finer clock measures what matters here.
+const COARSE: Duration = Duration::from_millis(5);
+
 /// Steps of the clock so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tick {
@@ -22,6 +25,10 @@ pub(crate) struct Tick {
 impl Tick {
     /// A packet of the capture.
     pub(crate) fn passed(&mut self, now: Time) {
+        // Once the clock is known to be fine nothing more is asked.
+        if self.steps > 0 && Duration::from_nanos(self.step) < COARSE {
+            return;
+        }
         let step = now.since(self.last.replace(now).unwrap_or(now)).as_nanos();
         if step == 0 {
             self.together = self.together.saturating_add(1);
@@ -37,7 +44,6 @@ impl Tick {
 
     /// The tick, if waits of connections are no more than some of them.
     pub(crate) fn coarse(&self) -> Option<Duration> {
-        const COARSE: Duration = Duration::from_millis(5);
         const ENOUGH: u32 = 4;
         let step = Duration::from_nanos(self.step);
         (step >= COARSE && self.steps >= ENOUGH && self.together > 2 * self.steps).then_some(step)

@@ -31,7 +31,7 @@ pub(crate) const ABOUT: About = About {
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     gap.awaited()?;
     let is_smaller = gap.flight.bytes + gap.mss <= gap.largest_flight;
-    (gap.has_lost && is_smaller).then(|| Ruling {
+    (gap.has_lost && is_smaller && gap.has_room).then(|| Ruling {
         confidence: Confidence::Medium,
         saving: Some(opening::saved_without_loss(gap)),
         ..Ruling::all(gap, Cause::CongestionWindow, evidence)

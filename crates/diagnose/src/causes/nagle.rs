@@ -87,15 +87,22 @@ fn held(gap: &Gap) -> String {
     let ack = gap.trigger.map_or(0, |ack| ack.frame);
     format!(
         "the {} kept {} bytes (packet {}) back until {} sent before (packet {}) were acknowledged (packet {ack}), and \
-         sent them within {} of that, {} after what came before",
+         sent them {}, {} after what came before",
         gap.side,
         gap.length,
         gap.to.frame,
         bytes(gap.flight.last),
         gap.flight.frames.1,
-        millis(gap.reaction()),
+        reaction(gap),
         millis(gap.duration()),
     )
+}
+
+/// How soon.
+fn reaction(gap: &Gap) -> String {
+    const AT_ONCE: Duration = Duration::from_micros(100);
+    let reaction = gap.reaction();
+    if reaction < AT_ONCE { "immediately then".to_owned() } else { format!("{} later", millis(reaction)) }
 }
 
 fn bytes(count: u64) -> String {
@@ -206,7 +213,7 @@ mod tests {
             opened(
                 15.0,
                 &format!(
-                    "30 C send=100 ts=1000:500\n45 S send=20 ts=515:1000\n60 C ts=1030:515\n200 S send=200 ts=670:1030\n\
+                    "30 C send=100 ts=1000:500\n45 S send=20 ts=515:1000\n60 C ts=1030:515\n200 S ts=670:1030\n\
                      215 C send=100 ts=1185:670\n290 S ts=760:1185\n305.2 C send=40 ts=1275:{echo}\n321 S send=500"
                 ),
             )

@@ -49,6 +49,8 @@ const IDLE: Duration = Duration::from_secs(5);
 const UNASKED: Duration = Duration::from_secs(1);
 /// Nobody waits for longer for an answer that cannot be read: it is a push, a long poll or an idle close.
 const OPAQUE: Duration = Duration::from_secs(10);
+/// No round trip is longer, not even by a geostationary satellite with its queues.
+const LONGEST_PATH: Duration = Duration::from_secs(1);
 /// An acknowledgement so late was delayed by a timer, and says nothing of the path: Linux (40 ms), BSD and macOS (100 ms),
 /// Windows and Linux on slow connections (200 ms).
 const DELAYED: [(u64, u64); 3] = [(39, 55), (95, 125), (190, 225)];
@@ -92,7 +94,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 fn thinking(gap: &Gap) -> Option<Ruling> {
     let since = began(gap);
     let late = gap.late_arrival.unwrap_or_default();
-    let thought = gap.to.at.since(since).saturating_sub(late);
+    let thought = thought(gap);
     // What came late was not written late: the path has taken most of it.
     if thought < late {
         return None;
@@ -112,8 +114,9 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
         Side::Server => (Share::Stall(Cause::ServerThink), Some(of_server)),
     };
     let is_timed = gap.path.is_at_sender || gap.late_arrival.is_some() || gap.own_ack.is_some();
-    // The path alone varies by so much.
-    if gap.side == Side::Server && !is_timed && thought <= gap.path.noise {
+    // The path alone varies by so much, or, where nothing is known of it, takes so much.
+    let path = if gap.path.to_sender.is_none() { LONGEST_PATH } else { gap.path.noise };
+    if gap.side == Side::Server && !is_timed && thought <= path {
         return None;
     }
     let confidence = match gap.continues() {
@@ -125,11 +128,16 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
     Some(Ruling { share, since, confidence, evidence, saving, lost_since: None })
 }
 
+/// From when a side could have sent until its segment was generated.
+fn thought(gap: &Gap) -> Duration {
+    gap.to.at.since(began(gap)).saturating_sub(gap.late_arrival.unwrap_or_default())
+}
+
 /// When a side could have sent: what it was sent had come, or the last acknowledgement that its window may have needed.
 fn began(gap: &Gap) -> Time {
     let crossed = gap.from.at + crossing(gap).min(gap.duration());
     let has_window = gap.flight.bytes + gap.length <= gap.largest_since_loss.max(2 * gap.mss);
-    let window = gap.heard_at.filter(|_| gap.continues() && gap.acks > 0 && !has_window);
+    let window = gap.heard_at.filter(|_| gap.flight.bytes > 0 && gap.acks > 0 && !has_window);
     window.map_or(crossed, |heard| heard.max(crossed).min(gap.to.at))
 }
 
@@ -186,23 +194,24 @@ fn of_client(gap: &Gap) -> String {
 }
 
 fn of_server(gap: &Gap) -> String {
-    let thought = millis(gap.duration().saturating_sub(crossing(gap)));
+    let thought = millis(thought(gap));
     let (from, to) = (gap.from.frame, gap.to.frame);
     match (gap.continues(), gap.talk.is_within) {
         (true, Some(false)) => format!(
-            "the server had ended one answer (packet {from}) and began the next, which had been asked for (packet \
+            "the server had ended one response (packet {from}) and began the next, which had been requested (packet \
              {to}), {thought} later"
         ),
         (true, Some(true) | None) => format!(
-            "the server stopped in the middle of its answer (packet {from}) with nothing in its way, and went on \
-             (packet {to}) {thought} later"
+            "the server stopped in the middle of its response (packet {from}), with everything acknowledged or room in its \
+             windows, and continued (packet {to}) {thought} later"
         ),
         (false, _) => {
+            let stamps = if gap.late_arrival.is_some() { "; its timestamp (TSval) agrees" } else { "" };
             let others =
                 head_of_line::unknown(gap).map_or_else(String::new, |unknown| format!("; {unknown}"));
             format!(
-                "the server had the request (packet {from}) and began to answer (packet {to}) {thought} later, the round \
-                 trip subtracted{others}"
+                "the server had the request (packet {from}) and began its response (packet {to}) {thought} later, the round \
+                 trip subtracted{stamps}{others}"
             )
         }
     }

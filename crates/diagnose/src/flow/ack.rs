@@ -2,6 +2,7 @@
 
 use wire::packet::Flags;
 
+use crate::clock::{self, Stamp};
 use crate::gap::{Before, End, Mark};
 use crate::segment::Segment;
 use crate::side::Side;
@@ -40,6 +41,10 @@ impl Flow {
         }
         let peer = self.ends.of_mut(from.other());
         let had = (peer.sender.acknowledged, peer.sender.window);
+        // Where its scale is unknown a window is as wide as it says, or wider.
+        let least = to + u64::from(segment.tcp.window);
+        let peer = self.ends.of_mut(from.other());
+        peer.edges = [peer.edges[1], least.max(peer.edges[1])];
         let stamp = self.echoed_stamp(segment);
         let peer = self.ends.of_mut(from.other());
         let ack = peer.sender.acknowledge(to, window, Mark { at, frame }, stamp);
@@ -73,12 +78,27 @@ impl Flow {
         }
     }
 
+    /// Learns whether the sender of a segment echoes the stamps of acknowledgements without data.
+    pub(super) fn echoes(&mut self, segment: &Segment<'_>, stamp: Stamp) {
+        let own = self.ends.of_mut(segment.from);
+        own.echoes_bare |= own.bare_stamp == Some(stamp.echo);
+        let peer = self.ends.of_mut(segment.from.other());
+        // Data with the same stamp would be echoed, too.
+        peer.bare_stamp = (!segment.carries())
+            .then_some(stamp.value)
+            .filter(|value| peer.data_stamp.is_none_or(|data| clock::is_later(*value, data)));
+        if segment.carries() {
+            peer.data_stamp = Some(stamp.value);
+        }
+    }
+
     /// The timestamp of an acknowledgement, if its receiver echoes it from then on: what it carries, or comes before, must be in
     /// order there (RFC 7323, section 4.3).
     fn echoed_stamp(&self, segment: &Segment<'_>) -> Option<u32> {
         let sender = &self.ends.of(segment.from).sender;
         let is_in_order = sender.place(segment.tcp.seq) <= sender.acknowledged;
-        segment.options.stamp.map(|stamp| stamp.value).filter(|_| is_in_order)
+        let is_echoed = is_in_order && (segment.carries() || self.ends.of(segment.from.other()).echoes_bare);
+        segment.options.stamp.map(|stamp| stamp.value).filter(|_| is_echoed)
     }
 
     pub(super) fn acknowledges_only(&mut self, segment: &Segment<'_>) {

@@ -21,6 +21,7 @@ pub(super) struct Facts {
     largest_flight: u64,
     largest_since_loss: u64,
     room: Option<u64>,
+    has_room: bool,
     window: Option<u64>,
     learned: Learned,
     trigger: Option<Ack>,
@@ -54,6 +55,8 @@ impl Flow {
             largest_flight: u64::from(sender.largest_flight),
             largest_since_loss: u64::from(sender.largest_since_loss),
             room: learned.edge.map(|edge| edge.saturating_sub(sender.next)),
+            has_room: learned.edge.is_some_and(|edge| edge >= sender.next + segment.length())
+                || self.ends.of(from).edges[0] >= sender.next + segment.length(),
             window: learned.edge.map(|edge| edge.saturating_sub(learned.known)),
             learned,
             trigger,
@@ -100,7 +103,9 @@ impl Flow {
         // Two full segments are acknowledged at once, unless the receiver is seen not to.
         let mss = self.ends.of(receiver.other()).sender.mss.get();
         let is_odd = u64::from(ack.bytes) < 2 * mss || self.is_near(receiver);
-        (is_late && covers_all && is_odd).then_some(late)
+        // The timer began after the acknowledgement before: one that follows another sooner waited in a queue.
+        let is_timer = ack.since_before.is_none_or(|since| since >= late * 3 / 4);
+        (is_late && covers_all && is_odd && is_timer).then_some(late)
     }
 
     /// The whole gap.
@@ -111,6 +116,7 @@ impl Flow {
             largest_flight,
             largest_since_loss,
             room,
+            has_room,
             window,
             learned,
             trigger,
@@ -136,6 +142,7 @@ impl Flow {
             largest_flight,
             largest_since_loss,
             room,
+            has_room,
             window,
             widest: Some(u64::from(self.ends.of(from).offered.largest)).filter(|widest| *widest > 0),
             trigger,

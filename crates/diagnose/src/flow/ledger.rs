@@ -198,7 +198,7 @@ impl Flow {
         }
         self.findings.add(cause, lost, self.keep.findings.into(), || Finding {
             cause,
-            severity: Severity::of(cause, lost),
+            severity: Severity::of(cause, lost).when(ruling.confidence),
             confidence: ruling.confidence,
             side: gap.side,
             at: since,

@@ -32,8 +32,17 @@ pub(super) struct EndState {
     /// When its peer forbade it to send, if that ever happened.
     pub(super) closed: Option<Box<Closed>>,
     pub(super) has_lost: bool,
+    /// How far its window reached at the least, before the last acknowledgement and with it.
+    pub(super) edges: [u64; 2],
     /// Whether it has sent a short segment while another was unacknowledged: Nagle's algorithm is off.
     pub(super) sends_shorts: bool,
+    /// Where its urgent data ends.
+    pub(super) urgent: u64,
+    /// The stamp of the last acknowledgement without data that it was sent, and whether it echoes such ones: stacks of RFC 1323
+    /// echo data alone.
+    pub(super) bare_stamp: Option<u32>,
+    pub(super) data_stamp: Option<u32>,
+    pub(super) echoes_bare: bool,
     /// Its timestamps, and by how much its last packet came later than the path needs.
     pub(super) clock: Clock,
     pub(super) late: Option<Duration>,
