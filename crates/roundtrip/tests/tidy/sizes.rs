@@ -8,7 +8,7 @@ use crate::tree;
 const LIMIT: usize = 500;
 
 /// Files that are longer, with the length they must not exceed. Shorten the entry when the file shrinks.
-const LONGER: [(&str, usize); 1] = [("crates/measure/src/ack_heartbeat.rs", 507)];
+const LONGER: [(&str, usize); 0] = [];
 
 #[test]
 fn no_file_grows_beyond_its_limit() {
