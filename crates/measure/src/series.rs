@@ -253,19 +253,19 @@ impl Measured {
         }
     }
 
-    /// What the hosts took for each reaction ([`crate::reactions`]); `None` where no reaction was seen.
-    pub fn host_times(&self) -> Option<HostTimes> {
+    /// What the hosts took for each reaction ([`crate::reactions`]); zero where no reaction was seen.
+    pub fn host_times(&self) -> HostTimes {
         let mean = |times: &mut dyn Iterator<Item = Duration>| {
             let times: Vec<_> = times.collect();
-            let count = u64::try_from(times.len()).ok().filter(|count| *count > 0)?;
-            Some(times.into_iter().fold(Duration::ZERO, |sum, time| sum + time) / count)
+            let count = u64::try_from(times.len()).unwrap_or(u64::MAX).max(1);
+            times.into_iter().fold(Duration::ZERO, |sum, time| sum + time) / count
         };
         let due = self.scenario.server.processing;
         let reactions = || self.runs.iter().map(|run| &run.reactions);
-        let client = mean(&mut reactions().flat_map(|reactions| reactions.thoughts.iter().copied()))?;
+        let client = mean(&mut reactions().flat_map(|reactions| reactions.thoughts.iter().copied()));
         let server =
-            mean(&mut reactions().flat_map(|reactions| reactions.answers.iter().map(|time| *time - due)))?;
-        Some(HostTimes { client, server })
+            mean(&mut reactions().flat_map(|reactions| reactions.answers.iter().map(|time| *time - due)));
+        HostTimes { client, server }
     }
 
     /// Under which circumstances these numbers came about: version, date, kernel, lateness, and every setting.

@@ -23,7 +23,7 @@ use crate::provenance::{Fact, Known, Provenance};
 pub struct Measurements {
     /// A row for each scenario; one that could not be measured says why.
     pub outcomes: Vec<Outcome>,
-    /// What the hosts took in each, where it was measured by our own programs.
+    /// What the hosts took in each that was measured.
     pub hosts: Vec<Option<HostTimes>>,
     /// The first run of each that our own client fetched.
     pub visits: Vec<Visit>,
@@ -111,7 +111,7 @@ const OVERHEAD: Duration = Duration::from_millis(30);
 
 impl Measurements {
     fn add(&mut self, scenario: &Scenario, measured: Result<Measured, Error>) {
-        self.hosts.push(measured.as_ref().ok().and_then(Measured::host_times));
+        self.hosts.push(measured.as_ref().ok().map(Measured::host_times));
         self.outcomes.push(match measured {
             Ok(measured) => {
                 let row = measured.row();
