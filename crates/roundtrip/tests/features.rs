@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 
 /// Each feature, whether this build has it, and a command line that needs it.
 const FEATURES: [(&str, bool, &[&str]); 4] = [
-    ("image-codecs", cfg!(feature = "image-codecs"), &["content", "microscape", "--quality", "50"]),
-    ("object-store", cfg!(feature = "object-store"), &["connections", "http://127.0.0.1:9/access.log"]),
+    ("image-codecs", cfg!(feature = "image-codecs"), &["content", "no-such-page", "--quality", "50"]),
+    ("object-store", cfg!(feature = "object-store"), &["connections", "s3:///access.log"]),
     ("parquet", cfg!(feature = "parquet"), &["connections", "access.parquet"]),
     ("png", cfg!(feature = "png"), &["diagnose", "run.pcap", "--png", "plots"]),
 ];

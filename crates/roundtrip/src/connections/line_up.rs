@@ -91,7 +91,7 @@ fn begun(input: &Input, asked: &Asked) -> Result<(Time, Log), Failure> {
         Some(file) => Box::new(move || file.open()),
         None => Box::new(move || Ok(Box::new(io::Cursor::new(beginning).chain(bytes)))),
     };
-    Ok((first, Log::Lines(Blocks::new(open, asked.window.size), reader)))
+    Ok((first, Log::Lines(Blocks::new(open, asked.window.size), Box::new(reader))))
 }
 
 /// A table, looked into. What is piped in is kept in memory: a table is not read from its beginning.

@@ -10,7 +10,7 @@ use super::table_file::{Batches, Columns, RecordBatch};
 /// One log and how it is read.
 pub enum Log {
     /// Lines, and what reads them.
-    Lines(Blocks, Reader),
+    Lines(Blocks, Box<Reader>),
     /// A table, and what makes a client.
     Table(Table, Who),
 }
@@ -43,7 +43,7 @@ impl Log {
         match self {
             Self::Lines(blocks, master) => {
                 let Some(bytes) = blocks.next().map_err(|error| error.to_string())? else { return Ok(None) };
-                let reader = master.clone();
+                let reader = Reader::clone(master);
                 master.skim(&bytes);
                 Ok(Some(Unread::Lines(reader, bytes)))
             }
