@@ -440,6 +440,23 @@ mod tests {
         command().debug_assert();
     }
 
+    /// Splits a command line at blanks that stand in no single quotes, as a shell does.
+    fn words(line: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        for (number, piece) in line.split('\'').enumerate() {
+            for (index, part) in piece.split(' ').enumerate() {
+                let is_quoted = number % 2 == 1;
+                match words.last_mut() {
+                    Some(word) if is_quoted && index > 0 => word.extend([" ", part]),
+                    Some(word) if index == 0 => word.push_str(part),
+                    Some(_) | None => words.push(part.to_owned()),
+                }
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
     #[test]
     fn every_example_in_the_help_is_a_command_line_that_parses() {
         let definition = command();
@@ -450,8 +467,7 @@ mod tests {
             // Others' programs may be shown beside ours.
             for example in examples.iter().filter(|example| example.command.starts_with("roundtrip ")) {
                 let typed = example.command.split(['>', '|']).next().unwrap_or_default();
-                let arguments = typed.split_whitespace().map(OsString::from);
-                if let Err(failure) = parse_from(arguments) {
+                if let Err(failure) = parse_from(words(typed).into_iter().map(OsString::from)) {
                     panic!("{}: {failure}", example.command);
                 }
             }
