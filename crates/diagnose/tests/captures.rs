@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use diagnose::{Cause, Diagnosis, Finding, FlowReport, Options, Seen};
 use flate2::read::MultiGzDecoder;
+use ruzstd::decoding::StreamingDecoder;
 use trace::capture::{Reader, tunnel};
 use wire::Duration;
 use wire::packet::Packet;
@@ -111,6 +112,9 @@ fn diagnosed(path: &Path) -> Vec<FlowReport> {
     match bytes.as_slice() {
         [0x1f, 0x8b, ..] => {
             MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut plain).unwrap();
+        }
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+            StreamingDecoder::new(bytes.as_slice()).unwrap().read_to_end(&mut plain).unwrap();
         }
         _ => plain = bytes,
     }
