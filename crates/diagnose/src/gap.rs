@@ -184,6 +184,8 @@ pub(crate) struct PathFacts {
     pub(crate) queue: Duration,
     /// Whether the acknowledgement on which it was sent shows a queue on the path: enough was sent to fill it.
     pub(crate) is_full: bool,
+    /// Whether that queue takes as long as the path without it: the link is never idle.
+    pub(crate) is_saturated: bool,
 }
 
 /// What a sender did since it had nothing on its way for a while.

@@ -75,10 +75,8 @@ mod tests {
     #[test]
     fn a_tls_close_that_draws_a_reset_loses_nothing() {
         let alert = "text=\\x15\\x03\\x03\\x00\\x02\\x01\\x00";
-        let lines = opened(
-            15.0,
-            &format!("30 C send=100\n46 S send=300\n46.1 S fin\n62 C {alert}\n62.1 C fin\n77.1 S rst"),
-        );
+        let lines =
+            opened(15.0, &format!("30 C send=100\n46 S send=300\n46.1 S fin\n62 C {alert}\n77.1 S rst"));
         assert_eq!(Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere(), []);
     }
 

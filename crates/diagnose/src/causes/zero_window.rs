@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_window_below_a_loopbacks_segment_is_open() {
         let lines = "0 C syn mss=65483\n0.01 S syn mss=65483\n0.02 C\n1 C send=20000\n1.02 S win=45535\n\
-                     200 C send=100\n200.02 S win=65535\n300 C send=100\n300.02 S";
+                     400 C send=100\n400.02 S win=65535\n500 C send=100\n500.02 S";
         let found = Script { one_way_ms: 0.01, lines }.faults(Place::Client);
         assert_eq!(found, []);
     }

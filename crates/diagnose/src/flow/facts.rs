@@ -178,6 +178,7 @@ impl Flow {
                 segment: self.ends.of(from).sender.pace.of_link(self.ends.of(from).sender.mss.get()),
                 queue: self.queue(from, segment.length()),
                 is_full,
+                is_saturated: is_full && trigger.is_some_and(|ack| self.is_queue_long(from, &ack)),
             },
             burst,
             has_lost: self.ends.of(from).has_lost,
@@ -209,6 +210,13 @@ impl Flow {
         let (own, peer) = (self.ends.of(from), self.ends.of(from.other()));
         let bytes = self.last_flight + answer;
         peer.sender.pace.needed(bytes).max(own.sender.pace.needed(bytes))
+    }
+
+    /// Whether an acknowledgement took twice as long as the path needs.
+    fn is_queue_long(&self, sender: Side, ack: &Ack) -> bool {
+        let least =
+            self.path.to(sender).unwrap_or_default() + self.path.to(sender.other()).unwrap_or_default();
+        ack.after().is_some_and(|after| after >= least * 2)
     }
 
     /// Whether an acknowledgement took so much longer than the path needs that what was sent before its segment must

@@ -80,3 +80,13 @@ fn a_probe_is_no_data_sent_again() {
         assert!(matches!(probe, Order::Probe));
     }
 }
+
+/// A keep-alive probe ten minutes later is answered.
+#[test]
+fn the_reply_to_a_probe_is_no_round_trip() {
+    let mut sender = sender();
+    assert!(!sender.is_probed_by(2_000));
+    assert!(sender.is_probed_by(1_999));
+    let ack = sender.acknowledge(START + 2_000, None, Mark { at: at(600_000), frame: 4 }, None).unwrap();
+    assert_eq!(ack.after(), None);
+}
