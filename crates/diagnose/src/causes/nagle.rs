@@ -100,9 +100,9 @@ fn held(gap: &Gap) -> String {
 
 /// How soon.
 fn reaction(gap: &Gap) -> String {
-    const AT_ONCE: Duration = Duration::from_micros(100);
+    const AT_ONCE: Duration = Duration::from_micros(500);
     let reaction = gap.reaction();
-    if reaction < AT_ONCE { "immediately then".to_owned() } else { format!("{} later", millis(reaction)) }
+    if reaction < AT_ONCE { "immediately".to_owned() } else { format!("{} later", millis(reaction)) }
 }
 
 fn bytes(count: u64) -> String {

@@ -66,14 +66,14 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     }
     // What is behind a hole was lost, or not captured; one direction alone tells nothing of the other.
     if gap.is_behind_hole || !(gap.is_peer_seen || gap.side == Side::Client) {
-        return None;
+        return undecided(gap);
     }
     match gap.before {
         // The handshake's last segment, or what the other side said: now it is this side's turn.
         Before::Handshake(_) => {}
         Before::Data(from) if from != gap.side => {
             if gap.side == Side::Server && !gap.has_all {
-                return None;
+                return undecided(gap);
             }
         }
         Before::Data(_) if retransmission::may_be_a_lost_tail(gap) => return None,
@@ -97,7 +97,7 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
     let thought = thought(gap);
     // What came late was not written late: the path has taken most of it.
     if thought < late {
-        return None;
+        return Some(Ruling::plain(gap, Share::RoundTrip));
     }
     let since = since + late;
     let is_unasked = gap.talk.unanswered == Some(0) && gap.talk.is_within != Some(true);
@@ -116,8 +116,8 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
     let is_timed = gap.path.is_at_sender || gap.late_arrival.is_some() || gap.own_ack.is_some();
     // The path alone varies by so much, or, where nothing is known of it, takes so much.
     let path = if gap.path.to_sender.is_none() { LONGEST_PATH } else { gap.path.noise };
-    if gap.side == Side::Server && !is_timed && thought <= path {
-        return None;
+    if gap.side == Side::Server && !is_timed && thought <= path && thought >= SERVER.least {
+        return undecided(gap);
     }
     let confidence = match gap.continues() {
         false if is_timed => Confidence::High,
@@ -126,6 +126,13 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
     // All of it, for a program that needs no time at all.
     let saving = (share == Share::Stall(Cause::ServerThink)).then_some(thought);
     Some(Ruling { share, since, confidence, evidence, saving, lost_since: None })
+}
+
+/// Nobody knows what took the time, but that of the path.
+fn undecided(gap: &Gap) -> Option<Ruling> {
+    let crossed = gap.from.at + crossing(gap).min(gap.duration());
+    let has_crossed = crossed > gap.from.at;
+    has_crossed.then(|| Ruling { since: crossed, ..Ruling::plain(gap, Share::Unknown) })
 }
 
 /// From when a side could have sent until its segment was generated.
