@@ -82,7 +82,7 @@ impl Severity {
         // Programs may take their time: what an eye notices is worth a look, a tenth of a second.
         let patience = if cause == Cause::ServerThink { 5 } else { 1 };
         match lost.as_nanos() / 1_000_000 / patience {
-            _ if cause == Cause::ResetLostData => Self::High,
+            _ if cause.is_failure() => Self::High,
             100.. => Self::High,
             20.. => Self::Medium,
             0.. => Self::Low,
@@ -192,6 +192,33 @@ impl Findings {
             finding.saving = Some(saving.saturating_sub(less));
             less = less.saturating_sub(saving);
         }
+    }
+
+    /// How often a cause was found.
+    pub(crate) fn times(&self, cause: Cause) -> u64 {
+        self.tallies.iter().filter(|tally| tally.count.cause == cause).map(|tally| tally.count.times).sum()
+    }
+
+    /// Takes back what was found of a cause at a side since then: it has another name. Returns its time.
+    pub(crate) fn retract(&mut self, cause: Cause, side: Side, since: Time) -> Duration {
+        let is_meant = |kept: &Finding| kept.cause == cause && kept.side == side && kept.at >= since;
+        let retracted = self.kept.iter().filter(|kept| is_meant(kept));
+        let (times, lost) =
+            retracted.fold((0, Duration::ZERO), |(times, lost), kept| (times + 1, lost + kept.lost));
+        self.kept.retain(|kept| !is_meant(kept));
+        if times > 0 {
+            let tally = Tally::of(&mut self.tallies, cause);
+            tally.kept = tally.kept.saturating_sub(times);
+            tally.count.times = tally.count.times.saturating_sub(times as u64);
+            tally.count.lost = tally.count.lost - lost;
+        }
+        lost
+    }
+
+    /// Takes back all that was found of a cause.
+    pub(crate) fn withdraw(&mut self, cause: Cause) {
+        self.kept.retain(|kept| kept.cause != cause);
+        self.tallies.retain(|tally| tally.count.cause != cause);
     }
 
     /// How many there were of the last cause: a look at the tallies.

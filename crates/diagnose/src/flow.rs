@@ -3,25 +3,31 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | (here) | [`Flow`]: what each segment is to the connection |
+//! | `acknowledgements` | acknowledgements, and windows with them |
 //! | `handshake` | what SYNs agree on |
-//! | `ack` | acknowledgements, and windows with them |
 //! | `record` | TLS records that close a connection |
 //! | `closed` | windows without room, as long as their edge stands still |
 //! | `course` | a message against time: what a window saves of it |
 //! | `facts` | what is known of a gap when it ends |
 //! | `repairs` | what is known of data that came late or twice |
+//! | `opening` | openings that fail |
+//! | `failures` | connections that fail later, and TLS handshakes |
+//! | `notes` | facts about the path and the capture |
 //! | `ledger` | judged gaps, in the account and as findings |
 //! | `state` | what is kept of each side |
 //!
 //! Not a TCP: nothing is answered, and nothing is believed that the packets do not show. What contradicts itself is
 //! passed over.
 
-mod ack;
+mod acknowledgements;
 mod closed;
 mod course;
 mod facts;
+mod failures;
 mod handshake;
 mod ledger;
+mod notes;
+pub(crate) mod opening;
 mod record;
 mod repairs;
 mod state;
@@ -35,6 +41,7 @@ use crate::account::{Account, Share};
 use crate::cause::Cause;
 use crate::finding::Findings;
 use crate::gap::{Before, End, Mark};
+use crate::hosts::Hosts;
 use crate::http::Conversation;
 use crate::keep::Keep;
 use crate::path::Path;
@@ -45,7 +52,10 @@ use crate::sender::{Order, Sender};
 use crate::side::{Both, Side};
 use crate::table::Options;
 use crate::tick;
+use crate::tls::Tls;
 
+use failures::{Cut, SmallMtu};
+use opening::Opening;
 use state::{EndState, Handshake, Lately};
 
 /// A connection, as far as it has been seen.
@@ -90,6 +100,17 @@ pub(crate) struct Flow {
     reopened: Duration,
     /// The last repair's cause, and until when time is its already.
     claimed: Option<(Cause, Time)>,
+    /// What was out of the ordinary before the first SYN/ACK.
+    opening: Option<Box<Opening>>,
+    /// Whether only segments of the handshake were lost.
+    is_opening_lost: bool,
+    /// A TLS handshake, as long as it is in the clear; whether no data was seen yet.
+    tls: Option<Box<Tls>>,
+    is_first_data: bool,
+    speaks_tls: bool,
+    /// An MTU that a router reported, and a reset in the middle of a transfer.
+    small_mtu: Option<SmallMtu>,
+    cut: Option<Cut>,
 }
 
 /// A connection right before this one, that carried a single request.
@@ -140,6 +161,13 @@ impl Flow {
             is_within_dialogue: false,
             reopened: Duration::ZERO,
             claimed: None,
+            opening: None,
+            is_opening_lost: false,
+            tls: None,
+            is_first_data: true,
+            speaks_tls: false,
+            small_mtu: None,
+            cut: None,
         }
     }
 
@@ -232,8 +260,13 @@ impl Flow {
             end.late = end.clock.passed(segment.at, stamp.value);
             self.echoes(&segment, stamp);
         }
+        self.lately.of_mut(segment.from).heard_at = Some(segment.at);
         if segment.has(Flags::RST) {
             self.reset(&segment);
+            return;
+        }
+        if self.is_challenge(&segment) {
+            self.challenges(Mark { at: segment.at, frame: segment.frame });
             return;
         }
         if segment.has(Flags::SYN) {
@@ -297,16 +330,26 @@ impl Flow {
                 return;
             }
             Order::Again(None) => {
+                self.sticks_needlessly(from, start, segment.length(), mark);
                 self.oddities.needless += 1;
+                return;
+            }
+            // Nobody waits for a FIN that is sent again.
+            Order::Again(Some(_)) if segment.length() == 0 => {
+                self.spend(Share::Closing, at.since(self.last.at));
+                self.before = Before::Ending;
+                self.moves_on(mark);
                 return;
             }
             Order::Again(Some(before)) => {
                 let sender = &self.ends.of(from).sender;
                 if stop <= sender.acknowledged {
+                    self.sticks_needlessly(from, start, segment.length(), mark);
                     self.oddities.needless += 1;
                     self.lately.of_mut(from).needless.get_or_insert(mark);
                     return;
                 }
+                self.sticks(from, &before, start, segment.length(), mark);
                 let earlier = Mark { at: before.at, frame: before.frame };
                 End::Repair(self.repair(from, stop, earlier, mark, at.since(before.again_at), before.times))
             }
@@ -356,6 +399,7 @@ impl Flow {
     }
 
     fn converse(&mut self, segment: &Segment<'_>, start: u64, mark: Mark) {
+        self.reads_tls(segment, start, mark);
         let Segment { from, tcp, .. } = segment;
         self.conversation.sent(*from, start, tcp.payload, segment.length(), mark, &self.account);
         self.take_exchanges();
@@ -375,9 +419,10 @@ impl Flow {
     }
 
     fn reset(&mut self, segment: &Segment<'_>) {
-        if self.is_reset {
+        if self.is_reset || self.refuses(segment) {
             return;
         }
+        self.cuts(segment);
         self.close(segment, End::Reset);
         self.loses_answers(segment);
         self.before = Before::Ending;
@@ -385,10 +430,14 @@ impl Flow {
     }
 
     /// Nothing more comes: what is known, no finer than the `tick` of a coarse clock.
-    pub(crate) fn finish(mut self, tick: Option<Duration>) -> FlowReport {
+    pub(crate) fn finish(mut self, tick: Option<Duration>, hosts: &Hosts) -> FlowReport {
         self.settle_tail();
         [Side::Client, Side::Server].into_iter().for_each(|side| self.settle_course(side));
         self.was_opened_needlessly();
+        self.settle_opening(hosts);
+        self.settle_failures();
+        self.settle_notes();
+        let missing_direction = self.missing_direction();
         let Self {
             client, server, started, last_at, packets, bytes, path, conversation, mut account, ..
         } = self;
@@ -417,6 +466,8 @@ impl Flow {
             account,
             exchanges,
             oddities: self.oddities,
+            missing_direction,
+            is_opening_lost: self.is_opening_lost,
             plot: self.plot.map(|plot| *plot),
         }
     }

@@ -173,6 +173,12 @@ pub(crate) struct PathFacts {
     pub(crate) noise: Duration,
     /// Whether the capture was taken at the sender.
     pub(crate) is_at_sender: bool,
+    /// Whether acknowledgements of what the sender sent show a standing queue.
+    pub(crate) has_queue: bool,
+    /// And to the receiver and back.
+    pub(crate) to_receiver: Option<Duration>,
+    /// The round trip to a server whose acknowledgements a proxy sends.
+    pub(crate) beyond_proxy: Option<Duration>,
     /// There and back, as far as it is known.
     pub(crate) round_trip: Duration,
     /// What the slowest link needs for the segment that ended the gap.
@@ -325,8 +331,12 @@ impl Gap {
     }
 }
 
-/// A span for people: `93.2 ms`.
+/// A span for people: `9.3 ms`, `93 ms`, `12.4 s`, `4.5 min`.
 pub(crate) fn millis(span: Duration) -> String {
-    let millis = span.as_millis_f64();
-    if millis < 10.0 { format!("{millis:.1} ms") } else { format!("{millis:.0} ms") }
+    match span.as_millis_f64() {
+        millis if millis < 10.0 => format!("{millis:.1} ms"),
+        millis if millis < 10_000.0 => format!("{millis:.0} ms"),
+        millis if millis < 120_000.0 => format!("{:.1} s", millis / 1e3),
+        millis => format!("{:.1} min", millis / 60e3),
+    }
 }

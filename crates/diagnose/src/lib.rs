@@ -12,7 +12,8 @@
 //! | `flow` | one connection: what each segment is to it |
 //! | `sender`, `flight`, `mss`, `path`, `pace` | an end as a sender; where the capture was taken; how fast the path is |
 //! | `clock`, `tick` | TCP timestamps: when a segment was generated; the capture's clock, if it is coarse |
-//! | `http` | messages and exchanges, where they can be read |
+//! | `http`, `tls` | messages and exchanges, where they can be read; TLS handshakes |
+//! | `hosts` | hosts and ports that answered |
 //! | `gap`, `judge`, `causes/` | the time between two events, and the rules that name its cause |
 //! | `dhttp` | requests in datagrams, and their answers |
 //! | [`plot`] | points of a time-sequence plot |
@@ -30,6 +31,7 @@ mod flight;
 mod flow;
 mod flows;
 mod gap;
+mod hosts;
 mod http;
 mod judge;
 mod keep;
@@ -45,6 +47,7 @@ mod sender;
 pub mod side;
 pub mod table;
 mod tick;
+mod tls;
 
 pub use account::{Account, Share};
 pub use cause::Cause;

@@ -12,8 +12,10 @@
 //! | `ack=N` | acknowledges so much; without it, all that has arrived by then |
 //! | `sack=N:M` | tells of data from N to M behind a gap |
 //! | `win=N` | the window; 65,535 without it |
-//! | `mss=N` | of a SYN: the largest segment; 1,460 without it |
 //! | `ts=N:M` | timestamps: the value and the echo |
+//! | `mss=N` | the MSS of a SYN; 1,460 without it |
+//! | `hex=...` | these bytes |
+//! | `bare` | it acknowledges nothing |
 //! | `lost` | it is seen near its sender and never arrives |
 //! | `twice` | it is captured twice |
 //!
@@ -51,6 +53,7 @@ struct Line {
     window: u16,
     mss: u16,
     stamps: Option<(u32, u32)>,
+    is_bare: bool,
     is_lost: bool,
     is_twice: bool,
     reopens: bool,
@@ -81,6 +84,20 @@ impl Script<'_> {
         assert!(diagnosis.poll().is_none());
         assert_eq!(report.account.total(), report.elapsed, "the account does not add up");
         report
+    }
+
+    /// What a capture at the client makes of the packets of one side.
+    pub(crate) fn diagnose_direction(&self, side: Side) -> FlowReport {
+        let port = if side == Side::Client { 40_000 } else { 80 };
+        let mut diagnosis = Diagnosis::default();
+        for (frame, (at, bytes)) in (1..).zip(self.capture(Place::Client)) {
+            let packet = Packet::read(&bytes).unwrap();
+            if packet.sockets().unwrap().0.port() == port {
+                diagnosis.handle(at, Seen { frame, interface: 0 }, &packet);
+            }
+        }
+        diagnosis.end();
+        diagnosis.poll().unwrap()
     }
 
     /// Causes found, with what was lost in whole milliseconds, without those that are no fault.
@@ -182,6 +199,7 @@ impl Line {
             window: u16::MAX,
             mss: 1_460,
             stamps: None,
+            is_bare: false,
             is_lost: false,
             is_twice: false,
             reopens: false,
@@ -195,8 +213,12 @@ impl Line {
                     let (from, to) = range.split_once(':').unwrap();
                     read.sack = Some((from.parse().unwrap(), to.parse().unwrap()));
                 }
-                Some(("win", window)) => read.window = window.parse().unwrap(),
                 Some(("mss", mss)) => read.mss = mss.parse().unwrap(),
+                Some(("hex", digits)) => {
+                    let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+                    read.payload = (0..digits.len()).step_by(2).map(byte).collect();
+                }
+                Some(("win", window)) => read.window = window.parse().unwrap(),
                 Some(("ts", stamps)) => {
                     let (value, echo) = stamps.split_once(':').unwrap();
                     read.stamps = Some((value.parse().unwrap(), echo.parse().unwrap()));
@@ -207,6 +229,7 @@ impl Line {
                     "fin" => read.flags = Flags::FIN,
                     "rst" => read.flags = Flags::RST,
                     "reopen" => (read.flags, read.reopens) = (Flags::SYN, true),
+                    "bare" => read.is_bare = true,
                     "lost" => read.is_lost = true,
                     "twice" => read.is_twice = true,
                     other => panic!("{other}"),
@@ -230,6 +253,9 @@ impl Line {
         }
         options.extend(self.stamps.map(|(value, echo)| TcpOption::Timestamps { value, echo }));
         let options = options.as_slice();
+        // A client's SYN acknowledges nothing, whatever it has heard before.
+        let opens = self.flags.contains(Flags::SYN) && self.from == Side::Client;
+        let ack = ack.filter(|_| !opens && !self.is_bare);
         let flags = if ack.is_some() { self.flags | Flags::ACK } else { self.flags };
         let window = self.window;
         let mut packet = Vec::new();

@@ -34,10 +34,11 @@ pub(crate) struct Sender {
     pub(crate) window: Option<u32>,
     /// The largest segment it may send.
     pub(crate) mss: Mss,
-    /// Flights, in bytes: the largest ever, the largest since it last repaired a loss, and since it last paused.
+    /// In bytes: the largest flight ever, since a repair, and since a pause; the largest segment acknowledged.
     pub(crate) largest_flight: u32,
     pub(crate) largest_since_loss: u32,
     pub(crate) largest_since_pause: u32,
+    pub(crate) largest_arrived: u32,
     pub(crate) sent_last: Option<Time>,
     /// Sent and not known to have arrived, oldest first.
     pub(crate) sent: VecDeque<Sent>,
@@ -284,6 +285,8 @@ impl Sender {
         // What waits behind a loss is acknowledged when that is repaired (as Karn saw).
         let is_clear = bytes > 0 && self.acknowledged >= self.repaired;
         let fresh = newest.filter(|sent| is_clear && sent.end > self.acknowledged && sent.times == 1);
+        let arrived = |sent: Sent| bounded(sent.end - sent.start);
+        self.largest_arrived = self.largest_arrived.max(fresh.map_or(0, arrived));
         let ack = Ack {
             frame,
             at,
@@ -347,7 +350,6 @@ impl Sender {
             self.acks.pop_front();
         }
         if self.acks.capacity() == 0 {
-            // Most wait alone.
             self.acks.reserve_exact(1);
         }
         self.acks.push_back(ack);

@@ -6,6 +6,7 @@
 use wire::{Duration, Time};
 
 use crate::account::{Account, Share};
+use crate::cause::Cause;
 use crate::finding::{Count, Finding};
 
 /// A finer clock measures what matters here.
@@ -60,14 +61,23 @@ pub(crate) fn blur(
     /// A wait of so many ticks is known to a third.
     const MEASURABLE: u64 = 3;
     let least = tick * MEASURABLE;
-    findings.retain(|finding| finding.lost >= least);
+    findings.retain(|finding| is_fact(finding.cause) || finding.lost >= least);
     counts.retain(|count| {
-        let is_measured = count.lost >= least * count.times;
+        let is_measured = is_fact(count.cause) || count.lost >= least * count.times;
         if !is_measured {
             account.transfer(Share::Stall(count.cause), Share::Unknown, count.lost);
         }
         is_measured
     });
+}
+
+/// What packets show by what they are, at whatever time they came.
+fn is_fact(cause: Cause) -> bool {
+    cause.is_failure()
+        || matches!(
+            cause,
+            Cause::PathMtu | Cause::OneDirectionOnly | Cause::CaptureLoss | Cause::DuplicateCapture
+        )
 }
 
 #[cfg(test)]
@@ -93,5 +103,14 @@ mod tests {
     fn a_fine_clock_is_not_nor_are_few_packets() {
         assert_eq!(ticks(&[0, 0, 0, 0, 501, 501, 501, 501, 1_500, 1_500, 1_500, 2_000, 2_000, 2_500]), None);
         assert_eq!(ticks(&[0, 0, 0, 0, 500, 500, 500, 500]), None);
+    }
+
+    #[test]
+    fn a_coarse_clock_takes_back_times_and_no_facts() {
+        let count = |cause| Count { cause, times: 1, lost: Duration::ZERO };
+        let mut counts = [Cause::Nagle, Cause::ConnectionRefused, Cause::PathMtu].map(count).to_vec();
+        blur(Duration::from_millis(500), &mut Vec::new(), &mut counts, &mut Account::default());
+        let causes: Vec<_> = counts.iter().map(|count| count.cause).collect();
+        assert_eq!(causes, [Cause::ConnectionRefused, Cause::PathMtu]);
     }
 }

@@ -62,6 +62,10 @@ pub(crate) fn handshake(gap: &Gap) -> Option<Ruling> {
         // Both timers run for a second: what comes so soon after the other side's segment crossed it on the way, and the
         // timer's time is that one's.
         End::Handshake { again: Some(since) } if gap.duration() * 4 < since => None,
+        // What becomes of a SYN without any answer shows later (`flow/opening.rs`).
+        End::Handshake { again: Some(_) } if !gap.is_acknowledged => {
+            Some(Ruling::plain(gap, Share::Stall(Cause::RetransmissionTimeout)))
+        }
         End::Handshake { again: Some(_) } => {
             Some(Ruling::all(gap, Cause::RetransmissionTimeout, of_handshake))
         }

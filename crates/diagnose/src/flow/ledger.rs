@@ -60,7 +60,7 @@ impl Flow {
         self.moves_on(mark);
     }
 
-    fn moves_on(&mut self, to: Mark) {
+    pub(super) fn moves_on(&mut self, to: Mark) {
         self.last = to;
         for lately in [&mut self.lately.client, &mut self.lately.server] {
             (lately.own_ack, lately.needless) = (None, None);

@@ -10,6 +10,8 @@ use crate::judge::Ruling;
 use crate::segment::Segment;
 use crate::sender::Sender;
 
+use super::failures::Stuck;
+
 /// What is kept of one side.
 #[derive(Debug, Default)]
 pub(super) struct EndState {
@@ -56,6 +58,8 @@ pub(super) struct EndState {
     /// The window in its SYN, which is never shifted.
     pub(super) first_window: Option<u16>,
     pub(super) has_sent_syn: bool,
+    /// Data that it sends again and again.
+    pub(super) stuck: Option<Box<Stuck>>,
 }
 
 /// What each packet of one side is held against, and the gap since the last event.
@@ -68,6 +72,8 @@ pub(super) struct Lately {
     /// Where its packets are looked at.
     pub(super) interface: Option<u32>,
     pub(super) has_ended: bool,
+    /// When its last packet passed.
+    pub(super) heard_at: Option<Time>,
 }
 
 /// How the windows move that a side is offered.

@@ -8,7 +8,7 @@ use ::diagnose::{Cause, Finding, FlowReport};
 use wire::{Duration, Time};
 
 use super::Capture;
-use super::span::shown;
+use super::span::{moment, shown};
 
 /// What was found of one cause.
 pub struct Group<'a> {
@@ -27,11 +27,13 @@ pub struct Group<'a> {
     pub saving: Option<Duration>,
 }
 
-/// Causes with something worth fixing, and the others; lost data first, then what cost most.
+/// Causes with something worth fixing, and the others: failures first, then by what a fix saves, then by what was lost.
 pub fn groups(capture: &Capture) -> (Vec<Group<'_>>, Vec<Group<'_>>) {
     let mut groups: Vec<Group<'_>> =
         Cause::ALL.into_iter().filter_map(|cause| group(capture, cause)).collect();
-    groups.sort_by_key(|group| Reverse((group.cause == Cause::ResetLostData, group.lost)));
+    groups.sort_by_key(|group| {
+        Reverse((group.cause.is_failure(), group.saving.unwrap_or_default(), group.lost))
+    });
     groups.into_iter().partition(|group| group.worst.1.severity.is_worth_fixing())
 }
 
@@ -78,26 +80,30 @@ impl Group<'_> {
     /// `233 ms lost, 4 times in 2 connections`.
     pub fn cost(&self) -> String {
         let times = match (self.times, self.connections) {
-            (1, _) => String::new(),
-            (times, 1) => format!(", {times} times"),
-            (times, connections) => format!(", {times} times in {connections} connections"),
+            (1, _) => "once".to_owned(),
+            (times, 1) => format!("{times} times"),
+            (times, connections) => format!("{times} times in {connections} connections"),
         };
-        format!("{} lost{times}", shown(self.lost))
+        match (self.cause.is_failure(), self.times) {
+            (true, _) => times,
+            (false, 1) => format!("{} lost", shown(self.lost)),
+            (false, _) => format!("{} lost, {times}", shown(self.lost)),
+        }
     }
 
     /// The worst of it, in a sentence.
     pub fn example(&self, capture: &Capture) -> String {
         let (flow, finding) = self.worst;
-        let worst = if self.times > 1 {
-            format!("The worst took {}: at", shown(finding.lost))
-        } else {
-            "At".to_owned()
+        let worst = match (self.times, self.cause.is_failure()) {
+            (1, _) => "At".to_owned(),
+            (_, true) => "One of them: at".to_owned(),
+            (_, false) => format!("The worst took {}: at", shown(finding.lost)),
         };
         let connection = match capture.flows.as_slice() {
             [_] => String::new(),
             _ => format!(" ({} to {})", flow.client, flow.server),
         };
-        format!("{worst} {:.0} ms{connection}, {}.", capture.millis(finding.at), finding.evidence)
+        format!("{worst} {}{connection}, {}.", moment(finding.at.since(capture.started)), finding.evidence)
     }
 
     /// What a fix would save, if that can be said: of all that is listed, for it mends them together.
@@ -121,9 +127,9 @@ impl Group<'_> {
         let (server, (lost, connections)) = servers.iter().max_by_key(|(_, (lost, _))| *lost)?;
         let others = servers.len() as u64 - 1;
         (others > 0).then(|| {
+            let time = if self.cause.is_failure() { String::new() } else { format!("{}, ", shown(*lost)) };
             format!(
-                "Most of it, {}, in {} to {server}; the rest with {}.",
-                shown(*lost),
+                "Most of it, {time}in {} to {server}; the rest with {}.",
                 counted(*connections, "connection"),
                 counted(others, "other server")
             )

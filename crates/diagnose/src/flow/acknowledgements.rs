@@ -10,6 +10,7 @@ use crate::side::Side;
 use super::Flow;
 
 impl Flow {
+    /// The acknowledgement in a segment, and the window with it.
     pub(super) fn acknowledges(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
         self.scales_as_it_did(segment);
@@ -63,6 +64,7 @@ impl Flow {
             peer.sender.tells_of_a_gap();
         }
         if let Some(ack) = ack {
+            self.unsticks(from.other(), ack.to, Mark { at, frame });
             let bytes = u64::from(ack.bytes);
             let is_at_once = bytes >= 2 * self.ends.of(from.other()).sender.mss.get();
             if let Some(after) = ack.after() {
@@ -101,6 +103,7 @@ impl Flow {
         segment.options.stamp.map(|stamp| stamp.value).filter(|_| is_echoed)
     }
 
+    /// A segment that carries nothing else.
     pub(super) fn acknowledges_only(&mut self, segment: &Segment<'_>) {
         let mark = Mark { at: segment.at, frame: segment.frame };
         let is_last =
