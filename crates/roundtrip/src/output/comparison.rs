@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(of("simulated 95% ± ms"), Some("81.6"));
         assert_eq!(of("measured 95% ± ms"), Some("2.31"));
         assert_eq!(of("simulated/measured"), Some("1.02"));
-        assert_eq!(of("measured/minimum").is_some(), true);
+        assert!(of("measured/minimum").is_some());
     }
 
     #[test]

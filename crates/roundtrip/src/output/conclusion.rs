@@ -9,7 +9,7 @@ use scenario::{Protocol, Scenario};
 /// What the best protocols save, and how far engines agree; fewer sentences where there is nothing to say.
 pub fn sentences(outcomes: &[Outcome]) -> Vec<String> {
     let groups = named(outcomes);
-    let pairs: [(&str, &str, fn(&Line<'_>) -> Option<f64>); 3] = [
+    let pairs: [(&str, &str, Ratio); 3] = [
         ("Simulated", "predicted", |line| ratio(line.simulated, line.predicted)),
         ("Measured", "predicted", |line| ratio(line.measured, line.predicted)),
         ("Simulated", "measured", |line| ratio(line.simulated, line.measured)),
@@ -17,6 +17,9 @@ pub fn sentences(outcomes: &[Outcome]) -> Vec<String> {
     let agreements = pairs.map(|(engine, other, of)| agreement(&groups, engine, other, of));
     std::iter::once(savings(&groups)).chain(agreements).flatten().collect()
 }
+
+/// A ratio of two engines' times in one line.
+type Ratio = fn(&Line<'_>) -> Option<f64>;
 
 /// What the others are held against: a connection for every object, as the Web began.
 const BASELINE: Protocol = Protocol::Http10;
