@@ -120,7 +120,8 @@ fn diagnosed(path: &Path) -> Vec<FlowReport> {
     }
     let mut reader = Reader::new(plain.as_slice()).unwrap();
     let mut diagnosis = Diagnosis::new(Options::default());
-    while let Some(frame) = reader.read().unwrap() {
+    // A capture that was cut off or damaged is used as far as it goes.
+    while let Ok(Some(frame)) = reader.read() {
         if let Some(Ok(packet)) = frame.ip().map(Packet::read) {
             let (packet, _) = tunnel::innermost(packet);
             let seen = Seen { frame: frame.number, interface: frame.interface };

@@ -235,7 +235,7 @@ fn a_capture_that_is_damaged_or_lies_is_used_as_far_as_it_can_be_and_the_damage_
         (
             "forward",
             &jumps([1, 1, 1, 1, u32::MAX]),
-            "packets a day or more after the one before them: 1; a clock was set, or captures were merged",
+            "packets with an absurd time: 1; each is taken as simultaneous with the packet before it",
         ),
         ("back", &jumps([u32::MAX, 1, 1, 1, 1]), "packets with an earlier time than those before them: 4"),
         ("zero", &jumps([0; 5]), ""),
