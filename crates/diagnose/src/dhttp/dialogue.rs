@@ -242,8 +242,6 @@ impl Dialogue {
             account: self.account,
             exchanges,
             oddities: self.oddities,
-            missing_direction: None,
-            is_opening_lost: false,
             plot: None,
         }
     }
