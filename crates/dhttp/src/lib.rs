@@ -10,7 +10,7 @@
 //! | [`files`] | a handler: the files below a folder |
 //! | [`server`] | threads with their sockets around that handler |
 //! | [`client`] | a thread that asks, and hands answers over to whoever waits, blocking or not |
-//! | [`counters`], [`log`] | what a server tells of itself |
+//! | [`mod@counters`], [`log`] | what a server tells of itself |
 //! | [`descriptors`] | room for them, made beforehand |
 //! | [`batch`] | many datagrams at once, for whoever serves them or loads a server with them |
 //! | [`clock`] | the time |

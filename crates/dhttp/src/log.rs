@@ -1,7 +1,7 @@
 //! An access log: the combined format, and behind it the channel of each answer.
 //!
 //! Every reader of that format takes these lines, `roundtrip connections` among them. Not for diagnosis of the server
-//! itself: that is [`crate::counters`].
+//! itself: that is [`mod@crate::counters`].
 
 use std::fmt;
 use std::io::{BufWriter, Write};

@@ -104,7 +104,7 @@ pub enum Shape {
     /// HTTP/1.1: one connection, and requests that do not wait for answers (RFC 9112, section 9.3.2).
     Http11Pipelined(Pipelining),
     /// HTTP/1.1, carried by DHTTP: what this robot takes for a connection is one exchange
-    /// ([`dhttp_proto::visitor`]), and none waits for another.
+    /// ([`crate::visitor`]), and none waits for another.
     Dhttp,
 }
 
