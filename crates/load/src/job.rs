@@ -20,13 +20,13 @@ pub struct Job<'a> {
     pub lasts: Duration,
     /// The pages.
     pub pages: &'a [Page],
-    /// Who fetches them.
+    /// Clients that fetch the pages.
     pub turns: Turns,
-    /// What the numbers of a page's objects stand for.
+    /// Objects of a page, by number.
     pub requests: Requests<'a>,
 }
 
-/// Who fetches which pages.
+/// Clients, and the pages that each fetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turns {
     /// Each page is fetched once, by its own user.
@@ -35,7 +35,7 @@ pub enum Turns {
     Loop(u32),
 }
 
-/// What the numbers of a page's objects stand for.
+/// Objects of a page, by number.
 #[derive(Clone, Debug)]
 pub enum Requests<'a> {
     /// The files of a site of SURGE, below the target's folder, by their sizes.
