@@ -1,19 +1,18 @@
-//! A connection of plain HTTP that a user opened: requests written, answers read, in their order.
+//! A connection of HTTP/1 that a user opened: requests written, answers read, in their order.
 //!
 //! Not a client for people: bodies are counted and thrown away.
 
+pub(crate) mod transport;
+
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read};
-use std::net::SocketAddr;
+use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use http1::message::{Event, Framing, Limits, Method, ResponseReader, persists};
-use nix::sys::socket::setsockopt;
-use nix::sys::socket::sockopt::TcpFastOpenConnect;
 use rustix::event::epoll::EventFlags;
-use socket2::{Domain, Protocol, Socket, Type};
 use wire::Time;
 
+use self::transport::{Connector, Transport};
 use crate::gauge::{Gauge, Open};
 use crate::record::Trouble;
 
@@ -55,7 +54,7 @@ pub(crate) enum Outcome {
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct Line {
-    socket: Socket,
+    transport: Transport,
     is_open: bool,
     out: Vec<u8>,
     taken: usize,
@@ -81,21 +80,10 @@ struct Coming {
 }
 
 impl Line {
-    /// Sends a SYN; with Fast Open, and where the kernel knows the server, the first request does.
-    pub(crate) fn open(server: SocketAddr, fast_open: bool, open: &Gauge) -> io::Result<Self> {
-        let kind = Type::STREAM.nonblocking().cloexec();
-        let socket = Socket::new(Domain::for_address(server), kind, Some(Protocol::TCP))?;
-        socket.set_tcp_nodelay(true)?;
-        if fast_open {
-            setsockopt(&socket, TcpFastOpenConnect, &true)?;
-        }
-        match socket.connect(&server.into()) {
-            Ok(()) => {}
-            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => {}
-            Err(error) => return Err(error),
-        }
+    /// Begins a connection; with Fast Open, and where the kernel knows the server, its first bytes leave with the SYN.
+    pub(crate) fn open(connector: &Connector, open: &Gauge) -> io::Result<Self> {
         Ok(Self {
-            socket,
+            transport: connector.open()?,
             is_open: false,
             out: Vec::new(),
             taken: 0,
@@ -134,7 +122,7 @@ impl Line {
 
     /// What to wait for.
     pub(crate) fn interest(&self) -> EventFlags {
-        if self.is_open && self.taken == self.out.len() {
+        if self.is_open && !self.transport.wants_room(self.out.len() - self.taken) {
             EventFlags::IN
         } else {
             EventFlags::IN | EventFlags::OUT
@@ -150,7 +138,7 @@ impl Line {
     /// Takes what is there. `false` if the connection is over: what was asked on it is told in `outcomes`.
     pub(crate) fn ready(&mut self, now: Time, room: &mut [u8], outcomes: &mut Vec<Outcome>) -> bool {
         if !self.is_open {
-            match self.socket.take_error() {
+            match self.transport.take_error() {
                 Ok(None) => self.is_open = true,
                 Ok(Some(_)) | Err(_) => {
                     self.fail(Trouble::Refused, outcomes);
@@ -189,8 +177,7 @@ impl Line {
 
     fn flush(&mut self) -> io::Result<()> {
         while let Some(rest) = self.out.get(self.taken..).filter(|rest| !rest.is_empty()) {
-            // SIGPIPE is ignored by every Rust program.
-            match self.socket.send(rest) {
+            match self.transport.send(rest) {
                 Ok(taken) => self.taken += taken,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -199,17 +186,25 @@ impl Line {
         }
         self.out.clear();
         self.taken = 0;
-        Ok(())
+        match self.transport.flush() {
+            Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
-    /// Reads once: what does not fit is told again. A server that sends as fast as it is read would else have this thread for
-    /// itself.
+    /// Reads once, with TLS a record: epoll reports what is left. A server that sends as fast as it is read would else have this
+    /// thread for itself.
     fn read(&mut self, room: &mut [u8], outcomes: &mut Vec<Outcome>) -> bool {
-        match (&self.socket).read(room) {
-            Ok(0) => self.ended(outcomes),
-            Ok(length) => self.take(room.get(..length).unwrap_or_default(), outcomes),
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => true,
-            Err(_) => self.broken(outcomes),
+        loop {
+            let is_there = match self.transport.receive(room) {
+                Ok(0) => self.ended(outcomes),
+                Ok(length) => self.take(room.get(..length).unwrap_or_default(), outcomes),
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => true,
+                Err(_) => self.broken(outcomes),
+            };
+            if !is_there || !self.transport.has_received() {
+                return is_there;
+            }
         }
     }
 
@@ -262,6 +257,6 @@ impl Line {
 
 impl AsFd for Line {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.transport.as_fd()
     }
 }

@@ -11,13 +11,14 @@ use bytes::Bytes;
 use http::Request;
 use http1::message::{Event, Limits, Method, ResponseReader};
 use quinn::ConnectionError;
-use rustls::{AlertDescription, CertificateError};
+use rustls::{AlertDescription, CertificateError, ClientConnection, StreamOwned};
 use scenario::surge::plan::path;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 
 use crate::config::{Config, Protocol, Target};
 use crate::job::{Job, Prepared, Requests};
+use crate::line::transport::Connector;
 use crate::secure::Mistrust;
 use crate::streams::desk::{Came, Fetch};
 use crate::streams::means::{Means, Own};
@@ -53,7 +54,7 @@ impl fmt::Display for Refusal {
             ),
             Self::Another(name) => write!(
                 f,
-                "does not offer {name} in its handshake (ALPN); switch it on there, or ask by another --protocol"
+                "does not offer {name} in its handshake (ALPN); switch it on there, or choose another --protocol (http11, http2)"
             ),
             Self::NotThis(name) => write!(
                 f,
@@ -145,9 +146,12 @@ fn by_http1(job: &Job<'_>, target: &Target, config: &Config) -> Result<Seen, Ref
         }
         _ => Refusal::NoAnswer(error.to_string()),
     };
-    let mut stream = TcpStream::connect_timeout(&target.address, PATIENCE).map_err(no_answer)?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(no_answer)?;
-    stream.write_all(&bytes).map_err(no_answer)?;
+    let socket = TcpStream::connect_timeout(&target.address, PATIENCE).map_err(no_answer)?;
+    socket.set_read_timeout(Some(PATIENCE)).map_err(no_answer)?;
+    let mut stream = secured(socket, target)?;
+    stream
+        .write_all(&bytes)
+        .map_err(|error| of_tls(&error, "HTTP/1.1").unwrap_or_else(|| no_answer(error)))?;
     let mut reader = ResponseReader::new(Limits::default());
     let (mut room, mut first) = ([0; 4_096], Vec::new());
     loop {
@@ -174,6 +178,20 @@ fn by_http1(job: &Job<'_>, target: &Target, config: &Config) -> Result<Seen, Ref
         }
     }
 }
+
+/// The connection, with TLS where the server is asked so.
+fn secured(socket: TcpStream, target: &Target) -> Result<Box<dyn Stream>, Refusal> {
+    let Connector { tls, .. } = Connector::new(target, false).map_err(Refusal::Mistrust)?;
+    let Some((config, name)) = tls else { return Ok(Box::new(socket)) };
+    let session = ClientConnection::new(config, name);
+    let session = session.map_err(|error| Refusal::System(io::Error::other(error)))?;
+    Ok(Box::new(StreamOwned::new(session, socket)))
+}
+
+/// Bytes both ways.
+trait Stream: Read + Write {}
+
+impl<T: Read + Write> Stream for T {}
 
 /// Bytes of a foreign protocol that are shown.
 const SHOWN: usize = 12;
@@ -211,7 +229,9 @@ fn silence(protocol: Protocol) -> String {
 
 fn of_http2(failed: http2::Failed) -> Refusal {
     match failed {
-        http2::Failed::Io(error) => of_tls(&error).unwrap_or_else(|| Refusal::NoAnswer(error.to_string())),
+        http2::Failed::Io(error) => {
+            of_tls(&error, "HTTP/2").unwrap_or_else(|| Refusal::NoAnswer(error.to_string()))
+        }
         http2::Failed::Protocol => Refusal::Another("HTTP/2"),
     }
 }
@@ -247,11 +267,11 @@ fn of_http3(failed: http3::Failed) -> Refusal {
 
 const NOBODY: &str = "nobody known has signed it";
 
-/// What TLS has against it, if it is TLS that has.
-fn of_tls(error: &io::Error) -> Option<Refusal> {
+/// The reason that TLS gives, if it is TLS that failed; `protocol` was offered to the server.
+fn of_tls(error: &io::Error, protocol: &'static str) -> Option<Refusal> {
     match error.get_ref()?.downcast_ref::<rustls::Error>()? {
         rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)
-        | rustls::Error::NoApplicationProtocol => Some(Refusal::Another("HTTP/2")),
+        | rustls::Error::NoApplicationProtocol => Some(Refusal::Another(protocol)),
         rustls::Error::InvalidCertificate(why) => Some(Refusal::Certificate(of_certificate(why))),
         rustls::Error::InvalidMessage(_) => Some(Refusal::NotThis("TLS")),
         _ => None,

@@ -20,6 +20,7 @@ use wire::{Duration, Seed, Time};
 use crate::config::{Config, Protocol, Target};
 use crate::gauge::Gauge;
 use crate::job::{Job, Prepared, Requests, Turns};
+use crate::line::transport::Connector;
 use crate::live::{Progress, Stop, Teller};
 use crate::needs::{self, Short, users};
 use crate::ports::Ports;
@@ -111,6 +112,7 @@ pub fn run_until<'a>(
         heads(config, target, &unchanged_since),
         Means::new(target, config, &unchanged_since, &job.requests)?,
     );
+    let connector = Connector::new(target, config.fast_open)?;
     let list: Arc<[Prepared]> = match &job.requests {
         Requests::List(list, _) if means.is_none() => Prepared::all(list, target, config).into(),
         Requests::List(..) | Requests::Site(_) => Arc::default(),
@@ -135,6 +137,7 @@ pub fn run_until<'a>(
             },
             config: *config,
             target: target.clone(),
+            connector: connector.clone(),
             ports,
             heads: heads.clone(),
             list: Arc::clone(&list),

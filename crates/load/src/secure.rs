@@ -6,8 +6,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -135,6 +135,16 @@ impl Security {
         }
         Ok(Some(roots))
     }
+}
+
+/// rustls keeps as many servers as this is divided by eight, and eight tickets of each: there is one.
+const TICKETS: usize = 8;
+
+/// The same configuration with session tickets of its own, as each user has them.
+pub(crate) fn with_own_tickets(config: &ClientConfig) -> ClientConfig {
+    let mut own = config.clone();
+    own.resumption = Resumption::in_memory_sessions(TICKETS);
+    own
 }
 
 /// Believes everybody, but not that a signature is what it is not: the cost stays that of the real thing.

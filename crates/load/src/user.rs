@@ -15,6 +15,7 @@ use wire::{Duration, Time};
 use crate::config::{Config, Protocol, Target};
 use crate::gauge::Gauge;
 use crate::job::{Prepared, closes, version};
+use crate::line::transport::Connector;
 use crate::line::{Line, Outcome, Pending, Response};
 use crate::pair::{Pair, Turn};
 use crate::ports::{self, Ports};
@@ -31,6 +32,8 @@ pub(crate) struct Common {
     pub(crate) streams: Option<(Means, Reactor)>,
     pub(crate) config: Config,
     pub(crate) target: Target,
+    /// How connections of HTTP/1 begin.
+    pub(crate) connector: Connector,
     /// Where datagrams leave, for DHTTP.
     pub(crate) ports: Option<Ports>,
     /// Those of requests, and of conditional ones; the target is the last that was asked for.
@@ -70,6 +73,7 @@ const DEPTH: usize = 64;
 #[derive(Debug)]
 pub(crate) struct User {
     number: u32,
+    connector: Connector,
     lines: Vec<Option<Line>>,
     waiting: VecDeque<Pending>,
     pair: Option<Pair>,
@@ -86,7 +90,8 @@ impl User {
             pair = Some(port);
         }
         let streams = common.streams.as_ref().map(|(means, _)| Streams::new(number, means));
-        Ok(Self { number, lines: Vec::new(), waiting: VecDeque::new(), pair, streams })
+        let connector = common.connector.with_own_tickets();
+        Ok(Self { number, connector, lines: Vec::new(), waiting: VecDeque::new(), pair, streams })
     }
 
     /// Asks for a file, by the way that the configuration says; nobody can foresee what was drawn. Gives when the user wants to
@@ -301,12 +306,11 @@ impl User {
             self.waiting.pop_front();
             let pending = Pending { sent: now, ..pending };
             if self.lines[place].is_none() {
-                let opened = Line::open(common.target.address, common.config.fast_open, &common.open)
-                    .and_then(|line| {
-                        let data = data(self.number, place);
-                        epoll::add(&common.epoll, &line, data, line.interest())?;
-                        Ok(line)
-                    });
+                let opened = Line::open(&self.connector, &common.open).and_then(|line| {
+                    let data = data(self.number, place);
+                    epoll::add(&common.epoll, &line, data, line.interest())?;
+                    Ok(line)
+                });
                 match opened {
                     Ok(line) => {
                         common.connections += 1;

@@ -352,9 +352,12 @@ fn a_naive_close_destroys_answers_that_were_on_their_way() {
     assert!(measured.notes.iter().any(|note| note.starts_with(said)), "{:?}", measured.notes);
 }
 
-/// Nine objects, pipelined to a server that answers two requests on a connection.
+/// Nine objects, pipelined to a server that answers two requests on a connection. The link is slow, so that a client on a busy
+/// machine reads the beginning of a response before a reset arrives behind it.
 fn closing(closing: Closing) -> Scenario {
     let mut scenario = scenario(Protocol::Http11Pipelined, "linux");
+    let rate = Rate::from_bits_per_second(2_000_000).unwrap();
+    scenario.network = Network::new("custom".to_owned(), RTT, rate, Bytes::new(512));
     scenario.page.objects = vec![Object { size: Bytes::new(20_000), deflated: None }; 9];
     scenario.programs.server_requests = NonZeroU32::new(2);
     scenario.programs.server_close = Some(closing);

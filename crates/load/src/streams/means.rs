@@ -10,7 +10,6 @@ use http::uri::Scheme;
 use http::{HeaderValue, Request, Uri};
 use quinn::Endpoint;
 use rustls::ClientConfig;
-use rustls::client::Resumption;
 use rustls::pki_types::ServerName;
 use tokio::runtime::Runtime;
 use wire::Duration;
@@ -20,7 +19,7 @@ use super::{http2, http3};
 use crate::config::{Config, Protocol, Target};
 use crate::job::Requests;
 use crate::record::Trouble;
-use crate::secure::Mistrust;
+use crate::secure::{Mistrust, with_own_tickets};
 
 /// What all connections of a run have in common.
 #[derive(Clone, Debug)]
@@ -86,18 +85,13 @@ impl Means {
 
     /// What a user has alone.
     pub(crate) fn own(&self) -> Own {
-        let alone = |tls: &ClientConfig| {
-            let mut alone = tls.clone();
-            alone.resumption = Resumption::in_memory_sessions(TICKETS);
-            alone
-        };
         match &self.carrier {
             Carrier::Http2(address, tls) => {
-                let tls = tls.as_ref().map(|(tls, name)| (Arc::new(alone(tls)), name.clone()));
+                let tls = tls.as_ref().map(|(tls, name)| (Arc::new(with_own_tickets(tls)), name.clone()));
                 Own::Http2(*address, tls)
             }
             Carrier::Http3 { address, name, tls, has_early } => {
-                let tls = alone(tls);
+                let tls = with_own_tickets(tls);
                 Own::Http3(Box::new(Quic {
                     address: *address,
                     name: name.clone(),
@@ -109,9 +103,6 @@ impl Means {
         }
     }
 }
-
-/// rustls keeps as many servers as this is divided by eight, and eight tickets of each: there is one.
-const TICKETS: usize = 8;
 
 /// How the connections of one user begin.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ mod ended;
 mod hostile;
 mod hostile_datagrams;
 mod hostile_streams;
+mod http1_tls;
 mod http2;
 mod http3;
 mod site;

@@ -25,18 +25,22 @@ pub fn found(text: &str, flags: &Whom, protocol: Protocol) -> Result<(Target, St
     let (url, is_secure) = address(text)?;
     let refused = |why: &str| Err(Failure::Value(format!("{text}: {why}")));
     match (protocol, is_secure) {
-        (Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Dhttp, true) => {
-            return refused(
-                "only HTTP/2 and HTTP/3 are encrypted here; say --protocol http2 or http3, or give an http:// address",
-            );
+        (Protocol::Dhttp, true) => {
+            return refused("DHTTP is not encrypted; choose another --protocol or an http:// URL");
         }
-        (Protocol::Http2, false) if ca.is_some() || *insecure => {
-            return refused("--ca and --insecure are for https:// addresses");
+        (Protocol::Http3, false) => return refused("HTTP/3 is always encrypted; give an https:// URL"),
+        (_, false) if ca.is_some() || *insecure => {
+            return refused("--ca and --insecure are for https:// URLs");
         }
-        (Protocol::Http3, false) => return refused("HTTP/3 is always encrypted; give an https:// address"),
-        (Protocol::Http2 | Protocol::Http3, true)
-        | (Protocol::Http2, false)
-        | (Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Dhttp, false) => {}
+        (
+            Protocol::Http10
+            | Protocol::KeepAlive
+            | Protocol::Pipelined
+            | Protocol::Http2
+            | Protocol::Http3
+            | Protocol::Dhttp,
+            _,
+        ) => {}
     }
     let trust = match ca {
         _ if *insecure => Trust::Anybody,
