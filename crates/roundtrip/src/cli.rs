@@ -404,8 +404,9 @@ fn with_short_help(command: Command) -> Command {
 
 fn with_examples(command: Command, verb: Option<&str>, width: usize) -> Command {
     let command = command.help_template(TEMPLATE);
-    match examples::text(verb, width) {
-        Some(text) => command.before_help(text),
+    let [short, all] = [examples::SHORT, usize::MAX].map(|count| examples::text(verb, width, count));
+    match short.zip(all) {
+        Some((short, all)) => command.before_help(short).before_long_help(all),
         None => command,
     }
 }

@@ -42,9 +42,13 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
     }
 }
 
-/// The examples of a verb as the text above its usage; `None` if it has none.
-pub fn text(verb: Option<&str>, width: usize) -> Option<String> {
+/// Examples that `-h` shows.
+pub const SHORT: usize = 6;
+
+/// The first `count` examples of a verb as the text above its usage; `None` if it has none.
+pub fn text(verb: Option<&str>, width: usize, count: usize) -> Option<String> {
     let examples = of(verb);
+    let examples = examples.get(..count).unwrap_or(examples);
     if examples.is_empty() {
         return None;
     }

@@ -78,7 +78,9 @@ pub struct ScenarioFlags {
 /// Above the flags that make a network, or change those that are named.
 const PATH: &str = "A network of your own, or changes to those named";
 /// Above the flags that only `--help` shows.
-const ADVANCED: &str = "Advanced";
+pub const ADVANCED: &str = "Advanced";
+/// Heading of the flags of SURGE's workload.
+pub const SURGE: &str = "SURGE";
 
 /// The scenario: flags that only `--help` shows.
 #[derive(Debug, Default, Args)]
@@ -145,7 +147,7 @@ pub struct AdvancedFlags {
 
 /// Whether a heading's flags are left out of `-h`.
 pub fn is_advanced(heading: &str) -> bool {
-    [ADVANCED, PROGRAMS, READING].contains(&heading)
+    [ADVANCED, PROGRAMS, READING, SURGE].contains(&heading)
 }
 
 impl ScenarioFlags {

@@ -43,11 +43,11 @@ pub struct LoadRun {
     pub goals: Goals,
 
     /// The requests of a plan (`load plan -o FILE`), below the URL
-    #[arg(help_heading = "SURGE", long, value_name = "FILE", conflicts_with_all = ["laws", "laws_of", "users", "rate", "lasts", "files", "cap", "conditional", "seed", "requests", "replay", "surge"])]
+    #[arg(help_heading = flags::SURGE, long, value_name = "FILE", conflicts_with_all = ["laws", "laws_of", "users", "rate", "lasts", "files", "cap", "conditional", "seed", "requests", "replay", "surge"])]
     pub plan: Option<PathBuf>,
 
     /// Users of the site in this directory (`site surge DIR`), which the server has below the URL
-    #[arg(help_heading = "SURGE", long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, conflicts_with_all = ["files", "cap", "requests", "replay", "network"])]
+    #[arg(help_heading = flags::SURGE, long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, conflicts_with_all = ["files", "cap", "requests", "replay", "network"])]
     pub surge: Option<PathBuf>,
 
     /// Protocol: http10, http11, http11-pipelined, http2, http3, dhttp [default: http11, and http2 for https://]
@@ -59,31 +59,31 @@ pub struct LoadRun {
     pub connections: String,
 
     /// UDP ports of each thread, shared by its users; dhttp
-    #[arg(long, value_name = "N", default_value = "8")]
+    #[arg(help_heading = flags::ADVANCED, long, value_name = "N", default_value = "8")]
     pub ports: String,
 
     /// Users close their connections after each page
-    #[arg(long)]
+    #[arg(help_heading = flags::ADVANCED, long)]
     pub early_close: bool,
 
     /// Requests leave with the SYN where the server lets them (TCP Fast Open); HTTP/1
-    #[arg(long)]
+    #[arg(help_heading = flags::ADVANCED, long)]
     pub fast_open: bool,
 
     /// Users of HTTP/3 who come back ask in their first datagrams (0-RTT)
-    #[arg(long)]
+    #[arg(help_heading = flags::ADVANCED, long)]
     pub early_data: bool,
 
     /// Idle timeout of connections; with 0s each response ends its connection [default: the server's]
-    #[arg(long, value_name = "TIME")]
+    #[arg(help_heading = flags::ADVANCED, long, value_name = "TIME")]
     pub keep_alive: Option<String>,
 
     /// Users who take the requests of --rate in turn
-    #[arg(long, value_name = "N", default_value = "100")]
+    #[arg(help_heading = flags::ADVANCED, long, value_name = "N", default_value = "100")]
     pub share: String,
 
     /// Threads [default: one for every second processor]
-    #[arg(long, value_name = "N")]
+    #[arg(help_heading = flags::ADVANCED, long, value_name = "N")]
     pub threads: Option<String>,
 
     /// Timeout of a request
@@ -91,11 +91,11 @@ pub struct LoadRun {
     pub timeout: String,
 
     /// Run only the I-th of N parts of the plan, on one of N machines: the users are dealt out
-    #[arg(long, value_name = "I/N", default_value = "1/1")]
+    #[arg(help_heading = flags::ADVANCED, long, value_name = "I/N", default_value = "1/1")]
     pub shard: String,
 
     /// Begin at this time, in seconds since 1970: the same for all parts
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(help_heading = flags::ADVANCED, long, value_name = "SECONDS")]
     pub at: Option<String>,
 
     /// Write the results as a log of HDR histograms (.hlog), for `load merge` and other programs
@@ -233,11 +233,11 @@ pub struct LoadPlan {
 #[derive(Debug, Args)]
 pub struct PlanFlags {
     /// Distributions of sizes, popularity and pauses: surge-1998 or surge-1999 [default: surge-1998]
-    #[arg(help_heading = "SURGE", long, value_name = "NAME")]
+    #[arg(help_heading = flags::SURGE, long, value_name = "NAME")]
     pub laws: Option<String>,
 
     /// Distributions estimated from this access log instead (a file, a directory, or `-`)
-    #[arg(help_heading = "SURGE", long, value_name = "LOG", conflicts_with = "laws")]
+    #[arg(help_heading = flags::SURGE, long, value_name = "LOG", conflicts_with = "laws")]
     pub laws_of: Vec<PathBuf>,
 
     /// Users; each sends its next request when it has the response (of SURGE: after a pause) [default: 10; of SURGE: 100]
@@ -249,7 +249,7 @@ pub struct PlanFlags {
     pub rate: Option<String>,
 
     /// Requests at even distances, not by chance
-    #[arg(long, requires = "rate")]
+    #[arg(help_heading = flags::ADVANCED, long, requires = "rate")]
     pub even: bool,
 
     /// Duration, up to an hour [default: 10s; of SURGE: 120s; of --replay: the whole log]
@@ -257,15 +257,15 @@ pub struct PlanFlags {
     pub lasts: Option<String>,
 
     /// Files of the site [default: 2000, or as many as the log of --laws-of]
-    #[arg(help_heading = "SURGE", long, value_name = "N")]
+    #[arg(help_heading = flags::SURGE, long, value_name = "N")]
     pub files: Option<String>,
 
     /// Maximum size of a file [default: 10000000]
-    #[arg(help_heading = "SURGE", long, value_name = "SIZE")]
+    #[arg(help_heading = flags::SURGE, long, value_name = "SIZE")]
     pub cap: Option<String>,
 
     /// Share of conditional requests, such as 26% [default: 0%, or that of the log of --laws-of]
-    #[arg(help_heading = "SURGE", long, value_name = "SHARE")]
+    #[arg(help_heading = flags::SURGE, long, value_name = "SHARE")]
     pub conditional: Option<String>,
 
     /// Random seed
