@@ -11,7 +11,7 @@ for pair in ROUNDTRIP_CAPTURES:captures ROUNDTRIP_LOGS:logs; do
 done
 
 PURE="wire http1 dhttp-proto pageload scenario columns trace model simulate diagnose"
-ALL="fresh tools fmt clippy wasm docs smoke test"
+ALL="fresh tools fmt commits clippy wasm docs smoke test"
 
 # Programs that tests run, and Debian's packages that have them. Their tests say `skipped: PROGRAM` where one is missing.
 TOOLS="nginx:nginx-light apache2:apache2-bin curl:curl wget:wget ip:iproute2 ethtool:ethtool nft:nftables python3:python3
@@ -92,6 +92,23 @@ job_tools() {
 }
 
 job_fmt() { cargo fmt --all --check; }
+
+# Subjects of commits since the rule is: `area: imperative summary`, at most 72 characters. A clone without them has nothing to check.
+COMMITS_SINCE=440ebd6eb4
+job_commits() {
+  if ! git merge-base --is-ancestor "$COMMITS_SINCE" HEAD 2> /dev/null; then
+    echo "not checked: this clone lacks the commit $COMMITS_SINCE"
+    return
+  fi
+  local wrong=0 subject
+  while IFS= read -r subject; do
+    if [ ${#subject} -gt 72 ] || ! [[ "$subject" =~ ^[a-z0-9,/._-]+(\ [a-z0-9]+)?:\ [^\ A-Z] ]]; then
+      echo "ci.sh commits: not \`area: imperative summary\` of at most 72 characters: $subject" >&2
+      wrong=1
+    fi
+  done < <(git log --no-merges --format=%s "$COMMITS_SINCE..HEAD")
+  return $wrong
+}
 
 job_clippy() {
   cargo clippy --workspace --all-targets -- -D warnings
