@@ -374,7 +374,8 @@ fn void(report: &Report, processing: Option<Duration>, waits: Duration) -> Optio
     );
     let late = |host: &str, late: Duration| {
         (late > limit).then(|| {
-            format!("the {host} reacted {late} late and {limit} is allowed; stop other programs on this host")
+            let late = late.as_millis_f64();
+            format!("the {host} reacted {late:.1} ms late and {limit} is allowed; stop other programs on this host")
         })
     };
     report

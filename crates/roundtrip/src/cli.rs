@@ -406,6 +406,8 @@ fn with_examples(command: Command, verb: Option<&str>, width: usize) -> Command 
     let command = command.help_template(TEMPLATE);
     let [short, all] = [examples::SHORT, usize::MAX].map(|count| examples::text(verb, width, count));
     match short.zip(all) {
+        // With a text of its own for `--help`, clap lays all of it out at length.
+        Some((short, all)) if short == all => command.before_help(short),
         Some((short, all)) => command.before_help(short).before_long_help(all),
         None => command,
     }

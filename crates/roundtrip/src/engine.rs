@@ -9,6 +9,7 @@ pub mod simulate;
 pub mod visits;
 
 use scenario::{Protocol, Scenario};
+use trace::Row;
 use wire::Duration;
 
 use crate::output::Outcome;
@@ -19,6 +20,22 @@ pub fn nothing(outcomes: &[Outcome]) -> Option<String> {
     let reason = outcomes.iter().flat_map(|outcome| outcome.row.notes.first()).next();
     (!known).then(|| reason.cloned().unwrap_or_default())
 }
+
+/// Row with the ratio to the minimum, and a note where it is below 1.
+fn with_overhead(scenario: &Scenario, mut row: Row) -> Row {
+    row.overhead = overhead(scenario, row.elapsed_ms);
+    if row.overhead.is_some_and(|overhead| overhead < BELOW_MINIMUM) {
+        row.notes.push(
+            "below the formula's minimum, which sends every request before the first response and, where requests are \
+             dependent, waits for the whole document: here they overlap"
+                .to_owned(),
+        );
+    }
+    row
+}
+
+/// Ratios to the minimum that are printed as less than 1.
+const BELOW_MINIMUM: f64 = 0.995;
 
 /// The ratio to the minimum of the bytes that are transferred, which only the model knows.
 fn overhead(scenario: &Scenario, elapsed_ms: Option<f64>) -> Option<f64> {

@@ -100,8 +100,9 @@ impl fmt::Display for Void {
         match self {
             Self::Late { late, limit } => write!(
                 f,
-                "the emulator delivered packets {late} late and {limit} is allowed; stop other programs on this host, or \
-                 run where real-time priority is granted"
+                "the emulator delivered packets {:.1} ms late and {limit} is allowed; stop other programs on this host, or \
+                 run where real-time priority is granted",
+                late.as_millis_f64()
             ),
             Self::LostInDevice { way, packets } => {
                 let sender = match way {
@@ -149,7 +150,7 @@ mod tests {
     fn one_late_packet_among_few_makes_a_run_void() {
         let void = report_of(&[1, 1, 1, 3_000], 0).void().unwrap();
         assert_eq!(void, Void::Late { late: Duration::from_millis(3), limit: Duration::from_millis(2) });
-        assert!(void.to_string().contains("3ms late and 2ms is allowed"), "{void}");
+        assert!(void.to_string().contains("3.0 ms late and 2ms is allowed"), "{void}");
     }
 
     #[test]

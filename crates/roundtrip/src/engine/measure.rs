@@ -7,12 +7,11 @@ use ::measure::series::HostTimes;
 use ::measure::{Error, Measured, Options, Peers};
 use scenario::spec::Plan;
 use scenario::{Engine, Scenario};
-use trace::Row;
 use trace::har::Visit;
 use wire::{Bytes, Duration, Time};
 
-use super::overhead;
 use super::visits::exchanges;
+use super::with_overhead;
 use crate::failure::Failure;
 use crate::output::{Missing, Outcome, table};
 use crate::progress::Progress;
@@ -115,7 +114,7 @@ impl Measurements {
         self.outcomes.push(match measured {
             Ok(measured) => {
                 let row = measured.row();
-                let row = Row { overhead: overhead(scenario, row.elapsed_ms), ..row };
+                let row = with_overhead(scenario, row);
                 Outcome::new(scenario, row, measured.elapsed_ms.interval95)
             }
             Err(error) => {

@@ -7,9 +7,8 @@ pub mod visits;
 use ::simulate::{Error, Experiment, Fetched, Hosts};
 use scenario::spec::Plan;
 use scenario::{Engine, Scenario};
-use trace::Row;
 
-use super::overhead;
+use super::with_overhead;
 use crate::output::{Missing, Outcome};
 use crate::provenance::Provenance;
 
@@ -25,7 +24,7 @@ fn outcome(scenario: &Scenario) -> Outcome {
             let interval95_ms = row
                 .elapsed_ms_stddev
                 .map(|deviation| trace::statistics::interval95(deviation, row.runs as usize));
-            let row = Row { overhead: overhead(scenario, row.elapsed_ms), ..row };
+            let row = with_overhead(scenario, row);
             Outcome::new(scenario, row, interval95_ms)
         }
         Err(error) => Outcome::missing(scenario, Engine::Simulate, Missing::Refused, error.to_string()),

@@ -336,11 +336,9 @@ fn a_log_that_cannot_be_written_is_refused_before_the_run() {
 fn what_is_encrypted_and_what_is_not_is_said_before_anything_is_sent() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     for (arguments, says) in [
-        (&["https://127.0.0.1/", "--protocol", "http11"][..], "only HTTP/2 and HTTP/3 are encrypted here"),
-        (
-            &["http://127.0.0.1/", "--protocol", "http3"],
-            "HTTP/3 is always encrypted; give an https:// address",
-        ),
+        (&["https://127.0.0.1/", "--protocol", "dhttp"][..], "DHTTP is not encrypted"),
+        (&["http://127.0.0.1/", "--protocol", "http3"], "HTTP/3 is always encrypted; give an https:// URL"),
+        (&["http://127.0.0.1/", "--insecure"], "--ca and --insecure are for https:// URLs"),
         (&["http://127.0.0.1/", "--protocol", "http2", "--insecure"], "--ca and --insecure are for https://"),
         (
             &["https://127.0.0.1/", "--protocol", "http2", "--early-data"],
