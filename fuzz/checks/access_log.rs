@@ -2,7 +2,7 @@
 //! same comes of blocks that are read apart from one another; and nothing panics. Not a generator: the first byte picks
 //! nothing, the bytes are the log, and each target has a format of its own.
 
-use scenario::access_log::{Format, Reader, Record, Sizing, Tally, Who, recognise};
+use accesslog::{Format, Reader, Record, Sizing, Tally, Who, recognise};
 
 /// Panics if something does not hold for these bytes, read as Common or Combined Log Format.
 #[allow(dead_code, reason = "each target includes this file and uses one format")]

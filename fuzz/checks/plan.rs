@@ -1,7 +1,7 @@
 //! What must hold of any bytes that are given as a plan of `load`: they are read, or refused in a sentence; and what was
 //! read is written and read again as the same.
 
-use scenario::surge::text;
+use workload::text;
 
 /// Panics if it does not hold.
 pub(crate) fn check(data: &[u8]) {

@@ -8,7 +8,7 @@ use arrow_array::{Array, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use simulate::connections::{Counts, Line, Opened, Stream};
+use accesslog::connections::{Counts, Line, Opened, Stream};
 use wire::Bytes;
 
 use crate::partial;

@@ -6,9 +6,9 @@
 
 use arrow_array::{Array, RecordBatch};
 use arrow_pyarrow::PyArrowType;
-use columns::row::texts;
+use accesslog::columns::row::texts;
 use pyo3::prelude::*;
-use scenario::access_log::{Format, Reader, recognise};
+use accesslog::{Format, Reader, recognise};
 
 use crate::question::{Question, refused};
 use crate::requests::Read;

@@ -6,7 +6,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use simulate::connections::{Counts, Line, Opened, Peak, Stream};
+use accesslog::connections::{Counts, Line, Opened, Peak, Stream};
 use wire::{Bytes, Time};
 
 use crate::question::Question;

@@ -5,13 +5,13 @@
 use arrow_array::RecordBatch;
 use arrow_pyarrow::PyArrowType;
 use arrow_schema::Schema;
-use columns::{Columns, Named};
+use accesslog::columns::{Columns, Named};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use scenario::access_log::{HeaderBytes, MissingSize, Prefix, Record, Request, Sizing, Tally, Who};
-use scenario::names::{Quoted, Unknown};
-use simulate::connections as counting;
-use simulate::connections::Rule;
+use accesslog::{HeaderBytes, MissingSize, Prefix, Record, Request, Sizing, Tally, Who};
+use quantity::names::{Quoted, Unknown};
+use accesslog::connections as counting;
+use accesslog::connections::Rule;
 use wire::{Bytes, Duration};
 
 use crate::requests::{self, Read};

@@ -8,7 +8,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, Int64Array, PrimitiveArray, RecordBatch};
 use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
-use scenario::access_log::{Client, Reason, Request, Tally};
+use accesslog::{Client, Reason, Request, Tally};
 use wire::{Bytes, Duration, Time};
 
 use crate::question::refused;

@@ -7,8 +7,8 @@ use arrow_array::RecordBatch;
 use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use scenario::access_log::Request;
-use simulate::connections::{ByRule, Counter, Counts};
+use accesslog::Request;
+use accesslog::connections::{ByRule, Counter, Counts};
 use wire::Time;
 
 use crate::partial;

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use http1::message::{Fields, Method, RequestHead, Version};
-use scenario::surge::plan::{Ask, Begins, Page, Plan};
 use wire::{Duration, Time};
+use workload::plan::{Ask, Begins, Page, Plan};
 
 use crate::config::{Config, Protocol, Target};
 use crate::record::Trouble;

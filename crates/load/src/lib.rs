@@ -1,6 +1,6 @@
 //! Users for a real server: requests sent when they are due, and an account of each.
 //!
-//! In flow a [`Job`] (of requests, or of a [`scenario::surge::plan::Plan`]), a [`Target`] and a [`Config`]; out flows a [`Record`]:
+//! In flow a [`Job`] (of requests, or of a [`workload::plan::Plan`]), a [`Target`] and a [`Config`]; out flows a [`Record`]:
 //! the latency of every response from when its request was sent and from when it was due, every failure, and for each second the
 //! bottleneck. Read in this order:
 //!
@@ -25,7 +25,7 @@
 //! | [`log`] | what came of it as a file, and read again |
 //! | [`run`] | all threads, from the first request to the last answer |
 //!
-//! What it is not: it draws nothing (`scenario::surge` does) and judges no protocol; and it is no laboratory: the network is
+//! What it is not: it draws nothing (`workload` does) and judges no protocol; and it is no laboratory: the network is
 //! the one that is there.
 
 pub mod audit;

@@ -12,9 +12,9 @@ use http::Request;
 use http1::message::{Event, Limits, Method, ResponseReader};
 use quinn::ConnectionError;
 use rustls::{AlertDescription, CertificateError, ClientConnection, StreamOwned};
-use scenario::surge::plan::path;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
+use workload::plan::path;
 
 use crate::config::{Config, Protocol, Target};
 use crate::job::{Job, Prepared, Requests};

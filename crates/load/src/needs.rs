@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use scenario::surge::plan::Begins;
+use workload::plan::Begins;
 
 use crate::config::{Config, Protocol};
 use crate::job::{Job, Turns};
@@ -233,8 +233,8 @@ fn kib(text: &str, name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use scenario::surge::plan::Wanted;
-    use scenario::surge::schedule::Schedule;
+    use workload::plan::Wanted;
+    use workload::schedule::Schedule;
 
     use super::*;
     use crate::config::Shard;

@@ -57,7 +57,7 @@ pub enum BadRequest {
 
 impl fmt::Display for BadRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use scenario::names::Quoted;
+        use quantity::names::Quoted;
         match self {
             Self::Method(method) => {
                 write!(

@@ -274,8 +274,8 @@ fn thrown_away() -> u64 {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use scenario::surge::plan::{Plan, Wanted};
-    use scenario::surge::schedule::{Arrivals, Leg, Schedule};
+    use workload::plan::{Plan, Wanted};
+    use workload::schedule::{Arrivals, Leg, Schedule};
 
     use super::*;
     use crate::config::Shard;

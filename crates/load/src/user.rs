@@ -391,7 +391,7 @@ impl Common {
         let [changed, conditional] = &mut self.heads;
         let head = if pending.is_conditional { conditional } else { changed };
         head.target.truncate(self.target.folder.len());
-        head.target.push_str(&scenario::surge::plan::path(pending.number));
+        head.target.push_str(&workload::plan::path(pending.number));
         head
     }
 }

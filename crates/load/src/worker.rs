@@ -11,9 +11,9 @@ use dhttp::clock::{Clock, timespec};
 use dhttp_proto::Id;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, poll};
-use scenario::surge::plan::{Ask, Begins};
 use wire::seed::Random;
 use wire::{Duration, Time};
+use workload::plan::{Ask, Begins};
 
 use crate::audit::processor;
 use crate::job::{Job, Turns};

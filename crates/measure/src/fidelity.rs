@@ -9,13 +9,13 @@ use std::fmt;
 use http1::server::Closing;
 use scenario::network::Direction;
 use scenario::programs::HeadWrite;
-use scenario::stack::packets::{AckDelay, Counting, NagleRule, Packets, Recovery, Restart, Sharing};
-use scenario::stack::{Acks, Congestion, Growth, Idle};
 use scenario::{Network, Programs, Protocol, Requests, Scenario, Stack};
+use tcp::stack::packets::{AckDelay, Counting, NagleRule, Packets, Recovery, Restart, Sharing};
+use tcp::stack::{Acks, Congestion, Growth, Idle};
+use wire::link::{Loss, Order, QueueLimit};
 use wire::{Bytes, Duration, Probability};
 
 use crate::Peers;
-use wire::link::{Loss, Order, QueueLimit};
 
 /// A stack that this kernel cannot reproduce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

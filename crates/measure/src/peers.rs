@@ -17,7 +17,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use scenario::names::{self, Unknown};
+use quantity::names::{self, Unknown};
 
 use crate::Error;
 

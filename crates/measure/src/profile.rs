@@ -10,7 +10,7 @@ use std::fs;
 use std::io::ErrorKind;
 
 use scenario::Stack;
-use scenario::stack::{Acks, Congestion, Growth, Idle};
+use tcp::stack::{Acks, Congestion, Growth, Idle};
 use wire::Bytes;
 
 use crate::Error;

@@ -71,11 +71,12 @@ pub fn transactions(
 
 #[cfg(test)]
 mod tests {
+    use ::tcp::stack::Growth;
+    use scenario::Network;
+    use wire::Duration;
+
     use super::*;
     use crate::slow_start::Policy;
-    use scenario::Network;
-    use scenario::stack::Growth;
-    use wire::Duration;
 
     const PAPER: Datagram = Datagram { limit: Bytes::new(1460), response_head: Bytes::new(226) };
     const START: SlowStart = SlowStart {

@@ -3,7 +3,7 @@
 //! Each part of the scenario is honoured, or a [`Note`] says that it is not, or a [`Refusal`] that there is no
 //! prediction. `runs` and `seed` mean nothing here: a formula gives the same each time.
 
-use scenario::stack::{Acks, Congestion};
+use ::tcp::stack::{Acks, Congestion};
 use scenario::{Connection, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
 use trace::Row;
 use wire::{Bytes, Duration};

@@ -6,7 +6,7 @@
 
 use std::iter;
 
-use scenario::stack::{Acks, Growth};
+use tcp::stack::{Acks, Growth};
 use wire::{Bytes, Duration};
 
 use crate::Path;
@@ -163,8 +163,9 @@ impl From<Acks> for Policy {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use scenario::Network;
+
+    use super::*;
 
     const EVERY: SlowStart = SlowStart {
         acks: Policy::EverySegment,

@@ -172,11 +172,12 @@ fn waits_of(start: Duration, transaction: &Transaction) -> Vec<Wait> {
 
 #[cfg(test)]
 mod tests {
+    use ::tcp::stack::Growth;
+    use scenario::Network;
+
     use super::*;
     use crate::slow_start::Policy;
     use crate::{minimum, tcp};
-    use scenario::Network;
-    use scenario::stack::Growth;
 
     const EXCHANGE: Exchange =
         Exchange { request: Bytes::new(256), processing: Duration::ZERO, reply: Bytes::new(6651) };

@@ -4,9 +4,9 @@
 //! to VI are computed here straight from the formulas, so that `roundtrip reproduce`, which goes through
 //! [`model::predict`], is a second way to the same numbers. Table VII and VIII go through it.
 
+use ::tcp::stack::{Acks, Growth};
 use model::slow_start::Policy;
 use model::{Assumptions, Exchange, Path, Series, SlowStart, ardp, caching, minimum, predict, simple, tcp};
-use scenario::stack::{Acks, Growth};
 use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack};
 use serde::Deserialize;
 use wire::{Bytes, Duration, Rate};

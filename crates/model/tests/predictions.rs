@@ -4,8 +4,8 @@
 
 use model::{Assumptions, Note, Path, Prediction, Refusal, predict};
 use proptest::prelude::*;
-use scenario::stack::Acks;
 use scenario::{Client, Connection, Network, Object, Page, Protocol, Requests, Scenario, Stack, Visit};
+use tcp::stack::Acks;
 use wire::link::Loss;
 use wire::{Bytes, Duration, Rate};
 

@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
+use quantity::names::Listing;
 use scenario::har;
-use scenario::names::Listing;
 use scenario::spec::{Defaults, Key, Plan};
 use scenario::{Page, Spec};
 

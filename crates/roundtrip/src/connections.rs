@@ -1,7 +1,7 @@
 //! `roundtrip connections`: a server's access logs, and the connections it would hold.
 //!
-//! In flow flags and logs; out flow tables, rows or a page. How lines are read is `scenario::access_log`'s business,
-//! how connections are counted `simulate::connections`'. Read in this order:
+//! In flow flags and logs; out flow tables, rows or a page. How lines are read is `accesslog`'s business,
+//! how connections are counted `accesslog::connections`'. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |

@@ -12,9 +12,7 @@
 //! | [`engine`] | the engines, called |
 //! | [`provenance`] | how results came about |
 //! | [`mod@connections`] | access logs, counted |
-//! | [`logs`] | access logs, made up |
 //! | [`serve`] | a server's settings and what it tells of itself |
-//! | [`unpack`] | compressed files, told by their first bytes |
 //! | [`show`] | results in the format that was asked for |
 //! | [`output`] | tables, JSON, CSV |
 //! | [`reproduce`] | the papers' tables and figures beside ours |
@@ -40,7 +38,6 @@ mod feature;
 mod file;
 mod folder;
 mod loading;
-mod logs;
 mod output;
 mod plot;
 mod progress;
@@ -51,7 +48,6 @@ mod serve;
 mod show;
 mod study;
 mod terminal;
-mod unpack;
 mod verb;
 
 use std::process::ExitCode;

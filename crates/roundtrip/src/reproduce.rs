@@ -41,7 +41,7 @@ pub mod verdict;
 use std::fmt;
 use std::path::PathBuf;
 
-use scenario::names::Unknown;
+use quantity::names::Unknown;
 use serde::Serialize;
 
 use catalogue::{Entry, Ours};
@@ -205,10 +205,11 @@ impl std::error::Error for Error {}
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ::measure::Peers;
     use scenario::{Protocol, Scenario};
     use trace::Row;
+
+    use super::*;
 
     use super::catalogue::{Draw, ENTRIES};
     use super::measured::Found;

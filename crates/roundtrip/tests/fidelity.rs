@@ -4,9 +4,9 @@
 //! through must not change a segment. Not the kernel itself: that is `conformance`.
 
 use measure::{Peers, fidelity};
-use scenario::stack::packets::{Holding, NagleRule, Packets, Recovery, Rto};
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::{Experiment, Hosts};
+use tcp::stack::packets::{Holding, NagleRule, Packets, Recovery, Rto};
 use wire::Duration;
 
 const PROTOCOLS: [Protocol; 5] = [

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use scenario::surge::plan::{Begins, Plan};
-use scenario::surge::set::Laws;
-use scenario::surge::text;
 use serde_json::Value;
 use wire::Time;
+use workload::plan::{Begins, Plan};
+use workload::set::Laws;
+use workload::text;
 
 fn roundtrip(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(arguments).current_dir(folder).output().unwrap()

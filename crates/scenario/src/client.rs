@@ -2,10 +2,10 @@
 //!
 //! Not how it speaks: that is the protocol.
 
+use quantity::names::{self, Unknown};
 use wire::Bytes;
 
 use crate::Protocol;
-use crate::names::{self, Unknown};
 
 /// What the client does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,11 +7,11 @@ use std::fmt;
 use dhttp_proto::address::Reach;
 use dhttp_proto::{ClientConfig, Extension, ServerConfig};
 use pageload::visitor::Counts;
+use quantity::ValueError;
+use quantity::names;
 use wire::Bytes;
 
 use crate::Network;
-use crate::names;
-use crate::value::ValueError;
 
 /// How client and server behave under DHTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! Not the engines: none of them is imported here.
 
-use crate::names::{self, Listing, Unknown};
+use quantity::names::{self, Listing, Unknown};
 
 /// A way to get from a scenario to a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

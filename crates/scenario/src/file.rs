@@ -26,11 +26,12 @@ mod write;
 
 use std::fmt;
 
-use crate::names::{Quoted, Unknown};
+use quantity::ValueError;
+use quantity::names::{Quoted, Unknown};
+
 use crate::network::NetworkError;
 use crate::page::PageError;
 use crate::spec::PlanError;
-use crate::value::ValueError;
 
 /// What is wrong with a file, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]

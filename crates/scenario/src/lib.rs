@@ -5,35 +5,28 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`names`] | what names stand for, and what is said when there is no such name |
 //! | [`network`] | round trip, rate, segment size; the papers' and today's by name |
 //! | [`page`] | the objects of a page and their sizes; the papers' pages by name |
 //! | [`protocol`] | how the page is fetched |
 //! | [`client`] | visits, requests, connections |
 //! | [`programs`] | what the programs at both ends take, how they write and close |
-//! | [`stack`] | how TCP behaves at both ends |
 //! | [`serving`] | what is served, and what of it the client knows |
 //! | [`robot`] | what all that means to the robot of `pageload`, and what it tells |
 //! | [`dhttp`] | what DHTTP is on a network |
 //! | [`engine`] | who is asked |
-//! | [`value`] | the values of flags and TOML keys, exactly |
 //! | [`spec`] | what a user asked for, and the scenarios that come of it |
 //! | [`mod@file`] | the same as TOML |
 //! | [`har`] | a page from a browser's HTTP archive |
-//! | [`access_log`] | logs of servers, made into requests |
 //! | [`site`] | sites made of bytes: Microscape |
-//! | [`surge`] | what users ask for and when, after SURGE |
 //!
 //! What it is not: it runs nothing, reads no file and prints nothing. What TOML looks like stays in its own
 //! module; the values here know no format.
 
-pub mod access_log;
 pub mod client;
 pub mod dhttp;
 pub mod engine;
 pub mod file;
 pub mod har;
-pub mod names;
 pub mod network;
 pub mod page;
 pub mod programs;
@@ -42,9 +35,6 @@ pub mod robot;
 pub mod serving;
 pub mod site;
 pub mod spec;
-pub mod stack;
-pub mod surge;
-pub mod value;
 
 pub use client::{Client, Connection, Requests, Visit};
 pub use engine::Engine;
@@ -55,7 +45,7 @@ pub use protocol::Protocol;
 pub use serving::Serving;
 pub use site::Site;
 pub use spec::{Defaults, Plan, Spec};
-pub use stack::Stack;
+pub use tcp::Stack;
 
 use http1::content::{encoded, is_text};
 use http1::site::{Compression, File};

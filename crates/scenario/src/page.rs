@@ -1,10 +1,11 @@
 //! What is fetched: a page is its first object and what that one embeds.
 //!
 //! Of most pages only sizes are known: a server makes bytes to size. What a page really is, where that is known, is in
-//! [`contents`]; the papers' pages by name are in `catalogue`.
+//! [`contents`]; a page in one word is read by [`text`]; the papers' pages by name are in `catalogue`.
 
 mod catalogue;
 pub mod contents;
+pub mod text;
 
 use std::fmt;
 use std::sync::Arc;

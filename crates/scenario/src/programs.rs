@@ -14,12 +14,12 @@ use http1::message::WritePolicy;
 use http1::server::Closing;
 use http1::site::Compression;
 use pageload::robot::{FirstBytes, Flush, Pipelining};
+use quantity::ValueError;
 use wire::{Bytes, Duration};
 
 use crate::Stack;
 use crate::dhttp::DhttpWays;
 use crate::robot;
-use crate::value::{ValueError, quantity};
 pub use codings::Codings;
 pub use ways::{HeadWrite, Validation};
 use ways::{Switch, Way, named};

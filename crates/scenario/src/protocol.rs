@@ -2,7 +2,7 @@
 //!
 //! Not an implementation: the state machines are in `pageload` and `dhttp-proto`, the formulas in `model`.
 
-use crate::names::{self, Listing, Unknown};
+use quantity::names::{self, Listing, Unknown};
 
 /// A way to fetch a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,10 +5,10 @@
 use std::num::NonZeroU32;
 
 use pageload::robot::{Asking, Course, FirstBytes, Release, Shape};
+use quantity::ValueError;
 use wire::{Duration, Time};
 
 use crate::Requests;
-use crate::value::{ValueError, quantity};
 
 impl Requests {
     /// When a robot of this shape lets requests go, and a note where that is not what was asked for.

@@ -15,7 +15,7 @@ mod picture;
 
 use wire::Seed;
 
-use crate::names::{self, Listing, Unknown};
+use quantity::names::{self, Listing, Unknown};
 
 /// One file of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]

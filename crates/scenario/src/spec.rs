@@ -14,11 +14,11 @@ pub mod defaults;
 pub mod key;
 pub mod plan;
 
+use tcp::stack::Acks;
+use tcp::stack::packets::Sharing;
 use wire::{Bytes, Duration, Rate, Seed};
 
 use crate::network::{Changes, Network};
-use crate::stack::Acks;
-use crate::stack::packets::Sharing;
 use crate::{Connection, Engine, Page, Programs, Protocol, Requests, Stack, Visit};
 
 pub use defaults::Defaults;

@@ -1,10 +1,11 @@
 //! What holds for everything a user may say.
 
 use proptest::prelude::*;
+use quantity::{path, print};
 use scenario::network::Changes;
+use scenario::page::text as page;
 use scenario::programs::ProgramKey;
 use scenario::spec::{Key, key::PathKey};
-use scenario::value::{page, path, print, quantity};
 use scenario::{Defaults, Network, Scenario, Spec};
 use wire::{Bytes, Duration, Rate};
 
@@ -29,7 +30,7 @@ fn right_value(key: Key) -> BoxedStrategy<String> {
     let duration = (0..3_600_000_000_000_u64).prop_map(|nanos| Duration::from_nanos(nanos).to_string());
     let percent = "(100|[0-9]{1,2}(\\.[0-9]{1,18})?)%";
     let one_of = |names: Vec<&'static str>| prop::sample::select(names).prop_map(str::to_owned).boxed();
-    let names = |listings: Vec<scenario::names::Listing>| {
+    let names = |listings: Vec<quantity::names::Listing>| {
         one_of(listings.iter().map(|listing| listing.name).chain(["all"]).collect())
     };
     match key {

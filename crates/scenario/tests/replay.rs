@@ -4,12 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-#[path = "../../../fuzz/checks/access_log.rs"]
-mod access_log;
 #[path = "../../../fuzz/checks/har.rs"]
 mod har;
-#[path = "../../../fuzz/checks/plan.rs"]
-mod plan;
 #[path = "../../../fuzz/checks/scenario_flags.rs"]
 mod scenario_flags;
 #[path = "../../../fuzz/checks/scenario_toml.rs"]
@@ -26,22 +22,8 @@ fn every_stored_har_holds() {
 }
 
 #[test]
-fn every_stored_plan_holds() {
-    replay("plan", plan::check);
-}
-
-#[test]
 fn every_stored_list_of_flags_holds() {
     replay("scenario_flags", scenario_flags::check);
-}
-
-#[test]
-fn every_stored_access_log_holds() {
-    replay("access_log_clf", access_log::check_clf);
-    replay("access_log_template", access_log::check_template);
-    replay("access_log_w3c", access_log::check_w3c);
-    replay("access_log_json", access_log::check_json);
-    replay("access_log_alb", access_log::check_alb);
 }
 
 fn replay(target: &str, check: fn(&[u8])) {

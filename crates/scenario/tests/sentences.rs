@@ -166,7 +166,7 @@ fn sentences() -> String {
     text
 }
 
-fn said(pieces: &[(&str, &str)]) -> Result<Spec, scenario::value::ValueError> {
+fn said(pieces: &[(&str, &str)]) -> Result<Spec, quantity::ValueError> {
     let mut spec = Spec::default();
     for (key, value) in pieces {
         spec.set(Key::named(key).unwrap(), value)?;

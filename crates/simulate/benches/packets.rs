@@ -10,9 +10,9 @@ use std::time::Duration as Elapsed;
 
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::profile::{self, Clocks};
-use simulate::tcp::Payload;
 use simulate::world::{Action, Address, Application, Bounds, HostConfig, HostId, Input, SocketId, World};
 use simulate::{Experiment, Hosts};
+use tcp::Payload;
 use wire::{Bytes, Duration, Rate, Seed, Time, link};
 
 fn main() {

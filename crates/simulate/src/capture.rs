@@ -7,13 +7,13 @@ use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+use tcp::Segment;
+use tcp::segment::{self, ConnectionCount, FastOpen, Framing, Options, SynOptions, Timestamps};
 use trace::pcapng::{Packet, Writer};
 use wire::Time;
 use wire::packet::{Flags, TcpBuilder, TcpOption, UdpBuilder};
 
 use crate::page::CLIENT;
-use crate::tcp::Segment;
-use crate::tcp::segment::{self, ConnectionCount, FastOpen, Framing, Options, SynOptions, Timestamps};
 use crate::world::{Address, Record, Seen};
 
 /// Where packets are captured.
@@ -180,14 +180,6 @@ impl Rare {
     }
 }
 
-impl From<segment::Flags> for Flags {
-    fn from(flags: segment::Flags) -> Self {
-        let segment::Flags { syn, ack, fin, rst, psh } = flags;
-        let all = [(syn, Self::SYN), (ack, Self::ACK), (fin, Self::FIN), (rst, Self::RST), (psh, Self::PSH)];
-        all.into_iter().filter(|(is_set, _)| *is_set).fold(Self::default(), |all, (_, flag)| all | flag)
-    }
-}
-
 /// The address that a host's port has in captures, and for programs on simulated hosts.
 pub(crate) fn socket(Address { host, port }: Address) -> SocketAddr {
     let [high, low] = host.0.saturating_add(1).to_be_bytes();
@@ -202,9 +194,10 @@ fn low(number: u64) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use tcp::Payload;
+    use tcp::segment::SackBlocks;
+
     use super::*;
-    use crate::tcp::Payload;
-    use crate::tcp::segment::SackBlocks;
     use crate::world::HostId;
 
     const BOTH: [Address; 2] =

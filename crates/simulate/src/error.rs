@@ -4,7 +4,7 @@ use std::fmt;
 
 use scenario::serving::Unserved;
 
-use crate::tcp::config::ConfigError;
+use tcp::config::ConfigError;
 
 /// Why a scenario cannot be simulated.
 #[derive(Clone, Debug, PartialEq)]

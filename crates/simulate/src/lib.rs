@@ -5,7 +5,6 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`tcp`] | TCP as a machine without clock or socket; imports nothing but `wire` |
 //! | [`world`] | hosts, links, and one queue of what happens next |
 //! | [`web`] | `pageload`'s robot and `http1`'s server on hosts, and the time their work takes |
 //! | [`profile`] | what a stack profile means to the machine |
@@ -15,19 +14,16 @@
 //! | [`row`] | runs as a row |
 //! | [`capture`] | the packets of a run as a file for Wireshark |
 //! | [`error`] | why a scenario cannot be simulated |
-//! | [`connections`] | another input: a server's access log, and the connections it would hold |
 //!
 //! What it is not: a model of what machines are busy with (only applications take time, and only what they are
 //! given), of IP, of checksums, or of anything below the link's queue.
 
 pub mod capture;
-pub mod connections;
 pub mod error;
 pub mod page;
 pub mod profile;
 pub mod row;
 pub mod stalls;
-pub mod tcp;
 pub mod town;
 pub mod web;
 pub mod world;

@@ -16,14 +16,14 @@ use pageload::robot::{Course, Pipelining, Plan, Report, Shape};
 use pageload::visitor::Counts;
 use scenario::dhttp::{Dhttp, DhttpWays};
 use scenario::programs::Validation;
-use scenario::stack::packets;
 use scenario::{Network, Programs, Protocol, Scenario, Serving, Stack};
+use tcp::config::{Sharing, Shortcut};
+use tcp::stack::packets;
 use wire::{Bytes, Duration, Seed, Time};
 
 use crate::error::Error;
 use crate::profile::{self, Clocks};
 use crate::stalls::{self, Known, Spent};
-use crate::tcp::config::{Sharing, Shortcut};
 use crate::web::server::PORT;
 use crate::web::{
     Browser, BrowserConfig, BrowserTimes, DhttpClient, DhttpServer, HeadSizes, ServerTimes, WarmUp, Web,

@@ -4,14 +4,14 @@
 //! themselves: those, and their sources, are in `scenario`.
 
 use scenario::Stack;
-use scenario::stack::packets::{self, AckDelay, Packets};
-use scenario::stack::{self};
-use wire::{Bytes, Duration, Seed};
-
-use crate::tcp::config::{
+use tcp::config::{
     Acks, Avoidance, Config, Congestion, Counting, Ending, Estimator, Growth, Holding, Idle, IdleSince,
     Nagle, Odd, ReceiveBuffer, Recovery, Rto, Sharing, Shortcut, Ticks,
 };
+use tcp::stack;
+use tcp::stack::packets::{self, AckDelay, Packets};
+use wire::{Bytes, Duration, Seed};
+
 use crate::world::HostConfig;
 
 /// What a host adds to its stack: where its clocks stand at time zero.

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use dhttp_proto::message::is_resend;
+use tcp::Limit;
 use trace::Stall;
 use wire::{Bytes, Duration, Rate, Time};
 
 use crate::page::{CLIENT, Flow};
-use crate::tcp::Limit;
 use crate::world::{Probe, Record, Seen};
 
 /// What is known of path and hosts beside the packets.

@@ -10,13 +10,13 @@ use http1::server::{Patience, ServerConfig};
 use http1::site::Site;
 use scenario::Stack;
 use scenario::dhttp::Dhttp;
+use tcp::Payload;
 use wire::link::{self, QueueLimit};
 use wire::seed::Random;
 use wire::{Bytes, Duration, Rate, Seed, Time};
 
 use crate::error::Error;
 use crate::profile::{self, Clocks};
-use crate::tcp::Payload;
 use crate::web::server::PORT;
 use crate::web::{DhttpCounts, DhttpServer, HeadSizes, ServerTimes, Web, WebServer};
 use crate::world::{Action, Address, Application, Bounds, HostId, Input, LinkId, SocketId, World};

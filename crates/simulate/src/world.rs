@@ -24,12 +24,12 @@ mod schedule;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use tcp::Segment;
+use tcp::config::ConfigError;
 use wire::link::{self, Fate, Pipe};
 use wire::{Bytes, Seed, Time};
 
 use crate::capture;
-use crate::tcp::Segment;
-use crate::tcp::config::ConfigError;
 pub use application::{Action, Application, Datagram, Input, SocketId};
 pub use host::{Address, Counters, HostConfig};
 use host::{Host, Step};

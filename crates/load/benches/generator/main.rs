@@ -15,9 +15,9 @@ use std::time::Instant;
 
 use load::config::PORTS;
 use load::{Config, Protocol, Record, Shard, Target};
-use scenario::surge::plan::{Ask, Begins, Page, Plan, Wanted};
-use scenario::surge::schedule::{Arrivals, Leg, Schedule};
 use wire::{Duration, Time};
+use workload::plan::{Ask, Begins, Page, Plan, Wanted};
+use workload::schedule::{Arrivals, Leg, Schedule};
 
 use servers::{Kind, Server};
 

@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::ZlibDecoder;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::{Counter, Histogram};
-use scenario::names::Quoted;
+use quantity::names::Quoted;
 
 use super::{About, Comment, Counts, EXPERIENCED, INTENDED, LATENESS, Log, MAGIC};
 use crate::audit::Limit;

@@ -16,7 +16,7 @@
 
 use std::fmt;
 
-use scenario::names::Quoted;
+use quantity::names::Quoted;
 
 use super::{BadRequest, MAX_LINE_BYTES, MAX_REQUESTS, Request};
 

@@ -161,7 +161,7 @@ impl Site {
         if let Some(listed) = self.list.as_ref().and_then(|list| list.get(number as usize)) {
             return self.listed(listed);
         }
-        let path = format!("{}{}", self.folder, scenario::surge::plan::path(number));
+        let path = format!("{}{}", self.folder, workload::plan::path(number));
         let mut request = Request::new(Bytes::new());
         *request.uri_mut() = self.uri(path, self.authority.clone());
         if is_conditional {

@@ -17,12 +17,12 @@ use load::record::Trouble;
 use load::secure::Trust;
 use load::{Config, Protocol, Target};
 use rustls::{HandshakeKind, ServerConfig};
-use scenario::surge::plan::Plan;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio_rustls::TlsAcceptor;
 use wire::Duration;
+use workload::plan::Plan;
 
 use crate::site::{Does, No, certified, config, plan, run, run_list, run_until_death, target};
 

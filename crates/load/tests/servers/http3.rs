@@ -15,9 +15,9 @@ use load::secure::Trust;
 use load::{Config, Protocol};
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{Endpoint, ServerConfig};
-use scenario::surge::plan::Plan;
 use tokio::runtime::{Builder, Runtime};
 use wire::Duration;
+use workload::plan::Plan;
 
 use crate::site::{Does, No, certified, config, plan, run, run_list, run_until_death, target};
 

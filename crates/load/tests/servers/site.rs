@@ -15,9 +15,9 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use scenario::surge::plan::{Plan, Wanted};
-use scenario::surge::schedule::{Arrivals, Leg, Schedule};
 use wire::{Bytes, Duration, Probability};
+use workload::plan::{Plan, Wanted};
+use workload::schedule::{Arrivals, Leg, Schedule};
 
 /// So many requests a second for a second, at even distances.
 pub(crate) fn plan(rate: f64) -> Plan {

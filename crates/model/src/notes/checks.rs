@@ -3,8 +3,8 @@
 //! Not the sentences: those are the notes' own.
 
 use scenario::network::Direction;
-use scenario::stack::Idle;
 use scenario::{Connection, Protocol, Requests, Scenario, Stack, Visit};
+use tcp::stack::Idle;
 use wire::link::{Loss, QueueLimit};
 use wire::{Bytes, Probability};
 

@@ -6,7 +6,7 @@ use std::env;
 use std::ffi::OsString;
 use std::path::Path;
 
-use scenario::names::Quoted;
+use quantity::names::Quoted;
 
 /// The error for a refused command line of `diagnose` that holds a command; `None` if it holds none.
 pub fn refusal(arguments: &[OsString]) -> Option<String> {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Args, Command, ValueEnum};
-use scenario::names::Listing;
+use quantity::names::Listing;
 use scenario::programs::ProgramKey;
 use scenario::spec::Key;
 use scenario::spec::key::{DirectionKey, PathKey, Way};

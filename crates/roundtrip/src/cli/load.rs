@@ -1,6 +1,6 @@
 //! The flags of `load`: requests, schedule, server and protocol.
 //!
-//! Not the meaning of their values: `scenario::surge` and the crate `load` know that.
+//! Not the meaning of their values: `workload` and the crate `load` know that.
 
 use std::path::PathBuf;
 

@@ -5,7 +5,7 @@
 use std::error::Error;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use scenario::names::Quoted;
+use quantity::names::Quoted;
 
 /// The sentence for a command line that clap refused, without the program's name.
 pub fn sentence(error: &clap::Error) -> String {

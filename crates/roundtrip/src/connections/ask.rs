@@ -2,10 +2,9 @@
 //!
 //! The words are told to be wrong with the flag that they were given to.
 
-use scenario::access_log::{Format, HeaderBytes, MissingSize, Prefix, Sizing, Who};
-use scenario::names::{Quoted, Unknown};
-use scenario::value::quantity;
-use simulate::connections::{Question, Rule};
+use accesslog::connections::{Question, Rule};
+use accesslog::{Format, HeaderBytes, MissingSize, Prefix, Sizing, Who};
+use quantity::names::{Quoted, Unknown};
 use wire::{Bytes, Duration};
 
 use crate::cli::connections::Connections;

@@ -5,7 +5,7 @@
 
 use std::io::{self, Read};
 
-use scenario::access_log::tally::LONGEST_LINE;
+use accesslog::tally::LONGEST_LINE;
 
 /// Blocks, one after the other.
 pub struct Blocks {

@@ -2,8 +2,8 @@
 //!
 //! Not their means: those are exact, and in every answer. These are off by at most 1.6%, but for the most.
 
+use accesslog::connections::{Carried, Counts, Load, Spread};
 use serde::Serialize;
-use simulate::connections::{Carried, Counts, Load, Spread};
 
 use crate::output::grid::{Column, Grid};
 use crate::output::number;
@@ -92,7 +92,7 @@ pub fn grid(counts: &Counts, carried: &Carried, limit: usize) -> Grid {
         columns.extend(counts.streams.iter().map(of));
     }
     let timeouts = counts.streams.first().map_or(&[][..], |stream| stream.lines[limit].opened.as_slice());
-    let row = |(timeout, opened): (usize, &simulate::connections::Opened)| {
+    let row = |(timeout, opened): (usize, &accesslog::connections::Opened)| {
         let of = |value: fn(&Load) -> Option<String>| {
             let load = move |threshold| carried.of(threshold, limit, timeout).and_then(value);
             (0..counts.streams.len()).map(move |threshold| load(threshold).unwrap_or_default())

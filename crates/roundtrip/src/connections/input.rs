@@ -7,9 +7,10 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use unpack::unpacked;
+
 use crate::failure::Failure;
 use crate::feature::Feature;
-use crate::unpack::unpacked;
 
 use super::object::Object;
 use super::store::Stores;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use scenario::access_log::{Request, Tally};
+use accesslog::{Request, Tally};
 use wire::{Duration, Time};
 
 use super::merge::Merge;

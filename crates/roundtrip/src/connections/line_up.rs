@@ -5,8 +5,8 @@
 
 use std::io::{self, Read};
 
+use accesslog::{Format, Reader, recognise};
 use bytes::Bytes;
-use scenario::access_log::{Format, Reader, recognise};
 use wire::Time;
 
 use crate::failure::Failure;

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use scenario::access_log::Request;
+use accesslog::Request;
 use wire::Time;
 
 /// Logs on their way into one.
@@ -140,8 +140,8 @@ const ENOUGH: usize = 1 << 12;
 
 #[cfg(test)]
 mod tests {
+    use accesslog::Client;
     use proptest::prelude::*;
-    use scenario::access_log::Client;
     use wire::{Bytes, Duration};
 
     use super::*;

@@ -2,7 +2,7 @@
 //!
 //! Whoever names one is told so before ([`Feature::require`]).
 
-use scenario::access_log::{Record, Tally, Who};
+use accesslog::{Record, Tally, Who};
 
 use super::over_time::Minute;
 use super::row::Row;

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use scenario::access_log::Request;
+use accesslog::Request;
 use wire::Time;
 
 /// What was put in order.
@@ -70,7 +70,7 @@ fn merged(mut first: Vec<Request>, second: &[Request]) -> Vec<Request> {
 
 #[cfg(test)]
 mod tests {
-    use scenario::access_log::Client;
+    use accesslog::Client;
     use wire::{Bytes, Duration};
 
     use super::*;

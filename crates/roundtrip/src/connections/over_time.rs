@@ -3,7 +3,7 @@
 //!
 //! Not the drawing of it: that is the page's.
 
-use simulate::connections::Counts;
+use accesslog::connections::Counts;
 use wire::Bytes;
 
 use crate::output::csv;

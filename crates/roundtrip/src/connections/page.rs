@@ -3,7 +3,7 @@
 //! Figure 6 is the most connections at once and the connections opened with three connections per client, Figure 7 the
 //! bytes that each carries; Figures 8 and 9 are the same with one (`papers/dhttp#figure-6` to `papers/dhttp#figure-9`).
 
-use simulate::connections::{Carried, Counts, Curve, Opened, Stream};
+use accesslog::connections::{Carried, Counts, Curve, Opened, Stream};
 use wire::calendar;
 
 use crate::provenance::Provenance;

@@ -1,6 +1,6 @@
 //! One pass over logs: whichever thread has time cuts a block off a log, makes one into requests, or counts.
 //!
-//! Not how lines are read (`scenario::access_log`) nor how connections are counted (`simulate::connections`). The
+//! Not how lines are read (`accesslog`) nor how connections are counted (`accesslog::connections`). The
 //! outcome is the same for every number of threads: blocks are cut by their size, put in order by their numbers, and
 //! slices add up to the whole.
 
@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 
-use scenario::access_log::{Record, Request, Sizing, Tally};
-use simulate::connections::{ByRule, Carried, Clock, Counter, Counts, Known, Loads, Question};
+use accesslog::connections::{ByRule, Carried, Clock, Counter, Counts, Known, Loads, Question};
+use accesslog::{Record, Request, Sizing, Tally};
 use wire::Time;
 
 use super::intake::{Intake, Read};

@@ -2,8 +2,8 @@
 //!
 //! Not rounded: means and shares are divided here, once, in full precision.
 
+use accesslog::connections::{Carried, Counts, Line, Opened, Stream};
 use serde::Serialize;
-use simulate::connections::{Carried, Counts, Line, Opened, Stream};
 use wire::Bytes;
 
 use crate::output::csv;

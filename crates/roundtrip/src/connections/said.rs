@@ -2,9 +2,9 @@
 //!
 //! On stderr: none of it is the answer, and none of it is silent.
 
-use scenario::access_log::Tally;
-use scenario::names::Quoted;
-use simulate::connections::{Question, Rule};
+use accesslog::Tally;
+use accesslog::connections::{Question, Rule};
+use quantity::names::Quoted;
 
 use crate::output::number;
 

@@ -3,7 +3,7 @@
 //! Compared with the paper's server: Apache's 15 s (`papers/dhttp#section-vi-a`), and the most connections per client
 //! that were asked about.
 
-use simulate::connections::{Counts, Opened, Stream};
+use accesslog::connections::{Counts, Opened, Stream};
 use wire::calendar;
 use wire::{Bytes, Duration, Time};
 
@@ -161,7 +161,7 @@ mod tests {
         for day in (0..180_000).step_by(97) {
             let since_1970 = Duration::from_secs(day * 86_400 + day % 86_400);
             let written = calendar::to_the_second(since_1970);
-            let read = scenario::access_log::clock::iso_8601(written.as_bytes());
+            let read = accesslog::clock::iso_8601(written.as_bytes());
             assert_eq!(read, Some(Time::ZERO + since_1970), "{written}");
         }
     }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use scenario::access_log::Request;
+use accesslog::Request;
 use wire::Duration;
 
 /// Some requests, in order; shared by the slice that counts them and the next, which warms up on them.

@@ -2,7 +2,7 @@
 //!
 //! Not the making of requests: a block is made into requests apart from the others, by whichever thread has time.
 
-use scenario::access_log::{Reader, Who};
+use accesslog::{Reader, Who};
 
 use super::blocks::Blocks;
 use super::table_file::{Batches, Columns, RecordBatch};

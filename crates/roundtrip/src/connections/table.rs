@@ -2,7 +2,7 @@
 //!
 //! Rounded; programs get [`super::row`].
 
-use simulate::connections::{Carried, Counts, Stream};
+use accesslog::connections::{Carried, Counts, Stream};
 use wire::{Bytes, Duration};
 
 use crate::output::grid::{Column, Grid, wrap};

@@ -6,10 +6,10 @@
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
 
+pub use accesslog::columns::{Columns, Named};
 pub use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::ArrowError;
-pub use columns::{Columns, Named};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::reader::ChunkReader;

@@ -15,10 +15,10 @@ use load::record::Channel;
 use load::{Config, Record, Shard, Target};
 use measure::Error;
 use measure::emulator::Scheduling;
-use scenario::surge::plan::{Plan, Wanted, contents, path};
-use scenario::surge::schedule::Schedule;
 use tempfile::TempDir;
 use wire::Duration;
+use workload::plan::{Plan, Wanted, contents, path};
+use workload::schedule::Schedule;
 
 use super::failed;
 use super::hosts::Hosts;

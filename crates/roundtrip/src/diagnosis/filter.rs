@@ -1,8 +1,7 @@
 //! What is asked for of a capture: some connections, some causes, what came later.
 
 use ::diagnose::{Cause, FlowReport};
-use scenario::names;
-use scenario::value::quantity;
+use quantity::names;
 use wire::{Duration, Time};
 
 use crate::failure::Failure;

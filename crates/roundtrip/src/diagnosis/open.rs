@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use crate::unpack::unpacked;
+use unpack::unpacked;
 
 /// The bytes of the capture at `path`; `-` is standard input.
 pub fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {

@@ -2,8 +2,8 @@
 
 use ::model::{Assumptions, predict};
 use scenario::spec::Plan;
-use scenario::stack::Acks;
 use scenario::{Engine, Scenario};
+use tcp::stack::Acks;
 
 use crate::output::{Missing, Outcome};
 use crate::provenance::Provenance;

@@ -16,7 +16,7 @@ use measure::netlink::{Link, Metrics, Netlink, Route};
 use measure::tun::Tun;
 use measure::{Emulator, Error, Namespace};
 use scenario::Network;
-use scenario::surge::plan::Plan;
+use workload::plan::Plan;
 
 use crate::contest::bout::Site;
 use crate::contest::failed;

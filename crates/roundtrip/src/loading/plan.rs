@@ -1,19 +1,19 @@
 //! A plan as a file, and how well it fits as a table, JSON and CSV.
 //!
-//! Not the plan itself: `scenario::surge` draws and reads it.
+//! Not the plan itself: `workload` draws and reads it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
 use load::needs::free_memory;
-use scenario::surge::fit::Fit;
-use scenario::surge::plan::{Plan, Unfit, Wanted};
-use scenario::surge::schedule::{Arrivals, Schedule};
-use scenario::surge::site::Site;
-use scenario::surge::text;
 use serde::Serialize;
 use wire::{Bytes, Seed};
+use workload::fit::Fit;
+use workload::plan::{Plan, Unfit, Wanted};
+use workload::schedule::{Arrivals, Schedule};
+use workload::site::Site;
+use workload::text;
 
 use crate::failure::{Failure, shown};
 use crate::output::grid::{Column, Grid};

@@ -1,20 +1,20 @@
 //! Access logs read for a load: their requests for a server, or their files or distributions for a plan.
 //!
-//! Not the plan: `scenario::surge` makes it of records. Not the simulation of `connections` either, which needs no
+//! Not the plan: `workload` makes it of records. Not the simulation of `connections` either, which needs no
 //! more than a window of a log at a time.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
+use accesslog::{Client, LoggedRequest, Reader, Record, Who, recognise};
 use load::job::page;
 use load::requests::Request;
 use load::requests::file::split;
-use scenario::access_log::{Client, LoggedRequest, Reader, Record, Who, recognise};
-use scenario::surge::lines::Lines;
-use scenario::surge::plan::{Begins, MOST_FILES, MOST_REQUESTS, Page, Unfit};
-use scenario::surge::replay::due_times;
 use wire::{Duration, Time};
+use workload::lines::Lines;
+use workload::plan::{Begins, MOST_FILES, MOST_REQUESTS, Page, Unfit};
+use workload::replay::due_times;
 
 use crate::connections::blocks::Blocks;
 use crate::connections::input::{Input, named};

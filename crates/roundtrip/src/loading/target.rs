@@ -10,7 +10,7 @@ use dhttp::Url;
 use load::look::{Refusal, Seen, look};
 use load::secure::{Security, Trust};
 use load::{Config, Protocol, Target};
-use scenario::surge::plan::path;
+use workload::plan::path;
 
 use crate::cli::load::Whom;
 use crate::failure::Failure;

@@ -3,8 +3,7 @@
 //! Latencies are those from when requests were due. Not the bottleneck, which is in the verdict.
 
 use load::Record;
-use scenario::names::Unknown;
-use scenario::value::quantity;
+use quantity::names::Unknown;
 use serde::Serialize;
 
 use crate::failure::Failure;

@@ -11,10 +11,9 @@ use bytes::Bytes;
 use load::job::{Job, Requests, Turns, loop_pages, timed_pages};
 use load::requests::file::{Entry, MAX_FILE_BYTES, parse, split};
 use load::requests::{BadRequest, MAX_BODIES_BYTES, MAX_BODY_BYTES, Request, Statuses};
-use scenario::surge::plan::{MOST_REQUESTS, Page, Plan, Unfit};
-use scenario::surge::schedule::{Arrivals, Leg, Times, legs};
-use scenario::value::quantity;
 use wire::{Duration, Seed};
+use workload::plan::{MOST_REQUESTS, Page, Plan, Unfit};
+use workload::schedule::{Arrivals, Leg, Times, legs};
 
 use crate::cli::load::{PlanFlags, RequestFlags};
 use crate::failure::{Failure, shown};
@@ -288,7 +287,7 @@ fn scheduled(
 pub fn site_of(directory: &Path) -> Result<Vec<u64>, Failure> {
     let mut sizes = Vec::new();
     for number in 0.. {
-        let path = directory.join(scenario::surge::plan::path(number));
+        let path = directory.join(workload::plan::path(number));
         match fs::metadata(&path) {
             Ok(file) if file.is_file() => sizes.push(file.len()),
             Ok(_) => break,

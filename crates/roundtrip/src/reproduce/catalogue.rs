@@ -2,7 +2,7 @@
 //!
 //! A table is added here with one line, its data in the papers folder, and a function in its paper's module.
 
-use scenario::names::Unknown;
+use quantity::names::Unknown;
 
 use super::measured::{Bouts, CountedLogs, Measured};
 use super::published::{Cell, Table};

@@ -5,8 +5,8 @@
 
 use model::slow_start::Policy;
 use model::{Assumptions, Path, Prediction, SlowStart, predict, simple};
-use scenario::stack::Growth;
 use scenario::{Client, Network, Page, Protocol, Requests, Scenario, Server, Stack};
+use tcp::stack::Growth;
 use trace::statistics::interval95;
 use wire::{Bytes, Duration, Rate};
 

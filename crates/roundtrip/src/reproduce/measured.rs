@@ -5,9 +5,9 @@
 
 use std::path::PathBuf;
 
+use accesslog::connections::Counts;
 use measure::Peers;
 use scenario::Scenario;
-use simulate::connections::Counts;
 use simulate::town::{self, Asks};
 use trace::Row;
 use wire::{Duration, Seed};

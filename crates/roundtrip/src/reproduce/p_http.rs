@@ -11,9 +11,9 @@ use http1::message::WritePolicy;
 use scenario::{Client, Network, Page, Protocol, Scenario, Stack};
 use simulate::page::SERVER as SERVER_HOST;
 use simulate::profile::Clocks;
-use simulate::tcp::Segment;
 use simulate::web::{BrowserTimes, HeadSizes, ServerTimes};
 use simulate::{Experiment, Fetched, Hosts};
+use tcp::Segment;
 use trace::{Stall, Summary};
 use wire::{Bytes, Duration};
 

@@ -22,7 +22,7 @@ pub mod logs;
 pub mod round_trips;
 pub mod servers;
 
-use simulate::connections::{Counts, Opened, Stream};
+use accesslog::connections::{Counts, Opened, Stream};
 use wire::{Bytes, Duration};
 
 use super::measured::Measured;

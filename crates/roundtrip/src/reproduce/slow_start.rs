@@ -6,12 +6,12 @@ use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 
 use http1::message::WritePolicy;
-use scenario::stack::{Acks, Idle};
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::page::SERVER;
 use simulate::web::HeadSizes;
 use simulate::world::{Record, Seen};
 use simulate::{Experiment, Fetched, Hosts};
+use tcp::stack::{Acks, Idle};
 use wire::{Bytes, Duration, Rate};
 
 use super::heidemann::basic;

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use dhttp_proxy::CacheConfig;
-use scenario::names::Quoted;
+use quantity::names::Quoted;
 
 use crate::cli::cache::Keeping;
 use crate::failure::Failure;

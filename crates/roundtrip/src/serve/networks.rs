@@ -5,7 +5,7 @@
 use dhttp_proto::Prefix;
 use dhttp_proto::client::Answerers;
 use dhttp_proto::prefix::{NoPrefix, Prefixes};
-use scenario::names::Quoted;
+use quantity::names::Quoted;
 
 use crate::failure::Failure;
 

@@ -25,7 +25,7 @@ use dhttp::ServerConfig;
 use dhttp::log::Log;
 use dhttp_proto::Extension;
 use dhttp_proto::address::is_private;
-use scenario::names::{self, Quoted};
+use quantity::names::{self, Quoted};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 

@@ -6,9 +6,9 @@
 use std::fmt;
 
 use model::{Assumptions, Path, SlowStart, predict};
-use scenario::stack::Acks;
 use scenario::{Object, Page, Protocol, Scenario, Stack};
 use simulate::{Experiment, Fetched, Hosts};
+use tcp::stack::Acks;
 use wire::Bytes;
 
 /// Both times, and what lies between.
@@ -199,8 +199,9 @@ fn simulated(scenario: &Scenario, runs: u32) -> Result<(f64, u64), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use scenario::{Network, Page};
+
+    use super::*;
 
     fn reasons(network: &str, page: &str) -> Reasons {
         let network = Network::named(network).unwrap();

@@ -4,12 +4,12 @@
 //! The paper expects that pacing has nearly the speed of a kept window and nearly the smoothness of slow start. Not a
 //! study of loss: there is none but what a short queue drops.
 
-use scenario::stack::Idle;
-use scenario::stack::packets::Restart;
 use scenario::{Connection, Network, Page, Protocol, Scenario, Stack};
 use simulate::page::SERVER;
 use simulate::world::Seen;
 use simulate::{Experiment, Fetched, Hosts};
+use tcp::stack::Idle;
+use tcp::stack::packets::Restart;
 use wire::Duration;
 use wire::link::QueueLimit;
 

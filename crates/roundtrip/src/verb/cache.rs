@@ -18,7 +18,7 @@ use dhttp_proxy::cache::onward::Onward;
 use dhttp_proxy::cache::rules::rules;
 use dhttp_proxy::nft::{Family, Installed, Rules};
 use dhttp_proxy::{Cache, CacheConfig, Origin};
-use scenario::names::Quoted;
+use quantity::names::Quoted;
 use serde::Deserialize;
 use tokio::runtime::Runtime;
 

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::IsTerminal;
 use std::path::Path;
 
-use simulate::connections::Counts;
+use accesslog::connections::Counts;
 use wire::Bytes;
 
 use crate::cli::connections::Connections;

@@ -3,8 +3,6 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use scenario::value::quantity;
-
 use crate::cli::flags::Format;
 use crate::cli::{Diagnose, diagnosed_command};
 use crate::diagnosis::filter::Filter;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use dhttp::client::{Event, Note, Watch};
 use dhttp::{Client, ClientConfig, Url};
 use indicatif::{ProgressBar, ProgressStyle};
-use scenario::names::Quoted;
+use quantity::names::Quoted;
 
 use crate::cli::dhttp::{Get, Profile};
 use crate::failure::Failure;

@@ -2,7 +2,7 @@
 //!
 //! The lists themselves are kept where the named things are, in `scenario`.
 
-use scenario::names::Listing;
+use quantity::names::Listing;
 use scenario::{Network, Page, Protocol, Stack};
 use serde::Serialize;
 

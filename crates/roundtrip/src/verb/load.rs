@@ -1,6 +1,6 @@
 //! `roundtrip load`: servers loaded, plans drawn, logs of runs merged.
 //!
-//! Not the distributions (`scenario::surge`), nor the users (the crate `load`).
+//! Not the distributions (`workload`), nor the users (the crate `load`).
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,15 +12,14 @@ use load::config::MOST_CONNECTIONS;
 use load::live::{Progress, Stop};
 use load::log::{self, About, Log};
 use load::{Config, Protocol, Record, Shard, Target};
-use scenario::names;
-use scenario::surge::fits::fits;
-use scenario::surge::plan::{MOST_REQUESTS, Plan, Wanted};
-use scenario::surge::replay::replayed;
-use scenario::surge::schedule::{Arrivals, Schedule, legs};
-use scenario::surge::set::{Laws, SetName};
-use scenario::surge::site::{self, Site};
-use scenario::value::quantity;
+use quantity::names;
 use wire::Bytes;
+use workload::fits::fits;
+use workload::plan::{MOST_REQUESTS, Plan, Wanted};
+use workload::replay::replayed;
+use workload::schedule::{Arrivals, Schedule, legs};
+use workload::set::{Laws, SetName};
+use workload::site::{self, Site};
 
 use crate::cli::flags::Format;
 use crate::cli::load::{Goals, Load, LoadMerge, LoadPage, LoadPlan, LoadRun, LoadVerb, PlanFlags};

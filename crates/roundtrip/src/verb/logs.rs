@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use scenario::names::Quoted;
-use scenario::value::quantity;
+use quantity::names::Quoted;
+use workload::logs::curve::{Curve, CurveError};
+use workload::logs::synthesize::{Wanted, write};
 
 use crate::cli::connections::{Logs, LogsVerb, Synthesize};
+use crate::connections::input::Input;
 use crate::failure::Failure;
-use crate::logs::curve::Curve;
-use crate::logs::synthesize::{Wanted, write};
 
 /// Writes the log.
 pub fn run(flags: &Logs) -> Result<(), Failure> {
@@ -23,7 +23,7 @@ fn synthesize(flags: &Synthesize) -> Result<(), Failure> {
     let Synthesize { requests, curve, clients, seed, output } = flags;
     let seed = seed.as_deref().map(quantity::seed).transpose();
     let wanted = Wanted {
-        curve: curve.as_deref().map_or_else(|| Ok(Curve::day()), Curve::read)?,
+        curve: curve.as_deref().map_or_else(|| Ok(Curve::day()), read_curve)?,
         requests: number("requests", requests, MOST_REQUESTS)?,
         clients: u32::try_from(number("clients", clients, MOST_CLIENTS)?).unwrap_or(u32::MAX),
         seed: seed.map_err(|error| Failure::Value(format!("--seed: {error}")))?.unwrap_or_default(),
@@ -32,6 +32,16 @@ fn synthesize(flags: &Synthesize) -> Result<(), Failure> {
         Some(path) => to_file(&wanted, path),
         None => write(&wanted, &mut std::io::stdout().lock()).map_err(Failure::Stdout),
     }
+}
+
+fn read_curve(path: &Path) -> Result<Curve, Failure> {
+    let unreadable = |error| Failure::Read { path: path.to_owned(), error };
+    let bytes = Input::File(path.to_owned()).open().map_err(unreadable)?;
+    Curve::read(bytes).map_err(|error| match error {
+        CurveError::Unreadable(error) => unreadable(error),
+        CurveError::Line(_) => Failure::Value(format!("{}, {error}", path.display())),
+        CurveError::Empty => Failure::Value(format!("{}: {error}", path.display())),
+    })
 }
 
 /// A thousand times the WorldCup's.

@@ -5,7 +5,7 @@
 use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
-use scenario::names::Quoted;
+use quantity::names::Quoted;
 
 use crate::cli::{self, examples};
 use crate::failure::Failure;

@@ -2,8 +2,8 @@
 
 use ::measure::emulator::Capture;
 use ::measure::peers::{ClientProgram, Peers, ServerProgram};
+use quantity::names::Unknown;
 use scenario::Scenario;
-use scenario::names::Unknown;
 use scenario::spec::{Defaults, Key};
 use trace::har;
 

@@ -30,7 +30,7 @@ use dhttp_proxy::nat::LET_IN;
 use dhttp_proxy::nft::Family;
 use dhttp_proxy::{Nat, NatConfig, NatError};
 use nix::ifaddrs::getifaddrs;
-use scenario::names::Quoted;
+use quantity::names::Quoted;
 use serde::Deserialize;
 
 use crate::cli::dhttp::Nat as Flags;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use scenario::Site;
 use scenario::site::File;
-use scenario::surge::plan::{contents, path};
 use wire::Seed;
+use workload::plan::{contents, path};
 
 use crate::cli;
 use crate::failure::{Failure, shown};

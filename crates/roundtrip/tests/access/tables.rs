@@ -5,13 +5,13 @@
 use std::fs;
 use std::sync::Arc;
 
+use accesslog::{Format, Reader, Who};
 use arrow_array::{
     Array, ArrayRef, Int64Array, RecordBatch, StringArray, TimestampNanosecondArray, UInt16Array,
 };
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use scenario::access_log::{Format, Reader, Who};
 use serde_json::Value;
 
 use super::program::{Folder, json, piped, roundtrip, rows as answered};

@@ -4,10 +4,10 @@
 
 use std::fmt;
 
-use scenario::stack::{Acks, Congestion};
 use scenario::{
     Client, Connection, Network, Object, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
 };
+use tcp::stack::{Acks, Congestion};
 use wire::{Bytes, Duration, Rate, Seed};
 
 /// A scenario, and its place among all.

@@ -2,10 +2,10 @@
 //! losses with and without SACK. Nothing here says what is found: that is asked of the endpoints.
 
 use scenario::programs::HeadWrite;
-use scenario::stack::{Acks, Congestion, Idle};
 use scenario::{
     Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
 };
+use tcp::stack::{Acks, Congestion, Idle};
 use wire::link::Loss;
 use wire::{Bytes, Duration, Probability, Rate, Seed};
 

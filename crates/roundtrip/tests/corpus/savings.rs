@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use diagnose::Cause;
-use scenario::stack::{Acks, Idle};
 use scenario::{Protocol, Scenario};
 use simulate::{Experiment, Hosts};
+use tcp::stack::{Acks, Idle};
 use wire::{Bytes, Duration};
 
 use crate::cases::Case;

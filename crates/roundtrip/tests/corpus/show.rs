@@ -1,8 +1,8 @@
 //! One case of the corpus for people: what is known of it and what is found in it, in order, with the packets.
 
 use simulate::page::CLIENT;
-use simulate::tcp::Segment;
 use simulate::{Experiment, Hosts};
+use tcp::Segment;
 use trace::Stall;
 use wire::Time;
 

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 
-use scenario::surge::text;
 use serde_json::{Value, json};
+use workload::text;
 
 fn roundtrip(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(arguments).current_dir(folder).output().unwrap()

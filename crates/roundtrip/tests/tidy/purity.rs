@@ -4,13 +4,16 @@
 
 use crate::tree;
 
-const PURE: [&str; 10] = [
+const PURE: [&str; 13] = [
     "wire",
+    "quantity",
+    "tcp",
+    "accesslog",
+    "workload",
     "http1",
     "dhttp-proto",
     "pageload",
     "scenario",
-    "columns",
     "trace",
     "model",
     "simulate",

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use quantity::ValueError;
+use quantity::names::Unknown;
 use toml::Spanned;
 use toml::de::{DeInteger, DeString, DeTable, DeValue};
 
 use super::{FileError, Problem, tables};
-use crate::names::Unknown;
 use crate::spec::{Key, Spec};
-use crate::value::ValueError;
 
 /// What is wrong, and which bytes of the text.
 pub(super) type Found<T> = Result<T, (Range<usize>, Problem)>;

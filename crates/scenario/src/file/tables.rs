@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 
+use quantity::ValueError;
+use quantity::names::{self, Unknown};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::Problem;
 use super::read::{Found, in_order, scalar, unknown_key};
-use crate::names::{self, Unknown};
 use crate::network::Changes;
 use crate::spec::key::PathKey;
 use crate::spec::{PlanError, Spec};
-use crate::value::{self, ValueError};
 use crate::{Network, Page};
 
 /// Adds the network that `table` describes.
@@ -117,7 +117,7 @@ pub(super) fn page(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) -> 
 /// Sizes only: a name would be another page.
 fn sizes(text: &str) -> Result<Page, ValueError> {
     if text.starts_with(|first: char| first.is_ascii_digit()) {
-        return value::page::page(text);
+        return crate::page::text::page(text);
     }
     let give = "sizes with + between them, such as 6651+3883+1866";
     Err(ValueError::NotA { what: "a list of sizes", given: text.to_owned(), give })

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use quantity::print;
+
 use crate::network::changes::{Changes, DirectionChanges};
 use crate::spec::key::{DirectionKey, PathKey, Way};
-use crate::value::{self, print};
 use crate::{Network, Page, Spec};
 
 impl Spec {
@@ -107,7 +108,7 @@ fn own(network: &Network) -> Vec<String> {
 
 /// Its name where that says it all; otherwise its sizes, too.
 fn page(page: &Page) -> String {
-    match value::page::page(&page.name) {
+    match crate::page::text::page(&page.name) {
         Ok(same) if same == *page => quoted(&page.name),
         Ok(_) | Err(_) => format!("{{ name = {}, sizes = {} }}", quoted(&page.name), quoted(&page.sizes())),
     }

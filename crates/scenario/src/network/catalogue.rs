@@ -3,10 +3,10 @@
 //! The printed bandwidths are rounded. These are the exact ones from which the papers' tables come out as
 //! printed; Mb is 2^20 bits and kB is 1024 bytes there.
 
+use quantity::names::{Listing, Unknown};
 use wire::{Bytes, Duration, Rate};
 
 use super::{Network, today};
-use crate::names::{Listing, Unknown};
 
 impl Network {
     /// The network of that name.

@@ -1,13 +1,13 @@
 //! What a user says about a path, piece by piece: by flags (`--rtt 133ms`) or in a file's `[network]`.
 //!
-//! The same pieces make a network of one's own (then round trip and rate are needed) or change one that has a name. Not the reading of texts: that is done by [`crate::value`].
+//! The same pieces make a network of one's own (then round trip and rate are needed) or change one that has a name. Not the reading of texts: that is done by `quantity`.
 
+use quantity::print::{self, NONE};
 use wire::link::{Jitter, Loss, QueueLimit, Reordering};
 use wire::{Bytes, Duration, Probability, Rate, modem};
 
 use super::{Direction, HEADERS, Network};
 use crate::spec::key::{DirectionKey, PathKey, Way};
-use crate::value::print::{self, NONE};
 
 /// What is said about a path; `None` where nothing is.
 #[derive(Clone, Debug, Default, PartialEq)]

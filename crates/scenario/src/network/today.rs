@@ -3,11 +3,11 @@
 //! Not the papers': those are in `catalogue`. Rates are those of transfers, so they count payload. Losses are those of the
 //! medium; a full queue adds its own.
 
+use quantity::names::Listing;
 use wire::link::{Loss, QueueLimit};
 use wire::{Bytes, Duration, Probability, Rate};
 
 use super::{Direction, Network};
-use crate::names::Listing;
 
 /// One network, the same for both directions but for the rate.
 pub(super) struct Today {

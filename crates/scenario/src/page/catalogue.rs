@@ -3,12 +3,12 @@
 
 use std::sync::LazyLock;
 
+use quantity::names::{Listing, Unknown};
 use wire::{Bytes, Seed};
 
 use super::contents::file;
 use super::{Object, Page};
 use crate::Site;
-use crate::names::{Listing, Unknown};
 
 impl Page {
     /// The page of that name.

@@ -6,8 +6,8 @@ use std::fmt;
 
 use http1::content::Coding;
 
-use crate::names::Unknown;
-use crate::value::ValueError;
+use quantity::ValueError;
+use quantity::names::Unknown;
 
 /// Codings, each once, in the order in which the client says them; at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

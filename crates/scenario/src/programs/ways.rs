@@ -6,8 +6,8 @@ use http1::server::Closing;
 use http1::site::Compression;
 use pageload::robot::Flush;
 
-use crate::names;
-use crate::value::ValueError;
+use quantity::ValueError;
+use quantity::names;
 
 /// Something with a few values that have names.
 pub(super) trait Way: Copy + 'static {

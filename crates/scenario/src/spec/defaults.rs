@@ -1,9 +1,9 @@
 //! What holds where nothing was said. It differs from verb to verb: predicting is done under the papers' basic
 //! assumptions, measuring is done by a robot.
 
+use tcp::stack::Acks;
 use wire::{Bytes, Duration, Seed};
 
-use crate::stack::Acks;
 use crate::{Connection, Engine, Network, Page, Protocol, Requests, Stack, Visit};
 
 /// A value for everything. A caller may change any of it.
@@ -93,7 +93,7 @@ impl Defaults {
     }
 }
 
-fn named<T>(found: Result<T, crate::names::Unknown>) -> T {
+fn named<T>(found: Result<T, quantity::names::Unknown>) -> T {
     found.expect("the defaults are in the catalogues, which a test proves")
 }
 

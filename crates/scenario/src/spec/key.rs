@@ -1,15 +1,16 @@
 //! The keys of a file, which are the flags without their dashes, and how each is set from a text.
 //!
-//! Not what the texts mean: [`crate::value`] reads them.
+//! Not what the texts mean: `quantity` reads them.
 
 use std::fmt;
 
-use crate::names::{self, Unknown};
+use quantity::names::{self, Unknown};
+use quantity::{ValueError, path};
+use tcp::stack::Acks;
+use tcp::stack::packets::Sharing;
+
 use crate::network::changes::{Changes, DirectionChanges};
 use crate::programs::ProgramKey;
-use crate::stack::Acks;
-use crate::stack::packets::Sharing;
-use crate::value::{self, ValueError, path, quantity};
 use crate::{Connection, Engine, Network, Protocol, Requests, Spec, Stack, Visit};
 
 /// What can be said.
@@ -303,7 +304,7 @@ impl Spec {
             Key::Network if text == ALL => extend(&mut self.networks, Network::ten()),
             Key::Network => extend(&mut self.networks, [Network::named(text)?]),
             Key::Page if text == ALL => extend(&mut self.pages, crate::Page::six()),
-            Key::Page => extend(&mut self.pages, [value::page::page(text)?]),
+            Key::Page => extend(&mut self.pages, [crate::page::text::page(text)?]),
             Key::Protocol if text == ALL => extend(&mut self.protocols, Protocol::ALL),
             Key::Protocol => extend(&mut self.protocols, [Protocol::named(text)?]),
             Key::Stack if text == ALL => extend(&mut self.stacks, Stack::ALL),

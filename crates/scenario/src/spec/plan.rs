@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use tcp::stack::Acks;
+
 use crate::network::changes::Needed;
 use crate::network::{Changes, Network, NetworkError};
 use crate::page::PageError;
-use crate::stack::Acks;
 use crate::{Client, Defaults, Engine, Protocol, Requests, Scenario, Server, Spec, Stack};
 
 /// What is to be run.
@@ -195,8 +196,8 @@ impl fmt::Display for PlanError {
                      network to change"
                 )
             }
-            Self::Network { name, error } => write!(f, "network {}: {error}", crate::names::Quoted(name)),
-            Self::Page { name, error } => write!(f, "page {}: {error}", crate::names::Quoted(name)),
+            Self::Network { name, error } => write!(f, "network {}: {error}", quantity::names::Quoted(name)),
+            Self::Page { name, error } => write!(f, "page {}: {error}", quantity::names::Quoted(name)),
             Self::TooMany(count) => {
                 write!(f, "{count} scenarios are too many; give fewer names, for at most {SCENARIOS_MOST}")
             }

@@ -2,8 +2,9 @@
 //!
 //! Not what they say; a page has one client, one server and one path.
 
+use tcp::segment::Framing;
+
 use super::CLIENT;
-use crate::tcp::segment::Framing;
 use crate::web::server::PORT;
 use crate::world::{Address, Probe, Record};
 

@@ -11,11 +11,11 @@ use dhttp_proto::client::{ConnectionId, Input as Told, Output};
 use dhttp_proto::{Client, ClientConfig, Id};
 use http1::message::{Event, Fields, Limits, Method, RequestHead, ResponseReader, Version};
 use http1::site::Site;
+use tcp::Payload;
 use wire::seed::Random;
 use wire::{Duration, Time};
 
 use super::Asks;
-use crate::tcp::Payload;
 use crate::world::{Action, Address, Datagram, Input, SocketId};
 
 /// The first user's port, UDP and TCP; the others have those that follow.

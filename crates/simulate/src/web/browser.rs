@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use dhttp_proto::client as dhttp;
 use pageload::robot::{self, Break, ConnectionId, Plan, PlanError, Report, What};
 use pageload::visitor::{self, Counts, Output};
+use tcp::{Failure, Payload};
 use wire::{Duration, Time};
 
 use super::fetcher::{CLIENT_PORT, DhttpClient, Fetcher};
 use crate::capture;
-use crate::tcp::{Failure, Payload};
 use crate::world::{Action, Address, Datagram, Input, SocketId};
 
 /// What a client's work takes.

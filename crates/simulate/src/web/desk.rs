@@ -11,10 +11,10 @@ use dhttp_proto::token::TOKEN_FIELD;
 use dhttp_proto::{Key, Server, ServerConfig};
 use http1::message::RequestHead;
 use http1::server::{Response, ResponseBody};
+use tcp::Payload;
 use wire::{Seed, Time};
 
 use crate::capture;
-use crate::tcp::Payload;
 use crate::world::{Action, Address, Datagram, Input, SocketId};
 
 /// A server of DHTTP.

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, VecDeque};
 use http1::message::RequestHead;
 use http1::server::{self, RequestId, Response, ServerConfig, ServerConnection};
 use http1::site::Site;
+use tcp::Payload;
 use wire::{Duration, Time};
 
 use super::desk::{self, Desk, DhttpCounts, DhttpServer};
-use crate::tcp::Payload;
 use crate::world::{Action, Input, SocketId};
 
 /// What a server's work takes.

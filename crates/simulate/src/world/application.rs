@@ -4,9 +4,9 @@
 //! `handle` again. A host has one application, however many connections that has; it is its one processor, too:
 //! while it works, what happens waits.
 
+use tcp::{Failure, Payload};
 use wire::{Duration, Time};
 
-use crate::tcp::{Failure, Payload};
 use crate::world::Address;
 
 /// What runs on a host.

@@ -4,8 +4,9 @@
 //! to the others, or, if it is the last, to memory. Not the window itself: between these moments each grows and
 //! shrinks its share as its own acknowledgements and losses say.
 
-use crate::tcp::config::Sharing;
-use crate::tcp::interface::State;
+use tcp::config::Sharing;
+use tcp::interface::State;
+
 use crate::world::host::{Host, Socket};
 use crate::world::{Application, HostId, SocketId};
 

@@ -6,10 +6,10 @@ mod config;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use tcp::segment::{self, Framing};
+use tcp::{Connection, Event, Introduction, Memory, Segment, Vitals};
 use wire::{Duration, Time};
 
-use crate::tcp::segment::{self, Framing};
-use crate::tcp::{self, Connection, Event, Introduction, Memory, Segment, Vitals};
 use crate::world::schedule::Wake;
 use crate::world::{Action, Application, Datagram, HostId, Input, Probe, SocketId};
 pub use config::{Address, Counters, HostConfig};

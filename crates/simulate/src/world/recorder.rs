@@ -2,9 +2,9 @@
 //!
 //! Not a file: what is kept here can be written as one.
 
+use tcp::{Segment, Vitals};
 use wire::Time;
 
-use crate::tcp::{Segment, Vitals};
 use crate::world::Address;
 
 /// A segment at a place and a time.

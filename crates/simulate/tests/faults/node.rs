@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use simulate::tcp::Payload;
 use simulate::web::Web;
 use simulate::world::{Action, Application, Datagram, Input, SocketId};
+use tcp::Payload;
 use wire::seed::Random;
 use wire::{Probability, Time};
 

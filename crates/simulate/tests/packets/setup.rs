@@ -1,8 +1,8 @@
 //! Two hosts and a link: a source that writes, a sink that reads.
 
-use simulate::tcp::config::*;
-use simulate::tcp::{Config, Failure, Payload};
 use simulate::world::*;
+use tcp::config::*;
+use tcp::{Config, Failure, Payload};
 use wire::{Duration, Seed, Time, link};
 
 /// What runs on either host.

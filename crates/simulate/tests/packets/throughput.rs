@@ -3,9 +3,9 @@
 //! Mathis, Semke, Mahdavi and Ott (1997): with independent loss p, a sender that halves its window at each loss and
 //! opens it by a segment each round trip sends sqrt(3/2) / sqrt(p) segments each round trip.
 
-use simulate::tcp::config::*;
-use simulate::tcp::{Config, Payload};
 use simulate::world::*;
+use tcp::config::*;
+use tcp::{Config, Payload};
 use wire::link::{self, Loss};
 use wire::{Duration, Probability, Seed, Time};
 

@@ -1,8 +1,8 @@
 //! More than two hosts: many clients, one processor, one heartbeat, links in a row.
 
-use simulate::tcp::config::{Acks, Odd, Ticks};
-use simulate::tcp::{Config, Payload};
 use simulate::world::*;
+use tcp::config::{Acks, Odd, Ticks};
+use tcp::{Config, Payload};
 use wire::{Duration, Rate, Seed, Time, link};
 
 use crate::setup::{HOURS, period};

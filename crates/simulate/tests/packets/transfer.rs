@@ -1,9 +1,9 @@
 //! No byte is lost, doubled or invented, whatever the link does; every connection ends.
 
 use proptest::prelude::*;
-use simulate::tcp::Config;
-use simulate::tcp::config::*;
 use simulate::world::{Ended, Record, Seen};
+use tcp::Config;
+use tcp::config::*;
 use wire::link::{self, Jitter, Loss, Order, QueueLimit, Reordering};
 use wire::{Duration, Probability, Rate};
 
@@ -176,6 +176,6 @@ fn a_link_that_drops_everything_ends_in_giving_up() {
             link::Config { loss: Loss::Independent(Probability::ALWAYS), ..link::Config::default() };
         let mut world = world(config.clone(), config, &nothing, &nothing, vec![bytes(1)], 1);
         assert_eq!(world.run(HOURS), Ended::Quiet);
-        assert_eq!(source(&world).end, Some(Err(simulate::tcp::Failure::TimedOut)));
+        assert_eq!(source(&world).end, Some(Err(tcp::Failure::TimedOut)));
     }
 }

@@ -150,7 +150,7 @@ fn paper_a_modem_that_compresses_leaves_something_for_deflate() {
     let text = "the word of a page ".repeat(2_264).into_bytes();
     let took = |modem: &str, size: usize, deflated: Option<usize>| {
         let mut network = Network::named("n-modem").unwrap();
-        network.modem = scenario::value::path::modem(modem).unwrap();
+        network.modem = quantity::path::modem(modem).unwrap();
         let body = deflated.map_or_else(|| text[..size].to_vec(), noise);
         let page = Page::from_sizes("text", [Bytes::new(body.len() as u64)]).unwrap();
         let contents = Some(Contents { objects: vec![body.into()], named_at: Vec::new() });

@@ -1,10 +1,10 @@
 //! What becomes of a window while the user looks at a page (`papers/p-http`, section 2.4).
 
-use scenario::stack::Idle;
-use scenario::stack::packets::Restart;
 use scenario::{Client, Connection, Network, Page, Protocol, Scenario, Stack};
 use simulate::world::{HostId, Seen};
 use simulate::{Experiment, Fetched, Hosts};
+use tcp::stack::Idle;
+use tcp::stack::packets::Restart;
 use wire::Duration;
 
 /// A page of 25 kB after one like it and ten seconds of looking at that.

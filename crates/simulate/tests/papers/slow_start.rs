@@ -1,10 +1,10 @@
 //! Slow start as the model paper defines it: `papers/heidemann-model#appendix`. What it counts by that (Table V, Fig. 3)
 //! is held by `roundtrip reproduce`.
 
-use scenario::stack::{Acks, Idle};
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::page::SERVER;
 use simulate::{Experiment, Hosts};
+use tcp::stack::{Acks, Idle};
 use wire::{Bytes, Duration, Rate};
 
 /// Segments of 512 bytes over a path with this round trip, one connection for everything.

@@ -1,9 +1,9 @@
 //! Transactions: what T/TCP, ARDP and shared control blocks save (`papers/heidemann-model`, sections II and IV).
 
-use scenario::stack::packets::Sharing;
 use scenario::{Network, Page, Protocol, Requests, Scenario, Stack};
 use simulate::world::{Record, Seen};
 use simulate::{Experiment, Fetched, Hosts};
+use tcp::stack::packets::Sharing;
 use wire::{Bytes, Duration};
 
 fn scenario(protocol: Protocol, network: &str, sizes: &[u64]) -> Scenario {

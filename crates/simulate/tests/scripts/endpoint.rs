@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use scenario::Stack;
-use scenario::stack::packets::{Recovery, Restart};
-use scenario::stack::{Acks, Idle};
 use simulate::profile::{self, Clocks};
-use simulate::tcp::segment::{Flags, Framing, Options, SackBlocks, SynOptions};
-use simulate::tcp::{Connection, Event, Failure, Input, Output, Payload, Segment};
+use tcp::segment::{Flags, Framing, Options, SackBlocks, SynOptions};
+use tcp::stack::packets::{Recovery, Restart};
+use tcp::stack::{Acks, Idle};
+use tcp::{Connection, Event, Failure, Input, Output, Payload, Segment};
 use wire::{Bytes, Duration, Time};
 
 use crate::script::{Numbers, Script, What};

@@ -68,8 +68,7 @@ fn parse_line(script: &mut Script, number: usize, words: &[&str]) -> Result<(), 
         ["reads", "late"] => script.reads_late = true,
         ["set", knob, value] => script.overrides.push((knob.to_string(), value.to_string())),
         [after, what @ ..] if after.starts_with('+') => {
-            let after =
-                scenario::value::quantity::duration(&after[1..]).map_err(|error| error.to_string())?;
+            let after = quantity::duration(&after[1..]).map_err(|error| error.to_string())?;
             script.lines.push(Line { number, after, what: parse_what(what)? });
         }
         _ => return Err("this says nothing".to_owned()),

@@ -5,10 +5,10 @@
 use std::io::{self, Write};
 
 use ::simulate::page::{CLIENT, Flow};
-use ::simulate::tcp::Vitals;
 use ::simulate::world::Probe;
 use scenario::Scenario;
 use scenario::spec::Plan;
+use tcp::Vitals;
 use wire::{Duration, Time};
 
 use super::first_run;

@@ -1,10 +1,10 @@
 //! A simulated run as a time-sequence plot.
 
 use ::simulate::page::{CLIENT, Flow, SERVER};
-use ::simulate::tcp::Payload;
 use ::simulate::world::{Probe, Record, Seen as SeenAt};
 use ::simulate::{Experiment, Fetched};
 use std::collections::BTreeMap;
+use tcp::Payload;
 use trace::Stall as Named;
 use wire::packet::Flags;
 use wire::{Duration, Time};

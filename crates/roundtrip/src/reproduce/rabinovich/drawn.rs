@@ -2,7 +2,7 @@
 //!
 //! The paper's own curves have no numbers in print, and are not drawn.
 
-use simulate::connections::{Counts, Line, Opened, Stream};
+use accesslog::connections::{Counts, Line, Opened, Stream};
 
 use super::logs::{Log, THRESHOLDS};
 use crate::plot::curves::{Curve, Curves, Panel};

@@ -5,14 +5,14 @@
 
 use std::path::Path;
 
-use scenario::access_log::{Client, Covers, Record, Request, Sizing};
-use simulate::connections::{ByRule, Counter, Counts, Question, Rule};
+use accesslog::connections::{ByRule, Counter, Counts, Question, Rule};
+use accesslog::{Client, Covers, Record, Request, Sizing};
 use wire::{Bytes, Duration, Seed, Time};
+use workload::logs::curve::Curve;
+use workload::logs::synthesize::{self, Line, Wanted};
 
 use crate::connections::input::Input;
 use crate::connections::{Answer, answer, ask::Asked};
-use crate::logs::curve::Curve;
-use crate::logs::synthesize::{self, Line, Wanted};
 use crate::reproduce::measured::Counted;
 
 /// A log.
@@ -71,7 +71,9 @@ fn nasa(log: &Path) -> Result<Counted, String> {
 }
 
 fn made_up(curve: &Path) -> Result<Counted, String> {
-    let curve = Curve::read(curve).map_err(|failure| failure.to_string())?;
+    let unreadable = |error: &dyn std::fmt::Display| format!("{}: {error}", curve.display());
+    let bytes = Input::File(curve.to_owned()).open().map_err(|error| unreadable(&error))?;
+    let curve = Curve::read(bytes).map_err(|error| unreadable(&error))?;
     let wanted = Wanted { curve, requests: MADE_UP, clients: CLIENTS, seed: Seed::default() };
     let mut least_recently_used = Counter::new(&question(&TIMEOUTS_S, &[1, 3])?);
     let mut first_created = ByRule::new(&question(&FEW_TIMEOUTS_S, &[3])?.under(Rule::FirstCreated, false));

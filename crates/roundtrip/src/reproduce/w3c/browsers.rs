@@ -42,7 +42,7 @@ fn of(server: ServerProgram, cell: &Cell, measured: &mut Measured<'_>) -> Ours {
 
 /// The browser has its own requests and as many connections as it likes.
 fn scenario(visit: Visit) -> Result<Scenario, String> {
-    let told = |unknown: scenario::names::Unknown| unknown.to_string();
+    let told = |unknown: quantity::names::Unknown| unknown.to_string();
     Ok(Scenario {
         network: Place::Ppp.network(),
         page: Page::named("microscape").map_err(told)?,

@@ -1,8 +1,8 @@
 //! A host from outside: how it behaves, where a connection ends, what was counted.
 
+use tcp::Config;
 use wire::Duration;
 
-use crate::tcp::Config;
 use crate::world::HostId;
 
 /// How a host behaves.

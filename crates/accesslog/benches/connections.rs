@@ -1,0 +1,159 @@
+//! How fast an access log becomes the whole answer: `cargo bench -p roundtrip-accesslog --bench connections`.
+//!
+//! One thread, from memory: a made-up hour of a busy server in Common Log Format, three thresholds, two limits. Prints
+//! medians of the processor's time, so that a busy machine matters less; not a test: timings never fail one.
+
+use std::hint::black_box;
+
+use roundtrip_accesslog::connections::{ByRule, Clock, Counter, Known, Question, Rule};
+use roundtrip_accesslog::{Client, Format, Reader, Request, Sizing, Who};
+use wire::{Bytes, Duration, Seed, Time};
+
+const LINES: u32 = 2_000_000;
+const SECONDS: u64 = 3_600;
+const ROUNDS: usize = 7;
+/// Lines are read and counted by the piece, so that what is read is still at hand when it is counted.
+const PIECE: usize = 256 << 10;
+
+fn main() {
+    let log = log();
+    let requests = read(&log);
+    println!("{} lines, {} bytes each", LINES, log.len() / requests.len());
+    print("read alone", LINES, || {
+        let mut bytes = 0;
+        Reader::new(Format::Clf, Who::default())
+            .read(&log, |record| bytes += record.size.map_or(0, Bytes::get));
+        black_box(bytes);
+    });
+    for timeouts in [1, 20, 100] {
+        let question = question(timeouts);
+        print(&format!("count alone, {timeouts} time-outs"), LINES, || {
+            let mut counter = counter(&question, &requests);
+            counter.count(&requests);
+            black_box(counter.finish());
+        });
+        print(&format!("read and count, {timeouts} time-outs"), LINES, || {
+            black_box(read_and_count(&log, &question));
+        });
+    }
+    let thin = thin();
+    for timeouts in [1, 20, 100] {
+        let question = question(timeouts);
+        print(&format!("count alone, thin, {timeouts} time-outs"), LINES, || {
+            let mut counter = counter(&question, &thin);
+            counter.count(&thin);
+            black_box(counter.finish());
+        });
+    }
+    let some = &requests[..20_000];
+    let question = question(20).under(Rule::FirstCreated, false);
+    print("count by rule, 20 time-outs", 20_000, || {
+        let mut counter = ByRule::new(&question);
+        counter.count(some);
+        black_box(counter.finish());
+    });
+}
+
+fn question(timeouts: u64) -> Question {
+    let timeouts: Vec<Duration> =
+        (1..=timeouts).map(|number| Duration::from_millis(number * 60_000 / timeouts)).collect();
+    let thresholds = [0, 1_460, 4_096].map(Bytes::new);
+    Question::new(&timeouts, &[1, 3], &thresholds, Duration::from_secs(15)).expect("a question")
+}
+
+fn read(log: &[u8]) -> Vec<Request> {
+    let mut requests = Vec::new();
+    let sizing = Sizing::default();
+    Reader::new(Format::Clf, Who::default()).read(log, |record| requests.extend(sizing.request(&record)));
+    requests
+}
+
+fn read_and_count(log: &[u8], question: &Question) -> u64 {
+    let mut reader = Reader::new(Format::Clf, Who::default());
+    let mut counter = None;
+    let mut requests = Vec::new();
+    let mut rest = log;
+    let sizing = Sizing::default();
+    while !rest.is_empty() {
+        let end =
+            rest.iter().skip(PIECE).position(|byte| *byte == b'\n').map_or(rest.len(), |end| PIECE + end + 1);
+        let (piece, after) = rest.split_at(end);
+        rest = after;
+        requests.clear();
+        reader.read(piece, |record| {
+            if let Some(request) = sizing.request(&record) {
+                requests.push(request);
+            }
+        });
+        counter.get_or_insert_with(|| self::counter(question, &requests)).count(&requests);
+    }
+    counter.expect("there are lines").finish().requests
+}
+
+fn counter(question: &Question, requests: &[Request]) -> Counter {
+    Counter::knowing(question, &Known::default(), Clock::of(std::iter::once(requests), question))
+}
+
+/// In order of time; each client asks in bursts and is gone, as visitors do; sizes around 3 kB, a quarter of them 0.
+fn log() -> Vec<u8> {
+    let mut random = Seed::default().stream("bench", 0);
+    let mut text = String::new();
+    for number in 0..u64::from(LINES) {
+        let second = number * SECONDS / u64::from(LINES);
+        let visitor = number / 40 + random.up_to(2_000);
+        let size = if random.up_to(3) == 0 { 0 } else { 1 << random.up_to(15) | random.up_to(500) };
+        text += &format!(
+            "10.{}.{}.{} - - [01/Aug/1995:14:{:02}:{:02} -0400] \"GET /shuttle/missions/{}.html HTTP/1.0\" {} {size}\n",
+            visitor >> 16,
+            visitor >> 8 & 255,
+            visitor & 255,
+            second / 60,
+            second % 60,
+            random.up_to(1 << 40),
+            if size == 0 { 304 } else { 200 },
+        );
+    }
+    text.into_bytes()
+}
+
+/// Thirteen requests in a second in the mean, more by day than by night: visits of eight within 20 s.
+fn thin() -> Vec<Request> {
+    let mut random = Seed::default().stream("thin", 0);
+    let mut requests = Vec::new();
+    for second in 0_u64.. {
+        let busy = 1 + (second / 3_600).abs_diff(36) / 3;
+        for _ in 0..random.up_to(busy / 2) {
+            let client = Client::from_bits(random.next_u64());
+            for _ in 0..8 {
+                let time = Time::from_nanos((second + random.up_to(20)) * 1_000_000_000);
+                let size = if random.up_to(3) == 0 { 0 } else { 1 << random.up_to(15) | random.up_to(500) };
+                requests.push(Request { time, client, bytes: Bytes::new(size), taken: Duration::ZERO });
+            }
+        }
+        if requests.len() >= LINES as usize {
+            break;
+        }
+    }
+    requests.sort_by_key(|request| request.time);
+    requests.truncate(LINES as usize);
+    requests
+}
+
+fn print(name: &str, lines: u32, mut work: impl FnMut()) {
+    let mut nanos: Vec<f64> = (0..ROUNDS)
+        .map(|_| {
+            let started = spent_nanos();
+            work();
+            (spent_nanos() - started) / f64::from(lines)
+        })
+        .collect();
+    nanos.sort_by(f64::total_cmp);
+    let median = nanos[ROUNDS / 2];
+    println!("{name:32} {median:8.1} ns a line {:7.2} M lines/s", 1e3 / median);
+}
+
+/// What this thread has had of a processor (Linux: proc(5), `schedstat`).
+fn spent_nanos() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells");
+    text.split(' ').next().and_then(|nanos| nanos.parse().ok()).expect("a number first")
+}

@@ -1,0 +1,89 @@
+//! Access logs of AWS Application Load Balancers: a dozen fields between blanks, then the request in quotes.
+//!
+//! `type time elb client:port target:port request_time target_time response_time elb_status target_status received sent`
+//! (<https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-access-logs.html>). The time is
+//! when the answer was made; `sent` counts the answer's head. Not for the older Classic Load Balancers.
+
+use wire::Duration;
+
+use crate::format::Who;
+use crate::tally::Reason;
+use crate::target::LoggedRequest;
+use crate::{Covers, Record, clock, number};
+
+/// The kinds of request and connection that a line may begin with.
+const KINDS: [&[u8]; 6] = [b"http", b"https", b"h2", b"grpcs", b"ws", b"wss"];
+
+/// Reads one line, without its end.
+///
+/// # Errors
+/// The reason why it gives no record.
+pub fn read(line: &[u8], who: &Who) -> Result<Record, Reason> {
+    let mut fields = line.split(|byte| *byte == b' ');
+    let mut next = || fields.next().ok_or(Reason::Shape);
+    let (kind, time, _balancer, client, _target) = (next()?, next()?, next()?, next()?, next()?);
+    let spans = [next()?, next()?, next()?];
+    let (status, _target_status, _received, sent) = (next()?, next()?, next()?, next()?);
+    if !KINDS.contains(&kind) {
+        return Err(Reason::Shape);
+    }
+    let time = clock::iso_8601(time).ok_or(Reason::Time)?;
+    let client = without_port(client);
+    if matches!(client, b"-" | b"") {
+        return Err(Reason::Client);
+    }
+    // A span of -1 was never measured: the request went nowhere.
+    let taken = spans.into_iter().map(number::seconds).sum::<Option<Duration>>();
+    let (status, size) = (number::status(status)?, number::size(sent)?);
+    Ok(Record { time, client: who.client(client), status, size, covers: Covers::Whole, taken })
+}
+
+/// The request of a line; `None` where it does not say.
+pub(super) fn request(line: &[u8]) -> Option<LoggedRequest<'_>> {
+    LoggedRequest::quoted(line, b" \"")
+}
+
+/// `192.0.2.1:2817` and `[2001:db8::1]:2817` without the port.
+pub fn without_port(address: &[u8]) -> &[u8] {
+    match address.iter().rposition(|byte| *byte == b':') {
+        // An address of version 6 without brackets has colons of its own.
+        Some(colon) if address.starts_with(b"[") || !address[..colon].contains(&b':') => {
+            let host = &address[..colon];
+            host.strip_prefix(b"[").and_then(|host| host.strip_suffix(b"]")).unwrap_or(host)
+        }
+        Some(_) | None => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Client;
+
+    const LINE: &str = "h2 2018-07-02T22:23:00.186641Z app/my-lb/50dc6c495c0c9188 10.0.1.252:48160 10.0.0.66:9000 \
+                        0.000 0.002 0.001 200 200 5 257 \"GET https://10.0.2.105:773/ HTTP/2.0\" \"curl/7.46.0\"";
+
+    #[test]
+    fn a_line_of_the_documentation_is_read() {
+        let record = read(LINE.as_bytes(), &Who::default()).unwrap();
+        assert_eq!((record.client, record.status), (Client::of(b"10.0.1.252"), 200));
+        assert_eq!((record.size.unwrap().get(), record.taken), (257, Some(Duration::from_millis(3))));
+        let request = request(LINE.as_bytes()).unwrap();
+        assert_eq!((request.method, request.path), (Some(&b"GET"[..]), &b"https://10.0.2.105:773/"[..]));
+    }
+
+    #[test]
+    fn a_request_that_went_nowhere_has_no_duration() {
+        let line = LINE.replace("0.000 0.002 0.001", "-1 -1 -1");
+        assert_eq!(read(line.as_bytes(), &Who::default()).unwrap().taken, None);
+    }
+
+    #[test]
+    fn ports_are_cut_off() {
+        let cut = |address: &str| String::from_utf8(without_port(address.as_bytes()).to_vec()).unwrap();
+        assert_eq!(cut("192.0.2.1:80"), "192.0.2.1");
+        assert_eq!(cut("[2001:db8::1]:80"), "2001:db8::1");
+        assert_eq!(cut("2001:db8::1"), "2001:db8::1");
+        assert_eq!(cut("host"), "host");
+    }
+}

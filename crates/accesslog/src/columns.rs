@@ -1,0 +1,17 @@
+//! Access logs that are tables: Arrow record batches in, records out.
+//!
+//! In flow record batches, from a file's reader or from another program's memory; out flow the same
+//! [`Record`](crate::Record)s that lines give, and a [`Tally`](crate::Tally) of rows that
+//! give none. Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`role`] | which column is what, by the names that people give or by the usual ones |
+//! | [`row`](mod@row) | a batch's rows as records, whatever types its columns have |
+//!
+//! What it is not: no query engine, no reader of files; and lines of text are read by [`crate::format`](mod@crate::format).
+
+pub mod role;
+pub mod row;
+
+pub use role::{Columns, Missing, Named};

@@ -1,0 +1,209 @@
+//! Which column is the time, the client, the size: by the names that people give, else by the usual ones.
+//!
+//! Not what is in them ([`row`](mod@crate::columns::row)).
+
+use std::fmt;
+
+use quantity::names::{Quoted, Unknown};
+
+use crate::Covers;
+use crate::field::{CLIENTS, SIZES, STATUSES, TIMES};
+use arrow_schema::Schema;
+
+/// Names that were given; the usual ones where none was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// When.
+    pub time: Option<String>,
+    /// Who asked.
+    pub client: Option<String>,
+    /// The answer's status.
+    pub status: Option<String>,
+    /// How much was sent.
+    pub size: Option<String>,
+    /// How long it took, in seconds.
+    pub taken: Option<String>,
+}
+
+/// The places of columns in a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Columns {
+    /// When.
+    pub time: usize,
+    /// Who asked.
+    pub client: usize,
+    /// The answer's status, where there is one.
+    pub status: Option<usize>,
+    /// How much was sent, where it is known, and what that counts.
+    pub size: Option<(usize, Covers)>,
+    /// How long it took, where it is known.
+    pub taken: Option<usize>,
+}
+
+/// Why a table is no access log.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Missing {
+    /// It has no column of the name that was given; its columns.
+    Named(String, Vec<String>),
+    /// No column has a usual name for this; its columns.
+    Usual(&'static str, Vec<String>),
+}
+
+/// How long an answer took, in seconds (nginx, Caddy).
+const TAKEN: [&[u8]; 2] = [b"request_time", b"duration"];
+
+impl Named {
+    /// What may be named.
+    pub const ROLES: [&'static str; 5] = ["time", "client", "status", "size", "taken"];
+
+    /// Gives a role's column its name.
+    ///
+    /// # Errors
+    /// A role that there is not.
+    pub fn name(&mut self, role: &str, column: &str) -> Result<(), Unknown> {
+        let Self { time, client, status, size, taken } = self;
+        let named = match role {
+            "time" => time,
+            "client" => client,
+            "status" => status,
+            "size" => size,
+            "taken" => taken,
+            _ => return Err(Unknown::new("role", role, Self::ROLES)),
+        };
+        *named = Some(column.to_owned());
+        Ok(())
+    }
+}
+
+impl Columns {
+    /// Finds them.
+    ///
+    /// # Errors
+    /// [`Missing`]: only the time and the client must be there.
+    pub fn find(schema: &Schema, named: &Named) -> Result<Self, Missing> {
+        let Named { time, client, status, size, taken } = named;
+        let search = Search { schema };
+        let usual_sizes = SIZES.map(|(name, _)| name);
+        let size_named = size.is_some();
+        Ok(Self {
+            time: search.must("time", time, &TIMES)?,
+            client: search.must("client", client, &CLIENTS)?,
+            status: search.may(status, &STATUSES)?.map(|(place, _)| place),
+            size: search.may(size, &usual_sizes)?.map(|(place, rank)| {
+                let covers = if size_named { Covers::Body } else { SIZES[rank].1 };
+                (place, covers)
+            }),
+            taken: search.may(taken, &TAKEN)?.map(|(place, _)| place),
+        })
+    }
+
+    /// The places, from the first, for a reader that leaves the others out.
+    pub fn places(&self) -> Vec<usize> {
+        let Self { time, client, status, size, taken } = *self;
+        let mut places: Vec<usize> = [Some(time), Some(client), status, size.map(|(place, _)| place), taken]
+            .into_iter()
+            .flatten()
+            .collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
+    /// The same columns in a table that has only those.
+    #[must_use]
+    pub fn alone(&self) -> Self {
+        let kept = self.places();
+        let place = |before: usize| kept.iter().position(|place| *place == before).unwrap_or(0);
+        let Self { time, client, status, size, taken } = *self;
+        Self {
+            time: place(time),
+            client: place(client),
+            status: status.map(place),
+            size: size.map(|(before, covers)| (place(before), covers)),
+            taken: taken.map(place),
+        }
+    }
+}
+
+struct Search<'a> {
+    schema: &'a Schema,
+}
+
+impl Search<'_> {
+    fn must(&self, role: &'static str, named: &Option<String>, usual: &[&[u8]]) -> Result<usize, Missing> {
+        match self.may(named, usual)? {
+            Some((place, _)) => Ok(place),
+            None => Err(Missing::Usual(role, self.names())),
+        }
+    }
+
+    /// The column's place, and which of the usual names it has.
+    fn may(&self, named: &Option<String>, usual: &[&[u8]]) -> Result<Option<(usize, usize)>, Missing> {
+        if let Some(name) = named {
+            let place = self.place(name.as_bytes());
+            let unknown = || Missing::Named(name.clone(), self.names());
+            return place.map(|place| Some((place, 0))).ok_or_else(unknown);
+        }
+        Ok(usual.iter().enumerate().find_map(|(rank, name)| Some((self.place(name)?, rank))))
+    }
+
+    fn place(&self, name: &[u8]) -> Option<usize> {
+        self.schema.fields().iter().position(|field| field.name().as_bytes() == name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(name, names) => {
+                write!(f, "there is no column {}; there are {}", Quoted(name), names.join(", "))
+            }
+            Self::Usual(role, names) => {
+                write!(
+                    f,
+                    "no column is known to be the {role} (there are {}); name it: {role}=COLUMN",
+                    names.join(", ")
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for Missing {}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::{DataType, Field};
+
+    use super::*;
+
+    fn schema(names: &[&str]) -> Schema {
+        Schema::new(names.iter().map(|name| Field::new(*name, DataType::Utf8, true)).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_best_of_the_usual_names_is_taken() {
+        let schema = schema(&["other", "bytes", "client_ip", "time", "body_bytes_sent", "timestamp"]);
+        let columns = Columns::find(&schema, &Named::default()).unwrap();
+        assert_eq!((columns.time, columns.client, columns.size), (5, 2, Some((4, Covers::Body))));
+        assert_eq!((columns.status, columns.taken), (None, None));
+        assert_eq!(columns.places(), [2, 4, 5]);
+        assert_eq!((columns.alone().client, columns.alone().time), (0, 2));
+    }
+
+    #[test]
+    fn what_is_missing_is_said_with_what_there_is() {
+        let schema = schema(&["when", "client"]);
+        let error = Columns::find(&schema, &Named::default()).unwrap_err().to_string();
+        assert!(error.contains("time (there are when, client); name it: time=COLUMN"), "{error}");
+        let mut named = Named::default();
+        named.name("time", "wen").unwrap();
+        let error = Columns::find(&schema, &named).unwrap_err().to_string();
+        assert!(error.contains("there is no column `wen`; there are when, client"), "{error}");
+        assert!(named.name("tme", "when").is_err());
+    }
+}

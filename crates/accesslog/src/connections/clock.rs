@@ -1,0 +1,44 @@
+//! How finely a stretch of a log tells time, and so how it is counted. Not a clock that anybody reads.
+
+use wire::Time;
+
+use crate::Request;
+
+use super::by_second::LONGEST_MS;
+use super::question::Question;
+
+/// The unit of a stretch's times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// Any time; what is within one millisecond is at once.
+    Milliseconds,
+    /// All times are whole seconds, and many have a request: they can be [counted by the second](super::by_second).
+    Seconds,
+}
+
+/// Seconds that a request may make up for: those in which there is none are counted too.
+const SECONDS_A_REQUEST: u64 = 4;
+/// Longer than this after 1970, times are no seconds that fit a client's memory.
+const LAST_SECOND: u64 = 1 << 31;
+
+impl Clock {
+    /// What is quickest for these requests, which are in order, and this question; what is counted is the same.
+    pub fn of<'a>(requests: impl Iterator<Item = &'a [Request]>, question: &Question) -> Self {
+        let (mut count, mut first, mut last) = (0, None, Time::ZERO);
+        for requests in requests {
+            if !requests.iter().all(|request| request.time.as_nanos().is_multiple_of(SECOND)) {
+                return Self::Milliseconds;
+            }
+            count += requests.len() as u64;
+            first = first.or(requests.first().map(|request| request.time));
+            last = requests.last().map_or(last, |request| request.time);
+        }
+        let seconds = last.since(first.unwrap_or(last)).as_nanos() / SECOND;
+        let is_dense = seconds <= count * SECONDS_A_REQUEST;
+        let is_near = last.as_nanos() < LAST_SECOND * SECOND;
+        let is_short = question.longest().as_nanos() <= LONGEST_MS * 1_000_000;
+        if is_dense && is_near && is_short { Self::Seconds } else { Self::Milliseconds }
+    }
+}
+
+const SECOND: u64 = 1_000_000_000;

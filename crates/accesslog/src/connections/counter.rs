@@ -1,0 +1,305 @@
+//! The one pass: each request once, for all time-outs, limits and thresholds.
+//!
+//! Only for the rule of the least recently used, without durations; [`ByRule`](super::ByRule) is for the others.
+
+use wire::{Bytes, Duration, Time};
+
+use crate::Request;
+use crate::sizing::LARGE;
+
+use super::by_second::{self, Seconds};
+use super::client_table::{ClientTable, Look};
+use super::clock::Clock;
+use super::counts::{Counts, Known};
+use super::gap::Gaps;
+use super::question::{Question, THRESHOLDS};
+use super::uses::{FLOCK, Now, Uses};
+
+/// Counts requests that come in order of time.
+#[derive(Clone, Debug)]
+pub struct Counter {
+    gaps: Gaps,
+    /// From the smallest.
+    thresholds: Vec<Bytes>,
+    limits: Vec<usize>,
+    /// How many uses of a client matter under each threshold.
+    depth: usize,
+    curve: usize,
+    clients: ClientTable,
+    open: Open,
+    counts: Counts,
+    /// Requests, and what was sent for them, by how many thresholds they reach.
+    reached: Vec<(u64, Bytes)>,
+    /// Flocks of requests until uses are forgotten next, lest their numbers wrap around.
+    until_forgetting: u32,
+}
+
+/// What keeps the connections that are open.
+#[derive(Clone, Debug)]
+enum Open {
+    /// Use by use, for each threshold; and for each limit, the last uses that matter to a flock of requests.
+    Uses(Vec<Uses>, Vec<[u32; FLOCK]>),
+    /// By the second, for all thresholds.
+    Seconds(Seconds),
+}
+
+/// With 32 requests each, well below 2^32, at which the numbers of uses come round.
+const FORGET_EVERY: u32 = 1 << 25;
+
+impl Counter {
+    /// Nothing counted yet, of requests at any times.
+    pub fn new(question: &Question) -> Self {
+        Self::knowing(question, &Known::default(), Clock::Milliseconds)
+    }
+
+    /// Nothing counted yet, of requests by such a clock; and peaks that are lower than known ones need not be found:
+    /// they are 0 in what is counted.
+    pub fn knowing(question: &Question, known: &Known, clock: Clock) -> Self {
+        let gaps = Gaps::new(question.timeouts());
+        let limits = question.limits().to_vec();
+        let depth = limits.last().copied().unwrap_or(1);
+        let thresholds = question.thresholds().to_vec();
+        let mut clients = ClientTable::new(thresholds.len() * depth);
+        clients.reserve(known.clients());
+        let mut below = known.below();
+        let open = match clock {
+            Clock::Milliseconds => {
+                let mut uses = vec![Uses::new(limits.len(), &gaps); thresholds.len()];
+                uses.iter_mut().for_each(|uses| uses.look_above(&mut below));
+                Open::Uses(uses, vec![[0; FLOCK]; limits.len()])
+            }
+            Clock::Seconds => {
+                let mut seconds = Seconds::new(limits.len() * thresholds.len(), &gaps, question.curve());
+                seconds.look_above(&mut below);
+                Open::Seconds(seconds)
+            }
+        };
+        Self {
+            clients,
+            open,
+            counts: Counts::new(question),
+            reached: vec![(0, Bytes::ZERO); thresholds.len() + 1],
+            curve: question.curve(),
+            gaps,
+            thresholds,
+            limits,
+            depth,
+            until_forgetting: FORGET_EVERY,
+        }
+    }
+
+    /// Takes in what came before the stretch that counts: all of the longest time-out before it.
+    pub fn warm_up(&mut self, requests: &[Request]) {
+        self.flocks(requests, false);
+        // The stretch may begin in the middle of a moment: what came before does not count.
+        match &mut self.open {
+            Open::Uses(uses, _) => uses.iter_mut().for_each(|uses| uses.end_moment(&self.gaps, self.curve)),
+            Open::Seconds(_) => {}
+        }
+    }
+
+    /// Counts.
+    pub fn count(&mut self, requests: &[Request]) {
+        let (Some(first), Some(last)) = (requests.first(), requests.last()) else { return };
+        let before = self.counts.span.map_or(first.time, |(first, _)| first);
+        self.counts.span = Some((before, last.time));
+        self.flocks(requests, true);
+    }
+
+    /// What was counted.
+    pub fn finish(self) -> Counts {
+        let mut counts = self.counts;
+        for (place, (requests, bytes)) in self.reached.into_iter().enumerate() {
+            counts.requests += requests;
+            counts.bytes += bytes;
+            for stream in &mut counts.streams[..place] {
+                stream.requests += requests;
+                stream.bytes += bytes;
+            }
+        }
+        match self.open {
+            Open::Uses(uses, _) => {
+                for (uses, stream) in uses.into_iter().zip(&mut counts.streams) {
+                    uses.finish(&mut stream.lines, &self.gaps, self.curve);
+                }
+            }
+            Open::Seconds(seconds) => {
+                seconds.finish(counts.streams.iter_mut().flat_map(|stream| &mut stream.lines));
+            }
+        }
+        counts
+    }
+
+    /// About how many clients it must remember at a time.
+    pub fn clients(&self) -> usize {
+        self.clients.active()
+    }
+
+    /// Bytes that its memory of clients takes.
+    pub fn client_bytes(&self) -> usize {
+        self.clients.bytes()
+    }
+
+    /// Takes in requests, a few at a time.
+    fn flocks(&mut self, mut requests: &[Request], counts: bool) {
+        while let Some(first) = requests.first() {
+            let most = requests.len().min(FLOCK);
+            let count = match &mut self.open {
+                Open::Uses(..) => most,
+                Open::Seconds(seconds) => {
+                    let until = seconds.begin(seconds.number(first.time), counts);
+                    let is_later = |request: &Request| seconds.number(request.time) >= until;
+                    match is_later(&requests[most - 1]) {
+                        true => requests[..most].partition_point(|request| !is_later(request)).max(1),
+                        false => most,
+                    }
+                }
+            };
+            let (flock, rest) = requests.split_at(count);
+            self.flock(flock, counts);
+            requests = rest;
+        }
+    }
+
+    /// Takes in a few requests: first looks up whose they are, all of them, so that the processor can wait for memory
+    /// once; then goes through them for one threshold after the other.
+    fn flock(&mut self, requests: &[Request], counts: bool) {
+        let Some(first) = requests.first() else { return };
+        self.make_room(requests.len(), first.time);
+        let mut places = [0; FLOCK];
+        // For each threshold the requests of the flock that reach it, one after the other: no branch depends on a
+        // size, because nobody could guess which way it goes.
+        let mut reaching = [[0_u8; FLOCK]; THRESHOLDS];
+        let mut counted = [0_usize; THRESHOLDS];
+        let mut looks = [Look::default(); FLOCK];
+        for (look, request) in looks.iter_mut().zip(requests) {
+            *look = self.clients.look(request.client);
+        }
+        for (number, request) in (0_u8..).zip(requests) {
+            let mut reached = 0;
+            let lists = reaching.iter_mut().zip(&mut counted).zip(&self.thresholds);
+            for ((reaching, counted), threshold) in lists {
+                let reaches = usize::from(request.bytes >= *threshold);
+                reaching[*counted % FLOCK] = number;
+                *counted += reaches;
+                reached += reaches;
+            }
+            let number = usize::from(number);
+            if reached > 0 {
+                places[number] = self.place(looks[number]);
+            }
+            if counts {
+                let (requests, bytes) = &mut self.reached[reached];
+                *requests += 1;
+                *bytes += if request.bytes == LARGE { Bytes::ZERO } else { request.bytes };
+            }
+        }
+        let reaching = |threshold: usize| &reaching[threshold][..counted[threshold]];
+        let (clients, depth, limits) = (&mut self.clients, self.depth, &self.limits);
+        match &mut self.open {
+            Open::Uses(uses, before) => {
+                let now = Now { time_ms: millis(first.time), gaps: &self.gaps, curve: self.curve, counts };
+                for (threshold, uses) in uses.iter_mut().enumerate() {
+                    let requests_of = reaching(threshold).iter().map(|request| usize::from(*request));
+                    uses.begin(now);
+                    let number =
+                        uses.extend(requests_of.clone().map(|request| millis(requests[request].time)));
+                    for (place, request) in requests_of.enumerate() {
+                        let numbers = &mut clients.at(places[request])[threshold * depth..][..depth];
+                        // The latest is first: the K-th last is the connection that was used longest ago.
+                        for (before, limit) in before.iter_mut().zip(limits) {
+                            before[place] = numbers[limit - 1];
+                        }
+                        // Less than a flock.
+                        #[expect(clippy::cast_possible_truncation)]
+                        let number = number.wrapping_add(place as u32);
+                        put_first(numbers, number);
+                    }
+                    uses.end(reaching(threshold).len(), before, now);
+                }
+            }
+            Open::Seconds(seconds) => {
+                let mut times = [0; FLOCK];
+                for (time, request) in times.iter_mut().zip(requests) {
+                    *time = seconds.number(request.time);
+                }
+                for threshold in 0..self.thresholds.len() {
+                    let (lines, now) = seconds.lines(threshold, limits.len());
+                    for request in reaching(threshold).iter().map(|request| usize::from(*request)) {
+                        let numbers = &mut clients.at(places[request])[threshold * depth..][..depth];
+                        for (line, limit) in lines.iter_mut().zip(limits) {
+                            line.request(times[request], numbers[limit - 1], now);
+                        }
+                        put_first(numbers, times[request]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Where a client is remembered.
+    #[inline]
+    fn place(&mut self, look: Look) -> usize {
+        let (depth, open) = (self.depth, &self.open);
+        self.clients.place(look, |numbers| match open {
+            Open::Uses(uses, _) => {
+                for (numbers, uses) in numbers.chunks_exact_mut(depth).zip(uses) {
+                    numbers.fill(uses.none());
+                }
+            }
+            Open::Seconds(_) => numbers.fill(by_second::NONE),
+        })
+    }
+
+    /// Leaves room for so many new clients, and forgets what is too long ago, when it is time to.
+    #[inline]
+    fn make_room(&mut self, requests: usize, time: Time) {
+        self.until_forgetting = self.until_forgetting.saturating_sub(1);
+        if self.clients.has_room(requests) && self.until_forgetting > 0 {
+            return;
+        }
+        self.until_forgetting = FORGET_EVERY;
+        let now = Now { time_ms: millis(time), gaps: &self.gaps, curve: self.curve, counts: false };
+        let (depth, open) = (self.depth, &self.open);
+        self.clients.rebuild(|numbers| match open {
+            Open::Uses(uses, _) => forget(numbers, depth, uses, now),
+            Open::Seconds(seconds) => {
+                numbers.iter().any(|number| seconds.matters(*number, seconds.number(time)))
+            }
+        });
+    }
+}
+
+/// Puts a number before the others; the last of them is gone.
+#[inline]
+fn put_first(numbers: &mut [u32], number: u32) {
+    match numbers {
+        // As many as the paper has, without a loop.
+        [one] => *one = number,
+        [one, two, three] => (*one, *two, *three) = (number, *one, *two),
+        many => {
+            let mut next = number;
+            many.iter_mut().for_each(|place| next = std::mem::replace(place, next));
+        }
+    }
+}
+
+#[inline]
+fn millis(time: Time) -> u64 {
+    time.since(Time::ZERO).as_nanos() / MILLI
+}
+
+const MILLI: u64 = Duration::from_millis(1).as_nanos();
+
+/// Puts away the numbers of uses that no longer matter; tells whether any are left.
+fn forget(numbers: &mut [u32], depth: usize, uses: &[Uses], now: Now<'_>) -> bool {
+    let mut matters = false;
+    for (numbers, uses) in numbers.chunks_exact_mut(depth).zip(uses) {
+        for number in numbers {
+            let kept = uses.forget(*number, now);
+            matters |= kept.is_some();
+            *number = kept.unwrap_or(uses.none());
+        }
+    }
+    matters
+}

@@ -1,0 +1,266 @@
+//! What each connection carries, for all time-outs, limits and thresholds: requests and bytes, as they are spread.
+//!
+//! For the rule of the least recently used. The connections of a client that may have K are used in turn, so they are K
+//! chains of requests, which break where a gap is longer than the time-out. Chains are nested: what breaks under a
+//! time-out breaks under every shorter one, and a stack of beginnings is all that is remembered of a chain, whatever the
+//! number of time-outs.
+//!
+//! It cannot be cut in time as [`Counter`](super::Counter) can: a connection may be kept alive for ever.
+
+use wire::{Bytes, Time};
+
+use crate::sizing::LARGE;
+use crate::{Client, Request};
+
+use super::client_table::ClientTable;
+use super::gap::Gaps;
+use super::question::Question;
+use super::spread::{Load, Spread, bucket};
+
+/// What connections carry, by threshold, limit and time-out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Carried {
+    limits: usize,
+    timeouts: usize,
+    loads: Vec<Load>,
+}
+
+impl Carried {
+    /// Loads in order of threshold, then limit, then time-out.
+    pub(super) fn new(question: &Question, loads: Vec<Load>) -> Self {
+        Self { limits: question.limits().len(), timeouts: question.timeouts().len(), loads }
+    }
+
+    /// Under these, by their places in the question.
+    pub fn of(&self, threshold: usize, limit: usize, timeout: usize) -> Option<&Load> {
+        self.loads.get((threshold * self.limits + limit) * self.timeouts + timeout)
+    }
+}
+
+/// Counts requests that come in order of time.
+#[derive(Clone, Debug)]
+pub struct Loads {
+    question: Question,
+    gaps: Gaps,
+    clients: ClientTable,
+    /// Whom the table's numbers stand for; some are free.
+    people: Vec<Box<[Chain]>>,
+    free: Vec<u32>,
+    /// By threshold and limit: its first chain, and how many there are.
+    lines: Vec<(Bytes, usize, usize)>,
+    ended: Vec<Ended>,
+}
+
+/// The requests of one connection after another.
+#[derive(Clone, Debug, Default)]
+struct Chain {
+    /// When it was used last, in milliseconds; `None` if never.
+    used: Option<u64>,
+    /// How often this line's chains were used by their client; kept by the first.
+    turn: usize,
+    /// All that it carried, under every time-out.
+    sum: Sum,
+    begun: Vec<Begun>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    requests: u64,
+    bytes: u64,
+}
+
+/// A connection's beginning, under all time-outs below a place that have no later one.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    below: u8,
+    before: Sum,
+}
+
+/// Connections that ended: for each time-out from one on more, from another on fewer.
+#[derive(Clone, Debug)]
+struct Ended {
+    timeouts: usize,
+    requests: Vec<i64>,
+    bytes: Vec<i64>,
+    /// The most that any carried, known from a time-out on: a longer one's connections carry no less.
+    most: Vec<Sum>,
+}
+
+impl Loads {
+    /// Nothing counted yet.
+    pub fn new(question: &Question) -> Self {
+        let gaps = Gaps::new(question.timeouts());
+        let mut lines = Vec::new();
+        let mut chains = 0;
+        for threshold in question.thresholds() {
+            for limit in question.limits() {
+                lines.push((*threshold, chains, *limit));
+                chains += limit;
+            }
+        }
+        Self {
+            ended: vec![Ended::new(question.timeouts().len()); lines.len()],
+            question: question.clone(),
+            gaps,
+            clients: ClientTable::new(1),
+            people: Vec::new(),
+            free: Vec::new(),
+            lines,
+        }
+    }
+
+    /// Counts.
+    pub fn count(&mut self, requests: &[Request]) {
+        for request in requests {
+            self.request(request);
+        }
+    }
+
+    /// What was counted.
+    pub fn finish(mut self) -> Carried {
+        // What is free has ended already, and has nothing to end.
+        for chains in &mut self.people {
+            end(chains, &self.lines, &mut self.ended);
+        }
+        let loads = self.ended.into_iter().flat_map(Ended::loads).collect();
+        Carried::new(&self.question, loads)
+    }
+
+    fn request(&mut self, request: &Request) {
+        let Request { time, client, bytes, taken: _ } = *request;
+        let now = time.since(Time::ZERO).as_nanos() / 1_000_000;
+        let person = self.person(client, now);
+        let sent = if bytes == LARGE { 0 } else { bytes.get() };
+        let chains = &mut self.people[person];
+        for ((threshold, first, limit), ended) in self.lines.iter().zip(&mut self.ended) {
+            if bytes < *threshold {
+                break;
+            }
+            let turn = chains[*first].turn;
+            chains[*first].turn = if turn + 1 == *limit { 0 } else { turn + 1 };
+            let chain = &mut chains[first + turn];
+            let place = chain.used.map_or(ended.timeouts, |used| usize::from(self.gaps.place(now - used)));
+            chain.end(place, ended);
+            chain.used = Some(now);
+            chain.sum.requests += 1;
+            chain.sum.bytes += sent;
+        }
+    }
+
+    /// Whose chains these are, after those of who has been gone for long have ended, when there is no more room.
+    fn person(&mut self, client: Client, now: u64) -> usize {
+        if !self.clients.has_room(1) {
+            let (people, lines, ended) = (&mut self.people, &self.lines, &mut self.ended);
+            let (free, longest) = (&mut self.free, self.gaps.longest_ms());
+            self.clients.rebuild(|number| {
+                let chains = &mut people[number[0] as usize];
+                let stays = chains.iter().any(|chain| chain.used.is_some_and(|used| used + longest >= now));
+                if !stays {
+                    end(chains, lines, ended);
+                    chains.fill(Chain::default());
+                    free.push(number[0]);
+                }
+                stays
+            });
+        }
+        let look = self.clients.look(client);
+        let (people, free, lines) = (&mut self.people, &mut self.free, &self.lines);
+        let place = self.clients.place(look, |number| {
+            number[0] = free.pop().unwrap_or_else(|| {
+                let chains = lines.last().map_or(0, |(_, first, limit)| first + limit);
+                people.push(vec![Chain::default(); chains].into_boxed_slice());
+                u32::try_from(people.len() - 1).expect("memory holds fewer clients")
+            });
+        });
+        self.clients.at(place)[0] as usize
+    }
+}
+
+/// Every connection of a client ends.
+fn end(chains: &mut [Chain], lines: &[(Bytes, usize, usize)], ended: &mut [Ended]) {
+    for ((_, first, limit), ended) in lines.iter().zip(ended) {
+        for chain in &mut chains[*first..first + limit] {
+            chain.end(ended.timeouts, ended);
+            chain.begun.clear();
+        }
+    }
+}
+
+impl Chain {
+    /// Under all time-outs below a place, the connection has ended, and the next begins.
+    fn end(&mut self, place: usize, ended: &mut Ended) {
+        let mut from = 0;
+        while from < place
+            && let Some(begun) = self.begun.last()
+        {
+            let below = usize::from(begun.below);
+            let carried = Sum {
+                requests: self.sum.requests - begun.before.requests,
+                bytes: self.sum.bytes - begun.before.bytes,
+            };
+            ended.add(carried, from, below.min(place));
+            if below > place {
+                break;
+            }
+            self.begun.pop();
+            from = below;
+        }
+        if place > 0 {
+            let below = u8::try_from(place).expect("at most 200 time-outs");
+            self.begun.push(Begun { below, before: self.sum });
+        }
+    }
+}
+
+impl Ended {
+    fn new(timeouts: usize) -> Self {
+        Self { timeouts, requests: Vec::new(), bytes: Vec::new(), most: vec![Sum::default(); timeouts] }
+    }
+
+    /// A connection under the time-outs from one place up to another.
+    #[inline]
+    fn add(&mut self, carried: Sum, from: usize, until: usize) {
+        if from == until {
+            return;
+        }
+        let row = self.timeouts + 1;
+        for (changes, value) in [(&mut self.requests, carried.requests), (&mut self.bytes, carried.bytes)] {
+            let at = bucket(value) * row;
+            if changes.len() < at + row {
+                changes.resize(at + row, 0);
+            }
+            changes[at + from] += 1;
+            changes[at + until] -= 1;
+        }
+        let most = &mut self.most[from];
+        *most = Sum { requests: most.requests.max(carried.requests), bytes: most.bytes.max(carried.bytes) };
+    }
+
+    /// One for each time-out.
+    fn loads(self) -> impl Iterator<Item = Load> {
+        let Self { timeouts, requests, bytes, most } = self;
+        let requests = spreads(&requests, timeouts, most.iter().map(|sum| sum.requests));
+        let bytes = spreads(&bytes, timeouts, most.iter().map(|sum| sum.bytes));
+        requests.into_iter().zip(bytes).map(|(requests, bytes)| Load { requests, bytes })
+    }
+}
+
+/// A spread for each time-out, from how many connections there are more or fewer than under the one before.
+fn spreads(changes: &[i64], timeouts: usize, most: impl Iterator<Item = u64>) -> Vec<Spread> {
+    let mut spreads = vec![Spread::default(); timeouts];
+    for (bucket, changes) in changes.chunks_exact(timeouts + 1).enumerate() {
+        let mut connections = 0;
+        for (spread, change) in spreads.iter_mut().zip(changes) {
+            connections += change;
+            if connections > 0 {
+                spread.add_many(bucket, connections.unsigned_abs());
+            }
+        }
+    }
+    let mut highest = 0;
+    for (spread, most) in spreads.iter_mut().zip(most) {
+        highest = highest.max(most);
+        spread.raise(highest);
+    }
+    spreads
+}

@@ -1,0 +1,52 @@
+//! What fields are called, where they have names: in JSON, and in tables.
+//!
+//! Not those of format strings (`template`) nor of W3C extended (`w3c`), which have names of their own.
+
+use crate::Covers;
+
+/// Who asked, best name first; `.` is between an object's name and its member's.
+pub const CLIENTS: [&[u8]; 10] = [
+    b"request.client_ip", // Caddy since 2.7
+    b"request.remote_ip", // Caddy since 2.5
+    b"request.remote_addr",
+    b"ClientHost",  // Traefik
+    b"remote_addr", // nginx
+    b"client_ip",
+    b"remote_ip",
+    b"clientip",
+    b"client",
+    b"c_ip", // W3C, as tables write it
+];
+/// When.
+pub const TIMES: [&[u8]; 8] =
+    [b"StartUTC", b"msec", b"time_iso8601", b"time_local", b"ts", b"@timestamp", b"timestamp", b"time"];
+/// The answer's status.
+pub const STATUSES: [&[u8]; 4] = [b"DownstreamStatus", b"status", b"status_code", b"sc_status"];
+/// What was asked for: a path or the whole request line.
+pub const TARGETS: [&[u8]; 7] = [
+    b"request.uri", // Caddy
+    b"RequestPath", // Traefik
+    b"request_uri", // nginx
+    b"request",     // nginx, as a line
+    b"uri",
+    b"url",
+    b"path",
+];
+/// The method, where it is not part of the request line.
+pub const METHODS: [&[u8]; 5] = [
+    b"request.method", // Caddy
+    b"RequestMethod",  // Traefik
+    b"request_method", // nginx
+    b"method",
+    b"verb",
+];
+/// How much was sent, and what that counts.
+pub const SIZES: [(&[u8], Covers); 7] = [
+    (b"DownstreamContentSize", Covers::Body),
+    (b"body_bytes_sent", Covers::Body),
+    (b"size", Covers::Body),
+    (b"bytes_sent", Covers::Whole),
+    (b"response_size", Covers::Body),
+    (b"bytes", Covers::Body),
+    (b"sc_bytes", Covers::Whole),
+];

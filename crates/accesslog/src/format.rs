@@ -1,0 +1,355 @@
+//! The formats of access logs, and the one door to their readers.
+//!
+//! Not how each is read: a module each does that.
+
+use std::fmt;
+
+use quantity::names::Unknown;
+
+use crate::client::{Client, Prefix};
+use crate::clock::Clock;
+use crate::tally::{LONGEST_LINE, Reason, Tally};
+use crate::target::{LoggedRequest, Target};
+use crate::template::{BadTemplate, Template};
+use crate::w3c::Columns;
+use crate::{Record, alb, clf, json};
+
+/// What a line looks like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Common and Combined Log Format.
+    Clf,
+    /// nginx's or Apache's, by its format string.
+    Template(Template),
+    /// W3C extended: IIS, CloudFront.
+    W3c(Columns),
+    /// A JSON object a line.
+    Json,
+    /// AWS Application Load Balancer.
+    Alb,
+}
+
+/// What makes a client.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Who {
+    /// How many bits of its address; all of its text if not given.
+    pub prefix: Option<Prefix>,
+    /// The field that names it, where the format has names; the one that the format has for it if not given.
+    pub field: Option<String>,
+}
+
+impl Who {
+    /// The client that a field's text is.
+    #[inline]
+    pub fn client(&self, text: &[u8]) -> Client {
+        match self.prefix {
+            None => Client::of(text),
+            Some(prefix) => Client::within(text, prefix),
+        }
+    }
+}
+
+/// Why there is no such format.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BadFormat {
+    /// No format of that name, and no format string.
+    Unknown(Unknown),
+    /// A format string that cannot be used.
+    Template(BadTemplate),
+    /// A field was named, in a format whose fields have no names.
+    NoNames(&'static str),
+}
+
+impl Format {
+    /// Names that stand for formats; `combined` and `cloudfront` are other names for the first and the second.
+    pub const NAMES: [&'static str; 6] = ["clf", "combined", "w3c", "cloudfront", "json", "alb"];
+
+    /// By name, or by format string if there is a `$` or a `%` in it.
+    ///
+    /// # Errors
+    /// [`BadFormat`].
+    pub fn named(text: &str, who: &Who) -> Result<Self, BadFormat> {
+        let format = match text {
+            "clf" | "combined" => Self::Clf,
+            "w3c" | "cloudfront" => Self::W3c(Columns::default()),
+            "json" => Self::Json,
+            "alb" => Self::Alb,
+            _ if text.contains(['$', '%']) => {
+                Self::Template(Template::compile(text, who).map_err(BadFormat::Template)?)
+            }
+            _ => return Err(BadFormat::Unknown(Unknown::new("log format", text, Self::NAMES))),
+        };
+        format.can_name(who)?;
+        Ok(format)
+    }
+
+    /// Whether the field that names the client can be found.
+    ///
+    /// # Errors
+    /// [`BadFormat::NoNames`].
+    pub fn can_name(&self, who: &Who) -> Result<(), BadFormat> {
+        match self {
+            Self::Clf | Self::Alb if who.field.is_some() => Err(BadFormat::NoNames(self.name())),
+            Self::Clf | Self::Alb | Self::Template(_) | Self::W3c(_) | Self::Json => Ok(()),
+        }
+    }
+
+    /// For people.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Clf => "Common Log Format",
+            Self::Template(_) => "a format string",
+            Self::W3c(_) => "W3C extended",
+            Self::Json => "JSON lines",
+            Self::Alb => "AWS load balancer",
+        }
+    }
+}
+
+/// Reads blocks of whole lines. What it must remember from one to the next is little: clone it, [`skim`](Self::skim)
+/// the block with the one and read it with the other, and blocks can be read apart from one another.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    format: Format,
+    who: Who,
+    clock: Clock,
+}
+
+impl Reader {
+    /// A reader of a format.
+    pub fn new(format: Format, who: Who) -> Self {
+        Self { format, who, clock: Clock::default() }
+    }
+
+    /// Takes in of a block only what later blocks need.
+    pub fn skim(&mut self, block: &[u8]) {
+        match &mut self.format {
+            Format::W3c(columns) => columns.skim(block, &self.who),
+            Format::Clf | Format::Template(_) | Format::Json | Format::Alb => {}
+        }
+    }
+
+    /// Gives every record of a block to `sink`, in the order of its lines.
+    #[inline]
+    pub fn read(&mut self, block: &[u8], sink: impl FnMut(Record)) -> Tally {
+        let Self { format, who, clock } = self;
+        match format {
+            Format::Clf => clf_lines(block, sink, clock, who),
+            Format::Template(template) => {
+                lines(block, sink, |line| template.read(line, clock, who).map(Some))
+            }
+            Format::Json => lines(block, sink, |line| json::read(line, clock, who).map(Some)),
+            Format::Alb => lines(block, sink, |line| alb::read(line, who).map(Some)),
+            Format::W3c(columns) => lines(block, sink, |line| {
+                if line.starts_with(b"#") {
+                    columns.directive(line, who);
+                    return Ok(None);
+                }
+                columns.read(line, who).map(Some)
+            }),
+        }
+    }
+
+    /// The same, and the hash of what each line requested, where the log records it; slower.
+    pub fn read_targets(&mut self, block: &[u8], mut sink: impl FnMut(Record, Option<Target>)) -> Tally {
+        self.read_requests(block, |record, request| {
+            sink(record, request.and_then(|request| request.target()))
+        })
+    }
+
+    /// The same, and the request of each line, where the log records it.
+    pub fn read_requests(
+        &mut self,
+        block: &[u8],
+        mut sink: impl FnMut(Record, Option<LoggedRequest<'_>>),
+    ) -> Tally {
+        let Self { format, who, clock } = self;
+        let read = |line: &[u8]| {
+            let (record, request) = match format {
+                Format::Clf => (clf::read(line, clock, who)?, clf::request(line)),
+                Format::Template(template) => (template.read(line, clock, who)?, template.request(line)),
+                Format::Json => (json::read(line, clock, who)?, json::request(line)),
+                Format::Alb => (alb::read(line, who)?, alb::request(line)),
+                Format::W3c(columns) if line.starts_with(b"#") => {
+                    columns.directive(line, who);
+                    return Ok(None);
+                }
+                Format::W3c(columns) => (columns.read(line, who)?, columns.request(line)),
+            };
+            // Here the line is still there: an unwrapped one is gone when `lines` has its record.
+            sink(record, request);
+            Ok(Some(record))
+        };
+        lines(block, |_| (), read)
+    }
+}
+
+/// The lines of a block in Common Log Format: the plain ones at once, the others like those of other formats.
+#[inline]
+fn clf_lines(mut block: &[u8], mut sink: impl FnMut(Record), clock: &mut Clock, who: &Who) -> Tally {
+    let mut tally = Tally::default();
+    while !block.is_empty() {
+        if let Some((record, length)) = clf::read_plain(block, clock, who) {
+            tally.lines += 1;
+            tally.record(record.time);
+            sink(record);
+            block = &block[length..];
+            continue;
+        }
+        let end = memchr::memchr(b'\n', block).unwrap_or(block.len());
+        line(&block[..end], &mut tally, &mut sink, &mut |line| clf::read(line, clock, who).map(Some));
+        block = &block[block.len().min(end + 1)..];
+    }
+    tally
+}
+
+/// Gives each line of a block to `read`, counts, and gives what comes of it to `sink`.
+#[inline]
+fn lines(
+    block: &[u8],
+    mut sink: impl FnMut(Record),
+    mut read: impl FnMut(&[u8]) -> Result<Option<Record>, Reason>,
+) -> Tally {
+    let mut tally = Tally::default();
+    let mut from = 0;
+    let ends = memchr::memchr_iter(b'\n', block);
+    let last = (!block.ends_with(b"\n") && !block.is_empty()).then_some(block.len());
+    for end in ends.chain(last) {
+        line(&block[from..end], &mut tally, &mut sink, &mut read);
+        from = end + 1;
+    }
+    tally
+}
+
+/// One line, without its end.
+#[inline]
+fn line(
+    line: &[u8],
+    tally: &mut Tally,
+    sink: &mut impl FnMut(Record),
+    read: &mut impl FnMut(&[u8]) -> Result<Option<Record>, Reason>,
+) {
+    tally.lines += 1;
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if line.is_empty() {
+        return;
+    }
+    match read(line).or_else(|reason| again(line, reason, read)) {
+        Ok(Some(record)) => {
+            tally.record(record.time);
+            sink(record);
+        }
+        Ok(None) => {}
+        Err(reason) => tally.reject(reason, line),
+    }
+}
+
+/// A second try for a line that could not be read: some exports wrap each line in quotes and double those within.
+#[cold]
+fn again(
+    line: &[u8],
+    reason: Reason,
+    read: &mut impl FnMut(&[u8]) -> Result<Option<Record>, Reason>,
+) -> Result<Option<Record>, Reason> {
+    if line.len() > LONGEST_LINE {
+        return Err(Reason::TooLong);
+    }
+    let Some(inner) = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\"")) else {
+        return Err(reason);
+    };
+    let mut unwrapped = Vec::with_capacity(inner.len());
+    let mut bytes = inner.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        if matches!(byte, b'"' | b'\\') {
+            bytes.next_if_eq(&b'"');
+            unwrapped.push(if byte == b'\\' && bytes.peek().is_some() { b'"' } else { byte });
+            continue;
+        }
+        unwrapped.push(byte);
+    }
+    // What says how later lines are read is found without reading these, so it cannot be wrapped.
+    if unwrapped.starts_with(b"#") {
+        return Err(reason);
+    }
+    read(&unwrapped).map_err(|_| reason)
+}
+
+impl fmt::Display for BadFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(unknown) => {
+                write!(f, "{unknown}; or give a format string such as nginx's or Apache's")
+            }
+            Self::Template(bad) => bad.fmt(f),
+            Self::NoNames(format) => {
+                write!(f, "{format} has no names for its fields; give the log's format string to name one")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BadFormat {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = r#"192.0.2.1 - - [25/Oct/2015:04:11:25 +0100] "GET / HTTP/1.1" 200 24323 "-" "curl""#;
+
+    fn read(block: &str) -> (Vec<Record>, Tally) {
+        let mut records = Vec::new();
+        let tally =
+            Reader::new(Format::Clf, Who::default()).read(block.as_bytes(), |record| records.push(record));
+        (records, tally)
+    }
+
+    #[test]
+    fn line_ends_of_every_kind_make_no_difference() {
+        let (expected, _) = read(LINE);
+        assert_eq!(expected.len(), 1);
+        for block in [format!("{LINE}\n"), format!("{LINE}\r\n"), format!("\n\r\n{LINE}\n\n")] {
+            assert_eq!(read(&block).0, expected, "{block:?}");
+        }
+    }
+
+    #[test]
+    fn whole_lines_in_quotes_are_unwrapped() {
+        let doubled = format!("\"{}\"", LINE.replace('"', "\"\""));
+        let escaped = format!("\"{}\"", LINE.replace('"', "\\\""));
+        let (expected, _) = read(LINE);
+        assert_eq!(read(&doubled).0, expected);
+        assert_eq!(read(&escaped).0, expected);
+    }
+
+    #[test]
+    fn targets_come_with_their_records_wrapped_or_not() {
+        let doubled = format!("\"{}\"", LINE.replace("/ ", "/a ").replace('"', "\"\""));
+        let block = format!("{LINE}\nnonsense\n{doubled}\n");
+        let (mut records, mut targets) = (Vec::new(), Vec::new());
+        let tally =
+            Reader::new(Format::Clf, Who::default()).read_targets(block.as_bytes(), |record, target| {
+                records.push(record);
+                targets.push(target);
+            });
+        assert_eq!((&records, tally.lines), (&read(&block).0, 3));
+        assert_eq!(targets, [Target::of(b"/"), Target::of(b"/a")]);
+    }
+
+    #[test]
+    fn bad_lines_and_times_that_run_backwards_are_counted() {
+        let earlier = LINE.replace("04:11:25", "04:11:24");
+        let (records, tally) = read(&format!("{LINE}\nnonsense\n{earlier}\n{LINE}\n\u{fffd}\0\n"));
+        assert_eq!((records.len(), tally.lines, tally.records), (3, 5, 3));
+        assert_eq!((tally.backwards, tally.bad()), (1, 2));
+        let (_, _, examples) = tally.reasons().next().unwrap();
+        assert_eq!((examples[0].line, examples[0].text.as_str()), (2, "nonsense"));
+    }
+
+    #[test]
+    fn a_name_that_is_none_is_told_the_nearest() {
+        let error = Format::named("cfl", &Who::default()).unwrap_err().to_string();
+        assert!(error.starts_with("unknown log format `cfl`; did you mean `clf`?"), "{error}");
+        let who = Who { field: Some("x".to_owned()), prefix: None };
+        assert!(Format::named("clf", &who).is_err() && Format::named("json", &who).is_ok());
+    }
+}

@@ -1,0 +1,159 @@
+//! A record made into a request of so many bytes: what a missing size counts as, and what heads add.
+//!
+//! Not what was on the wire: the number of packets, retransmissions and acknowledgements are not in a log.
+
+use wire::{Bytes, Duration, Time};
+
+use crate::{Client, Covers, Record};
+
+/// What the counting of connections sees of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// When, since 1970.
+    pub time: Time,
+    /// Who asked.
+    pub client: Client,
+    /// What was sent, heads included.
+    pub bytes: Bytes,
+    /// How long it took; zero where the log does not say.
+    pub taken: Duration,
+}
+
+/// How sizes are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizing {
+    /// Where the log has none.
+    pub missing: MissingSize,
+    /// What is added to each answer.
+    pub headers: HeaderBytes,
+}
+
+/// What to do with an answer whose size is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MissingSize {
+    /// Leave it out of everything.
+    #[default]
+    LeaveOut,
+    /// Nothing was sent but the head.
+    Zero,
+    /// More than any threshold, and no bytes to count.
+    Large,
+}
+
+/// What heads add to an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HeaderBytes {
+    /// By status, as Apache 1.3 would have answered, and an IP header of 20 bytes: "we add an appropriate number of
+    /// bytes to the size of the response for response and IP headers (the actual number depends on the response
+    /// code)" (`papers/dhttp#section-vi-a`). The paper does not print its numbers. Where the log counts heads
+    /// already, only the IP header is added.
+    #[default]
+    ByStatus,
+    /// The same for every answer.
+    Fixed(Bytes),
+}
+
+/// A size above every threshold.
+pub const LARGE: Bytes = Bytes::new(u64::MAX);
+
+impl Sizing {
+    /// The request that the record is; `None` if it is to be left out.
+    #[inline]
+    pub fn request(&self, record: &Record) -> Option<Request> {
+        let Record { time, client, status, size, covers, taken } = *record;
+        let bytes = match (size, self.missing) {
+            (Some(size), _) => size + self.headers.of(status, covers),
+            (None, MissingSize::LeaveOut) => return None,
+            (None, MissingSize::Zero) => self.headers.of(status, Covers::Body),
+            (None, MissingSize::Large) => LARGE,
+        };
+        Some(Request { time, client, bytes, taken: taken.unwrap_or(Duration::ZERO) })
+    }
+}
+
+impl HeaderBytes {
+    /// What an answer of this status gets on top.
+    #[inline]
+    fn of(self, status: u16, covers: Covers) -> Bytes {
+        match (self, covers) {
+            (Self::Fixed(bytes), _) => bytes,
+            (Self::ByStatus, Covers::Whole) => IP,
+            (Self::ByStatus, Covers::Body) => IP + Bytes::new(head(status).len() as u64),
+        }
+    }
+}
+
+/// An IPv4 header without options (RFC 791, section 3.1).
+const IP: Bytes = Bytes::new(20);
+
+/// The head that Apache 1.3.6, the paper's server, sends with a status.
+const fn head(status: u16) -> &'static str {
+    match status {
+        304 => NOT_MODIFIED,
+        300..=399 => REDIRECT,
+        400.. => ERROR,
+        _ => OK,
+    }
+}
+
+const OK: &str = "HTTP/1.1 200 OK\r\n\
+    Date: Tue, 01 Aug 1995 06:00:00 GMT\r\n\
+    Server: Apache/1.3.6 (Unix)\r\n\
+    Last-Modified: Tue, 01 Aug 1995 06:00:00 GMT\r\n\
+    ETag: \"2f5cd-964-381e1bd6\"\r\n\
+    Accept-Ranges: bytes\r\n\
+    Content-Length: 13312\r\n\
+    Keep-Alive: timeout=15, max=100\r\n\
+    Connection: Keep-Alive\r\n\
+    Content-Type: text/html\r\n\r\n";
+const NOT_MODIFIED: &str = "HTTP/1.1 304 Not Modified\r\n\
+    Date: Tue, 01 Aug 1995 06:00:00 GMT\r\n\
+    Server: Apache/1.3.6 (Unix)\r\n\
+    Connection: Keep-Alive\r\n\
+    Keep-Alive: timeout=15, max=100\r\n\
+    ETag: \"2f5cd-964-381e1bd6\"\r\n\r\n";
+const REDIRECT: &str = "HTTP/1.1 302 Found\r\n\
+    Date: Tue, 01 Aug 1995 06:00:00 GMT\r\n\
+    Server: Apache/1.3.6 (Unix)\r\n\
+    Location: http://www.example.com/index.html\r\n\
+    Keep-Alive: timeout=15, max=100\r\n\
+    Connection: Keep-Alive\r\n\
+    Transfer-Encoding: chunked\r\n\
+    Content-Type: text/html\r\n\r\n";
+const ERROR: &str = "HTTP/1.1 404 Not Found\r\n\
+    Date: Tue, 01 Aug 1995 06:00:00 GMT\r\n\
+    Server: Apache/1.3.6 (Unix)\r\n\
+    Keep-Alive: timeout=15, max=100\r\n\
+    Connection: Keep-Alive\r\n\
+    Transfer-Encoding: chunked\r\n\
+    Content-Type: text/html\r\n\r\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(status: u16, size: Option<u64>, covers: Covers) -> Record {
+        let (time, client) = (Time::ZERO, Client::of(b"c"));
+        Record { time, client, status, size: size.map(Bytes::new), covers, taken: None }
+    }
+
+    fn bytes(sizing: Sizing, record: Record) -> Option<u64> {
+        sizing.request(&record).map(|request| request.bytes.get())
+    }
+
+    #[test]
+    fn what_heads_add_depends_on_the_status() {
+        let added = |status| bytes(Sizing::default(), record(status, Some(0), Covers::Body)).unwrap();
+        assert_eq!([200, 304, 302, 404].map(added), [306, 200, 263, 222]);
+        assert_eq!(bytes(Sizing::default(), record(200, Some(100), Covers::Whole)), Some(120));
+        let fixed = Sizing { headers: HeaderBytes::Fixed(Bytes::new(7)), ..Sizing::default() };
+        assert_eq!(bytes(fixed, record(200, Some(100), Covers::Whole)), Some(107));
+    }
+
+    #[test]
+    fn a_missing_size_is_left_out_or_nothing_or_large() {
+        let with = |missing| bytes(Sizing { missing, ..Sizing::default() }, record(304, None, Covers::Whole));
+        let all = [MissingSize::LeaveOut, MissingSize::Zero, MissingSize::Large].map(with);
+        assert_eq!(all, [None, Some(200), Some(u64::MAX)]);
+    }
+}

@@ -1,0 +1,191 @@
+//! W3C extended logs: `#Fields` names the columns, which may return and change in the middle of a file.
+//!
+//! What IIS writes (fields between blanks, `time-taken` in milliseconds) and CloudFront (between tabs, in seconds with
+//! decimals). The format is <https://www.w3.org/TR/WD-logfile>; times are UTC. `sc-bytes` counts the answer's head.
+
+use wire::Duration;
+
+use crate::format::Who;
+use crate::tally::Reason;
+use crate::target::LoggedRequest;
+use crate::{Covers, Record, alb, clock, number};
+
+/// Which column is what; none before the first `#Fields`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Columns {
+    places: Option<Places>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Places {
+    date: Option<usize>,
+    time: usize,
+    client: usize,
+    status: Option<usize>,
+    size: Option<usize>,
+    taken: Option<usize>,
+    target: Option<usize>,
+    query: Option<usize>,
+    method: Option<usize>,
+}
+
+impl Columns {
+    /// Takes in a line that begins with `#`.
+    pub fn directive(&mut self, line: &[u8], who: &Who) {
+        let Some(names) = line.strip_prefix(b"#Fields:") else { return };
+        let names: Vec<&[u8]> = fields(names.trim_ascii()).collect();
+        let find = |name: &str| names.iter().position(|found| found.eq_ignore_ascii_case(name.as_bytes()));
+        let client = who.field.as_deref().map_or_else(|| find("c-ip"), find);
+        self.places = find("time").zip(client).map(|(time, client)| Places {
+            date: find("date"),
+            time,
+            client,
+            status: find("sc-status"),
+            size: find("sc-bytes"),
+            taken: find("time-taken"),
+            target: find("cs-uri-stem"),
+            query: find("cs-uri-query"),
+            method: find("cs-method"),
+        });
+    }
+
+    /// Takes in whatever lines of a block begin with `#`.
+    pub fn skim(&mut self, block: &[u8], who: &Who) {
+        for at in memchr::memmem::find_iter(block, b"#Fields:") {
+            if at == 0 || block[at - 1] == b'\n' {
+                let line = block[at..].split(|byte| *byte == b'\n').next().unwrap_or_default();
+                self.directive(line.strip_suffix(b"\r").unwrap_or(line), who);
+            }
+        }
+    }
+
+    /// Reads one line of data.
+    ///
+    /// # Errors
+    /// The reason why it gives no record.
+    pub fn read(&self, line: &[u8], who: &Who) -> Result<Record, Reason> {
+        let Some(Places { date, time, client, status, size, taken, target: _, query: _, method: _ }) =
+            self.places
+        else {
+            return Err(Reason::Fields);
+        };
+        let fields = Fields::of(line);
+        let field = |place: usize| fields.get(place).ok_or(Reason::Shape);
+        let optional = |place: Option<usize>| place.map(field).transpose().map(|found| found.unwrap_or(b"-"));
+        let time = match date {
+            Some(date) => clock::date_and_time(field(date)?, field(time)?),
+            None => clock::iso_8601(field(time)?),
+        };
+        let client = field(client)?;
+        if matches!(client, b"-" | b"") {
+            return Err(Reason::Client);
+        }
+        Ok(Record {
+            time: time.ok_or(Reason::Time)?,
+            client: who.client(alb::without_port(client)),
+            status: number::status(optional(status)?)?,
+            size: number::size(optional(size)?)?,
+            covers: Covers::Whole,
+            taken: span(optional(taken)?),
+        })
+    }
+
+    /// The request of a line; `None` where it does not say.
+    pub(super) fn request<'a>(&self, line: &'a [u8]) -> Option<LoggedRequest<'a>> {
+        let places = self.places.as_ref()?;
+        let fields = Fields::of(line);
+        let field = |place: Option<usize>| place.and_then(|place| fields.get(place));
+        let request = LoggedRequest::of_path(field(places.target)?)?.with_method(field(places.method));
+        let query = field(places.query).filter(|query| !matches!(*query, b"" | b"-"));
+        Some(LoggedRequest { query, ..request })
+    }
+}
+
+/// Seconds if there is a point in it, as CloudFront and the draft have it; milliseconds without, as IIS has it.
+fn span(text: &[u8]) -> Option<Duration> {
+    match text.contains(&b'.') {
+        true => number::seconds(text),
+        false => number::whole(text).map(Duration::from_millis),
+    }
+}
+
+/// The beginnings of a line's fields; of the 64th and beyond nothing is asked.
+struct Fields<'a> {
+    found: [&'a [u8]; 64],
+    count: usize,
+}
+
+impl<'a> Fields<'a> {
+    fn of(line: &'a [u8]) -> Self {
+        let mut found = [&[][..]; 64];
+        let mut count = 0;
+        for (place, field) in found.iter_mut().zip(fields(line)) {
+            *place = field;
+            count += 1;
+        }
+        Self { found, count }
+    }
+
+    fn get(&self, place: usize) -> Option<&'a [u8]> {
+        self.found[..self.count].get(place).copied()
+    }
+}
+
+/// Between tabs if there is one, else between blanks.
+fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let tabs = memchr::memchr(b'\t', line).is_some();
+    line.split(move |byte| if tabs { *byte == b'\t' } else { *byte == b' ' })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Client;
+
+    fn columns(directive: &str) -> Columns {
+        let mut columns = Columns::default();
+        columns.directive(directive.as_bytes(), &Who::default());
+        columns
+    }
+
+    #[test]
+    fn a_line_of_iis_is_read_by_its_fields() {
+        let iis = columns("#Fields: date time s-ip cs-method cs-uri-stem sc-status sc-bytes time-taken c-ip");
+        let record =
+            iis.read(b"2015-10-25 04:11:25 10.0.0.1 GET /x 200 4510 46 192.0.2.7", &Who::default()).unwrap();
+        assert_eq!((record.client, record.status), (Client::of(b"192.0.2.7"), 200));
+        assert_eq!((record.size.unwrap().get(), record.taken), (4_510, Some(Duration::from_millis(46))));
+        let request = iis.request(b"2015-10-25 04:11:25 10.0.0.1 GET /x 200").unwrap();
+        assert_eq!((request.method, request.path), (Some(&b"GET"[..]), &b"/x"[..]));
+    }
+
+    #[test]
+    fn a_line_of_cloudfront_is_read_between_tabs_and_in_seconds() {
+        let cloudfront =
+            columns("#Fields: date time x-edge-location sc-bytes c-ip cs-method sc-status time-taken");
+        let line = b"2019-12-04\t21:02:31\tLAX 1\t392\t2001:db8::1\tGET\t200\t0.001";
+        let record = cloudfront.read(line, &Who::default()).unwrap();
+        assert_eq!(
+            (record.client, record.taken),
+            (Client::of(b"2001:db8::1"), Some(Duration::from_millis(1)))
+        );
+    }
+
+    #[test]
+    fn data_before_its_fields_and_short_lines_are_bad() {
+        assert_eq!(Columns::default().read(b"x", &Who::default()), Err(Reason::Fields));
+        assert_eq!(
+            columns("#Fields: date time c-ip").read(b"2015-10-25 04:11:25", &Who::default()),
+            Err(Reason::Shape)
+        );
+        assert_eq!(columns("#Fields: date time").read(b"x", &Who::default()), Err(Reason::Fields));
+    }
+
+    #[test]
+    fn skimming_a_block_finds_its_last_fields() {
+        let mut columns = Columns::default();
+        columns.skim(b"#Fields: time\r\nx #Fields: y\n#Fields: date time c-ip\r\n2015", &Who::default());
+        let places = columns.places.unwrap();
+        assert_eq!((places.date, places.time, places.client), (Some(0), 1, 2));
+    }
+}

@@ -1,0 +1,268 @@
+//! The one pass against a simulation of a few lines that keeps every connection in a list, and against itself cut in
+//! pieces. Not a test of reading logs: requests are made up here.
+
+use proptest::prelude::*;
+use roundtrip_accesslog::connections::{
+    ByRule, Carried, Clock, Counter, Counts, Known, Loads, Question, Rule,
+};
+use roundtrip_accesslog::{Client, Request};
+use wire::{Bytes, Duration, Time};
+
+const TIMEOUTS_S: [u64; 6] = [0, 1, 2, 5, 15, 60];
+const LIMITS: [usize; 3] = [1, 2, 3];
+const THRESHOLDS: [u64; 3] = [0, 1_460, 4_096];
+
+fn question() -> Question {
+    let timeouts = TIMEOUTS_S.map(Duration::from_secs);
+    Question::new(&timeouts, &LIMITS, &THRESHOLDS.map(Bytes::new), Duration::from_secs(15)).unwrap()
+}
+
+/// The paper's rule as the paper tells it, for one time-out, limit and threshold: connections opened, most at once, when.
+fn brute_force(requests: &[Request], timeout_ms: u64, limit: usize, threshold: u64) -> (u64, u64, Time) {
+    let mut connections: Vec<(Client, u64)> = Vec::new();
+    let (mut opened, mut peak, mut at) = (0, 0, Time::ZERO);
+    for request in requests.iter().filter(|request| request.bytes.get() >= threshold) {
+        let now = request.time.as_nanos() / 1_000_000;
+        connections.retain(|(_, used)| used + timeout_ms >= now);
+        let own = connections.iter().filter(|(client, _)| *client == request.client).count();
+        if own < limit {
+            opened += 1;
+        } else {
+            // In order of use: the first of the client's own is the oldest.
+            let oldest = connections.iter().position(|(client, _)| *client == request.client).unwrap();
+            connections.remove(oldest);
+        }
+        connections.push((request.client, now));
+        if connections.len() as u64 > peak {
+            (peak, at) = (connections.len() as u64, request.time);
+        }
+    }
+    (opened, peak, at)
+}
+
+fn assert_as_brute_force(counts: &Counts, requests: &[Request]) {
+    assert_eq!(counts.requests, requests.len() as u64);
+    for stream in &counts.streams {
+        for line in &stream.lines {
+            for opened in &line.opened {
+                let timeout_ms = opened.timeout.as_nanos() / 1_000_000;
+                let expected = brute_force(requests, timeout_ms, line.limit, stream.threshold.get());
+                let found = (opened.total, opened.peak.connections, opened.peak.at);
+                assert_eq!(
+                    found, expected,
+                    "{timeout_ms} ms, {} per client, {}",
+                    line.limit, stream.threshold
+                );
+            }
+        }
+    }
+}
+
+fn in_one_pass(requests: &[Request]) -> Counts {
+    by_the(Clock::Milliseconds, requests)
+}
+
+fn by_the(clock: Clock, requests: &[Request]) -> Counts {
+    let mut counter = Counter::knowing(&question(), &Known::default(), clock);
+    counter.count(requests);
+    counter.finish()
+}
+
+fn by_rule(requests: &[Request], rule: Rule) -> Counts {
+    let mut counter = ByRule::new(&question().under(rule, false));
+    counter.count(requests);
+    counter.finish()
+}
+
+fn loads(requests: &[Request]) -> Carried {
+    let mut loads = Loads::new(&question());
+    loads.count(requests);
+    loads.finish()
+}
+
+/// Each piece apart from the others, after a warm-up of the longest time-out, the last piece first: what is known from
+/// later ones must not hide an earlier peak.
+fn in_pieces(clock: Clock, requests: &[Request], cuts: &[usize]) -> Counts {
+    let mut known = Known::default();
+    let mut pieces = Vec::new();
+    let mut cuts: Vec<usize> =
+        cuts.iter().map(|cut| cut % (requests.len() + 1)).chain([0, requests.len()]).collect();
+    cuts.sort_unstable();
+    for piece in cuts.windows(2).rev() {
+        let Some(first) = requests[piece[0]..piece[1]].first() else { continue };
+        let longest = question().longest();
+        let warm = requests[..piece[0]].partition_point(|request| request.time + longest < first.time);
+        let mut counter = Counter::knowing(&question(), &known, clock);
+        counter.warm_up(&requests[warm..piece[0]]);
+        counter.count(&requests[piece[0]..piece[1]]);
+        let counts = counter.finish();
+        known.learn(&counts);
+        pieces.push(counts);
+    }
+    let mut counts = Counts::new(&question());
+    pieces.iter().rev().for_each(|piece| counts.append(piece));
+    counts
+}
+
+/// Requests in order of time: milliseconds since the one before, client, size.
+fn requests(clients: u64) -> impl Strategy<Value = Vec<Request>> {
+    let gap = prop_oneof![4 => Just(0), 4 => Just(1_000), 4 => 0..3_000_u64, 1 => 0..90_000_u64];
+    requests_after(gap, clients)
+}
+
+/// The same, by a clock of seconds; some of them at the very beginning of 1970.
+fn requests_in_seconds(clients: u64) -> impl Strategy<Value = Vec<Request>> {
+    let gap = prop_oneof![9 => Just(0), 4 => Just(1), 2 => 0..6_u64, 1 => 0..200_u64];
+    (requests_after(gap.prop_map(|seconds| seconds * 1_000), clients), any::<bool>()).prop_map(
+        |(requests, early)| {
+            let early = Duration::from_secs(if early { 1_000 } else { 0 });
+            let earlier = |request: Request| Request {
+                time: Time::ZERO + request.time.since(Time::ZERO + early),
+                ..request
+            };
+            requests.into_iter().map(earlier).collect()
+        },
+    )
+}
+
+fn requests_after(gap: impl Strategy<Value = u64>, clients: u64) -> impl Strategy<Value = Vec<Request>> {
+    let size = prop_oneof![0..8_000_u64, Just(1_459), Just(1_460), Just(4_096)];
+    prop::collection::vec((gap, 0..clients, size), 0..300).prop_map(|steps| {
+        let mut now = Time::from_nanos(1_000_000_000_000);
+        steps
+            .into_iter()
+            .map(|(gap, client, size)| {
+                now += Duration::from_millis(gap);
+                let client = Client::from_bits(client);
+                Request { time: now, client, bytes: Bytes::new(size), taken: Duration::ZERO }
+            })
+            .collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn one_pass_counts_what_brute_force_counts(requests in prop_oneof![requests(4), requests(60)]) {
+        assert_as_brute_force(&in_one_pass(&requests), &requests);
+    }
+
+    #[test]
+    fn by_the_second_is_counted_what_brute_force_counts(
+        requests in prop_oneof![requests_in_seconds(4), requests_in_seconds(60)],
+    ) {
+        assert_as_brute_force(&by_the(Clock::Seconds, &requests), &requests);
+    }
+
+    #[test]
+    fn by_the_second_or_not_is_the_same_wherever_the_log_is_cut(
+        requests in requests_in_seconds(9), cuts in prop::collection::vec(any::<usize>(), 0..4),
+    ) {
+        let whole = in_one_pass(&requests);
+        prop_assert_eq!(&whole, &by_the(Clock::Seconds, &requests));
+        prop_assert_eq!(&whole, &in_pieces(Clock::Seconds, &requests, &cuts));
+    }
+
+    #[test]
+    fn one_pass_and_connection_by_connection_agree_to_the_last_minute(requests in requests(9)) {
+        prop_assert_eq!(in_one_pass(&requests), by_rule(&requests, Rule::LeastRecentlyUsed));
+    }
+
+    #[test]
+    fn a_log_may_be_cut_anywhere(requests in requests(9), cuts in prop::collection::vec(any::<usize>(), 0..4)) {
+        let (whole, pieces) = (in_one_pass(&requests), in_pieces(Clock::Milliseconds, &requests, &cuts));
+        prop_assert_eq!(whole, pieces);
+    }
+
+    #[test]
+    fn what_connections_carry_is_the_same_chain_by_chain_and_connection_by_connection(
+        requests in prop_oneof![requests(4), requests(60)],
+    ) {
+        let mut by_rule = ByRule::new(&question());
+        by_rule.count(&requests);
+        let (counts, carried) = by_rule.finish_with_loads();
+        prop_assert_eq!(&carried, &loads(&requests));
+        for (threshold, stream) in counts.streams.iter().enumerate() {
+            for (limit, line) in stream.lines.iter().enumerate() {
+                for (timeout, opened) in line.opened.iter().enumerate() {
+                    let load = carried.of(threshold, limit, timeout).unwrap();
+                    prop_assert_eq!(load.requests.connections(), opened.total);
+                    prop_assert_eq!(load.bytes.connections(), opened.total);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn longer_time_outs_open_fewer_connections_and_hold_more(requests in requests(20)) {
+        for line in in_one_pass(&requests).streams.iter().flat_map(|stream| &stream.lines) {
+            for pair in line.opened.windows(2) {
+                prop_assert!(pair[0].total >= pair[1].total);
+                prop_assert!(pair[0].peak.connections <= pair[1].peak.connections);
+            }
+        }
+    }
+
+    #[test]
+    fn with_one_connection_every_rule_is_the_same(requests in requests(9)) {
+        let first_line = |rule| by_rule(&requests, rule).streams[0].lines[0].clone();
+        prop_assert_eq!(first_line(Rule::FirstCreated), first_line(Rule::LeastRecentlyUsed));
+        prop_assert_eq!(first_line(Rule::IdleFirst), first_line(Rule::LeastRecentlyUsed));
+    }
+}
+
+/// Enough requests that memory is given back and tables are built anew many times.
+#[test]
+fn a_long_log_counts_like_brute_force_though_memory_is_given_back() {
+    let mut random = wire::Seed::default().stream("long-log", 0);
+    let mut now = Time::from_nanos(0);
+    let requests: Vec<Request> = (0..25_000_u64)
+        .map(|number| {
+            // Clients come and go: a window of 400 that moves.
+            now += Duration::from_millis(random.up_to(60));
+            let client = Client::from_bits(number / 40 + random.up_to(400));
+            Request { time: now, client, bytes: Bytes::new(random.up_to(9_000)), taken: Duration::ZERO }
+        })
+        .collect();
+    let mut by_rule = ByRule::new(&question());
+    by_rule.count(&requests);
+    assert_eq!(by_rule.finish_with_loads().1, loads(&requests));
+    let mut counter = Counter::new(&question());
+    counter.count(&requests);
+    assert!(counter.client_bytes() < 2_500 * 88, "{} bytes", counter.client_bytes());
+    let counts = counter.finish();
+    for (stream, threshold) in counts.streams.iter().zip(THRESHOLDS) {
+        for (place, limit) in [(0, 1), (2, 3)] {
+            let opened = stream.lines[place].opened[4];
+            let expected = brute_force(&requests, 15_000, limit, threshold);
+            assert_eq!((opened.total, opened.peak.connections, opened.peak.at), expected);
+        }
+    }
+}
+
+#[test]
+fn the_two_readings_of_oldest_differ() {
+    // Two connections; the older is used last, so that taking "the oldest" over differs.
+    let at = |second: u64, client| Request {
+        time: Time::from_nanos(second * 1_000_000_000),
+        client: Client::from_bits(client),
+        bytes: Bytes::new(9_000),
+        taken: Duration::ZERO,
+    };
+    // The third request takes connection 1 over, by either reading; the fourth takes 2 (used at 2 s) or again 1.
+    let requests = [at(0, 7), at(2, 7), at(4, 7), at(6, 7), at(8, 7)];
+    let total = |rule| {
+        by_rule(&requests, rule).streams[0].lines[1].opened.iter().map(|o| o.total).collect::<Vec<_>>()
+    };
+    assert_eq!(total(Rule::LeastRecentlyUsed), [5, 5, 5, 2, 2, 2]);
+    assert_eq!(total(Rule::FirstCreated), [5, 5, 5, 3, 2, 2]);
+}
+
+/// The one pass counts milliseconds; the other way once told a peak to the nanosecond.
+#[test]
+fn regress_both_ways_tell_when_a_peak_was_to_the_millisecond() {
+    let time = Time::from_nanos(1_000_000_000_000_123);
+    let one = Request { time, client: Client::from_bits(7), bytes: Bytes::new(9_000), taken: Duration::ZERO };
+    assert_eq!(by_rule(&[one], Rule::LeastRecentlyUsed), in_one_pass(&[one]));
+}

@@ -1,0 +1,71 @@
+//! The same values as text: what is printed here is read back as the very same value.
+
+use wire::link::{Jitter, Loss, Order, QueueLimit, Reordering};
+use wire::modem::Dictionary;
+use wire::{Probability, modem};
+
+use crate::decimal;
+
+/// How a value says that there is no such thing.
+pub const NONE: &str = "none";
+
+/// As [`crate::path::queue`] reads it.
+pub fn queue(queue: QueueLimit) -> String {
+    let QueueLimit { bytes, packets } = queue;
+    match (packets, bytes) {
+        (Some(packets), Some(bytes)) => format!("{packets}p+{}", bytes.get()),
+        (Some(packets), None) => format!("{packets}p"),
+        (None, Some(bytes)) => bytes.get().to_string(),
+        (None, None) => NONE.to_owned(),
+    }
+}
+
+/// As [`crate::path::loss`] reads it.
+pub fn loss(loss: &Loss) -> String {
+    match loss {
+        Loss::None => NONE.to_owned(),
+        Loss::Independent(share) => probability(*share),
+        Loss::GilbertElliott { to_bad, to_good, loss_in_good, loss_in_bad } => {
+            let shares = [to_bad, to_good, loss_in_bad, loss_in_good].map(|share| probability(*share));
+            format!("burst:{}", shares.join("/"))
+        }
+        Loss::Exactly(packets) => {
+            let packets: Vec<_> = packets.iter().map(u64::to_string).collect();
+            format!("packets:{}", packets.join("+"))
+        }
+    }
+}
+
+/// As [`crate::path::jitter`] reads it.
+pub fn jitter(jitter: Option<Jitter>) -> String {
+    match jitter {
+        None => NONE.to_owned(),
+        Some(Jitter { up_to, order: Order::Kept }) => up_to.to_string(),
+        Some(Jitter { up_to, order: Order::Free }) => format!("{up_to}/free"),
+    }
+}
+
+/// As [`crate::path::modem`] reads it.
+pub fn modem(modem: Option<modem::Config>) -> String {
+    let Some(modem::Config { dictionary, port }) = modem else { return NONE.to_owned() };
+    let kind = match dictionary {
+        None => "v42".to_owned(),
+        Some(dictionary) if dictionary == Dictionary::default() => "v42bis".to_owned(),
+        Some(Dictionary { codewords, longest }) => format!("v42bis:{codewords}x{longest}"),
+    };
+    let port = port.map(|port| format!("/{port}")).unwrap_or_default();
+    format!("{kind}{port}")
+}
+
+/// As [`crate::path::reordering`] reads it.
+pub fn reordering(reordering: Option<Reordering>) -> String {
+    match reordering {
+        None => NONE.to_owned(),
+        Some(Reordering { probability: share, by }) => format!("{}/{by}", probability(share)),
+    }
+}
+
+/// As [`crate::scalar::probability`] reads it: every digit, which its own way to print does not give.
+pub fn probability(share: Probability) -> String {
+    format!("{}%", decimal::hundredfold(&share.get().to_string()))
+}

@@ -1,0 +1,89 @@
+//! A page in one word: its name, or its objects' sizes with `+` between them, the document first.
+//!
+//! After a slash, the size of an object after deflate: `43008/11264+3883+1866`. Not a folder or a recorded visit:
+//! pure code reads no files, so those come from whoever can ([`Page::new`]).
+
+use quantity::ValueError;
+
+use crate::page::{Object, Page};
+
+/// The page that `text` names or measures.
+///
+/// # Errors
+/// An unknown name with the nearest one; sizes that are none; more than [`Page::OBJECTS_MOST`] of them.
+pub fn page(text: &str) -> Result<Page, ValueError> {
+    if !text.starts_with(|first: char| first.is_ascii_digit()) {
+        return if text.contains(['/', '\\', '.']) {
+            Err(not_a("a page that can be read", text, "a name, or sizes such as 6651+3883+1866"))
+        } else {
+            Page::named(text).map_err(ValueError::from)
+        };
+    }
+    let not_a_page = || not_a("a page", text, "1 to 10000 sizes, such as 6651+3883+1866");
+    if text.split(['+', '/']).any(|size| size.trim().is_empty()) {
+        return Err(not_a_page());
+    }
+    let objects: Vec<Object> =
+        text.split('+').take(Page::OBJECTS_MOST + 1).map(object).collect::<Result<_, _>>()?;
+    let unnamed = Page { name: String::new(), objects, contents: None, notes: Vec::new() };
+    Page::new(&name(text, &unnamed), unnamed.objects).map_err(|_| not_a_page())
+}
+
+fn object(text: &str) -> Result<Object, ValueError> {
+    match text.split_once('/') {
+        None => quantity::object_size(text).map(Object::sized),
+        Some((size, deflated)) => {
+            let (size, deflated) = (quantity::object_size(size)?, quantity::object_size(deflated)?);
+            Ok(Object { size, deflated: Some(deflated) })
+        }
+    }
+}
+
+/// The sizes as they were given, unless they would fill a table's column or upset it.
+fn name(text: &str, page: &Page) -> String {
+    const LONGEST: usize = 40;
+    if text.len() <= LONGEST && !text.contains(char::is_control) {
+        text.to_owned()
+    } else {
+        format!("{}-objects-{}", page.objects.len(), page.size().get())
+    }
+}
+
+fn not_a(what: &'static str, given: &str, give: &'static str) -> ValueError {
+    ValueError::NotA { what, given: given.to_owned(), give }
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn a_page_is_a_name_or_sizes() {
+        assert_eq!(page("small-cluster"), Ok(Page::named("small-cluster").unwrap()));
+        let sizes = page("6651+3883+1866").unwrap();
+        assert_eq!(sizes.objects, Page::named("small-cluster").unwrap().objects);
+        assert_eq!(sizes.name, "6651+3883+1866");
+        let document = Object { size: Bytes::new(43_008), deflated: Some(Bytes::new(11_264)) };
+        assert_eq!(page("42kib/11kib+70").unwrap().objects, [document, Object::sized(Bytes::new(70))]);
+    }
+
+    #[test]
+    fn sizes_are_printed_as_they_are_read() {
+        for text in ["1", "6651+3883+1866", "43008/11264+70"] {
+            assert_eq!(page(text).unwrap().sizes(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_neither_is_refused() {
+        for wrong in ["", "1+", "0", "5x", "1++2", "1/", "1/2/3", "visit.har", "./folder", "small-pag", "-5"]
+        {
+            assert!(page(wrong).is_err(), "{wrong}");
+        }
+        let many = |count| vec!["1"; count].join("+");
+        assert_eq!(page(&many(10_000)).unwrap().name, "10000-objects-10000");
+        assert!(page(&many(10_001)).is_err());
+    }
+}

@@ -1,0 +1,264 @@
+//! When data is acknowledged: the delayed acknowledgement in its kinds (RFC 1122, section 4.2.3.2).
+//!
+//! Not what the acknowledgement says. Linux's rules of today follow `net/ipv4/tcp_input.c` and `tcp_timer.c` of Linux 6
+//! (`tcp_event_data_recv`, `__tcp_ack_snd_check`, `tcp_cleanup_rbuf`, `tcp_delack_timer_handler`).
+
+use wire::{Duration, Time};
+
+use crate::config::{Acks, Odd};
+use crate::receive::Receiver;
+
+/// What is not acknowledged yet, and when it will be.
+#[derive(Clone, Debug)]
+pub(super) struct Acknowledger {
+    policy: Acks,
+    mss: u64,
+    /// An acknowledgement must leave now.
+    is_due: bool,
+    deadline: Option<Time>,
+    /// Since the last acknowledgement.
+    segments: u8,
+    bytes: u64,
+    linux: Linux,
+}
+
+/// What Linux watches besides.
+#[derive(Clone, Copy, Debug)]
+struct Linux {
+    /// How many segments more are acknowledged at once, if the connection is not interactive.
+    quick: u8,
+    /// Whether data flows both ways in turn (`pingpong`).
+    is_interactive: bool,
+    /// The delay, as the rhythm of arrivals suggests (`ato`); zero before the first.
+    delay: Duration,
+    last_arrival: Time,
+    /// The largest segment seen, up to the agreed one (`rcv_mss`).
+    largest: u64,
+    /// Short or pushed segments since the last acknowledgement.
+    pushed: u8,
+}
+
+/// `TCP_ATO_MIN` and `TCP_DELACK_MIN`.
+const LINUX_LEAST: Duration = Duration::from_millis(40);
+/// `TCP_DELACK_MAX`.
+const LINUX_MOST: Duration = Duration::from_millis(200);
+/// Linux 2.0: the first estimate and the most, a third and a half of `HZ`; and a jiffy.
+const LINUX_2_0_FIRST: Duration = Duration::from_millis(330);
+const LINUX_2_0_MOST: Duration = Duration::from_millis(500);
+const LINUX_2_0_JIFFY: Duration = Duration::from_millis(10);
+/// `TCP_MAX_QUICKACKS`.
+const LINUX_QUICK: u8 = 16;
+/// `TCP_MIN_MSS + sizeof(struct tcphdr)` less the header: what `rcv_mss` starts from.
+const LINUX_FIRST_LARGEST: u64 = 536;
+
+/// What arrived, as far as acknowledging goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived {
+    /// Bytes.
+    pub bytes: u64,
+    /// Whether the sender pushed.
+    pub is_pushed: bool,
+    /// The current retransmission time-out, which bounds Linux's delay.
+    pub rto: Duration,
+    /// The smoothed round trip, the same.
+    pub round_trip: Option<Duration>,
+}
+
+impl Acknowledger {
+    pub(super) const fn new(policy: Acks, mss: u64) -> Self {
+        let linux = Linux {
+            quick: 0,
+            is_interactive: false,
+            delay: Duration::ZERO,
+            last_arrival: Time::ZERO,
+            largest: if mss < LINUX_FIRST_LARGEST { mss } else { LINUX_FIRST_LARGEST },
+            pushed: 0,
+        };
+        Self { policy, mss, is_due: false, deadline: None, segments: 0, bytes: 0, linux }
+    }
+
+    /// The segment size has been agreed on.
+    pub(super) fn set_mss(&mut self, mss: u64) {
+        self.mss = mss;
+        self.linux.largest = mss.min(LINUX_FIRST_LARGEST);
+    }
+
+    /// Whether an acknowledgement must leave now.
+    pub(super) const fn is_due(&self) -> bool {
+        self.is_due
+    }
+
+    /// When one must leave, if nothing else happens.
+    pub(super) const fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// One must leave now, whatever the policy.
+    pub(super) const fn demand(&mut self) {
+        self.is_due = true;
+    }
+
+    /// What is due may wait as long as the policy lets an odd segment wait: an answer may carry it.
+    pub(super) fn postpone(&mut self, now: Time) {
+        let delay = match self.policy {
+            Acks::EverySegment => return,
+            Acks::Counted { segments: _, odd } | Acks::ReadBytes { odd } => odd,
+            Acks::Linux => Odd::After(LINUX_LEAST),
+        };
+        self.is_due = false;
+        self.wait(now, delay);
+    }
+
+    /// Nothing will ever be acknowledged again.
+    pub(super) const fn stop(&mut self) {
+        self.deadline = None;
+        self.is_due = false;
+    }
+
+    /// Data arrived in order, with no gap before or after it.
+    pub(super) fn arrive(&mut self, now: Time, arrived: Arrived, receiver: &Receiver) {
+        self.segments = self.segments.saturating_add(1);
+        self.bytes += arrived.bytes;
+        if let Acks::Counted { segments: _, odd: Odd::Estimated } = self.policy {
+            self.linux.estimate(now, arrived.rto);
+        }
+        match self.policy {
+            Acks::EverySegment => self.is_due = true,
+            Acks::Counted { segments, odd } => {
+                if self.segments >= segments {
+                    self.is_due = true;
+                } else {
+                    self.wait(now, odd);
+                }
+            }
+            Acks::ReadBytes { odd } => self.wait(now, odd),
+            Acks::Linux => self.arrive_linux(now, arrived, receiver),
+        }
+    }
+
+    /// The application has read; `opened` is by how much the window grew since it was last advertised.
+    pub(super) fn read(&mut self, opened: u64, receiver: &Receiver) {
+        let told = receiver.edge().saturating_sub(receiver.next());
+        let is_wide_open = match self.policy {
+            // Only a sender that may be stuck needs to know (RFC 1122, section 4.2.3.3).
+            Acks::EverySegment | Acks::Counted { segments: _, odd: _ } => {
+                2 * opened >= receiver.size() || (told < self.mss && opened >= self.mss)
+            }
+            Acks::ReadBytes { odd: _ } => opened >= 2 * self.mss || 2 * opened >= receiver.size(),
+            Acks::Linux => 2 * told <= receiver.size() && receiver.space() >= 2 * told.max(self.mss),
+        };
+        if is_wide_open || (self.policy == Acks::Linux && self.is_read_enough(receiver)) {
+            self.is_due = true;
+        }
+    }
+
+    /// A segment with an acknowledgement left.
+    pub(super) fn sent(&mut self) {
+        if self.linux.quick > 0 && self.bytes > 0 {
+            self.linux.quick -= 1;
+            if self.linux.quick == 0 {
+                self.linux.delay = LINUX_LEAST;
+            }
+        }
+        self.is_due = false;
+        self.deadline = None;
+        (self.segments, self.bytes, self.linux.pushed) = (0, 0, 0);
+    }
+
+    /// Data left: soon after some arrived, this is a conversation.
+    pub(super) fn sent_data(&mut self, now: Time) {
+        if now.since(self.linux.last_arrival) < self.linux.delay {
+            self.linux.is_interactive = true;
+        }
+    }
+
+    /// The deadline has come.
+    pub(super) fn expire(&mut self, rto: Duration) {
+        self.deadline = None;
+        self.is_due = true;
+        if self.linux.is_interactive {
+            self.linux.is_interactive = false;
+            self.linux.delay = LINUX_LEAST;
+        } else {
+            self.linux.delay = (self.linux.delay * 2).min(rto);
+        }
+    }
+
+    fn wait(&mut self, now: Time, odd: Odd) {
+        if self.deadline.is_none() {
+            self.deadline = match odd {
+                Odd::Never => None,
+                Odd::After(delay) => Some(now + delay),
+                Odd::Estimated => Some(now + self.linux.delay.min(LINUX_2_0_MOST)),
+                Odd::OnTick(ticks) => Some(ticks.after(now)),
+            };
+        }
+    }
+
+    fn arrive_linux(&mut self, now: Time, arrived: Arrived, receiver: &Receiver) {
+        let linux = &mut self.linux;
+        if arrived.bytes >= linux.largest {
+            linux.largest = arrived.bytes.min(self.mss);
+            linux.pushed = linux.pushed.max(u8::from(arrived.is_pushed));
+        } else {
+            linux.pushed = linux.pushed.saturating_add(1);
+        }
+        let quick = u8::try_from(receiver.size() / (2 * linux.largest.max(1))).unwrap_or(u8::MAX);
+        linux.follow_rhythm(now, arrived.rto, quick.clamp(2, LINUX_QUICK));
+        if self.bytes > linux.largest || (linux.quick > 0 && !linux.is_interactive) {
+            self.is_due = true;
+            return;
+        }
+        let until = now + linux.delay_now(arrived.round_trip);
+        self.deadline = Some(self.deadline.map_or(until, |before| before.min(until)));
+    }
+
+    /// Linux acknowledges what was read beyond a segment's worth, and what was pushed once all of it is read.
+    fn is_read_enough(&self, receiver: &Receiver) -> bool {
+        let Linux { quick: _, is_interactive, delay: _, last_arrival: _, largest, pushed } = self.linux;
+        let is_pushed = pushed >= 2 || (pushed == 1 && !is_interactive);
+        self.deadline.is_some() && (self.bytes > largest || (is_pushed && receiver.unread() == 0))
+    }
+}
+
+impl Linux {
+    /// `tcp_event_data_recv`: the delay follows the time between arrivals; after a long pause, quick again.
+    fn follow_rhythm(&mut self, now: Time, rto: Duration, quick: u8) {
+        let pause = now.since(self.last_arrival);
+        self.last_arrival = now;
+        if self.delay == Duration::ZERO {
+            self.quick = quick;
+            self.delay = LINUX_LEAST;
+        } else if pause <= LINUX_LEAST / 2 {
+            self.delay = self.delay / 2 + LINUX_LEAST / 2;
+        } else if pause < self.delay {
+            self.delay = (self.delay / 2 + pause).min(rto);
+        } else if pause > rto {
+            self.quick = self.quick.max(quick);
+        }
+    }
+
+    /// `tcp_delack_estimator` of Linux 2.0: half of the last estimate and the time since the last arrival.
+    fn estimate(&mut self, now: Time, rto: Duration) {
+        let pause = now.since(self.last_arrival).max(LINUX_2_0_JIFFY);
+        self.last_arrival = now;
+        self.delay = if self.delay == Duration::ZERO {
+            LINUX_2_0_FIRST
+        } else if pause > rto {
+            rto
+        } else {
+            self.delay / 2 + pause
+        };
+    }
+
+    /// `tcp_send_delayed_ack`.
+    fn delay_now(&self, round_trip: Option<Duration>) -> Duration {
+        if self.delay <= LINUX_LEAST {
+            return self.delay;
+        }
+        let is_talk = self.is_interactive || self.pushed > 0;
+        let most = if is_talk { LINUX_MOST } else { Duration::from_millis(500) };
+        let most = round_trip.map_or(most, |round_trip| most.min(round_trip.max(LINUX_LEAST)));
+        self.delay.min(most).min(LINUX_MOST)
+    }
+}

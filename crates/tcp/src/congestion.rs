@@ -1,0 +1,263 @@
+//! The congestion window: how it starts, grows, shrinks (RFC 5681; Stevens vol. 2, section 21.4).
+//!
+//! In bytes throughout. Not what is counted against it (`flight`), and not what counts as loss (`recovery`).
+
+use wire::{Duration, Time};
+
+use crate::config::{Avoidance, Congestion, Growth};
+use crate::cubic::Cubic;
+use crate::hystart::HyStart;
+
+/// The window.
+#[derive(Clone, Debug)]
+pub(super) struct Window {
+    config: Congestion,
+    mss: u64,
+    cwnd: u64,
+    threshold: u64,
+    /// Bytes acknowledged since the last step of congestion avoidance (RFC 3465).
+    credit: u64,
+    cubic: Cubic,
+    hystart: Option<HyStart>,
+}
+
+/// What an acknowledgement tells the window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Acknowledged {
+    /// Bytes that are newly acknowledged.
+    pub bytes: u64,
+    /// Segments that are newly acknowledged.
+    pub segments: u64,
+    /// The first number that is not acknowledged now.
+    pub number: u64,
+    /// The number of the next byte that will be sent.
+    pub next: u64,
+    /// The round trip measured with it.
+    pub round_trip: Option<Duration>,
+}
+
+impl Window {
+    pub(super) fn new(config: Congestion, mss: u64) -> Self {
+        let hystart = match config.avoidance {
+            Avoidance::Reno | Avoidance::Cubic { hystart: false } => None,
+            Avoidance::Cubic { hystart: true } => Some(HyStart::default()),
+        };
+        Self {
+            config,
+            mss,
+            cwnd: u64::from(config.initial_window) * mss,
+            threshold: config.initial_threshold.map_or(u64::MAX, u64::from),
+            credit: 0,
+            cubic: Cubic::default(),
+            hystart,
+        }
+    }
+
+    /// The window, in bytes.
+    pub(super) const fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+
+    /// Where slow start ends, in bytes.
+    pub(super) const fn threshold(&self) -> u64 {
+        self.threshold
+    }
+
+    /// Whether it grows exponentially.
+    pub(super) const fn is_slow_start(&self) -> bool {
+        self.cwnd < self.threshold
+    }
+
+    /// The segment size has been agreed on.
+    pub(super) fn set_mss(&mut self, mss: u64) {
+        self.cwnd = self.cwnd / self.mss * mss;
+        self.mss = mss;
+    }
+
+    /// The peer's acknowledgement of our SYN opens a server's window (BSD).
+    pub(super) fn open_by_handshake(&mut self) {
+        if self.config.handshake_opens {
+            self.cwnd += self.mss;
+        }
+    }
+
+    /// The window of a known path (RFC 2140).
+    pub(super) fn adopt(&mut self, cwnd: u64, threshold: u64) {
+        (self.cwnd, self.threshold) = (cwnd.max(self.cwnd), threshold);
+    }
+
+    /// A share of a window that several connections have together (RFC 2140).
+    pub(super) fn share(&mut self, cwnd: u64) {
+        self.cwnd = cwnd.max(self.mss);
+    }
+
+    /// Something new was acknowledged, and the window was what limited.
+    pub(super) fn grow(&mut self, now: Time, ack: Acknowledged) {
+        if self.is_slow_start() {
+            if let (Some(hystart), Some(round_trip)) = (&mut self.hystart, ack.round_trip)
+                && hystart.is_enough(now, &ack, round_trip, self.cwnd / self.mss)
+            {
+                self.threshold = self.cwnd;
+            }
+            let beyond = self.grow_slowly(&ack);
+            if beyond > 0 {
+                self.avoid(now, beyond, &ack);
+            }
+        } else {
+            self.avoid(now, ack.bytes, &ack);
+        }
+    }
+
+    /// Loss was noticed by duplicates while this much was outstanding.
+    pub(super) fn reduce(&mut self, outstanding: u64) {
+        self.lower_threshold(outstanding);
+        self.cwnd = self.threshold;
+    }
+
+    /// Loss was noticed by the timer, or by Tahoe: slow start from one segment.
+    pub(super) fn collapse(&mut self, outstanding: u64) {
+        self.lower_threshold(outstanding);
+        self.cwnd = self.mss;
+    }
+
+    /// The timer ran out again for the same loss.
+    pub(super) const fn collapse_again(&mut self) {
+        self.cwnd = self.mss;
+    }
+
+    /// Recovery is over: what was let out meanwhile does not burst.
+    pub(super) fn settle(&mut self, outstanding: u64) {
+        self.cwnd = self.threshold.min(outstanding.max(self.mss) + self.mss);
+    }
+
+    /// Idle for too long: back to `segments`, no further.
+    pub(super) fn restart(&mut self, segments: u16) {
+        self.cwnd = self.cwnd.min(u64::from(segments) * self.mss);
+        self.cubic.forget_epoch();
+    }
+
+    /// Idle for `timeouts` retransmission time-outs: half for each, but not below the initial window
+    /// (RFC 2861, section 3.1).
+    pub(super) fn decay(&mut self, timeouts: u64) {
+        let least = (u64::from(self.config.initial_window) * self.mss).min(self.cwnd);
+        self.threshold = self.threshold.max(self.cwnd / 4 * 3);
+        for _ in 0..timeouts.min(64) {
+            self.cwnd = (self.cwnd / 2).max(least);
+        }
+        self.cubic.forget_epoch();
+    }
+
+    /// Slow start. What the acknowledgement is worth beyond its end is for congestion avoidance.
+    fn grow_slowly(&mut self, ack: &Acknowledged) -> u64 {
+        let worth = match self.config.growth {
+            Growth::PerAck => {
+                self.cwnd += self.mss;
+                return 0;
+            }
+            Growth::PerByte { most } => {
+                // Linux counts segments: a short one that is acknowledged opens as much as a long one.
+                ack.segments.min(u64::from(most)) * self.mss
+            }
+        };
+        let grown = (self.cwnd + worth).min(self.threshold);
+        let used = grown - self.cwnd;
+        self.cwnd = grown;
+        worth - used
+    }
+
+    fn avoid(&mut self, now: Time, bytes: u64, ack: &Acknowledged) {
+        match (self.config.avoidance, self.config.growth) {
+            (Avoidance::Reno, Growth::PerAck) => self.cwnd += (self.mss * self.mss / self.cwnd).max(1),
+            (Avoidance::Reno, Growth::PerByte { most: _ }) => {
+                self.credit += bytes;
+                if self.credit >= self.cwnd {
+                    self.credit -= self.cwnd;
+                    self.cwnd += self.mss;
+                }
+            }
+            (Avoidance::Cubic { hystart: _ }, _) => {
+                let round_trip = ack.round_trip.unwrap_or(Duration::ZERO);
+                self.cwnd = self.cubic.grow(now, self.cwnd, bytes, self.mss, round_trip);
+            }
+        }
+    }
+
+    fn lower_threshold(&mut self, outstanding: u64) {
+        let lowered = match self.config.avoidance {
+            Avoidance::Reno => outstanding / 2,
+            Avoidance::Cubic { hystart: _ } => self.cubic.lose(self.cwnd, self.mss),
+        };
+        self.threshold = lowered.max(2 * self.mss);
+        self.credit = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Counting;
+
+    fn window(growth: Growth, initial_threshold: Option<u32>) -> Window {
+        let config = Congestion {
+            initial_window: 2,
+            handshake_opens: false,
+            initial_threshold,
+            counting: Counting::Bytes,
+            growth,
+            avoidance: Avoidance::Reno,
+            validated: false,
+        };
+        Window::new(config, 100)
+    }
+
+    fn acknowledge(window: &mut Window, segments: u64) {
+        let bytes = segments * 100;
+        let ack = Acknowledged { bytes, segments, number: 0, next: 0, round_trip: None };
+        window.grow(Time::ZERO, ack);
+    }
+
+    #[test]
+    fn an_acknowledgement_is_worth_a_segment_or_what_it_acknowledges() {
+        let mut per_ack = window(Growth::PerAck, None);
+        acknowledge(&mut per_ack, 2);
+        assert_eq!(per_ack.cwnd(), 300);
+        let mut per_byte = window(Growth::PerByte { most: 2 }, None);
+        acknowledge(&mut per_byte, 2);
+        acknowledge(&mut per_byte, 9);
+        assert_eq!(per_byte.cwnd(), 600);
+    }
+
+    #[test]
+    fn beyond_the_threshold_a_window_of_acknowledgements_is_worth_a_segment() {
+        let mut reno = window(Growth::PerByte { most: 2 }, Some(400));
+        acknowledge(&mut reno, 2);
+        assert_eq!(reno.cwnd(), 400);
+        (0..4).for_each(|_| acknowledge(&mut reno, 1));
+        assert_eq!(reno.cwnd(), 500);
+        let mut per_ack = window(Growth::PerAck, Some(200));
+        (0..2).for_each(|_| acknowledge(&mut per_ack, 1));
+        assert_eq!(per_ack.cwnd(), 290);
+    }
+
+    #[test]
+    fn idling_halves_the_window_but_never_below_where_it_began() {
+        let mut window = window(Growth::PerAck, None);
+        (0..6).for_each(|_| acknowledge(&mut window, 1));
+        assert_eq!(window.cwnd(), 800);
+        window.decay(1);
+        assert_eq!(window.cwnd(), 400);
+        window.decay(60);
+        assert_eq!(window.cwnd(), 200);
+        window.restart(1);
+        assert_eq!(window.cwnd(), 100);
+    }
+
+    #[test]
+    fn a_loss_halves_what_was_outstanding_but_leaves_two_segments() {
+        let mut window = window(Growth::PerAck, None);
+        window.reduce(900);
+        assert_eq!((window.cwnd(), window.threshold()), (450, 450));
+        window.collapse(300);
+        assert_eq!((window.cwnd(), window.threshold()), (100, 200));
+    }
+}

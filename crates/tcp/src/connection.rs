@@ -1,0 +1,426 @@
+//! One endpoint of a connection: what drives it, what it holds, and the states it goes through (RFC 9293).
+//!
+//! Not its parts: what a segment does to it is in `input`, what it sends in `output`, each mechanism in its own
+//! module. It has no clock and no socket: `handle(now, input)`, then `poll(now)` until it returns a timeout;
+//! only then `handle` again. Timers need no input: whoever drives polls when the timeout has come.
+
+use wire::Time;
+
+use crate::Payload;
+use crate::acks::Acknowledger;
+use crate::config::{Config, ConfigError, IdleSince, TIMESTAMP_BYTES};
+use crate::congestion::Window;
+use crate::events::Events;
+use crate::flight::Flight;
+use crate::idle::{Pacer, Usage};
+use crate::interface::{Failure, Input, Limit, Output, State, Vitals};
+use crate::memory::Introduction;
+use crate::rack::Rack;
+use crate::receive::Receiver;
+use crate::recovery::Loss;
+use crate::rto::RetransmissionTimer;
+use crate::send::SendBuffer;
+
+/// An endpoint.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    pub(super) config: Config,
+    pub(super) state: State,
+    pub(super) is_server: bool,
+    pub(super) agreed: Agreed,
+    pub(super) introduction: Introduction,
+    /// The connection count in the peer's SYN, and whether it asked for a cookie.
+    pub(super) peer_count: Option<u32>,
+    pub(super) wants_cookie: bool,
+    /// The application was told that the connection is open before the handshake showed it.
+    pub(super) is_early: bool,
+
+    /// The first number that is not acknowledged.
+    pub(super) unacknowledged: u64,
+    /// The next number to send.
+    pub(super) next: u64,
+    pub(super) send: SendBuffer,
+    pub(super) flight: Flight,
+    pub(super) window: Window,
+    pub(super) peer: PeerWindow,
+    pub(super) loss: Loss,
+    pub(super) rack: Rack,
+    pub(super) timer: RetransmissionTimer,
+    pub(super) timed: Option<Timed>,
+    pub(super) usage: Usage,
+    pub(super) pacer: Pacer,
+    pub(super) persist: Persist,
+
+    pub(super) receiver: Receiver,
+    pub(super) acks: Acknowledger,
+
+    /// The timeout that was returned last: no timer runs out before.
+    wakes: Time,
+    pub(super) events: Events,
+    pub(super) wants: Wants,
+    /// Until when TIME_WAIT lasts, or FIN_WAIT_2 without an application.
+    pub(super) forget_at: Option<Time>,
+    pub(super) last_sent: Time,
+    /// What kept it from sending more when it last tried.
+    pub(super) limit: Limit,
+    /// New data left since the window's usage was last noted.
+    pub(super) has_sent: bool,
+    pub(super) last_received: Time,
+    /// Nothing was outstanding when the last input had been dealt with (BSD's `idle`).
+    pub(super) is_idle_on_entry: bool,
+    /// The end of the last short segment sent (Minshall's `snd_sml`).
+    pub(super) short_end: u64,
+    /// The timestamp to echo.
+    pub(super) echo: u32,
+    /// The application will not read any more.
+    pub(super) is_orphan: bool,
+}
+
+/// What both ends have agreed on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Agreed {
+    /// The payload of a full segment, options taken off.
+    pub mss: u64,
+    pub timestamps: bool,
+    pub sack: bool,
+    pub scales: bool,
+    /// The shift of our windows, and of the peer's.
+    pub scale: u8,
+    pub peer_scale: u8,
+}
+
+/// The window that the peer advertised.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PeerWindow {
+    /// The right edge: the number after the last that may be sent.
+    pub edge: u64,
+    /// The window last seen, in bytes.
+    pub size: u64,
+    /// The largest ever seen.
+    pub largest: u64,
+    /// The sequence number and the acknowledgement of the segment that told it last.
+    pub told_by: (u64, u64),
+}
+
+/// The one segment that is timed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timed {
+    /// Its end.
+    pub end: u64,
+    pub at: Time,
+    /// Segments sent since, itself included.
+    pub segments: u64,
+}
+
+/// What must leave as soon as it is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a segment that waits, independent of the others")]
+pub(super) struct Wants {
+    pub syn: bool,
+    pub reset: bool,
+    /// A retransmission that no window holds back.
+    pub resend: bool,
+    /// A probe of a closed window.
+    pub probe: bool,
+    /// A probe of the tail.
+    pub tail_probe: bool,
+    /// The FIN, once everything written has been sent.
+    pub fin: bool,
+}
+
+/// The timer that asks a closed window whether it has opened (RFC 9293, section 3.8.6.1).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Persist {
+    pub deadline: Option<Time>,
+    pub tries: u8,
+}
+
+impl Connection {
+    /// A client's end. Nothing happens before [`Input::Open`].
+    ///
+    /// # Errors
+    /// The first knob of `config` that is not possible.
+    pub fn client(config: Config) -> Result<Self, ConfigError> {
+        Self::new(config, State::Closed)
+    }
+
+    /// A server's end, for the SYN that it will be told first.
+    ///
+    /// # Errors
+    /// The first knob of `config` that is not possible.
+    pub fn server(config: Config) -> Result<Self, ConfigError> {
+        Self::new(config, State::Listen)
+    }
+
+    fn new(config: Config, state: State) -> Result<Self, ConfigError> {
+        config.check()?;
+        let mss = u64::from(config.mss);
+        let agreed = Agreed { mss, timestamps: false, sack: false, scales: false, scale: 0, peer_scale: 0 };
+        Ok(Self {
+            state,
+            is_server: state == State::Listen,
+            agreed,
+            introduction: Introduction::default(),
+            peer_count: None,
+            wants_cookie: false,
+            is_early: false,
+            unacknowledged: 0,
+            next: 0,
+            send: SendBuffer::new(config.send_buffer, config.holding),
+            flight: Flight::new(config.congestion.counting, mss),
+            window: Window::new(config.congestion, mss),
+            peer: PeerWindow::default(),
+            loss: Loss::default(),
+            rack: Rack::default(),
+            timer: RetransmissionTimer::new(config.rto),
+            timed: None,
+            usage: Usage::default(),
+            pacer: Pacer::default(),
+            persist: Persist::default(),
+            receiver: Receiver::new(config.receive_buffer),
+            acks: Acknowledger::new(config.acks, mss),
+            wakes: Time::MAX,
+            events: Events::default(),
+            wants: Wants::default(),
+            forget_at: None,
+            last_sent: Time::ZERO,
+            limit: Limit::Nothing,
+            has_sent: false,
+            last_received: Time::ZERO,
+            is_idle_on_entry: true,
+            short_end: 0,
+            echo: 0,
+            is_orphan: false,
+            config,
+        })
+    }
+
+    /// Tells it something.
+    pub fn handle(&mut self, now: Time, input: Input<'_>) {
+        match input {
+            Input::Open => self.open(),
+            Input::Segment(segment) => self.arrive(now, segment),
+            Input::Write(payload) => self.write(payload),
+            Input::WriteLast(payload) => {
+                self.write(payload);
+                self.finish();
+            }
+            Input::Shutdown => self.finish(),
+            Input::Close => self.close(),
+            Input::Abort => self.abort(),
+        }
+        self.is_idle_on_entry = self.flight.is_empty();
+    }
+
+    /// What it has to say.
+    pub fn poll(&mut self, now: Time) -> Output {
+        if self.wakes <= now {
+            self.expire(now);
+        }
+        loop {
+            if let Some(event) = self.events.next() {
+                return Output::Event(event);
+            }
+            if let Some(segment) = self.next_segment(now) {
+                return Output::Transmit(segment);
+            }
+            if !self.take_blocked_write() {
+                self.wakes = self.deadline();
+                return Output::Timeout((self.wakes < Time::MAX).then_some(self.wakes));
+            }
+        }
+    }
+
+    /// The next bytes in order, in the pieces in which they came. Reading may open the window: poll afterwards.
+    pub fn read(&mut self) -> Option<Payload> {
+        let payload = self.receiver.read()?;
+        let opened =
+            self.receiver.space().saturating_sub(self.receiver.edge().saturating_sub(self.receiver.next()));
+        self.acks.read(opened, &self.receiver);
+        Some(payload)
+    }
+
+    /// Whether an acknowledgement must leave: after a read, the only reason to poll.
+    pub const fn must_acknowledge(&self) -> bool {
+        self.acks.is_due()
+    }
+
+    /// Whether something can be read.
+    pub const fn has_unread(&self) -> bool {
+        self.receiver.unread() > 0
+    }
+
+    /// Where it stands.
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// What a probe would show.
+    pub fn vitals(&self) -> Vitals {
+        Vitals {
+            state: self.state,
+            limit: self.limit,
+            cwnd: self.window.cwnd(),
+            ssthresh: self.window.threshold(),
+            in_flight: self.in_flight(),
+            peer_window: self.peer.size,
+            round_trip: self.timer.smoothed(),
+            rto: self.timer.timeout(),
+            retransmits_at: self.timer.deadline(),
+            acknowledges_at: self.acks.deadline(),
+        }
+    }
+
+    /// What counts against the window: bytes, or whole segments' worth if segments are counted.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.flight.weight().saturating_sub(self.loss.credit())
+    }
+
+    fn open(&mut self) {
+        if self.state == State::Closed && self.next == 0 {
+            self.state = State::SynSent;
+            self.is_early = self.may_send_early();
+            // The SYN of one that may send with it waits for what is to be sent.
+            self.wants.syn = !self.is_early;
+            self.events.connected = self.is_early;
+        }
+    }
+
+    fn write(&mut self, payload: Payload) {
+        if self.wants.fin || self.is_over() {
+            return;
+        }
+        self.send.write(payload);
+        self.wants.syn |= self.is_early && self.state == State::SynSent && self.next == 0;
+        self.events.written = !self.send.is_blocked();
+    }
+
+    /// The rest of a write that waited, if there is room now. It is as if the application wrote again.
+    fn take_blocked_write(&mut self) -> bool {
+        if !self.send.is_blocked() || !self.send.unblock() {
+            return false;
+        }
+        self.events.written = !self.send.is_blocked();
+        self.is_idle_on_entry = self.flight.is_empty();
+        true
+    }
+
+    fn finish(&mut self) {
+        match self.state {
+            State::Closed if self.next == 0 => {}
+            State::Listen => self.die(),
+            State::SynSent if self.send.end() == 1 && !self.is_early => self.die(),
+            State::Closed | State::FinWait1 | State::FinWait2 => {}
+            State::Closing | State::LastAck | State::TimeWait => {}
+            State::SynSent | State::SynReceived | State::Established | State::CloseWait => {
+                self.wants.fin = true;
+                self.wants.syn |= self.is_early && self.state == State::SynSent && self.next == 0;
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        if self.receiver.unread() > 0 && self.config.ending.unread_resets {
+            return self.abort();
+        }
+        self.is_orphan = true;
+        self.receiver.discard();
+        self.finish();
+    }
+
+    fn abort(&mut self) {
+        let is_known_to_peer = !matches!(self.state, State::Closed | State::Listen | State::SynSent);
+        self.wants.reset = is_known_to_peer && self.state != State::TimeWait;
+        self.die();
+    }
+
+    /// The end, told to the application as an orderly one.
+    pub(super) fn die(&mut self) {
+        self.end();
+        self.events.closed = true;
+    }
+
+    /// The end, told to the application as a failure.
+    pub(super) fn fail(&mut self, failure: Failure) {
+        self.end();
+        if self.config.ending.reset_discards {
+            self.receiver.discard();
+            self.events.readable = false;
+        }
+        self.events.failed = Some(failure);
+    }
+
+    fn end(&mut self) {
+        self.state = State::Closed;
+        self.timer.stop();
+        self.persist.deadline = None;
+        self.forget_at = None;
+        self.acks.stop();
+        self.pacer.stop();
+        self.rack.stop();
+        let reset = self.wants.reset;
+        self.wants = Wants { reset, ..Wants::default() };
+    }
+
+    /// Whether nothing will be sent or received any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.state == State::Closed && self.next > 0
+    }
+
+    /// The earliest of all timers; [`Time::MAX`] if none runs.
+    fn deadline(&self) -> Time {
+        let or_never = |deadline: Option<Time>| deadline.unwrap_or(Time::MAX);
+        or_never(self.timer.deadline())
+            .min(or_never(self.acks.deadline()))
+            .min(or_never(self.persist.deadline))
+            .min(or_never(self.forget_at))
+            .min(or_never(self.pacer.deadline()))
+            .min(or_never(self.rack.deadline()))
+    }
+
+    /// What is due is done.
+    fn expire(&mut self, now: Time) {
+        let is_due = |deadline: Option<Time>| deadline.is_some_and(|deadline| deadline <= now);
+        if is_due(self.acks.deadline()) {
+            self.acks.expire(self.timer.timeout());
+        }
+        if is_due(self.rack.deadline()) {
+            self.expire_rack(now);
+        }
+        if is_due(self.timer.deadline()) {
+            self.retransmission_timeout(now);
+        }
+        if is_due(self.persist.deadline) {
+            self.probe_timeout();
+        }
+        if is_due(self.forget_at) {
+            self.die();
+        }
+        if is_due(self.pacer.deadline()) {
+            self.pacer.expire();
+        }
+        self.is_idle_on_entry = self.flight.is_empty();
+    }
+
+    /// The segment size that the options leave, told to all who count in it.
+    pub(super) fn agree_on(&mut self, peer_mss: Option<u16>) {
+        let peer_mss = peer_mss.unwrap_or(DEFAULT_MSS).max(1);
+        let options = if self.agreed.timestamps { TIMESTAMP_BYTES } else { 0 };
+        let mss = self.config.mss.min(peer_mss).saturating_sub(options).max(1);
+        self.agreed.mss = u64::from(mss);
+        self.flight.set_mss(self.agreed.mss);
+        self.window.set_mss(self.agreed.mss);
+        self.acks.set_mss(self.agreed.mss);
+    }
+
+    /// Since when the connection idles, as the stack counts it.
+    pub(super) const fn idle_since(&self, since: IdleSince) -> Time {
+        match since {
+            IdleSince::Sent => self.last_sent,
+            IdleSince::Received => self.last_received,
+        }
+    }
+}
+
+/// What a peer can receive that does not say (RFC 9293, section 3.7.1).
+const DEFAULT_MSS: u16 = 536;

@@ -1,0 +1,60 @@
+//! What the application has not yet been told.
+//!
+//! Not a queue: each kind is told once, however often it happened meanwhile, and in this order.
+
+use crate::interface::{Event, Failure};
+
+/// The kinds that wait to be told.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "a set of kinds, each there or not")]
+pub(super) struct Events {
+    pub connected: bool,
+    pub readable: bool,
+    pub written: bool,
+    pub peer_finished: bool,
+    pub closed: bool,
+    pub failed: Option<Failure>,
+}
+
+impl Events {
+    /// The next one.
+    pub(super) fn next(&mut self) -> Option<Event> {
+        // Mostly there is nothing, and it is asked often.
+        if self.is_quiet() {
+            return self.failed.take().map(Event::Failed);
+        }
+        let take = std::mem::take::<bool>;
+        if take(&mut self.connected) {
+            Some(Event::Connected)
+        } else if take(&mut self.readable) {
+            Some(Event::Readable)
+        } else if take(&mut self.written) {
+            Some(Event::Written)
+        } else if take(&mut self.peer_finished) {
+            Some(Event::PeerFinished)
+        } else {
+            take(&mut self.closed).then_some(Event::Closed)
+        }
+    }
+
+    /// Whether nothing waits but, perhaps, the failure, which is told last.
+    const fn is_quiet(&self) -> bool {
+        !(self.connected | self.readable | self.written | self.peer_finished | self.closed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_told_once_and_a_failure_last() {
+        let mut events =
+            Events { failed: Some(Failure::Reset), readable: true, connected: true, ..Events::default() };
+        events.peer_finished = true;
+        let told: Vec<Event> = std::iter::from_fn(|| events.next()).collect();
+        let expected =
+            [Event::Connected, Event::Readable, Event::PeerFinished, Event::Failed(Failure::Reset)];
+        assert_eq!(told, expected);
+    }
+}

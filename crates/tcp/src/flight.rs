@@ -1,0 +1,380 @@
+//! What is outstanding: each segment sent and not acknowledged, and what is known of its fate.
+//!
+//! The scoreboard of RFC 6675, used without selective acknowledgements too. Not the decision what to send, and
+//! not the bytes themselves.
+
+use std::collections::VecDeque;
+
+use wire::{Duration, Time};
+
+use crate::config::Counting;
+
+/// Segments outstanding, oldest first.
+#[derive(Clone, Debug)]
+pub(super) struct Flight {
+    sent: VecDeque<Sent>,
+    counting: Counting,
+    mss: u64,
+    /// Weights: of all, of those the peer has, of those that are lost and wait to be sent again.
+    all: u64,
+    sacked: u64,
+    lost: u64,
+    /// No segment before this place waits to be sent again.
+    search_from: usize,
+    /// The end of the furthest range that the peer has.
+    furthest_sacked: u64,
+    delivered: Delivered,
+}
+
+/// One segment outstanding.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    start: u64,
+    end: u64,
+    at: Time,
+    fate: Fate,
+    resent: bool,
+}
+
+/// What is known of a segment outstanding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// On its way, for all that is known.
+    Unknown,
+    /// The peer has it.
+    Sacked,
+    /// Taken for lost, and not yet sent again.
+    Lost,
+}
+
+/// The segments sent last of those that have arrived since it was last asked: when each left, and its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Delivered {
+    /// Of those sent once.
+    pub once: Option<(Time, u64)>,
+    /// Of those sent again.
+    pub again: Option<(Time, u64)>,
+}
+
+/// What an acknowledgement took away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// When the last segment that was sent only once left: a round trip may be measured from it.
+    pub sent: Option<Time>,
+    /// Segments.
+    pub segments: u64,
+}
+
+impl Flight {
+    pub(super) const fn new(counting: Counting, mss: u64) -> Self {
+        Self {
+            sent: VecDeque::new(),
+            counting,
+            mss,
+            all: 0,
+            sacked: 0,
+            lost: 0,
+            search_from: 0,
+            furthest_sacked: 0,
+            delivered: Delivered { once: None, again: None },
+        }
+    }
+
+    /// The segment size has been agreed on. What left with the SYN weighs by it from now on.
+    pub(super) fn set_mss(&mut self, mss: u64) {
+        let sent = std::mem::take(&mut self.sent);
+        self.mss = mss;
+        (self.all, self.sacked, self.lost) = (0, 0, 0);
+        sent.iter().for_each(|sent| self.weigh_in(sent));
+        self.sent = sent;
+    }
+
+    /// Whether nothing is outstanding.
+    pub(super) fn is_empty(&self) -> bool {
+        self.sent.is_empty()
+    }
+
+    /// What counts against the window: outstanding, and neither with the peer nor lost.
+    pub(super) const fn weight(&self) -> u64 {
+        self.all - self.sacked - self.lost
+    }
+
+    /// The weight of everything outstanding, lost or not.
+    pub(super) const fn outstanding(&self) -> u64 {
+        self.all
+    }
+
+    /// The weight of everything outstanding but the oldest segment.
+    pub(super) fn weight_behind_first(&self) -> u64 {
+        self.sent.front().map_or(0, |first| self.all - self.weigh(first.start, first.end))
+    }
+
+    /// Whether a segment is lost and waits to be sent again.
+    pub(super) const fn has_lost(&self) -> bool {
+        self.lost > 0
+    }
+
+    /// Nothing is outstanding any more.
+    pub(super) fn clear(&mut self) {
+        *self = Self::new(self.counting, self.mss);
+    }
+
+    /// A segment left.
+    pub(super) fn push(&mut self, start: u64, end: u64, at: Time) {
+        self.all += self.weigh(start, end);
+        self.sent.push_back(Sent { start, end, at, fate: Fate::Unknown, resent: false });
+    }
+
+    /// Everything before `number` has arrived.
+    pub(super) fn acknowledge(&mut self, number: u64) -> Taken {
+        let mut taken = Taken { sent: None, segments: 0 };
+        while let Some(first) = self.sent.front().copied()
+            && first.start < number
+        {
+            self.unweigh(&first);
+            if first.end > number {
+                let rest = Sent { start: number, ..first };
+                self.weigh_in(&rest);
+                if let Some(front) = self.sent.front_mut() {
+                    *front = rest;
+                }
+                break;
+            }
+            if first.fate != Fate::Sacked {
+                self.delivered.note(&first);
+            }
+            // What the peer had long ago says nothing about the round trip now.
+            if !first.resent && first.fate != Fate::Sacked {
+                taken.sent = Some(first.at);
+            }
+            taken.segments += 1;
+            self.sent.pop_front();
+            self.search_from = self.search_from.saturating_sub(1);
+        }
+        taken
+    }
+
+    /// The peer says that it has `start..end`. Whether that was news.
+    pub(super) fn sack(&mut self, start: u64, end: u64) -> bool {
+        let mut is_news = false;
+        let from = self.sent.partition_point(|sent| sent.start < start);
+        for place in from..self.sent.len() {
+            let sent = self.sent[place];
+            if sent.end > end {
+                break;
+            }
+            if sent.fate != Fate::Sacked {
+                self.delivered.note(&sent);
+                self.set_fate(place, Fate::Sacked);
+                is_news = true;
+            }
+        }
+        self.furthest_sacked = self.furthest_sacked.max(end);
+        is_news
+    }
+
+    /// Takes for lost what has more than two segments' worth of later bytes, or three later segments, at the
+    /// peer (RFC 6675, `IsLost`). Whether there was any that had not been sent again.
+    pub(super) fn lose_by_sack(&mut self) -> bool {
+        let (mut segments, mut bytes, mut any) = (0_u32, 0, false);
+        let end = self.sent.partition_point(|sent| sent.start < self.furthest_sacked);
+        for place in (0..end).rev() {
+            let sent = self.sent[place];
+            match sent.fate {
+                Fate::Sacked => {
+                    segments += 1;
+                    bytes += sent.end - sent.start;
+                }
+                Fate::Unknown if !sent.resent && (segments >= 3 || bytes > 2 * self.mss) => {
+                    self.set_fate(place, Fate::Lost);
+                    any = true;
+                }
+                Fate::Unknown | Fate::Lost => {}
+            }
+        }
+        any
+    }
+
+    /// Takes for lost what was sent before `newest` and has had `patience` to be acknowledged. Whether there was any,
+    /// and when the last of the others will have had it.
+    pub(super) fn lose_by_time(
+        &mut self,
+        now: Time,
+        newest: (Time, u64),
+        patience: Duration,
+    ) -> (bool, Option<Time>) {
+        let (mut any, mut later) = (false, None);
+        for place in 0..self.sent.len() {
+            let sent = self.sent[place];
+            if sent.fate != Fate::Unknown || (sent.at, sent.end) >= newest {
+                continue;
+            }
+            let due = sent.at + patience;
+            if due <= now {
+                self.set_fate(place, Fate::Lost);
+                any = true;
+            } else {
+                later = later.max(Some(due));
+            }
+        }
+        (any, later)
+    }
+
+    /// What has arrived since this was last asked.
+    pub(super) fn take_delivered(&mut self) -> Delivered {
+        std::mem::take(&mut self.delivered)
+    }
+
+    /// Whether the peer has something beyond a gap.
+    pub(super) const fn has_sacked(&self) -> bool {
+        self.sacked > 0
+    }
+
+    /// How many segments the peer has beyond a gap.
+    pub(super) fn sacked_segments(&self) -> usize {
+        self.sent.iter().filter(|sent| sent.fate == Fate::Sacked).count()
+    }
+
+    /// Whether one segment is outstanding, and no more.
+    pub(super) fn is_single(&self) -> bool {
+        self.sent.len() == 1
+    }
+
+    /// The last segment, as numbers; it counts as sent again from now on.
+    pub(super) fn resend_last(&mut self, now: Time) -> Option<(u64, u64)> {
+        let last = self.sent.back_mut()?;
+        (last.resent, last.at) = (true, now);
+        Some((last.start, last.end))
+    }
+
+    /// Takes the oldest segment for lost, though it may have been sent again.
+    pub(super) fn lose_first(&mut self) {
+        if self.sent.front().is_some_and(|first| first.fate != Fate::Sacked) {
+            self.set_fate(0, Fate::Lost);
+        }
+    }
+
+    /// Takes everything for lost that the peer is not known to have.
+    pub(super) fn lose_all(&mut self) {
+        for place in 0..self.sent.len() {
+            if self.sent[place].fate == Fate::Unknown {
+                self.set_fate(place, Fate::Lost);
+            }
+        }
+    }
+
+    /// The first segment that is lost, as numbers; it counts as sent again from now on.
+    pub(super) fn resend(&mut self, now: Time) -> Option<(u64, u64)> {
+        if self.lost == 0 {
+            return None;
+        }
+        let mut later = self.sent.range(self.search_from..);
+        let place = self.search_from + later.position(|sent| sent.fate == Fate::Lost)?;
+        self.set_fate(place, Fate::Unknown);
+        self.search_from = place;
+        let sent = self.sent.get_mut(place)?;
+        (sent.resent, sent.at) = (true, now);
+        Some((sent.start, sent.end))
+    }
+
+    fn set_fate(&mut self, place: usize, fate: Fate) {
+        let before = self.sent[place];
+        self.unweigh(&before);
+        let after = Sent { fate, ..before };
+        self.weigh_in(&after);
+        self.sent[place] = after;
+        if fate == Fate::Lost {
+            self.search_from = self.search_from.min(place);
+        }
+    }
+
+    fn weigh(&self, start: u64, end: u64) -> u64 {
+        match self.counting {
+            Counting::Bytes => end - start,
+            Counting::Segments => self.mss,
+        }
+    }
+
+    fn weigh_in(&mut self, sent: &Sent) {
+        let weight = self.weigh(sent.start, sent.end);
+        self.all += weight;
+        match sent.fate {
+            Fate::Unknown => {}
+            Fate::Sacked => self.sacked += weight,
+            Fate::Lost => self.lost += weight,
+        }
+    }
+
+    fn unweigh(&mut self, sent: &Sent) {
+        let weight = self.weigh(sent.start, sent.end);
+        self.all -= weight;
+        match sent.fate {
+            Fate::Unknown => {}
+            Fate::Sacked => self.sacked -= weight,
+            Fate::Lost => self.lost -= weight,
+        }
+    }
+}
+
+impl Delivered {
+    fn note(&mut self, sent: &Sent) {
+        let newest = if sent.resent { &mut self.again } else { &mut self.once };
+        *newest = (*newest).max(Some((sent.at, sent.end)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flight_of(segments: u64) -> Flight {
+        let mut flight = Flight::new(Counting::Bytes, 10);
+        (0..segments).for_each(|n| flight.push(10 * n, 10 * n + 10, Time::from_nanos(n)));
+        flight
+    }
+
+    #[test]
+    fn an_acknowledgement_takes_whole_segments_and_parts() {
+        let mut flight = flight_of(4);
+        assert_eq!(flight.acknowledge(25), Taken { sent: Some(Time::from_nanos(1)), segments: 2 });
+        assert_eq!(flight.weight(), 15);
+        assert_eq!(flight.acknowledge(40), Taken { sent: Some(Time::from_nanos(3)), segments: 2 });
+        assert!(flight.is_empty());
+    }
+
+    #[test]
+    fn three_later_segments_at_the_peer_make_one_lost() {
+        let mut flight = flight_of(6);
+        assert!(flight.sack(20, 40));
+        assert!(!flight.lose_by_sack());
+        assert!(!flight.sack(20, 40));
+        flight.sack(20, 50);
+        assert!(flight.lose_by_sack());
+        // Two lost, three with the peer, one on its way.
+        assert_eq!(flight.weight(), 10);
+        assert_eq!(flight.resend(Time::ZERO), Some((0, 10)));
+        assert_eq!(flight.resend(Time::ZERO), Some((10, 20)));
+        assert_eq!(flight.resend(Time::ZERO), None);
+        assert_eq!(flight.weight(), 30);
+        assert!(!flight.lose_by_sack(), "what was sent again is not lost twice");
+    }
+
+    #[test]
+    fn a_round_trip_is_not_measured_on_what_was_sent_twice() {
+        let mut flight = flight_of(2);
+        flight.lose_all();
+        assert_eq!(flight.weight(), 0);
+        assert_eq!(flight.resend(Time::from_nanos(9)), Some((0, 10)));
+        assert_eq!(flight.acknowledge(10), Taken { sent: None, segments: 1 });
+        assert!(flight.has_lost());
+    }
+
+    #[test]
+    fn where_segments_are_counted_a_short_one_weighs_as_much() {
+        let mut flight = Flight::new(Counting::Segments, 10);
+        flight.push(0, 1, Time::ZERO);
+        flight.push(1, 11, Time::ZERO);
+        assert_eq!(flight.weight(), 20);
+        assert_eq!(flight.weight_behind_first(), 10);
+    }
+}

@@ -1,0 +1,109 @@
+//! HyStart: the end of slow start before anything is lost (Ha and Rhee 2008, as Linux's CUBIC has it).
+//!
+//! Two tests: acknowledgements that come close together for half a round trip, and round trips that grow.
+
+use wire::{Duration, Time};
+
+use crate::congestion::Acknowledged;
+
+/// Below this many segments the tests rest (`hystart_low_window`).
+const LEAST_WINDOW: u64 = 16;
+/// Acknowledgements no further apart than this are one train (`hystart_ack_delta_us`).
+const TRAIN_GAP: Duration = Duration::from_millis(2);
+/// Round trips sampled before they count (`HYSTART_MIN_SAMPLES`).
+const LEAST_SAMPLES: u8 = 8;
+
+/// What HyStart remembers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HyStart {
+    /// The least round trip ever.
+    least: Option<Duration>,
+    round: Option<Round>,
+    is_over: bool,
+}
+
+/// One window's worth of acknowledgements.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    start: Time,
+    last: Time,
+    /// The round ends when this number is acknowledged.
+    end: u64,
+    least: Duration,
+    samples: u8,
+}
+
+impl HyStart {
+    /// Whether slow start should end with this acknowledgement. `window` is in segments.
+    pub(super) fn is_enough(
+        &mut self,
+        now: Time,
+        ack: &Acknowledged,
+        round_trip: Duration,
+        window: u64,
+    ) -> bool {
+        if self.is_over {
+            return false;
+        }
+        let least = self.least.map_or(round_trip, |least| least.min(round_trip));
+        self.least = Some(least);
+        let fresh = Round { start: now, last: now, end: ack.next, least: Duration::MAX, samples: 0 };
+        let round = match &mut self.round {
+            Some(round) if ack.number <= round.end => round,
+            Some(_) | None => self.round.insert(fresh),
+        };
+        if window < LEAST_WINDOW {
+            return false;
+        }
+        self.is_over = round.is_long_train(now, least) | round.is_slower(round_trip, least);
+        self.is_over
+    }
+}
+
+impl Round {
+    fn is_long_train(&mut self, now: Time, least: Duration) -> bool {
+        let is_train = now.since(self.last) <= TRAIN_GAP;
+        if is_train {
+            self.last = now;
+        }
+        is_train && now.since(self.start) > least / 2
+    }
+
+    fn is_slower(&mut self, round_trip: Duration, least: Duration) -> bool {
+        self.least = self.least.min(round_trip);
+        if self.samples < LEAST_SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        // HYSTART_DELAY_THRESH
+        let margin = (least / 8).clamp(Duration::from_millis(4), Duration::from_millis(16));
+        self.least > least + margin
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Acknowledges one window of 20 segments, this far apart and after this round trip; when it is enough.
+    fn enough_at(gap: Duration, round_trip: Duration) -> Option<u64> {
+        let mut hystart = HyStart { least: Some(Duration::from_millis(40)), ..HyStart::default() };
+        (1..=20).find(|n| {
+            let ack = Acknowledged { bytes: 1, segments: 1, number: *n, next: 20, round_trip: None };
+            hystart.is_enough(Time::ZERO + gap * *n, &ack, round_trip, 20)
+        })
+    }
+
+    #[test]
+    fn a_train_of_half_a_round_trip_is_enough() {
+        assert_eq!(enough_at(Duration::from_micros(1_500), Duration::from_millis(40)), Some(15));
+        assert_eq!(enough_at(Duration::from_micros(500), Duration::from_millis(40)), None);
+        assert_eq!(enough_at(Duration::from_millis(3), Duration::from_millis(40)), None);
+    }
+
+    #[test]
+    fn round_trips_an_eighth_longer_are_enough() {
+        assert_eq!(enough_at(Duration::from_micros(10), Duration::from_millis(46)), Some(9));
+        assert_eq!(enough_at(Duration::from_micros(10), Duration::from_millis(44)), None);
+    }
+}

@@ -1,0 +1,392 @@
+//! What a segment does to an endpoint (RFC 9293, section 3.10.7): handshake, acknowledgement, data, FIN, reset.
+//!
+//! Not what is sent in return: `output` finds that out when it is polled.
+
+use wire::{Duration, Time};
+
+use crate::acks::Arrived;
+use crate::config::Estimator;
+use crate::congestion::Acknowledged;
+use crate::connection::Connection;
+use crate::interface::{Failure, State};
+use crate::receive::Arrival;
+use crate::segment::Segment;
+
+impl Connection {
+    /// A segment has arrived.
+    pub(super) fn arrive(&mut self, now: Time, segment: &Segment) {
+        match self.state {
+            State::Closed => {}
+            State::Listen => self.arrive_at_listener(now, segment),
+            State::SynSent => self.arrive_in_syn_sent(now, segment),
+            State::SynReceived
+            | State::Established
+            | State::FinWait1
+            | State::FinWait2
+            | State::CloseWait
+            | State::Closing
+            | State::LastAck
+            | State::TimeWait => self.arrive_synchronized(now, segment),
+        }
+        self.last_received = now;
+    }
+
+    fn arrive_at_listener(&mut self, now: Time, segment: &Segment) {
+        if !segment.flags.syn || segment.flags.ack || segment.flags.rst {
+            return;
+        }
+        self.state = State::SynReceived;
+        self.begin(now, segment);
+        let options = segment.options.syn.as_deref().copied().unwrap_or_default();
+        self.is_early = self.trusts(&options);
+        if !self.is_early {
+            self.wants.syn = true;
+            return;
+        }
+        self.events.connected = true;
+        self.remember_count();
+        // What came with a trusted SYN is in the window, though none was advertised.
+        self.receiver.advertised(self.receiver.window(self.agreed.mss));
+        self.take_data(now, segment);
+        if self.answers_late() {
+            self.acks.postpone(now);
+        } else {
+            self.wants.syn = true;
+        }
+    }
+
+    fn arrive_in_syn_sent(&mut self, now: Time, segment: &Segment) {
+        let is_answer = segment.flags.ack && (1..=self.next.max(1)).contains(&segment.acknowledgement);
+        if segment.flags.rst {
+            if is_answer {
+                self.fail(Failure::Refused);
+            }
+            return;
+        }
+        if !segment.flags.syn || !is_answer {
+            return;
+        }
+        self.begin(now, segment);
+        self.acknowledge_syn(now);
+        self.take_back_early_data(segment.acknowledgement);
+        self.become_established();
+        self.acks.demand();
+        self.take_acknowledgement(now, segment);
+        if !self.is_over() {
+            self.take_data(now, segment);
+        }
+    }
+
+    /// What went with the SYN and was not taken has not been sent: it goes again in the segments and the window that
+    /// are known now.
+    fn take_back_early_data(&mut self, acknowledged: u64) {
+        if acknowledged < self.next {
+            self.flight.clear();
+            if acknowledged > 1 {
+                self.flight.push(1, acknowledged, self.last_sent);
+            }
+            self.next = acknowledged;
+            self.timed = None;
+        }
+        if self.flight.is_empty() {
+            self.timer.stop();
+        }
+    }
+
+    /// The peer's SYN: what it offers and we want holds from now on.
+    fn begin(&mut self, now: Time, syn: &Segment) {
+        let offers = syn.options.syn.as_deref().copied().unwrap_or_default();
+        self.agreed.timestamps = self.config.timestamps && syn.options.timestamps.is_some();
+        self.agreed.sack = self.wants_sack() && offers.sack_permitted;
+        if let (true, Some(theirs)) = (self.config.window_scaling, offers.window_scale) {
+            (self.agreed.scale, self.agreed.peer_scale) =
+                (self.config.receive_buffer.scale(), theirs.min(14));
+            self.agreed.scales = true;
+        }
+        self.agree_on(offers.mss);
+        self.note_timestamp(syn);
+        self.note_shortcut(&offers);
+        self.receiver.begin(syn.sequence + 1);
+        self.set_peer_window(syn, u64::from(syn.window));
+        self.last_received = now;
+    }
+
+    fn arrive_synchronized(&mut self, now: Time, segment: &Segment) {
+        let next = self.receiver.next();
+        if segment.flags.rst {
+            if (next..=self.receiver.edge().max(next)).contains(&segment.sequence) {
+                self.be_reset();
+            }
+            return;
+        }
+        if segment.flags.syn {
+            return self.arrive_syn_again();
+        }
+        if !segment.flags.ack {
+            return;
+        }
+        self.persist.tries = 0;
+        let is_acceptable = segment.end() >= next && segment.sequence <= self.receiver.edge().max(next);
+        let is_empty_and_old = segment.length() == 0 && segment.sequence < next;
+        if !is_acceptable || is_empty_and_old {
+            // Old, beyond the window, or a probe: say where we are.
+            self.acks.demand();
+        } else {
+            self.note_timestamp(segment);
+        }
+        if self.unacknowledged == 0 && segment.acknowledgement >= 1 {
+            self.complete_handshake(now);
+        }
+        self.take_acknowledgement(now, segment);
+        if !self.is_over() {
+            self.take_data(now, segment);
+        }
+    }
+
+    /// A SYN where none should be: the acknowledgement of the first was lost, or ours was.
+    fn arrive_syn_again(&mut self) {
+        if self.unacknowledged == 0 {
+            self.wants.syn = true;
+        } else {
+            self.acks.demand();
+        }
+    }
+
+    fn be_reset(&mut self) {
+        match self.state {
+            State::TimeWait | State::Closing | State::LastAck => self.die(),
+            State::Closed
+            | State::Listen
+            | State::SynSent
+            | State::SynReceived
+            | State::Established
+            | State::FinWait1
+            | State::FinWait2
+            | State::CloseWait => self.fail(Failure::Reset),
+        }
+    }
+
+    /// A server's SYN is acknowledged.
+    fn complete_handshake(&mut self, now: Time) {
+        self.acknowledge_syn(now);
+        self.remember_count();
+        if !self.is_early {
+            self.window.open_by_handshake();
+        }
+        if self.state == State::SynReceived {
+            self.become_established();
+        }
+    }
+
+    /// The application is told, unless it was told early. A FIN that went with the SYN is on its way.
+    fn become_established(&mut self) {
+        let is_fin_sent = self.wants.fin && self.next > self.send.end();
+        self.state = if is_fin_sent { State::FinWait1 } else { State::Established };
+        self.events.connected |= !self.is_early;
+    }
+
+    /// Our SYN is acknowledged.
+    fn acknowledge_syn(&mut self, now: Time) {
+        if self.unacknowledged > 0 {
+            return;
+        }
+        self.unacknowledged = 1;
+        if self.timer.backoff() == 0
+            && let Some(timed) = self.timed.take()
+        {
+            self.timer.learn(timed.at, now);
+        }
+        self.timed = None;
+        self.timer.forgive();
+        if self.flight.is_empty() {
+            self.timer.stop();
+        }
+    }
+
+    fn take_acknowledgement(&mut self, now: Time, segment: &Segment) {
+        let number = segment.acknowledgement;
+        if number > self.next {
+            // Of something never sent.
+            return self.acks.demand();
+        }
+        let window = u64::from(segment.window) << self.agreed.peer_scale;
+        let brought_news = self.take_selective(segment);
+        if number > self.unacknowledged {
+            self.acknowledge(now, segment);
+        } else if number == self.unacknowledged {
+            let is_duplicate = segment.length() == 0 && window == self.peer.size && !self.flight.is_empty();
+            if is_duplicate || brought_news {
+                self.duplicate(brought_news);
+            }
+        }
+        self.track_time(now);
+        // Lexicographic: later data first, then later acknowledgements (RFC 9293, 3.10.7.4), then wider windows, as BSD
+        // and Linux have it: who says the same again with less is an old segment.
+        if (segment.sequence, number, window) > (self.peer.told_by.0, self.peer.told_by.1, self.peer.size) {
+            self.set_peer_window(segment, window);
+        }
+    }
+
+    fn take_selective(&mut self, segment: &Segment) -> bool {
+        let mut brought_news = false;
+        for (start, end) in segment.options.sack.ranges(segment.acknowledgement) {
+            brought_news |= self.flight.sack(start, end);
+        }
+        brought_news
+    }
+
+    /// Something new is acknowledged.
+    fn acknowledge(&mut self, now: Time, segment: &Segment) {
+        let number = segment.acknowledgement;
+        let bytes = number - self.unacknowledged;
+        let taken = self.flight.acknowledge(number);
+        self.unacknowledged = number;
+        self.send.release(number);
+        self.pacer.stop();
+        let round_trip = self.measure(now, taken.sent, segment);
+        self.timer.forgive();
+
+        let may_grow = self.recover(bytes);
+        let is_used = !self.config.congestion.validated
+            || self.usage.allows_growth(self.window.cwnd(), self.window.is_slow_start());
+        if may_grow && is_used {
+            let segments = taken.segments;
+            self.window.grow(now, Acknowledged { bytes, segments, number, next: self.next, round_trip });
+        }
+        if self.flight.is_empty() {
+            self.timer.stop();
+        } else {
+            self.timer.start(now);
+        }
+        if self.wants.fin && number > self.send.end() {
+            self.acknowledge_fin(now);
+        }
+    }
+
+    /// Measures a round trip where one can be measured, and what left during it.
+    fn measure(&mut self, now: Time, sent: Option<Time>, segment: &Segment) -> Option<Duration> {
+        if let Some(timed) = self.timed
+            && segment.acknowledgement >= timed.end
+        {
+            self.timed = None;
+            self.pacer.measure(timed.segments, now.since(timed.at));
+            match self.config.rto.estimator {
+                Estimator::Coarse(_) => self.timer.learn(timed.at, now),
+                Estimator::Fine | Estimator::FineVariance => {}
+            }
+        }
+        let echoed = segment.options.timestamps.filter(|_| self.agreed.timestamps);
+        let echoed = echoed.map(|timestamps| Time::ZERO + Duration::from_millis(u64::from(timestamps.echo)));
+        let sent = sent.or(echoed)?;
+        match self.config.rto.estimator {
+            Estimator::Coarse(_) => {}
+            Estimator::Fine | Estimator::FineVariance => self.timer.learn(sent, now),
+        }
+        Some(now.since(sent))
+    }
+
+    fn acknowledge_fin(&mut self, now: Time) {
+        match self.state {
+            State::FinWait1 => {
+                self.state = State::FinWait2;
+                if self.is_orphan {
+                    // Nobody reads any more: the peer gets as long to finish as TIME_WAIT lasts.
+                    self.forget_at = Some(now + self.config.ending.time_wait);
+                }
+            }
+            State::Closing => self.begin_time_wait(now),
+            State::LastAck => self.die(),
+            State::Closed
+            | State::Listen
+            | State::SynSent
+            | State::SynReceived
+            | State::Established
+            | State::FinWait2
+            | State::CloseWait
+            | State::TimeWait => {}
+        }
+    }
+
+    fn begin_time_wait(&mut self, now: Time) {
+        self.state = State::TimeWait;
+        self.timer.stop();
+        self.forget_at = Some(now + self.config.ending.time_wait);
+    }
+
+    fn set_peer_window(&mut self, segment: &Segment, window: u64) {
+        let number = if segment.flags.ack { segment.acknowledgement } else { self.unacknowledged };
+        self.peer.told_by = (segment.sequence, number);
+        self.peer.size = window;
+        self.peer.edge = number.max(1) + window;
+        self.peer.largest = self.peer.largest.max(window);
+        if window > 0 {
+            self.persist.deadline = None;
+        }
+    }
+
+    /// Data and FIN.
+    fn take_data(&mut self, now: Time, segment: &Segment) {
+        let start = segment.sequence + u64::from(segment.flags.syn);
+        if !segment.payload.is_empty() {
+            self.take_payload(now, start, segment);
+        }
+        if segment.flags.fin && !self.is_over() {
+            self.receiver.finish(start + segment.payload.len() as u64);
+            self.acks.demand();
+        }
+        if self.receiver.step_over_fin() {
+            self.be_finished(now);
+        }
+    }
+
+    fn take_payload(&mut self, now: Time, start: u64, segment: &Segment) {
+        let is_reading =
+            matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2);
+        let is_new = start + segment.payload.len() as u64 > self.receiver.next();
+        if self.is_orphan && is_reading && is_new {
+            // Nobody will ever read it (RFC 1122, section 4.2.2.13).
+            self.wants.reset = true;
+            return self.die();
+        }
+        let before = self.receiver.next();
+        match self.receiver.take(start, &segment.payload) {
+            Arrival::InOrder => {
+                let arrived = Arrived {
+                    bytes: self.receiver.next() - before,
+                    is_pushed: segment.flags.psh,
+                    rto: self.timer.timeout(),
+                    round_trip: self.timer.smoothed(),
+                };
+                self.acks.arrive(now, arrived, &self.receiver);
+            }
+            Arrival::Old | Arrival::FilledGap | Arrival::OutOfOrder => self.acks.demand(),
+        }
+        self.events.readable |= self.receiver.next() > before;
+    }
+
+    /// Everything the peer wrote has arrived, and its FIN.
+    fn be_finished(&mut self, now: Time) {
+        self.acks.demand();
+        self.events.peer_finished = true;
+        match self.state {
+            State::SynReceived | State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.begin_time_wait(now),
+            State::Closed
+            | State::Listen
+            | State::SynSent
+            | State::CloseWait
+            | State::Closing
+            | State::LastAck
+            | State::TimeWait => {}
+        }
+    }
+
+    fn note_timestamp(&mut self, segment: &Segment) {
+        if let Some(timestamps) = segment.options.timestamps
+            && (segment.flags.syn || segment.sequence <= self.receiver.next())
+        {
+            self.echo = timestamps.value;
+        }
+    }
+}

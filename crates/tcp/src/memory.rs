@@ -1,0 +1,164 @@
+//! What a host remembers of another from one connection to the next, and what that shortens.
+//!
+//! The path: window and round trip (RFC 2140, temporal sharing). Transaction TCP's connection counts (RFC 1644) and
+//! TCP Fast Open's cookies (RFC 7413): proof enough of who calls to do without a handshake. Not the table of
+//! hosts: whoever owns the connections keeps that.
+
+use wire::{Duration, Time};
+
+use crate::config::{Sharing, Shortcut};
+use crate::connection::Connection;
+use crate::segment::{ConnectionCount, FastOpen, SynOptions};
+
+/// What a host remembers of another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// How the path was at the end of the last connection.
+    pub path: Option<Path>,
+    /// The last connection count that came from there.
+    pub count_seen: Option<u32>,
+    /// Whether the other host has seen a count of ours.
+    pub is_count_known: bool,
+    /// The cookie that the other host gave.
+    pub cookie: Option<u64>,
+}
+
+/// How a path was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// The congestion window, in bytes.
+    pub cwnd: u64,
+    /// Where slow start ends, in bytes.
+    pub ssthresh: u64,
+    /// The smoothed round trip.
+    pub round_trip: Option<Duration>,
+}
+
+/// What a new connection is told of the other host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Introduction {
+    /// What is remembered.
+    pub memory: Memory,
+    /// The connection count of this connection, above all of this host before.
+    pub count: u32,
+    /// The cookie that this host gives to the other.
+    pub cookie: u64,
+}
+
+impl Connection {
+    /// Tells a new connection what is remembered of the other host. To be called before anything else.
+    pub fn introduce(&mut self, introduction: Introduction) {
+        self.introduction = introduction;
+        if let Some(path) = introduction.memory.path
+            && self.shares_path()
+        {
+            self.window.adopt(path.cwnd, path.ssthresh);
+            if let Some(round_trip) = path.round_trip {
+                self.timer.learn(Time::ZERO, Time::ZERO + round_trip);
+            }
+        }
+    }
+
+    const fn shares_path(&self) -> bool {
+        match self.config.sharing {
+            Sharing::None => false,
+            Sharing::Temporal | Sharing::Ensemble => true,
+        }
+    }
+
+    /// Sets the congestion window, in bytes, to this connection's share of what several have together; at least one
+    /// segment (RFC 2140, ensemble sharing).
+    pub fn share_window(&mut self, bytes: u64) {
+        self.window.share(bytes);
+    }
+
+    /// What is worth remembering of the other host, after this connection.
+    pub fn memory(&self) -> Memory {
+        let has_path = self.shares_path() && self.timer.smoothed().is_some();
+        let path = has_path.then(|| Path {
+            cwnd: self.window.cwnd(),
+            ssthresh: self.window.threshold(),
+            round_trip: self.timer.smoothed(),
+        });
+        Memory { path: path.or(self.introduction.memory.path), ..self.introduction.memory }
+    }
+
+    /// Whether a client may send data with its SYN.
+    pub(super) fn may_send_early(&self) -> bool {
+        let Memory { path: _, count_seen: _, is_count_known, cookie } = self.introduction.memory;
+        match self.config.shortcut {
+            Shortcut::None => false,
+            Shortcut::Ttcp => is_count_known,
+            Shortcut::FastOpen => cookie.is_some(),
+            Shortcut::Ardp => true,
+        }
+    }
+
+    /// Whether a server trusts a SYN: its data may be read at once.
+    pub(super) fn trusts(&self, syn: &SynOptions) -> bool {
+        match self.config.shortcut {
+            Shortcut::None => false,
+            Shortcut::Ttcp => match (syn.connection_count, self.introduction.memory.count_seen) {
+                // RFC 1644's test, "TAO": a count above all that came before belongs to no old duplicate.
+                (Some(ConnectionCount::Current(count)), Some(seen)) => count > seen,
+                (Some(ConnectionCount::Current(_)), None) => false,
+                (Some(ConnectionCount::New(_) | ConnectionCount::Echo { .. }) | None, _) => false,
+            },
+            Shortcut::FastOpen => syn.fast_open == Some(FastOpen::Cookie(self.introduction.cookie)),
+            Shortcut::Ardp => true,
+        }
+    }
+
+    /// Whether the answer to a trusted SYN may wait for data that carries it.
+    pub(super) const fn answers_late(&self) -> bool {
+        match self.config.shortcut {
+            Shortcut::None | Shortcut::FastOpen => false,
+            Shortcut::Ttcp | Shortcut::Ardp => true,
+        }
+    }
+
+    /// What a SYN of this end says of all that.
+    pub(super) fn shortcut_options(&self, is_answer: bool) -> (Option<ConnectionCount>, Option<FastOpen>) {
+        let Introduction { memory, count, cookie } = self.introduction;
+        match (self.config.shortcut, is_answer) {
+            (Shortcut::None | Shortcut::Ardp, _) => (None, None),
+            (Shortcut::Ttcp, false) if memory.is_count_known => (Some(ConnectionCount::Current(count)), None),
+            (Shortcut::Ttcp, false) => (Some(ConnectionCount::New(count)), None),
+            (Shortcut::Ttcp, true) => {
+                let echo = |echo| ConnectionCount::Echo { count, echo };
+                (self.peer_count.map(echo), None)
+            }
+            (Shortcut::FastOpen, false) => {
+                (None, Some(memory.cookie.map_or(FastOpen::Request, FastOpen::Cookie)))
+            }
+            (Shortcut::FastOpen, true) => (None, self.wants_cookie.then_some(FastOpen::Cookie(cookie))),
+        }
+    }
+
+    /// What the peer's SYN says of all that.
+    pub(super) fn note_shortcut(&mut self, syn: &SynOptions) {
+        match syn.connection_count {
+            Some(ConnectionCount::Current(count) | ConnectionCount::New(count)) => {
+                self.peer_count = Some(count)
+            }
+            Some(ConnectionCount::Echo { count: _, echo }) => {
+                self.introduction.memory.is_count_known = echo == self.introduction.count;
+            }
+            None => {}
+        }
+        match syn.fast_open {
+            Some(FastOpen::Request) => self.wants_cookie = true,
+            Some(FastOpen::Cookie(cookie)) if !self.is_server => {
+                self.introduction.memory.cookie = Some(cookie);
+            }
+            Some(FastOpen::Cookie(_)) | None => {}
+        }
+    }
+
+    /// The handshake is complete, or was not needed: the peer's count is no old one.
+    pub(super) fn remember_count(&mut self) {
+        if self.peer_count.is_some() {
+            self.introduction.memory.count_seen = self.peer_count;
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! What an endpoint sends, one segment at a time (RFC 9293, section 3.8; Stevens vol. 2, chapter 26).
+//!
+//! In this order: a reset, a SYN, what is lost, what is new, a probe, a bare acknowledgement. Not when timers
+//! run out (`connection`), and not how windows are computed.
+
+use wire::Time;
+
+use crate::Payload;
+use crate::config::{Counting, Idle, Nagle, Recovery};
+use crate::connection::{Connection, Timed};
+use crate::interface::{Failure, Limit, State};
+use crate::segment::{Flags, Options, SackBlocks, Segment, SynOptions, Timestamps};
+
+impl Connection {
+    /// The next segment that should leave now, if there is one.
+    pub(super) fn next_segment(&mut self, now: Time) -> Option<Segment> {
+        if self.wants.reset {
+            return Some(self.reset());
+        }
+        if self.wants.syn {
+            return Some(self.syn(now));
+        }
+        match self.state {
+            State::Closed | State::Listen | State::SynSent => return None,
+            State::SynReceived if !self.is_early => return None,
+            State::SynReceived
+            | State::Established
+            | State::FinWait1
+            | State::FinWait2
+            | State::CloseWait
+            | State::Closing
+            | State::LastAck
+            | State::TimeWait => {}
+        }
+        if self.next == 0 {
+            return self.late_answer(now);
+        }
+        if self.wants.tail_probe
+            && let Some(segment) = self.tail_probe(now)
+        {
+            return Some(segment);
+        }
+        if let Some(segment) = self.resend(now).or_else(|| self.send_new(now)).or_else(|| self.probe(now)) {
+            return Some(segment);
+        }
+        self.acks.is_due().then(|| self.segment(now, self.next, Payload::EMPTY, Flags::default()))
+    }
+
+    fn reset(&mut self) -> Segment {
+        self.wants.reset = false;
+        Segment {
+            sequence: self.next,
+            acknowledgement: self.receiver.next(),
+            window: 0,
+            flags: Flags { rst: true, ack: true, ..Flags::default() },
+            options: Options::default(),
+            framing: self.config.shortcut.framing(),
+            payload: Payload::EMPTY,
+        }
+    }
+
+    /// The answer to a trusted SYN, once there is something that it can carry or it can wait no longer.
+    fn late_answer(&mut self, now: Time) -> Option<Segment> {
+        let has_data = self.send.end() > 1 || self.wants.fin;
+        (has_data || self.acks.is_due()).then(|| self.syn(now))
+    }
+
+    /// A SYN, or the answer to one. The first of an early connection carries data; one that is sent again does not.
+    fn syn(&mut self, now: Time) -> Segment {
+        self.wants.syn = false;
+        let is_first = self.next == 0;
+        self.next = self.next.max(1);
+        if is_first {
+            self.timed = Some(Timed { end: 1, at: now, segments: 1 });
+        }
+        if self.timer.deadline().is_none() {
+            self.timer.start(now);
+        }
+        let is_answer = self.is_server;
+        let (payload, fin) =
+            if is_first && self.is_early { self.early_data(now) } else { (Payload::EMPTY, false) };
+        let flags = Flags { syn: true, ack: is_answer, fin, ..Flags::default() };
+        let mut syn = self.segment(now, 0, payload, flags);
+        let wants_timestamps = if is_answer { self.agreed.timestamps } else { self.config.timestamps };
+        let scales = if is_answer { self.agreed.scales } else { self.config.window_scaling };
+        let (connection_count, fast_open) = self.shortcut_options(is_answer);
+        let options = SynOptions {
+            mss: Some(self.config.mss),
+            window_scale: scales.then(|| self.config.receive_buffer.scale()),
+            sack_permitted: if is_answer { self.agreed.sack } else { self.wants_sack() },
+            connection_count,
+            fast_open,
+        };
+        syn.options.timestamps = wants_timestamps.then(|| self.timestamps(now));
+        syn.options.syn = Some(Box::new(options));
+        syn
+    }
+
+    /// What goes with the first SYN: a segment's worth of data, and the FIN if that is all there is.
+    fn early_data(&mut self, now: Time) -> (Payload, bool) {
+        let bytes = (self.send.end() - 1).min(self.agreed.mss);
+        let fin = self.wants.fin && !self.send.is_blocked() && bytes == self.send.end() - 1;
+        let end = 1 + bytes + u64::from(fin);
+        let payload = if bytes > 0 { self.send.slice(1, 1 + bytes) } else { Payload::EMPTY };
+        if end > 1 {
+            self.flight.push(1, end, now);
+            self.next = end;
+            self.last_sent = now;
+        }
+        if fin {
+            self.finish_sent();
+        }
+        (payload, fin)
+    }
+
+    /// The first segment that is lost, if the window allows it or it is the one that must.
+    fn resend(&mut self, now: Time) -> Option<Segment> {
+        if !self.flight.has_lost() {
+            return None;
+        }
+        let fits = self.in_flight() + self.agreed.mss <= self.window.cwnd();
+        if !fits && !self.wants.resend {
+            return None;
+        }
+        self.wants.resend = false;
+        let (start, end) = self.flight.resend(now)?;
+        if self.timer.deadline().is_none() {
+            self.timer.start(now);
+        }
+        Some(self.data(now, start, end))
+    }
+
+    /// New data, or the FIN, as far as windows, Nagle and silly-window avoidance allow.
+    fn send_new(&mut self, now: Time) -> Option<Segment> {
+        let waiting = self.send.end().saturating_sub(self.next);
+        let wants_fin = self.wants.fin && !self.send.is_blocked() && self.next <= self.send.end();
+        if waiting == 0 && !wants_fin {
+            self.limit = match self.send.is_blocked() {
+                // More room in the buffer would help only as far as the windows go.
+                true => self.limit_of(self.agreed.mss, self.peer.edge.saturating_sub(self.next)),
+                false => Limit::Nothing,
+            };
+            self.note_usage();
+            return None;
+        }
+        self.wake_from_idle(now);
+        let open = self.peer.edge.saturating_sub(self.next);
+        let wanted = waiting.min(self.agreed.mss);
+        let allowed = wanted.min(open).min(self.room());
+        let is_last = wants_fin && allowed == waiting;
+        if !self.may_send(allowed, waiting, is_last) {
+            self.limit = self.limit_of(wanted, open);
+            self.note_usage();
+            self.persist_if_stuck(now, waiting);
+            return None;
+        }
+        if !self.pacer.allows(now) {
+            self.limit = Limit::Pacing;
+            return None;
+        }
+        let end = self.next + allowed + u64::from(is_last);
+        let segment = self.data(now, self.next, end);
+        self.flight.push(self.next, end, now);
+        self.account_for(now, end, allowed);
+        if is_last {
+            self.finish_sent();
+        }
+        Some(segment)
+    }
+
+    /// What refused a segment of `wanted` bytes. The peer's window before our own: it is what would be full next.
+    fn limit_of(&self, wanted: u64, open: u64) -> Limit {
+        if open < wanted {
+            Limit::ReceiveWindow
+        } else if self.room() < wanted {
+            Limit::CongestionWindow
+        } else if self.send.is_blocked() {
+            // Short, and more would follow if there were room for it.
+            Limit::SendBuffer
+        } else {
+            Limit::Nagle
+        }
+    }
+
+    /// What the congestion window still lets out, in bytes.
+    fn room(&self) -> u64 {
+        let room = self.window.cwnd().saturating_sub(self.in_flight());
+        match self.config.congestion.counting {
+            Counting::Bytes => room,
+            // A segment may leave if there is a place for a whole one.
+            Counting::Segments => {
+                if room >= self.agreed.mss {
+                    self.agreed.mss
+                } else {
+                    0
+                }
+            }
+        }
+    }
+
+    /// Sender-side silly-window avoidance and Nagle (RFC 1122, section 4.2.3.4).
+    fn may_send(&self, allowed: u64, waiting: u64, is_last: bool) -> bool {
+        if is_last {
+            return true;
+        }
+        if allowed == 0 {
+            return false;
+        }
+        let is_everything = allowed == waiting && !self.send.is_blocked();
+        allowed == self.agreed.mss
+            || (is_everything && self.nagle_allows())
+            || 2 * allowed >= self.peer.largest
+            || self.wants.probe
+    }
+
+    fn nagle_allows(&self) -> bool {
+        match self.config.nagle {
+            Nagle::Off => true,
+            Nagle::OnEntry => self.is_idle_on_entry,
+            Nagle::PerSegment => self.flight.is_empty(),
+            Nagle::Minshall => self.short_end <= self.unacknowledged,
+        }
+    }
+
+    /// A new segment up to `end` is leaving.
+    pub(super) fn account_for(&mut self, now: Time, end: u64, bytes: u64) {
+        self.next = end;
+        self.send.sent(end);
+        self.has_sent = true;
+        self.wants.probe = false;
+        self.persist.deadline = None;
+        if bytes > 0 && bytes < self.agreed.mss {
+            self.short_end = end;
+        }
+        match &mut self.timed {
+            Some(timed) => timed.segments += 1,
+            None => self.timed = Some(Timed { end, at: now, segments: 1 }),
+        }
+        if self.timer.deadline().is_none() {
+            self.timer.start(now);
+        }
+        self.pacer.sent(now);
+        self.last_sent = now;
+        self.acks.sent_data(now);
+        self.schedule_tail_probe(now);
+    }
+
+    /// The FIN has left.
+    fn finish_sent(&mut self) {
+        self.state = match self.state {
+            State::Established | State::SynReceived => State::FinWait1,
+            State::CloseWait => State::LastAck,
+            state @ (State::Closed
+            | State::Listen
+            | State::SynSent
+            | State::FinWait1
+            | State::FinWait2
+            | State::Closing
+            | State::LastAck
+            | State::TimeWait) => state,
+        };
+    }
+
+    /// After idle, the window is what the policy says (`papers/p-http`, section 2.4).
+    fn wake_from_idle(&mut self, now: Time) {
+        if !self.flight.is_empty() || self.last_sent == Time::ZERO {
+            return;
+        }
+        let timeout = self.timer.timeout();
+        match self.config.idle {
+            Idle::Kept => {}
+            Idle::Restarted { segments, since } => {
+                if now.since(self.idle_since(since)) >= timeout {
+                    self.window.restart(segments);
+                }
+            }
+            Idle::Decayed => {
+                let idle = now.since(self.last_sent);
+                if idle > timeout {
+                    self.window.decay(idle.as_nanos() / timeout.as_nanos().max(1));
+                    self.last_sent = now;
+                }
+            }
+            Idle::Paced => {
+                if now.since(self.last_sent) >= timeout {
+                    self.pacer.start(now);
+                    self.last_sent = now;
+                }
+            }
+        }
+    }
+
+    /// What could be sent has been: whether it fills the congestion window, as Linux's `tcp_write_xmit` asks after
+    /// it has sent something (what there was to send may have filled the window by chance).
+    fn note_usage(&mut self) {
+        let is_limited = self.room() < self.agreed.mss;
+        let has_sent = std::mem::take(&mut self.has_sent);
+        if self.config.congestion.validated && (has_sent || (is_limited && self.next < self.send.end())) {
+            self.usage.note(self.in_flight(), self.unacknowledged, self.next, is_limited);
+        }
+    }
+
+    /// Nothing is outstanding and nothing may leave: only asking will show whether the window has opened.
+    fn persist_if_stuck(&mut self, now: Time, waiting: u64) {
+        if waiting > 0 && self.flight.is_empty() && self.persist.deadline.is_none() && !self.wants.probe {
+            let wait = self.timer.timeout() * (1 << self.persist.tries.min(20));
+            self.persist.deadline = Some(now + wait.min(self.config.rto.most));
+        }
+    }
+
+    /// The persist timer has run out.
+    pub(super) fn probe_timeout(&mut self) {
+        self.persist.deadline = None;
+        self.persist.tries = self.persist.tries.saturating_add(1);
+        if self.persist.tries > self.config.rto.data_retries {
+            return self.fail(Failure::TimedOut);
+        }
+        self.wants.probe = true;
+    }
+
+    /// Asks: an old number without data, which any receiver answers. (BSD sends a byte instead.)
+    fn probe(&mut self, now: Time) -> Option<Segment> {
+        if !self.wants.probe {
+            return None;
+        }
+        self.wants.probe = false;
+        let waiting = self.send.end().saturating_sub(self.next);
+        self.persist_if_stuck(now, waiting);
+        Some(self.segment(now, self.unacknowledged.saturating_sub(1), Payload::EMPTY, Flags::default()))
+    }
+
+    /// The segment with these numbers; the FIN is the one after the last byte written.
+    pub(super) fn data(&mut self, now: Time, start: u64, end: u64) -> Segment {
+        let last_byte = end.min(self.send.end());
+        let payload = if last_byte > start { self.send.slice(start, last_byte) } else { Payload::EMPTY };
+        let is_fin = end > self.send.end();
+        let empties = last_byte == self.send.end() && !payload.is_empty();
+        let flags = Flags { fin: is_fin, psh: empties, ..Flags::default() };
+        self.segment(now, start, payload, flags)
+    }
+
+    /// A segment with everything that all have, which acknowledges what has arrived.
+    fn segment(&mut self, now: Time, sequence: u64, payload: Payload, flags: Flags) -> Segment {
+        let is_first = flags.syn && !self.is_server;
+        let flags = Flags { ack: !is_first, ..flags };
+        let window = self.advertise(flags.syn);
+        let options = Options {
+            timestamps: self.agreed.timestamps.then(|| self.timestamps(now)),
+            sack: if self.agreed.sack && self.receiver.has_gap() {
+                // Timestamps leave room for three (RFC 2018, section 3).
+                self.receiver.sack(if self.agreed.timestamps { 3 } else { 4 })
+            } else {
+                SackBlocks::default()
+            },
+            syn: None,
+        };
+        if flags.ack {
+            self.acks.sent();
+        }
+        let (acknowledgement, framing) = (self.receiver.next(), self.config.shortcut.framing());
+        Segment { sequence, acknowledgement, window, flags, options, framing, payload }
+    }
+
+    /// The window as it goes into the header; from now on it is advertised.
+    fn advertise(&mut self, is_syn: bool) -> u16 {
+        let scale = if is_syn { 0 } else { self.agreed.scale };
+        let window = self.receiver.window(self.agreed.mss) >> scale;
+        let told = u16::try_from(window).unwrap_or(u16::MAX);
+        self.receiver.advertised(u64::from(told) << scale);
+        told
+    }
+
+    fn timestamps(&self, now: Time) -> Timestamps {
+        let millis = now.as_nanos() / 1_000_000;
+        // The clock wraps, as RFC 7323 has it.
+        #[expect(clippy::cast_possible_truncation)]
+        let value = millis as u32;
+        Timestamps { value, echo: self.echo }
+    }
+
+    pub(super) const fn wants_sack(&self) -> bool {
+        match self.config.recovery {
+            Recovery::Tahoe | Recovery::Reno | Recovery::NewReno => false,
+            Recovery::Sack | Recovery::Rack => true,
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! The receiving half: what has arrived, in order and not, and the window that is still open.
+//!
+//! Not when it is acknowledged (`acks`), and not what is done with a FIN (`connection`).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::Payload;
+use crate::config::ReceiveBuffer;
+use crate::ranges::Ranges;
+use crate::segment::SackBlocks;
+
+/// What has arrived.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver {
+    /// The number of the next byte expected.
+    next: u64,
+    /// The right edge of the window that was advertised: it never moves back.
+    edge: u64,
+    buffer: ReceiveBuffer,
+    /// The buffer as it is now.
+    size: u64,
+    /// In order, not yet read.
+    unread: VecDeque<Payload>,
+    unread_bytes: u64,
+    /// Out of order, by number; pieces do not overlap.
+    early: BTreeMap<u64, Payload>,
+    early_ranges: Ranges,
+    /// The early ranges in the order in which they last grew, most recent first.
+    recent: Vec<u64>,
+    /// The number of the FIN, once it is known.
+    fin: Option<u64>,
+}
+
+/// What a segment brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// Nothing that was not there.
+    Old,
+    /// Bytes in order, no gap before or after.
+    InOrder,
+    /// Bytes in order that filled a gap, or left one beyond.
+    FilledGap,
+    /// Bytes beyond a gap, or beyond the window.
+    OutOfOrder,
+}
+
+impl Receiver {
+    pub(super) fn new(buffer: ReceiveBuffer) -> Self {
+        let size = match buffer {
+            ReceiveBuffer::Fixed(bytes) => bytes,
+            ReceiveBuffer::Growing { initial, most } => initial.min(most),
+        };
+        Self {
+            next: 0,
+            edge: 0,
+            buffer,
+            size: u64::from(size),
+            unread: VecDeque::new(),
+            unread_bytes: 0,
+            early: BTreeMap::new(),
+            early_ranges: Ranges::default(),
+            recent: Vec::new(),
+            fin: None,
+        }
+    }
+
+    /// The number of the next byte expected.
+    pub(super) const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The right edge of the window that was advertised.
+    pub(super) const fn edge(&self) -> u64 {
+        self.edge
+    }
+
+    /// The size of the buffer now.
+    pub(super) const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Bytes that wait for the application.
+    pub(super) const fn unread(&self) -> u64 {
+        self.unread_bytes
+    }
+
+    /// Whether anything waits beyond a gap.
+    pub(super) fn has_gap(&self) -> bool {
+        !self.early_ranges.is_empty()
+    }
+
+    /// The peer's SYN has come: its first byte will be `next`. A window that our SYN advertised begins there.
+    pub(super) const fn begin(&mut self, next: u64) {
+        self.edge += next;
+        self.next = next;
+    }
+
+    /// Free space.
+    pub(super) const fn space(&self) -> u64 {
+        self.size.saturating_sub(self.unread_bytes)
+    }
+
+    /// The window to advertise, in bytes: silly windows are not (RFC 9293, 3.8.6.2.2), and the edge stays.
+    pub(super) fn window(&self, mss: u64) -> u64 {
+        let space = self.space();
+        let open = if space < mss && space < self.size / 4 { 0 } else { space };
+        open.max(self.edge.saturating_sub(self.next))
+    }
+
+    /// `window` bytes have been advertised.
+    pub(super) fn advertised(&mut self, window: u64) {
+        self.edge = self.edge.max(self.next + window);
+    }
+
+    /// Takes in the bytes from number `start` on. What lies beyond the window is thrown away.
+    pub(super) fn take(&mut self, start: u64, payload: &Payload) -> Arrival {
+        let limit = self.edge.max(self.next);
+        let end = (start + payload.len() as u64).min(limit);
+        if end <= start.max(self.next) {
+            return if start > self.next { Arrival::OutOfOrder } else { Arrival::Old };
+        }
+        let skip = self.next.saturating_sub(start);
+        let piece = trim(payload, skip, end.saturating_sub(start));
+        if start + skip > self.next {
+            self.hold(start, piece);
+            return Arrival::OutOfOrder;
+        }
+        self.deliver(piece);
+        if self.early_ranges.is_empty() {
+            return Arrival::InOrder;
+        }
+        self.release();
+        Arrival::FilledGap
+    }
+
+    /// A FIN has come; its own number is `at`.
+    pub(super) const fn finish(&mut self, at: u64) {
+        self.fin = Some(at);
+    }
+
+    /// Steps over the FIN if it is next. True once.
+    pub(super) fn step_over_fin(&mut self) -> bool {
+        let is_next = self.fin == Some(self.next);
+        if is_next {
+            self.next += 1;
+            self.edge = self.edge.max(self.next);
+            self.fin = None;
+        }
+        is_next
+    }
+
+    /// The next bytes, in the pieces in which they came.
+    pub(super) fn read(&mut self) -> Option<Payload> {
+        let piece = self.unread.pop_front()?;
+        self.unread_bytes -= piece.len() as u64;
+        Some(piece)
+    }
+
+    /// Throws away what was not read.
+    pub(super) fn discard(&mut self) {
+        self.unread.clear();
+        self.unread_bytes = 0;
+    }
+
+    /// What is there beyond the gap, most recent first, in `most` ranges: an option for each kind must have room.
+    pub(super) fn sack(&self, most: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        for number in self.recent.iter().take(most) {
+            if let Some((start, end)) = self.early_ranges.around(*number) {
+                blocks.push(self.next, start, end);
+            }
+        }
+        blocks
+    }
+
+    fn deliver(&mut self, piece: Payload) {
+        let bytes = piece.len() as u64;
+        self.next += bytes;
+        self.unread_bytes += bytes;
+        match self.buffer {
+            ReceiveBuffer::Fixed(_) => {}
+            ReceiveBuffer::Growing { initial: _, most } => {
+                self.size = (self.size + 2 * bytes).min(u64::from(most).max(self.size));
+            }
+        }
+        self.unread.push_back(piece);
+    }
+
+    /// Keeps a piece that came early; bytes that are already there are kept as they are.
+    fn hold(&mut self, start: u64, piece: Payload) {
+        let end = start + piece.len() as u64;
+        let (whole_start, whole_end) = self.early_ranges.insert(start, end);
+        // One representative for each range: those swallowed by this one go.
+        self.recent.retain(|number| !(whole_start..whole_end).contains(number));
+        self.recent.insert(0, start);
+        let mut at = start;
+        while at < end {
+            let covered = self.early.range(..=at).next_back().map(|(from, held)| from + held.len() as u64);
+            if let Some(covered) = covered
+                && covered > at
+            {
+                at = covered;
+                continue;
+            }
+            let free_until = self.early.range(at..).next().map_or(end, |(from, _)| end.min(*from));
+            self.early.insert(at, trim(&piece, at - start, free_until - start));
+            at = free_until;
+        }
+    }
+
+    /// Delivers what was early and is now next.
+    fn release(&mut self) {
+        while let Some((start, piece)) = self.early.pop_first() {
+            if start > self.next {
+                self.early.insert(start, piece);
+                break;
+            }
+            let rest = trim(&piece, self.next - start, piece.len() as u64);
+            if !rest.is_empty() {
+                self.deliver(rest);
+            }
+        }
+        self.early_ranges.remove_below(self.next);
+        let ranges = &self.early_ranges;
+        self.recent.retain(|number| ranges.around(*number).is_some());
+    }
+}
+
+/// The bytes from `from` to `to` of a piece.
+fn trim(piece: &Payload, from: u64, to: u64) -> Payload {
+    let place = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
+    piece.slice(place(from)..place(to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receiver(buffer: u32) -> Receiver {
+        let mut receiver = Receiver::new(ReceiveBuffer::Fixed(buffer));
+        receiver.begin(1);
+        receiver.advertised(receiver.window(10));
+        receiver
+    }
+
+    fn bytes(text: &str) -> Payload {
+        Payload::from(text.as_bytes())
+    }
+
+    fn read_all(receiver: &mut Receiver) -> String {
+        let pieces: Vec<Payload> = std::iter::from_fn(|| receiver.read()).collect();
+        String::from_utf8(pieces.iter().flat_map(|piece| piece.to_vec()).collect()).unwrap()
+    }
+
+    #[test]
+    fn what_comes_early_waits_for_what_is_missing() {
+        let mut receiver = receiver(100);
+        assert_eq!(receiver.take(4, &bytes("def")), Arrival::OutOfOrder);
+        assert_eq!(receiver.take(9, &bytes("ij")), Arrival::OutOfOrder);
+        assert_eq!(receiver.sack(4).ranges(1).collect::<Vec<_>>(), [(9, 11), (4, 7)]);
+        assert_eq!(receiver.take(3, &bytes("cde")), Arrival::OutOfOrder);
+        assert_eq!(receiver.take(1, &bytes("abc")), Arrival::FilledGap);
+        assert_eq!(receiver.next(), 7);
+        assert_eq!(receiver.take(5, &bytes("efgh")), Arrival::FilledGap);
+        assert_eq!(receiver.take(1, &bytes("abc")), Arrival::Old);
+        assert!(!receiver.has_gap());
+        assert_eq!(read_all(&mut receiver), "abcdefghij");
+    }
+
+    #[test]
+    fn what_lies_beyond_the_window_is_thrown_away() {
+        let mut receiver = receiver(4);
+        assert_eq!(receiver.take(1, &bytes("abcdef")), Arrival::InOrder);
+        assert_eq!(receiver.take(5, &bytes("ef")), Arrival::Old);
+        assert_eq!(receiver.window(2), 0);
+        assert_eq!(read_all(&mut receiver), "abcd");
+        assert_eq!(receiver.window(2), 4);
+    }
+
+    #[test]
+    fn the_edge_of_the_window_never_moves_back_and_small_openings_are_not_told() {
+        let mut receiver = receiver(100);
+        assert_eq!(receiver.edge(), 101);
+        receiver.take(1, &Payload::from(vec![0; 95]));
+        receiver.advertised(receiver.window(10));
+        assert_eq!((receiver.edge(), receiver.window(10)), (101, 5));
+        receiver.take(96, &Payload::from(vec![0; 5]));
+        assert_eq!(receiver.window(10), 0);
+    }
+
+    #[test]
+    fn a_fin_is_stepped_over_once_and_only_in_its_place() {
+        let mut receiver = receiver(100);
+        receiver.finish(4);
+        assert!(!receiver.step_over_fin());
+        receiver.take(1, &bytes("abc"));
+        assert!(receiver.step_over_fin());
+        assert!(!receiver.step_over_fin());
+        assert_eq!(receiver.next(), 5);
+    }
+
+    #[test]
+    fn a_buffer_that_grows_opens_twice_what_arrives() {
+        let mut receiver = Receiver::new(ReceiveBuffer::Growing { initial: 10, most: 40 });
+        receiver.begin(1);
+        receiver.advertised(receiver.window(1));
+        receiver.take(1, &bytes("abcdefghij"));
+        read_all(&mut receiver);
+        assert_eq!(receiver.window(1), 30);
+    }
+}

@@ -1,0 +1,214 @@
+//! Loss, as duplicates and the timer tell it: fast retransmit and recovery (RFC 5681, 6582, 6675).
+//!
+//! Here is where the connection stands in that; what is outstanding is in `flight`, the window in `congestion`.
+
+use wire::Time;
+
+use crate::Connection;
+use crate::config::Recovery;
+use crate::interface::Failure;
+
+/// Where recovery stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Loss {
+    pub phase: Phase,
+    /// Duplicates since something was last acknowledged.
+    duplicates: u32,
+    /// What duplicates say has left the network, where selective acknowledgements do not.
+    credit: u64,
+    /// No new recovery begins before this number is acknowledged (RFC 6582, section 4).
+    recovered_at: u64,
+}
+
+/// Whether something is known to be lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Nothing.
+    #[default]
+    Open,
+    /// Noticed by duplicates; over when `until` is acknowledged.
+    Fast { until: u64 },
+    /// Noticed by the timer; over when `until` is acknowledged.
+    Timeout { until: u64 },
+}
+
+/// The third duplicate is taken as a loss.
+const DUPLICATES: u32 = 3;
+
+impl Loss {
+    /// What duplicates say has left the network.
+    pub(super) const fn credit(&self) -> u64 {
+        self.credit
+    }
+}
+
+impl Connection {
+    /// Something new was acknowledged, `bytes` of it. Whether the window may grow by it.
+    pub(super) fn recover(&mut self, bytes: u64) -> bool {
+        self.loss.duplicates = 0;
+        match self.loss.phase {
+            Phase::Open => {
+                self.loss.credit = 0;
+                true
+            }
+            Phase::Timeout { until } => {
+                if self.unacknowledged >= until {
+                    self.loss.phase = Phase::Open;
+                }
+                true
+            }
+            Phase::Fast { until } => {
+                let is_whole = self.unacknowledged >= until;
+                match self.config.recovery {
+                    Recovery::NewReno | Recovery::Sack | Recovery::Rack if !is_whole => {
+                        self.recover_partly(bytes);
+                    }
+                    Recovery::NewReno if !self.agreed.sack => {
+                        self.leave_recovery();
+                        self.window.settle(self.flight.weight());
+                    }
+                    Recovery::Tahoe
+                    | Recovery::Reno
+                    | Recovery::NewReno
+                    | Recovery::Sack
+                    | Recovery::Rack => {
+                        self.leave_recovery();
+                    }
+                }
+                false
+            }
+        }
+    }
+
+    /// A duplicate came; `brought_news` if it selectively acknowledged something.
+    pub(super) fn duplicate(&mut self, brought_news: bool) {
+        if self.uses_rack() {
+            // Time tells.
+            return;
+        }
+        self.loss.duplicates += 1;
+        let is_sack = self.uses_sack();
+        if is_sack && !brought_news && self.loss.duplicates < DUPLICATES {
+            return;
+        }
+        match self.loss.phase {
+            Phase::Fast { until: _ } if is_sack => {
+                self.flight.lose_by_sack();
+            }
+            Phase::Fast { until: _ } => self.add_credit(1),
+            Phase::Timeout { until: _ } => {}
+            Phase::Open => {
+                let is_lost = is_sack && self.flight.lose_by_sack();
+                if is_lost || self.loss.duplicates == DUPLICATES {
+                    self.enter_recovery();
+                } else if self.config.recovery == Recovery::NewReno {
+                    // Limited transmit (RFC 3042).
+                    self.add_credit(1);
+                }
+            }
+        }
+    }
+
+    /// The retransmission timer has run out.
+    pub(super) fn retransmission_timeout(&mut self, now: Time) {
+        let is_handshake = self.unacknowledged == 0;
+        let retries = if is_handshake { self.config.rto.syn_retries } else { self.config.rto.data_retries };
+        if self.timer.backoff() >= retries {
+            return self.fail(Failure::TimedOut);
+        }
+        self.timer.back_off();
+        self.timer.start(now);
+        self.timed = None;
+        if is_handshake {
+            self.wants.syn = true;
+            return;
+        }
+        let outstanding = self.flight.outstanding();
+        if self.timer.backoff() > 1 {
+            self.window.collapse_again();
+        } else {
+            self.window.collapse(outstanding);
+        }
+        self.flight.lose_all();
+        self.rack.stop();
+        self.loss = Loss {
+            phase: Phase::Timeout { until: self.next },
+            duplicates: 0,
+            credit: 0,
+            recovered_at: self.next,
+        };
+        self.wants.resend = true;
+    }
+
+    /// Whether selective acknowledgements are used.
+    pub(super) fn uses_sack(&self) -> bool {
+        match self.config.recovery {
+            Recovery::Tahoe | Recovery::Reno | Recovery::NewReno => false,
+            Recovery::Sack | Recovery::Rack => self.agreed.sack,
+        }
+    }
+
+    /// Time has shown that something is lost.
+    pub(super) fn enter_recovery_by_time(&mut self) {
+        if self.loss.phase == Phase::Open {
+            self.loss.phase = Phase::Fast { until: self.next };
+            self.loss.recovered_at = self.next;
+            self.window.reduce(self.flight.outstanding());
+            self.wants.resend = true;
+            self.timed = None;
+            self.rack.stop();
+        }
+    }
+
+    fn enter_recovery(&mut self) {
+        if self.unacknowledged < self.loss.recovered_at {
+            return;
+        }
+        let outstanding = self.flight.outstanding();
+        self.loss.recovered_at = self.next;
+        self.flight.lose_first();
+        self.wants.resend = true;
+        self.timed = None;
+        match self.config.recovery {
+            Recovery::Tahoe => self.window.collapse(outstanding),
+            Recovery::Reno | Recovery::NewReno | Recovery::Sack | Recovery::Rack => {
+                self.window.reduce(outstanding);
+                self.loss.phase = Phase::Fast { until: self.next };
+                self.loss.credit = 0;
+                if !self.uses_sack() {
+                    self.add_credit(u64::from(DUPLICATES));
+                }
+            }
+        }
+    }
+
+    /// A partial acknowledgement: the next segment is missing, too (RFC 6582, section 3.2).
+    fn recover_partly(&mut self, bytes: u64) {
+        if self.uses_rack() {
+            return;
+        }
+        if self.uses_sack() {
+            self.flight.lose_by_sack();
+            return;
+        }
+        // The acknowledged bytes had left the network, and the duplicates had said so, but for the first.
+        self.loss.credit = self.loss.credit.saturating_sub(bytes.saturating_sub(self.agreed.mss));
+        self.flight.lose_first();
+        self.wants.resend = true;
+        self.bound_credit();
+    }
+
+    fn leave_recovery(&mut self) {
+        self.loss.phase = Phase::Open;
+        self.loss.credit = 0;
+    }
+
+    fn add_credit(&mut self, segments: u64) {
+        self.loss.credit += segments * self.agreed.mss;
+        self.bound_credit();
+    }
+
+    fn bound_credit(&mut self) {
+        self.loss.credit = self.loss.credit.min(self.flight.weight_behind_first());
+    }
+}

@@ -1,0 +1,216 @@
+//! The retransmission timer: how long to wait, learnt from round trips (RFC 6298; Stevens vol. 2, chapter 25).
+//!
+//! Not what is sent when it runs out, and not which round trips may be measured (Karn's rule is the sender's).
+
+use wire::{Duration, Time};
+
+use crate::config::{Estimator, Rto};
+
+/// The timer, and what it has learnt.
+#[derive(Clone, Debug)]
+pub(super) struct RetransmissionTimer {
+    config: Rto,
+    learnt: Option<Learnt>,
+    /// How often it ran out since something was last acknowledged.
+    backoff: u8,
+    /// How often it ran out since a round trip was last measured: the wait stays doubled until then, as an
+    /// acknowledgement of what was sent twice tells nothing (Karn; RFC 6298, section 5).
+    doublings: u8,
+    deadline: Option<Time>,
+}
+
+/// Smoothed round trip and its variation, each in the estimator's own unit: nanoseconds; or ticks, times eight
+/// and times four, as BSD keeps them.
+#[derive(Clone, Copy, Debug)]
+struct Learnt {
+    smoothed: u64,
+    variation: u64,
+}
+
+impl RetransmissionTimer {
+    pub(super) const fn new(config: Rto) -> Self {
+        Self { config, learnt: None, backoff: 0, doublings: 0, deadline: None }
+    }
+
+    /// When it runs out, if it runs.
+    pub(super) const fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// How often it ran out since something was last acknowledged.
+    pub(super) const fn backoff(&self) -> u8 {
+        self.backoff
+    }
+
+    /// The smoothed round trip, if one was measured.
+    pub(super) fn smoothed(&self) -> Option<Duration> {
+        let learnt = self.learnt?;
+        Some(match self.config.estimator {
+            Estimator::Coarse(ticks) => ticks.period * learnt.smoothed / 8,
+            Estimator::Fine | Estimator::FineVariance => Duration::from_nanos(learnt.smoothed),
+        })
+    }
+
+    /// The time-out before any backing off.
+    pub(super) fn timeout(&self) -> Duration {
+        let Some(Learnt { smoothed, variation }) = self.learnt else { return self.config.initial };
+        let least = self.config.least;
+        let timeout = match self.config.estimator {
+            Estimator::Coarse(ticks) => (ticks.period * (smoothed / 8 + variation)).max(least),
+            Estimator::Fine => Duration::from_nanos(smoothed + 4 * variation).max(least),
+            Estimator::FineVariance => {
+                Duration::from_nanos(smoothed) + Duration::from_nanos(4 * variation).max(least)
+            }
+        };
+        timeout.min(self.config.most)
+    }
+
+    /// Starts it, or starts it again.
+    pub(super) fn start(&mut self, now: Time) {
+        let backed_off = self.timeout() * (1 << self.doublings.min(20));
+        let wait = backed_off.min(self.config.most);
+        self.deadline = Some(match self.config.estimator {
+            Estimator::Coarse(ticks) => {
+                // The first tick counts, wherever in its period the segment left.
+                let count = (wait.as_nanos() / ticks.period.as_nanos()).max(1);
+                ticks.after(now) + ticks.period * (count - 1)
+            }
+            Estimator::Fine | Estimator::FineVariance => now + wait,
+        });
+    }
+
+    /// Nothing is outstanding.
+    pub(super) const fn stop(&mut self) {
+        self.deadline = None;
+    }
+
+    /// It ran out: the next wait is twice as long.
+    pub(super) const fn back_off(&mut self) {
+        self.backoff = self.backoff.saturating_add(1);
+        self.doublings = self.doublings.saturating_add(1);
+    }
+
+    /// Something was acknowledged: the peer is there. How long a round trip takes may still be unknown.
+    pub(super) const fn forgive(&mut self) {
+        self.backoff = 0;
+    }
+
+    /// A round trip from `sent` to `now` was measured.
+    pub(super) fn learn(&mut self, sent: Time, now: Time) {
+        self.doublings = 0;
+        self.learnt = Some(match self.config.estimator {
+            Estimator::Coarse(ticks) => learn_ticks(self.learnt, ticks.count(now) - ticks.count(sent)),
+            Estimator::Fine | Estimator::FineVariance => learn(self.learnt, now.since(sent).as_nanos()),
+        });
+    }
+}
+
+/// RFC 6298, section 2, in nanoseconds: an eighth and a quarter.
+fn learn(before: Option<Learnt>, round_trip: u64) -> Learnt {
+    match before {
+        None => Learnt { smoothed: round_trip, variation: round_trip / 2 },
+        Some(Learnt { smoothed, variation }) => Learnt {
+            smoothed: smoothed - smoothed / 8 + round_trip / 8,
+            variation: variation - variation / 4 + smoothed.abs_diff(round_trip) / 4,
+        },
+    }
+}
+
+/// BSD's integers (Stevens vol. 2, figure 25.23): a round trip within one tick counts as one at first, as none
+/// later.
+fn learn_ticks(before: Option<Learnt>, ticks: u64) -> Learnt {
+    match before {
+        None => Learnt { smoothed: (ticks + 1) * 8, variation: (ticks + 1) * 2 },
+        Some(Learnt { smoothed, variation }) => {
+            let before = smoothed / 8;
+            let error = ticks.abs_diff(before);
+            Learnt {
+                smoothed: (smoothed + ticks).saturating_sub(before).max(1),
+                variation: (variation + error).saturating_sub(variation / 4).max(1),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Ticks;
+
+    fn rto(estimator: Estimator) -> Rto {
+        Rto {
+            estimator,
+            initial: Duration::from_secs(6),
+            least: Duration::from_secs(1),
+            most: Duration::from_secs(64),
+            syn_retries: 3,
+            data_retries: 12,
+        }
+    }
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn the_first_round_trip_sets_three_times_itself() {
+        let mut timer = RetransmissionTimer::new(rto(Estimator::Fine));
+        timer.learn(at(0), at(800));
+        assert_eq!(timer.timeout(), Duration::from_millis(2_400));
+        let mut linux = RetransmissionTimer::new(Rto {
+            least: Duration::from_millis(200),
+            ..rto(Estimator::FineVariance)
+        });
+        (0..100).for_each(|n| linux.learn(at(n * 100), at(n * 100 + 30)));
+        assert_eq!(linux.timeout().as_millis_f64().round(), 230.0);
+    }
+
+    #[test]
+    fn a_coarse_timer_runs_out_on_a_tick_up_to_one_early() {
+        let ticks = Ticks { period: Duration::from_millis(500), phase: Duration::ZERO };
+        let mut timer = RetransmissionTimer::new(rto(Estimator::Coarse(ticks)));
+        timer.start(at(499));
+        assert_eq!(timer.deadline(), Some(at(6_000)));
+        timer.stop();
+        assert_eq!(timer.deadline(), None);
+    }
+
+    /// "1.5, 3, 6, 12, 24, 48, 64": what BSD waits on a local network (Stevens vol. 1, section 21.2).
+    #[test]
+    fn on_a_local_network_a_coarse_timer_settles_at_a_second_and_a_half() {
+        let ticks = Ticks { period: Duration::from_millis(500), phase: Duration::ZERO };
+        let mut timer = RetransmissionTimer::new(rto(Estimator::Coarse(ticks)));
+        (0..20).for_each(|n| timer.learn(at(n * 1000 + 1), at(n * 1000 + 2)));
+        let waits = [1_500, 3_000, 6_000, 12_000, 24_000, 48_000, 64_000, 64_000].map(|expected| {
+            timer.start(at(0));
+            timer.back_off();
+            (timer.deadline(), Some(at(expected)))
+        });
+        assert!(waits.iter().all(|(ours, published)| ours == published), "{waits:?}");
+    }
+
+    #[test]
+    fn each_time_it_runs_out_the_wait_doubles_up_to_the_most() {
+        let mut timer = RetransmissionTimer::new(rto(Estimator::Fine));
+        for expected in [6, 12, 24, 48, 64, 64] {
+            timer.start(at(0));
+            assert_eq!(timer.deadline(), Some(at(expected * 1000)));
+            timer.back_off();
+        }
+        assert_eq!(timer.backoff(), 6);
+    }
+
+    /// Karn's second half: without it a path slower than the least time-out loses its window at every segment.
+    #[test]
+    fn the_wait_stays_doubled_until_a_round_trip_is_measured() {
+        let mut timer = RetransmissionTimer::new(rto(Estimator::Fine));
+        timer.back_off();
+        timer.forgive();
+        assert_eq!(timer.backoff(), 0);
+        timer.start(at(0));
+        assert_eq!(timer.deadline(), Some(at(12_000)));
+        timer.learn(at(0), at(800));
+        timer.start(at(0));
+        assert_eq!(timer.deadline(), Some(at(2_400)));
+    }
+}

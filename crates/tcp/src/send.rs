@@ -1,0 +1,165 @@
+//! The send buffer: what the application wrote and the peer has not acknowledged, by number.
+//!
+//! Not what may be sent, and not what was: that is `flight` and `output`.
+
+use std::collections::VecDeque;
+
+use crate::Payload;
+use crate::config::Holding;
+
+/// What was written. The first byte written is number 1.
+#[derive(Clone, Debug)]
+pub(super) struct SendBuffer {
+    /// The payloads of writes, each with the number of its first byte.
+    writes: VecDeque<(u64, Payload)>,
+    /// The first number that is not acknowledged.
+    start: u64,
+    /// The number after the last byte in the buffer.
+    end: u64,
+    capacity: u64,
+    holding: Holding,
+    /// What has left, as far as the capacity is concerned.
+    gone: u64,
+    /// What did not fit: the application waits until it does.
+    blocked: VecDeque<Payload>,
+}
+
+impl SendBuffer {
+    pub(super) fn new(capacity: u32, holding: Holding) -> Self {
+        Self {
+            writes: VecDeque::new(),
+            start: 1,
+            end: 1,
+            capacity: u64::from(capacity),
+            holding,
+            gone: 1,
+            blocked: VecDeque::new(),
+        }
+    }
+
+    /// The number after the last byte in the buffer.
+    pub(super) const fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Takes in what fits of a write.
+    pub(super) fn write(&mut self, payload: Payload) {
+        if !payload.is_empty() {
+            self.blocked.push_back(payload);
+        }
+        self.unblock();
+    }
+
+    /// Takes in what fits now of what waits; whether anything did.
+    pub(super) fn unblock(&mut self) -> bool {
+        let before = self.end;
+        while let Some(first) = self.blocked.front_mut() {
+            let space = self.capacity.saturating_sub(self.end - self.gone);
+            if space == 0 {
+                break;
+            }
+            let rest = first.split_off(usize::try_from(space).unwrap_or(usize::MAX));
+            let fits = std::mem::replace(first, rest);
+            if first.is_empty() {
+                self.blocked.pop_front();
+            }
+            self.append(fits);
+        }
+        self.end > before
+    }
+
+    fn append(&mut self, piece: Payload) {
+        let bytes = piece.len() as u64;
+        // The rest of a write goes on where its beginning ended, so that segments span no pieces.
+        if !self.writes.back_mut().is_some_and(|(_, last)| last.extend(&piece)) {
+            self.writes.push_back((self.end, piece));
+        }
+        self.end += bytes;
+    }
+
+    /// Everything before `number` has been sent.
+    pub(super) fn sent(&mut self, number: u64) {
+        match self.holding {
+            Holding::Unacknowledged => {}
+            Holding::Unsent => self.gone = number.min(self.end).max(self.gone),
+        }
+    }
+
+    /// Whether the application waits.
+    pub(super) fn is_blocked(&self) -> bool {
+        !self.blocked.is_empty()
+    }
+
+    /// Everything before `number` is acknowledged.
+    pub(super) fn release(&mut self, number: u64) {
+        self.start = number.min(self.end).max(self.start);
+        match self.holding {
+            Holding::Unacknowledged => self.gone = self.start,
+            Holding::Unsent => {}
+        }
+        while let Some((first, payload)) = self.writes.front()
+            && first + payload.len() as u64 <= self.start
+        {
+            self.writes.pop_front();
+        }
+    }
+
+    /// The bytes from `start` to `end`, which must be in the buffer. Copied only where they are of two writes.
+    pub(super) fn slice(&self, start: u64, end: u64) -> Payload {
+        // Mostly it is of the last write.
+        if let Some((first, payload)) = self.writes.back()
+            && *first <= start
+        {
+            return cut(payload, start - first, end - first);
+        }
+        let after = self.writes.partition_point(|(first, _)| *first <= start);
+        let mut from = self.writes.range(after.saturating_sub(1)..);
+        let Some((first, payload)) = from.next() else { return Payload::EMPTY };
+        let piece = cut(payload, start - first, end - first);
+        if piece.len() as u64 == end - start {
+            return piece;
+        }
+        let mut whole = piece.to_vec();
+        for (first, payload) in from.take_while(|(first, _)| *first < end) {
+            whole.extend_from_slice(&cut(payload, 0, end - first));
+        }
+        Payload::from(whole)
+    }
+}
+
+fn cut(payload: &Payload, from: u64, to: u64) -> Payload {
+    let place = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
+    payload.slice(place(from)..place(to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_that_does_not_fit_waits_for_its_turn() {
+        let mut buffer = SendBuffer::new(4, Holding::Unacknowledged);
+        buffer.write(Payload::from(&b"abcdef"[..]));
+        assert!(buffer.is_blocked());
+        buffer.write(Payload::from(&b"g"[..]));
+        assert!(!buffer.unblock());
+        assert_eq!(&*buffer.slice(2, 5), b"bcd");
+        buffer.release(4);
+        assert!(buffer.unblock());
+        assert!(!buffer.is_blocked());
+        assert_eq!(&*buffer.slice(4, 8), b"defg");
+        assert_eq!(buffer.end(), 8);
+    }
+
+    #[test]
+    fn a_slice_may_span_writes() {
+        let mut buffer = SendBuffer::new(100, Holding::Unacknowledged);
+        for text in ["ab", "c", "def"] {
+            buffer.write(Payload::from(text.as_bytes()));
+        }
+        assert_eq!(&*buffer.slice(1, 7), b"abcdef");
+        assert_eq!(&*buffer.slice(2, 4), b"bc");
+        buffer.release(3);
+        assert_eq!(&*buffer.slice(3, 6), b"cde");
+    }
+}

@@ -1,0 +1,79 @@
+//! Compressed streams, unpacked: gzip, zstd, bzip2 and xz, recognised by their first bytes, not by their names.
+//!
+//! In flow bytes; out flow the bytes they stand for, or the same bytes where they are not compressed. Damage is an
+//! error of one sentence that does not ask its reader to know what deflate is. Memory is limited; the output is not: its
+//! reader streams.
+//!
+//! ```
+//! use std::io::Read;
+//!
+//! let mut text = String::new();
+//! roundtrip_unpack::unpacked(&b"GET / HTTP/1.1"[..])?.read_to_string(&mut text)?;
+//! assert_eq!(text, "GET / HTTP/1.1");
+//!
+//! let truncated = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3][..];
+//! let error = roundtrip_unpack::unpacked(truncated)?.read_to_string(&mut text).unwrap_err();
+//! assert_eq!(error.to_string(), "its gzip data ends too early; copy or compress it again");
+//! # std::io::Result::Ok(())
+//! ```
+//!
+//! Not an archive reader.
+
+use std::io::{self, BufReader, Cursor, ErrorKind, Read};
+
+/// A buffer that is worth a system call.
+const BUFFER: usize = 1 << 20;
+
+/// Memory for the dictionary of one xz stream, in KiB: `xz -9` needs 65 MiB.
+const MAX_XZ_KIB: u32 = 128 << 10;
+
+/// What `bytes` are once unpacked. Members and frames that follow one another, as parallel compressors write them,
+/// are one.
+///
+/// # Errors
+/// When its first bytes cannot be read.
+pub fn unpacked(mut bytes: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    let mut magic = Vec::new();
+    bytes.by_ref().take(4).read_to_end(&mut magic)?;
+    let whole = Cursor::new(magic.clone()).chain(bytes);
+    let buffered = |whole| BufReader::with_capacity(BUFFER, whole);
+    Ok(match magic.as_slice() {
+        // RFC 1952, section 2.3.1.
+        [0x1f, 0x8b, ..] => {
+            Box::new(Packed { from: flate2::bufread::MultiGzDecoder::new(buffered(whole)), by: "gzip" })
+        }
+        // RFC 8878, section 3.1.1.
+        [0x28, 0xb5, 0x2f, 0xfd] => {
+            Box::new(Packed { from: zstd::stream::read::Decoder::with_buffer(buffered(whole))?, by: "zstd" })
+        }
+        [b'B', b'Z', b'h', _] => {
+            Box::new(Packed { from: bzip2::bufread::MultiBzDecoder::new(buffered(whole)), by: "bzip2" })
+        }
+        // The xz format, section 2.1.1.1.
+        [0xfd, b'7', b'z', b'X'] => {
+            let from = lzma_rust2::XzReader::new_mem_limit(buffered(whole), true, MAX_XZ_KIB);
+            Box::new(Packed { from, by: "xz" })
+        }
+        _ => Box::new(whole),
+    })
+}
+
+/// What a decompressor makes of its bytes; what it complains of in words.
+struct Packed<R> {
+    from: R,
+    by: &'static str,
+}
+
+impl<R: Read> Read for Packed<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let by = self.by;
+        self.from.read(into).map_err(|error| match (error.raw_os_error(), error.kind()) {
+            // The system's own words, and what is not an error at all.
+            (Some(_), _) | (None, ErrorKind::Interrupted) => error,
+            (None, ErrorKind::UnexpectedEof) => {
+                io::Error::other(format!("its {by} data ends too early; copy or compress it again"))
+            }
+            (None, _) => io::Error::other(format!("its {by} data is damaged; copy or compress it again")),
+        })
+    }
+}

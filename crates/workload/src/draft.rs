@@ -1,0 +1,158 @@
+//! A plan while it is drawn: who asks when, then for what, and how large that is.
+//!
+//! Not the laws, and not their meeting: see [`crate::set`] and [`crate::popularity`].
+
+use std::collections::BTreeSet;
+
+use wire::seed::Random;
+use wire::{Bytes, Duration, Time};
+
+use crate::law::Law;
+use crate::plan::{Ask, Begins, MOST_OBJECTS, Page, Wanted};
+use crate::popularity::{counts, matched, order};
+use crate::schedule::{Schedule, Times};
+use crate::set::Set;
+
+/// A plan while it is drawn.
+pub(super) struct Draft<'a> {
+    wanted: &'a Wanted,
+    set: Set,
+    pages: Vec<Page>,
+    /// Of each request, in order, whether it is for an embedded file.
+    kinds: Vec<bool>,
+    chosen: Random,
+    conditional: Random,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(wanted: &'a Wanted) -> Self {
+        let (chosen, conditional) =
+            (wanted.seed.stream("surge-kinds", 0), wanted.seed.stream("surge-conditional", 0));
+        Self { wanted, set: wanted.set.set(), pages: Vec::new(), kinds: Vec::new(), chosen, conditional }
+    }
+
+    /// The sizes of the files, and the pages.
+    pub(super) fn drawn(mut self) -> (Vec<u64>, Vec<Page>) {
+        match &self.wanted.schedule {
+            Schedule::Users(users) => self.closed(*users),
+            Schedule::Rates(legs, arrivals) => {
+                let times = Times::new(legs, *arrivals, self.wanted.seed.stream("surge-arrivals", 0));
+                times.zip(0..).for_each(|(at, user)| self.single(at, user));
+            }
+            // Not drawn but read.
+            Schedule::Replay(_) => {}
+        }
+        self.filled()
+    }
+
+    /// A request for a file that is not chosen yet.
+    fn ask(&mut self, is_embedded: bool, after: Duration) -> Ask {
+        self.kinds.push(is_embedded && self.set.embedded.is_some());
+        Ask { file: 0, after, is_conditional: self.conditional.chance(self.wanted.conditional) }
+    }
+
+    /// One request at a time of its own; of documents and of embedded files as many as pages have in the middle.
+    fn single(&mut self, at: Time, user: u32) {
+        let at = Time::from_nanos(at.as_nanos() / 1_000 * 1_000);
+        let is_embedded = self.chosen.unit() * self.set.objects.quantile(0.5).round() >= 1.0;
+        let objects = vec![self.ask(is_embedded, Duration::default())];
+        self.pages.push(Page { user, begins: Begins::At(at), objects, ends_session: false });
+    }
+
+    fn closed(&mut self, users: u32) {
+        let Set {
+            documents: _,
+            embedded: _,
+            popularity: _,
+            objects,
+            active_off,
+            inactive_off,
+            session,
+            depth: _,
+        } = self.set;
+        let end = Time::ZERO + self.wanted.lasts;
+        let mut streams: Vec<Random> =
+            (0..users).map(|user| self.wanted.seed.stream("surge-user", u64::from(user))).collect();
+        let mut left: Vec<Option<u64>> = streams.iter_mut().map(|random| pages_of(session, random)).collect();
+        let mut next = BTreeSet::new();
+        for (user, random) in (0_u32..).zip(&mut streams) {
+            let after = pause(inactive_off, random);
+            next.insert((Time::ZERO + after, user, after));
+        }
+        // As soon as one begins at the end, all the others begin still later.
+        while let Some((at, user, after)) = next.pop_first().filter(|(at, ..)| *at < end) {
+            let random = &mut streams[user as usize];
+            let count = nearest(objects, random).min(MOST_OBJECTS);
+            let pauses: Vec<Duration> = (1..count).map(|_| pause(active_off, random)).collect();
+            let left = &mut left[user as usize];
+            let ends_session = *left == Some(1);
+            *left = if ends_session { pages_of(session, random) } else { left.map(|left| left - 1) };
+            let thinking = pause(inactive_off, random);
+            let there = at + pauses.iter().copied().sum::<Duration>();
+            next.insert((there + thinking, user, thinking));
+            let mut page = vec![self.ask(false, Duration::default())];
+            page.extend(pauses.into_iter().map(|after| self.ask(true, after)));
+            self.pages.push(Page { user, begins: Begins::After(after), objects: page, ends_session });
+        }
+    }
+
+    /// The sizes of the files, and the pages with files for each request.
+    fn filled(mut self) -> (Vec<u64>, Vec<Page>) {
+        let embedded = self.kinds.iter().filter(|is_embedded| **is_embedded).count();
+        let documents = self.wanted.documents();
+        let kinds = [
+            Some((self.set.documents, documents, self.kinds.len() - embedded)),
+            self.set.embedded.map(|kind| (kind, self.wanted.files - documents, embedded)),
+        ];
+        let (mut files, mut orders) = (Vec::new(), [const { Vec::new() }; 2]);
+        for (index, (kind, count, requests)) in (0..).zip(kinds.into_iter().flatten()) {
+            let counts = counts(count, requests, self.set.popularity);
+            let mut random = self.wanted.seed.stream("surge-sizes", index);
+            let sizes: Vec<u64> =
+                counts.iter().map(|_| size(kind.sizes, self.wanted.cap, &mut random)).collect();
+            let first = if index == 0 { 0 } else { documents };
+            files.extend(match kind.requests {
+                Some(requests) => matched(&counts, sizes, requests),
+                None => sizes,
+            });
+            let order = order(&counts, self.set.depth, &mut self.wanted.seed.stream("surge-order", index));
+            orders[usize::from(index != 0)] = order.into_iter().map(|file| first + file).collect();
+        }
+        let mut orders = orders.map(Vec::into_iter);
+        let asks = self.pages.iter_mut().flat_map(|page| &mut page.objects);
+        for (ask, is_embedded) in asks.zip(self.kinds) {
+            ask.file = orders[usize::from(is_embedded)]
+                .next()
+                .expect("counts are for as many requests as there are");
+        }
+        (files, self.pages)
+    }
+}
+
+/// A whole number, at least 1.
+fn nearest(law: Law, random: &mut Random) -> u64 {
+    // Positive, and cut where nothing is lost.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let drawn = law.draw(random).round() as u64;
+    drawn.max(1)
+}
+
+/// How many pages a session has.
+fn pages_of(session: Option<Law>, random: &mut Random) -> Option<u64> {
+    session.map(|law| nearest(law, random))
+}
+
+/// A size of whole bytes.
+fn size(law: Law, cap: Bytes, random: &mut Random) -> u64 {
+    // Positive, and cut where nothing is lost.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let drawn = law.draw(random).ceil() as u64;
+    drawn.min(cap.get())
+}
+
+/// Times in a plan are whole microseconds, so that its file says them exactly.
+fn pause(law: Law, random: &mut Random) -> Duration {
+    // Beyond 584 years nobody waits.
+    let drawn = Duration::from_secs_f64(law.draw(random)).unwrap_or(Duration::from_secs(1 << 33));
+    Duration::from_micros(drawn.as_nanos() / 1_000)
+}

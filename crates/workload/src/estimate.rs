@@ -1,0 +1,364 @@
+//! Laws estimated from values: the likeliest of a family, and which family.
+//!
+//! Not the test whether a law fits: that is [`crate::fit`]. By maximum likelihood throughout. There is a closed form for the
+//! lognormal, the Pareto (Hill) and the inverse Gaussian; the Weibull's shape and the truncated normal (Cohen 1959) are roots of
+//! monotone functions, found by halving; the place where a Pareto tail takes over from a lognormal body is the likeliest of two
+//! hundred. Between families the Bayesian criterion (Schwarz 1978) decides: each parameter costs half the logarithm of how many
+//! values there are. Values are positive; estimates have five significant digits, which is more than any log knows.
+
+use std::f64::consts::TAU;
+
+use crate::law::{Law, normal_below};
+
+/// Laws are not estimated from fewer values.
+pub(super) const LEAST_VALUES: usize = 50;
+
+/// The law with the best criterion, of those that there are; none if there are not values enough.
+pub(super) fn likeliest(values: &[f64], laws: impl IntoIterator<Item = Option<Law>>) -> Option<Law> {
+    if values.len() < LEAST_VALUES {
+        return None;
+    }
+    best(laws.into_iter().flatten(), values.len(), |law| {
+        values.iter().map(|value| law.ln_density(*value)).sum()
+    })
+}
+
+/// The law with the best criterion, by the logarithm of its likelihood.
+fn best(laws: impl Iterator<Item = Law>, count: usize, ln_likelihood: impl Fn(&Law) -> f64) -> Option<Law> {
+    let cost = libm::log(count as f64) / 2.0;
+    let judged = laws.map(|law| (ln_likelihood(&law) - cost * parameters(&law), law));
+    let finite = judged.filter(|(criterion, _)| criterion.is_finite());
+    finite.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, law)| rounded(law))
+}
+
+const fn parameters(law: &Law) -> f64 {
+    match law {
+        Law::Lognormal { mu: _, sigma: _ } | Law::Weibull { scale: _, shape: _ } => 2.0,
+        Law::InverseGaussian { mean: _, shape: _ } => 2.0,
+        // Where it begins is known before.
+        Law::Pareto { least: _, shape: _ } => 1.0,
+        Law::Hybrid { mu: _, sigma: _, cut: _, body: _, shape: _ } => 5.0,
+    }
+}
+
+/// Mean and deviation of the logarithms.
+pub(super) fn lognormal(values: &[f64]) -> Option<Law> {
+    let count = values.len() as f64;
+    let mu = values.iter().map(|value| libm::log(*value)).sum::<f64>() / count;
+    let square = |value: &f64| (libm::log(*value) - mu).powi(2);
+    let sigma = libm::sqrt(values.iter().map(square).sum::<f64>() / count);
+    (sigma > 1e-9).then_some(Law::Lognormal { mu, sigma })
+}
+
+/// Hill's estimate, of values that begin at `least`.
+pub(super) fn pareto(values: &[f64], least: f64) -> Option<Law> {
+    let logarithms: f64 = values.iter().map(|value| libm::log(value / least)).sum();
+    let shape = values.len() as f64 / logarithms;
+    (SHAPES.0..SHAPES.1).contains(&shape).then_some(Law::Pareto { least, shape })
+}
+
+/// No tail is heavier or lighter: what seems so is a few values, or the same value many times.
+const SHAPES: (f64, f64) = (0.1, 20.0);
+
+/// The root of its likelihood's slope.
+pub(super) fn weibull(values: &[f64]) -> Option<Law> {
+    let count = values.len() as f64;
+    let logarithms: Vec<f64> = values.iter().map(|value| libm::log(*value)).collect();
+    let mean = logarithms.iter().sum::<f64>() / count;
+    // Beside the largest, so that no power is too large.
+    let largest = logarithms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let powers = |shape: f64| {
+        logarithms.iter().fold((0.0, 0.0), |(sum, weighted), log| {
+            let power = libm::exp(shape * (log - largest));
+            (sum + power, weighted + power * log)
+        })
+    };
+    let slope = |shape: f64| {
+        let (sum, weighted) = powers(shape);
+        weighted / sum - 1.0 / shape - mean
+    };
+    let shape = root(slope, (0.02, 50.0))?;
+    let scale = libm::exp(largest + libm::log(powers(shape).0 / count) / shape);
+    Some(Law::Weibull { scale, shape })
+}
+
+/// The mean, and how far the mean of the inverses is from its inverse.
+pub(super) fn inverse_gaussian(values: &[f64]) -> Option<Law> {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let shape = 1.0 / (values.iter().map(|value| 1.0 / value - 1.0 / mean).sum::<f64>() / count);
+    (shape.is_finite() && (1e-6..1e9).contains(&shape)).then_some(Law::InverseGaussian { mean, shape })
+}
+
+/// The same for values that were rounded to the nearest whole number, at least 1: what counts is how likely all that is rounded to
+/// a number is.
+pub(super) fn likeliest_rounded(values: &[f64], laws: impl IntoIterator<Item = Option<Law>>) -> Option<Law> {
+    if values.len() < LEAST_VALUES {
+        return None;
+    }
+    let counts = tallied(values);
+    best(laws.into_iter().flatten(), values.len(), |law| rounded_likelihood(&counts, law))
+}
+
+/// The Pareto from 1 on of which values are likeliest that were rounded to the nearest whole number, at least 1.
+pub(super) fn rounded_pareto(values: &[f64]) -> Option<Law> {
+    let counts = tallied(values);
+    let of = |shape: f64| Law::Pareto { least: 1.0, shape };
+    Some(of(highest(|shape| rounded_likelihood(&counts, &of(shape)), SHAPES)))
+}
+
+/// Each value, and how often it is there.
+fn tallied(values: &[f64]) -> Vec<(f64, f64)> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as f64)).collect()
+}
+
+fn rounded_likelihood(counts: &[(f64, f64)], law: &Law) -> f64 {
+    let share = |value: f64| {
+        let from = if value <= 1.0 { 0.0 } else { law.below(value - 0.5) };
+        libm::log((law.below(value + 0.5) - from).max(f64::MIN_POSITIVE))
+    };
+    counts.iter().map(|(value, count)| count * share(*value)).sum()
+}
+
+/// Lognormal below the likeliest cut, Pareto from there on.
+pub(super) fn hybrid(sorted: &[f64]) -> Option<Law> {
+    // Sums of what is below each place make each cut's likelihood a matter of few steps.
+    let sums: Vec<(f64, f64)> = std::iter::once((0.0, 0.0))
+        .chain(sorted.iter().scan((0.0, 0.0), |(sum, squares), value| {
+            let log = libm::log(*value);
+            (*sum, *squares) = (*sum + log, *squares + log * log);
+            Some((*sum, *squares))
+        }))
+        .collect();
+    let (first, last) = (sorted.len() / 2, sorted.len().checked_sub(LEAST_TAIL)?);
+    let at = |places: (usize, usize)| {
+        let step = (places.1.saturating_sub(places.0) / CUTS).max(1);
+        let cuts = (places.0..=places.1).step_by(step).filter_map(|place| cut_at(sorted, &sums, place));
+        cuts.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, place, law)| (step, place, law))
+    };
+    let (step, place, _) = at((first, last))?;
+    at((place.saturating_sub(step).max(first), (place + step).min(last))).map(|(_, _, law)| law)
+}
+
+/// A tail of fewer values is none.
+const LEAST_TAIL: usize = 20;
+/// So many cuts are tried, and then as many about the likeliest of them.
+const CUTS: usize = 100;
+
+/// The likeliest law with its cut at this place of the sorted values, and the logarithm of its likelihood.
+fn cut_at(sorted: &[f64], sums: &[(f64, f64)], place: usize) -> Option<(f64, usize, Law)> {
+    let cut = *sorted.get(place)?;
+    let place = sorted.partition_point(|value| *value < cut);
+    let ((below, squares), (all, _)) = (*sums.get(place)?, *sums.last()?);
+    let (count, tail) = (place as f64, (sorted.len() - place) as f64);
+    let body = count / (count + tail);
+    let log_cut = libm::log(cut);
+    let (mu, sigma) = truncated(below / count, squares / count - (below / count).powi(2), log_cut)?;
+    let beyond = all - below - tail * log_cut;
+    let shape = Some(tail / beyond).filter(|shape| (SHAPES.0..SHAPES.1).contains(shape))?;
+    let within = (squares - 2.0 * mu * below + count * mu * mu) / (2.0 * sigma * sigma);
+    let scale = libm::log(sigma * libm::sqrt(TAU) * normal_below((log_cut - mu) / sigma));
+    let of_body = count * (libm::log(body) - scale) - below - within;
+    let of_tail = tail * (libm::log(1.0 - body) + libm::log(shape)) - (all - below) - shape * beyond;
+    Some((of_body + of_tail, place, Law::Hybrid { mu, sigma, cut, body, shape }))
+}
+
+/// Mean and deviation of a normal of which what is above `end` is missing, from those of what is there (Cohen 1959).
+fn truncated(mean: f64, variance: f64, end: f64) -> Option<(f64, f64)> {
+    let distance = end - mean;
+    let hazard = |a: f64| libm::exp(-a * a / 2.0) / libm::sqrt(TAU) / normal_below(a);
+    // From nearly 1, where only the steep side is there, down to 0.
+    let ratio = |a: f64| (1.0 - a * hazard(a) - hazard(a).powi(2)) / (a + hazard(a)).powi(2);
+    // With its middle far beyond its end a body is a law of powers; still further, it could be any.
+    let a = root(|a| variance / (distance * distance) - ratio(a), (-4.0, 40.0))?;
+    let sigma = distance / (a + hazard(a));
+    (sigma > 0.0 && sigma.is_finite()).then_some((end - a * sigma, sigma))
+}
+
+/// Zipf's exponent, from how often each rank was asked for, the most popular first.
+pub(super) fn zipf(counts: &[u64]) -> f64 {
+    let total: f64 = counts.iter().map(|count| *count as f64).sum();
+    let logarithm = |(rank, count): (u32, &u64)| *count as f64 * libm::log(f64::from(rank));
+    let mean = (1..).zip(counts).map(logarithm).sum::<f64>() / total;
+    let expected = |exponent: f64| {
+        let (mut weight, mut weighted, mut rank) = (0.0, 0.0, 1_usize);
+        while rank <= counts.len() {
+            // Far down the ranks, a thousandth of the way at once.
+            let step = (rank / 1_000).max(1).min(counts.len() - rank + 1);
+            let log = libm::log(rank as f64 + (step - 1) as f64 / 2.0);
+            let share = step as f64 * libm::exp(-exponent * log);
+            (weight, weighted) = (weight + share, weighted + share * log);
+            rank += step;
+        }
+        weighted / weight
+    };
+    let beyond = if mean < expected(1.0) { EXPONENT } else { 0.0 };
+    let found = root(|exponent| mean - expected(exponent), (0.0, EXPONENT)).unwrap_or(beyond);
+    (found * 1e4).round() / 1e4
+}
+
+/// No file is so popular beside the others that more would be needed.
+const EXPONENT: f64 = 5.0;
+
+/// Where a function that grows is 0; `None` if it is not between the bounds.
+fn root(function: impl Fn(f64) -> f64, (mut low, mut high): (f64, f64)) -> Option<f64> {
+    if function(low) > 0.0 || function(high) < 0.0 {
+        return None;
+    }
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if function(middle) < 0.0 { low = middle } else { high = middle }
+    }
+    let found = f64::midpoint(low, high);
+    found.is_finite().then_some(found)
+}
+
+/// Where a function with one hill is highest, by thirds of what is left.
+fn highest(function: impl Fn(f64) -> f64, (mut low, mut high): (f64, f64)) -> f64 {
+    for _ in 0..60 {
+        let third = (high - low) / 3.0;
+        if function(low + third) < function(high - third) { low += third } else { high -= third }
+    }
+    f64::midpoint(low, high)
+}
+
+fn rounded(law: Law) -> Law {
+    match law {
+        Law::Lognormal { mu, sigma } => Law::Lognormal { mu: digits(mu), sigma: digits(sigma) },
+        Law::Pareto { least, shape } => Law::Pareto { least: digits(least), shape: digits(shape) },
+        Law::Weibull { scale, shape } => Law::Weibull { scale: digits(scale), shape: digits(shape) },
+        Law::InverseGaussian { mean, shape } => {
+            Law::InverseGaussian { mean: digits(mean), shape: digits(shape) }
+        }
+        Law::Hybrid { mu, sigma, cut, body, shape } => Law::Hybrid {
+            mu: digits(mu),
+            sigma: digits(sigma),
+            // A size that there is.
+            cut,
+            body: digits(body),
+            shape: digits(shape),
+        },
+    }
+}
+
+/// To five significant digits.
+fn digits(value: f64) -> f64 {
+    format!("{value:.4e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::Seed;
+
+    use super::*;
+
+    fn drawn(law: Law, count: usize) -> Vec<f64> {
+        let mut random = Seed::default().stream("estimate", 0);
+        let mut values: Vec<f64> = (0..count).map(|_| law.draw(&mut random)).collect();
+        values.sort_by(f64::total_cmp);
+        values
+    }
+
+    fn near(got: f64, asked: f64, within: f64) {
+        assert!((got / asked - 1.0).abs() < within, "{got} for {asked}");
+    }
+
+    #[test]
+    fn what_was_drawn_from_a_law_gives_it_back() {
+        let count = 20_000;
+        match lognormal(&drawn(Law::Lognormal { mu: 1.5, sigma: 0.8 }, count)) {
+            Some(Law::Lognormal { mu, sigma }) => {
+                near(mu, 1.5, 0.02);
+                near(sigma, 0.8, 0.02);
+            }
+            other => panic!("{other:?}"),
+        }
+        match pareto(&drawn(Law::Pareto { least: 1.0, shape: 1.5 }, count), 1.0) {
+            Some(Law::Pareto { least: _, shape }) => near(shape, 1.5, 0.03),
+            other => panic!("{other:?}"),
+        }
+        match weibull(&drawn(Law::Weibull { scale: 0.382, shape: 1.46 }, count)) {
+            Some(Law::Weibull { scale, shape }) => {
+                near(scale, 0.382, 0.02);
+                near(shape, 1.46, 0.02);
+            }
+            other => panic!("{other:?}"),
+        }
+        match inverse_gaussian(&drawn(Law::InverseGaussian { mean: 3.86, shape: 9.46 }, count)) {
+            Some(Law::InverseGaussian { mean, shape }) => {
+                near(mean, 3.86, 0.02);
+                near(shape, 9.46, 0.03);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_body_with_a_tail_is_told_apart_from_a_body_alone() {
+        let law = Law::Hybrid { mu: 9.357, sigma: 1.318, cut: 133_000.0, body: 0.93, shape: 1.1 };
+        let values = drawn(law, 20_000);
+        let found = likeliest(&values, [lognormal(&values), hybrid(&values)]).unwrap();
+        let Law::Hybrid { mu, sigma, cut, body, shape } = found else { panic!("{found:?}") };
+        near(mu, 9.357, 0.02);
+        near(sigma, 1.318, 0.05);
+        near(cut, 133_000.0, 0.1);
+        near(body, 0.93, 0.02);
+        near(shape, 1.1, 0.1);
+        let values = drawn(Law::Lognormal { mu: 9.0, sigma: 1.0 }, 5_000);
+        let found = likeliest(&values, [lognormal(&values), hybrid(&values)]);
+        assert!(matches!(found, Some(Law::Lognormal { .. })), "{found:?}");
+    }
+
+    #[test]
+    fn families_are_told_apart() {
+        for law in [
+            Law::Pareto { least: 1.0, shape: 1.5 },
+            Law::Lognormal { mu: 2.0, sigma: 1.0 },
+            Law::Weibull { scale: 3.0, shape: 1.46 },
+        ] {
+            let values = drawn(law, 3_000);
+            let found =
+                likeliest(&values, [pareto(&values, 1.0), lognormal(&values), weibull(&values)]).unwrap();
+            assert_eq!(std::mem::discriminant(&found), std::mem::discriminant(&law), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn rounded_values_give_back_what_was_rounded() {
+        let law = Law::Pareto { least: 1.0, shape: 2.43 };
+        let values: Vec<f64> = drawn(law, 20_000).into_iter().map(f64::round).collect();
+        match likeliest_rounded(&values, [rounded_pareto(&values), lognormal(&values)]) {
+            Some(Law::Pareto { least: 1.0, shape }) => near(shape, 2.43, 0.03),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn zipf_s_exponent_is_that_of_the_counts() {
+        for exponent in [0.0, 0.6, 1.0, 1.4] {
+            let counts: Vec<u64> = (1..=3_000)
+                .map(|rank| {
+                    // Large enough that what is cut off is little.
+                    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                    let count = (1e7 * libm::pow(f64::from(rank), -exponent)) as u64;
+                    count
+                })
+                .collect();
+            assert!((zipf(&counts) - exponent).abs() < 0.01, "{} for {exponent}", zipf(&counts));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_estimated_is_not() {
+        assert_eq!(likeliest(&[1.0; 49], [lognormal(&[1.0, 2.0])]), None, "too few");
+        assert_eq!(
+            likeliest(&[3.0; 60], [lognormal(&[3.0; 60]), weibull(&[3.0; 60]), hybrid(&[3.0; 60])]),
+            None
+        );
+        assert_eq!(inverse_gaussian(&[2.0; 60]), None);
+        assert_eq!(pareto(&[2.0; 60], 2.0), None);
+        assert_eq!(zipf(&[5]), 0.0);
+    }
+}

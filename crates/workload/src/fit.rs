@@ -1,0 +1,127 @@
+//! Whether what was drawn is as it was asked for: the test of Kolmogorov and Smirnov.
+//!
+//! Not a choice of a law: that was made before. Values that are whole numbers are compared at whole numbers; the test
+//! is then on the safe side (it doubts less than it might).
+
+/// What was asked for, and what was got.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fit {
+    /// Of what.
+    pub what: &'static str,
+    /// What was asked for, in words.
+    pub asked: String,
+    /// How many values there are.
+    pub count: usize,
+    /// Median asked for and got.
+    pub median: (f64, f64),
+    /// The 99th of a hundred, asked for and got.
+    pub high: (f64, f64),
+    /// Kolmogorov's D: the largest difference between the shares that are below anything, from 0 to 1.
+    pub distance: f64,
+    /// How often chance alone would differ by as much; `None` where values depend on one another, and nobody can say.
+    pub likelihood: Option<f64>,
+}
+
+/// Compares `values`, each drawn for itself, with a law whose shares below and quantiles are given; `step` is 1 for whole numbers that were
+/// rounded upwards, and 0 where every value can be.
+pub fn fit(
+    what: &'static str,
+    asked: String,
+    mut values: Vec<f64>,
+    step: f64,
+    below: impl Fn(f64) -> f64,
+    quantile: impl Fn(f64) -> f64,
+) -> Fit {
+    values.sort_by(f64::total_cmp);
+    let count = values.len();
+    let distance = distance(&values, step, below);
+    let at = |share: f64| {
+        // Of a share from 0 to 1 of what is counted.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let index = (share * count as f64) as usize;
+        values.get(index).or(values.last()).copied().unwrap_or(0.0)
+    };
+    Fit {
+        what,
+        asked,
+        count,
+        median: (quantile(0.5), at(0.5)),
+        high: (quantile(0.99), at(0.99)),
+        distance,
+        likelihood: Some(likelihood(distance, count)),
+    }
+}
+
+/// The largest difference, looked for at both sides of every value.
+fn distance(sorted: &[f64], step: f64, below: impl Fn(f64) -> f64) -> f64 {
+    let count = sorted.len() as f64;
+    let (mut largest, mut seen) = (0.0_f64, 0_usize);
+    for same in sorted.chunk_by(|a, b| a == b) {
+        let value = same.first().copied().unwrap_or(0.0);
+        let before = seen as f64 / count;
+        seen += same.len();
+        let after = seen as f64 / count;
+        largest = largest.max((below(value - step) - before).abs()).max((below(value) - after).abs());
+    }
+    largest
+}
+
+/// Kolmogorov's limit, with the correction of Stephens (1970) for few values.
+fn likelihood(distance: f64, count: usize) -> f64 {
+    if count == 0 {
+        return 1.0;
+    }
+    let root = libm::sqrt(count as f64);
+    let x = (root + 0.12 + 0.11 / root) * distance;
+    if x < 0.2 {
+        // The series needs ever more terms there; it is 1 to 12 digits.
+        return 1.0;
+    }
+    let term = |k: f64| libm::exp(-2.0 * k * k * x * x);
+    let sum: f64 = (1..=50).map(|k| if k % 2 == 1 { term(f64::from(k)) } else { -term(f64::from(k)) }).sum();
+    (2.0 * sum).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::Seed;
+
+    use super::*;
+    use crate::law::Law;
+
+    #[test]
+    fn paper_the_limit_is_that_of_the_tables() {
+        // Smirnov (1948): 5% at 1.3581, 1% at 1.6276.
+        for (x, p) in [(1.358_1, 0.05), (1.627_6, 0.01), (0.827_6, 0.5)] {
+            let count = 1_000_000;
+            assert!((likelihood(x / 1_000.0, count) - p).abs() < 1e-3, "{x}");
+        }
+    }
+
+    #[test]
+    fn what_is_drawn_from_a_law_fits_it_and_no_other() {
+        let law = Law::Pareto { least: 1.0, shape: 1.5 };
+        let mut random = Seed::default().stream("fit", 0);
+        let values: Vec<f64> = (0..5_000).map(|_| law.draw(&mut random)).collect();
+        let of =
+            |law: Law| fit("", law.to_string(), values.clone(), 0.0, |x| law.below(x), |p| law.quantile(p));
+        assert!(of(law).likelihood > Some(0.01), "{:?}", of(law));
+        assert!(of(Law::Pareto { least: 1.0, shape: 1.4 }).likelihood < Some(1e-3));
+    }
+
+    #[test]
+    fn whole_numbers_are_compared_at_whole_numbers() {
+        let law = Law::Pareto { least: 1.0, shape: 2.43 };
+        let mut random = Seed::default().stream("fit", 1);
+        let values: Vec<f64> = (0..5_000).map(|_| law.draw(&mut random).ceil()).collect();
+        let of = |step| fit("", String::new(), values.clone(), step, |x| law.below(x), |p| law.quantile(p));
+        assert!(of(1.0).likelihood > Some(0.01), "{:?}", of(1.0));
+        assert!(of(0.0).likelihood < Some(1e-9), "{:?}", of(0.0));
+    }
+
+    #[test]
+    fn of_nothing_nothing_is_said() {
+        let none = fit("", String::new(), Vec::new(), 0.0, |_| 0.5, |_| 1.0);
+        assert_eq!((none.count, none.likelihood, none.distance), (0, Some(1.0), 0.0));
+    }
+}

@@ -1,0 +1,126 @@
+//! How busy a server is: so many requests in each minute, from a file or a day that is made up.
+//!
+//! A file has lines of a time (`1998-04-30 21:30`) and the requests of the minute that begins then, and anything after
+//! a second comma, as the WorldCup98 logs were summed up.
+
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read};
+
+use accesslog::clock;
+use wire::Time;
+
+/// Minutes since 1970, ascending, and how busy each is beside the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Curve {
+    minutes: Vec<(u64, u64)>,
+}
+
+/// A weekday in 1998 on which the made-up day falls: 1998-07-01, in minutes since 1970.
+const A_DAY: u64 = 10_408 * 1_440;
+
+impl Curve {
+    /// A day, four times as busy in its middle as at its ends: nobody's in particular.
+    pub fn day() -> Self {
+        let busy = |minute: u64| 1_000 + 3_000 * minute.min(1_439 - minute) / 720;
+        Self { minutes: (0..1_440).map(|minute| (A_DAY + minute, busy(minute))).collect() }
+    }
+
+    /// The curve of a file's text.
+    ///
+    /// # Errors
+    /// When it cannot be read, or a line of it (the first may be a heading) is no time and number.
+    pub fn read(bytes: impl Read) -> Result<Self, CurveError> {
+        let mut minutes = Vec::new();
+        for (number, line) in (1..).zip(BufReader::new(bytes.take(LARGEST)).lines()) {
+            match minute(&line.map_err(CurveError::Unreadable)?) {
+                Some(minute) => minutes.push(minute),
+                None if number == 1 => {}
+                None => return Err(CurveError::Line(number)),
+            }
+        }
+        minutes.sort_unstable();
+        if minutes.iter().all(|(_, requests)| *requests == 0) {
+            return Err(CurveError::Empty);
+        }
+        Ok(Self { minutes })
+    }
+
+    /// `requests` laid out like this: each minute's beginning, in seconds since 1970, and how many it gets.
+    pub fn of(&self, requests: u64) -> impl Iterator<Item = (u64, u64)> {
+        let all: u128 = self.minutes.iter().map(|(_, busy)| u128::from(*busy)).sum();
+        // What is left over of one minute goes to the next.
+        let mut before = 0_u128;
+        let share = move |busy: u128| u64::try_from(busy * u128::from(requests) / all).unwrap_or(u64::MAX);
+        self.minutes.iter().map(move |(minute, busy)| {
+            let first = share(before);
+            before += u128::from(*busy);
+            (minute * 60, share(before) - first)
+        })
+    }
+}
+
+/// Why a text is not a [`Curve`].
+#[derive(Debug)]
+pub enum CurveError {
+    /// The reader failed.
+    Unreadable(io::Error),
+    /// The line of this number, from 1, is not a time and a number.
+    Line(usize),
+    /// No minute has a request.
+    Empty,
+}
+
+impl fmt::Display for CurveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(error) => error.fmt(f),
+            Self::Line(number) => {
+                write!(f, "line {number}: give a time and a number, such as 1998-04-30 21:30,2")
+            }
+            Self::Empty => f.write_str("there is no request in it; give another curve"),
+        }
+    }
+}
+
+impl std::error::Error for CurveError {}
+
+/// No curve is longer: `/dev/zero` would not end.
+const LARGEST: u64 = 1 << 28;
+
+fn minute(line: &str) -> Option<(u64, u64)> {
+    let mut fields = line.split(',');
+    let (time, requests) = (fields.next()?.trim(), fields.next()?.trim());
+    let with_seconds = if time.len() == 16 { format!("{time}:00") } else { time.to_owned() };
+    let time = clock::iso_8601(with_seconds.as_bytes())?;
+    Some((time.since(Time::ZERO).as_nanos() / 60_000_000_000, requests.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_request_is_laid_out() {
+        for requests in [0, 1, 7, 1_000_003] {
+            assert_eq!(Curve::day().of(requests).map(|(_, count)| count).sum::<u64>(), requests);
+        }
+        let busiest = Curve::day().of(1_000_000).max_by_key(|(_, count)| *count).unwrap();
+        assert!((busiest.0 / 60 - A_DAY).abs_diff(720) < 3, "{busiest:?}");
+    }
+
+    #[test]
+    fn a_curve_that_cannot_be_read_names_the_line() {
+        let read = |text: &'static str| Curve::read(text.as_bytes()).map_err(|error| error.to_string());
+        assert!(read("time,requests\n1998-04-30 21:30,2\n").is_ok());
+        let line = read("time,requests\n1998-04-30 21:30,2\nzebra\n").unwrap_err();
+        assert_eq!(line, "line 3: give a time and a number, such as 1998-04-30 21:30,2");
+        assert_eq!(read("").unwrap_err(), "there is no request in it; give another curve");
+    }
+
+    #[test]
+    fn a_line_is_a_time_and_a_number() {
+        assert_eq!(minute("1998-04-30 21:31,11,83090"), Some((14899531, 11)));
+        assert_eq!(minute("1998-04-30T21:31:59Z,11"), Some((14899531, 11)));
+        assert_eq!([minute("timestamp,num_request"), minute("1998-04-30 21:31"), minute("")], [None; 3]);
+    }
+}

@@ -1,0 +1,170 @@
+//! A plan from an access log: the same requests, of the same users, for as many files, at the same times.
+//!
+//! Not from laws, and not of the same names: each target of the log is a file of its own, as [`crate::lines`] tells them apart.
+//! Where a log has whole seconds, the requests of a second are spread over it evenly, in their order.
+
+use std::collections::BTreeMap;
+
+use wire::{Duration, Time};
+
+use crate::lines::{Answer, Line, Lines, files, has_whole_seconds};
+use crate::plan::{Ask, Begins, MOST_FILES, MOST_REQUESTS, Page, Plan, Unfit, Wanted};
+use crate::schedule::Schedule;
+
+/// A longer plan nobody waits for.
+pub const LONGEST: Duration = Duration::from_secs(3 * 3_600);
+
+/// The plan of these requests, `speed` times as fast as they were.
+///
+/// # Errors
+/// [`Unfit`] if there is nothing in them, or more than a plan can have.
+pub fn replayed(lines: Lines, speed: f64) -> Result<Plan, Unfit> {
+    if lines.len() as f64 > MOST_REQUESTS {
+        return Err(Unfit::TooManyRequests(lines.len() as f64));
+    }
+    let lines = lines.sorted();
+    let times: Vec<Time> = lines.iter().map(|line| line.time).collect();
+    let (dues, lasts) = due_times(&times, speed)?;
+    let seen = files(&lines);
+    let count = u32::try_from(seen.len()).unwrap_or(u32::MAX);
+    if count > MOST_FILES {
+        return Err(Unfit::TooManyFiles(count));
+    }
+    let numbers: BTreeMap<_, u32> = seen.iter().map(|(target, _)| *target).zip(0..).collect();
+    // Of a file that was never sent nobody knows more.
+    let mut sizes: Vec<u64> = seen.iter().map(|(_, seen)| seen.size().unwrap_or(0)).collect();
+    // A site has two at least.
+    sizes.resize(sizes.len().max(2), sizes.first().copied().unwrap_or(0));
+    let mut users = BTreeMap::new();
+    let mut pages = Vec::with_capacity(lines.len());
+    for (Line { time: _, client, file, answer }, at) in lines.iter().zip(dues) {
+        // There are as many users as fit 32 bits: requests are not more.
+        let next = u32::try_from(users.len()).unwrap_or(u32::MAX);
+        let user = *users.entry(*client).or_insert(next);
+        let file = file.and_then(|file| numbers.get(&file).copied()).unwrap_or(0);
+        let ask = Ask { file, after: Duration::ZERO, is_conditional: *answer == Answer::Unchanged };
+        pages.push(Page { user, begins: Begins::At(at), objects: vec![ask], ends_session: false });
+    }
+    let count = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
+    let wanted = Wanted { files: count, schedule: Schedule::Replay(speed), lasts, ..Wanted::default() };
+    Ok(Plan { wanted, files: sizes, pages })
+}
+
+/// The times at which requests logged at these times, in order, are due, `speed` times as fast; and the length of the whole.
+///
+/// # Errors
+/// [`Unfit`] if there are none, or they take longer than [`LONGEST`].
+pub fn due_times(times: &[Time], speed: f64) -> Result<(Vec<Time>, Duration), Unfit> {
+    let (Some(first), Some(last)) = (times.first(), times.last()) else { return Err(Unfit::Nothing) };
+    let scaled = |since: f64| in_micros(Duration::from_secs_f64(since / speed).unwrap_or(Duration::MAX));
+    let lasts = scaled(last.since(*first).as_secs_f64() + 1.0);
+    if lasts > LONGEST {
+        return Err(Unfit::TooLong(lasts));
+    }
+    let due = |(time, spread): (&Time, f64)| Time::ZERO + scaled(time.since(*first).as_secs_f64() + spread);
+    Ok((times.iter().zip(spread(times)).map(due).collect(), lasts))
+}
+
+/// For each request, the part of a second by which it is later than the log says.
+fn spread(times: &[Time]) -> impl Iterator<Item = f64> {
+    let is_whole = has_whole_seconds(times.iter().copied());
+    let seconds = times.chunk_by(|one, other| one == other);
+    seconds.flat_map(move |second| {
+        let count = second.len() as f64;
+        (0..second.len()).map(move |place| if is_whole { place as f64 / count } else { 0.0 })
+    })
+}
+
+/// Times in a plan are whole microseconds, so that its file says them exactly.
+fn in_micros(span: Duration) -> Duration {
+    Duration::from_micros(span.as_nanos() / 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use accesslog::{Client, Covers, Record, Target};
+    use wire::Bytes;
+
+    use super::*;
+    use crate::text;
+
+    fn record(seconds: u64, client: &str, status: u16, size: Option<u64>) -> Record {
+        Record {
+            time: Time::ZERO + Duration::from_secs(800_000_000 + seconds),
+            client: Client::of(client.as_bytes()),
+            status,
+            size: size.map(Bytes::new),
+            covers: Covers::Body,
+            taken: None,
+        }
+    }
+
+    fn lines(records: &[(Record, Option<&str>)]) -> Lines {
+        let mut lines = Lines::default();
+        for (record, target) in records {
+            lines.push(record, target.and_then(|target| Target::of(target.as_bytes())));
+        }
+        lines
+    }
+
+    #[test]
+    fn each_target_is_a_file_of_the_size_of_its_largest_whole_answer() {
+        let plan = replayed(
+            lines(&[
+                (record(0, "a", 200, Some(70)), Some("/a")),
+                (record(1, "a", 206, Some(90)), Some("/a")),
+                (record(2, "a", 200, Some(60)), Some("/a")),
+                (record(3, "a", 200, Some(70)), Some("/b")),
+                (record(4, "a", 304, None), Some("/b")),
+                (record(5, "a", 206, Some(20)), Some("/c")),
+                (record(6, "a", 304, None), Some("/d")),
+            ]),
+            1.0,
+        );
+        let plan = plan.unwrap();
+        let mut sizes = plan.files.clone();
+        assert_eq!(sizes[..2], [70, 70], "the same size, and yet two files");
+        sizes.sort_unstable();
+        assert_eq!(sizes, [0, 20, 70, 70]);
+        let asks: Vec<_> = plan.asks().map(|ask| (ask.file, ask.is_conditional)).collect();
+        assert_eq!(asks[..5], [(0, false), (0, false), (0, false), (1, false), (1, true)]);
+        assert_eq!(plan.size(asks[6].0), 0, "never sent");
+    }
+
+    #[test]
+    fn without_targets_requests_keep_their_users_sizes_and_times_at_another_speed() {
+        let records = [
+            record(4, "b", 200, Some(70)),
+            record(0, "a", 200, Some(500)),
+            record(0, "b", 200, Some(70)),
+            record(1, "a", 304, None),
+            record(2, "c", 404, Some(9)),
+            record(2, "c", 200, None),
+        ];
+        let lines = lines(&records.map(|record| (record, None)));
+        assert_eq!((lines.left_out, lines.named), (2, 0));
+        let plan = replayed(lines, 2.0).unwrap();
+        assert_eq!(plan.files, [70, 500]);
+        let at = |page: &Page| match page.begins {
+            Begins::At(at) => at.since(Time::ZERO).as_secs_f64(),
+            Begins::After(_) => f64::NAN,
+        };
+        let seen: Vec<_> =
+            plan.pages.iter().map(|page| (at(page), page.user, page.objects[0].file)).collect();
+        assert_eq!(seen, [(0.0, 0, 1), (0.25, 1, 0), (0.5, 0, 0), (2.0, 1, 0)]);
+        assert!(plan.pages[2].objects[0].is_conditional);
+        let mut written = String::new();
+        text::write(&plan, &mut written).unwrap();
+        assert_eq!(text::read(&written), Ok(plan));
+    }
+
+    #[test]
+    fn a_log_of_nothing_or_of_a_month_is_no_plan() {
+        assert_eq!(replayed(lines(&[(record(0, "a", 404, Some(1)), None)]), 1.0), Err(Unfit::Nothing));
+        let month =
+            lines(&[(record(0, "a", 200, Some(1)), None), (record(2_600_000, "a", 200, Some(1)), None)]);
+        let said = replayed(month.clone(), 1.0).unwrap_err().to_string();
+        assert!(said.contains("can last 10800 s") || said.contains("can last"), "{said}");
+        assert!(replayed(month, 1_000.0).is_ok());
+    }
+}

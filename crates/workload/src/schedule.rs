@@ -1,0 +1,184 @@
+//! When requests are to begin, whatever the server does.
+//!
+//! Not the users who wait for an answer and think: their times follow from one another and stand in the plan as pauses.
+
+use wire::seed::Random;
+use wire::{Duration, Time};
+
+use quantity::ValueError;
+
+/// Who asks when.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Schedule {
+    /// So many users, each of whom fetches a page, looks at it, and fetches the next (closed).
+    Users(u32),
+    /// One object after the other, at these rates, evenly or by chance (open).
+    Rates(Vec<Leg>, Arrivals),
+    /// When an access log says, so many times as fast (open).
+    Replay(f64),
+}
+
+/// How requests follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrivals {
+    /// At even distances.
+    Constant,
+    /// Independently of one another.
+    Poisson,
+}
+
+/// A part of a schedule: from one rate to another, in a straight line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Leg {
+    /// How long.
+    pub lasts: Duration,
+    /// Requests a second at its beginning.
+    pub from: f64,
+    /// At its end.
+    pub to: f64,
+}
+
+impl Leg {
+    /// How many requests are due in it.
+    pub fn due(&self) -> f64 {
+        f64::midpoint(self.from, self.to) * self.lasts.as_secs_f64()
+    }
+
+    /// When so many are due, counted from its beginning.
+    fn at(&self, due: f64) -> f64 {
+        let slope = (self.to - self.from) / self.lasts.as_secs_f64();
+        // The smaller root of from * t + slope * t^2 / 2 = due, in the form that loses nothing where the slope is none.
+        2.0 * due / (self.from + libm::sqrt((self.from * self.from + 2.0 * slope * due).max(0.0)))
+    }
+}
+
+/// Rates as flags write them: `100` a second for as long as `lasts`, `100:30s,200:30s` in steps, `0..1000:60s` in a ramp.
+///
+/// # Errors
+/// What is no such list, a rate above ten million a second, a time that is none.
+pub fn legs(text: &str, lasts: Duration) -> Result<Vec<Leg>, ValueError> {
+    text.split(',').map(|part| leg(part, lasts)).collect()
+}
+
+fn leg(part: &str, lasts: Duration) -> Result<Leg, ValueError> {
+    let not_a = || ValueError::NotA {
+        what: "a rate",
+        given: part.to_owned(),
+        give: "requests a second, such as 100, 100:30s or 0..100:60s",
+    };
+    let (rates, lasts) = match part.split_once(':') {
+        Some((rates, lasts)) => (rates, quantity::duration(lasts)?),
+        None => (part, lasts),
+    };
+    let (from, to) = rates.split_once("..").unwrap_or((rates, rates));
+    let rate = |text: &str| {
+        let rate: f64 =
+            text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate >= 0.0).ok_or_else(not_a)?;
+        let (least, most) = ("0", "10000000");
+        let out_of_range = || ValueError::OutOfRange { what: "a rate", given: part.to_owned(), least, most };
+        Some(rate).filter(|rate| *rate <= 1e7).ok_or_else(out_of_range)
+    };
+    Ok(Leg { lasts, from: rate(from)?, to: rate(to)? })
+}
+
+/// The times at which requests begin, in order.
+#[derive(Clone, Debug)]
+pub struct Times<'a> {
+    legs: &'a [Leg],
+    arrivals: Arrivals,
+    /// Requests due until now, in this leg.
+    due: f64,
+    began: Time,
+    random: Random,
+}
+
+impl<'a> Times<'a> {
+    /// From time zero on.
+    pub fn new(legs: &'a [Leg], arrivals: Arrivals, random: Random) -> Self {
+        Self { legs, arrivals, due: 0.0, began: Time::ZERO, random }
+    }
+}
+
+impl Iterator for Times<'_> {
+    type Item = Time;
+
+    fn next(&mut self) -> Option<Time> {
+        self.due += match self.arrivals {
+            Arrivals::Constant => 1.0,
+            Arrivals::Poisson => -libm::log1p(-self.random.unit()),
+        };
+        while let [leg, rest @ ..] = self.legs {
+            if self.due <= leg.due() {
+                let since = Duration::from_secs_f64(leg.at(self.due)).unwrap_or_default();
+                return Some(self.began + since.min(leg.lasts));
+            }
+            self.due -= leg.due();
+            self.began += leg.lasts;
+            self.legs = rest;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::Seed;
+
+    use super::*;
+
+    fn times(legs: &[Leg], arrivals: Arrivals) -> Vec<f64> {
+        let random = Seed::default().stream("times", 0);
+        Times::new(legs, arrivals, random).map(|time| time.since(Time::ZERO).as_secs_f64()).collect()
+    }
+
+    const fn leg(seconds: u64, from: f64, to: f64) -> Leg {
+        Leg { lasts: Duration::from_secs(seconds), from, to }
+    }
+
+    #[test]
+    fn a_constant_rate_is_even() {
+        assert_eq!(times(&[leg(2, 2.0, 2.0)], Arrivals::Constant), [0.5, 1.0, 1.5, 2.0]);
+    }
+
+    #[test]
+    fn steps_follow_one_another_and_what_is_due_is_carried_over() {
+        // Two and a half in the first leg, a half carried into the second.
+        let times = times(&[leg(1, 2.5, 2.5), leg(1, 2.0, 2.0)], Arrivals::Constant);
+        assert_eq!(times, [0.4, 0.8, 1.25, 1.75]);
+    }
+
+    #[test]
+    fn a_ramp_gets_denser() {
+        let times = times(&[leg(10, 0.0, 10.0)], Arrivals::Constant);
+        assert_eq!(times.len(), 50);
+        // Due after t seconds: t^2 / 2.
+        assert!((times[7] - 4.0).abs() < 1e-9, "{times:?}");
+    }
+
+    #[test]
+    fn chance_gives_as_many_with_gaps_of_every_length() {
+        let times = times(&[leg(100, 100.0, 100.0)], Arrivals::Poisson);
+        assert!((9_700..10_300).contains(&times.len()), "{}", times.len());
+        assert!(times.is_sorted());
+        let long = times.windows(2).filter(|pair| pair[1] - pair[0] > 0.03).count();
+        // exp(-3) of them.
+        assert!((400..600).contains(&long), "{long}");
+    }
+
+    #[test]
+    fn rates_are_read_as_flags_write_them() {
+        let minute = Duration::from_secs(60);
+        let read = |text| legs(text, minute);
+        assert_eq!(read("100"), Ok(vec![leg(60, 100.0, 100.0)]));
+        assert_eq!(read("0..2.5:10s,7:1s"), Ok(vec![leg(10, 0.0, 2.5), leg(1, 7.0, 7.0)]));
+        for bad in ["", "-1", "inf", "1..", "1:", "1,,2", "1e9", "NaN", "1:2"] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_due_at_no_rate() {
+        assert!(times(&[leg(10, 0.0, 0.0)], Arrivals::Constant).is_empty());
+        assert!(times(&[], Arrivals::Poisson).is_empty());
+    }
+}

@@ -1,0 +1,176 @@
+//! Which laws belong together: by name, or those of a site's own log.
+//!
+//! Not drawn values. The set of 1998 is that of SURGE's paper and of `papers/dhttp#section-vi-b`; that of 1999 is Barford,
+//! Bestavros, Bradley and Crovella's look at how the Web had changed (World Wide Web 2, 1999), which has laws of its own
+//! for documents and for what they embed, and says nothing of locality: what it does not say is that of 1998.
+
+use quantity::names::{self, Listing, Unknown};
+
+use crate::law::Law;
+
+/// The laws of a site and its users. Sizes are bytes, times are seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Set {
+    /// What pages begin with.
+    pub documents: Files,
+    /// What else they have; `None`: files of the same kind.
+    pub embedded: Option<Files>,
+    /// The exponent of popularity: the file of rank r is asked for floor(C / r^popularity) times.
+    pub popularity: f64,
+    /// How many objects a page has, rounded to the nearest whole number.
+    pub objects: Law,
+    /// From an object of a page to the next.
+    pub active_off: Law,
+    /// From a page to the next.
+    pub inactive_off: Law,
+    /// How many pages until a user's connections are closed, rounded to the nearest; `None`: as many as come.
+    pub session: Option<Law>,
+    /// How many files, this one included, were asked for since this was asked for last.
+    pub depth: Law,
+}
+
+/// A kind of files.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Files {
+    /// How large they are.
+    pub sizes: Law,
+    /// How large what is *asked for* is; `None`: no matter, sizes are given by chance.
+    pub requests: Option<Law>,
+}
+
+/// What a plan is drawn by.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Laws {
+    /// Those of a source.
+    Named(SetName),
+    /// Those of a site's own log.
+    Site(Box<Set>),
+}
+
+/// What the laws of a site's own log are called.
+pub const SITE: &str = "site";
+
+impl Laws {
+    /// What they are called.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Named(name) => name.name(),
+            Self::Site(_) => SITE,
+        }
+    }
+
+    /// The laws.
+    pub fn set(&self) -> Set {
+        match self {
+            Self::Named(name) => name.set(),
+            Self::Site(set) => **set,
+        }
+    }
+}
+
+/// A set with a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetName {
+    /// SURGE's paper.
+    Surge1998,
+    /// A year later.
+    Surge1999,
+}
+
+impl SetName {
+    /// Every one.
+    pub const ALL: [Self; 2] = [Self::Surge1998, Self::Surge1999];
+
+    /// The set of that name.
+    ///
+    /// # Errors
+    /// [`Unknown`] when there is none.
+    pub fn named(name: &str) -> Result<Self, Unknown> {
+        names::find("set of laws", name, &Self::ALL, Self::name)
+    }
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        self.listing().name
+    }
+
+    /// What the name stands for.
+    pub const fn listing(self) -> Listing {
+        match self {
+            Self::Surge1998 => Listing {
+                name: "surge-1998",
+                description: "files of 11 kB in the middle, pages of 1.6 objects, popular files small",
+                source: "Barford and Crovella 1998",
+            },
+            Self::Surge1999 => Listing {
+                name: "surge-1999",
+                description: "documents of 2 kB, embedded files of 4 kB, pages of 8 objects, sessions of 4 pages",
+                source: "Barford, Bestavros, Bradley and Crovella 1999",
+            },
+        }
+    }
+
+    /// Its laws.
+    pub const fn set(self) -> Set {
+        match self {
+            Self::Surge1998 => Set {
+                documents: Files {
+                    sizes: Law::Hybrid { mu: 9.357, sigma: 1.318, cut: 133_000.0, body: 0.93, shape: 1.1 },
+                    requests: Some(Law::Pareto { least: 1_000.0, shape: 1.0 }),
+                },
+                embedded: None,
+                popularity: ZIPF,
+                objects: Law::Pareto { least: 1.0, shape: 2.43 },
+                active_off: ACTIVE_OFF,
+                inactive_off: Law::Pareto { least: 1.0, shape: 1.5 },
+                session: None,
+                depth: DEPTH,
+            },
+            Self::Surge1999 => Set {
+                // 94.55% of the lognormal are below where the tail begins.
+                documents: Files {
+                    sizes: Law::Hybrid { mu: 7.630, sigma: 1.001, cut: 10_240.0, body: 0.945_5, shape: 1.0 },
+                    requests: None,
+                },
+                embedded: Some(Files { sizes: Law::Lognormal { mu: 8.215, sigma: 1.46 }, requests: None }),
+                popularity: ZIPF,
+                objects: Law::Pareto { least: 2.0, shape: 1.33 },
+                active_off: ACTIVE_OFF,
+                inactive_off: Law::Pareto { least: 1.0, shape: 1.4 },
+                session: Some(Law::InverseGaussian { mean: 3.86, shape: 9.46 }),
+                depth: DEPTH,
+            },
+        }
+    }
+}
+
+/// The file of rank r is asked for floor(C / r) times.
+const ZIPF: f64 = 1.0;
+const ACTIVE_OFF: Law = Law::Weibull { scale: 0.382, shape: 1.46 };
+const DEPTH: Law = Law::Lognormal { mu: 1.5, sigma: 0.8 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_again() {
+        for named in SetName::ALL {
+            assert_eq!(SetName::named(named.name()), Ok(named));
+        }
+        assert_eq!(SetName::named("surge1998").unwrap_err().nearest(), Some("surge-1998"));
+    }
+
+    #[test]
+    fn paper_a_seventeenth_of_the_body_fits_one_datagram() {
+        // notes: "Only 5.8% of its body fits one datagram."
+        let body = Law::Lognormal { mu: 9.357, sigma: 1.318 };
+        assert!((body.below(1_460.0) - 0.058).abs() < 0.001, "{}", body.below(1_460.0));
+    }
+
+    #[test]
+    fn the_tail_of_1999_begins_where_its_body_ends() {
+        let body = Law::Lognormal { mu: 7.630, sigma: 1.001 };
+        assert!((body.below(10_240.0) - 0.945_5).abs() < 1e-4, "{}", body.below(10_240.0));
+    }
+}

@@ -1,0 +1,486 @@
+//! The laws of a site, estimated from its own access log.
+//!
+//! Not a plan, and not the estimates of single laws (`estimate` has those): here a log is taken apart as SURGE's authors took
+//! theirs, into files, and into users who fetch a page, look at it, and fetch the next.
+//!
+//! - A *user* is a client of the log. A proxy with a thousand people behind it is one busy user.
+//! - A *page* is what a user asks for with no more than a second between one request and the next ([`IDLE`]): the threshold by
+//!   which Barford and Crovella (1998) tell active OFF times from inactive ones. Where a log has whole seconds, two requests in
+//!   neighbouring seconds are one page, and what happens within a second is not known: pauses from object to object then are
+//!   those of 1998.
+//! - A *session* ends where a user asks for nothing for half an hour ([`AWAY`]), as analysts of logs have it; longer pauses are no
+//!   thinking. Only sessions that both began and ended within the log, by that measure, are counted.
+//!
+//! Times are those of the log: when a request was read, or answered, as the server has it. All of a log is held: 48 bytes for
+//! each request of at most [`MOST_READ`], and as much again while it is sorted.
+
+use std::fmt;
+
+use wire::{Duration, Probability, Time};
+
+use crate::estimate::{
+    LEAST_VALUES, hybrid, inverse_gaussian, likeliest, likeliest_rounded, lognormal, pareto, rounded_pareto,
+    weibull, zipf,
+};
+use crate::fit::Fit;
+use crate::fits::{
+    ACTIVE, ASKED, DEPTH, INACTIVE, OBJECTS, SIZE, depending, popularity, rounded, seconds, whole,
+};
+use crate::law::Law;
+use crate::lines::{Answer, Line, Lines, files, has_whole_seconds};
+use crate::plan::{MOST_FILES, MOST_OBJECTS};
+use crate::popularity::depths;
+use crate::set::{Files, Set, SetName};
+
+/// Requests that are read of a log; the laws are those of the first so many.
+pub const MOST_READ: usize = 1 << 22;
+/// A shorter log says little of popularity.
+pub const LEAST_REQUESTS: usize = 1_000;
+/// No longer pause is within a page.
+pub const IDLE: Duration = Duration::from_secs(1);
+/// A longer pause ends a session.
+pub const AWAY: Duration = Duration::from_secs(1_800);
+
+/// What a log says of its site.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Site {
+    /// The laws.
+    pub set: Set,
+    /// The share of requests that were answered by saying that nothing had changed.
+    pub conditional: Probability,
+    /// How many files were asked for; a plan can have no more than [`MOST_FILES`].
+    pub files: u32,
+    /// How many requests this is of.
+    pub requests: usize,
+    /// Of how many users.
+    pub users: usize,
+    /// From the first to the last.
+    pub lasts: Duration,
+    /// How well each law that was estimated fits the log.
+    pub fits: Vec<Fit>,
+    /// What the log cannot say, and what was taken instead; sentences.
+    pub notes: Vec<String>,
+}
+
+/// Why a log has no laws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TooLittle {
+    /// Too few requests.
+    Requests(usize),
+    /// Too few files with a size.
+    Files(usize),
+}
+
+impl fmt::Display for TooLittle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (there, what, least) = match self {
+            Self::Requests(there) => (there, "whole or unchanged answers", LEAST_REQUESTS),
+            Self::Files(there) => (there, "files with different sizes", LEAST_VALUES),
+        };
+        write!(
+            f,
+            "the log has {there} {what}, and laws take {least} at least; give a longer log, or draw by a set with a name"
+        )
+    }
+}
+
+impl std::error::Error for TooLittle {}
+
+/// The laws of these requests.
+///
+/// # Errors
+/// [`TooLittle`] if nothing can be said of sizes or popularity.
+pub fn site(lines: Lines) -> Result<Site, TooLittle> {
+    if lines.len() < LEAST_REQUESTS {
+        return Err(TooLittle::Requests(lines.len()));
+    }
+    let is_named = lines.named > 0;
+    let lines = lines.sorted();
+    let mut found = Found { fits: Vec::new(), notes: Vec::new() };
+    if !is_named {
+        found
+            .notes
+            .push("the log does not say what was asked for: answers of one size are one file".to_owned());
+    }
+    let usual = SetName::Surge1998.set();
+    let seen = files(&lines);
+    let (documents, depth) = (found.documents(&lines, &seen, usual.documents)?, found.depth(&lines, &seen));
+    let counts: Vec<u64> = seen.iter().map(|(_, seen)| seen.count).collect();
+    let exponent = zipf(&counts);
+    let users = Users::new(&lines);
+    let set = Set {
+        documents,
+        embedded: None,
+        popularity: exponent,
+        objects: found.objects(users.objects, usual.objects),
+        active_off: found.active(users.active, users.is_whole, usual.active_off),
+        inactive_off: found.inactive(users.inactive, users.is_whole, usual.inactive_off),
+        session: found.session(users.sessions),
+        depth: depth.unwrap_or(usual.depth),
+    };
+    // To a hundredth of a percent.
+    let share = |count: usize| (1e4 * count as f64 / lines.len() as f64).round() / 1e4;
+    let unchanged = lines.iter().filter(|line| line.answer == Answer::Unchanged).count();
+    let lasts = lines.first().zip(lines.last()).map(|(first, last)| last.time.since(first.time));
+    Ok(Site {
+        set,
+        conditional: Probability::new(share(unchanged)).unwrap_or(Probability::NEVER),
+        files: u32::try_from(seen.len()).unwrap_or(u32::MAX).min(MOST_FILES),
+        requests: lines.len(),
+        users: users.count,
+        lasts: lasts.unwrap_or_default(),
+        fits: found.fits,
+        notes: found.notes,
+    })
+}
+
+/// What was found so far: how well laws fit, and what could not be found.
+struct Found {
+    fits: Vec<Fit>,
+    notes: Vec<String>,
+}
+
+type Seen = (accesslog::Target, crate::lines::Seen);
+
+impl Found {
+    /// The laws of sizes, and how well popularity fits.
+    fn documents(&mut self, lines: &[Line], seen: &[Seen], usual: Files) -> Result<Files, TooLittle> {
+        // Nothing can be said of what is empty: it has no logarithm.
+        let mut sizes: Vec<f64> =
+            seen.iter().filter_map(|(_, seen)| seen.size()).map(|size| size as f64).collect();
+        sizes.retain(|size| *size > 0.0);
+        sizes.sort_by(f64::total_cmp);
+        let law =
+            likeliest(&sizes, [lognormal(&sizes), hybrid(&sizes)]).ok_or(TooLittle::Files(sizes.len()))?;
+        self.fits.push(whole(SIZE, law, sizes, f64::INFINITY));
+        let numbers: std::collections::BTreeMap<_, u64> =
+            seen.iter().map(|(target, seen)| (*target, seen.size().unwrap_or(0))).collect();
+        // What would come if every answer were whole: a plan's are.
+        let asked = lines.iter().filter_map(|line| numbers.get(&line.file?)).map(|size| *size as f64);
+        let mut asked = thinned(asked.filter(|size| *size > 0.0).collect());
+        asked.sort_by(f64::total_cmp);
+        let least = asked.first().copied().unwrap_or(1.0);
+        let requests = likeliest(&asked, [lognormal(&asked), hybrid(&asked), pareto(&asked, least)]);
+        if let Some(law) = requests {
+            self.fits.push(depending(whole(ASKED, law, asked, f64::INFINITY)));
+        }
+        let counts: Vec<u64> = seen.iter().map(|(_, seen)| seen.count).collect();
+        let ranks = counts.iter().zip(1_u32..).flat_map(|(count, rank)| {
+            std::iter::repeat_n(f64::from(rank), usize::try_from(*count).unwrap_or(usize::MAX))
+        });
+        let files = u32::try_from(counts.len()).unwrap_or(u32::MAX);
+        self.fits.push(depending(popularity(files, zipf(&counts), ranks.collect())));
+        Ok(Files { sizes: law, requests: requests.or(usual.requests) })
+    }
+
+    /// How far back files were asked for last.
+    fn depth(&mut self, lines: &[Line], seen: &[Seen]) -> Option<Law> {
+        let numbers: std::collections::BTreeMap<_, u32> =
+            seen.iter().map(|(target, _)| *target).zip(0..).collect();
+        let order: Vec<u32> = lines.iter().filter_map(|line| numbers.get(&line.file?)).copied().collect();
+        let depths = thinned(depths(&order, seen.len()));
+        // They were rounded upwards: in the middle, by a half.
+        let middles: Vec<f64> = depths.iter().map(|depth| depth - 0.5).collect();
+        let Some(law) = likeliest(&middles, [lognormal(&middles)]) else {
+            self.too_few("files that are asked for again", depths.len());
+            return None;
+        };
+        self.fits.push(depending(whole(DEPTH, law, depths, f64::INFINITY)));
+        Some(law)
+    }
+
+    fn objects(&mut self, values: Vec<f64>, usual: Law) -> Law {
+        let values = thinned(values);
+        let Some(law) = likeliest_rounded(&values, [rounded_pareto(&values), lognormal(&values)]) else {
+            self.too_few("pages", values.len());
+            return usual;
+        };
+        self.fits.push(rounded(OBJECTS, law, values));
+        law
+    }
+
+    fn active(&mut self, values: Vec<f64>, is_whole: bool, usual: Law) -> Law {
+        if is_whole {
+            self.notes.push(
+                "the log has whole seconds, which hide pauses from object to object: they are those of surge-1998"
+                    .to_owned(),
+            );
+            return usual;
+        }
+        let values = thinned(values);
+        let Some(law) = likeliest(&values, [weibull(&values), lognormal(&values)]) else {
+            self.too_few("pauses from object to object", values.len());
+            return usual;
+        };
+        self.fits.push(seconds(ACTIVE, law, values));
+        law
+    }
+
+    fn inactive(&mut self, values: Vec<f64>, is_whole: bool, usual: Law) -> Law {
+        let values = thinned(values);
+        // Of whole seconds, two are the first that are surely more than one: a second and a half and more, rounded.
+        let least = if is_whole { 1.5 } else { IDLE.as_secs_f64() };
+        let laws = [pareto(&values, least), lognormal(&values), weibull(&values)];
+        let (law, fit): (_, fn(_, _, _) -> Fit) = match is_whole {
+            true => (likeliest_rounded(&values, laws), rounded),
+            false => (likeliest(&values, laws), seconds),
+        };
+        let Some(law) = law else {
+            self.too_few("pauses from page to page", values.len());
+            return usual;
+        };
+        self.fits.push(depending(fit(INACTIVE, law, values)));
+        law
+    }
+
+    fn session(&mut self, values: Vec<f64>) -> Option<Law> {
+        let law = likeliest_rounded(&values, [inverse_gaussian(&values)]);
+        match law {
+            Some(law) => self.fits.push(rounded("pages of a session", law, values)),
+            None => self.notes.push(format!(
+                "the log has {} sessions that both begin and end in it, by half an hour without a request, and a law takes \
+                 {LEAST_VALUES}: users stay for as many pages as come",
+                values.len()
+            )),
+        }
+        law
+    }
+
+    fn too_few(&mut self, what: &str, there: usize) {
+        self.notes.push(format!(
+            "the log has {there} {what}, and a law takes {LEAST_VALUES} that are not all the same: it is that of surge-1998"
+        ));
+    }
+}
+
+/// What users do.
+#[derive(Default)]
+struct Users {
+    count: usize,
+    is_whole: bool,
+    /// How many objects each page has.
+    objects: Vec<f64>,
+    /// Pauses within pages, in seconds.
+    active: Vec<f64>,
+    /// Pauses between pages, in seconds.
+    inactive: Vec<f64>,
+    /// How many pages each session has that is whole.
+    sessions: Vec<f64>,
+}
+
+impl Users {
+    fn new(lines: &[Line]) -> Self {
+        let mut users =
+            Self { is_whole: has_whole_seconds(lines.iter().map(|line| line.time)), ..Self::default() };
+        let (Some(first), Some(last)) = (lines.first(), lines.last()) else { return users };
+        let mut by_user: Vec<&Line> = lines.iter().collect();
+        // Stable: each user's lines stay in order.
+        by_user.sort_by_key(|line| line.client);
+        for user in by_user.chunk_by(|one, other| one.client == other.client) {
+            users.count += 1;
+            for session in user.chunk_by(|one, other| other.time.since(one.time) <= AWAY) {
+                users.session(session, first.time, last.time);
+            }
+        }
+        // What the clock cannot tell apart is half of what it can.
+        let tick = users.active.iter().copied().filter(|pause| *pause > 0.0).fold(1.0, f64::min);
+        users.active.iter_mut().filter(|pause| **pause == 0.0).for_each(|pause| *pause = tick / 2.0);
+        users
+    }
+
+    fn session(&mut self, session: &[&Line], first: Time, last: Time) {
+        let mut pages = 0;
+        let mut before: Option<Time> = None;
+        for page in session.chunk_by(|one, other| other.time.since(one.time) <= IDLE) {
+            let (Some(begins), Some(ends)) = (page.first(), page.last()) else { continue };
+            pages += 1;
+            let count = u64::try_from(page.len()).unwrap_or(u64::MAX).min(MOST_OBJECTS);
+            self.objects.push(count as f64);
+            self.active.extend(page.windows(2).map(|two| two[1].time.since(two[0].time).as_secs_f64()));
+            self.inactive.extend(before.map(|before| begins.time.since(before).as_secs_f64()));
+            before = Some(ends.time);
+        }
+        let (Some(begins), Some(ends)) = (session.first(), session.last()) else { return };
+        if begins.time.since(first) > AWAY && last.since(ends.time) > AWAY {
+            self.sessions.push(f64::from(pages));
+        }
+    }
+}
+
+/// Every n-th of them, if they are more than estimates take.
+fn thinned(values: Vec<f64>) -> Vec<f64> {
+    let step = values.len().div_ceil(MOST_VALUES).max(1);
+    if step == 1 { values } else { values.into_iter().step_by(step).collect() }
+}
+
+/// More values make no better estimate than any log deserves.
+const MOST_VALUES: usize = 250_000;
+
+#[cfg(test)]
+mod tests {
+    use accesslog::{Client, Covers, Record, Target};
+    use wire::{Bytes, Seed};
+
+    use super::*;
+    use crate::plan::{Begins, Plan, Wanted};
+    use crate::schedule::Schedule;
+    use crate::set::Laws;
+
+    /// The log of a plan whose answers take no time, with a clock that ticks so often.
+    fn log(plan: &Plan, tick: Duration) -> Lines {
+        let mut clocks = std::collections::BTreeMap::new();
+        let mut lines = Lines::default();
+        for page in &plan.pages {
+            let clock = clocks.entry(page.user).or_insert(Time::ZERO + Duration::from_secs(800_000_000));
+            *clock = match page.begins {
+                Begins::After(after) => *clock + after,
+                Begins::At(at) => at,
+            };
+            for ask in &page.objects {
+                *clock += ask.after;
+                let ticks = clock.since(Time::ZERO).as_nanos() / tick.as_nanos();
+                let record = Record {
+                    time: Time::from_nanos(ticks * tick.as_nanos()),
+                    client: Client::from_bits(u64::from(page.user)),
+                    status: if ask.is_conditional { 304 } else { 200 },
+                    size: Some(Bytes::new(plan.size(ask.file))),
+                    covers: Covers::Body,
+                    taken: None,
+                };
+                lines.push(&record, Target::of(ask.file.to_string().as_bytes()));
+            }
+        }
+        lines
+    }
+
+    fn plan(name: SetName, users: u32, lasts: u64, seed: u64) -> Plan {
+        let wanted = Wanted {
+            set: Laws::Named(name),
+            files: 3_000,
+            cap: Bytes::new(1_000_000_000),
+            schedule: Schedule::Users(users),
+            lasts: Duration::from_secs(lasts),
+            conditional: Probability::new(0.2).unwrap(),
+            seed: Seed::new(seed),
+        };
+        wanted.plan().unwrap()
+    }
+
+    fn near(what: &str, got: f64, asked: f64, within: f64) {
+        assert!((got - asked).abs() <= within, "{what}: {got} for {asked}");
+    }
+
+    #[test]
+    fn the_log_of_a_plan_gives_back_its_laws() {
+        for seed in 1..=2 {
+            let plan = plan(SetName::Surge1998, 300, 400, seed);
+            let site = site(log(&plan, Duration::from_micros(1))).unwrap();
+            let Set { documents, embedded: _, popularity, objects, active_off, inactive_off, session, depth } =
+                site.set;
+            near("share of 304", site.conditional.get(), 0.2, 0.01);
+            near("popularity", popularity, 1.0, 0.1);
+            // Of 3,000 files 210 are the tail, which leave open where it begins: what comes of all together does not.
+            let sizes = plan.wanted.set.set().documents.sizes;
+            for share in [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999] {
+                near("sizes", documents.sizes.below(sizes.quantile(share)), share, 0.03);
+            }
+            let far = documents.sizes.quantile(0.999).ln() - documents.sizes.quantile(0.99).ln();
+            near("tail", 10.0_f64.ln() / far, 1.1, 0.3);
+            // A Pareto(1000, 1) has half of it below 2,000, three quarters below 4,000; but an eighth of all requests is for one
+            // file of one size.
+            let requests = documents.requests.unwrap();
+            near("half of what is asked for", requests.below(2_000.0), 0.5, 0.15);
+            near("three quarters of it", requests.below(4_000.0), 0.75, 0.15);
+            match (objects, active_off, inactive_off, depth) {
+                (
+                    Law::Pareto { least: 1.0, shape: objects },
+                    Law::Weibull { scale, shape: active },
+                    Law::Pareto { least: 1.0, shape: inactive },
+                    Law::Lognormal { mu, sigma },
+                ) => {
+                    near("objects", objects, 2.43, 0.15);
+                    near("active, scale", scale, 0.382, 0.02);
+                    near("active, shape", active, 1.46, 0.1);
+                    near("inactive", inactive, 1.5, 0.1);
+                    // A plan's files come again in time whatever the law of depths says: those few lie deep.
+                    near("depth, mu", mu, 1.5, 0.25);
+                    near("depth, sigma", sigma, 0.8, 0.4);
+                }
+                other => panic!("{other:?}"),
+            }
+            assert_eq!((session, site.notes.len()), (None, 1), "{:?}", site.notes);
+            for fit in site.fits {
+                assert!(fit.distance < 0.15, "{fit:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn whole_seconds_hide_what_is_within_a_page() {
+        let plan = plan(SetName::Surge1998, 200, 400, 1);
+        let site = site(log(&plan, Duration::from_secs(1))).unwrap();
+        assert_eq!(site.set.active_off, SetName::Surge1998.set().active_off);
+        assert!(
+            site.notes[0].starts_with("the log has whole seconds, which hide pauses"),
+            "{:?}",
+            site.notes
+        );
+        match site.set.inactive_off {
+            Law::Pareto { least: 1.5, shape } => near("inactive", shape, 1.5, 0.25),
+            other => panic!("{other}"),
+        }
+        let again = super::site(log(&plan, Duration::from_secs(1))).unwrap();
+        assert_eq!(again, site);
+    }
+
+    #[test]
+    fn sessions_are_told_by_half_an_hour() {
+        let mut lines = Lines::default();
+        let mut push = |user: u64, seconds: u64, file: u64| {
+            let record = Record {
+                time: Time::ZERO + Duration::from_secs(seconds),
+                client: Client::from_bits(user),
+                status: 200,
+                size: Some(Bytes::new(100 + file * file)),
+                covers: Covers::Body,
+                taken: None,
+            };
+            lines.push(&record, None);
+        };
+        // Users come one after the other, every minute, for two or three pages, in ten hours.
+        for user in 0..600 {
+            for page in 0..2 + user % 2 {
+                push(user, 60 * user + 10 * page, user % 97);
+            }
+        }
+        let site = site(lines).unwrap();
+        match site.set.session {
+            Some(Law::InverseGaussian { mean, shape: _ }) => near("pages", mean, 2.5, 0.02),
+            other => panic!("{other:?}"),
+        }
+        assert!(
+            site.notes.iter().any(|note| note.contains("answers of one size are one file")),
+            "{:?}",
+            site.notes
+        );
+    }
+
+    #[test]
+    fn too_little_is_refused_with_what_is_needed() {
+        let said = site(log(&plan(SetName::Surge1998, 1, 5, 1), IDLE)).unwrap_err().to_string();
+        assert!(said.contains("whole or unchanged answers, and laws take 1000 at least"), "{said}");
+        let mut lines = Lines::default();
+        for second in 0..2_000 {
+            let record = Record {
+                time: Time::ZERO + Duration::from_secs(second),
+                client: Client::from_bits(second),
+                status: 200,
+                size: Some(Bytes::new(7)),
+                covers: Covers::Body,
+                taken: None,
+            };
+            lines.push(&record, None);
+        }
+        assert_eq!(site(lines), Err(TooLittle::Files(1)));
+    }
+}

@@ -1,0 +1,334 @@
+//! A plan as a file: lines of text that people can read, count and cut, and that say the plan exactly.
+//!
+//! ```text
+//! roundtrip-plan 1
+//! set surge-1998
+//! seed 1
+//! cap 100000000
+//! conditional 0.26
+//! users 100 for 120.000000
+//! files 2000
+//! 11234
+//! ...
+//! pages 4110
+//! 12 +2.113044 17 304+0.021500 9*+0.500000 !
+//! ...
+//! ```
+//!
+//! After the heads, a line for each file, its size in bytes; and a line for each page: the user, `+` seconds after the
+//! user's page before or `@` seconds of the plan, then the files, each but the first with `+` the seconds after the one
+//! before; `*` marks a request for what has changed, `!` the end of a session. Of an open schedule the sixth line is
+//! `rates poisson 60.000000:100..100 ...`, for each leg its seconds and rates; of a replayed log it is
+//! `replay 10 for 60.000000`, with how many times as fast it is. Laws of a site's own log follow `set site`, a line each (`laws`).
+//!
+//! Not JSON: a plan of a million pages would be ten times as long. What is read was written by someone else: nothing here
+//! panics, and every number is held to its range.
+
+mod laws;
+
+use std::fmt::{self, Write};
+use std::str::{FromStr, Lines};
+
+use wire::{Bytes, Duration, Probability, Seed, Time};
+
+use crate::plan::{Ask, Begins, MOST_FILES, MOST_OBJECTS, MOST_REQUESTS, Page, Plan, Wanted};
+use crate::schedule::{Arrivals, Leg, Schedule};
+
+/// What the first line says, and no other file's.
+const MAGIC: &str = "roundtrip-plan 1";
+
+/// Why a text is no plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadPlan {
+    /// The line, from 1.
+    pub line: usize,
+    /// What should stand there.
+    pub wanted: String,
+}
+
+impl fmt::Display for BadPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { line, wanted } = self;
+        write!(f, "line {line} of the plan is not {wanted}; make the plan again")
+    }
+}
+
+impl std::error::Error for BadPlan {}
+
+/// Writes the plan.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(plan: &Plan, out: &mut dyn Write) -> fmt::Result {
+    let Plan { wanted, files, pages } = plan;
+    let Wanted { set, files: _, cap, schedule, lasts, conditional, seed } = wanted;
+    writeln!(out, "{MAGIC}")?;
+    laws::write(set, out)?;
+    writeln!(out, "seed {}\ncap {}", seed.get(), cap.get())?;
+    writeln!(out, "conditional {}", conditional.get())?;
+    match schedule {
+        Schedule::Users(users) => writeln!(out, "users {users} for {}", Seconds(*lasts))?,
+        Schedule::Replay(speed) => writeln!(out, "replay {speed} for {}", Seconds(*lasts))?,
+        Schedule::Rates(legs, arrivals) => {
+            write!(out, "rates {}", name(*arrivals))?;
+            for Leg { lasts, from, to } in legs {
+                write!(out, " {}:{from}..{to}", Seconds(*lasts))?;
+            }
+            writeln!(out)?;
+        }
+    }
+    writeln!(out, "files {}", files.len())?;
+    for size in files {
+        writeln!(out, "{size}")?;
+    }
+    writeln!(out, "pages {}", pages.len())?;
+    for Page { user, begins, objects, ends_session } in pages {
+        match begins {
+            Begins::After(after) => write!(out, "{user} +{}", Seconds(*after))?,
+            Begins::At(at) => write!(out, "{user} @{}", Seconds(at.since(Time::ZERO)))?,
+        }
+        for (index, Ask { file, after, is_conditional }) in objects.iter().enumerate() {
+            write!(out, " {file}{}", if *is_conditional { "*" } else { "" })?;
+            if index > 0 {
+                write!(out, "+{}", Seconds(*after))?;
+            }
+        }
+        writeln!(out, "{}", if *ends_session { " !" } else { "" })?;
+    }
+    Ok(())
+}
+
+const fn name(arrivals: Arrivals) -> &'static str {
+    match arrivals {
+        Arrivals::Constant => "constant",
+        Arrivals::Poisson => "poisson",
+    }
+}
+
+/// Seconds with the six digits of a plan.
+struct Seconds(Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let micros = self.0.as_nanos() / 1_000;
+        write!(f, "{}.{:06}", micros / 1_000_000, micros % 1_000_000)
+    }
+}
+
+/// Reads a plan.
+///
+/// # Errors
+/// [`BadPlan`] with the first line that is not as it should be.
+pub fn read(text: &str) -> Result<Plan, BadPlan> {
+    let mut reader = Reader { lines: text.lines(), at: 0 };
+    reader.line(&format!("`{MAGIC}`"), |line| (line == MAGIC).then_some(()))?;
+    let set = laws::read(&mut reader)?;
+    let seed = Seed::new(reader.head("seed ", |rest| rest.parse().ok())?);
+    let cap = Bytes::new(reader.head("cap ", |rest| rest.parse().ok())?);
+    let conditional = reader.head("conditional ", |rest| Probability::new(rest.parse().ok()?))?;
+    let (schedule, lasts) = reader.line("`users N for SECONDS`, `rates ...` or `replay ...`", schedule)?;
+    let count =
+        reader.head("files ", |rest| rest.parse().ok().filter(|count| (2..=MOST_FILES).contains(count)))?;
+    let files = (0..count)
+        .map(|_| reader.line("the size of a file", |line| line.parse().ok()))
+        .collect::<Result<_, _>>()?;
+    let most = MOST_REQUESTS;
+    let pages =
+        reader.head("pages ", |rest| rest.parse::<u64>().ok().filter(|pages| *pages as f64 <= most))?;
+    let pages =
+        (0..pages).map(|_| reader.line("a page", |line| page(line, count))).collect::<Result<_, _>>()?;
+    reader.end()?;
+    let wanted = Wanted { set, files: count, cap, schedule, lasts, conditional, seed };
+    Ok(Plan { wanted, files, pages })
+}
+
+struct Reader<'a> {
+    lines: Lines<'a>,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn line<T>(&mut self, wanted: &str, read: impl Fn(&'a str) -> Option<T>) -> Result<T, BadPlan> {
+        self.at += 1;
+        let read = self.lines.next().and_then(read);
+        read.ok_or_else(|| BadPlan { line: self.at, wanted: wanted.to_owned() })
+    }
+
+    fn head<T>(&mut self, word: &str, read: impl Fn(&'a str) -> Option<T>) -> Result<T, BadPlan> {
+        self.line(&format!("`{}` with its value", word.trim_end()), |line| read(line.strip_prefix(word)?))
+    }
+
+    fn end(&mut self) -> Result<(), BadPlan> {
+        match self.lines.next() {
+            None => Ok(()),
+            Some(_) => Err(BadPlan { line: self.at + 1, wanted: "the end".to_owned() }),
+        }
+    }
+}
+
+fn schedule(line: &str) -> Option<(Schedule, Duration)> {
+    if let Some(rest) = line.strip_prefix("users ") {
+        let (users, lasts) = rest.split_once(" for ")?;
+        return Some((Schedule::Users(users.parse().ok()?), seconds(lasts)?));
+    }
+    if let Some(rest) = line.strip_prefix("replay ") {
+        let (speed, lasts) = rest.split_once(" for ")?;
+        let speed = speed.parse().ok().filter(|speed: &f64| speed.is_finite() && *speed > 0.0)?;
+        return Some((Schedule::Replay(speed), seconds(lasts)?));
+    }
+    let mut words = line.strip_prefix("rates ")?.split(' ');
+    let arrivals = words.next()?;
+    let arrivals = [Arrivals::Constant, Arrivals::Poisson].into_iter().find(|one| name(*one) == arrivals)?;
+    let legs = words.map(leg).collect::<Option<Vec<Leg>>>()?;
+    let lasts = legs.iter().map(|leg| leg.lasts).sum();
+    Some((Schedule::Rates(legs, arrivals), lasts))
+}
+
+fn leg(word: &str) -> Option<Leg> {
+    let (lasts, rates) = word.split_once(':')?;
+    let (from, to) = rates.split_once("..")?;
+    let rate = |text: &str| text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate >= 0.0);
+    Some(Leg { lasts: seconds(lasts)?, from: rate(from)?, to: rate(to)? })
+}
+
+fn page(line: &str, files: u32) -> Option<Page> {
+    let mut words = line.split(' ');
+    let user = words.next()?.parse().ok()?;
+    let begins = match words.next()?.split_at_checked(1)? {
+        ("+", after) => Begins::After(seconds(after)?),
+        ("@", at) => Begins::At(Time::ZERO + seconds(at)?),
+        _ => return None,
+    };
+    let (mut objects, mut ends_session) = (Vec::new(), false);
+    for word in words {
+        if ends_session || u64::try_from(objects.len()).ok()? >= MOST_OBJECTS {
+            return None;
+        }
+        match word {
+            "!" => ends_session = true,
+            word => objects.push(ask(word, objects.is_empty(), files)?),
+        }
+    }
+    (!objects.is_empty()).then_some(Page { user, begins, objects, ends_session })
+}
+
+fn ask(word: &str, is_first: bool, files: u32) -> Option<Ask> {
+    let (file, after) = match word.split_once('+') {
+        Some((file, after)) if !is_first => (file, seconds(after)?),
+        None if is_first => (word, Duration::default()),
+        _ => return None,
+    };
+    let (file, is_conditional) = file.strip_suffix('*').map_or((file, false), |file| (file, true));
+    let file = digits(file).filter(|file| *file < files)?;
+    Some(Ask { file, after, is_conditional })
+}
+
+/// Seconds with six digits after the point, up to a thousand years.
+fn seconds(text: &str) -> Option<Duration> {
+    let (whole, micros) = text.split_once('.')?;
+    let micros = digits::<u64>(micros).filter(|_| micros.len() == 6)?;
+    let whole = digits::<u64>(whole).filter(|whole| *whole < 1 << 34)?;
+    Some(Duration::from_nanos((whole * 1_000_000 + micros).checked_mul(1_000)?))
+}
+
+/// A number without a sign.
+fn digits<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::set::{Laws, SetName};
+
+    fn plan(schedule: Schedule) -> Plan {
+        let lasts = match &schedule {
+            Schedule::Users(_) => Duration::from_secs(20),
+            Schedule::Rates(legs, _) => legs.iter().map(|leg| leg.lasts).sum(),
+            Schedule::Replay(_) => Duration::ZERO,
+        };
+        let wanted = Wanted {
+            set: Laws::Named(SetName::Surge1999),
+            files: 40,
+            cap: Bytes::new(1_000_000),
+            schedule,
+            lasts,
+            conditional: Probability::new(0.26).unwrap(),
+            seed: Seed::new(7),
+        };
+        wanted.plan().unwrap()
+    }
+
+    fn written(plan: &Plan) -> String {
+        let mut text = String::new();
+        write(plan, &mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn a_plan_is_read_as_it_was_written() {
+        let legs = vec![
+            Leg { lasts: Duration::from_secs(3), from: 0.0, to: 12.5 },
+            Leg { lasts: Duration::from_millis(1_500), from: 12.5, to: 12.5 },
+        ];
+        for schedule in [
+            Schedule::Users(9),
+            Schedule::Rates(legs.clone(), Arrivals::Poisson),
+            Schedule::Rates(legs, Arrivals::Constant),
+        ] {
+            let plan = plan(schedule);
+            assert_eq!(read(&written(&plan)), Ok(plan));
+        }
+    }
+
+    #[test]
+    fn laws_of_a_site_are_in_its_plan() {
+        for name in SetName::ALL {
+            let set = Laws::Site(Box::new(name.set()));
+            let plan = Wanted { set, files: 40, ..Wanted::default() }.plan().unwrap();
+            assert_eq!(read(&written(&plan)), Ok(plan));
+        }
+    }
+
+    #[test]
+    fn what_is_cut_or_continued_is_no_plan() {
+        let text = written(&plan(Schedule::Users(3)));
+        let cut = &text[..text.trim_end().rfind('\n').unwrap() + 1];
+        assert!(read(cut).unwrap_err().to_string().ends_with("is not a page; make the plan again"));
+        let more = format!("{text}1 +0.000000 1\n");
+        assert!(read(&more).unwrap_err().to_string().ends_with("is not the end; make the plan again"));
+        assert_eq!(read("GET / HTTP/1.1").unwrap_err().line, 1);
+        assert_eq!(read("").unwrap_err().line, 1);
+    }
+
+    #[test]
+    fn a_page_is_held_to_its_form() {
+        for bad in [
+            "",
+            "1",
+            "1 +1.000000",
+            "1 +1 2",
+            "1 1.000000 2",
+            "1 +1.000000 2+0.000000",
+            "1 +1.000000 2 3",
+            "1 +1.000000 9",
+            "1 +1.000000 !",
+            "1 +1.000000 2 ! 3+0.000000",
+            "-1 +1.000000 2",
+            "1 +-1.000000 2",
+            "1 +1.000000 2 3+99999999999.000000",
+        ] {
+            assert_eq!(page(bad, 9), None, "{bad}");
+        }
+        assert!(page("1 +1.000000 2 3*+0.000001 !", 9).unwrap().ends_session);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_odd(lines in proptest::collection::vec("[0-9+@*!. a-z]{0,20}", 0..12)) {
+            let _ = read(&format!("{MAGIC}\n{}", lines.join("\n")));
+        }
+    }
+}

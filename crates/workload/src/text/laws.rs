@@ -1,0 +1,152 @@
+//! The laws of a site's own log in a plan's file, in full: what is drawn by them can be drawn again without the log.
+//!
+//! ```text
+//! set site
+//! law sizes hybrid 9.112 1.54 181000 0.96 1.21
+//! law requests lognormal 8.4 1.6
+//! law embedded-sizes none
+//! law embedded-requests none
+//! law popularity 0.83
+//! law objects pareto 1 1.9
+//! law active-off weibull 0.382 1.46
+//! law inactive-off lognormal 3.2 1.3
+//! law session none
+//! law depth lognormal 3.1 1.7
+//! ```
+//!
+//! Not for laws with a name: those have it after `set`, and no such lines.
+
+use std::fmt::{self, Write};
+
+use super::{BadPlan, Reader};
+use crate::law::Law;
+use crate::set::{Files, Laws, SITE, Set, SetName};
+
+pub(super) fn write(laws: &Laws, out: &mut dyn Write) -> fmt::Result {
+    writeln!(out, "set {}", laws.name())?;
+    let set = match laws {
+        Laws::Named(_) => return Ok(()),
+        Laws::Site(set) => set,
+    };
+    let Set { documents, embedded, popularity, objects, active_off, inactive_off, session, depth } = &**set;
+    writeln!(out, "law sizes {}", Words(Some(documents.sizes)))?;
+    writeln!(out, "law requests {}", Words(documents.requests))?;
+    writeln!(out, "law embedded-sizes {}", Words(embedded.map(|files| files.sizes)))?;
+    writeln!(out, "law embedded-requests {}", Words(embedded.and_then(|files| files.requests)))?;
+    writeln!(out, "law popularity {popularity}")?;
+    writeln!(out, "law objects {}", Words(Some(*objects)))?;
+    writeln!(out, "law active-off {}", Words(Some(*active_off)))?;
+    writeln!(out, "law inactive-off {}", Words(Some(*inactive_off)))?;
+    writeln!(out, "law session {}", Words(*session))?;
+    writeln!(out, "law depth {}", Words(Some(*depth)))
+}
+
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<Laws, BadPlan> {
+    let named = reader.head("set ", |rest| match rest {
+        SITE => Some(None),
+        name => SetName::named(name).ok().map(Some),
+    })?;
+    if let Some(name) = named {
+        return Ok(Laws::Named(name));
+    }
+    let sizes = reader.head("law sizes ", law)?;
+    let requests = reader.head("law requests ", optional)?;
+    let embedded = reader.head("law embedded-sizes ", optional)?;
+    let embedded_requests = reader.head("law embedded-requests ", |rest| {
+        optional(rest).filter(|requests| embedded.is_some() || requests.is_none())
+    })?;
+    Ok(Laws::Site(Box::new(Set {
+        documents: Files { sizes, requests },
+        embedded: embedded.map(|sizes| Files { sizes, requests: embedded_requests }),
+        popularity: reader.head("law popularity ", |rest| {
+            rest.parse().ok().filter(|exponent| (0.0..=100.0).contains(exponent))
+        })?,
+        objects: reader.head("law objects ", law)?,
+        active_off: reader.head("law active-off ", law)?,
+        inactive_off: reader.head("law inactive-off ", law)?,
+        session: reader.head("law session ", optional)?,
+        depth: reader.head("law depth ", law)?,
+    })))
+}
+
+/// A law, or that there is none.
+struct Words(Option<Law>);
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => f.write_str("none"),
+            Some(Law::Lognormal { mu, sigma }) => write!(f, "lognormal {mu} {sigma}"),
+            Some(Law::Pareto { least, shape }) => write!(f, "pareto {least} {shape}"),
+            Some(Law::Weibull { scale, shape }) => write!(f, "weibull {scale} {shape}"),
+            Some(Law::InverseGaussian { mean, shape }) => write!(f, "inverse-gaussian {mean} {shape}"),
+            Some(Law::Hybrid { mu, sigma, cut, body, shape }) => {
+                write!(f, "hybrid {mu} {sigma} {cut} {body} {shape}")
+            }
+        }
+    }
+}
+
+fn optional(text: &str) -> Option<Option<Law>> {
+    if text == "none" { Some(None) } else { law(text).map(Some) }
+}
+
+fn law(text: &str) -> Option<Law> {
+    let mut words = text.split(' ');
+    let name = words.next()?;
+    let numbers = words.map(|word| word.parse().ok().filter(|number: &f64| number.is_finite()));
+    let numbers: Vec<f64> = numbers.collect::<Option<_>>()?;
+    // Neither so small nor so large that computing with them ends in nothing.
+    let is_positive = |number: f64| (1e-6..=1e15).contains(&number);
+    let law = match (name, numbers.as_slice()) {
+        ("lognormal", &[mu, sigma]) => Law::Lognormal { mu, sigma },
+        ("pareto", &[least, shape]) => Law::Pareto { least, shape },
+        ("weibull", &[scale, shape]) => Law::Weibull { scale, shape },
+        ("inverse-gaussian", &[mean, shape]) => Law::InverseGaussian { mean, shape },
+        ("hybrid", &[mu, sigma, cut, body, shape]) => Law::Hybrid { mu, sigma, cut, body, shape },
+        _ => return None,
+    };
+    let is_possible = match law {
+        Law::Lognormal { mu, sigma } => mu.abs() <= 100.0 && is_positive(sigma),
+        Law::Pareto { least: one, shape: other }
+        | Law::Weibull { scale: one, shape: other }
+        | Law::InverseGaussian { mean: one, shape: other } => is_positive(one) && is_positive(other),
+        Law::Hybrid { mu, sigma, cut, body, shape } => {
+            mu.abs() <= 100.0 && [sigma, cut, shape].into_iter().all(is_positive) && body > 0.0 && body < 1.0
+        }
+    };
+    is_possible.then_some(law)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_law_is_read_as_it_was_written_and_an_impossible_one_is_none() {
+        for text in [
+            "lognormal -1.5 0.8",
+            "pareto 1 2.43",
+            "weibull 0.382 1.46",
+            "inverse-gaussian 3.86 9.46",
+            "hybrid 9.357 1.318 133000 0.93 1.1",
+        ] {
+            assert_eq!(Words(law(text)).to_string(), text);
+        }
+        for bad in [
+            "",
+            "pareto",
+            "pareto 1",
+            "pareto 1 2 3",
+            "pareto 0 1",
+            "pareto 1 -1",
+            "pareto 1 NaN",
+            "lognormal 1e9 1",
+            "weibull inf 1",
+            "hybrid 1 1 1 1 1",
+            "normal 1 1",
+        ] {
+            assert_eq!(law(bad), None, "{bad}");
+        }
+    }
+}
