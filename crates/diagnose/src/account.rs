@@ -58,9 +58,15 @@ impl Share {
 const STALLS: usize = Cause::ALL.len();
 
 /// Time by what it was spent on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
     shares: [Duration; STALLS + 5],
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        Self { shares: [Duration::ZERO; STALLS + 5] }
+    }
 }
 
 impl Account {

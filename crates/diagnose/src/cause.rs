@@ -48,11 +48,47 @@ pub enum Cause {
     ClientThink,
     /// Answers that wait behind a slow one.
     HeadOfLine,
+    /// A connection that was refused.
+    ConnectionRefused,
+    /// A SYN that nobody answers.
+    SynUnanswered,
+    /// A SYN that meets an older connection between the same ports.
+    SynTimeWait,
+    /// A reset in the middle of a transfer.
+    ResetMidTransfer,
+    /// A peer that does not answer any more.
+    PeerVanished,
+    /// A TLS handshake that failed.
+    TlsAlert,
+    /// The TLS handshake.
+    TlsHandshake,
+    /// Certificates too large for the initial window.
+    TlsCertificateFlight,
+    /// A path that takes only smaller packets.
+    PathMtu,
+    /// A queue on the path.
+    BottleneckQueue,
+    /// The path's bandwidth.
+    BandwidthLimited,
+    /// Distance.
+    PathLatency,
+    /// A proxy that acknowledges for the server.
+    ProxyInPath,
+    /// A capture of one direction.
+    OneDirectionOnly,
+    /// Packets that the capture lost.
+    CaptureLoss,
+    /// Packets that were captured twice.
+    DuplicateCapture,
+    /// A tunnel that is not read.
+    TunnelNotRead,
+    /// Packets of other protocols.
+    NotTcp,
 }
 
 impl Cause {
     /// Every one, in the order of the enumeration.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 38] = [
         Self::ConnectionSetup,
         Self::ConnectionPerRequest,
         Self::ExpectContinue,
@@ -73,6 +109,24 @@ impl Cause {
         Self::ServerThink,
         Self::ClientThink,
         Self::HeadOfLine,
+        Self::ConnectionRefused,
+        Self::SynUnanswered,
+        Self::SynTimeWait,
+        Self::ResetMidTransfer,
+        Self::PeerVanished,
+        Self::TlsAlert,
+        Self::TlsHandshake,
+        Self::TlsCertificateFlight,
+        Self::PathMtu,
+        Self::BottleneckQueue,
+        Self::BandwidthLimited,
+        Self::PathLatency,
+        Self::ProxyInPath,
+        Self::OneDirectionOnly,
+        Self::CaptureLoss,
+        Self::DuplicateCapture,
+        Self::TunnelNotRead,
+        Self::NotTcp,
     ];
 
     /// Its name in kebab-case.
@@ -98,12 +152,43 @@ impl Cause {
             Self::ServerThink => "server-think",
             Self::ClientThink => "client-think",
             Self::HeadOfLine => "head-of-line",
+            Self::ConnectionRefused => "connection-refused",
+            Self::SynUnanswered => "syn-unanswered",
+            Self::SynTimeWait => "syn-time-wait",
+            Self::ResetMidTransfer => "reset-mid-transfer",
+            Self::PeerVanished => "peer-vanished",
+            Self::TlsAlert => "tls-alert",
+            Self::TlsHandshake => "tls-handshake",
+            Self::TlsCertificateFlight => "tls-certificate-flight",
+            Self::PathMtu => "path-mtu",
+            Self::BottleneckQueue => "bottleneck-queue",
+            Self::BandwidthLimited => "bandwidth-limited",
+            Self::PathLatency => "path-latency",
+            Self::ProxyInPath => "proxy-in-path",
+            Self::OneDirectionOnly => "one-direction-only",
+            Self::CaptureLoss => "capture-loss",
+            Self::DuplicateCapture => "duplicate-capture",
+            Self::TunnelNotRead => "tunnel-not-read",
+            Self::NotTcp => "not-tcp",
         }
     }
 
     /// By its name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|cause| cause.name() == name)
+    }
+
+    /// Whether it ends a connection before its purpose is served, whatever time that takes.
+    pub const fn is_failure(self) -> bool {
+        matches!(
+            self,
+            Self::ResetLostData
+                | Self::ConnectionRefused
+                | Self::SynUnanswered
+                | Self::ResetMidTransfer
+                | Self::PeerVanished
+                | Self::TlsAlert
+        )
     }
 
     /// What is known of it.
@@ -129,6 +214,24 @@ impl Cause {
             Self::ServerThink => &causes::think::SERVER,
             Self::ClientThink => &causes::think::CLIENT,
             Self::HeadOfLine => &causes::head_of_line::ABOUT,
+            Self::ConnectionRefused => &causes::connection_refused::ABOUT,
+            Self::SynUnanswered => &causes::syn_unanswered::ABOUT,
+            Self::SynTimeWait => &causes::syn_time_wait::ABOUT,
+            Self::ResetMidTransfer => &causes::reset_mid_transfer::ABOUT,
+            Self::PeerVanished => &causes::peer_vanished::ABOUT,
+            Self::TlsAlert => &causes::tls_alert::ABOUT,
+            Self::TlsHandshake => &causes::tls_handshake::ABOUT,
+            Self::TlsCertificateFlight => &causes::tls_handshake::CERTIFICATES,
+            Self::PathMtu => &causes::path_mtu::ABOUT,
+            Self::BottleneckQueue => &causes::bottleneck_queue::ABOUT,
+            Self::BandwidthLimited => &causes::bandwidth_limited::ABOUT,
+            Self::PathLatency => &causes::path_latency::ABOUT,
+            Self::ProxyInPath => &causes::proxy_in_path::ABOUT,
+            Self::OneDirectionOnly => &causes::one_direction_only::ABOUT,
+            Self::CaptureLoss => &causes::capture_loss::ABOUT,
+            Self::DuplicateCapture => &causes::duplicate_capture::ABOUT,
+            Self::TunnelNotRead => &causes::not_tcp::TUNNEL,
+            Self::NotTcp => &causes::not_tcp::ABOUT,
         }
     }
 }

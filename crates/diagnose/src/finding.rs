@@ -65,6 +65,14 @@ impl Severity {
         }
     }
 
+    /// No more than low for what something else might explain as well: a guess fails no build.
+    pub(crate) fn when(self, confidence: Confidence) -> Self {
+        match confidence {
+            Confidence::Low => self.min(Self::Low),
+            Confidence::Medium | Confidence::High => self,
+        }
+    }
+
     /// Of so much time lost to `cause`.
     pub(crate) fn of(cause: Cause, lost: Duration) -> Self {
         let About { what: _, fixes: _, is_fault, least: _ } = cause.about();
@@ -74,7 +82,7 @@ impl Severity {
         // Programs may take their time: what an eye notices is worth a look, a tenth of a second.
         let patience = if cause == Cause::ServerThink { 5 } else { 1 };
         match lost.as_nanos() / 1_000_000 / patience {
-            _ if cause == Cause::ResetLostData => Self::High,
+            _ if cause.is_failure() => Self::High,
             100.. => Self::High,
             20.. => Self::Medium,
             0.. => Self::Low,
@@ -186,6 +194,33 @@ impl Findings {
         }
     }
 
+    /// How often a cause was found.
+    pub(crate) fn times(&self, cause: Cause) -> u64 {
+        self.tallies.iter().filter(|tally| tally.count.cause == cause).map(|tally| tally.count.times).sum()
+    }
+
+    /// Takes back what was found of a cause at a side since then: it has another name. Returns its time.
+    pub(crate) fn retract(&mut self, cause: Cause, side: Side, since: Time) -> Duration {
+        let is_meant = |kept: &Finding| kept.cause == cause && kept.side == side && kept.at >= since;
+        let retracted = self.kept.iter().filter(|kept| is_meant(kept));
+        let (times, lost) =
+            retracted.fold((0, Duration::ZERO), |(times, lost), kept| (times + 1, lost + kept.lost));
+        self.kept.retain(|kept| !is_meant(kept));
+        if times > 0 {
+            let tally = Tally::of(&mut self.tallies, cause);
+            tally.kept = tally.kept.saturating_sub(times);
+            tally.count.times = tally.count.times.saturating_sub(times as u64);
+            tally.count.lost = tally.count.lost - lost;
+        }
+        lost
+    }
+
+    /// Takes back all that was found of a cause.
+    pub(crate) fn withdraw(&mut self, cause: Cause) {
+        self.kept.retain(|kept| kept.cause != cause);
+        self.tallies.retain(|tally| tally.count.cause != cause);
+    }
+
     /// How many there were of the last cause: a look at the tallies.
     pub(crate) fn all(&self) -> u64 {
         self.tallies.last().map_or(0, |tally| tally.count.times)
@@ -260,5 +295,7 @@ mod tests {
         assert_eq!(of(Cause::ServerThink, 44), Severity::Low);
         assert_eq!(of(Cause::ResetLostData, 0), Severity::High);
         assert_eq!(of(Cause::ClientThink, 10_000), Severity::Note);
+        assert_eq!(of(Cause::RetransmissionTimeout, 206).when(Confidence::Low), Severity::Low);
+        assert_eq!(of(Cause::RetransmissionTimeout, 206).when(Confidence::Medium), Severity::High);
     }
 }

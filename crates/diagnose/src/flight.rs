@@ -155,8 +155,8 @@ mod tests {
                 sender.send(start, start + length, mark, 0, Duration::from_micros(1));
                 edge = edge.max(start + length);
                 let to = (sender.acknowledged + arrives).min(edge);
-                sender.acknowledge(to, None, frame, mark.at);
-                let learned = sender.learn(mark.at, Duration::ZERO);
+                sender.acknowledge(to, None, mark, None);
+                let learned = sender.learn(mark.at, Duration::ZERO, Duration::ZERO, None);
                 for known in [learned.known, sender.known] {
                     let Flight { segments, short_segments, last_short_end, .. } = sender.flight(known);
                     prop_assert_eq!((segments, short_segments, last_short_end), walked(&sender, known));

@@ -3,24 +3,32 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | (here) | [`Flow`]: what each segment is to the connection |
+//! | `acknowledgements` | acknowledgements, and windows with them |
 //! | `handshake` | what SYNs agree on |
+//! | `record` | TLS records that close a connection |
 //! | `closed` | windows without room, as long as their edge stands still |
 //! | `course` | a message against time: what a window saves of it |
 //! | `facts` | what is known of a gap when it ends |
-//! | `numbers` | packets that never came, by what is left out |
 //! | `repairs` | what is known of data that came late or twice |
+//! | `opening` | openings that fail |
+//! | `failures` | connections that fail later, and TLS handshakes |
+//! | `notes` | facts about the path and the capture |
 //! | `ledger` | judged gaps, in the account and as findings |
 //! | `state` | what is kept of each side |
 //!
 //! Not a TCP: nothing is answered, and nothing is believed that the packets do not show. What contradicts itself is
 //! passed over.
 
+mod acknowledgements;
 mod closed;
 mod course;
 mod facts;
+mod failures;
 mod handshake;
 mod ledger;
-mod numbers;
+mod notes;
+pub(crate) mod opening;
+mod record;
 mod repairs;
 mod state;
 
@@ -33,6 +41,7 @@ use crate::account::{Account, Share};
 use crate::cause::Cause;
 use crate::finding::Findings;
 use crate::gap::{Before, End, Mark};
+use crate::hosts::Hosts;
 use crate::http::Conversation;
 use crate::keep::Keep;
 use crate::path::Path;
@@ -42,7 +51,11 @@ use crate::segment::Segment;
 use crate::sender::{Order, Sender};
 use crate::side::{Both, Side};
 use crate::table::Options;
+use crate::tick;
+use crate::tls::Tls;
 
+use failures::{Cut, SmallMtu};
+use opening::Opening;
 use state::{EndState, Handshake, Lately};
 
 /// A connection, as far as it has been seen.
@@ -63,6 +76,8 @@ pub(crate) struct Flow {
     /// The last event, and what it was; what of its sender was on its way then.
     before: Before,
     last: Mark,
+    /// The last packet of all.
+    last_frame: u64,
     last_flight: u64,
     /// How far the account reaches, and from when on anything counts.
     spent: Time,
@@ -83,6 +98,19 @@ pub(crate) struct Flow {
     is_within_dialogue: bool,
     /// Waits for a window that was open there.
     reopened: Duration,
+    /// The last repair's cause, and until when time is its already.
+    claimed: Option<(Cause, Time)>,
+    /// What was out of the ordinary before the first SYN/ACK.
+    opening: Option<Box<Opening>>,
+    /// Whether only segments of the handshake were lost.
+    is_opening_lost: bool,
+    /// A TLS handshake, as long as it is in the clear; whether no data was seen yet.
+    tls: Option<Box<Tls>>,
+    is_first_data: bool,
+    speaks_tls: bool,
+    /// An MTU that a router reported, and a reset in the middle of a transfer.
+    small_mtu: Option<SmallMtu>,
+    cut: Option<Cut>,
 }
 
 /// A connection right before this one, that carried a single request.
@@ -99,6 +127,11 @@ pub(crate) struct Follows {
 impl Flow {
     pub(crate) fn new(client: SocketAddr, server: SocketAddr, first: &Segment<'_>, options: Options) -> Self {
         let mark = Mark { at: first.at, frame: first.frame };
+        let mut ends: Both<EndState> = Both::default();
+        for end in [&mut ends.client, &mut ends.server] {
+            // A capture may begin in the middle of a message.
+            end.burst.course.began = first.at;
+        }
         Self {
             client,
             server,
@@ -110,11 +143,12 @@ impl Flow {
             lately: Both::default(),
             before: Before::Nothing,
             last: mark,
+            last_frame: mark.frame,
             last_flight: 0,
             spent: first.at,
             since: options.since,
             path: Path::default(),
-            ends: Both::default(),
+            ends,
             conversation: Conversation::default(),
             findings: Findings::default(),
             account: Account::default(),
@@ -126,6 +160,14 @@ impl Flow {
             follows: None,
             is_within_dialogue: false,
             reopened: Duration::ZERO,
+            claimed: None,
+            opening: None,
+            is_opening_lost: false,
+            tls: None,
+            is_first_data: true,
+            speaks_tls: false,
+            small_mtu: None,
+            cut: None,
         }
     }
 
@@ -205,7 +247,7 @@ impl Flow {
             self.oddities.backwards += 1;
             segment.at = self.last_at;
         }
-        self.last_at = segment.at;
+        (self.last_at, self.last_frame) = (segment.at, segment.frame);
         self.packets += 1;
         self.bytes += Bytes::new(segment.length());
         if self.ends.of_mut(segment.from).recent.has(&segment) {
@@ -213,14 +255,18 @@ impl Flow {
             return;
         }
         self.path.passed(segment.from, segment.hops_left);
-        let end = self.ends.of(segment.from);
-        self.lately.of_mut(segment.from).numbers.passed(
-            segment.identification,
-            segment.hops_left,
-            segment.length().div_ceil(end.sender.mss.get()),
-        );
+        if let Some(stamp) = segment.options.stamp {
+            let end = self.ends.of_mut(segment.from);
+            end.late = end.clock.passed(segment.at, stamp.value);
+            self.echoes(&segment, stamp);
+        }
+        self.lately.of_mut(segment.from).heard_at = Some(segment.at);
         if segment.has(Flags::RST) {
             self.reset(&segment);
+            return;
+        }
+        if self.is_challenge(&segment) {
+            self.challenges(Mark { at: segment.at, frame: segment.frame });
             return;
         }
         if segment.has(Flags::SYN) {
@@ -245,87 +291,6 @@ impl Flow {
         }
     }
 
-    fn acknowledges(&mut self, segment: &Segment<'_>) {
-        let Segment { from, at, frame, .. } = *segment;
-        self.scales_as_it_did(segment);
-        let scale = self.ends.of(from).scale;
-        let window = match (u32::from(segment.tcp.window), scale) {
-            (window, _) if segment.has(Flags::SYN) => Some(window),
-            (window, Some(bits)) => Some(window << bits),
-            (0, None) => Some(0),
-            (_, None) => None,
-        };
-        let peer = self.ends.of_mut(from.other());
-        let to = peer.sender.place(segment.tcp.ack);
-        if !peer.sender.is_seen && peer.sender.next == 0 {
-            peer.sender.jump(to);
-            (peer.sender.acknowledged, peer.sender.known) = (to, to);
-        }
-        // A number that no sender can have reached is no acknowledgement.
-        const FURTHEST: u64 = 1 << 30;
-        if to > peer.sender.next + FURTHEST {
-            return;
-        }
-        if to > peer.sender.next {
-            peer.sender.jump(to);
-            self.oddities.not_captured += 1;
-            self.unseen(from.other(), Mark { at, frame });
-        }
-        if !segment.has(Flags::SYN) {
-            self.closes_window(from.other(), to, window, Mark { at, frame });
-        }
-        let peer = self.ends.of_mut(from.other());
-        let had = (peer.sender.acknowledged, peer.sender.window);
-        let ack = peer.sender.acknowledge(to, window, frame, at);
-        let behind = segment.options.sack.map(|(_, end)| peer.sender.place(end));
-        let is_sacked = segment.options.is_sack_cut || behind.is_some_and(|end| end > to);
-        if ack.is_none_or(|ack| ack.bytes == 0) {
-            // With a selective acknowledgement the window may move, too.
-            let tells = segment.options.sack.is_some() || segment.options.is_sack_cut;
-            let is_repeated = !segment.carries() && to == had.0 && (window == had.1 || tells);
-            if is_repeated && peer.sender.next > to {
-                peer.sender.acknowledge_again(is_sacked, frame, at);
-            }
-            return;
-        }
-        if is_sacked {
-            peer.sender.tells_of_a_gap();
-        }
-        if let Some(ack) = ack {
-            let bytes = u64::from(ack.bytes);
-            let is_at_once = bytes >= 2 * self.ends.of(from.other()).sender.mss.get();
-            if let Some(after) = ack.after() {
-                self.path.answered(from, after);
-                if is_at_once {
-                    self.path.answered_at_once(from, after);
-                }
-            }
-            let is_delayed = self.lateness(from, &ack).is_some();
-            let peer = self.ends.of_mut(from.other());
-            peer.sender.pace.acknowledged(at, bytes, ack.to, peer.sender.next, is_delayed);
-            peer.heard_at = Some(at);
-        }
-    }
-
-    fn acknowledges_only(&mut self, segment: &Segment<'_>) {
-        let mark = Mark { at: segment.at, frame: segment.frame };
-        let is_last =
-            segment.from == Side::Client && self.handshake.answered.is_some() && !self.handshake.is_done;
-        if is_last {
-            self.close(segment, End::Handshake { again: None });
-            self.before = Before::Handshake(Side::Client);
-            self.handshake.is_done = true;
-            self.set_up(mark);
-            return;
-        }
-        let peer = &self.ends.of(segment.from.other()).sender;
-        let covers_all = peer.acknowledged >= peer.next;
-        let own = &mut self.lately.of_mut(segment.from).own_ack;
-        if covers_all && own.is_none() {
-            *own = Some(mark);
-        }
-    }
-
     /// Data, or the end of it.
     fn sends(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
@@ -334,17 +299,23 @@ impl Flow {
         let start = end.sender.place(segment.tcp.seq);
         let stop = start + segment.tcp.sequence_length();
         end.sender.mss.saw(segment.length());
-        end.sender.mss.has_timestamps = segment.options.has_timestamps;
-        let passed_over = start.saturating_sub(end.sender.next);
-        self.lately.of_mut(from).numbers.passed_over(passed_over.div_ceil(end.sender.mss.get()));
-        if let Some(heard_at) = end.heard_at.take() {
+        end.sender.mss.has_timestamps = segment.options.stamp.is_some();
+        let heard_at = end.heard_at.take();
+        let facts = self.before_sending(segment);
+        // Not before: a gap is not measured by itself.
+        if let Some(heard_at) = heard_at {
             self.path.echoed(from, at.since(heard_at));
         }
-        let facts = self.before_sending(segment);
         // Data that is sent again has been missed for most of a round trip at the least.
         let soon = (self.path.round_trip_at_least() / 2)
             .clamp(Duration::from_micros(100), Duration::from_millis(50));
         let end = self.ends.of_mut(from);
+        // A FIN flushes what is held, and urgent data passes Nagle's algorithm.
+        if segment.has(Flags::URG) {
+            end.urgent = stop;
+        }
+        let may_be_held = !segment.has(Flags::FIN) && end.sender.acknowledged >= end.urgent;
+        end.sends_shorts |= may_be_held && end.sender.sends_short(start, segment.length());
         let order = end.sender.send(start, stop, mark, segment.identification, soon);
         end.sender.forget(self.keep.segments.into());
         let kind = match order {
@@ -353,22 +324,32 @@ impl Flow {
                 self.arrives(segment);
                 End::Data
             }
-            Order::Probe => return,
+            Order::Probe => return self.probes_window(from),
             Order::Twice => {
                 self.oddities.captured_twice += 1;
                 return;
             }
             Order::Again(None) => {
+                self.sticks_needlessly(from, start, segment.length(), mark);
                 self.oddities.needless += 1;
+                return;
+            }
+            // Nobody waits for a FIN that is sent again.
+            Order::Again(Some(_)) if segment.length() == 0 => {
+                self.spend(Share::Closing, at.since(self.last.at));
+                self.before = Before::Ending;
+                self.moves_on(mark);
                 return;
             }
             Order::Again(Some(before)) => {
                 let sender = &self.ends.of(from).sender;
                 if stop <= sender.acknowledged {
+                    self.sticks_needlessly(from, start, segment.length(), mark);
                     self.oddities.needless += 1;
                     self.lately.of_mut(from).needless.get_or_insert(mark);
                     return;
                 }
+                self.sticks(from, &before, start, segment.length(), mark);
                 let earlier = Mark { at: before.at, frame: before.frame };
                 End::Repair(self.repair(from, stop, earlier, mark, at.since(before.again_at), before.times))
             }
@@ -384,6 +365,9 @@ impl Flow {
             }
         };
         self.close_with(facts, kind, segment);
+        if segment.length() > 0 {
+            self.sends_into_window(from, segment.length(), at);
+        }
         let end = self.ends.of_mut(from);
         let is_short = segment.length() < end.sender.mss.get();
         let earlier = if self.before == Before::Data(from) { end.pieces } else { 0 };
@@ -392,6 +376,9 @@ impl Flow {
         let sender = &self.ends.of(from).sender;
         self.last_flight = sender.next.saturating_sub(sender.acknowledged);
         self.converse(segment, start, mark);
+        if self.lately.of(from.other()).has_ended && record::closes(segment) {
+            self.ends.of_mut(from).alert += segment.tcp.sequence_length();
+        }
         if segment.has(Flags::FIN) {
             self.conversation.ended(from, mark);
             self.take_exchanges();
@@ -412,6 +399,7 @@ impl Flow {
     }
 
     fn converse(&mut self, segment: &Segment<'_>, start: u64, mark: Mark) {
+        self.reads_tls(segment, start, mark);
         let Segment { from, tcp, .. } = segment;
         self.conversation.sent(*from, start, tcp.payload, segment.length(), mark, &self.account);
         self.take_exchanges();
@@ -431,24 +419,34 @@ impl Flow {
     }
 
     fn reset(&mut self, segment: &Segment<'_>) {
-        if self.is_reset {
+        if self.is_reset || self.refuses(segment) {
             return;
         }
+        self.cuts(segment);
         self.close(segment, End::Reset);
         self.loses_answers(segment);
         self.before = Before::Ending;
         self.is_reset = true;
     }
 
-    /// Nothing more comes: what is known.
-    pub(crate) fn finish(mut self) -> FlowReport {
+    /// Nothing more comes: what is known, no finer than the `tick` of a coarse clock.
+    pub(crate) fn finish(mut self, tick: Option<Duration>, hosts: &Hosts) -> FlowReport {
         self.settle_tail();
         [Side::Client, Side::Server].into_iter().for_each(|side| self.settle_course(side));
         self.was_opened_needlessly();
-        let Self { client, server, started, last_at, packets, bytes, path, conversation, account, .. } = self;
+        self.settle_opening(hosts);
+        self.settle_failures();
+        self.settle_notes();
+        let missing_direction = self.missing_direction();
+        let Self {
+            client, server, started, last_at, packets, bytes, path, conversation, mut account, ..
+        } = self;
         let mut exchanges = self.exchanges;
         exchanges.sort_by_key(|exchange| exchange.at);
-        let (findings, counts) = self.findings.into_sorted();
+        let (mut findings, mut counts) = self.findings.into_sorted();
+        if let Some(tick) = tick {
+            tick::blur(tick, &mut findings, &mut counts, &mut account);
+        }
         FlowReport {
             protocol: Protocol::Tcp,
             is_within_dialogue: self.is_within_dialogue,
@@ -468,6 +466,8 @@ impl Flow {
             account,
             exchanges,
             oddities: self.oddities,
+            missing_direction,
+            is_opening_lost: self.is_opening_lost,
             plot: self.plot.map(|plot| *plot),
         }
     }

@@ -39,6 +39,8 @@ pub(crate) struct Gap {
     pub(crate) largest_since_loss: u64,
     /// What it was allowed to send before it heard anything new; `None` where windows cannot be read.
     pub(crate) room: Option<u64>,
+    /// Whether that, or the least that a window of unknown scale offers, had room for the segment.
+    pub(crate) has_room: bool,
     /// The window it was given then.
     pub(crate) window: Option<u64>,
     /// The widest that it was ever given.
@@ -55,6 +57,25 @@ pub(crate) struct Gap {
     pub(crate) is_acknowledged: bool,
     /// The first acknowledgement without data that the sender itself sent in the gap, of all it had been sent.
     pub(crate) own_ack: Option<Mark>,
+    /// By how much that, and the segment that ended the gap, came later than the path needs, by the sender's timestamps.
+    pub(crate) own_ack_late: Option<Duration>,
+    pub(crate) late_arrival: Option<Duration>,
+    /// When the last acknowledgement reached the sender.
+    pub(crate) heard_at: Option<Time>,
+    /// Whether the sender has acknowledged all that its peer sent.
+    pub(crate) has_all: bool,
+    /// Whether its peer has acknowledged all that it sent.
+    pub(crate) is_heard: bool,
+    /// Bytes of the peer's last message, as far as it was on its way together.
+    pub(crate) asked: u64,
+    /// Whether the sender has sent short segments while another was unacknowledged.
+    pub(crate) sends_shorts: bool,
+    /// Whether data is missing before the segment, or of its peer.
+    pub(crate) is_behind_hole: bool,
+    /// Whether its peer's data was captured at all.
+    pub(crate) is_peer_seen: bool,
+    /// Whether the segment is as small as a TLS alert or a frame that ends a connection.
+    pub(crate) is_control: bool,
 
     /// What the path makes of it.
     pub(crate) path: PathFacts,
@@ -64,12 +85,9 @@ pub(crate) struct Gap {
     pub(crate) has_lost: bool,
     /// The first that it sent again in this gap though that had arrived.
     pub(crate) needless: Option<Mark>,
-    /// How many of its packets never came in this gap; `None` if that does not show.
-    pub(crate) missing: Option<u16>,
     /// For how long it had heard nothing new.
     pub(crate) silence: Option<Duration>,
-    /// What its timer stands at, at the least, and with Linux.
-    pub(crate) timeout: Duration,
+    /// What its timer stands at with Linux.
     pub(crate) usual_timeout: Duration,
     /// The loss that it was still repairing, by how it had noticed.
     pub(crate) recovering: Option<crate::cause::Cause>,
@@ -151,6 +169,16 @@ pub(crate) struct Repair {
 pub(crate) struct PathFacts {
     /// From the place of the capture to the sender and back.
     pub(crate) to_sender: Option<Duration>,
+    /// By how much that varies.
+    pub(crate) noise: Duration,
+    /// Whether the capture was taken at the sender.
+    pub(crate) is_at_sender: bool,
+    /// Whether acknowledgements of what the sender sent show a standing queue.
+    pub(crate) has_queue: bool,
+    /// And to the receiver and back.
+    pub(crate) to_receiver: Option<Duration>,
+    /// The round trip to a server whose acknowledgements a proxy sends.
+    pub(crate) beyond_proxy: Option<Duration>,
     /// There and back, as far as it is known.
     pub(crate) round_trip: Duration,
     /// What the slowest link needs for the segment that ended the gap.
@@ -162,6 +190,8 @@ pub(crate) struct PathFacts {
     pub(crate) queue: Duration,
     /// Whether the acknowledgement on which it was sent shows a queue on the path: enough was sent to fill it.
     pub(crate) is_full: bool,
+    /// Whether that queue takes as long as the path without it: the link is never idle.
+    pub(crate) is_saturated: bool,
 }
 
 /// What a sender did since it had nothing on its way for a while.
@@ -211,6 +241,8 @@ pub(crate) struct Talk {
     pub(crate) is_within: Option<bool>,
     /// Whether only the end of the connection will end that message.
     pub(crate) is_until_close: bool,
+    /// Whether the server sends when it likes.
+    pub(crate) is_pushed: bool,
     /// Requests without a complete answer; `None` if that cannot be known.
     pub(crate) unanswered: Option<usize>,
     /// Whether the last request asked before it sends its body.
@@ -235,6 +267,11 @@ impl Gap {
         self.freed > 0
     }
 
+    /// Whether the segment is a FIN without data: the application has nothing to wait for.
+    pub(crate) const fn is_bare_fin(&self) -> bool {
+        self.has_fin && self.length == 0
+    }
+
     /// Whether the segment is smaller than it may be.
     pub(crate) const fn is_short(&self) -> bool {
         self.length < self.mss
@@ -248,7 +285,29 @@ impl Gap {
     /// The acknowledgement that the sender, in the middle of sending, waited for.
     pub(crate) fn awaited(&self) -> Option<&Ack> {
         let waited = matches!(self.end, End::Data) && self.continues() && self.flight.bytes > 0;
-        self.trigger.as_ref().filter(|_| waited)
+        self.trigger.as_ref().filter(|_| waited && !self.was_free())
+    }
+
+    /// Whether neither Nagle's algorithm nor a window can have held the segment, short as it is: the sender has sent such ones
+    /// before, with others unacknowledged (TCP_NODELAY), and had as much on its way.
+    fn was_free(&self) -> bool {
+        let has_window = self.flight.bytes + self.length <= self.largest_since_loss.max(2 * self.mss);
+        self.sends_shorts && self.is_short() && has_window
+    }
+
+    /// Whether a sender that waited went on as soon as the acknowledgement had come: kernels need no more than some
+    /// hundred microseconds, and the rest is the path's jitter.
+    pub(crate) fn is_prompt(&self) -> bool {
+        const MOST: Duration = Duration::from_millis(5);
+        let least = Duration::from_micros(if self.path.is_at_sender { 300 } else { 1_000 });
+        let bound = (self.path.round_trip / 4).clamp(least, MOST);
+        self.trigger.is_some() && self.reaction() <= bound
+    }
+
+    /// From when the acknowledgement that it waited for had come to the sender until it sent.
+    pub(crate) fn reaction(&self) -> Duration {
+        let away = self.path.to_sender.unwrap_or_default();
+        self.trigger.map(|ack| self.to.at.since(ack.at).saturating_sub(away)).unwrap_or_default()
     }
 
     /// What of the gap the path had nothing to do: near its sender a flight is seen before the slowest link has sent it.
@@ -272,8 +331,12 @@ impl Gap {
     }
 }
 
-/// A span for people: `93.2 ms`.
+/// A span for people: `9.3 ms`, `93 ms`, `12.4 s`, `4.5 min`.
 pub(crate) fn millis(span: Duration) -> String {
-    let millis = span.as_millis_f64();
-    if millis < 10.0 { format!("{millis:.1} ms") } else { format!("{millis:.0} ms") }
+    match span.as_millis_f64() {
+        millis if millis < 10.0 => format!("{millis:.1} ms"),
+        millis if millis < 10_000.0 => format!("{millis:.0} ms"),
+        millis if millis < 120_000.0 => format!("{:.1} s", millis / 1e3),
+        millis => format!("{:.1} min", millis / 60e3),
+    }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Conversation {
     pub(crate) answered: Vec<Exchange>,
     pub(crate) requests: u64,
     is_lost: bool,
+    /// Whether the server sends when it likes: a stream of events, or another protocol after 101.
+    is_pushed: bool,
 }
 
 /// A request and its answer.
@@ -141,7 +143,7 @@ impl Conversation {
     /// What is known before `side` sends `payload`.
     pub(crate) fn talk(&self, side: Side, payload: &[u8]) -> Talk {
         if self.is_lost || self.requests == 0 {
-            return Talk::default();
+            return Talk { is_pushed: self.is_pushed, ..Talk::default() };
         }
         let stream = self.streams.of(side);
         let is_first = self.streams.of(Side::Client).body == 0;
@@ -149,6 +151,7 @@ impl Conversation {
         Talk {
             is_within: Some(!matches!(&stream.reader, Reader::Head(begun) if begun.is_empty())),
             is_until_close: matches!(stream.reader, Reader::UntilClose),
+            is_pushed: self.is_pushed,
             unanswered: Some(self.open.len()),
             expects_continue: asks.is_some_and(|last| !last.is_continued)
                 && (side == Side::Client || payload.starts_with(b"HTTP/1.1 1")),
@@ -303,11 +306,18 @@ impl Conversation {
         });
         self.requests += 1;
         self.streams.of_mut(Side::Client).reader = match told {
-            Told { is_chunked: true, length: _, expects_continue: _ } => Reader::ChunkSize(Vec::new()),
-            Told { is_chunked: false, length: Some(length @ 1..), expects_continue: _ } => {
-                Reader::Length(length)
+            Told { is_chunked: true, length: _, expects_continue: _, is_event_stream: _ } => {
+                Reader::ChunkSize(Vec::new())
             }
-            Told { is_chunked: false, length: Some(0) | None, expects_continue: _ } => Reader::default(),
+            Told {
+                is_chunked: false,
+                length: Some(length @ 1..),
+                expects_continue: _,
+                is_event_stream: _,
+            } => Reader::Length(length),
+            Told { is_chunked: false, length: Some(0) | None, expects_continue: _, is_event_stream: _ } => {
+                Reader::default()
+            }
         };
         Ok(Some(length))
     }
@@ -323,6 +333,7 @@ impl Conversation {
         let asked = self.open.front_mut();
         let method = asked.as_ref().map_or("GET", |asked| asked.method.as_str());
         // Another protocol from here on.
+        self.is_pushed = status == 101 || told.is_event_stream;
         if status == 101 || (method == "CONNECT" && (200..300).contains(&status)) {
             return Err(NotHttp);
         }
@@ -335,9 +346,15 @@ impl Conversation {
         }
         let reader = match told {
             _ if has_no_body => Reader::Length(0),
-            Told { is_chunked: true, length: _, expects_continue: _ } => Reader::ChunkSize(Vec::new()),
-            Told { is_chunked: false, length: Some(length), expects_continue: _ } => Reader::Length(length),
-            Told { is_chunked: false, length: None, expects_continue: _ } => Reader::UntilClose,
+            Told { is_chunked: true, length: _, expects_continue: _, is_event_stream: _ } => {
+                Reader::ChunkSize(Vec::new())
+            }
+            Told { is_chunked: false, length: Some(length), expects_continue: _, is_event_stream: _ } => {
+                Reader::Length(length)
+            }
+            Told { is_chunked: false, length: None, expects_continue: _, is_event_stream: _ } => {
+                Reader::UntilClose
+            }
         };
         let is_whole = matches!(reader, Reader::Length(0));
         self.streams.of_mut(Side::Server).reader = if is_whole { Reader::default() } else { reader };
@@ -373,11 +390,13 @@ struct Told {
     is_chunked: bool,
     length: Option<u64>,
     expects_continue: bool,
+    is_event_stream: bool,
 }
 
 impl Told {
     fn of(fields: &[httparse::Header<'_>]) -> Self {
-        let mut told = Self { is_chunked: false, length: None, expects_continue: false };
+        let mut told =
+            Self { is_chunked: false, length: None, expects_continue: false, is_event_stream: false };
         for httparse::Header { name, value } in fields {
             let value = value.trim_ascii();
             if name.eq_ignore_ascii_case("Content-Length") {
@@ -386,6 +405,8 @@ impl Told {
                 told.is_chunked = value.to_ascii_lowercase().ends_with(b"chunked");
             } else if name.eq_ignore_ascii_case("Expect") {
                 told.expects_continue = value.eq_ignore_ascii_case(b"100-continue");
+            } else if name.eq_ignore_ascii_case("Content-Type") {
+                told.is_event_stream = value.to_ascii_lowercase().starts_with(b"text/event-stream");
             }
         }
         told
@@ -408,91 +429,4 @@ fn chunk_size(line: &[u8]) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use wire::Time;
-
-    fn talk(said: &[(Side, &str)]) -> Conversation {
-        let mut conversation = Conversation::default();
-        let mut places = Both { client: 10, server: 1_000 };
-        for (frame, (side, text)) in (1..).zip(said) {
-            let mark = Mark { at: Time::from_nanos(frame), frame };
-            let place = places.of_mut(*side);
-            let account = Account::default();
-            conversation.sent(*side, *place, text.as_bytes(), text.len() as u64, mark, &account);
-            *place += text.len() as u64;
-        }
-        conversation
-    }
-
-    fn answered(conversation: &Conversation) -> Vec<(&str, u16, u64, u64)> {
-        let of =
-            |exchange: &Exchange| (exchange.status.unwrap_or(0), exchange.asked.frame, exchange.ended.frame);
-        conversation
-            .answered
-            .iter()
-            .map(|exchange| (exchange.target.as_str(), of(exchange)))
-            .map(|(target, (status, asked, ended))| (target, status, asked, ended))
-            .collect()
-    }
-
-    use Side::{Client, Server};
-
-    #[test]
-    fn pipelined_requests_get_their_answers_in_order() {
-        let conversation = talk(&[
-            (Client, "GET /a HTTP/1.1\r\nHost: h\r\n\r\nHEAD /b HTTP/1.1\r\nHo"),
-            (Client, "st: h\r\n\r\n"),
-            (Client, "POST /c HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabcGET /d HTTP/1.1\r\n\r\n"),
-            (Server, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n"),
-            (Server, "X: y\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 77\r\n\r\nHTTP/1.1 204 No\r\n\r\n"),
-        ]);
-        assert_eq!(answered(&conversation), [("/a", 200, 1, 5), ("/b", 200, 2, 5), ("/c", 204, 3, 5)]);
-        assert_eq!((conversation.unanswered(), conversation.requests), (Some(1), 4));
-    }
-
-    #[test]
-    fn a_question_before_a_body_is_known_until_it_is_answered() {
-        let ask = (Client, "PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
-        let answer = b"HTTP/1.1 100 Continue\r\n\r\n";
-        assert!(talk(&[ask]).talk(Server, answer).expects_continue);
-        assert!(talk(&[ask]).talk(Client, b"body").expects_continue);
-        assert!(!talk(&[ask]).talk(Server, b"HTTP/1.1 417 No\r\n\r\n").expects_continue);
-        let told = talk(&[ask, (Server, "HTTP/1.1 100 Continue\r\n\r\n")]);
-        assert!(!told.talk(Client, b"body").expects_continue);
-        assert_eq!(told.unanswered(), Some(1));
-    }
-
-    #[test]
-    fn an_answer_without_length_ends_with_the_connection() {
-        let mut conversation =
-            talk(&[(Client, "GET / HTTP/1.0\r\n\r\n"), (Server, "HTTP/1.0 200 OK\r\n\r\nsome")]);
-        assert!(conversation.talk(Server, b"").is_until_close);
-        conversation.ended(Server, Mark { at: Time::from_nanos(9), frame: 9 });
-        assert_eq!(answered(&conversation), [("/", 200, 1, 9)]);
-    }
-
-    #[test]
-    fn what_is_not_http_is_left_alone() {
-        let hello = talk(&[(Client, "\u{16}\u{3}\u{1}\u{2}hello")]);
-        assert_eq!((hello.unanswered(), hello.talk(Server, b"").is_within), (None, None));
-        let upgraded = talk(&[
-            (Client, "GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n"),
-            (Server, "HTTP/1.1 101 Switching\r\n\r\n"),
-        ]);
-        assert_eq!(upgraded.unanswered(), None);
-    }
-
-    #[test]
-    fn out_of_order_pieces_wait_for_their_turn() {
-        let mut conversation = Conversation::default();
-        let (first, last) = ("GET / HTTP/1.1\r\n", "Host: h\r\n\r\n");
-        let account = Account::default();
-        let mark = |frame| Mark { at: Time::from_nanos(frame), frame };
-        conversation.sent(Client, 100, b"G", 1, mark(1), &account);
-        conversation.sent(Client, 116, last.as_bytes(), last.len() as u64, mark(2), &account);
-        assert_eq!(conversation.requests, 0);
-        conversation.sent(Client, 100, first.as_bytes(), first.len() as u64, mark(3), &account);
-        assert_eq!(conversation.requests, 1);
-    }
-}
+mod tests;

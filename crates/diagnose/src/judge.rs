@@ -76,7 +76,7 @@ pub(crate) type Evidence = fn(&Gap) -> String;
 type Rule = fn(&Gap) -> Option<Ruling>;
 
 /// In this order; the first that says something is believed.
-const RULES: [Rule; 20] = [
+const RULES: [Rule; 22] = [
     causes::retransmission::handshake,
     causes::connection_setup::rule,
     causes::retransmission::rule,
@@ -85,6 +85,7 @@ const RULES: [Rule; 20] = [
     causes::expect_continue::rule,
     flowing,
     causes::retransmission::before_the_capture,
+    causes::bottleneck_queue::rule,
     causes::receive_window_limited::rule,
     causes::nagle::rule,
     causes::short_initial_segment::rule,
@@ -94,6 +95,7 @@ const RULES: [Rule; 20] = [
     causes::slow_start_restart::rule,
     causes::congestion_window::rule,
     causes::slow_start::rule,
+    causes::proxy_in_path::rule,
     causes::think::rule,
     closing,
     unseen,

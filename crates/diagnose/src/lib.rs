@@ -11,7 +11,9 @@
 //! | `flows`, `keep` | the connections that are open, found by their sockets; how much each may keep |
 //! | `flow` | one connection: what each segment is to it |
 //! | `sender`, `flight`, `mss`, `path`, `pace` | an end as a sender; where the capture was taken; how fast the path is |
-//! | `http` | messages and exchanges, where they can be read |
+//! | `clock`, `tick` | TCP timestamps: when a segment was generated; the capture's clock, if it is coarse |
+//! | `http`, `tls` | messages and exchanges, where they can be read; TLS handshakes |
+//! | `hosts` | hosts and ports that answered |
 //! | `gap`, `judge`, `causes/` | the time between two events, and the rules that name its cause |
 //! | `dhttp` | requests in datagrams, and their answers |
 //! | [`plot`] | points of a time-sequence plot |
@@ -22,12 +24,14 @@
 pub mod account;
 pub mod cause;
 mod causes;
+mod clock;
 mod dhttp;
 pub mod finding;
 mod flight;
 mod flow;
 mod flows;
 mod gap;
+mod hosts;
 mod http;
 mod judge;
 mod keep;
@@ -42,6 +46,8 @@ mod segment;
 mod sender;
 pub mod side;
 pub mod table;
+mod tick;
+mod tls;
 
 pub use account::{Account, Share};
 pub use cause::Cause;

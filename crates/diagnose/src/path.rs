@@ -21,8 +21,29 @@ pub enum Place {
     Unknown,
 }
 
+/// So many samples have come near the least.
+const ENOUGH: u8 = 4;
 /// The least that a retransmission timer stands at.
 const LEAST: Duration = Duration::from_millis(200);
+
+/// A proxy that stands for a side: what a handshake and what data takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Proxy {
+    pub(crate) handshake: Duration,
+    pub(crate) data: Duration,
+}
+
+/// A queue, as acknowledgements of two full segments and more show it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Queue {
+    pub(crate) least: Duration,
+    pub(crate) worst: Duration,
+    pub(crate) samples: u16,
+    pub(crate) inflated: u16,
+}
+
+/// A handshake that takes less shows no proxy: a host may have been busy.
+const FAR: Duration = Duration::from_millis(20);
 
 /// Both parts of the path.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,8 +64,22 @@ struct Part {
     answered_at_once: Option<Duration>,
     smoothed: Duration,
     deviation: Duration,
+    /// From a SYN to its SYN/ACK, sent once.
+    handshake: Option<Duration>,
+    /// Acknowledgements since then: how many, how many came within a tenth of that, and the fastest.
+    samples: u16,
+    quick: u16,
+    data: Option<Duration>,
+    /// Of those that no receiver delays: how many, how many took ten times as long as the handshake, and how many three times
+    /// as long as the fastest; the slowest of these.
+    at_once: u16,
+    slow: u16,
+    inflated: u16,
+    slowest: Duration,
     /// What was left of the time to live when its packets passed.
     hops_left: Option<u8>,
+    /// How many samples there are of `answered`.
+    times_answered: u8,
 }
 
 impl Path {
@@ -61,12 +96,70 @@ impl Path {
             }
         }
         part.answered = Some(part.answered.map_or(after, |least| least.min(after)));
+        part.times_answered = part.times_answered.saturating_add(1);
+        if let Some(handshake) = part.handshake {
+            part.samples = part.samples.saturating_add(1);
+            part.quick = part.quick.saturating_add(u16::from(after * 10 <= handshake));
+            part.data = Some(part.data.map_or(after, |least| least.min(after)));
+        }
+    }
+
+    /// By how much the least time to `side` may be wrong: a minimum of few samples is above the least.
+    pub(crate) fn slack(&self, side: Side) -> Duration {
+        let to = self.to(side).unwrap_or_default();
+        if self.parts.of(side).times_answered < ENOUGH { to / 4 } else { to / 20 }
+    }
+
+    /// By how much the way to `side` and back varies: four mean deviations, once there are samples enough.
+    pub(crate) fn noise(&self, side: Side) -> Duration {
+        let part = self.parts.of(side);
+        if part.times_answered < ENOUGH { self.slack(side) } else { part.deviation * 4 }
+    }
+
+    /// `side` answered the SYN, which was sent once, so long after it had passed.
+    pub(crate) fn opened(&mut self, side: Side, after: Duration) {
+        self.parts.of_mut(side).handshake = Some(after);
     }
 
     /// The same for two full segments or more.
     pub(crate) fn answered_at_once(&mut self, side: Side, after: Duration) {
+        const NOTICEABLE: Duration = Duration::from_millis(50);
         let part = self.parts.of_mut(side);
         part.answered_at_once = Some(part.answered_at_once.map_or(after, |least| least.min(after)));
+        let least = part.answered.unwrap_or(after);
+        let is_slow = part.handshake.is_some_and(|handshake| after >= handshake * 10);
+        part.at_once = part.at_once.saturating_add(1);
+        part.slow = part.slow.saturating_add(u16::from(is_slow));
+        if after >= least * 3 + NOTICEABLE {
+            part.inflated = part.inflated.saturating_add(1);
+            part.slowest = part.slowest.max(after);
+        }
+    }
+
+    /// Whether something near acknowledges for `side`, or answers handshakes for it.
+    pub(crate) fn proxy(&self, side: Side) -> Option<Proxy> {
+        let part = self.parts.of(side);
+        let (handshake, data) = (part.handshake?, part.data?);
+        let is_quick = u32::from(part.quick) * 5 >= u32::from(part.samples) * 4;
+        let is_near = is_quick && handshake >= FAR && part.samples >= 2;
+        let is_front =
+            data >= FAR && part.at_once >= 3 && part.slow == part.at_once && data >= handshake * 10;
+        (is_near || is_front).then_some(Proxy { handshake, data })
+    }
+
+    /// The round trip beyond a proxy that acknowledges for `side`, as far as all acknowledgements so far show one.
+    pub(crate) fn beyond_proxy(&self, side: Side) -> Option<Duration> {
+        let part = self.parts.of(side);
+        part.handshake.filter(|handshake| *handshake >= FAR && part.samples > 0 && part.quick == part.samples)
+    }
+
+    /// A queue in which what is sent to `receiver` waits.
+    pub(crate) fn standing_queue(&self, receiver: Side) -> Option<Queue> {
+        const ENOUGH: u16 = 8;
+        let part = self.parts.of(receiver);
+        let is_standing = part.at_once >= ENOUGH && part.inflated >= part.at_once / 2;
+        let (least, worst) = (part.answered?, part.slowest);
+        is_standing.then_some(Queue { least, worst, samples: part.at_once, inflated: part.inflated })
     }
 
     /// What an acknowledgement of data by `side` takes if it is not delayed, as far as is known.

@@ -6,11 +6,13 @@ use wire::{Bytes, Duration, Time};
 
 use crate::account::Account;
 use crate::cause::{Cause, Fix};
+use crate::causes::syn_unanswered;
 use crate::dhttp;
 use crate::finding::{Count, Finding};
 use crate::http::Exchange;
 pub use crate::path::Place;
 use crate::plot::Plot;
+use crate::side::Side;
 
 /// A connection, diagnosed.
 #[derive(Clone, Debug)]
@@ -51,6 +53,10 @@ pub struct FlowReport {
     pub exchanges: Vec<ExchangeReport>,
     /// What is odd about the capture of it.
     pub oddities: Oddities,
+    /// The side of which nothing was captured, though the other side's packets show that it was there.
+    pub missing_direction: Option<Side>,
+    /// Whether what was lost of it were segments of its handshake.
+    pub(crate) is_opening_lost: bool,
     /// Its packets, if they were asked for.
     pub plot: Option<Plot>,
 }
@@ -80,6 +86,7 @@ impl FlowReport {
     pub fn fixes(&self, cause: Cause) -> &'static [Fix] {
         match (self.protocol, cause) {
             (Protocol::Dhttp, Cause::RetransmissionTimeout) => &dhttp::RESENT,
+            (Protocol::Tcp, Cause::RetransmissionTimeout) if self.is_opening_lost => &syn_unanswered::LOST,
             (Protocol::Dhttp | Protocol::Tcp, _) => cause.about().fixes,
         }
     }

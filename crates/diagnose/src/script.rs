@@ -8,10 +8,14 @@
 //! | `syn`, `fin`, `rst` | the flag |
 //! | `reopen` | the same SYN again |
 //! | `send=N` | so many bytes, continuing (or from `seq=N` on) |
-//! | `text=...` | these bytes, to the end of the line, `\r\n` for line ends |
+//! | `text=...` | these bytes, to the end of the line, `\r\n` for line ends, `\xNN` for any |
 //! | `ack=N` | acknowledges so much; without it, all that has arrived by then |
 //! | `sack=N:M` | tells of data from N to M behind a gap |
 //! | `win=N` | the window; 65,535 without it |
+//! | `ts=N:M` | timestamps: the value and the echo |
+//! | `mss=N` | the MSS of a SYN; 1,460 without it |
+//! | `hex=...` | these bytes |
+//! | `bare` | it acknowledges nothing |
 //! | `lost` | it is seen near its sender and never arrives |
 //! | `twice` | it is captured twice |
 //!
@@ -47,6 +51,9 @@ struct Line {
     sack: Option<(u32, u32)>,
     payload: Vec<u8>,
     window: u16,
+    mss: u16,
+    stamps: Option<(u32, u32)>,
+    is_bare: bool,
     is_lost: bool,
     is_twice: bool,
     reopens: bool,
@@ -55,8 +62,21 @@ struct Line {
 impl Script<'_> {
     /// What a capture at `place` makes of it.
     pub(crate) fn diagnose(&self, place: Place) -> FlowReport {
+        Self::diagnosed(self.capture(place))
+    }
+
+    /// The same of a capture of one direction.
+    pub(crate) fn diagnose_only(&self, place: Place, side: Side) -> FlowReport {
+        let is_of_it = |bytes: &[u8]| {
+            let source = Packet::read(bytes).unwrap().sockets().unwrap().0;
+            (source.port() == 80) == (side == Side::Server)
+        };
+        Self::diagnosed(self.capture(place).into_iter().filter(|(_, bytes)| is_of_it(bytes)).collect())
+    }
+
+    fn diagnosed(capture: Vec<(Time, Vec<u8>)>) -> FlowReport {
         let mut diagnosis = Diagnosis::new(Options { is_plotted: true, since: Time::ZERO });
-        for (frame, (at, bytes)) in (1..).zip(self.capture(place)) {
+        for (frame, (at, bytes)) in (1..).zip(capture) {
             diagnosis.handle(at, Seen { frame, interface: 0 }, &Packet::read(&bytes).unwrap());
         }
         diagnosis.end();
@@ -64,6 +84,20 @@ impl Script<'_> {
         assert!(diagnosis.poll().is_none());
         assert_eq!(report.account.total(), report.elapsed, "the account does not add up");
         report
+    }
+
+    /// What a capture at the client makes of the packets of one side.
+    pub(crate) fn diagnose_direction(&self, side: Side) -> FlowReport {
+        let port = if side == Side::Client { 40_000 } else { 80 };
+        let mut diagnosis = Diagnosis::default();
+        for (frame, (at, bytes)) in (1..).zip(self.capture(Place::Client)) {
+            let packet = Packet::read(&bytes).unwrap();
+            if packet.sockets().unwrap().0.port() == port {
+                diagnosis.handle(at, Seen { frame, interface: 0 }, &packet);
+            }
+        }
+        diagnosis.end();
+        diagnosis.poll().unwrap()
     }
 
     /// Causes found, with what was lost in whole milliseconds, without those that are no fault.
@@ -135,6 +169,19 @@ impl Script<'_> {
     }
 }
 
+/// Bytes of a text with `\r\n` and `\xNN`.
+fn payload(text: &str) -> Vec<u8> {
+    let text = text.trim_end_matches('\n').replace("\\r\\n", "\r\n");
+    let mut parts = text.split("\\x");
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let (number, rest) = part.split_at(2);
+        bytes.push(u8::from_str_radix(number, 16).unwrap());
+        bytes.extend(rest.as_bytes());
+    }
+    bytes
+}
+
 impl Line {
     fn read(line: &str) -> Self {
         let (line, text) = line.split_once("text=").unwrap_or((line, ""));
@@ -148,8 +195,11 @@ impl Line {
             seq: None,
             ack: None,
             sack: None,
-            payload: text.trim_end_matches('\n').replace("\\r\\n", "\r\n").into_bytes(),
+            payload: payload(text),
             window: u16::MAX,
+            mss: 1_460,
+            stamps: None,
+            is_bare: false,
             is_lost: false,
             is_twice: false,
             reopens: false,
@@ -163,13 +213,23 @@ impl Line {
                     let (from, to) = range.split_once(':').unwrap();
                     read.sack = Some((from.parse().unwrap(), to.parse().unwrap()));
                 }
+                Some(("mss", mss)) => read.mss = mss.parse().unwrap(),
+                Some(("hex", digits)) => {
+                    let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+                    read.payload = (0..digits.len()).step_by(2).map(byte).collect();
+                }
                 Some(("win", window)) => read.window = window.parse().unwrap(),
+                Some(("ts", stamps)) => {
+                    let (value, echo) = stamps.split_once(':').unwrap();
+                    read.stamps = Some((value.parse().unwrap(), echo.parse().unwrap()));
+                }
                 Some(_) => panic!("{word}"),
                 None => match word {
                     "syn" => read.flags = Flags::SYN,
                     "fin" => read.flags = Flags::FIN,
                     "rst" => read.flags = Flags::RST,
                     "reopen" => (read.flags, read.reopens) = (Flags::SYN, true),
+                    "bare" => read.is_bare = true,
                     "lost" => read.is_lost = true,
                     "twice" => read.is_twice = true,
                     other => panic!("{other}"),
@@ -185,13 +245,17 @@ impl Line {
             Side::Client => (client, server),
             Side::Server => (server, client),
         };
-        let mss = [TcpOption::Mss(1_460)];
-        let blocks = [TcpOption::Sack([sack, None, None, None])];
-        let options: &[TcpOption<'_>] = match (self.flags.contains(Flags::SYN), sack) {
-            (true, _) => &mss,
-            (false, Some(_)) => &blocks,
-            (false, None) => &[],
-        };
+        let mut options = Vec::new();
+        if self.flags.contains(Flags::SYN) {
+            options.push(TcpOption::Mss(self.mss));
+        } else if sack.is_some() {
+            options.push(TcpOption::Sack([sack, None, None, None]));
+        }
+        options.extend(self.stamps.map(|(value, echo)| TcpOption::Timestamps { value, echo }));
+        let options = options.as_slice();
+        // A client's SYN acknowledges nothing, whatever it has heard before.
+        let opens = self.flags.contains(Flags::SYN) && self.from == Side::Client;
+        let ack = ack.filter(|_| !opens && !self.is_bare);
         let flags = if ack.is_some() { self.flags | Flags::ACK } else { self.flags };
         let window = self.window;
         let mut packet = Vec::new();

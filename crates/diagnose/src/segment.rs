@@ -3,6 +3,7 @@
 use wire::Time;
 use wire::packet::{Flags, Packet, TcpOption, TcpSegment};
 
+use crate::clock::Stamp;
 use crate::side::Side;
 
 /// One segment of a connection.
@@ -23,7 +24,7 @@ pub(crate) struct Segment<'a> {
 pub(crate) struct Options {
     pub(crate) mss: Option<u16>,
     pub(crate) window_scale: Option<u8>,
-    pub(crate) has_timestamps: bool,
+    pub(crate) stamp: Option<Stamp>,
     /// Whether there may be more that were not captured.
     pub(crate) is_cut: bool,
     /// The first selectively acknowledged block.
@@ -39,12 +40,12 @@ impl<'a> Segment<'a> {
             match option {
                 TcpOption::Mss(mss) => options.mss = Some(mss),
                 TcpOption::WindowScale(bits) => options.window_scale = Some(bits.min(14)),
-                TcpOption::Timestamps { value: _, echo: _ } => options.has_timestamps = true,
+                TcpOption::Timestamps { value, echo } => options.stamp = Some(Stamp { value, echo }),
                 TcpOption::Sack([first, _, _, _]) => options.sack = first,
                 TcpOption::SackPermitted | TcpOption::Other { kind: _, data: _ } => {}
             }
         }
-        options.is_sack_cut = options.is_cut && options.has_timestamps && !tcp.flags.contains(Flags::SYN);
+        options.is_sack_cut = options.is_cut && options.stamp.is_some() && !tcp.flags.contains(Flags::SYN);
         let Packet { source: _, destination: _, ip_length: _, identification, hops_left, transport: _ } =
             *packet;
         Self { frame, at, from, tcp, options, identification, hops_left }

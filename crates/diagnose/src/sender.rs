@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 
 use wire::{Duration, Time};
 
+use crate::clock;
 use crate::flight::Tally;
 use crate::gap::Mark;
 use crate::mss::Mss;
@@ -33,10 +34,11 @@ pub(crate) struct Sender {
     pub(crate) window: Option<u32>,
     /// The largest segment it may send.
     pub(crate) mss: Mss,
-    /// Flights, in bytes: the largest ever, the largest since it last repaired a loss, and since it last paused.
+    /// In bytes: the largest flight ever, since a repair, and since a pause; the largest segment acknowledged.
     pub(crate) largest_flight: u32,
     pub(crate) largest_since_loss: u32,
     pub(crate) largest_since_pause: u32,
+    pub(crate) largest_arrived: u32,
     pub(crate) sent_last: Option<Time>,
     /// Sent and not known to have arrived, oldest first.
     pub(crate) sent: VecDeque<Sent>,
@@ -50,6 +52,8 @@ pub(crate) struct Sender {
         reason = "a pointer is less than a vector, and there are two for each connection"
     )]
     holes: Option<Box<Vec<Hole>>>,
+    /// A byte sent into a window without room.
+    probe: Option<u64>,
     /// Up to where it had sent when it last repaired a loss.
     repaired: u64,
     /// When an acknowledgement of something new passed last.
@@ -97,6 +101,10 @@ pub(crate) struct Ack {
     pub(crate) is_sacked: bool,
     /// Bytes that were on their way before its newest segment.
     pub(crate) ahead: u32,
+    /// Since the one before it that acknowledged something new.
+    pub(crate) since_before: Option<Duration>,
+    /// Its timestamp, if its receiver echoes that from then on (RFC 7323, section 4.3).
+    pub(crate) stamp: Option<u32>,
 }
 
 impl Ack {
@@ -183,6 +191,9 @@ impl Sender {
             }
             holes.push(Hole { start: self.next, end: start, since: at, frame, identification });
         }
+        if self.window == Some(0) && end == start + 1 {
+            self.probe = Some(start);
+        }
         let ahead = bounded(self.next.saturating_sub(self.acknowledged));
         let first = start.max(self.next);
         let sent = Sent { start: first, end, frame, at, again_at: at, times: 1, ahead };
@@ -205,6 +216,10 @@ impl Sender {
 
     fn place_again(&mut self, start: u64, end: u64, mark: Mark, soon: Duration) -> Order {
         let Mark { at, frame } = mark;
+        // The byte by which it probed a window without room, as long as that was not taken.
+        if end == start + 1 && self.probe == Some(start) && self.acknowledged <= start {
+            return Order::Probe;
+        }
         if end <= start + 1
             && start + 1 == self.next
             && (self.acknowledged >= start || self.window == Some(0))
@@ -212,6 +227,10 @@ impl Sender {
             // A lone byte that is still on its way is data sent again.
             let is_on_its_way = end == start + 1 && self.acknowledged <= start && self.window != Some(0);
             if !is_on_its_way {
+                // The reply acknowledges the probe: it is no round-trip sample of older data (Karn).
+                if let Some(newest) = self.sent.back_mut() {
+                    newest.times += 1;
+                }
                 return Order::Probe;
             }
         }
@@ -244,7 +263,14 @@ impl Sender {
     }
 
     /// Its peer acknowledged up to `to`, and offered `window` bytes more. `None` if that lets it send no more.
-    pub(crate) fn acknowledge(&mut self, to: u64, window: Option<u32>, frame: u64, at: Time) -> Option<Ack> {
+    pub(crate) fn acknowledge(
+        &mut self,
+        to: u64,
+        window: Option<u32>,
+        mark: Mark,
+        stamp: Option<u32>,
+    ) -> Option<Ack> {
+        let Mark { at, frame } = mark;
         let edge = window.map(|window| to + u64::from(window));
         let widens = edge > self.acknowledged_edge();
         let differs = edge != self.acknowledged_edge();
@@ -259,6 +285,8 @@ impl Sender {
         // What waits behind a loss is acknowledged when that is repaired (as Karn saw).
         let is_clear = bytes > 0 && self.acknowledged >= self.repaired;
         let fresh = newest.filter(|sent| is_clear && sent.end > self.acknowledged && sent.times == 1);
+        let arrived = |sent: Sent| bounded(sent.end - sent.start);
+        self.largest_arrived = self.largest_arrived.max(fresh.map_or(0, arrived));
         let ack = Ack {
             frame,
             at,
@@ -271,6 +299,8 @@ impl Sender {
             is_duplicate: false,
             is_sacked: false,
             ahead: fresh.map_or(0, |sent| sent.ahead),
+            since_before: self.progressed_at.map(|before| at.since(before)),
+            stamp,
         };
         if bytes > 0 {
             self.progressed_at = Some(at);
@@ -296,7 +326,8 @@ impl Sender {
     }
 
     /// Its peer said again what it had said, and told of data behind a gap if `is_sacked`.
-    pub(crate) fn acknowledge_again(&mut self, is_sacked: bool, frame: u64, at: Time) {
+    pub(crate) fn acknowledge_again(&mut self, is_sacked: bool, mark: Mark, stamp: Option<u32>) {
+        let Mark { at, frame } = mark;
         self.will_hear(Ack {
             frame,
             at,
@@ -309,6 +340,8 @@ impl Sender {
             is_duplicate: true,
             is_sacked,
             ahead: 0,
+            since_before: None,
+            stamp,
         });
     }
 
@@ -317,7 +350,6 @@ impl Sender {
             self.acks.pop_front();
         }
         if self.acks.capacity() == 0 {
-            // Most wait alone.
             self.acks.reserve_exact(1);
         }
         self.acks.push_back(ack);
@@ -337,16 +369,21 @@ impl Sender {
     }
 
     /// The acknowledgements that the sender has by `now`, `away` being what they need to it and its packets back.
-    /// What it knew before stays to be asked until [`Sender::forget`].
-    pub(crate) fn learn(&mut self, now: Time, away: Duration) -> Learned {
+    /// What it knew before stays to be asked until [`Sender::forget`]. `echo` is the stamp that its segment echoes: an
+    /// acknowledgement with a later one had not come.
+    pub(crate) fn learn(&mut self, now: Time, away: Duration, slack: Duration, echo: Option<u32>) -> Learned {
         // None is faster than the fastest, but for what the slowest link spares an acknowledgement that is shorter than
         // what that was measured by; and a little less forgives the clock.
-        let least = away.saturating_sub(CLOCK.max(away / 20));
+        let least = away.saturating_sub(CLOCK.max(slack));
+        let has_come = |ack: &Ack| {
+            let is_later = ack.stamp.zip(echo).is_some_and(|(stamp, echo)| clock::is_later(stamp, echo));
+            ack.at + least <= now && !is_later
+        };
         // What a path adds at times: an acknowledgement that came so much earlier did not make it send.
         let most = away + (away / 20).max(if away < NEAR { CLOCK } else { NEAR / 2 });
         let mut learned =
             Learned { known: self.known, edge: self.edge, acks: 0, last: None, again: None, freed: 0 };
-        while let Some(ack) = self.acks.front().copied().filter(|ack| ack.at + least <= now) {
+        while let Some(ack) = self.acks.front().copied().filter(has_come) {
             self.acks.pop_front();
             self.edge = ack.edge;
             self.heard_at = Some(ack.at);
@@ -382,6 +419,39 @@ impl Sender {
         }
     }
 
+    /// Whether a segment without data at `seq` is a probe, for the peer's life or its window: one byte back (RFC 9293, section
+    /// 3.8.4). The reply is no round-trip sample of older data.
+    pub(crate) fn is_probed_by(&mut self, seq: u32) -> bool {
+        let is_probe = self.is_seen && self.place(seq) + 1 == self.next;
+        if let Some(newest) = self.sent.back_mut().filter(|_| is_probe) {
+            newest.times += 1;
+        }
+        is_probe
+    }
+
+    /// Whether `length` new bytes at `start` are a short segment while another is unacknowledged. Not known where the handshake was
+    /// not captured: then nobody knows which are short.
+    pub(crate) fn sends_short(&self, start: u64, length: u64) -> bool {
+        let is_short = |length: u64| length > 0 && length < self.mss.get();
+        let known = self.mss.offered.is_some() && self.window != Some(0) && start == self.next;
+        known && is_short(length) && self.flight(self.acknowledged).last_short_end > self.acknowledged
+    }
+
+    /// Whether everything that it sent was acknowledged, as far as was captured.
+    pub(crate) const fn has_arrived(&self) -> bool {
+        self.acknowledged >= self.next
+    }
+
+    /// Whether data of it that was not captured is still missing.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.holes.as_ref().is_some_and(|holes| !holes.is_empty())
+    }
+
+    /// Whether data is missing before `seq`.
+    pub(crate) fn has_hole(&self, seq: u32) -> bool {
+        self.is_seen && (self.place(seq) > self.next || self.is_missing())
+    }
+
     /// Where its newest segment and acknowledgement begin and end.
     pub(crate) fn newest(&self) -> u64 {
         self.sent.back().map_or(0, |sent| sent.start) ^ self.acks.back().map_or(0, |ack| ack.to)
@@ -414,85 +484,4 @@ pub(crate) struct Learned {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const START: u64 = 1 << 40;
-
-    fn at(millis: u64) -> Time {
-        Time::ZERO + Duration::from_millis(millis)
-    }
-
-    fn send(sender: &mut Sender, start: u64, end: u64, frame: u64, millis: u64) -> Order {
-        sender.send(start, end, Mark { at: at(millis), frame }, 0, Duration::from_millis(5))
-    }
-
-    fn sender() -> Sender {
-        let mut sender = Sender::default();
-        sender.mss.offered = Some(1_000);
-        for (frame, millis) in [(1, 0), (2, 1)] {
-            let start = START + 1_000 * (frame - 1);
-            assert!(matches!(send(&mut sender, start, start + 1_000, frame, millis), Order::New));
-        }
-        sender
-    }
-
-    #[test]
-    fn numbers_are_placed_nearest_to_what_was_sent() {
-        let mut sender = Sender::default();
-        let first = sender.place(u32::MAX);
-        send(&mut sender, first, first + 1, 1, 0);
-        assert_eq!(sender.place(0), first + 1);
-        assert_eq!(sender.place(u32::MAX - 9), first - 9);
-    }
-
-    #[test]
-    fn a_sender_learns_of_an_acknowledgement_when_it_has_come() {
-        let mut sender = sender();
-        sender.acknowledge(START + 1_000, Some(4_000), 3, at(20)).unwrap();
-        assert_eq!(sender.learn(at(40), Duration::from_millis(30)).acks, 0);
-        assert_eq!(sender.in_flight(), 2_000);
-        let learned = sender.learn(at(50), Duration::from_millis(30));
-        assert_eq!((learned.known, learned.acks), (START, 1));
-        assert_eq!(sender.flight(learned.known).segments, 2);
-        sender.forget(64);
-        assert_eq!((sender.in_flight(), sender.edge), (1_000, Some(START + 5_000)));
-    }
-
-    #[test]
-    fn an_acknowledgement_tells_what_it_covers_and_what_not() {
-        let mut sender = sender();
-        let ack = sender.acknowledge(START + 1_000, None, 3, at(20)).unwrap();
-        assert_eq!(ack.after(), Some(Duration::from_millis(20)));
-        assert_eq!(ack.not_covered(), Some(Duration::from_millis(19)));
-        assert!(sender.acknowledge(START + 1_000, None, 4, at(21)).is_none());
-    }
-
-    #[test]
-    fn a_hole_is_filled_and_what_is_sent_again_is_found() {
-        let mut sender = sender();
-        send(&mut sender, START + 3_000, START + 4_000, 3, 2);
-        assert!(matches!(send(&mut sender, START + 2_000, START + 2_500, 4, 3), Order::Filled(_)));
-        assert!(matches!(send(&mut sender, START + 2_500, START + 3_000, 5, 3), Order::Filled(_)));
-        let Order::Again(Some(before)) = send(&mut sender, START, START + 1_000, 6, 200) else { panic!() };
-        assert_eq!((before.frame, before.times), (1, 1));
-        let Order::Again(Some(before)) = send(&mut sender, START, START + 1_000, 7, 600) else { panic!() };
-        assert_eq!((before.times, before.again_at), (2, at(200)));
-    }
-
-    #[test]
-    fn what_comes_again_at_once_was_captured_twice() {
-        let mut sender = sender();
-        assert!(matches!(send(&mut sender, START + 1_000, START + 2_000, 3, 2), Order::Twice));
-    }
-
-    #[test]
-    fn a_probe_is_no_data_sent_again() {
-        let mut sender = sender();
-        sender.acknowledge(START + 2_000, Some(0), 3, at(20));
-        for length in [0, 1] {
-            let probe = send(&mut sender, START + 1_999, START + 1_999 + length, 4, 300);
-            assert!(matches!(probe, Order::Probe));
-        }
-    }
-}
+mod tests;

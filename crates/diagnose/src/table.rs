@@ -3,17 +3,21 @@
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, VecDeque};
 
+use wire::packet::icmp::Unreachable;
 use wire::packet::{Flags, Packet, TcpSegment, Transport};
 use wire::{Duration, Time};
 
 use crate::causes::connection_per_request::{AT_ONCE, RIGHT_BEFORE, SOON};
 use crate::dhttp::Dialogues;
+use crate::flow::opening::{ALTERNATIVE, Refused};
 use crate::flow::{Flow, Follows};
 use crate::flows::{Flows, Key, Slot};
 use crate::gap::Mark;
+use crate::hosts::Hosts;
 use crate::report::FlowReport;
 use crate::segment::Segment;
 use crate::side::Side;
+use crate::tick::Tick;
 
 /// The machine: [`Diagnosis::handle`] a packet, then [`Diagnosis::poll`] until nothing comes; at the end of the
 /// capture [`Diagnosis::end`], and poll again.
@@ -28,8 +32,12 @@ pub struct Diagnosis {
     left: Vec<(Time, u64, Slot)>,
     /// A client's last connections to a server.
     habits: BTreeMap<(IpAddr, SocketAddr), Habit>,
+    hosts: Hosts,
+    /// Connections that were just refused.
+    refused: VecDeque<Refused>,
     options: Options,
     totals: Totals,
+    tick: Tick,
 }
 
 /// What to keep.
@@ -95,6 +103,8 @@ struct Ended {
 pub const LEAP: Duration = Duration::from_secs(86_400);
 /// Connections at once; those never answered, then the longest silent are given up for more.
 const MOST_FLOWS: usize = 1 << 14;
+/// Refused connections that wait for an alternative.
+const MAX_REFUSED: usize = 64;
 const MOST_HABITS: usize = 1 << 14;
 /// For so long may a repetition come after the end.
 const LINGER: Duration = Duration::from_secs(3);
@@ -109,7 +119,7 @@ impl Diagnosis {
     pub fn handle(&mut self, now: Time, seen: Seen, packet: &Packet<'_>) {
         let Seen { frame, interface: _ } = seen;
         self.totals.packets += 1;
-        let Some((source, destination)) = packet.sockets() else { return };
+        self.tick.passed(now);
         let mark = Mark { at: now, frame };
         let tcp = match packet.transport {
             Transport::Tcp(tcp) => tcp,
@@ -118,11 +128,16 @@ impl Diagnosis {
                 self.totals.datagrams += u64::from(is_followed);
                 return;
             }
-            Transport::Fragment | Transport::Other { .. } => return,
+            Transport::Other { .. } => return self.undelivered(mark, packet),
+            Transport::Fragment => return,
         };
+        let Some((source, destination)) = packet.sockets() else { return };
         self.dialogues.segment(mark, packet, tcp);
         self.totals.segments += 1;
         self.release(now);
+        if tcp.flags.contains(Flags::SYN | Flags::ACK) {
+            self.accepted(source, now);
+        }
         let key = Key::of(source, destination);
         let slot = match self.flows.find(&key) {
             Some(slot) if self.is_reused(slot, now, seen, packet, tcp) => {
@@ -137,13 +152,36 @@ impl Diagnosis {
             }
             let flow = self.open(source, destination, now, frame, packet, tcp);
             let client = (flow.client.ip(), flow.server);
+            let tick = self.tick.coarse();
             let (slot, given_up) = self.flows.insert(key, flow);
             self.habit(client).opened = Some((now, slot));
             self.totals.evicted += u64::from(given_up.is_some());
-            self.finished.extend(given_up.map(|flow| flow.finish()));
+            self.finished.extend(given_up.map(|flow| flow.finish(tick, &self.hosts)));
             slot
         });
         self.pass(key, slot, now, seen, packet);
+    }
+
+    /// A packet that says that another could not be delivered.
+    fn undelivered(&mut self, mark: Mark, packet: &Packet<'_>) {
+        let Some(unreachable) = Unreachable::read(packet) else { return };
+        let slot = self.flows.find(&Key::of(unreachable.source, unreachable.destination));
+        if let Some(flow) = slot.and_then(|slot| self.flows.at(slot)) {
+            flow.is_undelivered(mark, &unreachable);
+        }
+    }
+
+    /// A SYN/ACK of `server`: for a client that was refused elsewhere, an alternative.
+    fn accepted(&mut self, server: SocketAddr, now: Time) {
+        self.hosts.accepted(server, now);
+        self.refused.retain(|refused| now.since(refused.at) <= ALTERNATIVE);
+        for Refused { at: _, port, slot, frame } in self.refused.iter().copied() {
+            let flow =
+                self.flows.at(slot).filter(|flow| port == server.port() && flow.started.frame == frame);
+            if let Some(flow) = flow.filter(|flow| flow.server != server) {
+                flow.has_alternative();
+            }
+        }
     }
 
     /// Whether a packet begins another connection between the sockets of one that there is.
@@ -177,20 +215,26 @@ impl Diagnosis {
         let (was_ending, was_over) = (flow.is_ending(), flow.is_over());
         flow.segment(&Segment::new(frame, now, from, packet, tcp), keep);
         let (is_ending, is_over) = (flow.is_ending(), flow.is_over());
+        let (server, frame, is_refused) = (flow.server, flow.started.frame, is_over && flow.is_refused());
         if is_ending && !was_ending {
             self.remember(now, slot);
             self.was_followed(now, slot);
         }
         if is_over && !was_over {
             self.over.push_back((now, key));
+            self.hosts.heard(server.ip(), now);
+            if is_refused && self.refused.len() < MAX_REFUSED {
+                self.refused.push_back(Refused { at: now, port: server.port(), slot, frame });
+            }
         }
     }
 
     /// A finished connection, if there is one.
     pub fn poll(&mut self) -> Option<FlowReport> {
+        let tick = self.tick.coarse();
         self.finished.pop_front().or_else(|| self.dialogues.poll()).or_else(|| {
             let (_, _, slot) = self.left.pop()?;
-            self.flows.remove_at(slot).map(|flow| flow.finish())
+            self.flows.remove_at(slot).map(|flow| flow.finish(tick, &self.hosts))
         })
     }
 
@@ -296,7 +340,7 @@ impl Diagnosis {
 
     fn finish(&mut self, key: &Key) {
         if let Some(flow) = self.flows.remove(key) {
-            self.finished.push_back(flow.finish());
+            self.finished.push_back(flow.finish(self.tick.coarse(), &self.hosts));
         }
     }
 
@@ -305,9 +349,10 @@ impl Diagnosis {
         let silent = self.flows.iter().map(|(slot, flow)| (!flow.is_half_open(), flow.last_at, slot));
         let mut silent: Vec<(bool, Time, Slot)> = silent.collect();
         silent.sort_unstable();
+        let tick = self.tick.coarse();
         for (_, _, slot) in silent.into_iter().take(MOST_FLOWS / 8) {
             self.totals.evicted += 1;
-            self.finished.extend(self.flows.remove_at(slot).map(|flow| flow.finish()));
+            self.finished.extend(self.flows.remove_at(slot).map(|flow| flow.finish(tick, &self.hosts)));
         }
     }
 }

@@ -8,6 +8,7 @@
 //! | [`kernel`] | what the kernel knows meanwhile of the sockets |
 //! | [`open`] | files, pipes, compressed or not |
 //! | [`filter`] | what is asked for of it |
+//! | [`headline`] | what dominates where nothing is worth fixing |
 //! | [`oddity`] | what is odd about the capture itself |
 //! | [`skipped`] | packets that are not TCP, and tunnels |
 //! | [`group`] | findings by cause: which costs most |
@@ -26,6 +27,7 @@ pub mod advice;
 pub mod csv;
 pub mod filter;
 pub mod group;
+pub mod headline;
 pub mod json;
 pub mod kernel;
 pub mod live;

@@ -75,9 +75,6 @@ for _ in range(20):
 /// As nginx comes it lingers only where it has noticed that the client sends more.
 #[test]
 fn nginx_resets_those_who_send_a_sixth_request_and_not_where_it_is_told_to_linger() {
-    if !skip::has("python3") {
-        return;
-    }
     for (lingering, is_lost) in [("", true), ("lingering_close always;", false)] {
         let Some(server) = Server::nginx(lingering) else { return };
         let port = server.port.to_string();

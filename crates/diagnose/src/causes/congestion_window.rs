@@ -1,7 +1,8 @@
 //! A window made small by losses: the sender waits for acknowledgements though the path has room.
 //!
 //! **Rule**: a sender that has lost something waits for an acknowledgement in the middle of sending, the receiver's
-//! window has room and the path is not full. **Refuted by**: a queue on the path (`transfer`), a window without room.
+//! window has room and the path is not full. **Refuted by**: a queue on the path (`transfer`), a window without room, a flight
+//! as large as any before: no loss has made that smaller.
 
 use wire::Duration;
 
@@ -29,7 +30,8 @@ pub(crate) const ABOUT: About = About {
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     gap.awaited()?;
-    gap.has_lost.then(|| Ruling {
+    let is_smaller = gap.flight.bytes + gap.mss <= gap.largest_flight;
+    (gap.has_lost && is_smaller && gap.has_room).then(|| Ruling {
         confidence: Confidence::Medium,
         saving: Some(opening::saved_without_loss(gap)),
         ..Ruling::all(gap, Cause::CongestionWindow, evidence)

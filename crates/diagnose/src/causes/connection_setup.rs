@@ -46,7 +46,8 @@ mod tests {
         let lines = opened(15.0, "30 C send=100\n46 S send=100");
         for place in [Place::Client, Place::Server, Place::Between] {
             let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(place);
-            let [setup] = &report.findings[..] else { panic!("{:?}", report.findings) };
+            let [setup, distance] = &report.findings[..] else { panic!("{:?}", report.findings) };
+            assert_eq!(distance.cause, Cause::PathLatency);
             assert_eq!((setup.cause, setup.lost.as_nanos()), (Cause::ConnectionSetup, 30_000_000));
             assert_eq!((report.round_trip.unwrap().as_nanos(), report.place), (30_000_000, place));
         }

@@ -4,7 +4,8 @@
 //! it sent then. **Evidence**: the window and what was on its way. **Refuted by**: room for the segment, also by an
 //! acknowledgement on which a short one did not leave (Nagle's algorithm holds it); windows that cannot be read (a capture
 //! that begins after the handshake, where the scale is not known). A window whose edge stands still until there is no room
-//! for a segment has its own rule (`zero_window`).
+//! for a segment has its own rule (`zero_window`). A queue on the path that doubles the round trip: the link is never idle, and
+//! a wider window only lengthens the queue.
 
 use wire::Duration;
 
@@ -39,7 +40,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         ack.edge.is_some_and(|edge| edge >= gap.flight.start + gap.flight.bytes + gap.length.min(gap.mss));
     // A short segment that an earlier acknowledgement had made room for waited for something else.
     let had_room = gap.freed_early() && gap.is_short();
-    (is_full && opened && !had_room).then(|| Ruling {
+    (is_full && opened && !had_room && !gap.path.is_saturated).then(|| Ruling {
         saving: Some(opening::saved_with_room(gap)),
         ..Ruling::all(gap, Cause::ReceiveWindowLimited, evidence)
     })
@@ -99,5 +100,21 @@ mod tests {
             90.7 C win=8760",
         );
         assert_eq!(Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere(), []);
+    }
+
+    #[test]
+    fn a_queue_that_doubles_the_round_trip_is_the_links() {
+        // Twenty segments on their way, four acknowledged every 80 ms: the round trip is 400 ms, of which the path needs 30.
+        let mut lines = String::from("30 C send=100 win=29200\n");
+        (0..20).for_each(|n| lines.push_str(&format!("{} S send=1460\n", 45.0 + 0.1 * f64::from(n))));
+        for n in 1..12 {
+            let at = 60 + 80 * n;
+            lines.push_str(&format!("{at} C ack={} win=29200\n", 4 * 1_460 * n));
+            (1..=4).for_each(|k| lines.push_str(&format!("{}.{k} S send=1460\n", at + 15)));
+        }
+        let lines = opened(15.0, &lines);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(crate::report::Place::Server);
+        let waits = found.iter().filter(|(cause, _)| *cause == Cause::ReceiveWindowLimited).count();
+        assert!(waits <= 4, "{found:?}");
     }
 }

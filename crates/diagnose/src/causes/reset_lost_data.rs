@@ -3,7 +3,8 @@
 //!
 //! **Rule**: the server resets the connection while requests are unanswered, or after the client sent more to a server
 //! that had already ended its side. **Evidence**: the reset and what it left unanswered. **Refuted by**: a client that
-//! reset the connection itself, or that had all its answers.
+//! reset the connection itself, or that had all its answers; data that was acknowledged on both sides, and their ends; a
+//! TLS alert, which closes and asks nothing.
 
 use wire::Duration;
 
@@ -69,5 +70,21 @@ mod tests {
         let lines = opened(15.0, "30 C send=100\n46 S send=300\n46.1 S fin\n60 C send=100\n75.1 S rst");
         let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Client);
         assert!(found.iter().any(|(cause, _)| *cause == Cause::ResetLostData), "{found:?}");
+    }
+
+    #[test]
+    fn a_tls_close_that_draws_a_reset_loses_nothing() {
+        let alert = "text=\\x15\\x03\\x03\\x00\\x02\\x01\\x00";
+        let lines =
+            opened(15.0, &format!("30 C send=100\n46 S send=300\n46.1 S fin\n62 C {alert}\n77.1 S rst"));
+        assert_eq!(Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere(), []);
+    }
+
+    #[test]
+    fn the_reset_is_when_it_happened() {
+        let lines = opened(15.0, "30 C send=100\n46 S send=300\n46.1 S fin\n60 C send=100\n75.1 S rst");
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Server);
+        let lost = report.findings.iter().find(|finding| finding.cause == Cause::ResetLostData).unwrap();
+        assert!((lost.at.since(report.started).as_millis_f64() - 60.1).abs() < 0.5, "{lost:?}");
     }
 }

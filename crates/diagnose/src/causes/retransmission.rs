@@ -6,15 +6,15 @@
 //! it takes twice as long). If it is the last segment of a flight and less time has passed, it was a probe (RFC 8985,
 //! `tail-loss-probe`). A SYN sent again is the timer's. **Refuted by**: a second capture of the same packet (the same
 //! identification), data that was overtaken on its way (it comes sooner than the sender could have heard), data that
-//! was already acknowledged (needless), window and keep-alive probes.
+//! was already acknowledged (needless), window and keep-alive probes, and a FIN without data: nobody waits for that.
 
 use wire::Duration;
 
 use super::opening;
 use crate::account::Share;
 use crate::cause::{About, Cause, Fix, Who};
-use crate::gap::{Before, End, Gap, Repair, millis};
-use crate::judge::{Confidence, Evidence, Ruling};
+use crate::gap::{End, Gap, Repair, millis};
+use crate::judge::{Confidence, Ruling};
 
 const LOSSES: Fix = Fix {
     who: Who::Network,
@@ -62,6 +62,10 @@ pub(crate) fn handshake(gap: &Gap) -> Option<Ruling> {
         // Both timers run for a second: what comes so soon after the other side's segment crossed it on the way, and the
         // timer's time is that one's.
         End::Handshake { again: Some(since) } if gap.duration() * 4 < since => None,
+        // What becomes of a SYN without any answer shows later (`flow/opening.rs`).
+        End::Handshake { again: Some(_) } if !gap.is_acknowledged => {
+            Some(Ruling::plain(gap, Share::Stall(Cause::RetransmissionTimeout)))
+        }
         End::Handshake { again: Some(_) } => {
             Some(Ruling::all(gap, Cause::RetransmissionTimeout, of_handshake))
         }
@@ -71,6 +75,9 @@ pub(crate) fn handshake(gap: &Gap) -> Option<Ruling> {
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let End::Repair(repair) = &gap.end else { return None };
+    if gap.is_bare_fin() {
+        return Some(Ruling::plain(gap, Share::Closing));
+    }
     let Some(cause) = cause(gap, repair) else { return Some(Ruling::plain(gap, Share::Unknown)) };
     let evidence = match cause {
         Cause::TailLossProbe => of_tail,
@@ -112,34 +119,21 @@ pub(crate) fn needless(gap: &Gap) -> Option<Ruling> {
     Some(Ruling { confidence: Confidence::Medium, ..Ruling::all(gap, cause, of_needless) })
 }
 
-/// Data that was lost before it came to the place of the capture, with all behind it: what is sent again is seen for the
-/// first time. The numbers of the packets tell, or, where they cannot, the middle of a message and Linux's timer.
+/// Data that was lost before it came to the place of the capture, with all behind it: the retransmission is seen for the first
+/// time. The middle of a message and Linux's timer tell.
 pub(crate) fn before_the_capture(gap: &Gap) -> Option<Ruling> {
-    let near = NEAR.max(gap.path.round_trip / 10);
-    let is_far = gap.path.to_sender.is_some_and(|to| to > near);
-    if !matches!(gap.end, End::Data) || !is_far || gap.trigger.is_some() {
-        return None;
-    }
-    let is_turn = matches!(gap.before, Before::Data(_) | Before::Handshake(_));
-    let (confidence, evidence): (_, Evidence) = match gap.missing {
-        Some(0) => return None,
-        Some(missing) if is_turn && gap.duration() <= longest(gap, missing) => {
-            (Confidence::Medium, of_number)
-        }
-        None if gap.continues() && gap.talk.is_within == Some(true) && is_timer(gap) => {
-            (Confidence::Low, of_span)
-        }
-        Some(_) | None => return None,
-    };
-    let is_timer = gap.silence.unwrap_or(gap.duration()) + TICK >= gap.timeout;
-    let cause = if is_timer { Cause::RetransmissionTimeout } else { Cause::TailLossProbe };
-    Some(Ruling { confidence, ..Ruling::all(gap, cause, evidence) })
+    (may_be_a_lost_tail(gap) && gap.talk.is_within == Some(true)).then(|| Ruling {
+        confidence: Confidence::Low,
+        ..Ruling::all(gap, Cause::RetransmissionTimeout, of_span)
+    })
 }
 
-/// What a timer takes at the longest for so many packets: it doubles from one to the next, and may have begun with twice of
-/// what it stands at now.
-fn longest(gap: &Gap, missing: u16) -> Duration {
-    gap.path.round_trip + gap.usual_timeout * (2 << missing.min(6))
+/// Whether a sender far from the place of the capture went on after exactly its timer: the end of its last flight may have
+/// been lost before it came here.
+pub(crate) fn may_be_a_lost_tail(gap: &Gap) -> bool {
+    let near = NEAR.max(gap.path.round_trip / 10);
+    let is_far = gap.path.to_sender.is_some_and(|to| to > near);
+    matches!(gap.end, End::Data) && is_far && gap.trigger.is_none() && gap.continues() && is_timer(gap)
 }
 
 /// Whether the sender was silent for exactly as long as its timer takes.
@@ -229,19 +223,6 @@ fn of_needless(gap: &Gap) -> String {
     )
 }
 
-fn of_number(gap: &Gap) -> String {
-    let count = gap.missing.unwrap_or_default();
-    let packets = if count == 1 { "packet" } else { "packets" };
-    format!(
-        "the {} went on (packet {}) {} after what came before (packet {}); by the numbers in IP {count} {packets} of it in \
-         between never came here, and no data is missing: it was sent again",
-        gap.side,
-        gap.to.frame,
-        millis(gap.duration()),
-        gap.from.frame,
-    )
-}
-
 fn of_span(gap: &Gap) -> String {
     format!(
         "the {} stopped in the middle of its message (packet {}) and went on (packet {}) {} after it could have heard that \
@@ -309,9 +290,9 @@ fn of_fast(gap: &Gap) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::Cause;
     use crate::report::Place;
     use crate::script::{Script, opened};
+    use crate::{Cause, Share};
 
     #[test]
     fn a_ladder_of_timeouts_is_named_step_by_step() {
@@ -445,17 +426,47 @@ mod tests {
         415 S send=100";
 
     #[test]
-    fn a_tail_that_never_came_is_told_by_the_numbers_of_the_packets() {
+    fn a_tail_that_was_lost_before_the_capture_is_unknown_there() {
         let lines = opened(15.0, TAIL_LOST);
         let script = Script { one_way_ms: 15.0, lines: &lines };
-        assert_eq!(script.faults(Place::Client), [(Cause::RetransmissionTimeout, 261)]);
         assert_eq!(script.faults(Place::Server), [(Cause::RetransmissionTimeout, 261)]);
+        let report = script.diagnose(Place::Client);
+        assert!(!report.is_worth_fixing(), "{:?}", report.findings);
+        assert!(report.account.of(Share::Unknown).as_nanos() > 200_000_000);
     }
 
     #[test]
-    fn a_program_that_stops_leaves_no_number_out() {
-        let lines = opened(15.0, &TAIL_LOST.replace("45.4 S send=500 lost", ""));
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Client);
-        assert_eq!(found, [(Cause::ServerThink, 261)]);
+    fn a_program_that_stops_for_longer_than_a_timer_is_no_loss() {
+        let lines = TAIL_LOST
+            .replace("45.4 S send=500 lost", "")
+            .replace("306 S", "356 S")
+            .replace("321.1 C", "371.1 C");
+        let lines = opened(15.0, &lines);
+        let script = Script { one_way_ms: 15.0, lines: &lines };
+        assert_eq!(script.faults(Place::Client), [(Cause::ServerThink, 281)]);
+    }
+
+    #[test]
+    fn a_fin_that_is_sent_again_is_no_finding() {
+        let lines = opened(15.0, "30 C send=100\n45 S send=100\n60 C fin lost\n300 C seq=100 fin\n315 S fin");
+        assert_eq!(Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Client), []);
+    }
+
+    /// A capture that begins in the middle of a message saves no time before it.
+    #[test]
+    fn regress_no_saving_reaches_back_beyond_the_capture() {
+        let lines = "
+            0 S send=1460\n0.1 S send=1460 lost\n0.2 S send=1460\n15.2 C ack=1460\n15.4 C ack=1460
+            300 S seq=1460 send=1460\n315.1 C ack=4380\n330.2 S send=1460\n330.3 S send=1460\n345.4 C
+            360.5 S send=1460\n360.6 S send=1460\n360.7 S send=1460\n375.8 C ack=8760
+            390.85 S send=1460\n391 S seq=8760 send=1460\n406.1 C";
+        let report = Script { one_way_ms: 15.0, lines }.diagnose(Place::Server);
+        let saved: f64 = report
+            .findings
+            .iter()
+            .filter_map(|found| found.saving)
+            .map(|saving| saving.as_millis_f64())
+            .sum();
+        assert!(!report.findings.is_empty() && saved <= report.elapsed.as_millis_f64(), "{saved}");
     }
 }

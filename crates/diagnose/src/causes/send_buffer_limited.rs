@@ -54,16 +54,19 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         (false, true) => unused,
         (false, false) => return None,
     };
-    (!gap.has_lost).then(|| Ruling {
+    (!gap.has_lost && gap.has_room).then(|| Ruling {
         confidence: Confidence::Medium,
         saving: Some(opening::saved_with_room(gap)),
         ..Ruling::all(gap, Cause::SendBufferLimited, evidence)
     })
 }
 
-/// Whether the sender did not use what acknowledgements had freed, until a later one came.
-const fn lets_room_pass(gap: &Gap) -> bool {
-    3 * gap.freed > gap.flight.bytes + 2 * gap.mss
+/// Whether the sender did not use what acknowledgements had freed, until a later one came. Acknowledgements of a flight are over
+/// within some round trips: what comes later was written later.
+fn lets_room_pass(gap: &Gap) -> bool {
+    const LEAST: Duration = Duration::from_millis(50);
+    let is_soon = gap.duration() <= LEAST.max(gap.path.round_trip * 3);
+    is_soon && 3 * gap.freed > gap.flight.bytes + 2 * gap.mss
 }
 
 /// Whether a gap may be one of a plateau that is not long enough yet to tell.

@@ -51,7 +51,10 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     gap.awaited()?;
     let flight = &gap.flight;
     let begins_message = flight.begins_short && flight.start == gap.burst.start;
-    if !begins_message {
+    // Nagle's algorithm may hold a short one, and what was wide enough before is so again without a pause.
+    let had_window =
+        flight.bytes + gap.length <= gap.largest_since_loss && gap.burst.silence <= gap.burst.timeout;
+    if !begins_message || (gap.is_short() && !gap.has_fin) || had_window {
         return None;
     }
     let is_narrow = flight.segments <= NARROW && (gap.late.is_some() || flight.segments == 1);

@@ -29,7 +29,7 @@ pub(crate) const ABOUT: About = About {
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     gap.awaited()?;
-    if gap.has_lost {
+    if gap.has_lost || !gap.has_room {
         return None;
     }
     let grows = match gap.burst.rounds.latest().next() {

@@ -33,7 +33,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     // A window that was filled had opened to twice of that, as its acknowledgements came.
     let still_opens = burst.rounds.latest().any(is_less) && gap.flight.bytes < 2 * burst.largest_before;
     let had_more = burst.largest_before >= 2 * gap.mss && (is_less(gap.flight.bytes) || still_opens);
-    let restarted = burst.silence > burst.timeout && had_more && !gap.has_lost;
+    let restarted = burst.silence > burst.timeout && had_more && !gap.has_lost && gap.has_room;
     if !restarted {
         return None;
     }

@@ -2,13 +2,18 @@
 //!
 //! **Rule**: a side that had been sent something, or had sent everything that it had written, sends next, and not on an
 //! acknowledgement. What the path needs is subtracted: until the side's own acknowledgement of what it was sent, or
-//! else the least time that it ever needed to answer. A client that is silent for seconds is idle: a person reads, a
-//! pool waits. **Refuted by**: a window without room, an acknowledgement that explains the moment, a connection of
-//! which only one direction was captured.
+//! else the least time that it ever needed to answer. In the middle of sending it counts from the last acknowledgement that
+//! its window may have needed. A client that is silent for seconds is idle: a person reads, a pool waits.
+//!
+//! **Refuted by**: a window without room or unknown, an acknowledgement that explains the moment, a hole in the sequence
+//! space, a request that is not acknowledged in full, a connection of which only one direction was captured, a timestamp
+//! (TSval) that was not late, a path that varies by as much, and, where messages cannot be read, a small record (TLS alert,
+//! GOAWAY) or a pause of seconds before what nobody asked for: an idle connection is closed; a stream of events or another
+//! protocol after 101, where the server sends when it likes. Then it is `unknown`, or `idle`.
 
-use wire::Duration;
+use wire::{Duration, Time};
 
-use super::head_of_line;
+use super::{head_of_line, retransmission};
 use crate::account::Share;
 use crate::cause::{About, Cause, Fix, Who};
 use crate::gap::{Before, End, Gap, millis};
@@ -39,8 +44,16 @@ pub(crate) const CLIENT: About = About {
 
 /// A program that is silent for longer waits for something that is not on this connection.
 const IDLE: Duration = Duration::from_secs(5);
-/// An acknowledgement later than this was delayed, and says nothing of the path: the shortest timers are 40 ms.
-const PROMPT: Duration = Duration::from_millis(35);
+/// The same where messages cannot be read: what a side sends unasked after so long, a notice or the close of an idle
+/// connection, nobody waited for.
+const UNASKED: Duration = Duration::from_secs(1);
+/// Nobody waits for longer for an answer that cannot be read: it is a push, a long poll or an idle close.
+const OPAQUE: Duration = Duration::from_secs(10);
+/// No round trip is longer, not even by a geostationary satellite with its queues.
+const LONGEST_PATH: Duration = Duration::from_secs(1);
+/// An acknowledgement so late was delayed by a timer, and says nothing of the path: Linux (40 ms), BSD and macOS (100 ms),
+/// Windows and Linux on slow connections (200 ms).
+const DELAYED: [(u64, u64); 3] = [(39, 55), (95, 125), (190, 225)];
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     if gap.awaited().is_some() {
@@ -51,35 +64,88 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         End::Fin | End::Reset => return given_up(gap),
         End::Handshake { again: _ } | End::Repair(_) => return None,
     }
-    let confidence = match gap.before {
+    // What is behind a hole was lost, or not captured; one direction alone tells nothing of the other.
+    if gap.is_behind_hole || !(gap.is_peer_seen || gap.side == Side::Client) {
+        return undecided(gap);
+    }
+    match gap.before {
         // The handshake's last segment, or what the other side said: now it is this side's turn.
-        Before::Handshake(_) => Confidence::High,
-        Before::Data(from) | Before::Unseen(from) if from != gap.side => Confidence::High,
-        Before::Data(_) | Before::Unseen(_) => {
+        Before::Handshake(_) => {}
+        Before::Data(from) if from != gap.side => {
+            if gap.side == Side::Server && !gap.has_all {
+                return undecided(gap);
+            }
+        }
+        Before::Data(_) if retransmission::may_be_a_lost_tail(gap) => return None,
+        Before::Data(_) => {
             let may_have_waited = gap.room.is_some_and(|room| room < gap.length.min(gap.mss));
-            if may_have_waited || !gap.is_acknowledged {
+            let is_unknown = gap.room.is_none() && gap.flight.bytes >= 2 * gap.mss;
+            let has_window = gap.in_flight + gap.length <= gap.largest_since_loss.max(2 * gap.mss);
+            let is_outstanding = gap.in_flight > 0 && !has_window;
+            if may_have_waited || is_unknown || is_outstanding || !gap.is_acknowledged {
                 return None;
             }
-            Confidence::Medium
         }
-        Before::Nothing | Before::Ending => return None,
-    };
-    Some(thinking(gap, confidence))
+        Before::Unseen(_) | Before::Nothing | Before::Ending => return None,
+    }
+    thinking(gap)
 }
 
-fn thinking(gap: &Gap, confidence: Confidence) -> Ruling {
-    let since = gap.from.at + crossing(gap).min(gap.duration());
-    let thought = gap.to.at.since(since);
+fn thinking(gap: &Gap) -> Option<Ruling> {
+    let since = began(gap);
+    let late = gap.late_arrival.unwrap_or_default();
+    let thought = thought(gap);
+    // What came late was not written late: the path has taken most of it.
+    if thought < late {
+        return Some(Ruling::plain(gap, Share::RoundTrip));
+    }
+    let since = since + late;
     let is_unasked = gap.talk.unanswered == Some(0) && gap.talk.is_within != Some(true);
+    let is_opaque = gap.talk.is_within.is_none();
+    let is_notice = is_opaque && (gap.continues() || gap.is_control) && (gap.is_control || thought > UNASKED);
     let (share, evidence): (_, Option<Evidence>) = match gap.side {
         Side::Client if thought > IDLE => (Share::Idle, None),
         Side::Server if is_unasked || (gap.continues() && thought > IDLE) => (Share::Idle, None),
+        Side::Server if gap.talk.is_pushed && gap.continues() => (Share::Idle, None),
+        Side::Server if is_notice && thought > UNASKED => (Share::Idle, None),
+        Side::Server if is_opaque && thought > OPAQUE => (Share::Idle, None),
         Side::Client => (Share::Stall(Cause::ClientThink), Some(of_client)),
+        Side::Server if is_notice => return None,
         Side::Server => (Share::Stall(Cause::ServerThink), Some(of_server)),
+    };
+    let is_timed = gap.path.is_at_sender || gap.late_arrival.is_some() || gap.own_ack.is_some();
+    // The path alone varies by so much, or, where nothing is known of it, takes so much.
+    let path = if gap.path.to_sender.is_none() { LONGEST_PATH } else { gap.path.noise };
+    if gap.side == Side::Server && !is_timed && thought <= path && thought >= SERVER.least {
+        return undecided(gap);
+    }
+    let confidence = match gap.continues() {
+        false if is_timed => Confidence::High,
+        false | true => Confidence::Medium,
     };
     // All of it, for a program that needs no time at all.
     let saving = (share == Share::Stall(Cause::ServerThink)).then_some(thought);
-    Ruling { share, since, confidence, evidence, saving, lost_since: None }
+    Some(Ruling { share, since, confidence, evidence, saving, lost_since: None })
+}
+
+/// Nobody knows what took the time, but that of the path.
+fn undecided(gap: &Gap) -> Option<Ruling> {
+    let crossed = gap.from.at + crossing(gap).min(gap.duration());
+    let has_crossed = crossed > gap.from.at;
+    has_crossed.then(|| Ruling { since: crossed, ..Ruling::plain(gap, Share::Unknown) })
+}
+
+/// From when a side could have sent until its segment was generated.
+fn thought(gap: &Gap) -> Duration {
+    gap.to.at.since(began(gap)).saturating_sub(gap.late_arrival.unwrap_or_default())
+}
+
+/// When a side could have sent: what it was sent had come, or the last acknowledgement that its window may have needed.
+fn began(gap: &Gap) -> Time {
+    let crossed = gap.from.at + crossing(gap).min(gap.duration());
+    let has_window = gap.flight.bytes + gap.length <= gap.largest_since_loss.max(2 * gap.mss);
+    let window = gap.heard_at.filter(|_| gap.flight.bytes > 0 && gap.acks > 0 && !has_window);
+    window.map_or(crossed, |heard| heard.max(crossed).min(gap.to.at))
 }
 
 /// What of a gap the path took.
@@ -88,16 +154,25 @@ fn crossing(gap: &Gap) -> Duration {
         return Duration::ZERO;
     }
     let least = gap.path.to_sender.unwrap_or_default() + gap.path.queue;
-    let own = gap.own_ack.map(|ack| ack.at.since(gap.from.at));
-    own.filter(|own| gap.path.to_sender.is_none() || *own <= least + PROMPT).unwrap_or(least)
+    let Some(own) = gap.own_ack.map(|ack| ack.at.since(gap.from.at)) else { return least };
+    if let Some(late) = gap.own_ack_late {
+        return own.min(least + late);
+    }
+    let late = own.saturating_sub(least);
+    let is_of =
+        |(from, to): &(u64, u64)| (Duration::from_millis(*from)..Duration::from_millis(*to)).contains(&late);
+    // More than a segment is acknowledged at once.
+    let is_delayed = DELAYED.iter().any(is_of) && gap.asked <= gap.mss;
+    if gap.path.to_sender.is_some() && is_delayed { least } else { own }
 }
 
 /// A side that ends the connection instead of waiting on: if a request is unanswered, that is what it waited for; if
 /// the end of the connection is the end of the answer, the server took so long to give it.
 fn given_up(gap: &Gap) -> Option<Ruling> {
     let is_open = gap.talk.is_until_close && gap.side == Side::Server && gap.continues();
-    let is_unanswered =
-        gap.talk.unanswered.is_some_and(|count| count > 0) && gap.before == Before::Data(Side::Client);
+    let is_unanswered = gap.talk.unanswered.is_some_and(|count| count > 0)
+        && gap.before == Before::Data(Side::Client)
+        && gap.is_heard;
     (is_open || is_unanswered).then(|| {
         let since = gap.from.at + crossing(gap).min(gap.duration());
         let evidence = if is_open { of_server } else { unanswered };
@@ -126,23 +201,24 @@ fn of_client(gap: &Gap) -> String {
 }
 
 fn of_server(gap: &Gap) -> String {
-    let thought = millis(gap.duration().saturating_sub(crossing(gap)));
+    let thought = millis(thought(gap));
     let (from, to) = (gap.from.frame, gap.to.frame);
     match (gap.continues(), gap.talk.is_within) {
         (true, Some(false)) => format!(
-            "the server had ended one answer (packet {from}) and began the next, which had been asked for (packet \
+            "the server had ended one response (packet {from}) and began the next, which had been requested (packet \
              {to}), {thought} later"
         ),
         (true, Some(true) | None) => format!(
-            "the server stopped in the middle of its answer (packet {from}) with nothing in its way, and went on \
-             (packet {to}) {thought} later"
+            "the server stopped in the middle of its response (packet {from}), with everything acknowledged or room in its \
+             windows, and continued (packet {to}) {thought} later"
         ),
         (false, _) => {
+            let stamps = if gap.late_arrival.is_some() { "; its timestamp (TSval) agrees" } else { "" };
             let others =
                 head_of_line::unknown(gap).map_or_else(String::new, |unknown| format!("; {unknown}"));
             format!(
-                "the server had the request (packet {from}) and began to answer (packet {to}) {thought} later, the round \
-                 trip subtracted{others}"
+                "the server had the request (packet {from}) and began its response (packet {to}) {thought} later, the round \
+                 trip subtracted{stamps}{others}"
             )
         }
     }
@@ -163,6 +239,7 @@ mod tests {
     use crate::Cause;
     use crate::report::Place;
     use crate::script::{Script, opened};
+    use crate::side::Side;
 
     const ASK: &str = "text=GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n";
     const ANSWER: &str = "text=HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok";
@@ -233,5 +310,88 @@ mod tests {
             "30 C {ASK}\n45 S {ANSWER}\n60 C\n1060 C seq=26 send=1\n1075 S\n2060 C {ASK}\n2075 S {ANSWER}"
         );
         assert_eq!(found(&lines, Place::Client), [(Cause::ClientThink, 2_000)]);
+    }
+
+    fn of_server(lines: &str, place: Place) -> Vec<u64> {
+        let found = found(lines, place).into_iter().filter(|(cause, _)| *cause == Cause::ServerThink);
+        found.map(|(_, lost)| lost).collect()
+    }
+
+    const EVERYWHERE: [Place; 3] = [Place::Client, Place::Server, Place::Between];
+
+    #[test]
+    fn the_close_of_an_idle_tls_connection_is_no_answer() {
+        // A close_notify of TLS 1.3 and a FIN five seconds after the last response.
+        let lines = "30 C text=\\x17\\x03\\x03\\x01\\x00hello\n45 S text=\\x17\\x03\\x03\\x01\\x00world\n60 C\n\
+                     5045 S text=\\x17\\x03\\x03\\x00\\x13close it, please fin\n5060 C fin\n5075 S";
+        for place in EVERYWHERE {
+            assert_eq!(of_server(lines, place), [], "{place:?}");
+        }
+    }
+
+    #[test]
+    fn data_behind_a_hole_is_not_written_late() {
+        let lines = "30 C send=300\n45 S send=1460\n60 C\n300 S seq=9000 send=1460\n315 C ack=1460";
+        for place in EVERYWHERE {
+            assert_eq!(of_server(lines, place), [], "{place:?}");
+        }
+    }
+
+    #[test]
+    fn a_response_that_was_generated_at_once_and_came_late_is_the_paths() {
+        // Ten requests a second; the last response is stamped 45 ms after the one before, and passes 245 ms after it.
+        let mut lines = String::from("0 C syn ts=0:0\n15 S syn ts=7000:0\n30 C ts=30:7000\n");
+        for n in 0..10 {
+            let (ask, answer) = (130 + 100 * n, 145 + 100 * n);
+            lines += &format!(
+                "{ask} C send=100 ts={ask}:{}\n{answer} S send=100 ts={}:{ask}\n",
+                6_900 + answer,
+                6_985 + answer
+            );
+        }
+        let late =
+            lines.clone() + "1130 C send=100 ts=1130:8030\n1345 S send=100 ts=8130:1130\n1360 C ts=1360:8130";
+        let written_late =
+            lines + "1130 C send=100 ts=1130:8030\n1345 S send=100 ts=8330:1130\n1360 C ts=1360:8330";
+        for place in EVERYWHERE {
+            let found = |lines: &str| {
+                let report = Script { one_way_ms: 15.0, lines }.diagnose(place);
+                report.findings.iter().any(|finding| finding.cause == Cause::ServerThink)
+            };
+            assert_eq!((found(&late), found(&written_late)), (false, true), "{place:?}");
+        }
+    }
+
+    #[test]
+    fn an_acknowledgement_too_late_for_any_timer_shows_a_slow_path() {
+        let lines = "30 C send=300\n350 S\n366 S send=500\n381 C";
+        assert_eq!(of_server(lines, Place::Client), []);
+        // With the timer of 200 ms it was the server's time.
+        let delayed = "30 C send=300\n250 S\n366 S send=500\n381 C";
+        assert_eq!(of_server(delayed, Place::Client), [321]);
+    }
+
+    #[test]
+    fn a_stream_of_events_keeps_nobody_waiting() {
+        let head = "HTTP/1.1 200 OK\\r\\nContent-Type: text/event-stream\\r\\n\\r\\n";
+        let lines = format!("30 C {ASK}\n45 S text={head}\n60 C\n445 S send=40\n460 C\n845 S send=40\n860 C");
+        for place in EVERYWHERE {
+            assert_eq!(of_server(&lines, place), [], "{place:?}");
+        }
+    }
+
+    #[test]
+    fn one_direction_alone_is_not_judged() {
+        let lines = "30 C send=300\n45 S\n445 S send=500\n460 C\n800 S send=500";
+        let script = Script { one_way_ms: 15.0, lines: &opened(15.0, lines) };
+        let report = script.diagnose_only(Place::Client, Side::Server);
+        assert!(report.findings.iter().all(|finding| finding.cause != Cause::ServerThink), "{report:?}");
+    }
+
+    #[test]
+    fn a_window_that_an_acknowledgement_opens_is_no_program() {
+        // Two segments, as the window allows; the next leave 2 ms after the acknowledgement, half a second later.
+        let lines = "30 C send=300\n45 S send=1460\n45.1 S send=1460\n560 C\n577 S send=1460\n577.1 S send=1460\n593 C";
+        assert_eq!(of_server(lines, Place::Server), []);
     }
 }

@@ -3,8 +3,9 @@
 //! **Rule**: the time from an acknowledgement with a window of zero to the next with room (`flow/closed.rs`). **Or** with a
 //! window that has no room for a segment, though its edge did not move when data was acknowledged: what came was not read. A
 //! sender does not split a segment for a part of its room (RFC 9293, section 3.8.6.2.1) until its timer runs out.
-//! **Evidence**: both packets. **Refuted by**: a reset or a SYN (their windows mean nothing); a sender known to have nothing
-//! more to send; an edge that moves.
+//! **Evidence**: both packets, or probes that were never answered with room. **Refuted by**: a reset or a SYN (their windows mean
+//! nothing); a sender that neither probed nor sent as soon as the window opened; an edge that moves; half of the largest
+//! window, however large a segment may be (a loopback's is 64 kB).
 //!
 //! **Saved** is the time from the first acknowledgement that did not move the window with it and found the sender without
 //! room: had the program read, the sender would have gone on then.
@@ -77,6 +78,45 @@ mod tests {
         for place in [Place::Client, Place::Server, Place::Between] {
             assert_eq!(first(288, place), (Cause::ZeroWindow, 234), "{place:?}");
             assert_eq!(first(200, place), (Cause::ZeroWindow, 234), "{place:?}");
+        }
+    }
+
+    #[test]
+    fn a_window_that_is_never_opened_again_is_named_at_the_end() {
+        let lines = opened(
+            15.0,
+            "
+            30 C send=100 win=2920
+            45 S send=1460
+            45.1 S send=1460
+            60.2 C win=0
+            300 S seq=2919
+            315.1 C win=0
+            700 S seq=2919
+            715.1 C win=0",
+        );
+        for place in [Place::Client, Place::Server, Place::Between] {
+            let found = Script { one_way_ms: 15.0, lines: &lines }.faults(place);
+            let [(Cause::ZeroWindow, lost)] = found[..] else { panic!("{place:?}: {found:?}") };
+            assert!((654..=656).contains(&lost), "{place:?}: {lost}");
+        }
+    }
+
+    #[test]
+    fn a_window_below_a_loopbacks_segment_is_open() {
+        let lines = "0 C syn mss=65483\n0.01 S syn mss=65483\n0.02 C\n1 C send=20000\n1.02 S win=45535\n\
+                     400 C send=100\n400.02 S win=65535\n500 C send=100\n500.02 S";
+        let found = Script { one_way_ms: 0.01, lines }.faults(Place::Client);
+        assert_eq!(found, []);
+    }
+
+    #[test]
+    fn who_has_nothing_to_send_is_not_held_by_a_closed_window() {
+        let lines = "30 C send=100 win=1460\n45 S send=1460\n60 C win=0\n500 C win=1460\n900 C send=100\n915 S send=100";
+        let lines = opened(15.0, lines);
+        for place in [Place::Client, Place::Server, Place::Between] {
+            let found = Script { one_way_ms: 15.0, lines: &lines }.faults(place);
+            assert!(found.iter().all(|(cause, _)| *cause != Cause::ZeroWindow), "{place:?}: {found:?}");
         }
     }
 }

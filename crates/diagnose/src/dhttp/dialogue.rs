@@ -242,6 +242,8 @@ impl Dialogue {
             account: self.account,
             exchanges,
             oddities: self.oddities,
+            missing_direction: None,
+            is_opening_lost: false,
             plot: None,
         }
     }

@@ -1,9 +1,11 @@
 //! Windows that a receiver closes because its program does not read: from when to when a sender may not send, and what of
 //! that would not have been.
 //!
-//! A window without room for a segment is closed, too, when its edge stands still: a sender keeps what it has until there is
-//! room, or its timer runs out (RFC 9293, section 3.8.6.2.1). Not windows that are small and move: those are
-//! `receive_window_limited`.
+//! A window below a segment and below half of the largest window is closed, too, when its edge stands still: a sender keeps
+//! what it has until there is room, or its timer runs out (RFC 9293, section 3.8.6.2.1). Not windows that are small and move:
+//! those are `receive_window_limited`.
+//!
+//! A closed window is a finding only if its sender was held: it probed, or it sent as soon as the window opened.
 
 use wire::{Duration, Time};
 
@@ -25,8 +27,9 @@ impl Flow {
         let covers_more = to > end.sender.acknowledged;
         end.offered.passed(mark.at, window, end.sender.mss.get(), is_still, covers_more);
         let shrunk_since = end.offered.shrunk_since;
-        let has_no_room =
-            end.offered.is_still && window.is_some_and(|window| u64::from(window) < end.sender.mss.get());
+        // Half of the largest window is room enough, however large a segment may be (a loopback's is 64 kB).
+        let room = end.sender.mss.get().min(u64::from(end.offered.largest / 2));
+        let has_no_room = end.offered.is_still && window.is_some_and(|window| u64::from(window) < room);
         // A program that has nothing more to send needs no room, but none at all is said on purpose.
         let is_closed = window == Some(0) || (has_no_room && self.has_more_to_send(sender));
         let end = self.ends.of_mut(sender);
@@ -36,17 +39,88 @@ impl Flow {
                 let closed = end.closed.get_or_insert_default();
                 (closed.since, closed.window) = (Some(mark), window.unwrap_or_default());
                 (closed.shrunk_since, closed.sent) = (shrunk_since.unwrap_or(mark.at), sent);
+                (closed.probes, closed.reopened) = (0, None);
             }
             (true, Some(_)) | (false, None) => {}
             (false, Some(since)) => {
                 let closed = end.closed.get_or_insert_default();
                 closed.since = None;
                 closed.over.push((since, mark));
-                let (window, shrunk_since, sent) = (closed.window, closed.shrunk_since, closed.sent);
-                let halted = self.halted(sender, shrunk_since, sent, mark);
-                self.find_closed(sender, window, since, mark, halted);
+                closed.reopened = Some((since, mark));
             }
         }
+    }
+
+    /// `sender` probes a window, or its peer's life.
+    pub(super) fn probes_window(&mut self, sender: Side) {
+        if let Some(closed) =
+            self.ends.of_mut(sender).closed.as_deref_mut().filter(|closed| closed.since.is_some())
+        {
+            closed.probes += 1;
+        }
+    }
+
+    /// `sender` sends data, up to `stop`, after the gap before it was judged: whether a window had held it until now.
+    pub(super) fn sends_into_window(&mut self, sender: Side, length: u64, at: Time) {
+        /// No persist timer is shorter.
+        const TIMER: Duration = Duration::from_millis(200);
+        /// For so long after the window update has come may a held sender need to send.
+        const PROMPT: Duration = Duration::from_millis(10);
+        let away = self.path.to(sender).unwrap_or_default();
+        let Some(closed) = self.ends.of_mut(sender).closed.as_deref_mut() else { return };
+        if let Some(since) = closed.since {
+            // What fits and does not wait for a timer is not held.
+            if closed.window > 0 && length <= u64::from(closed.window) && at.since(since.at) < away + TIMER {
+                closed.since = None;
+            } else {
+                closed.probes += 1;
+            }
+        }
+        let Some((since, until)) = closed.reopened.take() else { return };
+        let is_held = closed.probes > 0 || at.since(until.at) <= away + away / 10 + PROMPT;
+        let (window, shrunk_since, sent, probes) =
+            (closed.window, closed.shrunk_since, closed.sent, closed.probes);
+        if is_held {
+            let halted = self.halted(sender, shrunk_since, sent, until);
+            self.find_closed(sender, (window, probes), since, until, halted);
+        } else {
+            let lost = until.at.since(since.at);
+            self.account.transfer(Share::Stall(Cause::ZeroWindow), Share::Idle, lost);
+        }
+    }
+
+    /// Nothing more comes: windows that held their sender until then.
+    pub(super) fn ends_closed(&mut self, sender: Side) {
+        let until = Mark { at: self.last_at, frame: self.last_frame };
+        let Some(closed) = self.ends.of_mut(sender).closed.take().filter(|closed| closed.probes > 0) else {
+            return;
+        };
+        if let Some((since, until)) = closed.reopened {
+            let halted = self.halted(sender, closed.shrunk_since, closed.sent, until);
+            self.find_closed(sender, (closed.window, closed.probes), since, until, halted);
+        }
+        let Some(since) = closed.since else { return };
+        let lost = until.at.since(since.at);
+        let probes = closed.probes;
+        let (times, receiver) =
+            (if probes == 1 { "once".to_owned() } else { format!("{probes} times") }, sender.other());
+        self.add(Finding {
+            cause: Cause::ZeroWindow,
+            severity: Severity::of(Cause::ZeroWindow, lost),
+            confidence: Confidence::High,
+            side: sender,
+            at: since.at,
+            lost,
+            saving: Some(lost),
+            packets: vec![since.frame, until.frame],
+            evidence: format!(
+                "the {receiver} offered a window of {} (packet {}) and never opened it again, until its last packet {} \
+                 later; the {sender} probed it {times}",
+                closed.window,
+                since.frame,
+                millis(lost)
+            ),
+        });
     }
 
     /// As far as its messages tell.
@@ -54,14 +128,18 @@ impl Flow {
         self.conversation.talk(sender, &[]).is_within != Some(false)
     }
 
-    fn find_closed(&mut self, sender: Side, window: u32, since: Mark, until: Mark, halted: Duration) {
+    fn find_closed(&mut self, sender: Side, closed: (u32, u32), since: Mark, until: Mark, halted: Duration) {
+        let (window, probes) = closed;
         let lost = until.at.since(since.at);
-        if lost < Cause::ZeroWindow.about().least || !self.has_more_to_send(sender) {
+        if lost < Cause::ZeroWindow.about().least {
             return;
         }
+        // A window that is small and was opened without a probe was too small, but not shut.
+        let cause = if window == 0 || probes > 0 { Cause::ZeroWindow } else { Cause::ReceiveWindowLimited };
+        self.account.transfer(Share::Stall(Cause::ZeroWindow), Share::Stall(cause), lost);
         self.add(Finding {
-            cause: Cause::ZeroWindow,
-            severity: Severity::of(Cause::ZeroWindow, lost),
+            cause,
+            severity: Severity::of(cause, lost),
             confidence: Confidence::High,
             side: sender,
             at: since.at,

@@ -1,6 +1,7 @@
 //! What is known of a gap when it ends: the state of the sender, of the path and of the messages, put together before
 //! the segment that ended it changes them.
 
+use wire::packet::Flags;
 use wire::{Duration, Time};
 
 use crate::causes::opening::Course;
@@ -10,8 +11,8 @@ use crate::segment::Segment;
 use crate::sender::{Ack, Learned};
 use crate::side::Side;
 
-use super::Flow;
 use super::state::EndState;
+use super::{Flow, record};
 
 /// What a sender knew before it sent.
 pub(super) struct Facts {
@@ -20,11 +21,13 @@ pub(super) struct Facts {
     largest_flight: u64,
     largest_since_loss: u64,
     room: Option<u64>,
+    has_room: bool,
     window: Option<u64>,
     learned: Learned,
     trigger: Option<Ack>,
     talk: Talk,
     burst: Burst,
+    is_heard: bool,
 }
 
 impl Flow {
@@ -36,11 +39,15 @@ impl Flow {
         let is_looked_at = at.since(self.last.at) > Duration::from_micros(500);
         let talk = self.conversation.talk(from, segment.tcp.payload);
         let patience = self.patience(from);
-        let learned = self.ends.of_mut(from).sender.learn(at, away);
+        let echo = segment.options.stamp.map(|stamp| stamp.echo).filter(|_| segment.has(Flags::ACK));
+        let slack = self.path.slack(from);
+        let learned = self.ends.of_mut(from).sender.learn(at, away, slack, echo);
         self.goes_on(from, at);
         let sender = &self.ends.of(from).sender;
         let flight = if is_looked_at { sender.flight(learned.known) } else { Flight::default() };
-        let is_soon = |ack: &Ack| at.since(ack.at) <= away + patience;
+        // What comes so soon after it, of all that time, did not come by chance.
+        let share = (at.since(self.last.at) / 20).min(Duration::from_millis(20));
+        let is_soon = |ack: &Ack| at.since(ack.at) <= away + patience.max(share);
         let trigger = learned.last.filter(is_soon).or(learned.again.filter(is_soon));
         Facts {
             flight,
@@ -48,12 +55,24 @@ impl Flow {
             largest_flight: u64::from(sender.largest_flight),
             largest_since_loss: u64::from(sender.largest_since_loss),
             room: learned.edge.map(|edge| edge.saturating_sub(sender.next)),
+            has_room: learned.edge.is_some_and(|edge| edge >= sender.next + segment.length())
+                || self.ends.of(from).edges[0] >= sender.next + segment.length(),
             window: learned.edge.map(|edge| edge.saturating_sub(learned.known)),
             learned,
             trigger,
             talk,
-            // Nobody asks for it where nothing stopped.
-            burst: if is_looked_at { self.ends.of(from).burst.clone() } else { Burst::default() },
+            is_heard: sender.has_arrived(),
+            burst: self.burst(from, is_looked_at),
+        }
+    }
+
+    /// What the sender did since it paused: all of it only where something stopped.
+    fn burst(&self, from: Side, is_looked_at: bool) -> Burst {
+        let burst = &self.ends.of(from).burst;
+        if is_looked_at {
+            burst.clone()
+        } else {
+            Burst { start: burst.start, course: burst.course, ..Burst::default() }
         }
     }
 
@@ -73,16 +92,20 @@ impl Flow {
     pub(super) fn lateness(&self, receiver: Side, ack: &Ack) -> Option<Duration> {
         /// Below the shortest timers of 40 ms, beyond what a busy host needs.
         const LATE: Duration = Duration::from_millis(20);
+        // A minimum of few samples is above the least: what came later than it may not be late.
+        let unsure = self.path.slack(receiver);
         const TO_BE_ON_ITS_WAY: Duration = Duration::from_millis(5);
         let way = self.path.to(receiver)?;
         let late = ack.after()?.saturating_sub(self.path.prompt(receiver)?);
-        let is_late = late >= LATE.max(way / 10);
+        let is_late = late >= LATE.max(way / 10).max(unsure);
         // A timer's acknowledgement covers everything that has come.
         let covers_all = ack.not_covered().is_none_or(|since| since < way + TO_BE_ON_ITS_WAY);
         // Two full segments are acknowledged at once, unless the receiver is seen not to.
         let mss = self.ends.of(receiver.other()).sender.mss.get();
         let is_odd = u64::from(ack.bytes) < 2 * mss || self.is_near(receiver);
-        (is_late && covers_all && is_odd).then_some(late)
+        // The timer began after the acknowledgement before: one that follows another sooner waited in a queue.
+        let is_timer = ack.since_before.is_none_or(|since| since >= late * 3 / 4);
+        (is_late && covers_all && is_odd && is_timer).then_some(late)
     }
 
     /// The whole gap.
@@ -93,11 +116,13 @@ impl Flow {
             largest_flight,
             largest_since_loss,
             room,
+            has_room,
             window,
             learned,
             trigger,
             talk,
             burst,
+            is_heard,
         } = facts;
         let Segment { from, at, frame, .. } = *segment;
         let known = self.ends.of(from).sender.known;
@@ -110,13 +135,14 @@ impl Flow {
             side: from,
             end,
             length: segment.length(),
-            has_fin: segment.has(wire::packet::Flags::FIN),
+            has_fin: segment.has(Flags::FIN),
             mss: self.ends.of(from).sender.mss.get(),
             flight,
             in_flight,
             largest_flight,
             largest_since_loss,
             room,
+            has_room,
             window,
             widest: Some(u64::from(self.ends.of(from).offered.largest)).filter(|widest| *widest > 0),
             trigger,
@@ -126,26 +152,46 @@ impl Flow {
             is_acknowledged: self.ends.of(from.other()).sender.is_seen
                 || self.handshake.answered.is_some()
                 || learned.acks > 0,
-            own_ack: self.lately.of(from).own_ack,
+            own_ack: self.lately.of(from).own_ack.map(|(mark, _)| mark),
+            own_ack_late: self.lately.of(from).own_ack.and_then(|(_, late)| late),
+            late_arrival: self.ends.of(from).late.filter(|_| segment.options.stamp.is_some()),
+            heard_at: self
+                .ends
+                .of(from)
+                .sender
+                .heard_at
+                .map(|at| at + self.path.to(from).unwrap_or_default()),
+            is_heard,
+            sends_shorts: self.ends.of(from).sends_shorts,
+            asked: self.last_flight,
+            has_all: self.ends.of(from.other()).sender.has_arrived(),
+            is_behind_hole: self.ends.of(from).sender.has_hole(segment.tcp.seq)
+                || self.ends.of(from.other()).sender.is_missing(),
+            is_peer_seen: self.ends.of(from.other()).sender.is_seen,
+            is_control: record::is_short(segment),
             path: PathFacts {
                 to_sender: self.path.to(from),
+                noise: self.path.noise(from),
+                is_at_sender: self.is_near(from),
+                has_queue: self.path.standing_queue(from.other()).is_some(),
+                to_receiver: self.path.to(from.other()),
+                beyond_proxy: self.path.beyond_proxy(from).filter(|_| from == Side::Server),
                 round_trip: self.path.round_trip_at_least(),
                 pace: self.ends.of(from).sender.pace.needed(segment.length()),
                 segment: self.ends.of(from).sender.pace.of_link(self.ends.of(from).sender.mss.get()),
                 queue: self.queue(from, segment.length()),
                 is_full,
+                is_saturated: is_full && trigger.is_some_and(|ack| self.is_queue_long(from, &ack)),
             },
             burst,
             has_lost: self.ends.of(from).has_lost,
             needless: self.lately.of(from).needless,
-            missing: self.lately.of(from).numbers.missing(),
             silence: self
                 .ends
                 .of(from)
                 .sender
                 .progressed_at
                 .map(|passed| at.since(passed).saturating_sub(self.path.to(from).unwrap_or_default())),
-            timeout: self.path.retransmission_timeout(),
             usual_timeout: self.path.usual_timeout(),
             recovering: self
                 .ends
@@ -167,6 +213,13 @@ impl Flow {
         let (own, peer) = (self.ends.of(from), self.ends.of(from.other()));
         let bytes = self.last_flight + answer;
         peer.sender.pace.needed(bytes).max(own.sender.pace.needed(bytes))
+    }
+
+    /// Whether an acknowledgement took twice as long as the path needs.
+    fn is_queue_long(&self, sender: Side, ack: &Ack) -> bool {
+        let least =
+            self.path.to(sender).unwrap_or_default() + self.path.to(sender.other()).unwrap_or_default();
+        ack.after().is_some_and(|after| after >= least * 2)
     }
 
     /// Whether an acknowledgement took so much longer than the path needs that what was sent before its segment must

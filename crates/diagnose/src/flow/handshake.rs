@@ -80,10 +80,18 @@ impl Flow {
             return;
         }
         let mark = Mark { at, frame };
+        let is_unanswered = self.handshake.answered.is_none() && self.ends.server.sender.next == 0;
         if from == Side::Client {
+            if again.is_some() && is_unanswered {
+                self.repeats_opening(self.last, mark);
+            }
             self.handshake.opened = Some(mark);
         } else {
+            if let (Some(opened), Order::New) = (self.handshake.opened, order) {
+                self.path.opened(from, at.since(opened.at));
+            }
             self.handshake.answered = Some(mark);
+            self.is_opened(mark);
         }
         self.close(segment, End::Handshake { again });
         self.before = Before::Handshake(from);

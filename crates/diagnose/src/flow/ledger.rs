@@ -1,6 +1,6 @@
 //! Gaps, judged: their time in the account, and findings where enough of it was lost.
 
-use wire::Duration;
+use wire::{Duration, Time};
 
 use crate::account::Share;
 use crate::cause::Cause;
@@ -9,6 +9,7 @@ use crate::finding::{Confidence, Finding, Severity};
 use crate::gap::{Before, End, Gap, Mark, millis};
 use crate::judge::{self, Ruling};
 use crate::segment::Segment;
+use crate::sender::Sender;
 use crate::side::Side;
 use crate::table::LEAP;
 
@@ -38,17 +39,13 @@ impl Flow {
                 self.judge(&gap);
             }
         }
-        if let End::Repair(repair) = &gap.end {
+        if let (End::Repair(repair), false) = (&gap.end, gap.is_bare_fin()) {
             let cause = causes::retransmission::cause(&gap, repair);
             let end = self.ends.of_mut(gap.side);
             end.has_lost = true;
             end.recovery = cause.map(|cause| (cause, end.sender.next)).or(end.recovery);
         }
-        let is_mended = matches!(gap.end, End::Repair(_));
         self.moves_on(gap.to);
-        if is_mended {
-            self.lately.of_mut(gap.side).numbers.still(gap.missing);
-        }
     }
 
     /// Data that was not captured was acknowledged: something happened, no more is known.
@@ -63,11 +60,10 @@ impl Flow {
         self.moves_on(mark);
     }
 
-    fn moves_on(&mut self, to: Mark) {
+    pub(super) fn moves_on(&mut self, to: Mark) {
         self.last = to;
         for lately in [&mut self.lately.client, &mut self.lately.server] {
             (lately.own_ack, lately.needless) = (None, None);
-            lately.numbers.moves_on();
         }
     }
 
@@ -185,7 +181,10 @@ impl Flow {
     }
 
     fn find_as(&mut self, gap: &Gap, cause: Cause, ruling: &Ruling, evidence: impl Fn(&Gap) -> String) {
-        let since = ruling.lost_since.map_or(ruling.since, |mark| mark.at);
+        // What a repair of another kind has told of is not lost twice.
+        let claimed =
+            self.claimed.filter(|(other, _)| *other != cause).map_or(Time::ZERO, |(_, until)| until);
+        let since = ruling.lost_since.map_or(ruling.since, |mark| mark.at.max(claimed));
         let lost = gap.to.at.since(since);
         if lost >= LEAP || gap.to.at <= self.since {
             return;
@@ -194,9 +193,12 @@ impl Flow {
             ruling.saving.into_iter().for_each(|saving| self.findings.add_short(cause, saving));
             return;
         }
+        if matches!(gap.end, End::Repair(_)) {
+            self.claimed = Some((cause, gap.to.at));
+        }
         self.findings.add(cause, lost, self.keep.findings.into(), || Finding {
             cause,
-            severity: Severity::of(cause, lost),
+            severity: Severity::of(cause, lost).when(ruling.confidence),
             confidence: ruling.confidence,
             side: gap.side,
             at: since,
@@ -282,14 +284,17 @@ impl Flow {
     /// A reset by the server with something left to do.
     pub(super) fn loses_answers(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
-        if from != Side::Server
-            || self.lately.client.has_ended && self.conversation.unanswered().unwrap_or(0) == 0
-        {
+        let unanswered = self.conversation.unanswered();
+        if from != Side::Server || self.lately.client.has_ended && unanswered.unwrap_or(0) == 0 {
             return;
         }
-        let unanswered = self.conversation.unanswered();
-        let late = self.lately.server.has_ended
-            && self.ends.client.sender.next > self.ends.client.sender.acknowledged;
+        let is_whole = |sender: &Sender| sender.next <= sender.acknowledged;
+        let (client, server) = (&self.ends.client.sender, &self.ends.server.sender);
+        // Both have ended, and everything has arrived: what the reset answers does not matter any more.
+        if self.is_over() && is_whole(client) && is_whole(server) {
+            return;
+        }
+        let late = self.lately.server.has_ended && client.next > client.acknowledged + self.ends.client.alert;
         let evidence = match unanswered {
             Some(0) => return,
             Some(count) if self.handshake.answered.is_some() || self.ends.server.sender.is_seen => format!(
@@ -309,7 +314,7 @@ impl Flow {
             severity: Severity::High,
             confidence: if unanswered.is_some() { Confidence::High } else { Confidence::Medium },
             side: Side::Server,
-            at: since.at.min(at),
+            at,
             lost: at.since(since.at),
             saving: None,
             packets: vec![since.frame, frame],
@@ -336,6 +341,7 @@ impl Flow {
                 self.spend(Share::Unknown, rest - closed - crossing);
             }
         }
+        [Side::Client, Side::Server].into_iter().for_each(|side| self.ends_closed(side));
     }
 }
 

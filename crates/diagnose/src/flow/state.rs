@@ -1,15 +1,16 @@
 //! What is kept of each side of a connection, and of its beginning.
 
-use wire::Time;
+use wire::{Duration, Time};
 
 use crate::cause::Cause;
 use crate::causes::opening::{Said, Spared};
+use crate::clock::Clock;
 use crate::gap::{Burst, Gap, Mark};
 use crate::judge::Ruling;
 use crate::segment::Segment;
 use crate::sender::Sender;
 
-use super::numbers::Numbers;
+use super::failures::Stuck;
 
 /// What is kept of one side.
 #[derive(Debug, Default)]
@@ -33,6 +34,22 @@ pub(super) struct EndState {
     /// When its peer forbade it to send, if that ever happened.
     pub(super) closed: Option<Box<Closed>>,
     pub(super) has_lost: bool,
+    /// How far its window reached at the least, before the last acknowledgement and with it.
+    pub(super) edges: [u64; 2],
+    /// Whether it has sent a short segment while another was unacknowledged: Nagle's algorithm is off.
+    pub(super) sends_shorts: bool,
+    /// Where its urgent data ends.
+    pub(super) urgent: u64,
+    /// The stamp of the last acknowledgement without data that it was sent, and whether it echoes such ones: stacks of RFC 1323
+    /// echo data alone.
+    pub(super) bare_stamp: Option<u32>,
+    pub(super) data_stamp: Option<u32>,
+    pub(super) echoes_bare: bool,
+    /// Its timestamps, and by how much its last packet came later than the path needs.
+    pub(super) clock: Clock,
+    pub(super) late: Option<Duration>,
+    /// Bytes of the TLS alert that it sent last, after its peer had ended: a close, and no loss.
+    pub(super) alert: u64,
     /// Short segments since its peer sent something.
     pub(super) pieces: u16,
     /// By how many bits the windows that this side offers are shifted.
@@ -41,19 +58,22 @@ pub(super) struct EndState {
     /// The window in its SYN, which is never shifted.
     pub(super) first_window: Option<u16>,
     pub(super) has_sent_syn: bool,
+    /// Data that it sends again and again.
+    pub(super) stuck: Option<Box<Stuck>>,
 }
 
 /// What each packet of one side is held against, and the gap since the last event.
 #[derive(Debug, Default)]
 pub(super) struct Lately {
-    /// The first acknowledgement without data in the gap.
-    pub(super) own_ack: Option<Mark>,
+    /// The first acknowledgement without data in the gap, and by how much it came later than the path needs.
+    pub(super) own_ack: Option<(Mark, Option<Duration>)>,
     /// The first that it sent again in the gap without need.
     pub(super) needless: Option<Mark>,
     /// Where its packets are looked at.
     pub(super) interface: Option<u32>,
-    pub(super) numbers: Numbers,
     pub(super) has_ended: bool,
+    /// When its last packet passed.
+    pub(super) heard_at: Option<Time>,
 }
 
 /// How the windows move that a side is offered.
@@ -99,6 +119,10 @@ pub(super) struct Closed {
     /// And since when it had been narrower than before; when the sender had sent last, if nobody else had since.
     pub(super) shrunk_since: Time,
     pub(super) sent: Option<Time>,
+    /// How often its sender probed it.
+    pub(super) probes: u32,
+    /// When it was closed and opened, until it shows whether its sender was held.
+    pub(super) reopened: Option<(Mark, Mark)>,
     /// What was forbidden in this gap.
     pub(super) over: Vec<(Mark, Mark)>,
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use ::diagnose::{Cause, Finding, FlowReport};
-use wire::Duration;
+use wire::{Duration, Time};
 
 use super::Capture;
-use super::span::shown;
+use super::span::{moment, shown};
 
 /// What was found of one cause.
 pub struct Group<'a> {
@@ -27,11 +27,13 @@ pub struct Group<'a> {
     pub saving: Option<Duration>,
 }
 
-/// Causes with something worth fixing, and the others; lost data first, then what cost most.
+/// Causes with something worth fixing, and the others: failures first, then by what a fix saves, then by what was lost.
 pub fn groups(capture: &Capture) -> (Vec<Group<'_>>, Vec<Group<'_>>) {
     let mut groups: Vec<Group<'_>> =
         Cause::ALL.into_iter().filter_map(|cause| group(capture, cause)).collect();
-    groups.sort_by_key(|group| Reverse((group.cause == Cause::ResetLostData, group.lost)));
+    groups.sort_by_key(|group| {
+        Reverse((group.cause.is_failure(), group.saving.unwrap_or_default(), group.lost))
+    });
     groups.into_iter().partition(|group| group.worst.1.severity.is_worth_fixing())
 }
 
@@ -42,6 +44,11 @@ fn group(capture: &Capture, cause: Cause) -> Option<Group<'_>> {
         capture.flows.iter().flat_map(|flow| flow.findings.iter().map(move |finding| (flow, finding)));
     let listed: Vec<_> = findings.filter(|(_, finding)| finding.cause == cause).collect();
     let savings = listed.iter().filter_map(|(_, finding)| finding.saving);
+    // Connections side by side wait at the same time: no fix saves more of it than has passed.
+    let spans = listed
+        .iter()
+        .map(|(_, finding)| (finding.at, finding.at + finding.lost.max(finding.saving.unwrap_or_default())));
+    let wall_clock = united(spans.collect());
     let worst = listed
         .iter()
         .copied()
@@ -53,34 +60,50 @@ fn group(capture: &Capture, cause: Cause) -> Option<Group<'_>> {
         worst,
         connections: found.len(),
         listed: listed.len() as u64,
-        saving: savings.reduce(|sum, saving| sum + saving),
+        saving: savings.reduce(|sum, saving| sum + saving).map(|sum| sum.min(wall_clock)),
     })
+}
+
+/// Time that some of the spans cover.
+fn united(mut spans: Vec<(Time, Time)>) -> Duration {
+    spans.sort_unstable();
+    let mut reached = Time::ZERO;
+    let mut total = Duration::ZERO;
+    for (from, until) in spans {
+        total += until.since(from.max(reached).min(until));
+        reached = reached.max(until);
+    }
+    total
 }
 
 impl Group<'_> {
     /// `233 ms lost, 4 times in 2 connections`.
     pub fn cost(&self) -> String {
         let times = match (self.times, self.connections) {
-            (1, _) => String::new(),
-            (times, 1) => format!(", {times} times"),
-            (times, connections) => format!(", {times} times in {connections} connections"),
+            (1, _) => "once".to_owned(),
+            (times, 1) => format!("{times} times"),
+            (times, connections) => format!("{times} times in {connections} connections"),
         };
-        format!("{} lost{times}", shown(self.lost))
+        match (self.cause.is_failure(), self.times) {
+            (true, _) => times,
+            (false, 1) => format!("{} lost", shown(self.lost)),
+            (false, _) => format!("{} lost, {times}", shown(self.lost)),
+        }
     }
 
     /// The worst of it, in a sentence.
     pub fn example(&self, capture: &Capture) -> String {
         let (flow, finding) = self.worst;
-        let worst = if self.times > 1 {
-            format!("The worst took {}: at", shown(finding.lost))
-        } else {
-            "At".to_owned()
+        let worst = match (self.times, self.cause.is_failure()) {
+            (1, _) => "At".to_owned(),
+            (_, true) => "One of them: at".to_owned(),
+            (_, false) => format!("The worst took {}: at", shown(finding.lost)),
         };
         let connection = match capture.flows.as_slice() {
             [_] => String::new(),
             _ => format!(" ({} to {})", flow.client, flow.server),
         };
-        format!("{worst} {:.0} ms{connection}, {}.", capture.millis(finding.at), finding.evidence)
+        format!("{worst} {}{connection}, {}.", moment(finding.at.since(capture.started)), finding.evidence)
     }
 
     /// What a fix would save, if that can be said: of all that is listed, for it mends them together.
@@ -104,9 +127,9 @@ impl Group<'_> {
         let (server, (lost, connections)) = servers.iter().max_by_key(|(_, (lost, _))| *lost)?;
         let others = servers.len() as u64 - 1;
         (others > 0).then(|| {
+            let time = if self.cause.is_failure() { String::new() } else { format!("{}, ", shown(*lost)) };
             format!(
-                "Most of it, {}, in {} to {server}; the rest with {}.",
-                shown(*lost),
+                "Most of it, {time}in {} to {server}; the rest with {}.",
                 counted(*connections, "connection"),
                 counted(others, "other server")
             )
@@ -117,4 +140,19 @@ impl Group<'_> {
 /// `1 packet`, `2 packets`.
 pub fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_at_the_same_time_count_once() {
+        let span = |from, until| (Time::from_nanos(from), Time::from_nanos(until));
+        assert_eq!(
+            united(vec![span(10, 30), span(0, 20), span(12, 14), span(40, 50)]),
+            Duration::from_nanos(40)
+        );
+        assert_eq!(united(Vec::new()), Duration::ZERO);
+    }
 }

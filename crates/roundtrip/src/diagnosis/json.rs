@@ -79,7 +79,9 @@ fn flow(capture: &Capture, flow: &FlowReport) -> Value {
         account,
         exchanges,
         oddities,
+        missing_direction,
         plot: _,
+        ..
     } = flow;
     let Oddities { captured_twice, not_captured, backwards, out_of_order, needless } = oddities;
     json!({
@@ -106,6 +108,7 @@ fn flow(capture: &Capture, flow: &FlowReport) -> Value {
         "account_ms": self::account(account),
         "exchanges": exchanges.iter().map(|exchange| self::exchange(capture, exchange)).collect::<Value>(),
         "kernel": capture.kernel.of(flow).iter().map(kernel).collect::<Vec<_>>(),
+        "missing_direction": missing_direction.map(|side| side.to_string()),
         "captured_twice": captured_twice,
         "not_captured": not_captured,
         "backward_times": backwards,

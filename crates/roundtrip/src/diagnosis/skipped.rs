@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ::diagnose::Cause;
 use trace::capture::tunnel::Tunnel;
 use wire::packet::{Packet, Transport, UdpDatagram};
 
@@ -62,8 +63,8 @@ impl Skipped {
         };
         let sealed = "; capture within the tunnel to see its connections";
         [
-            of("not-tcp", &self.kinds, "not TCP, and not diagnosed", ""),
-            of("tunnel-not-read", &self.sealed, "tunnels that are not read", sealed),
+            of(Cause::NotTcp.name(), &self.kinds, "not TCP, and not diagnosed", ""),
+            of(Cause::TunnelNotRead.name(), &self.sealed, "tunnels that are not read", sealed),
         ]
         .into_iter()
         .flatten()

@@ -2,12 +2,12 @@
 //! the time went.
 
 use ::diagnose::report::{Place, Protocol};
-use ::diagnose::{FlowReport, Share};
+use ::diagnose::{FlowReport, Share, Side};
 use wire::Duration;
 
 use super::group::{Group, counted, groups};
-use super::span::shown;
-use super::{Capture, advice, kernel, oddity};
+use super::span::{moment, shown};
+use super::{Capture, advice, headline, kernel, oddity};
 use crate::output::grid::wrap;
 use crate::terminal::Terminal;
 
@@ -24,7 +24,7 @@ fn capture(capture: &Capture, terminal: Terminal) -> String {
     text += &match (capture.connections, capture.flows.len(), faults.len()) {
         (0, _, _) => wrapped(&no_connection(capture), "", width),
         (_, 0, _) => "No connection matches --flow, --cause or --since.\n".to_owned(),
-        (_, _, 0) => "Nothing worth fixing was found.\n".to_owned(),
+        (_, _, 0) => wrapped(&headline::of(capture), "", width),
         (_, _, _) => String::new(),
     };
     for (place, group) in (1_usize..).zip(&faults) {
@@ -66,8 +66,27 @@ pub fn facts(capture: &Capture) -> String {
         facts.extend(one.round_trip.map(|span| format!("round trip {}", shown(span))));
     }
     facts.extend(place(flows));
+    facts.extend(directions(flows));
+    // Simulated captures begin in 1970.
+    if capture.started.as_nanos() >= YEAR_1990 {
+        let since_1970 = capture.started.since(wire::Time::ZERO);
+        facts.push(format!("begun {} UTC", wire::calendar::to_the_second(since_1970)));
+    }
     facts.extend(capture.command.map(|ended| format!("the command {ended}")));
     facts.join(", ")
+}
+
+/// In nanoseconds since 1970.
+const YEAR_1990: u64 = 631_152_000_000_000_000;
+
+/// What is missing of connections of which one direction was captured.
+fn directions(flows: &[FlowReport]) -> Option<String> {
+    let missing: Vec<Side> = flows.iter().filter_map(|flow| flow.missing_direction).collect();
+    match (missing.as_slice(), flows.len()) {
+        ([], _) => None,
+        ([side], 1) => Some(format!("one direction only: no packet of the {side}")),
+        (some, all) => Some(format!("one direction only of {} of {all} connections", some.len())),
+    }
 }
 
 /// Where the capture was taken, if its connections agree.
@@ -97,9 +116,17 @@ fn example(capture: &Capture, group: &Group<'_>, width: usize) -> String {
 fn seen(capture: &Capture, group: &Group<'_>) -> String {
     let (_, finding) = group.worst;
     let times = if group.times == 1 { "once".to_owned() } else { format!("{} times", group.times) };
-    let at = capture.millis(finding.at);
+    if group.lost == Duration::ZERO {
+        let flows = if group.connections > 1 {
+            format!(" ({} connections)", group.connections)
+        } else {
+            String::new()
+        };
+        return format!("{}{flows}", finding.evidence);
+    }
+    let at = moment(finding.at.since(capture.started));
     format!(
-        "{} in all, {times}; the longest {} at {at:.0} ms: {}",
+        "{} in all, {times}; the longest {} at {at}: {}",
         shown(group.lost),
         shown(finding.lost),
         finding.evidence

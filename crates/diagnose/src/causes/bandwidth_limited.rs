@@ -1,0 +1,41 @@
+//! Bandwidth: most of the time data flowed, as fast as the path took it.
+//!
+//! **Rule**: `transfer` took at least half of the time in which anybody waited, and at least 200 ms. A note, with the rate. **Refuted by**:
+//! anything else that took more.
+
+use wire::Duration;
+
+use crate::cause::{About, Fix, Who};
+
+pub(crate) const ABOUT: About = About {
+    what: "Most of the time data flowed as fast as the path takes it.",
+    fixes: &[
+        Fix { who: Who::ServerApplication, change: "send less: compression, smaller images, caching" },
+        Fix { who: Who::Network, change: "a faster link, or less traffic beside" },
+    ],
+    is_fault: false,
+    least: Duration::ZERO,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::report::Place;
+    use crate::script::{Script, opened};
+
+    #[test]
+    fn data_that_flows_without_a_pause_is_the_bandwidth() {
+        let said = |pause_ms: u32| {
+            let mut lines = "30 C send=100 win=65535\n".to_owned();
+            for number in 0..120 {
+                let at = 45 + 3 * number + if number >= 60 { pause_ms } else { 0 };
+                lines += &format!("{at} S send=1460\n{} C\n", at + 15);
+            }
+            let lines = opened(15.0, &lines);
+            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Client);
+            report.counts.iter().any(|count| count.cause == Cause::BandwidthLimited)
+        };
+        assert!(said(0));
+        assert!(!said(900));
+    }
+}

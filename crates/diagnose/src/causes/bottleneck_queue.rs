@@ -1,0 +1,85 @@
+//! A queue on the path that fills: the round trip grows with what is in flight, and the rate does not.
+//!
+//! **Rule**: of at least eight acknowledgements that no receiver delays (of two full segments and more), half took at least three times as
+//! long as the fastest, and 50 ms more. A sender that waits for such an acknowledgement waits for the path, whatever windows it has
+//! (`path_is_full`, asked before the receiver's window). **Evidence**: the fastest and the slowest. **Refuted by**: round trips that stay
+//! as they are; a capture at the receiver, where the way of an acknowledgement shows no queue.
+
+use wire::Duration;
+
+use crate::account::Share;
+use crate::cause::{About, Fix, Who};
+use crate::gap::Gap;
+use crate::judge::Ruling;
+
+pub(crate) const ABOUT: About = About {
+    what: "Data waited in a queue on the path: the round trip grew, and the rate did not.",
+    fixes: &[
+        Fix {
+            who: Who::Network,
+            change: "a short queue before the slow link (tc qdisc: fq_codel or cake, shaped to just below its rate)",
+        },
+        Fix {
+            who: Who::SendingKernel,
+            change: "a congestion control that keeps queues short (bbr); no larger buffers or windows: they lengthen the queue",
+        },
+    ],
+    is_fault: false,
+    least: Duration::ZERO,
+};
+
+/// A sender waits for an acknowledgement that itself waited in a queue for longer than the path takes.
+pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
+    const NOTICEABLE: Duration = Duration::from_millis(20);
+    let after = gap.awaited()?.after()?;
+    let least = gap.path.to_receiver?;
+    let is_queue = gap.path.has_queue || gap.path.is_full && after >= least * 2 + NOTICEABLE;
+    is_queue.then(|| Ruling::plain(gap, Share::Transfer))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::report::Place;
+    use crate::script::{Script, opened};
+
+    /// A link that takes a segment each 40 ms, and a window of eight of them on a path of 20 ms.
+    #[test]
+    fn a_full_window_before_a_slow_link_is_the_queues() {
+        let mut lines = "20 C send=100 win=11680\n".to_owned();
+        for number in 0..8 {
+            lines += &format!("{} S send=1460\n", 30.0 + 0.1 * f64::from(number));
+        }
+        for number in 0..24 {
+            let arrives = 70.0 + 80.0 * f64::from(number);
+            lines += &format!("{arrives} C ack={} win=11680\n", 2_920 * (number + 1));
+            lines += &format!("{} S send=1460\n{} S send=1460\n", arrives + 10.1, arrives + 10.2);
+        }
+        let lines = opened(10.0, &lines);
+        let script = Script { one_way_ms: 10.0, lines: &lines };
+        let report = script.diagnose(Place::Server);
+        assert!(
+            report.counts.iter().any(|count| count.cause == Cause::BottleneckQueue),
+            "{:?}",
+            report.counts
+        );
+        // Before the queue has filled, the window is what holds the sender.
+        let held = report.counts.iter().find(|count| count.cause == Cause::ReceiveWindowLimited);
+        assert!(held.is_none_or(|held| held.times == 1), "{:?}", report.counts);
+    }
+
+    #[test]
+    fn a_small_window_on_a_fast_path_fills_no_queue() {
+        let lines = opened(
+            15.0,
+            "30 C send=100 win=4380\n45 S send=1460\n45.1 S send=1460\n45.2 S send=1460\n60.3 C win=4380\n75.4 S send=1460",
+        );
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Server);
+        assert!(
+            report.counts.iter().all(|count| count.cause != Cause::BottleneckQueue),
+            "{:?}",
+            report.counts
+        );
+        assert!(report.counts.iter().any(|count| count.cause == Cause::ReceiveWindowLimited));
+    }
+}

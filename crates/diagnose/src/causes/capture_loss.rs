@@ -1,0 +1,37 @@
+//! Packets that the capture lost.
+//!
+//! **Rule**: data that is not in the capture is acknowledged. A note: no time is lost by it, and what is said of the time around it is
+//! less sure. **Refuted by**: a repetition of that data (the network lost it, or it was late); a missing direction.
+
+use wire::Duration;
+
+use crate::cause::{About, Fix, Who};
+
+pub(crate) const ABOUT: About = About {
+    what: "The capture lost packets that the network delivered.",
+    fixes: &[Fix {
+        who: Who::Network,
+        change: "capture less of each packet (tcpdump -s 160), with a larger buffer (-B 65536), or by hardware",
+    }],
+    is_fault: false,
+    least: Duration::ZERO,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::report::Place;
+    use crate::script::{Script, opened};
+
+    fn is_said(lines: &str) -> bool {
+        let lines = opened(15.0, lines);
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Client);
+        report.counts.iter().any(|count| count.cause == Cause::CaptureLoss)
+    }
+
+    #[test]
+    fn acknowledged_data_that_is_not_there_was_lost_by_the_capture() {
+        assert!(is_said("30 C send=100\n45 S send=1000\n60 C ack=3000\n75 S seq=3000 send=500\n90 C"));
+        assert!(!is_said("30 C send=100\n45 S send=1000\n45 S send=1000\n60 C"));
+    }
+}

@@ -1,0 +1,51 @@
+//! A connection that the server, or a firewall in its name, refused.
+//!
+//! **Rule**: the SYN is answered by a reset that acknowledges it, or by an ICMP message that the port cannot be reached, before
+//! any SYN/ACK. **Evidence**: both packets. **Refuted by**: a SYN/ACK before the reset (the connection was open); a client that
+//! was accepted at another address of the same port within a second (it tries IPv6 and IPv4, and lost nothing): that is `low`.
+
+use wire::Duration;
+
+use crate::cause::{About, Fix, Who};
+
+pub(crate) const ABOUT: About = About {
+    what: "The server refused the connection: nothing listens on the port, or a firewall answers in its name.",
+    fixes: &[
+        Fix {
+            who: Who::ServerApplication,
+            change: "start the server before its clients; check the address and the port it listens on (ss -ltn): one \
+                     that listens on 127.0.0.1 or on [::] alone is not reached by the other addresses",
+        },
+        Fix { who: Who::ClientApplication, change: "check the address and the port; retry with a pause" },
+        Fix {
+            who: Who::Network,
+            change: "check firewalls that reject (iptables -j REJECT, security groups)",
+        },
+    ],
+    is_fault: true,
+    least: Duration::ZERO,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::report::Place;
+    use crate::script::Script;
+
+    #[test]
+    fn a_reset_instead_of_a_syn_ack_refuses() {
+        let script = Script { one_way_ms: 15.0, lines: "0 C syn\n15 S rst" };
+        for place in [Place::Client, Place::Server, Place::Between] {
+            let report = script.diagnose(place);
+            let found: Vec<Cause> = report.findings.iter().map(|finding| finding.cause).collect();
+            assert_eq!(found, [Cause::ConnectionRefused], "{place:?}");
+            assert!(report.is_worth_fixing());
+        }
+    }
+
+    #[test]
+    fn a_reset_after_the_handshake_refuses_nothing() {
+        let script = Script { one_way_ms: 15.0, lines: "0 C syn\n15 S syn\n30 C\n31 C fin\n46 S rst" };
+        assert_eq!(script.faults_everywhere(), []);
+    }
+}

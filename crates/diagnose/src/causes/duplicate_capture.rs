@@ -1,0 +1,37 @@
+//! Packets that are in the capture twice.
+//!
+//! **Rule**: two packets with the same IP ID, sequence number, acknowledgement, window and length, one right after the other, from a
+//! sender whose IP IDs differ. A note: they count once, and none is a retransmission. **Refuted by**: a new IP ID (it was sent again).
+
+use wire::Duration;
+
+use crate::cause::{About, Fix, Who};
+
+pub(crate) const ABOUT: About = About {
+    what: "Packets were captured twice.",
+    fixes: &[Fix {
+        who: Who::Network,
+        change: "capture on one interface (not on `any` with a bridge), or one side of a mirror port; editcap -d removes copies",
+    }],
+    is_fault: false,
+    least: Duration::ZERO,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::report::Place;
+    use crate::script::{Script, opened};
+
+    #[test]
+    fn copies_are_a_note_and_nothing_else() {
+        let said = |lines: &str| {
+            let lines = opened(15.0, lines);
+            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Client);
+            assert!(!report.is_worth_fixing(), "{:?}", report.findings);
+            report.counts.iter().any(|count| count.cause == Cause::DuplicateCapture)
+        };
+        assert!(said("30 C send=100 twice\n46 S send=100 twice\n61 C twice"));
+        assert!(!said("30 C send=100\n46 S send=100\n61 C"));
+    }
+}

@@ -1,0 +1,38 @@
+//! A capture that has one direction of a connection only.
+//!
+//! **Rule**: one side sent nothing that was captured, though the other acknowledges it. A note; with it, waits of that connection are
+//! `unknown`: who waited for whom does not show. **Refuted by**: any packet of the other side; a SYN that nobody acknowledged.
+
+use wire::Duration;
+
+use crate::cause::{About, Fix, Who};
+
+pub(crate) const ABOUT: About = About {
+    what: "Only one direction of the connection was captured.",
+    fixes: &[Fix {
+        who: Who::Network,
+        change: "capture where both directions pass (asymmetric routes, one leg of a bond, a one-way mirror port)",
+    }],
+    is_fault: false,
+    least: Duration::ZERO,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::script::{Script, opened};
+    use crate::{Cause, Side};
+
+    #[test]
+    fn a_missing_direction_is_said_and_nobody_is_blamed() {
+        let lines =
+            opened(15.0, "30 C send=100\n900 S send=1460\n915 C\n950 C send=100\n2000 S send=1460\n2015 C");
+        let script = Script { one_way_ms: 15.0, lines: &lines };
+        for side in [Side::Client, Side::Server] {
+            let report = script.diagnose_direction(side);
+            assert_eq!(report.missing_direction, Some(side.other()));
+            assert!(!report.is_worth_fixing(), "{:?}", report.findings);
+            assert!(report.counts.iter().any(|count| count.cause == Cause::OneDirectionOnly));
+        }
+        assert_eq!(script.diagnose(crate::report::Place::Client).missing_direction, None);
+    }
+}

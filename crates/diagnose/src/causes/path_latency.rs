@@ -1,0 +1,41 @@
+//! Distance: most of the time went on round trips.
+//!
+//! **Rule**: round trips, the handshake and slow start took at least half of the time in which anybody waited, and a round trip takes at
+//! least 20 ms. A note. **Refuted by**: anything else that took more.
+
+use wire::Duration;
+
+use crate::cause::{About, Fix, Who};
+
+pub(crate) const ABOUT: About = About {
+    what: "Most of the time went on round trips: the server is far away.",
+    fixes: &[
+        Fix { who: Who::ServerApplication, change: "serve from nearer (a CDN, a regional server)" },
+        Fix {
+            who: Who::ClientApplication,
+            change: "fewer round trips: requests at once, connections kept open",
+        },
+    ],
+    is_fault: false,
+    least: Duration::ZERO,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::report::Place;
+    use crate::script::{Script, opened};
+
+    fn is_said(one_way_ms: f64, lines: &str) -> bool {
+        let lines = opened(one_way_ms, lines);
+        let report = Script { one_way_ms, lines: &lines }.diagnose(Place::Client);
+        report.counts.iter().any(|count| count.cause == Cause::PathLatency)
+    }
+
+    #[test]
+    fn a_far_server_that_answers_at_once_is_distance() {
+        assert!(is_said(50.0, "100 C send=100\n151 S send=900\n201 C"));
+        assert!(!is_said(50.0, "100 C send=100\n900 S send=900\n950 C"));
+        assert!(!is_said(0.5, "1 C send=100\n1.6 S send=900\n2.1 C"));
+    }
+}

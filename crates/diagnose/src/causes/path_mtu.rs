@@ -1,0 +1,66 @@
+//! A path that takes only smaller packets than its ends believe.
+//!
+//! **Rule**: a full segment was sent at least three times in vain, then its data arrives in smaller segments, and no segment as
+//! large was ever acknowledged before; or it is sent in vain to the end while the peer is heard. **Or** a router said so: ICMP
+//! "fragmentation needed", ICMPv6 "packet too big". **Evidence**: the segments, the router's message. **Refuted by**: a segment as
+//! large that was acknowledged (it was a loss); a segment larger than the MSS (a network card cuts it later).
+//!
+//! An MSS below that of Ethernet is a note: a tunnel, or a firewall that clamps it.
+
+use wire::Duration;
+
+use crate::cause::{About, Fix, Who};
+
+pub(crate) const ABOUT: About = About {
+    what: "The path takes only smaller packets than its ends believe: full-size segments were dropped.",
+    fixes: &[
+        Fix {
+            who: Who::Network,
+            change: "let ICMP \"fragmentation needed\" and ICMPv6 \"packet too big\" through firewalls; clamp the MSS on the \
+                     router before the narrow link (iptables -t mangle ... -j TCPMSS --clamp-mss-to-pmtu)",
+        },
+        Fix {
+            who: Who::SendingKernel,
+            change: "probe for it (sysctl net.ipv4.tcp_mtu_probing=1), or the interface's MTU as the path has it",
+        },
+    ],
+    is_fault: true,
+    least: Duration::ZERO,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::report::Place;
+    use crate::script::{Script, opened};
+    use crate::{Cause, Severity};
+
+    const DIES: &str =
+        "30 C send=100\n45 S send=1460 lost\n300 S seq=0 send=1460 lost\n900 S seq=0 send=1460 lost";
+
+    #[test]
+    fn full_segments_that_die_and_small_ones_that_pass_are_the_paths() {
+        let lines =
+            opened(15.0, &format!("{DIES}\n2100 S seq=0 send=536\n2115 C\n2131 S seq=536 send=924\n2146 C"));
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server);
+        assert_eq!(found[0], (Cause::PathMtu, 2_085), "{found:?}");
+        assert!(found.iter().all(|(cause, lost)| *cause == Cause::PathMtu || *lost < 100), "{found:?}");
+    }
+
+    #[test]
+    fn full_segments_that_passed_before_make_it_a_loss() {
+        let before = "30 C send=100\n45 S send=1460\n60 C\n61 C send=9\n76 S send=1460 lost\n300 S seq=1460 send=1460 lost
+            900 S seq=1460 send=1460 lost\n2100 S seq=1460 send=536\n2115 C";
+        let lines = opened(15.0, before);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server);
+        assert!(found.iter().all(|(cause, _)| *cause == Cause::RetransmissionTimeout), "{found:?}");
+    }
+
+    #[test]
+    fn a_clamped_mss_is_a_note() {
+        let lines = "0 C syn mss=1360\n15 S syn mss=1460\n30 C\n31 C send=9\n46 S send=9";
+        let report = Script { one_way_ms: 15.0, lines }.diagnose(Place::Client);
+        let note = report.findings.iter().find(|finding| finding.cause == Cause::PathMtu).unwrap();
+        assert_eq!(note.severity, Severity::Note);
+        assert!(note.evidence.contains("1360"), "{}", note.evidence);
+    }
+}

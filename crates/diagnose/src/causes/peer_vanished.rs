@@ -1,0 +1,92 @@
+//! A peer that vanished: data is sent again and again, and nothing ever comes back.
+//!
+//! **Rule**: the same data was sent at least four times, over at least a second, and since it was sent first no packet of the peer
+//! passed, to the end of the connection. **Or** data that is acknowledged in the capture is sent again at least four times: what
+//! the peer sends reaches the capture and not the sender. **Evidence**: the first and the last of them. **Refuted by**: any packet of
+//! the peer (`retransmission-timeout`); a FIN or a probe sent again, for which nobody waits.
+
+use wire::Duration;
+
+use crate::cause::{About, Fix, Who};
+
+pub(crate) const ABOUT: About = About {
+    what: "The peer did not answer any more: data was sent again and again without a reply.",
+    fixes: &[
+        Fix {
+            who: Who::Network,
+            change: "check the path and the peer at that time: link down, host suspended or crashed, a NAT or firewall that \
+                     forgot the connection",
+        },
+        Fix {
+            who: Who::SendingApplication,
+            change: "a timeout of its own (TCP_USER_TIMEOUT), to try elsewhere sooner than after minutes",
+        },
+    ],
+    is_fault: true,
+    least: Duration::ZERO,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::report::Place;
+    use crate::script::{Script, opened};
+
+    const LADDER: &str =
+        "30 C send=100\n45 S send=1460 lost\n300 S seq=0 send=1460 lost\n800 S seq=0 send=1460 lost
+        1800 S seq=0 send=1460 lost";
+
+    #[test]
+    fn data_sent_again_in_vain_to_the_end_is_one_finding() {
+        let lines = opened(15.0, LADDER);
+        let script = Script { one_way_ms: 15.0, lines: &lines };
+        assert_eq!(script.faults(Place::Server), [(Cause::PeerVanished, 1_755)]);
+        // Whether the sender gives up in the end or not.
+        let lines = format!("{lines}\n5000 S rst lost");
+        assert_eq!(
+            Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server),
+            [(Cause::PeerVanished, 4_955)]
+        );
+    }
+
+    /// Found in a capture: two segments are repeated each time, and the second came after the first.
+    #[test]
+    fn regress_what_is_repeated_behind_it_is_no_progress() {
+        let mut lines = "30 C send=100\n45 S send=1460 lost\n45.1 S send=1460 lost\n".to_owned();
+        for at in [300, 800, 1_800, 3_800] {
+            lines += &format!("{at} S seq=0 send=1460 lost\n{at}.1 S seq=1460 send=1460 lost\n");
+        }
+        let lines = opened(15.0, &lines);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server);
+        assert_eq!(found, [(Cause::PeerVanished, 3_755)]);
+    }
+
+    /// Found in a capture: the first segment had been acknowledged in part.
+    #[test]
+    fn regress_what_is_left_of_a_segment_counts_like_a_whole_one() {
+        let mut lines = "30 C send=100\n45 S send=1460\n60 C ack=1000\n".to_owned();
+        for at in [300, 800, 1_800, 3_800] {
+            lines += &format!("{at} S seq=1000 send=460 lost\n");
+        }
+        let lines = opened(15.0, &lines);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server);
+        assert_eq!(found.last(), Some(&(Cause::PeerVanished, 3_500)), "{found:?}");
+    }
+
+    #[test]
+    fn a_reply_at_last_makes_it_losses() {
+        let lines = opened(15.0, &format!("{LADDER}\n4000 S seq=0 send=1460\n4015 C"));
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server);
+        assert!(found.iter().all(|(cause, _)| *cause == Cause::RetransmissionTimeout), "{found:?}");
+        assert_eq!(found.len(), 4);
+    }
+
+    #[test]
+    fn a_fin_sent_again_is_no_finding() {
+        let lines = "30 C send=100\n45 S send=100\n60 C\n100 S fin lost\n400 S seq=100 fin lost\n1000 S seq=100 fin lost
+            2200 S seq=100 fin lost\n4600 S seq=100 fin lost";
+        let lines = opened(15.0, lines);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server);
+        assert!(found.iter().all(|(cause, _)| *cause != Cause::PeerVanished), "{found:?}");
+    }
+}

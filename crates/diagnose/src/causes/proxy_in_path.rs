@@ -1,0 +1,61 @@
+//! A proxy or NAT next to the client that acknowledges for the server, or answers handshakes for it.
+//!
+//! **Rule**: at least two acknowledgements of the client's data, and eight of ten, came within a tenth of the time that the SYN/ACK took,
+//! and that was at least 20 ms. Or the SYN/ACK came within a tenth of the time of acknowledgements that no receiver delays. A note; the
+//! time of the handshake is then taken for the round trip when the server answers. **Refuted by**: a SYN that was sent again (the SYN/ACK
+//! was late for that).
+
+use wire::Duration;
+
+use crate::account::Share;
+use crate::cause::{About, Fix, Who};
+use crate::gap::{Before, End, Gap};
+use crate::judge::Ruling;
+use crate::side::Side;
+
+pub(crate) const ABOUT: About = About {
+    what: "A proxy or NAT near the client acknowledges for the server.",
+    fixes: &[Fix {
+        who: Who::Network,
+        change: "capture behind it to see the path to the server (slirp, Docker Desktop, service meshes, VPN clients)",
+    }],
+    is_fault: false,
+    least: Duration::ZERO,
+};
+
+/// A response that comes a round trip after its request: that of the handshake, for acknowledgements only reach the proxy.
+pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
+    let beyond = gap.path.beyond_proxy?;
+    let is_turn =
+        gap.side == Side::Server && gap.before == Before::Data(Side::Client) && matches!(gap.end, End::Data);
+    let is_distance = gap.duration() <= beyond + beyond / 4;
+    (is_turn && is_distance).then(|| Ruling::plain(gap, Share::RoundTrip))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::report::Place;
+    use crate::script::Script;
+
+    fn found(lines: &str) -> (bool, Vec<(Cause, u64)>) {
+        let script = Script { one_way_ms: 0.1, lines };
+        let report = script.diagnose(Place::Client);
+        (report.counts.iter().any(|count| count.cause == Cause::ProxyInPath), script.faults(Place::Client))
+    }
+
+    #[test]
+    fn quick_acknowledgements_after_a_long_handshake_are_a_proxys() {
+        let lines = "0 C syn\n500 S syn\n500.2 C\n501 C send=100\n501.2 S\n1015 S send=900\n1015.3 C
+            1020 C send=100\n1020.2 S\n1530 S send=900\n1530.3 C";
+        assert_eq!(found(lines), (true, vec![]));
+    }
+
+    #[test]
+    fn a_handshake_as_long_as_the_round_trip_shows_none() {
+        let lines = "0 C syn\n0.1 S syn\n0.3 C\n1 C send=100\n1.2 S\n515 S send=900\n515.3 C\n520 C send=100\n520.2 S\n1030 S send=900";
+        let (is_proxy, faults) = found(lines);
+        assert!(!is_proxy);
+        assert_eq!(faults.len(), 2, "{faults:?}");
+    }
+}

@@ -1,0 +1,79 @@
+//! A reset in the middle of a transfer.
+//!
+//! **Rule**: a reset while an HTTP message is incomplete, or, where messages cannot be read, while data is unacknowledged and neither
+//! side had ended its data. There a reset that acknowledges what came is `low`, unless a TLS server sends it: a program that closes with
+//! data unread may not want the rest. **Evidence**: the reset, and what was missing. **Refuted by**: everything
+//! acknowledged; a close before (TLS closes so: the peer's close_notify meets a closed socket); a sender that had repeated its
+//! data in vain (`peer-vanished`); a reset that leaves requests unanswered (`reset-lost-data`).
+
+use wire::Duration;
+
+use crate::cause::{About, Fix, Who};
+
+pub(crate) const ABOUT: About = About {
+    what: "A reset ended the connection in the middle of a transfer.",
+    fixes: &[
+        Fix {
+            who: Who::ReceivingApplication,
+            change: "find out why it aborts: a crash, a timeout, a limit on the size of a body (nginx \
+                     client_max_body_size); read a request to its end before closing",
+        },
+        Fix {
+            who: Who::Network,
+            change: "check firewalls, NAT and load balancers with limits on connections or idle time",
+        },
+    ],
+    is_fault: true,
+    least: Duration::ZERO,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::report::Place;
+    use crate::script::{Script, opened};
+
+    fn found(lines: &str, place: Place) -> Vec<Cause> {
+        let lines = opened(15.0, lines);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(place);
+        found.into_iter().map(|(cause, _)| cause).filter(|cause| *cause == Cause::ResetMidTransfer).collect()
+    }
+
+    #[test]
+    fn a_reset_with_data_unacknowledged_cuts_the_transfer() {
+        let lines =
+            "30 C send=100\n45 S send=1460\n45 S send=1460\n60 C\n75 S send=1460\n75 S send=1460\n91 C rst";
+        for place in [Place::Client, Place::Server, Place::Between] {
+            assert_eq!(found(lines, place), [Cause::ResetMidTransfer], "{place:?}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_closes_with_data_unread_is_low() {
+        let lines = "30 C send=100\n45 S send=1460\n60 C\n75 S send=1460\n75 S send=1460\n91 C rst";
+        let lines = opened(15.0, lines);
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Server);
+        assert!(!report.is_worth_fixing(), "{:?}", report.findings);
+        let denied = lines.replace("C rst", "C rst bare");
+        assert!(Script { one_way_ms: 15.0, lines: &denied }.diagnose(Place::Server).is_worth_fixing());
+    }
+
+    #[test]
+    fn an_upload_that_is_cut_is_named_whatever_was_acknowledged() {
+        let ask = "text=PUT / HTTP/1.1\\r\\nContent-Length: 9000\\r\\n\\r\\n";
+        let reply = "text=HTTP/1.1 413 Too Large\\r\\nContent-Length: 0\\r\\n\\r\\n";
+        let lines = format!("30 C {ask}\n30.1 C send=1460\n45.2 S {reply}\n45.3 S fin\n45.4 S rst");
+        assert_eq!(found(&lines, Place::Client), [Cause::ResetMidTransfer]);
+    }
+
+    #[test]
+    fn a_reset_of_a_complete_or_closed_connection_cuts_nothing() {
+        let complete = "30 C send=100\n45 S send=1460\n60 C\n500 C rst";
+        let closed = "30 C send=100\n45 S send=1460\n45 S fin\n60 C send=31\n75 S rst";
+        for lines in [complete, closed] {
+            for place in [Place::Client, Place::Server, Place::Between] {
+                assert_eq!(found(lines, place), [], "{place:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! A SYN that meets an older connection between the same ports.
+//!
+//! **Rule**: before any SYN/ACK the server answers the SYN with an acknowledgement of something else (a challenge ACK, RFC 5961,
+//! section 4): it still has a connection with these ports, in TIME_WAIT or half-open. The client resets that one and its timer
+//! sends the SYN again. **Evidence**: the SYN, the challenge and the SYN that was accepted. **Refuted by**: an acknowledgement of
+//! the SYN itself.
+
+use wire::Duration;
+
+use crate::cause::{About, Fix, Who};
+
+pub(crate) const ABOUT: About = About {
+    what: "The client used a port again for which the server still had an older connection (TIME_WAIT or half-open).",
+    fixes: &[
+        Fix {
+            who: Who::ClientApplication,
+            change: "keep connections open and use them again; do not bind a fixed source port",
+        },
+        Fix {
+            who: Who::SendingKernel,
+            change: "more ports (sysctl net.ipv4.ip_local_port_range), TCP timestamps on (net.ipv4.tcp_timestamps=1): \
+                     with them a new SYN is told from an old connection",
+        },
+    ],
+    is_fault: true,
+    least: Duration::ZERO,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::report::Place;
+    use crate::script::Script;
+
+    #[test]
+    fn a_challenge_instead_of_a_syn_ack_is_an_older_connection() {
+        let lines = "0 C syn\n15 S ack=700000\n30 C rst seq=700000\n1000 C reopen\n1015 S syn\n1030 C\n1031 C seq=0 send=9\n1046 S send=9";
+        let script = Script { one_way_ms: 15.0, lines };
+        for place in [Place::Client, Place::Server, Place::Between] {
+            let found = script.faults(place);
+            assert!(matches!(found[..], [(Cause::SynTimeWait, 1_000..=1_030)]), "{place:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_syn_ack_is_no_challenge() {
+        let lines = "0 C syn\n15 S syn\n30 C\n31 C send=9\n46 S send=9";
+        assert_eq!(Script { one_way_ms: 15.0, lines }.faults_everywhere(), []);
+    }
+}

@@ -1,0 +1,59 @@
+//! A fatal TLS alert: the handshake failed.
+//!
+//! **Rule**: a TLS record of type alert and level fatal in the part of the handshake that is not encrypted. **Evidence**: the alert,
+//! by its name, and the handshake's first packet. **Refuted by**: `close_notify` and `user_canceled`; an encrypted alert (its record
+//! is longer).
+
+use wire::Duration;
+
+use crate::cause::{About, Fix, Who};
+
+pub(crate) const ABOUT: About = About {
+    what: "The TLS handshake failed: one side ended it with a fatal alert.",
+    fixes: &[
+        Fix {
+            who: Who::ServerApplication,
+            change: "protocol_version, handshake_failure, insufficient_security: offer TLS 1.2 and 1.3 with current ciphers; \
+                     unrecognized_name: a certificate for that name",
+        },
+        Fix {
+            who: Who::ClientApplication,
+            change: "unknown_ca, bad_certificate, certificate_expired: renew the certificate, send the whole chain, or trust \
+                     its issuer",
+        },
+    ],
+    is_fault: true,
+    least: Duration::ZERO,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::report::Place;
+    use crate::script::{Script, opened};
+
+    const HELLO: &str = "30 C hex=160301000501000001aa\n";
+
+    fn found(lines: &str) -> Vec<(Cause, String)> {
+        let lines = opened(15.0, &format!("{HELLO}{lines}"));
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Client);
+        let faults = report.findings.into_iter().filter(|finding| finding.cause == Cause::TlsAlert);
+        faults.map(|finding| (finding.cause, finding.evidence)).collect()
+    }
+
+    #[test]
+    fn a_fatal_alert_is_named() {
+        let found = found("46 S hex=15030100020228");
+        assert!(
+            matches!(&found[..], [(Cause::TlsAlert, text)] if text.contains("handshake_failure")),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn warnings_and_encrypted_alerts_are_no_failure() {
+        assert_eq!(found("46 S hex=15030100020100"), []);
+        assert_eq!(found("46 S hex=1503030012022800000000000000000000000000000000"), []);
+        assert_eq!(found("46 S send=200"), []);
+    }
+}

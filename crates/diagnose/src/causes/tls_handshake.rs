@@ -1,0 +1,77 @@
+//! The TLS handshake: one or two round trips before anything can be requested.
+//!
+//! **Rule**: from the Client Hello to the client's first record of application data, or its last handshake record. No fault.
+//! **Refuted by**: what is not TLS from its first byte on. A server whose first flight needs more than a round trip, because its
+//! certificates are larger than its initial window, is `tls-certificate-flight`: that can be fixed.
+
+use wire::Duration;
+
+use crate::cause::{About, Fix, Who};
+
+pub(crate) const ABOUT: About = About {
+    what: "The TLS handshake took its round trips before the first request could leave.",
+    fixes: &[
+        Fix {
+            who: Who::ClientApplication,
+            change: "keep connections open, and resume sessions where they are opened anew",
+        },
+        Fix {
+            who: Who::ServerApplication,
+            change: "TLS 1.3 (one round trip instead of two) and session tickets",
+        },
+    ],
+    is_fault: false,
+    least: Duration::from_millis(5),
+};
+
+pub(crate) const CERTIFICATES: About = About {
+    what: "The server's certificates did not fit its initial window: the handshake took extra round trips.",
+    fixes: &[
+        Fix {
+            who: Who::ServerApplication,
+            change: "a smaller chain: no root, an ECDSA key, fewer names in a certificate, certificate compression (RFC 8879)",
+        },
+        Fix {
+            who: Who::SendingKernel,
+            change: "an initial window of ten segments (ip route change ... initcwnd 10)",
+        },
+    ],
+    is_fault: true,
+    least: Duration::from_millis(5),
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::report::Place;
+    use crate::script::{Script, opened};
+
+    /// A Server Hello of so many bytes, in segments, in flights of ten that a round trip separates.
+    fn handshake(segments: usize) -> Vec<Cause> {
+        let mut lines = "30 C hex=160301000501000001aa\n45 S hex=16030302000200\n".to_owned();
+        for number in 0..segments {
+            let at = 45.0 + 30.0 * (number / 10) as f64 + 0.1 * (number % 10) as f64;
+            lines += &format!("{at} S send=1460\n");
+            if number % 10 == 9 {
+                lines += &format!("{} C\n", at + 15.0);
+            }
+        }
+        let end = 65.0 + 30.0 * (segments / 10) as f64;
+        lines += &format!("{end} C hex=16030300020214\n{} C hex=170303000101\n", end + 0.1);
+        let lines = opened(15.0, &lines);
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(Place::Client);
+        let of_tls = |cause: &Cause| matches!(cause, Cause::TlsHandshake | Cause::TlsCertificateFlight);
+        report.findings.iter().map(|finding| finding.cause).filter(of_tls).collect()
+    }
+
+    #[test]
+    fn certificates_in_one_flight_are_the_usual_handshake() {
+        assert_eq!(handshake(3), [Cause::TlsHandshake]);
+    }
+
+    #[test]
+    fn certificates_in_several_flights_cost_round_trips() {
+        let found = handshake(24);
+        assert!(found.contains(&Cause::TlsCertificateFlight), "{found:?}");
+    }
+}

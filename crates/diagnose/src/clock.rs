@@ -1,0 +1,128 @@
+//! Clock behind a sender's TCP timestamps (RFC 7323): when a segment was generated, against when it passed the capture.
+//!
+//! The unit is estimated from the stamps themselves and snapped to those that stacks use. The least difference between passing
+//! and generation is the path's; what a segment needed beyond it, it spent in a queue or in a reordering buffer, and not in a
+//! program. A retransmission carries a stamp of its own. Not known before the clock has been watched for a while.
+
+use wire::{Duration, Time};
+
+/// A segment's timestamps option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    /// The sender's clock (TSval).
+    pub(crate) value: u32,
+    /// The latest stamp of the peer that it had (TSecr).
+    pub(crate) echo: u32,
+}
+
+/// Whether stamp `one` is later than `other`, modulo 2^32.
+pub(crate) const fn is_later(one: u32, other: u32) -> bool {
+    one.wrapping_sub(other).cast_signed() > 0
+}
+
+/// A sender's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Clock {
+    first: Option<(Time, u32)>,
+    /// Nanoseconds of a tick; zero while unknown.
+    unit: u32,
+    /// Whether the stamps are not those of one clock.
+    is_odd: bool,
+    /// The least of passing time minus generation time, relative to the first segment, and when that was last looked at.
+    least: i64,
+    looked_at: Time,
+}
+
+/// Ticks of known stacks, in nanoseconds: BSD, old Windows, 100, 250 and 300 Hz, most of today's, Linux's microseconds.
+const UNITS: [u32; 7] = [500_000_000, 100_000_000, 10_000_000, 4_000_000, 3_333_333, 1_000_000, 1_000];
+/// A unit is known after so long and so many ticks.
+const LONG_ENOUGH: Duration = Duration::from_millis(200);
+const ENOUGH: i64 = 4;
+/// Crystals differ by less.
+const DRIFT_PARTS: i64 = 10_000;
+
+impl Clock {
+    /// A segment with stamp `value` passes: by how much longer than the least it had been on its way; `None` if unknown.
+    pub(crate) fn passed(&mut self, at: Time, value: u32) -> Option<Duration> {
+        let Some((first_at, first)) = self.first else {
+            (self.first, self.looked_at) = (Some((at, value)), at);
+            return None;
+        };
+        let (since, ticks) = (at.since(first_at), i64::from(value.wrapping_sub(first).cast_signed()));
+        if self.is_odd || ticks < 0 {
+            return None;
+        }
+        let known = self.unit;
+        if since >= LONG_ENOUGH && ticks >= ENOUGH {
+            self.measure(since, ticks);
+        }
+        // A segment cannot be measured by a unit that it has just shown itself.
+        if known == 0 || self.unit == 0 {
+            return None;
+        }
+        let passing = i64::try_from(since.as_nanos()).ok()?;
+        let away = passing.checked_sub(ticks.checked_mul(i64::from(known))?)?;
+        let creep = i64::try_from(at.since(self.looked_at).as_nanos()).ok()? / DRIFT_PARTS;
+        (self.least, self.looked_at) = ((self.least + creep).min(away), at);
+        let late = Duration::from_nanos(u64::try_from(away - self.least).ok()?);
+        // Stamps are cut to whole ticks.
+        Some(late.saturating_sub(Duration::from_nanos(u64::from(known))))
+    }
+
+    /// Looks for the unit: at first to within a third, for what is late counts as slow, then ever closer. Of two that fit the
+    /// longer makes nothing late.
+    fn measure(&mut self, since: Duration, ticks: i64) {
+        #[expect(clippy::cast_precision_loss)]
+        let tick = since.as_nanos() as f64 / ticks as f64;
+        let fits = |unit: u32, off: f64| ((1.0 - off)..(1.0 + off)).contains(&(tick / f64::from(unit)));
+        let off = if since > LONG_ENOUGH * 50 { 0.05 } else { 0.3 };
+        if self.unit == 0 || (since > LONG_ENOUGH * 10 && !fits(self.unit, off)) {
+            self.unit = UNITS.into_iter().find(|unit| fits(*unit, off)).unwrap_or_default();
+            // Several hosts behind one address have several clocks.
+            self.is_odd = self.unit == 0 && since > LONG_ENOUGH * 10;
+            self.least = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn a_segment_that_was_generated_long_before_it_passed_is_late() {
+        let mut clock = Clock::default();
+        assert_eq!(clock.passed(at(0), 5_000), None);
+        assert_eq!(clock.passed(at(300), 5_300), None);
+        assert_eq!(clock.passed(at(400), 5_400), Some(Duration::ZERO));
+        // Generated at 500 ms, as its stamp says.
+        let late = clock.passed(at(700), 5_500).unwrap();
+        assert!((late.as_millis_f64() - 199.0).abs() < 1.0, "{late}");
+        assert_eq!(clock.passed(at(900), 5_900), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn stamps_wrap_around_and_may_tick_slowly() {
+        let mut clock = Clock::default();
+        let start = u32::MAX - 20;
+        for n in 0..30_u32 {
+            clock.passed(at(10 * u64::from(n)), start.wrapping_add(n));
+        }
+        assert_eq!(clock.passed(at(400), start.wrapping_add(40)), Some(Duration::ZERO));
+        let late = clock.passed(at(600), start.wrapping_add(50)).unwrap();
+        assert!((late.as_millis_f64() - 90.0).abs() < 1.0, "{late}");
+    }
+
+    #[test]
+    fn stamps_of_several_clocks_tell_nothing() {
+        let mut clock = Clock::default();
+        for (millis, value) in [(0, 0), (300, 300), (3_000, 9_000_000), (3_100, 3_100)] {
+            clock.passed(at(millis), value);
+        }
+        assert_eq!(clock.passed(at(3_200), 3_200), None);
+    }
+}

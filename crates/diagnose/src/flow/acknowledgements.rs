@@ -1,0 +1,130 @@
+//! Acknowledgements: what they tell of the path and of windows, which timestamps come back, and when one is a probe.
+
+use wire::packet::Flags;
+
+use crate::clock::{self, Stamp};
+use crate::gap::{Before, End, Mark};
+use crate::segment::Segment;
+use crate::side::Side;
+
+use super::Flow;
+
+impl Flow {
+    /// The acknowledgement in a segment, and the window with it.
+    pub(super) fn acknowledges(&mut self, segment: &Segment<'_>) {
+        let Segment { from, at, frame, .. } = *segment;
+        self.scales_as_it_did(segment);
+        let scale = self.ends.of(from).scale;
+        let window = match (u32::from(segment.tcp.window), scale) {
+            (window, _) if segment.has(Flags::SYN) => Some(window),
+            (window, Some(bits)) => Some(window << bits),
+            (0, None) => Some(0),
+            (_, None) => None,
+        };
+        let peer = self.ends.of_mut(from.other());
+        let to = peer.sender.place(segment.tcp.ack);
+        if !peer.sender.is_seen && peer.sender.next == 0 {
+            peer.sender.jump(to);
+            (peer.sender.acknowledged, peer.sender.known) = (to, to);
+        }
+        // A number that no sender can have reached is no acknowledgement.
+        const FURTHEST: u64 = 1 << 30;
+        if to > peer.sender.next + FURTHEST {
+            return;
+        }
+        if to > peer.sender.next {
+            peer.sender.jump(to);
+            self.oddities.not_captured += 1;
+            self.unseen(from.other(), Mark { at, frame });
+        }
+        if !segment.has(Flags::SYN) {
+            self.closes_window(from.other(), to, window, Mark { at, frame });
+        }
+        let peer = self.ends.of_mut(from.other());
+        let had = (peer.sender.acknowledged, peer.sender.window);
+        // Where its scale is unknown a window is as wide as it says, or wider.
+        let least = to + u64::from(segment.tcp.window);
+        let peer = self.ends.of_mut(from.other());
+        peer.edges = [peer.edges[1], least.max(peer.edges[1])];
+        let stamp = self.echoed_stamp(segment);
+        let peer = self.ends.of_mut(from.other());
+        let ack = peer.sender.acknowledge(to, window, Mark { at, frame }, stamp);
+        let behind = segment.options.sack.map(|(_, end)| peer.sender.place(end));
+        let is_sacked = segment.options.is_sack_cut || behind.is_some_and(|end| end > to);
+        if ack.is_none_or(|ack| ack.bytes == 0) {
+            // With a selective acknowledgement the window may move, too.
+            let tells = segment.options.sack.is_some() || segment.options.is_sack_cut;
+            let is_repeated = !segment.carries() && to == had.0 && (window == had.1 || tells);
+            if is_repeated && peer.sender.next > to {
+                peer.sender.acknowledge_again(is_sacked, Mark { at, frame }, stamp);
+            }
+            return;
+        }
+        if is_sacked {
+            peer.sender.tells_of_a_gap();
+        }
+        if let Some(ack) = ack {
+            self.unsticks(from.other(), ack.to, Mark { at, frame });
+            let bytes = u64::from(ack.bytes);
+            let is_at_once = bytes >= 2 * self.ends.of(from.other()).sender.mss.get();
+            if let Some(after) = ack.after() {
+                self.path.answered(from, after);
+                if is_at_once {
+                    self.path.answered_at_once(from, after);
+                }
+            }
+            let is_delayed = self.lateness(from, &ack).is_some();
+            let peer = self.ends.of_mut(from.other());
+            peer.sender.pace.acknowledged(at, bytes, ack.to, peer.sender.next, is_delayed);
+            peer.heard_at = Some(at);
+        }
+    }
+
+    /// Learns whether the sender of a segment echoes the stamps of acknowledgements without data.
+    pub(super) fn echoes(&mut self, segment: &Segment<'_>, stamp: Stamp) {
+        let own = self.ends.of_mut(segment.from);
+        own.echoes_bare |= own.bare_stamp == Some(stamp.echo);
+        let peer = self.ends.of_mut(segment.from.other());
+        // Data with the same stamp would be echoed, too.
+        peer.bare_stamp = (!segment.carries())
+            .then_some(stamp.value)
+            .filter(|value| peer.data_stamp.is_none_or(|data| clock::is_later(*value, data)));
+        if segment.carries() {
+            peer.data_stamp = Some(stamp.value);
+        }
+    }
+
+    /// The timestamp of an acknowledgement, if its receiver echoes it from then on: what it carries, or comes before, must be in
+    /// order there (RFC 7323, section 4.3).
+    fn echoed_stamp(&self, segment: &Segment<'_>) -> Option<u32> {
+        let sender = &self.ends.of(segment.from).sender;
+        let is_in_order = sender.place(segment.tcp.seq) <= sender.acknowledged;
+        let is_echoed = is_in_order && (segment.carries() || self.ends.of(segment.from.other()).echoes_bare);
+        segment.options.stamp.map(|stamp| stamp.value).filter(|_| is_echoed)
+    }
+
+    /// A segment that carries nothing else.
+    pub(super) fn acknowledges_only(&mut self, segment: &Segment<'_>) {
+        let mark = Mark { at: segment.at, frame: segment.frame };
+        let is_last =
+            segment.from == Side::Client && self.handshake.answered.is_some() && !self.handshake.is_done;
+        if is_last {
+            self.close(segment, End::Handshake { again: None });
+            self.before = Before::Handshake(Side::Client);
+            self.handshake.is_done = true;
+            self.set_up(mark);
+            return;
+        }
+        let own = &mut self.ends.of_mut(segment.from).sender;
+        if own.is_probed_by(segment.tcp.seq) {
+            self.probes_window(segment.from);
+        }
+        let peer = &self.ends.of(segment.from.other()).sender;
+        let covers_all = peer.acknowledged >= peer.next;
+        let late = self.ends.of(segment.from).late;
+        let own = &mut self.lately.of_mut(segment.from).own_ack;
+        if covers_all && own.is_none() {
+            *own = Some((mark, late));
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! Connections that fail after they were opened: cut by a reset, left by a peer, stuck on a path with a small MTU; and TLS
+//! handshakes that fail or take long.
+
+use core::net::IpAddr;
+
+use wire::Duration;
+use wire::packet::Flags;
+
+use crate::account::Share;
+use crate::cause::Cause;
+use crate::finding::{Confidence, Finding, Severity};
+use crate::gap::{Mark, millis};
+use crate::segment::Segment;
+use crate::sender::Sent;
+use crate::side::Side;
+use crate::tls::Tls;
+
+use super::Flow;
+
+/// Data at the head of what is unacknowledged that is sent again and again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stuck {
+    /// Its first byte.
+    start: u64,
+    /// When it was sent first, and last.
+    first: Mark,
+    last: Mark,
+    /// How often it was sent at its full length, and that length.
+    times: u32,
+    length: u64,
+    /// How often it was sent since its peer was last heard, and when first.
+    in_vain: u32,
+    silent_since: Mark,
+    /// Up to where its sender had sent.
+    next: u64,
+    /// The first that was shorter.
+    shorter: Option<(Mark, u64)>,
+    /// Whether it is acknowledged in the capture.
+    is_needless: bool,
+}
+
+/// An MTU that a router reported.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SmallMtu {
+    mark: Mark,
+    mtu: u32,
+    reporter: IpAddr,
+    from: Side,
+}
+
+/// Times that data is sent before its peer counts as gone.
+const IN_VAIN: u32 = 4;
+const GONE: Duration = Duration::from_secs(1);
+/// Times that a full segment is sent before its size is suspected.
+const TOO_LARGE: u32 = 3;
+
+impl Flow {
+    /// `from` sent data again that is not acknowledged.
+    pub(super) fn sticks(&mut self, from: Side, before: &Sent, start: u64, length: u64, mark: Mark) {
+        let away = self.path.to(from.other()).unwrap_or_default();
+        let heard = self.lately.of(from.other()).heard_at;
+        let is_silent = |since: Mark| heard.is_none_or(|heard| heard <= since.at + away);
+        let end = self.ends.of_mut(from);
+        // What was acknowledged in part is cut anew: that piece was not sent before.
+        let is_same = before.start == start;
+        let first = if is_same { Mark { at: before.at, frame: before.frame } } else { mark };
+        if length == 0 || start != end.sender.acknowledged {
+            return;
+        }
+        let stuck =
+            match end.stuck.as_deref().copied().filter(|stuck| stuck.start == start && !stuck.is_needless) {
+                Some(stuck) => stuck,
+                None => Stuck {
+                    start,
+                    first,
+                    last: first,
+                    times: if is_same { before.times } else { 0 },
+                    length: if is_same { before.end - before.start } else { length },
+                    in_vain: 1,
+                    silent_since: first,
+                    next: 0,
+                    shorter: None,
+                    is_needless: false,
+                },
+            };
+        let next = end.sender.next;
+        let is_shorter = length < stuck.length;
+        let times = stuck.times.saturating_add(u32::from(!is_shorter));
+        let shorter = stuck.shorter.or(is_shorter.then_some((mark, length)));
+        let (in_vain, silent_since) = if is_silent(stuck.last) && times > 1 {
+            (stuck.in_vain.saturating_add(1), stuck.silent_since)
+        } else {
+            (1, mark)
+        };
+        end.stuck =
+            Some(Box::new(Stuck { last: mark, times, shorter, in_vain, silent_since, next, ..stuck }));
+    }
+
+    /// `from` sent data again that had been acknowledged where the capture was taken.
+    pub(super) fn sticks_needlessly(&mut self, from: Side, start: u64, length: u64, mark: Mark) {
+        /// Less than any timer.
+        const PAUSE: Duration = Duration::from_millis(150);
+        let end = self.ends.of_mut(from);
+        if length == 0 {
+            return;
+        }
+        let known = end.stuck.as_deref().copied().filter(|stuck| stuck.start == start && stuck.is_needless);
+        let stuck = match known {
+            Some(stuck) if mark.at.since(stuck.last.at) < PAUSE => return,
+            Some(stuck) => Stuck { last: mark, in_vain: stuck.in_vain.saturating_add(1), ..stuck },
+            None => Stuck {
+                start,
+                first: mark,
+                last: mark,
+                times: 1,
+                length,
+                in_vain: 2,
+                silent_since: mark,
+                next: end.sender.next,
+                shorter: None,
+                is_needless: true,
+            },
+        };
+        end.stuck = Some(Box::new(stuck));
+    }
+
+    /// Data of `from` up to `to` was acknowledged.
+    pub(super) fn unsticks(&mut self, from: Side, to: u64, mark: Mark) {
+        let Some(stuck) =
+            self.ends.of_mut(from).stuck.take_if(|stuck| stuck.start < to && !stuck.is_needless)
+        else {
+            return;
+        };
+        let Stuck { first, times, length, shorter, .. } = *stuck;
+        let Some((small, small_length)) = shorter else { return };
+        let reported = self.small_mtu.filter(|mtu| mtu.from == from);
+        if (times >= TOO_LARGE || reported.is_some()) && self.is_largest(from, length) {
+            let evidence = format!(
+                "the {} sent {length} bytes (packet {}) {times} times in vain; in segments of {small_length} bytes (packet {}) \
+                 they arrived (packet {}), and no segment as large ever did",
+                from, first.frame, small.frame, mark.frame
+            );
+            self.find_failure(
+                Cause::PathMtu,
+                from,
+                first,
+                mark,
+                vec![first.frame, small.frame, mark.frame],
+                evidence,
+            );
+        }
+    }
+
+    /// Whether a segment of `length` bytes is a full one on the wire, and none as large was acknowledged.
+    fn is_largest(&self, from: Side, length: u64) -> bool {
+        let end = self.ends.of(from);
+        length <= end.sender.mss.get() && length > u64::from(end.sender.largest_arrived)
+    }
+
+    /// A router reports that a packet of `from` was larger than its link takes.
+    pub(super) fn exceeds_mtu(&mut self, from: Side, mark: Mark, mtu: u32, reporter: IpAddr) {
+        self.small_mtu.get_or_insert(SmallMtu { mark, mtu, reporter, from });
+    }
+
+    /// A reset in the middle of a transfer; asked before it ends the connection.
+    pub(super) fn cuts(&mut self, segment: &Segment<'_>) {
+        let Segment { from, at, frame, .. } = *segment;
+        let peer = from.other();
+        // What ends with the connection, and is not ended by a FIN, is cut.
+        let is_cut = |side| self.conversation.talk(side, &[]).is_within == Some(true);
+        let is_read = self.conversation.unanswered().is_some();
+        let [own, others] = [from, peer].map(|side| &self.ends.of(side).sender);
+        let has_closed = self.lately.of(from).has_ended || self.lately.of(peer).has_ended;
+        let unacknowledged = |side: Side| {
+            let sender = &self.ends.of(side).sender;
+            sender.next.saturating_sub(sender.acknowledged)
+        };
+        let incomplete = "its message was incomplete".to_owned();
+        let (cut, severity, what) = if is_cut(peer) {
+            (peer, Severity::High, incomplete)
+        } else if is_cut(from) && !self.lately.of(from).has_ended {
+            (from, Severity::High, incomplete)
+        } else if is_read || has_closed || !own.is_seen || !others.is_seen || unacknowledged(peer) == 0 {
+            return;
+        } else {
+            // A program that closes with data unread resets, too, and acknowledges what it has: it may not want the rest. A bare
+            // reset denies that there is a connection.
+            let is_denied = !segment.has(Flags::ACK);
+            let is_refused = self.speaks_tls && from == Side::Server;
+            let severity = if is_denied || is_refused { Severity::High } else { Severity::Low };
+            (peer, severity, format!("{} of its bytes were not acknowledged", unacknowledged(peer)))
+        };
+        let since = self
+            .ends
+            .of(cut)
+            .sender
+            .sent
+            .front()
+            .map_or(self.last, |sent| Mark { at: sent.at, frame: sent.frame });
+        self.cut = Some(Cut { by: from, of: cut, severity, since, reset: Mark { at, frame }, what });
+    }
+
+    /// A reset, unless its sender had repeated its data in vain, or it left requests unanswered.
+    fn settle_cut(&mut self) {
+        let Some(Cut { by, of, severity, since, reset, what }) = self.cut.take() else { return };
+        if self.findings.times(Cause::ResetLostData) > 0 || self.findings.times(Cause::PeerVanished) > 0 {
+            return;
+        }
+        let lost = reset.at.since(since.at);
+        self.add(Finding {
+            cause: Cause::ResetMidTransfer,
+            severity,
+            confidence: Confidence::Medium,
+            side: of,
+            at: since.at,
+            lost,
+            saving: None,
+            packets: vec![since.frame, reset.frame],
+            evidence: format!(
+                "the {by} reset the connection (packet {}) while the {of} was sending (packet {}): {what}",
+                reset.frame, since.frame
+            ),
+        });
+    }
+
+    /// Nothing more comes: what ended badly.
+    pub(super) fn settle_failures(&mut self) {
+        for side in [Side::Client, Side::Server] {
+            self.settle_stuck(side);
+        }
+        self.settle_reported_mtu();
+        self.settle_cut();
+        self.settle_tls();
+    }
+
+    fn settle_stuck(&mut self, from: Side) {
+        let Some(stuck) = self.ends.of_mut(from).stuck.take() else { return };
+        let Stuck { first, last, times, length, in_vain, silent_since, next, is_needless, .. } = *stuck;
+        let until = Mark { at: self.last_at, frame: last.frame };
+        let peer = from.other();
+        let away = self.path.to(peer).unwrap_or_default();
+        // Whoever goes on, or acknowledges what is new, has not lost its peer.
+        let [own, others] = [from, peer].map(|side| &self.ends.of(side).sender);
+        let goes_on = own.next > next || is_needless && others.progressed_at.is_some_and(|at| at > first.at);
+        let Some(heard) = self.lately.of(peer).heard_at.filter(|_| !goes_on) else { return };
+        let is_silent = heard <= last.at + away;
+        if in_vain >= IN_VAIN && last.at.since(silent_since.at) >= GONE && (is_silent || is_needless) {
+            let evidence = if is_needless {
+                format!(
+                    "the {from} sent the same {length} bytes again and again (packets {} to {}) though their acknowledgement \
+                     passed here: what the {peer} sends does not reach it",
+                    first.frame, last.frame
+                )
+            } else {
+                format!(
+                    "the {from} sent {length} bytes {in_vain} times (packets {} to {}) and heard nothing from the {peer} any more",
+                    silent_since.frame, last.frame
+                )
+            };
+            let packets = vec![silent_since.frame, last.frame];
+            self.find_failure(Cause::PeerVanished, from, silent_since, until, packets, evidence);
+        } else if times >= TOO_LARGE
+            && last.at.since(first.at) >= GONE
+            && length * 10 >= own.mss.get() * 9
+            && self.is_largest(from, length)
+        {
+            let evidence = format!(
+                "the {from} sent {length} bytes (packet {}) {times} times in vain, to the end (packet {}), though the {peer} \
+                 was heard meanwhile; no segment as large ever arrived",
+                first.frame, last.frame
+            );
+            self.find_failure(Cause::PathMtu, from, first, until, vec![first.frame, last.frame], evidence);
+        }
+    }
+
+    /// A router said so, and nothing else showed.
+    fn settle_reported_mtu(&mut self) {
+        let Some(SmallMtu { mark, mtu, reporter, from }) = self.small_mtu.take() else { return };
+        let within = Mark { at: mark.at.min(self.last_at).max(self.started.at), frame: mark.frame };
+        if self.findings.times(Cause::PathMtu) > 0 {
+            return;
+        }
+        let size = if mtu > 0 { format!(" and an MTU of {mtu} bytes") } else { String::new() };
+        self.add(Finding {
+            cause: Cause::PathMtu,
+            severity: Severity::Low,
+            confidence: Confidence::High,
+            side: from,
+            at: within.at,
+            lost: Duration::ZERO,
+            saving: None,
+            packets: vec![mark.frame],
+            evidence: format!(
+                "{reporter} reported a packet of the {from} that was too big{size} (ICMP, packet {}); it went on",
+                mark.frame
+            ),
+        });
+    }
+
+    /// Names the losses since `first` anew.
+    fn find_failure(
+        &mut self,
+        cause: Cause,
+        side: Side,
+        first: Mark,
+        until: Mark,
+        packets: Vec<u64>,
+        evidence: String,
+    ) {
+        let lost = until.at.since(first.at);
+        let mut retracted = Duration::ZERO;
+        for loss in [Cause::RetransmissionTimeout, Cause::FastRetransmit, Cause::TailLossProbe] {
+            let time = self.findings.retract(loss, side, first.at);
+            self.account.transfer(Share::Stall(loss), Share::Stall(cause), time);
+            retracted += time;
+        }
+        self.add(Finding {
+            cause,
+            severity: Severity::of(cause, lost),
+            confidence: Confidence::High,
+            side,
+            at: first.at,
+            lost,
+            saving: (cause == Cause::PathMtu).then_some(retracted),
+            packets,
+            evidence,
+        });
+    }
+
+    /// Reads on in a TLS handshake.
+    pub(super) fn reads_tls(&mut self, segment: &Segment<'_>, start: u64, mark: Mark) {
+        let payload = segment.tcp.payload;
+        if self.is_first_data && !payload.is_empty() {
+            self.is_first_data = false;
+            self.speaks_tls = Tls::begins(payload);
+            self.tls = self.speaks_tls.then(|| Box::new(Tls::new(mark)));
+        }
+        let Some(tls) = &mut self.tls else { return };
+        tls.sent(segment.from, start, payload, segment.length(), mark);
+        if tls.is_over() {
+            self.settle_tls();
+        }
+    }
+
+    fn settle_tls(&mut self) {
+        let Some(tls) = self.tls.take() else { return };
+        let began = tls.began;
+        let round_trip = self.path.round_trip_at_least();
+        if let Some(alert) = tls.alert {
+            self.add(Finding {
+                cause: Cause::TlsAlert,
+                severity: Severity::High,
+                confidence: Confidence::High,
+                side: alert.from,
+                at: began.at,
+                lost: alert.mark.at.since(began.at),
+                saving: None,
+                packets: vec![began.frame, alert.mark.frame],
+                evidence: format!(
+                    "the {} ended the TLS handshake that began in packet {} with the fatal alert {} ({}, packet {})",
+                    alert.from,
+                    began.frame,
+                    alert.name(),
+                    alert.description,
+                    alert.mark.frame
+                ),
+            });
+            return;
+        }
+        if let Some(flight) = tls.flight {
+            let lost = flight.last.at.since(flight.first.at);
+            let mss = self.ends.server.sender.mss.get();
+            let is_large = flight.bytes > INITIAL_SEGMENTS * mss;
+            if is_large && round_trip > Duration::ZERO && lost >= round_trip * 9 / 10 {
+                self.add(Finding {
+                    cause: Cause::TlsCertificateFlight,
+                    severity: Severity::of(Cause::TlsCertificateFlight, lost),
+                    confidence: Confidence::Medium,
+                    side: Side::Server,
+                    at: flight.first.at,
+                    lost,
+                    saving: Some(lost),
+                    packets: vec![began.frame, flight.first.frame, flight.last.frame],
+                    evidence: format!(
+                        "the server's first flight of the TLS handshake had {} bytes (packets {} to {}) and took {}, \
+                         {:.1} round trips",
+                        flight.bytes,
+                        flight.first.frame,
+                        flight.last.frame,
+                        millis(lost),
+                        lost.as_secs_f64() / round_trip.as_secs_f64(),
+                    ),
+                });
+            }
+        }
+        let Some(ended) = tls.ended else { return };
+        let lost = ended.at.since(began.at);
+        if lost < Cause::TlsHandshake.about().least {
+            return;
+        }
+        self.add(Finding {
+            cause: Cause::TlsHandshake,
+            severity: Severity::Note,
+            confidence: Confidence::High,
+            side: Side::Client,
+            at: began.at,
+            lost,
+            saving: None,
+            packets: vec![began.frame, ended.frame],
+            evidence: format!(
+                "the TLS handshake began in packet {}, and the client's first data left in packet {}, {} later",
+                began.frame,
+                ended.frame,
+                millis(lost)
+            ),
+        });
+    }
+}
+
+/// The initial window in segments (RFC 6928).
+const INITIAL_SEGMENTS: u64 = 10;
+
+/// A reset in the middle of a transfer.
+#[derive(Debug)]
+pub(super) struct Cut {
+    by: Side,
+    of: Side,
+    severity: Severity,
+    since: Mark,
+    reset: Mark,
+    what: String,
+}

@@ -1,0 +1,180 @@
+//! Notes: facts about the path of a connection and about its capture, for which nobody in it is at fault.
+
+use wire::{Duration, Time};
+
+use crate::account::Share;
+use crate::cause::Cause;
+use crate::finding::{Confidence, Finding, Severity};
+use crate::gap::millis;
+use crate::side::Side;
+
+use super::Flow;
+
+impl Flow {
+    /// Nothing more comes: what is worth knowing of the whole.
+    pub(super) fn settle_notes(&mut self) {
+        let missing = self.missing_direction();
+        if let Some(missing) = missing {
+            self.withdraw_guesses();
+            let evidence = format!(
+                "no packet of the {missing} was captured: what it did, and when, is not known, and no wait is blamed on either side"
+            );
+            self.note(Cause::OneDirectionOnly, Duration::ZERO, evidence);
+        } else if self.oddities.not_captured > 0 {
+            let times = self.oddities.not_captured;
+            let evidence = format!(
+                "{times} acknowledgement{} of data that is not in the capture: the capture lost packets, the network did not",
+                if times == 1 { "" } else { "s" }
+            );
+            self.note(Cause::CaptureLoss, Duration::ZERO, evidence);
+        }
+        if self.oddities.captured_twice > 1 {
+            let evidence = format!(
+                "{} packets were captured twice (on two interfaces, or on both sides of a bridge): none is a retransmission",
+                self.oddities.captured_twice
+            );
+            self.note(Cause::DuplicateCapture, Duration::ZERO, evidence);
+        }
+        self.note_mss();
+        self.note_proxy();
+        self.note_queues();
+        self.note_path();
+    }
+
+    /// The direction of which nothing was captured, though the other acknowledges it.
+    pub(super) fn missing_direction(&self) -> Option<Side> {
+        [Side::Client, Side::Server].into_iter().find(|side| {
+            let sender = &self.ends.of(*side).sender;
+            self.lately.of(*side).heard_at.is_none() && !sender.is_seen && sender.next > 0 && self.packets > 1
+        })
+    }
+
+    /// With one direction nothing can be said of who waited for whom.
+    fn withdraw_guesses(&mut self) {
+        let shows = |cause: Cause| {
+            let is_loss = matches!(
+                cause,
+                Cause::RetransmissionTimeout | Cause::FastRetransmit | Cause::TailLossProbe | Cause::TlsAlert
+            );
+            is_loss
+                || !cause.about().is_fault
+                    && !matches!(cause, Cause::ClientThink | Cause::SlowStart | Cause::HeadOfLine)
+        };
+        for cause in Cause::ALL.into_iter().filter(|cause| !shows(*cause)) {
+            self.findings.withdraw(cause);
+            let time = self.account.of(Share::Stall(cause));
+            self.account.transfer(Share::Stall(cause), Share::Unknown, time);
+        }
+    }
+
+    fn note(&mut self, cause: Cause, lost: Duration, evidence: String) {
+        self.note_at(cause, self.started.at, lost, Vec::new(), evidence);
+    }
+
+    fn note_at(&mut self, cause: Cause, at: Time, lost: Duration, packets: Vec<u64>, evidence: String) {
+        self.add(Finding {
+            cause,
+            severity: Severity::Note,
+            confidence: Confidence::High,
+            side: Side::Server,
+            at,
+            lost,
+            saving: None,
+            packets,
+            evidence,
+        });
+    }
+
+    /// An MSS below that of Ethernet.
+    fn note_mss(&mut self) {
+        /// Ethernet's MTU, and TCP and IP headers.
+        const MTU: u32 = 1_500;
+        let headers = if self.server.is_ipv6() { 60 } else { 40 };
+        let mss = &self.ends.client.sender.mss;
+        let (Some(one), Some(other), Some(opened)) = (mss.offered, mss.accepted, self.handshake.opened)
+        else {
+            return;
+        };
+        let least = u32::from(one.min(other));
+        // Below that, an end is small by itself.
+        if least + headers >= MTU || least < 1_000 {
+            return;
+        }
+        let evidence = format!(
+            "the handshake agrees on an MSS of {least} bytes (an MTU of {}): a tunnel on the path, or a router that clamps it",
+            least + headers
+        );
+        let packets =
+            self.handshake.answered.map_or(vec![opened.frame], |answered| vec![opened.frame, answered.frame]);
+        self.note_at(Cause::PathMtu, opened.at, Duration::ZERO, packets, evidence);
+    }
+
+    /// Acknowledgements that come much sooner than the SYN/ACK did, or much later.
+    fn note_proxy(&mut self) {
+        let Some(proxy) = self.path.proxy(Side::Server) else { return };
+        let (handshake, data) = (millis(proxy.handshake), millis(proxy.data));
+        let evidence = if proxy.data < proxy.handshake {
+            format!(
+                "the SYN/ACK came {handshake} after the SYN, acknowledgements of data come after {data}: a proxy or NAT nearby \
+                 acknowledges for the server, and the round trip to it is not seen"
+            )
+        } else {
+            format!(
+                "the SYN/ACK came {handshake} after the SYN, acknowledgements of data come after {data}: something nearby \
+                 answers handshakes for the server"
+            )
+        };
+        self.note(Cause::ProxyInPath, Duration::ZERO, evidence);
+    }
+
+    /// A queue on the path that the connection's own data, or others', fills.
+    fn note_queues(&mut self) {
+        for receiver in [Side::Client, Side::Server] {
+            let Some(queue) = self.path.standing_queue(receiver) else { continue };
+            let lost = queue.worst.saturating_sub(queue.least).min(self.last_at.since(self.started.at));
+            let evidence = format!(
+                "acknowledgements of what the {} sent took {} at first and up to {} later, in {} of {} cases at least three times \
+                 as long: the data waits in a queue on the path; a larger window would only lengthen it",
+                receiver.other(),
+                millis(queue.least),
+                millis(queue.worst),
+                queue.inflated,
+                queue.samples,
+            );
+            self.note(Cause::BottleneckQueue, lost, evidence);
+        }
+    }
+
+    /// What most of the time went on, where it was the path.
+    fn note_path(&mut self) {
+        const LEAST: Duration = Duration::from_millis(20);
+        const LONG: Duration = Duration::from_millis(200);
+        let of = |share| self.account.of(share);
+        let waited = self.account.total() - of(Share::Idle) - of(Share::Closing);
+        let setup = of(Share::Stall(Cause::ConnectionSetup));
+        let crossing = of(Share::RoundTrip) + setup + of(Share::Stall(Cause::SlowStart));
+        let transfer = of(Share::Transfer);
+        let round_trip = self.path.round_trip().unwrap_or_default();
+        if crossing * 2 >= waited && round_trip >= LEAST {
+            let evidence = format!(
+                "{} of {} went on round trips of {}: distance",
+                millis(crossing),
+                millis(waited),
+                millis(round_trip)
+            );
+            self.note(Cause::PathLatency, crossing, evidence);
+        }
+        if transfer * 2 >= waited && transfer >= LONG {
+            #[expect(clippy::cast_precision_loss)]
+            let rate = self.bytes.get() as f64 * 8.0 / transfer.as_secs_f64();
+            let evidence = format!(
+                "{} of {} went on the transfer of {} bytes, {:.1} Mbit/s on average",
+                millis(transfer),
+                millis(waited),
+                self.bytes.get(),
+                rate / 1e6,
+            );
+            self.note(Cause::BandwidthLimited, transfer, evidence);
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Openings that fail or take long: refused, unanswered, or met by an older connection.
+
+use wire::packet::Flags;
+use wire::packet::icmp::{Reason, Unreachable};
+use wire::{Duration, Time};
+
+use crate::account::Share;
+use crate::cause::Cause;
+use crate::finding::{Confidence, Finding, Severity};
+use crate::gap::{Before, Mark, millis};
+use crate::hosts::Hosts;
+use crate::report::Place;
+use crate::segment::Segment;
+use crate::side::Side;
+
+use super::Flow;
+
+/// What happened before the first SYN/ACK, if anything out of the ordinary did.
+#[derive(Debug, Default)]
+pub(super) struct Opening {
+    /// The SYN before, and the SYN that was sent again.
+    repeats: Vec<(Mark, Mark)>,
+    /// The acknowledgement of something else.
+    challenge: Option<Mark>,
+    refusal: Option<Mark>,
+    unreachable: Option<(Mark, Unreachable)>,
+    /// When it was answered at last.
+    answered: Option<Mark>,
+    /// Whether the client was accepted at another address of the port right after.
+    has_alternative: bool,
+}
+
+/// SYNs that are remembered.
+const MAX_REPEATS: usize = 16;
+
+impl Flow {
+    /// The SYN was sent again, and nothing had answered it.
+    pub(super) fn repeats_opening(&mut self, before: Mark, now: Mark) {
+        let opening = self.opening.get_or_insert_default();
+        if opening.repeats.len() < MAX_REPEATS {
+            opening.repeats.push((before, now));
+        }
+    }
+
+    /// The first SYN/ACK.
+    pub(super) fn is_opened(&mut self, mark: Mark) {
+        if let Some(opening) = &mut self.opening {
+            opening.answered.get_or_insert(mark);
+        }
+    }
+
+    /// Whether a segment acknowledges something other than the SYN that waits for its reply (RFC 5961, section 4).
+    pub(super) fn is_challenge(&self, segment: &Segment<'_>) -> bool {
+        let is_reply = matches!(self.before, Before::Handshake(Side::Client)) && segment.from == Side::Server;
+        if !is_reply || segment.has(Flags::SYN) || !segment.has(Flags::ACK) {
+            return false;
+        }
+        let sender = &self.ends.client.sender;
+        self.handshake.answered.is_none() && sender.place(segment.tcp.ack) != sender.next
+    }
+
+    pub(super) fn challenges(&mut self, mark: Mark) {
+        self.opening.get_or_insert_default().challenge.get_or_insert(mark);
+    }
+
+    /// A reset before any SYN/ACK: a refusal by the server, or the client's reply to a challenge. Returns whether it was either.
+    pub(super) fn refuses(&mut self, segment: &Segment<'_>) -> bool {
+        let mark = Mark { at: segment.at, frame: segment.frame };
+        if self.handshake.opened.is_none() || self.handshake.answered.is_some() {
+            return false;
+        }
+        let sender = &self.ends.client.sender;
+        let is_refusal = segment.from == Side::Server && sender.place(segment.tcp.ack) == sender.next;
+        if is_refusal {
+            self.opening.get_or_insert_default().refusal.get_or_insert(mark);
+            self.spend(Share::Stall(Cause::ConnectionRefused), mark.at.since(self.last.at));
+            self.moves_on(mark);
+            self.before = Before::Ending;
+            self.is_reset = true;
+        }
+        is_refusal
+            || (segment.from == Side::Client
+                && self.opening.as_ref().is_some_and(|opening| opening.challenge.is_some()))
+    }
+
+    /// A router or a host could not deliver a packet of this connection.
+    pub(crate) fn is_undelivered(&mut self, mark: Mark, unreachable: &Unreachable) {
+        let from = if unreachable.source == self.client { Side::Client } else { Side::Server };
+        match unreachable.reason {
+            Reason::TooBig { mtu } => self.exceeds_mtu(from, mark, mtu, unreachable.reporter),
+            Reason::Port | Reason::Host | Reason::Prohibited | Reason::HopLimit => {
+                if self.handshake.opened.is_some() && self.handshake.answered.is_none() {
+                    self.opening.get_or_insert_default().unreachable.get_or_insert((mark, *unreachable));
+                }
+            }
+        }
+    }
+
+    /// Whether it was refused.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.opening.as_ref().is_some_and(|opening| opening.refusal.is_some())
+    }
+
+    /// The client was accepted at another address of the same port right after.
+    pub(crate) fn has_alternative(&mut self) {
+        if let Some(opening) = &mut self.opening {
+            opening.has_alternative = true;
+        }
+    }
+
+    /// Nothing more comes: what became of the opening.
+    pub(super) fn settle_opening(&mut self, hosts: &Hosts) {
+        let (Some(opening), Some(opened)) = (self.opening.take(), self.handshake.opened) else { return };
+        let first = opening.repeats.first().map_or(opened, |(before, _)| *before);
+        let server = &self.ends.server.sender;
+        let is_heard = server.is_seen || server.next > 0 || self.handshake.is_done;
+        if let Some(refusal) = opening.refusal {
+            self.find_refused(&opening, first, refusal);
+        } else if let (Some(challenge), until) = (opening.challenge, opening.answered.unwrap_or(opened)) {
+            self.find_time_wait(first, challenge, until);
+        } else if let Some(answered) = opening.answered {
+            self.find_lost_opening(&opening, answered);
+        } else if let Some((_, Unreachable { reason: Reason::Port, .. })) = opening.unreachable {
+            self.find_refused_by_icmp(&opening, first);
+        } else if !is_heard && (!opening.repeats.is_empty() || opening.unreachable.is_some()) {
+            self.find_unanswered(&opening, first, opened, hosts);
+        }
+    }
+
+    fn find_opening(
+        &mut self,
+        cause: Cause,
+        severity: Severity,
+        first: Mark,
+        until: Mark,
+        packets: Vec<u64>,
+        evidence: String,
+    ) {
+        let lost = until.at.since(first.at);
+        self.account.transfer(Share::Stall(Cause::RetransmissionTimeout), Share::Stall(cause), lost);
+        self.add(Finding {
+            cause,
+            severity,
+            confidence: Confidence::High,
+            side: Side::Client,
+            at: first.at,
+            lost,
+            saving: None,
+            packets,
+            evidence,
+        });
+    }
+
+    fn find_refused(&mut self, opening: &Opening, first: Mark, refusal: Mark) {
+        let severity = if opening.has_alternative { Severity::Low } else { Severity::High };
+        let alternative = if opening.has_alternative {
+            "; the client was accepted at another address of the same port"
+        } else {
+            ""
+        };
+        let evidence = format!(
+            "{} answered the SYN (packet {}) with a reset (packet {}){alternative}",
+            self.server, first.frame, refusal.frame
+        );
+        self.find_opening(
+            Cause::ConnectionRefused,
+            severity,
+            first,
+            refusal,
+            vec![first.frame, refusal.frame],
+            evidence,
+        );
+    }
+
+    fn find_refused_by_icmp(&mut self, opening: &Opening, first: Mark) {
+        let Some((mark, Unreachable { reporter, .. })) = opening.unreachable else { return };
+        let evidence = format!(
+            "{reporter} answered the SYN to {} (packet {}) with ICMP \"port unreachable\" (packet {})",
+            self.server, first.frame, mark.frame
+        );
+        // The message is not of this connection's packets: the account ends with those.
+        let until = Mark { at: mark.at.min(self.last_at), frame: mark.frame };
+        self.find_opening(
+            Cause::ConnectionRefused,
+            Severity::High,
+            first,
+            until,
+            vec![first.frame, mark.frame],
+            evidence,
+        );
+    }
+
+    fn find_time_wait(&mut self, first: Mark, challenge: Mark, until: Mark) {
+        let severity = Severity::of(Cause::SynTimeWait, until.at.since(first.at));
+        let evidence = format!(
+            "the SYN (packet {}) was answered by an acknowledgement of something else (packet {}): the server still had an \
+             older connection between these ports; {} later (packet {}) the new one went on",
+            first.frame,
+            challenge.frame,
+            millis(until.at.since(first.at)),
+            until.frame,
+        );
+        let packets = vec![first.frame, challenge.frame, until.frame];
+        self.find_opening(Cause::SynTimeWait, severity, first, until, packets, evidence);
+    }
+
+    /// It was answered at last: its SYNs were lost, or the server had dropped them.
+    fn find_lost_opening(&mut self, opening: &Opening, answered: Mark) {
+        let is_loopback = self.client.ip() == self.server.ip() || self.server.ip().is_loopback();
+        let is_dropped = is_loopback || self.path.place() == Place::Server;
+        let cause = if is_dropped { Cause::SynUnanswered } else { Cause::RetransmissionTimeout };
+        self.is_opening_lost |= !is_dropped;
+        for (before, again) in &opening.repeats {
+            let lost = again.at.since(before.at);
+            if is_dropped {
+                let cause = Share::Stall(Cause::SynUnanswered);
+                self.account.transfer(Share::Stall(Cause::RetransmissionTimeout), cause, lost);
+            }
+            let why = if is_dropped {
+                format!(
+                    "; it had reached the server, which answered in packet {}: its listen backlog was full, or a filter on \
+                     the host dropped it",
+                    answered.frame
+                )
+            } else {
+                String::new()
+            };
+            self.add(Finding {
+                cause,
+                severity: Severity::of(Cause::RetransmissionTimeout, lost),
+                confidence: if is_dropped { Confidence::Medium } else { Confidence::High },
+                side: Side::Client,
+                at: before.at,
+                lost,
+                saving: Some(lost),
+                packets: vec![before.frame, again.frame],
+                evidence: format!(
+                    "the client's SYN (packet {}) was not answered and was sent again (packet {}) {} later{why}",
+                    before.frame,
+                    again.frame,
+                    millis(lost)
+                ),
+            });
+        }
+    }
+
+    fn find_unanswered(&mut self, opening: &Opening, first: Mark, last: Mark, hosts: &Hosts) {
+        let since = first.at;
+        let times = opening.repeats.len() + 1;
+        let why = match opening.unreachable {
+            Some((mark, Unreachable { reporter, reason: Reason::Prohibited, .. })) => {
+                format!("{reporter} reports that a filter forbids it (ICMP, packet {})", mark.frame)
+            }
+            Some((mark, Unreachable { reporter, .. })) => {
+                format!("{reporter} reports that the host cannot be reached (ICMP, packet {})", mark.frame)
+            }
+            None if hosts.accepts(self.server, since) => {
+                "other connections to this port were accepted: its listen backlog was full, or packets were lost".to_owned()
+            }
+            None if self.server.ip().is_loopback() || self.server.ip() == self.client.ip() => {
+                "on loopback nothing is lost: the listen backlog was full, or a filter on the host drops it".to_owned()
+            }
+            None if hosts.is_alive(self.server.ip(), since) => {
+                "the host answered on other ports: a firewall drops packets to this one".to_owned()
+            }
+            None => "nothing was heard from this host: it is down, the address is wrong, or a firewall drops packets to it".to_owned(),
+        };
+        let sent = if times == 1 { "was sent".to_owned() } else { format!("was sent {times} times") };
+        let evidence = format!(
+            "the SYN to {} {sent} (packets {} to {}) and never answered; {why}",
+            self.server, first.frame, last.frame
+        );
+        let until = Mark { at: self.last_at, frame: last.frame };
+        self.find_opening(
+            Cause::SynUnanswered,
+            Severity::High,
+            first,
+            until,
+            vec![first.frame, last.frame],
+            evidence,
+        );
+    }
+}
+
+/// So soon after a refusal a connection to another address of the port is the alternative to it.
+pub(crate) const ALTERNATIVE: Duration = Duration::from_secs(1);
+
+/// A refused connection that an alternative may follow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refused {
+    pub(crate) at: Time,
+    pub(crate) port: u16,
+    pub(crate) slot: crate::flows::Slot,
+    pub(crate) frame: u64,
+}

@@ -1,0 +1,87 @@
+//! Conversations of HTTP/1.x, in one piece and in several.
+
+use super::*;
+use wire::Time;
+
+fn talk(said: &[(Side, &str)]) -> Conversation {
+    let mut conversation = Conversation::default();
+    let mut places = Both { client: 10, server: 1_000 };
+    for (frame, (side, text)) in (1..).zip(said) {
+        let mark = Mark { at: Time::from_nanos(frame), frame };
+        let place = places.of_mut(*side);
+        let account = Account::default();
+        conversation.sent(*side, *place, text.as_bytes(), text.len() as u64, mark, &account);
+        *place += text.len() as u64;
+    }
+    conversation
+}
+
+fn answered(conversation: &Conversation) -> Vec<(&str, u16, u64, u64)> {
+    let of = |exchange: &Exchange| (exchange.status.unwrap_or(0), exchange.asked.frame, exchange.ended.frame);
+    conversation
+        .answered
+        .iter()
+        .map(|exchange| (exchange.target.as_str(), of(exchange)))
+        .map(|(target, (status, asked, ended))| (target, status, asked, ended))
+        .collect()
+}
+
+use Side::{Client, Server};
+
+#[test]
+fn pipelined_requests_get_their_answers_in_order() {
+    let conversation = talk(&[
+        (Client, "GET /a HTTP/1.1\r\nHost: h\r\n\r\nHEAD /b HTTP/1.1\r\nHo"),
+        (Client, "st: h\r\n\r\n"),
+        (Client, "POST /c HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabcGET /d HTTP/1.1\r\n\r\n"),
+        (Server, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n"),
+        (Server, "X: y\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 77\r\n\r\nHTTP/1.1 204 No\r\n\r\n"),
+    ]);
+    assert_eq!(answered(&conversation), [("/a", 200, 1, 5), ("/b", 200, 2, 5), ("/c", 204, 3, 5)]);
+    assert_eq!((conversation.unanswered(), conversation.requests), (Some(1), 4));
+}
+
+#[test]
+fn a_question_before_a_body_is_known_until_it_is_answered() {
+    let ask = (Client, "PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+    let answer = b"HTTP/1.1 100 Continue\r\n\r\n";
+    assert!(talk(&[ask]).talk(Server, answer).expects_continue);
+    assert!(talk(&[ask]).talk(Client, b"body").expects_continue);
+    assert!(!talk(&[ask]).talk(Server, b"HTTP/1.1 417 No\r\n\r\n").expects_continue);
+    let told = talk(&[ask, (Server, "HTTP/1.1 100 Continue\r\n\r\n")]);
+    assert!(!told.talk(Client, b"body").expects_continue);
+    assert_eq!(told.unanswered(), Some(1));
+}
+
+#[test]
+fn an_answer_without_length_ends_with_the_connection() {
+    let mut conversation =
+        talk(&[(Client, "GET / HTTP/1.0\r\n\r\n"), (Server, "HTTP/1.0 200 OK\r\n\r\nsome")]);
+    assert!(conversation.talk(Server, b"").is_until_close);
+    conversation.ended(Server, Mark { at: Time::from_nanos(9), frame: 9 });
+    assert_eq!(answered(&conversation), [("/", 200, 1, 9)]);
+}
+
+#[test]
+fn what_is_not_http_is_left_alone() {
+    let hello = talk(&[(Client, "\u{16}\u{3}\u{1}\u{2}hello")]);
+    assert_eq!((hello.unanswered(), hello.talk(Server, b"").is_within), (None, None));
+    let upgraded = talk(&[
+        (Client, "GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n"),
+        (Server, "HTTP/1.1 101 Switching\r\n\r\n"),
+    ]);
+    assert_eq!(upgraded.unanswered(), None);
+}
+
+#[test]
+fn out_of_order_pieces_wait_for_their_turn() {
+    let mut conversation = Conversation::default();
+    let (first, last) = ("GET / HTTP/1.1\r\n", "Host: h\r\n\r\n");
+    let account = Account::default();
+    let mark = |frame| Mark { at: Time::from_nanos(frame), frame };
+    conversation.sent(Client, 100, b"G", 1, mark(1), &account);
+    conversation.sent(Client, 116, last.as_bytes(), last.len() as u64, mark(2), &account);
+    assert_eq!(conversation.requests, 0);
+    conversation.sent(Client, 100, first.as_bytes(), first.len() as u64, mark(3), &account);
+    assert_eq!(conversation.requests, 1);
+}

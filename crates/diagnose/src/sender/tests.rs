@@ -1,0 +1,92 @@
+//! A sender by itself: where its numbers lie, what it learns and when, holes and repetitions.
+
+use super::*;
+
+const START: u64 = 1 << 40;
+
+fn at(millis: u64) -> Time {
+    Time::ZERO + Duration::from_millis(millis)
+}
+
+fn send(sender: &mut Sender, start: u64, end: u64, frame: u64, millis: u64) -> Order {
+    sender.send(start, end, Mark { at: at(millis), frame }, 0, Duration::from_millis(5))
+}
+
+fn sender() -> Sender {
+    let mut sender = Sender::default();
+    sender.mss.offered = Some(1_000);
+    for (frame, millis) in [(1, 0), (2, 1)] {
+        let start = START + 1_000 * (frame - 1);
+        assert!(matches!(send(&mut sender, start, start + 1_000, frame, millis), Order::New));
+    }
+    sender
+}
+
+#[test]
+fn numbers_are_placed_nearest_to_what_was_sent() {
+    let mut sender = Sender::default();
+    let first = sender.place(u32::MAX);
+    send(&mut sender, first, first + 1, 1, 0);
+    assert_eq!(sender.place(0), first + 1);
+    assert_eq!(sender.place(u32::MAX - 9), first - 9);
+}
+
+#[test]
+fn a_sender_learns_of_an_acknowledgement_when_it_has_come() {
+    let mut sender = sender();
+    sender.acknowledge(START + 1_000, Some(4_000), Mark { at: at(20), frame: 3 }, None).unwrap();
+    assert_eq!(sender.learn(at(40), Duration::from_millis(30), Duration::ZERO, None).acks, 0);
+    assert_eq!(sender.in_flight(), 2_000);
+    let learned = sender.learn(at(50), Duration::from_millis(30), Duration::ZERO, None);
+    assert_eq!((learned.known, learned.acks), (START, 1));
+    assert_eq!(sender.flight(learned.known).segments, 2);
+    sender.forget(64);
+    assert_eq!((sender.in_flight(), sender.edge), (1_000, Some(START + 5_000)));
+}
+
+#[test]
+fn an_acknowledgement_tells_what_it_covers_and_what_not() {
+    let mut sender = sender();
+    let ack = sender.acknowledge(START + 1_000, None, Mark { at: at(20), frame: 3 }, None).unwrap();
+    assert_eq!(ack.after(), Some(Duration::from_millis(20)));
+    assert_eq!(ack.not_covered(), Some(Duration::from_millis(19)));
+    assert!(sender.acknowledge(START + 1_000, None, Mark { at: at(21), frame: 4 }, None).is_none());
+}
+
+#[test]
+fn a_hole_is_filled_and_what_is_sent_again_is_found() {
+    let mut sender = sender();
+    send(&mut sender, START + 3_000, START + 4_000, 3, 2);
+    assert!(matches!(send(&mut sender, START + 2_000, START + 2_500, 4, 3), Order::Filled(_)));
+    assert!(matches!(send(&mut sender, START + 2_500, START + 3_000, 5, 3), Order::Filled(_)));
+    let Order::Again(Some(before)) = send(&mut sender, START, START + 1_000, 6, 200) else { panic!() };
+    assert_eq!((before.frame, before.times), (1, 1));
+    let Order::Again(Some(before)) = send(&mut sender, START, START + 1_000, 7, 600) else { panic!() };
+    assert_eq!((before.times, before.again_at), (2, at(200)));
+}
+
+#[test]
+fn what_comes_again_at_once_was_captured_twice() {
+    let mut sender = sender();
+    assert!(matches!(send(&mut sender, START + 1_000, START + 2_000, 3, 2), Order::Twice));
+}
+
+#[test]
+fn a_probe_is_no_data_sent_again() {
+    let mut sender = sender();
+    sender.acknowledge(START + 2_000, Some(0), Mark { at: at(20), frame: 3 }, None);
+    for length in [0, 1] {
+        let probe = send(&mut sender, START + 1_999, START + 1_999 + length, 4, 300);
+        assert!(matches!(probe, Order::Probe));
+    }
+}
+
+/// A keep-alive probe ten minutes later is answered.
+#[test]
+fn the_reply_to_a_probe_is_no_round_trip() {
+    let mut sender = sender();
+    assert!(!sender.is_probed_by(2_000));
+    assert!(sender.is_probed_by(1_999));
+    let ack = sender.acknowledge(START + 2_000, None, Mark { at: at(600_000), frame: 4 }, None).unwrap();
+    assert_eq!(ack.after(), None);
+}

@@ -1,0 +1,116 @@
+//! Tick of the capture's clock, where it is coarse: no wait can be measured more finely.
+//!
+//! All steps of such a clock are multiples of one tick, and most packets come without a step. A fine clock shows no common
+//! divisor after a few packets.
+
+use wire::{Duration, Time};
+
+use crate::account::{Account, Share};
+use crate::cause::Cause;
+use crate::finding::{Count, Finding};
+
+/// A finer clock measures what matters here.
+const COARSE: Duration = Duration::from_millis(5);
+
+/// Steps of the clock so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tick {
+    last: Option<Time>,
+    /// Greatest common divisor of all steps, in nanoseconds.
+    step: u64,
+    steps: u32,
+    /// Packets at the time of the one before.
+    together: u32,
+}
+
+impl Tick {
+    /// A packet of the capture.
+    pub(crate) fn passed(&mut self, now: Time) {
+        // Once the clock is known to be fine nothing more is asked.
+        if self.steps > 0 && Duration::from_nanos(self.step) < COARSE {
+            return;
+        }
+        let step = now.since(self.last.replace(now).unwrap_or(now)).as_nanos();
+        if step == 0 {
+            self.together = self.together.saturating_add(1);
+            return;
+        }
+        self.steps = self.steps.saturating_add(1);
+        let (mut one, mut other) = (self.step, step);
+        while other != 0 {
+            (one, other) = (other, one % other);
+        }
+        self.step = one;
+    }
+
+    /// The tick, if waits of connections are no more than some of them.
+    pub(crate) fn coarse(&self) -> Option<Duration> {
+        const ENOUGH: u32 = 4;
+        let step = Duration::from_nanos(self.step);
+        (step >= COARSE && self.steps >= ENOUGH && self.together > 2 * self.steps).then_some(step)
+    }
+}
+
+/// Takes back what a clock of this tick cannot have measured: the time is unknown.
+pub(crate) fn blur(
+    tick: Duration,
+    findings: &mut Vec<Finding>,
+    counts: &mut Vec<Count>,
+    account: &mut Account,
+) {
+    /// A wait of so many ticks is known to a third.
+    const MEASURABLE: u64 = 3;
+    let least = tick * MEASURABLE;
+    findings.retain(|finding| is_fact(finding.cause) || finding.lost >= least);
+    counts.retain(|count| {
+        let is_measured = is_fact(count.cause) || count.lost >= least * count.times;
+        if !is_measured {
+            account.transfer(Share::Stall(count.cause), Share::Unknown, count.lost);
+        }
+        is_measured
+    });
+}
+
+/// What packets show by what they are, at whatever time they came.
+fn is_fact(cause: Cause) -> bool {
+    cause.is_failure()
+        || matches!(
+            cause,
+            Cause::PathMtu | Cause::OneDirectionOnly | Cause::CaptureLoss | Cause::DuplicateCapture
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ticks(millis: &[u64]) -> Option<Duration> {
+        let mut tick = Tick::default();
+        millis.iter().for_each(|at| tick.passed(Time::ZERO + Duration::from_millis(*at)));
+        tick.coarse()
+    }
+
+    #[test]
+    fn a_clock_that_ticks_twice_a_second_is_coarse() {
+        let at = [
+            0, 0, 0, 0, 500, 500, 500, 500, 1_500, 1_500, 1_500, 2_000, 2_000, 2_000, 2_000, 2_500, 2_500,
+            2_500,
+        ];
+        assert_eq!(ticks(&at), Some(Duration::from_millis(500)));
+    }
+
+    #[test]
+    fn a_fine_clock_is_not_nor_are_few_packets() {
+        assert_eq!(ticks(&[0, 0, 0, 0, 501, 501, 501, 501, 1_500, 1_500, 1_500, 2_000, 2_000, 2_500]), None);
+        assert_eq!(ticks(&[0, 0, 0, 0, 500, 500, 500, 500]), None);
+    }
+
+    #[test]
+    fn a_coarse_clock_takes_back_times_and_no_facts() {
+        let count = |cause| Count { cause, times: 1, lost: Duration::ZERO };
+        let mut counts = [Cause::Nagle, Cause::ConnectionRefused, Cause::PathMtu].map(count).to_vec();
+        blur(Duration::from_millis(500), &mut Vec::new(), &mut counts, &mut Account::default());
+        let causes: Vec<_> = counts.iter().map(|count| count.cause).collect();
+        assert_eq!(causes, [Cause::ConnectionRefused, Cause::PathMtu]);
+    }
+}

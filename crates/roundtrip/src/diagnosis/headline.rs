@@ -1,0 +1,59 @@
+//! The headline of a capture in which nothing is worth fixing: what most of the time went on.
+
+use ::diagnose::{Cause, Share};
+use wire::Duration;
+
+use super::Capture;
+use super::span::shown;
+
+/// A sentence.
+pub fn of(capture: &Capture) -> String {
+    let account = capture.account();
+    let waited = account.total() - account.of(Share::Idle) - account.of(Share::Closing);
+    let largest = account.iter().filter(|(share, _)| !matches!(share, Share::Idle | Share::Closing));
+    let Some((share, time)) = largest.max_by_key(|(_, time)| *time) else {
+        return "Nothing worth fixing was found.".to_owned();
+    };
+    if time * 2 < waited {
+        return "Nothing worth fixing was found.".to_owned();
+    }
+    match share {
+        Share::Stall(Cause::ServerThink) => thinking(capture, Cause::ServerThink, "server"),
+        Share::Stall(Cause::ClientThink) => thinking(capture, Cause::ClientThink, "client"),
+        Share::RoundTrip | Share::Stall(Cause::ConnectionSetup | Cause::SlowStart) => {
+            format!(
+                "Nothing worth fixing was found: {} of {} went on round trips.",
+                shown(time),
+                shown(waited)
+            )
+        }
+        Share::Transfer => {
+            format!("Nothing worth fixing was found: for {} of {} data flowed.", shown(time), shown(waited))
+        }
+        Share::Unknown => format!(
+            "Nothing worth fixing was found; of {} of {} the capture does not show the cause.",
+            shown(time),
+            shown(waited)
+        ),
+        Share::Stall(_) | Share::Idle | Share::Closing => "Nothing worth fixing was found.".to_owned(),
+    }
+}
+
+/// Each time that a side took, on average: only what is long enough to be a finding is counted.
+fn thinking(capture: &Capture, cause: Cause, side: &str) -> String {
+    let counts = capture.flows.iter().flat_map(|flow| &flow.counts).filter(|count| count.cause == cause);
+    let (times, lost) =
+        counts.fold((0, Duration::ZERO), |(times, lost), count| (times + count.times, lost + count.lost));
+    if times == 0 {
+        return format!("The network is fine: most of the time is the {side}'s.");
+    }
+    let each = shown(Duration::from_nanos(lost.as_nanos() / times));
+    match (cause, times) {
+        (Cause::ClientThink, 1) => format!("The network is fine: the client paused for {each}."),
+        (Cause::ClientThink, _) => {
+            format!("The network is fine: the client paused {times} times, for {each} on average.")
+        }
+        (_, 1) => format!("The network is fine: the server takes {each} for a request."),
+        (_, _) => format!("The network is fine: the server takes {each} per request."),
+    }
+}
