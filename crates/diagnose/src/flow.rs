@@ -198,8 +198,8 @@ impl Flow {
         let sender = &self.ends.of(segment.from).sender;
         let is_new = !sender.is_seen || sender.place(segment.tcp.seq).abs_diff(sender.next) > 1;
         let is_same_opening = self.handshake.opened.is_some() && self.handshake.answered.is_none() && !is_new;
-        let is_same =
-            self.ends.of(segment.from).has_sent_syn && sender.next == sender.place(segment.tcp.seq) + 1;
+        // A copy of its own SYN, late or from another interface, has the same number.
+        let is_same = !self.is_over() && self.ends.of(segment.from).first_number == Some(segment.tcp.seq);
         opens && self.packets > 0 && !is_same_opening && !is_same
     }
 

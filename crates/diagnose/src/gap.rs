@@ -207,6 +207,8 @@ pub(crate) struct Burst {
     pub(crate) start: u64,
     /// The flights at which it had to wait for an acknowledgement, the latest last.
     pub(crate) rounds: Rounds,
+    /// The smallest flight of them since the last repair, and when.
+    pub(crate) since_loss: Option<(Time, u64)>,
     /// What it took, against what it might have.
     pub(crate) course: Course,
     /// Whether a head alone filled the window that it began with.
@@ -315,6 +317,23 @@ impl Gap {
         let sending = self.path.segment.unwrap_or_default() * self.flight.segments;
         let sent_in = self.flight.since.map_or(sending, |since| self.from.at.since(since));
         self.duration().saturating_sub(sending.saturating_sub(sent_in))
+    }
+
+    /// Whether the slowest link needs at least a round trip for the flight: then it is never idle, and no window held the sender.
+    pub(crate) fn fills_path(&self) -> bool {
+        let of_flight = |time: Duration, bytes: u64| {
+            let nanos =
+                u128::from(time.as_nanos()) * u128::from(self.flight.bytes) / u128::from(bytes.max(1));
+            Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        };
+        let by_pace = self.path.segment.map(|segment| of_flight(segment, self.mss));
+        // Before the pace is known: what was ahead of an acknowledged segment had to be sent first.
+        let by_queue = || {
+            let (ack, least) = self.trigger.as_ref().zip(self.path.to_receiver)?;
+            let queued = ack.after()?.saturating_sub(least);
+            (ack.ahead > 0).then(|| of_flight(queued, ack.ahead.into()))
+        };
+        by_pace.or_else(by_queue).is_some_and(|sending| sending >= self.path.round_trip)
     }
 
     /// Whether it stopped at the same flight as `before`, to within half a segment.

@@ -368,13 +368,22 @@ impl Sender {
         self.holes = None;
     }
 
-    /// The acknowledgements that the sender has by `now`, `away` being what they need to it and its packets back.
-    /// What it knew before stays to be asked until [`Sender::forget`]. `echo` is the stamp that its segment echoes: an
-    /// acknowledgement with a later one had not come.
+    /// The acknowledgements that the sender has by `now`, `away` being what they need to it and its packets back, which may be
+    /// `slack` too much. What it knew before stays to be asked until [`Sender::forget`]. `echo` is the stamp that its segment
+    /// echoes: an acknowledgement with a later one had not come.
     pub(crate) fn learn(&mut self, now: Time, away: Duration, slack: Duration, echo: Option<u32>) -> Learned {
         // None is faster than the fastest, but for what the slowest link spares an acknowledgement that is shorter than
         // what that was measured by; and a little less forgives the clock.
-        let least = away.saturating_sub(CLOCK.max(slack));
+        let learned = self.learn_within(now, away, CLOCK.max(away / 20), echo);
+        // Where that leaves none on which it can have sent, the fastest so far may not have been fast.
+        if learned.acks > 0 || learned.again.is_some() || slack <= away / 20 {
+            return learned;
+        }
+        self.learn_within(now, away, slack, echo)
+    }
+
+    fn learn_within(&mut self, now: Time, away: Duration, slack: Duration, echo: Option<u32>) -> Learned {
+        let least = away.saturating_sub(slack);
         let has_come = |ack: &Ack| {
             let is_later = ack.stamp.zip(echo).is_some_and(|(stamp, echo)| clock::is_later(stamp, echo));
             ack.at + least <= now && !is_later

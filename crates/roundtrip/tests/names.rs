@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use diagnose::{Diagnosis, Options, Seen};
+use diagnose::{Cause, Diagnosis, Finding, Options, Seen, Severity};
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::{Experiment, Hosts};
 use trace::Stall;
@@ -23,7 +23,7 @@ const KNOWN: [(&str, &str, &str); 4] = [
     (
         "delayed-ack",
         "slow-start",
-        "over a modem a segment takes as long as an acknowledgement is delayed: it could as well have been on its way",
+        "over a modem a segment takes as long as an acknowledgement is delayed, and a few samples of a satellite's path leave as much open: it could as well have been on its way",
     ),
     (
         "delayed-ack",
@@ -116,6 +116,12 @@ fn name_at(found: &[Stall], stall: &Stall) -> String {
     best.map_or_else(|| "nothing".to_owned(), |best| best.cause.clone())
 }
 
+/// Whether a finding is a note about the path, as long as the connection: what the endpoints know of their stalls names no path.
+fn is_of_the_path(finding: &Finding) -> bool {
+    let notes = [Cause::PathLatency, Cause::BandwidthLimited, Cause::BottleneckQueue];
+    finding.severity == Severity::Note && notes.contains(&finding.cause)
+}
+
 fn diagnosed(capture: &[u8]) -> Vec<Stall> {
     let mut reader = Reader::new(capture).unwrap();
     let mut diagnosis = Diagnosis::new(Options::default());
@@ -127,8 +133,8 @@ fn diagnosed(capture: &[u8]) -> Vec<Stall> {
     }
     diagnosis.end();
     let flows = std::iter::from_fn(|| diagnosis.poll());
-    let findings = flows.flat_map(|flow| flow.findings);
-    let stall = |finding: diagnose::Finding| Stall {
+    let findings = flows.flat_map(|flow| flow.findings).filter(|finding| !is_of_the_path(finding));
+    let stall = |finding: Finding| Stall {
         cause: finding.cause.name().to_owned(),
         at_ms: finding.at.since(began.unwrap()).as_millis_f64(),
         lost_ms: finding.lost.as_millis_f64(),

@@ -3,7 +3,9 @@
 //! **Rule**: of at least eight acknowledgements that no receiver delays (of two full segments and more), half took at least three times as
 //! long as the fastest, and 50 ms more. A sender that waits for such an acknowledgement waits for the path, whatever windows it has
 //! (`path_is_full`, asked before the receiver's window). **Evidence**: the fastest and the slowest. **Refuted by**: round trips that stay
-//! as they are; a capture at the receiver, where the way of an acknowledgement shows no queue.
+//! as they are; a flight that the slowest link needs less than a round trip for (a burst that queues for a moment, as a window's on the
+//! way to a satellite, and an idle link after it); room that an earlier acknowledgement made and that was not used (Nagle); a capture at
+//! the receiver, where the way of an acknowledgement shows no queue.
 
 use wire::Duration;
 
@@ -33,8 +35,9 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     const NOTICEABLE: Duration = Duration::from_millis(20);
     let after = gap.awaited()?.after()?;
     let least = gap.path.to_receiver?;
-    let is_queue = gap.path.has_queue || gap.path.is_full && after >= least * 2 + NOTICEABLE;
-    is_queue.then(|| Ruling::plain(gap, Share::Transfer))
+    let has_waited = after >= least * 2 + NOTICEABLE && !gap.freed_early();
+    let is_queue = gap.path.has_queue || gap.path.is_full && gap.fills_path();
+    (has_waited && is_queue).then(|| Ruling::plain(gap, Share::Transfer))
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! A window made small by losses: the sender waits for acknowledgements though the path has room.
 //!
 //! **Rule**: a sender that has lost something waits for an acknowledgement in the middle of sending, the receiver's
-//! window has room and the path is not full. **Refuted by**: a queue on the path (`transfer`), a window without room, a flight
-//! as large as any before: no loss has made that smaller.
+//! window has room and the path is not full. Its flight is smaller than one before, or grows no faster than congestion avoidance
+//! lets it, by two segments since it stopped last: after a loss in a small window `ssthresh` is two segments (RFC 5681, section
+//! 3.1), and the flight is no smaller than before and yet smaller than without the loss. **Refuted by**: a queue on the path
+//! (`transfer`), a window without room, a flight larger than any before that grows faster (nothing has made it small), and one
+//! that stays as it is for round trips (congestion avoidance adds a segment for each one or two of them: something else holds it).
 
 use wire::Duration;
 
@@ -10,6 +13,7 @@ use super::opening;
 use crate::cause::{About, Cause, Fix, Who};
 use crate::gap::{Gap, millis};
 use crate::judge::{Confidence, Ruling};
+use crate::sender::Ack;
 
 pub(crate) const ABOUT: About = About {
     what: "Losses had made the sender's window small, and it waited for acknowledgements though the path had room.",
@@ -29,23 +33,44 @@ pub(crate) const ABOUT: About = About {
 };
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
-    gap.awaited()?;
-    let is_smaller = gap.flight.bytes + gap.mss <= gap.largest_flight;
-    (gap.has_lost && is_smaller && gap.has_room).then(|| Ruling {
+    let ack = gap.awaited()?;
+    (gap.has_lost && gap.has_room && (is_smaller(gap) || grows_slowly(gap, ack))).then(|| Ruling {
         confidence: Confidence::Medium,
         saving: Some(opening::saved_without_loss(gap)),
         ..Ruling::all(gap, Cause::CongestionWindow, evidence)
     })
 }
 
+/// Whether the flight is smaller than one before: by a segment, and by more than the same limit varies.
+fn is_smaller(gap: &Gap) -> bool {
+    gap.flight.bytes + gap.mss.max(gap.largest_flight / 8) <= gap.largest_flight
+}
+
+/// Whether the flight grows as congestion avoidance lets it: by no more than two segments since the last stop, and, since the
+/// smallest after the loss, by half of what it adds at the least (half a segment for a round trip with delayed acknowledgements).
+fn grows_slowly(gap: &Gap, ack: &Ack) -> bool {
+    let is_slow =
+        gap.burst.rounds.latest().next().is_none_or(|before| gap.flight.bytes <= before + 2 * gap.mss);
+    let stands_still = gap.burst.since_loss.is_some_and(|(since, flight)| {
+        let round_trip = gap.path.round_trip.max(ack.after().unwrap_or_default());
+        let rounds = gap.to.at.since(since).as_nanos() / round_trip.as_nanos().max(1);
+        gap.flight.bytes + 2 * gap.mss < flight.saturating_add(gap.mss.saturating_mul(rounds) / 4)
+    });
+    is_slow && !stands_still
+}
+
 fn evidence(gap: &Gap) -> String {
+    let before = if is_smaller(gap) {
+        format!("it had had {} before", gap.largest_flight)
+    } else {
+        "its window grows slowly since".to_owned()
+    };
     format!(
-        "after losses the {} stopped at {} bytes on their way (packet {}) and waited {}; it had had {} before",
+        "after losses the {} stopped at {} bytes on their way (packet {}) and waited {}; {before}",
         gap.side,
         gap.flight.bytes,
         gap.flight.frames.1,
         millis(gap.duration()),
-        gap.largest_flight,
     )
 }
 
@@ -54,6 +79,40 @@ mod tests {
     use crate::Cause;
     use crate::report::Place;
     use crate::script::{Script, opened};
+
+    /// A loss in a window of two segments, then flights of so many, each acknowledged as a whole.
+    fn after_a_loss(flights: &[u32]) -> Vec<(Cause, u64)> {
+        let mut lines = String::from(
+            "30 C send=100\n45 S send=1460 lost\n45.1 S send=1460\n60.2 C ack=0\n345 S seq=0 send=1460\n360 C ack=2920\n",
+        );
+        let mut now = 375.1;
+        for flight in flights {
+            (0..*flight).for_each(|_| lines.push_str(&format!("{now} S send=1460\n")));
+            lines.push_str(&format!("{} C\n", now + 15.0));
+            now += 30.1;
+        }
+        let lines = opened(15.0, &lines);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(Place::Server);
+        found.into_iter().filter(|(cause, _)| *cause == Cause::CongestionWindow).collect()
+    }
+
+    #[test]
+    fn after_a_loss_in_a_small_window_flights_are_no_smaller_and_grow_slowly() {
+        assert_eq!(after_a_loss(&[2, 2, 3, 3, 4]), [(Cause::CongestionWindow, 30); 5]);
+    }
+
+    #[test]
+    fn flights_larger_than_any_before_that_double_were_not_made_small() {
+        let found = after_a_loss(&[4, 8, 16, 32]);
+        // After the repair, and at four segments.
+        assert_eq!(found.len(), 2, "{found:?}");
+    }
+
+    #[test]
+    fn flights_that_stand_still_for_round_trips_are_held_by_something_else() {
+        let found = after_a_loss(&[8; 40]);
+        assert!(found.len() < 15, "{}", found.len());
+    }
 
     #[test]
     fn small_flights_after_a_loss_are_the_losss() {

@@ -3,9 +3,9 @@
 //! **Rule**: a sender in the middle of sending continues at once on an acknowledgement that came late: at least 20 ms
 //! (and a tenth of the way to the receiver) after it could have, for less than two full segments, and covering all that
 //! the receiver had. **Refuted by**: an acknowledgement that leaves out what had arrived by then (a timer's would
-//! cover it), an acknowledgement right before it (the timer begins after that: what comes later by more waited in a queue), a
-//! sender that did not go on at once then, two full segments (they are acknowledged at once, RFC 9293), Nagle and short first segments, which have
-//! rules of their own. A delayed acknowledgement for which nobody waits is no stall.
+//! cover it), an acknowledgement right before it (what it covers came after that, at the pace of the link: what comes later by
+//! more waited in a queue), a sender that did not go on at once then, two full segments (they are acknowledged at once, RFC
+//! 9293), Nagle and short first segments, which have rules of their own. A delayed acknowledgement for which nobody waits is no stall.
 
 use wire::Duration;
 

@@ -166,6 +166,25 @@ mod tests {
         assert_eq!(script.faults_everywhere(), [(Cause::Nagle, 30)]);
     }
 
+    /// Six segments before a link that needs 100 ms for each, and a short one after the last acknowledgement.
+    fn behind_a_slow_link(last: f64) -> Vec<(Cause, u64)> {
+        let mut lines = String::from("100 C send=100\n");
+        (0..6).for_each(|n| lines.push_str(&format!("{} S send=1460\n", 150.0 + 0.1 * f64::from(n))));
+        (1..=3).for_each(|pair| {
+            let at = if pair == 3 { last } else { 200.0 + 200.0 * f64::from(pair) };
+            lines.push_str(&format!("{at} C ack={}\n", 2_920 * pair));
+        });
+        lines.push_str(&format!("{} S send=200\n{} C", last + 50.1, last + 110.0));
+        let lines = opened(50.0, &lines);
+        Script { one_way_ms: 50.0, lines: &lines }.faults(Place::Server)
+    }
+
+    #[test]
+    fn a_queue_before_the_link_does_not_hide_what_is_held() {
+        let found = behind_a_slow_link(800.0);
+        assert!(matches!(found[..], [(Cause::Nagle, _)]), "{found:?}");
+    }
+
     #[test]
     fn a_pause_of_the_program_is_not_held() {
         // The acknowledgement comes at 60 ms; what follows at 75 ms was written then.

@@ -4,8 +4,8 @@
 //! it sent then. **Evidence**: the window and what was on its way. **Refuted by**: room for the segment, also by an
 //! acknowledgement on which a short one did not leave (Nagle's algorithm holds it); windows that cannot be read (a capture
 //! that begins after the handshake, where the scale is not known). A window whose edge stands still until there is no room
-//! for a segment has its own rule (`zero_window`). A queue on the path that doubles the round trip: the link is never idle, and
-//! a wider window only lengthens the queue.
+//! for a segment has its own rule (`zero_window`). A queue on the path that doubles the round trip, where the slowest link
+//! needs longer than a round trip for the flight: it is never idle, and a wider window only lengthens the queue.
 
 use wire::Duration;
 
@@ -40,7 +40,8 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         ack.edge.is_some_and(|edge| edge >= gap.flight.start + gap.flight.bytes + gap.length.min(gap.mss));
     // A short segment that an earlier acknowledgement had made room for waited for something else.
     let had_room = gap.freed_early() && gap.is_short();
-    (is_full && opened && !had_room && !gap.path.is_saturated).then(|| Ruling {
+    let is_queue = gap.path.is_saturated && gap.fills_path();
+    (is_full && opened && !had_room && !is_queue).then(|| Ruling {
         saving: Some(opening::saved_with_room(gap)),
         ..Ruling::all(gap, Cause::ReceiveWindowLimited, evidence)
     })
@@ -100,6 +101,28 @@ mod tests {
             90.7 C win=8760",
         );
         assert_eq!(Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere(), []);
+    }
+
+    /// Eight segments of 10 ms on a path of half a second: the last of each burst queues for 70 ms, and then the link is idle.
+    #[test]
+    fn a_burst_that_queues_for_a_moment_does_not_fill_a_long_path() {
+        let mut lines = String::from("500 C send=100 win=11680\n");
+        let mut now = 750.0;
+        for round in 0..6 {
+            (0..8).for_each(|n| lines.push_str(&format!("{} S send=1460\n", now + 0.1 * f64::from(n))));
+            for pair in 1..=4 {
+                let ack = 11_680 * round + 2_920 * pair;
+                lines.push_str(&format!("{} C ack={ack} win=11680\n", now + 250.0 + 20.0 * f64::from(pair)));
+            }
+            now += 600.0;
+        }
+        let lines = opened(250.0, &lines);
+        let found = Script { one_way_ms: 250.0, lines: &lines }.faults(crate::report::Place::Server);
+        assert_eq!(
+            found.iter().filter(|(cause, _)| *cause == Cause::ReceiveWindowLimited).count(),
+            5,
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -95,9 +95,14 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     Some(Ruling { lost_since, saving: Some(opening::saved_without_repair(gap)), ..ruling })
 }
 
-/// New data while a loss is being repaired: acknowledgements that repeat themselves let it go, not the program.
+/// New data while a loss is being repaired: acknowledgements that repeat themselves let it go, not the program. Refuted by a
+/// window without room, unless the acknowledgement that moves it covers what had waited behind the loss, or tells of more (SACK).
 pub(crate) fn recovering(gap: &Gap) -> Option<Ruling> {
-    let cause = gap.recovering.filter(|_| matches!(gap.end, End::Data) && gap.continues())?;
+    let is_full = gap.room.is_some_and(|room| room < gap.length.min(gap.mss));
+    let is_forbidden =
+        is_full && gap.trigger.is_some_and(|ack| !ack.is_sacked && u64::from(ack.bytes) <= 2 * gap.mss);
+    let cause =
+        gap.recovering.filter(|_| matches!(gap.end, End::Data) && gap.continues() && !is_forbidden)?;
     if gap.is_flowing() {
         return Some(Ruling::plain(gap, Share::Stall(cause)));
     }

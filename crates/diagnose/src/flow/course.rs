@@ -24,8 +24,12 @@ impl Flow {
                 (burst.course.first, burst.course.is_held) = (Some(flight), is_held);
             }
         }
-        if is_stop {
+        if is_repair {
+            burst.since_loss = None;
+        } else if is_stop {
             burst.rounds.push(gap.flight.bytes);
+            let is_least = burst.since_loss.is_none_or(|(_, least)| gap.flight.bytes < least);
+            burst.since_loss = if is_least { Some((gap.to.at, gap.flight.bytes)) } else { burst.since_loss };
         }
     }
 

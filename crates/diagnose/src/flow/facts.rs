@@ -96,16 +96,21 @@ impl Flow {
         let unsure = self.path.slack(receiver);
         const TO_BE_ON_ITS_WAY: Duration = Duration::from_millis(5);
         let way = self.path.to(receiver)?;
-        let late = ack.after()?.saturating_sub(self.path.prompt(receiver)?);
+        let sender = &self.ends.of(receiver.other()).sender;
+        let bytes = u64::from(ack.bytes);
+        let took = ack.after()?.saturating_sub(self.path.prompt(receiver)?);
+        // What it acknowledges came after the acknowledgement before, at the pace of the link: later than that it was delayed, and
+        // what is beyond waited in a queue.
+        let spaced =
+            |before: Duration| before.saturating_sub(sender.pace.of_link(bytes).unwrap_or(before / 4));
+        let is_queued = !self.is_near(receiver);
+        let late = ack.since_before.filter(|_| is_queued).map_or(took, |before| took.min(spaced(before)));
         let is_late = late >= LATE.max(way / 10).max(unsure);
         // A timer's acknowledgement covers everything that has come.
         let covers_all = ack.not_covered().is_none_or(|since| since < way + TO_BE_ON_ITS_WAY);
         // Two full segments are acknowledged at once, unless the receiver is seen not to.
-        let mss = self.ends.of(receiver.other()).sender.mss.get();
-        let is_odd = u64::from(ack.bytes) < 2 * mss || self.is_near(receiver);
-        // The timer began after the acknowledgement before: one that follows another sooner waited in a queue.
-        let is_timer = ack.since_before.is_none_or(|since| since >= late * 3 / 4);
-        (is_late && covers_all && is_odd && is_timer).then_some(late)
+        let is_odd = bytes < 2 * sender.mss.get() || self.is_near(receiver);
+        (is_late && covers_all && is_odd).then_some(late)
     }
 
     /// The whole gap.
@@ -262,5 +267,6 @@ impl Flow {
         let before = u64::from(sender.largest_since_pause);
         burst.course = Course { began: at, before, ..Course::default() };
         (burst.start, burst.rounds, burst.began_narrow) = (sender.next, Rounds::default(), false);
+        burst.since_loss = None;
     }
 }

@@ -23,7 +23,8 @@ impl Flow {
             (None, false) => ScaleOffer::No,
             (None, true) => ScaleOffer::Unknown,
         };
-        (end.has_sent_syn, end.scale_offer, end.first_window) = (true, offer, Some(segment.tcp.window));
+        (end.first_number, end.scale_offer, end.first_window) =
+            (Some(segment.tcp.seq), offer, Some(segment.tcp.window));
         let Both { client, server } = &mut self.ends;
         // Windows are scaled only if both offered it (RFC 7323).
         (client.scale, server.scale) = match (client.scale_offer, server.scale_offer) {
@@ -114,6 +115,18 @@ fn scale_by_windows(first: u16, next: u16, heard: u64) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Place;
+    use crate::script::Script;
+
+    /// Found over a simulated satellite, captured at both ends: the SYN that was sent again reached the server's interface when
+    /// data had been sent already, and counted as a new connection.
+    #[test]
+    fn regress_a_copy_of_its_own_syn_opens_no_other_connection() {
+        let lines = "0 C syn\n15 S syn\n30 C\n31 C send=100\n32 C reopen\n46 S send=500\n61 C";
+        // One report, or it panics.
+        let report = Script { one_way_ms: 15.0, lines }.diagnose(Place::Client);
+        assert_eq!((report.packets, report.is_whole), (7, true));
+    }
 
     #[test]
     fn a_scale_that_was_cut_off_is_told_by_the_first_windows() {

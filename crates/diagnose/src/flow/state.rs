@@ -57,7 +57,8 @@ pub(super) struct EndState {
     pub(super) scale_offer: ScaleOffer,
     /// The window in its SYN, which is never shifted.
     pub(super) first_window: Option<u16>,
-    pub(super) has_sent_syn: bool,
+    /// The sequence number of its SYN.
+    pub(super) first_number: Option<u32>,
     /// Data that it sends again and again.
     pub(super) stuck: Option<Box<Stuck>>,
 }

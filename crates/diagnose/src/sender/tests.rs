@@ -72,6 +72,24 @@ fn what_comes_again_at_once_was_captured_twice() {
 }
 
 #[test]
+fn the_tolerance_is_for_what_nothing_else_explains() {
+    let way = Duration::from_millis(100);
+    let slack = Duration::from_millis(25);
+    let acks = |times: &[u64], now| {
+        let mut sender = sender();
+        for (to, passed) in (1..).zip(times) {
+            sender.acknowledge(START + 1_000 * to, None, Mark { at: at(*passed), frame: 2 + to }, None);
+        }
+        sender.learn(at(now), way, slack, None).acks
+    };
+    // One that had come by then made it send; the next, 15 ms too early, did not.
+    assert_eq!(acks(&[20, 35], 120), 1);
+    // Alone it did: the way is shorter than the few samples say.
+    assert_eq!(acks(&[35], 120), 1);
+    assert_eq!(acks(&[60], 120), 0);
+}
+
+#[test]
 fn a_probe_is_no_data_sent_again() {
     let mut sender = sender();
     sender.acknowledge(START + 2_000, Some(0), Mark { at: at(20), frame: 3 }, None);
