@@ -70,6 +70,8 @@ pub struct CacheConfig {
     /// Keeps only what says itself how long it is good, and lets nobody wait for the answer to another: for a server that
     /// answers in one other's place, of whose answers most may be for one client alone.
     pub is_sparing: bool,
+    /// Fields that are obeyed in the place of `Cache-Control`, in this order (RFC 9213, section 2.2).
+    pub targets: Vec<String>,
     /// The file in which answers are kept beside that, and for how many bytes of them there is room; none unless it is
     /// said.
     pub disk: Option<(PathBuf, u64)>,
@@ -79,7 +81,8 @@ pub struct CacheConfig {
 
 impl Default for CacheConfig {
     fn default() -> Self {
-        Self { memory: 256 << 20, largest: 32 << 20, is_sparing: false, disk: None, tell: |_| {} }
+        let (memory, largest, targets) = (256 << 20, 32 << 20, Vec::new());
+        Self { memory, largest, is_sparing: false, targets, disk: None, tell: |_| {} }
     }
 }
 

@@ -138,7 +138,7 @@ fn tables(section: &str, tables: &[&[Step<'_>]]) {
 
 #[test]
 fn rfc9111_3_1_fields_of_one_hop_are_neither_kept_nor_given() {
-    let says = "200 | Cache-Control: max-age=60 | Connection: close, X-Hop | X-Hop: 1 | Keep-Alive: timeout=5 | \
+    let says = "200 | Cache-Control: public, max-age=60 | Connection: close, X-Hop | X-Hop: 1 | Keep-Alive: timeout=5 | \
                 Proxy-Authenticate: Basic | Proxy-Authentication-Info: a=b | Set-Cookie: c=d | X-End: 2 || whole";
     let gets = "200 | X-End: 2 | Set-Cookie: c=d | !X-Hop | !Keep-Alive | !Proxy-Authenticate | \
                 !Proxy-Authentication-Info || whole";

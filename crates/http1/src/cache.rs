@@ -6,6 +6,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `control` | `Cache-Control` |
+//! | [`targeted`] | fields for one class of caches in its place |
 //! | `date` | dates, as they are read |
 //! | [`asked`] | a request as a cache sees it |
 //! | [`policy`] | whether an answer is kept, and how long it is fresh |
@@ -22,6 +23,7 @@ pub mod asked;
 mod control;
 mod date;
 pub mod policy;
+pub mod targeted;
 pub mod update;
 pub mod vary;
 

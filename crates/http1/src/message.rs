@@ -33,7 +33,7 @@ pub mod view;
 pub mod write;
 
 pub use fault::PeerFault;
-pub use field::{FieldError, Fields};
+pub use field::{FieldError, Fields, is_token};
 pub use framing::{Framing, persists};
 pub use head::{Method, RequestHead, ResponseHead, Version};
 pub use limits::Limits;

@@ -86,7 +86,7 @@ pub(super) fn validated(
 ) -> Answer {
     count_shared(&store.counters.validated);
     let fields = freshened(found.record.fields(), &kept_fields(&said.fields, times.came));
-    let renewed = renewed(wanted, found, fields, times);
+    let renewed = renewed(store, wanted, found, fields, times);
     match &renewed {
         Some(fresh) => store.keep(fresh),
         // Nothing of this is to be kept for its client's sake: not what is new, and what is old may stay.
@@ -99,12 +99,12 @@ pub(super) fn validated(
 }
 
 /// What is kept, with other fields; `None` if these forbid it.
-fn renewed(wanted: &Wanted, found: &Found, fields: Fields, times: Times) -> Option<Found> {
+fn renewed(store: &Store, wanted: &Wanted, found: &Found, fields: Fields, times: Times) -> Option<Found> {
     let status = found.record.status();
     let head = ResponseHead { version: Version::Http11, status, fields };
     // It was an answer to GET, whatever is asked now.
     let get = Asked::new("GET", wanted.head.fields.iter());
-    let policy = Policy::of(&get, &head, times)?;
+    let policy = Policy::of(&get, &head, times, &store.targets)?;
     let choice = Choice::of(&get, &head.fields)?;
     let (key, fields) = (&*wanted.key, head.fields.as_lines());
     let record =
@@ -131,7 +131,7 @@ pub(super) fn learn(
         let kept = found.large.as_ref().map_or(found.record.body().len() as u64, Body::len);
         if length.is_none_or(|said| said == kept) && describes(found.record.fields(), kept, &fields) {
             let fields = freshened(found.record.fields(), &fields);
-            if let Some(fresh) = renewed(wanted, found, fields, times) {
+            if let Some(fresh) = renewed(store, wanted, found, fields, times) {
                 store.keep(&fresh);
             }
         } else {
@@ -151,14 +151,14 @@ pub(super) struct Keeping {
 
 impl Keeping {
     /// `None` if it is not to be kept.
-    pub(super) fn of(wanted: &Wanted, head: &ResponseHead, times: Times) -> Option<Self> {
+    pub(super) fn of(store: &Store, wanted: &Wanted, head: &ResponseHead, times: Times) -> Option<Self> {
         if !wanted.is_for_cache {
             return None;
         }
         let fields = kept_fields(&head.fields, times.came);
         let head = ResponseHead { version: Version::Http11, status: head.status, fields };
         let asked = wanted.asked();
-        let policy = Policy::of(&asked, &head, times)?;
+        let policy = Policy::of(&asked, &head, times, &store.targets)?;
         let choice = Choice::of(&asked, &head.fields)?;
         Some(Self { policy, choice, status: head.status, fields: head.fields })
     }

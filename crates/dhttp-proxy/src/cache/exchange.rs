@@ -144,8 +144,9 @@ fn came<U: Upstream>(
     };
     learn(store, wanted, found.as_ref(), &head, described, times);
     let forwarded = why(wanted, found.as_ref(), times.came);
-    let is_wanted = body.len() <= store.largest && (!store.is_sparing || says_how_long(&head.fields));
-    let keeping = is_wanted.then(|| Keeping::of(wanted, &head, times)).flatten();
+    let says_how_long = || says_how_long(&head.fields, &store.targets);
+    let is_wanted = body.len() <= store.largest && (!store.is_sparing || says_how_long());
+    let keeping = is_wanted.then(|| Keeping::of(store, wanted, &head, times)).flatten();
     if let Some(stored) = keeping.and_then(|keeping| keeping.whole(&wanted.key, &body)) {
         store.keep(&stored);
         let answer = given(&stored, asked, times.came, &format!("{forwarded}; stored"));

@@ -350,7 +350,7 @@ mod tests {
         let head = ResponseHead { version: Version::Http11, status: 200, fields };
         let asked = asked(lines);
         let times = Times { asked: Time::ZERO, came: Time::ZERO };
-        let policy = Policy::of(&asked, &head, times).unwrap();
+        let policy = Policy::of(&asked, &head, times, &[]).unwrap();
         let choice = Choice::of(&asked, &head.fields).unwrap();
         let fields = head.fields.as_lines();
         Record::new(super::super::record::Parts { key, choice: &choice, policy, status: 200, fields, body })

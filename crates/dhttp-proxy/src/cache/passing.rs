@@ -291,8 +291,8 @@ impl Passing {
             return Came::Given(answer);
         }
         learn(store, wanted, found.as_ref(), head, length, times);
-        let kept =
-            Keeping::of(wanted, head, times).filter(|_| length.is_none_or(|length| length <= store.largest));
+        let kept = Keeping::of(store, wanted, head, times)
+            .filter(|_| length.is_none_or(|length| length <= store.largest));
         if kept.is_none() || length.is_some_and(|length| length > WAITED_FOR) {
             *ticket = None;
         }

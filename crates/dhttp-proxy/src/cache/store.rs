@@ -22,6 +22,8 @@ pub(crate) struct Store {
     pub(super) largest: u64,
     /// Only what says itself how long it is good.
     pub(super) is_sparing: bool,
+    /// Its target list (RFC 9213).
+    pub(super) targets: Vec<String>,
     pub(super) counters: Arc<Counters>,
 }
 
@@ -31,16 +33,17 @@ impl Store {
     /// # Errors
     /// If the kernel gives no random bytes, or the file cannot be used.
     pub(crate) fn new(config: &CacheConfig) -> io::Result<Self> {
-        let CacheConfig { memory, largest, is_sparing, disk, tell } = config;
+        let CacheConfig { memory, largest, is_sparing, targets, disk, tell } = config;
         let memory = Memory::new(*memory, random::bytes()?);
         let disk = disk.as_ref().map(|(path, most)| Disk::open(path, *most, *tell)).transpose()?;
-        Ok(Self { memory, disk, largest: *largest, is_sparing: *is_sparing, counters: Arc::default() })
+        let (largest, is_sparing, targets) = (*largest, *is_sparing, targets.clone());
+        Ok(Self { memory, disk, largest, is_sparing, targets, counters: Arc::default() })
     }
 
     /// From now on it holds so much in memory, and so much on the disk that it has. What else a configuration says takes a
     /// new one.
     pub(super) fn resize(&self, config: &CacheConfig) {
-        let CacheConfig { memory, largest: _, is_sparing: _, disk, tell: _ } = config;
+        let CacheConfig { memory, largest: _, is_sparing: _, targets: _, disk, tell: _ } = config;
         self.memory.resize(*memory);
         if let (Some(ours), Some((_, most))) = (&self.disk, disk) {
             ours.resize(*most);

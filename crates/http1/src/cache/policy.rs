@@ -7,7 +7,8 @@ use wire::{Duration, Time};
 
 use super::asked::Asked;
 use super::control::{FOR_EVER, ResponseControl, Seconds, seconds};
-use super::date;
+use super::{date, targeted};
+use crate::message::field::list;
 use crate::message::{Fields, ResponseHead};
 
 /// What an answer allows, as of when it came: all that is needed to decide about it.
@@ -65,30 +66,36 @@ const LONGEST_GUESS: u64 = 86_400;
 const LONGEST_ABSENCE: Seconds = 86_400;
 
 impl Policy {
-    /// What the answer to this request allows; `None`: it is not to be kept.
-    pub fn of(request: &Asked<'_>, response: &ResponseHead, times: Times) -> Option<Self> {
+    /// What the answer to this request allows; `None`: it is not to be kept. A valid field of `targets` counts in the
+    /// place of `Cache-Control` and `Expires` (RFC 9213).
+    pub fn of(
+        request: &Asked<'_>,
+        response: &ResponseHead,
+        times: Times,
+        targets: &[String],
+    ) -> Option<Self> {
         let ResponseHead { version: _, status, fields } = response;
-        let mut control = ResponseControl::default();
-        fields.all("Cache-Control").for_each(|value| control.read(value));
+        let (control, is_targeted) = control_of(fields, targets);
         if !may_be_kept(request, *status, &control) {
             return None;
         }
-        let explicit = explicit_lifetime(fields, &control, times);
+        let expires = || lifetime_by_expires(fields, times).filter(|_| !is_targeted);
+        let explicit = control.s_maxage.or(control.max_age).or_else(expires);
         // Without a word about it only what may be guessed is kept at all, not even to be asked about (section 3).
         if explicit.is_none() && !may_be_guessed(*status, &control) {
             return None;
         }
         let lifetime = explicit.unwrap_or_else(|| guessed_lifetime(fields, times));
         let has_validator = fields.get("ETag").is_some() || fields.get("Last-Modified").is_some();
-        // A guess is no leave to hand one visitor's cookie to the next.
-        let is_private_guess = explicit.is_none() && fields.get("Set-Cookie").is_some();
-        if is_private_guess || (lifetime == 0 && !has_validator) {
+        // One visitor's cookie is not for the next, unless the origin says that all may have it (section 7.3 leaves
+        // that to caches).
+        let has_own_cookie = fields.get("Set-Cookie").is_some() && !control.public;
+        if has_own_cookie || (lifetime == 0 && !has_validator) {
             return None;
         }
-        let (born, is_known) = birth(fields, times);
         Some(Self {
-            born,
-            lifetime: if is_known { lifetime } else { 0 },
+            born: birth(fields, times),
+            lifetime,
             while_revalidate: control.while_revalidate.unwrap_or(0),
             if_error: control.if_error.unwrap_or(UNSAID),
             no_cache: control.no_cache,
@@ -191,10 +198,19 @@ impl Policy {
 }
 
 /// Whether an answer says itself how long it is good; of others a cache may only guess (section 4.2).
-pub fn says_how_long(fields: &Fields) -> bool {
+pub fn says_how_long(fields: &Fields, targets: &[String]) -> bool {
+    let (control, is_targeted) = control_of(fields, targets);
+    control.s_maxage.or(control.max_age).is_some() || (!is_targeted && fields.get("Expires").is_some())
+}
+
+/// What applies to this cache, and whether it stands in a field of the target list.
+fn control_of(fields: &Fields, targets: &[String]) -> (ResponseControl, bool) {
+    if let Some(control) = targeted::control(fields, targets) {
+        return (control, true);
+    }
     let mut control = ResponseControl::default();
     fields.all("Cache-Control").for_each(|value| control.read(value));
-    control.s_maxage.or(control.max_age).is_some() || fields.get("Expires").is_some()
+    (control, false)
 }
 
 /// Section 3, but for what is known of lifetimes.
@@ -231,16 +247,14 @@ const fn may_be_guessed(status: u16, control: &ResponseControl) -> bool {
     is_guessable(status) || control.public
 }
 
-/// What the answer says itself (section 4.2.1).
-fn explicit_lifetime(fields: &Fields, control: &ResponseControl, times: Times) -> Option<Seconds> {
-    control.s_maxage.or(control.max_age).or_else(|| {
-        let mut expires = fields.all("Expires").map(date::parse);
-        let first = expires.next()?;
-        // What is no date has passed (section 5.3).
-        let until = first.filter(|_| expires.next().is_none()).unwrap_or(Time::ZERO);
-        let seconds = whole_seconds(until.since(made(fields, times)));
-        Some(Seconds::try_from(seconds).unwrap_or(FOR_EVER).min(FOR_EVER))
-    })
+/// The lifetime that `Expires` gives (section 5.3).
+fn lifetime_by_expires(fields: &Fields, times: Times) -> Option<Seconds> {
+    let mut expires = fields.all("Expires").map(date::parse);
+    let first = expires.next()?;
+    // What is not a date has passed.
+    let until = first.filter(|_| expires.next().is_none()).unwrap_or(Time::ZERO);
+    let seconds = whole_seconds(until.since(made(fields, times)));
+    Some(Seconds::try_from(seconds).unwrap_or(FOR_EVER).min(FOR_EVER))
 }
 
 /// A tenth of the time for which it had not changed (section 4.2.2).
@@ -255,20 +269,18 @@ fn made(fields: &Fields, times: Times) -> Time {
     fields.get("Date").and_then(date::parse).unwrap_or(times.came)
 }
 
-/// When it was made, as far as can be told, and whether its `Age` can be: an answer with one that cannot be read is as
-/// old as any (section 4.2.3).
-fn birth(fields: &Fields, times: Times) -> (Time, bool) {
+/// When it was made, as far as can be told (section 4.2.3).
+fn birth(fields: &Fields, times: Times) -> Time {
     let Times { asked, came } = times;
-    let mut ages = fields.all("Age").map(|value| seconds(Some(value)));
-    let said = match (ages.next(), ages.next()) {
-        (None, _) => Some(0),
-        (Some(age), None) => age,
-        (Some(_), Some(_)) => None,
-    };
     let apparent = came.since(made(fields, times));
-    let corrected = span(said.unwrap_or(0)) + came.since(asked);
+    let corrected = span(said_age(fields).unwrap_or(0)) + came.since(asked);
     let age = apparent.max(corrected);
-    (Time::ZERO + came.since(Time::ZERO).saturating_sub(age), said.is_some())
+    Time::ZERO + came.since(Time::ZERO).saturating_sub(age)
+}
+
+/// `Age` as it came: the first member if there are several, and nothing if that is not a number (section 5.1).
+fn said_age(fields: &Fields) -> Option<Seconds> {
+    seconds(fields.all("Age").flat_map(list).next())
 }
 
 fn span(seconds: Seconds) -> Duration {

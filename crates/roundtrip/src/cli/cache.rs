@@ -60,4 +60,9 @@ pub struct Keeping {
     /// How much is kept there [default: 4GiB]
     #[arg(long, value_name = "SIZE")]
     pub disk_size: Option<String>,
+
+    /// Targeted fields to obey in place of Cache-Control (RFC 9213), in order, or `none` [default: CDN-Cache-Control for
+    /// one origin, none on the way to many]
+    #[arg(long, value_name = "FIELDS")]
+    pub targets: Option<String>,
 }

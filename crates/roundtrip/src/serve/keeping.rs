@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use dhttp_proxy::CacheConfig;
+use http1::message::is_token;
 use quantity::names::Quoted;
 
 use crate::cli::cache::Keeping;
@@ -19,11 +20,14 @@ pub struct Written {
     pub disk: Option<PathBuf>,
     /// `disk-size`
     pub disk_size: Option<String>,
+    /// `targets`
+    pub targets: Option<String>,
 }
 
-/// From flags, and from the file that they name; flags win.
-pub fn config(flags: &Keeping, written: Written) -> Result<CacheConfig, Failure> {
-    let Keeping { memory, disk, disk_size } = flags;
+/// From flags, and from the file that they name; flags win. `usual` is the target list where neither has one.
+pub fn config(flags: &Keeping, written: Written, usual_targets: &[&str]) -> Result<CacheConfig, Failure> {
+    let Keeping { memory, disk, disk_size, targets } = flags;
+    let targets = targets.as_ref().or(written.targets.as_ref()).map(|text| field_names(text)).transpose()?;
     let memory = memory.as_ref().or(written.memory.as_ref()).map(|text| size("memory", text)).transpose()?;
     let disk_size = disk_size.as_ref().or(written.disk_size.as_ref());
     let disk_size = disk_size.map(|text| size("disk-size", text)).transpose()?.unwrap_or(4 << 30);
@@ -31,6 +35,7 @@ pub fn config(flags: &Keeping, written: Written) -> Result<CacheConfig, Failure>
     Ok(CacheConfig {
         memory: memory.unwrap_or(usual.memory),
         disk: disk.clone().or(written.disk).map(|path| (path, disk_size)),
+        targets: targets.unwrap_or_else(|| usual_targets.iter().map(|name| (*name).to_owned()).collect()),
         tell: |sentence| eprintln!("roundtrip: {sentence}"),
         ..usual
     })
@@ -38,13 +43,29 @@ pub fn config(flags: &Keeping, written: Written) -> Result<CacheConfig, Failure>
 
 /// The first of them that is said, as flags are called.
 pub fn said(flags: &Keeping, written: &Written) -> Option<&'static str> {
-    let Keeping { memory, disk, disk_size } = flags;
+    let Keeping { memory, disk, disk_size, targets } = flags;
     let said = [
         (memory.is_some() || written.memory.is_some(), "--memory"),
         (disk.is_some() || written.disk.is_some(), "--disk"),
         (disk_size.is_some() || written.disk_size.is_some(), "--disk-size"),
+        (targets.is_some() || written.targets.is_some(), "--targets"),
     ];
     said.into_iter().find_map(|(is_said, name)| is_said.then_some(name))
+}
+
+/// `CDN-Cache-Control,Example-Cache-Control`, or `none`.
+fn field_names(text: &str) -> Result<Vec<String>, Failure> {
+    if text == "none" {
+        return Ok(Vec::new());
+    }
+    let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
+    if names.iter().all(|name| is_token(name.as_bytes())) {
+        return Ok(names);
+    }
+    Err(Failure::Value(format!(
+        "--targets: {} is not a list of field names; pass one such as CDN-Cache-Control, or none",
+        Quoted(text)
+    )))
 }
 
 /// `64KiB`, `256MiB`, `2GiB`, or bytes.

@@ -9,6 +9,7 @@ use dhttp::{Files, Handler, Reply, Request, Shown, Url};
 use dhttp_proxy::hosted::{Hosted, hosted};
 use dhttp_proxy::origin::OriginBody;
 use dhttp_proxy::{Cache, CacheConfig, Origin};
+use http1::cache::targeted::CDN_CACHE_CONTROL;
 use tokio::runtime::Runtime;
 use wire::Time;
 
@@ -78,8 +79,14 @@ impl Served {
                 if memory == 0 {
                     return Ok(Self::Origin(Box::new(hosted(origin.clone(), handle)), Box::new(origin)));
                 }
-                let config =
-                    CacheConfig { memory, largest: SMALL, is_sparing: true, ..CacheConfig::default() };
+                let targets = vec![CDN_CACHE_CONTROL.to_owned()];
+                let config = CacheConfig {
+                    memory,
+                    largest: SMALL,
+                    is_sparing: true,
+                    targets,
+                    ..CacheConfig::default()
+                };
                 let cache = Cache::new(origin.clone(), config, handle);
                 let cache = cache.map_err(|error| Failure::Network(error.to_string()))?;
                 Ok(Self::Kept(Box::new(cache), Box::new(origin)))

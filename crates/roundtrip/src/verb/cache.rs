@@ -18,6 +18,7 @@ use dhttp_proxy::cache::onward::Onward;
 use dhttp_proxy::cache::rules::rules;
 use dhttp_proxy::nft::{Family, Installed, Rules};
 use dhttp_proxy::{Cache, CacheConfig, Origin};
+use http1::cache::targeted::CDN_CACHE_CONTROL;
 use quantity::names::Quoted;
 use serde::Deserialize;
 use tokio::runtime::Runtime;
@@ -39,6 +40,7 @@ struct Written {
     memory: Option<String>,
     disk: Option<PathBuf>,
     disk_size: Option<String>,
+    targets: Option<String>,
     metrics: Option<String>,
     access_log: Option<PathBuf>,
     threads: Option<usize>,
@@ -74,6 +76,7 @@ impl Settings {
             memory,
             disk,
             disk_size,
+            targets,
             metrics,
             access_log,
             threads,
@@ -114,7 +117,13 @@ impl Settings {
                  a port that is none of those of --intercept, such as 0.0.0.0:3129"
             )));
         }
-        let cache = keeping::config(&flags.keeping, keeping::Written { memory, disk, disk_size })?;
+        // Only a cache in front of one server acts for that server.
+        let usual_targets: &[&str] = match whose {
+            Whose::Origin(_) => &[CDN_CACHE_CONTROL],
+            Whose::OnTheirWay(_) => &[],
+        };
+        let written = keeping::Written { memory, disk, disk_size, targets };
+        let cache = keeping::config(&flags.keeping, written, usual_targets)?;
         let threads = flags.threads.as_deref().map(thread_count).transpose()?.or(threads);
         let server = ServerConfig::internet();
         let intercepts = matches!(whose, Whose::OnTheirWay(_));
@@ -138,6 +147,7 @@ impl Settings {
         let differ = [
             ("--listen", *listen != now.listen),
             ("--disk", file(cache) != file(&now.cache)),
+            ("--targets", cache.targets != now.cache.targets),
             ("--threads", server.threads != now.server.threads),
             // An address that is private says so by itself.
             ("--reach-private", *listen == now.listen && server.dhttp.reach != now.server.dhttp.reach),

@@ -36,6 +36,7 @@ struct Written {
     memory: Option<String>,
     disk: Option<PathBuf>,
     disk_size: Option<String>,
+    targets: Option<String>,
     metrics: Option<String>,
     access_log: Option<PathBuf>,
 }
@@ -160,10 +161,15 @@ fn config(
 
 /// How answers are kept, if they are to be.
 fn cache(flags: &Gateway, written: &Written) -> Result<Option<CacheConfig>, Failure> {
-    let (memory, disk, disk_size) = (&written.memory, &written.disk, &written.disk_size);
-    let kept = keeping::Written { memory: memory.clone(), disk: disk.clone(), disk_size: disk_size.clone() };
+    let Written { memory, disk, disk_size, targets, .. } = written;
+    let kept = keeping::Written {
+        memory: memory.clone(),
+        disk: disk.clone(),
+        disk_size: disk_size.clone(),
+        targets: targets.clone(),
+    };
     if flags.cache || written.cache.unwrap_or(false) {
-        return keeping::config(&flags.keeping, kept).map(Some);
+        return keeping::config(&flags.keeping, kept, &[]).map(Some);
     }
     match keeping::said(&flags.keeping, &kept) {
         Some(name) => {
