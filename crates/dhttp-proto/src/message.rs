@@ -9,7 +9,9 @@ use std::fmt;
 use super::parts::{self, PARTS_FIELD};
 use super::token::TOKEN_FIELD;
 use http1::message::framing::content_length;
-use http1::message::{Limits, Method, PeerFault, RequestHead, RequestView, ResponseView, Version};
+use http1::message::{
+    Limits, Method, PeerFault, RequestHead, RequestView, ResponseView, Version, is_host, is_target,
+};
 
 /// What names a request: 64 bits, drawn anew for each by a generator that nobody can foresee. It is all that tells an
 /// answer from a forgery.
@@ -110,6 +112,7 @@ pub struct Marks<'a> {
     /// It says that it was sent again past a cache, and that nothing was lost ([`PAST_FIELD`]).
     pub is_past_caches: bool,
     hosts: usize,
+    has_invalid_host: bool,
     has_coding: bool,
     has_length: bool,
 }
@@ -119,7 +122,10 @@ impl<'a> Marks<'a> {
         let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
         // By length first: most fields are none of these.
         match name.len() {
-            4 if is("Host") => self.hosts += 1,
+            4 if is("Host") => {
+                self.hosts += 1;
+                self.has_invalid_host |= !is_host(value);
+            }
             5 if is("Range") => self.has_range = true,
             6 if is("Cookie") => self.has_credentials = true,
             13 if is("Authorization") => self.has_credentials = true,
@@ -145,8 +151,11 @@ impl<'a> Request<'a> {
         let mut marks = Marks::default();
         let head = RequestView::read_each(&mut rest, limits, |name, value| marks.note(name, value))?;
         check_version(head.version)?;
-        if marks.hosts != 1 {
+        if marks.hosts != 1 || marks.has_invalid_host {
             return Err(Malformed::Http(PeerFault::Host));
+        }
+        if !is_target(head.method, head.target) {
+            return Err(Malformed::Http(PeerFault::RequestLine));
         }
         if marks.has_coding {
             return Err(Malformed::TransferEncoding);
@@ -295,6 +304,11 @@ mod tests {
         assert_eq!(
             request("\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n"),
             Err(Malformed::Http(PeerFault::BlankLines))
+        );
+        assert_eq!(request("GET / HTTP/1.1\r\nHost: a@b\r\n\r\n"), Err(Malformed::Http(PeerFault::Host)));
+        assert_eq!(
+            request("GET x HTTP/1.1\r\nHost: h\r\n\r\n"),
+            Err(Malformed::Http(PeerFault::RequestLine))
         );
         assert_eq!(request("GET / HTTP/1.0\r\nHost: h\r\n\r\n"), Err(Malformed::Http(PeerFault::Version)));
     }

@@ -39,10 +39,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dhttp_proto::client::FILL_FIELD;
-use dhttp_proto::message::PAST_FIELD;
-use dhttp_proto::token::TOKEN_FIELD;
 use http1::cache::{Asked, Kept, Verdict, answer};
+use http1::gateway::{HopByHop, is_dhttp_field, is_rewriting_field};
 use http1::message::{Method, RequestHead, Version};
 use tokio::runtime::Handle;
 use wire::Time;
@@ -180,9 +178,7 @@ impl<U: Upstream> Cache<U> {
     }
 
     fn answer_with_care(&mut self, request: &Request<'_>) -> Reply {
-        let mut lines = Vec::with_capacity(16);
-        request.each_field(|name, value| lines.push((name, value)));
-        let asked = Asked::new(request.method, lines);
+        let asked = Asked::new(request.method, forwarded_lines(request));
         write_key(&mut self.key, request);
         let is_for_cache = asked.is_for_cache() && request.body.is_empty();
         let store = &self.shared.store;
@@ -244,17 +240,30 @@ fn write_key(key: &mut Vec<u8>, request: &Request<'_>) {
     key.extend_from_slice(request.target.as_bytes());
 }
 
+/// The fields of a request that go on to the origin, and that alone may choose among its responses.
+fn forwarded_lines<'a>(request: &Request<'a>) -> Vec<(&'a [u8], &'a [u8])> {
+    let mut lines = Vec::with_capacity(16);
+    request.each_field(|name, value| lines.push((name, value)));
+    let is = |name: &[u8], wanted: &str| name.eq_ignore_ascii_case(wanted.as_bytes());
+    let connection = lines.iter().filter(|(name, _)| is(name, "Connection")).map(|(_, value)| *value);
+    let hop = HopByHop::named_by(connection);
+    let trailers = |(name, value): &(&[u8], &[u8])| {
+        is(name, "TE") && value.split(|byte| *byte == b',').any(|coding| is(coding.trim_ascii(), "trailers"))
+    };
+    let takes_trailers = lines.iter().any(trailers);
+    lines.retain(|(name, _)| !hop.covers(name) && !is_dhttp_field(name) && !is_rewriting_field(name));
+    if takes_trailers {
+        // This cache reads them, and passes them on.
+        lines.push((b"TE", b"trailers"));
+    }
+    lines
+}
+
 fn to_head(request: &Request<'_>) -> RequestHead {
     let mut fields = http1::message::Fields::new();
-    request.each_field(|name, value| {
-        // They were for whoever answers the datagram.
-        let is_ours = [TOKEN_FIELD, FILL_FIELD, PAST_FIELD]
-            .iter()
-            .any(|ours| name.eq_ignore_ascii_case(ours.as_bytes()));
-        if !is_ours {
-            copy(&mut fields, name, value);
-        }
-    });
+    for (name, value) in forwarded_lines(request) {
+        copy(&mut fields, name, value);
+    }
     let method = Method::from_name(request.method);
     RequestHead { method, target: request.target.to_owned(), version: Version::Http11, fields }
 }

@@ -21,7 +21,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri};
 use http_body_util::{BodyExt, Full};
-use http1::gateway::{self, Plan};
+use http1::gateway::{self, Plan, is_rewriting_field};
 use http1::message::{Fields, Framing, Method, RequestHead, ResponseHead, Version};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -286,7 +286,7 @@ fn rewritten(
     let asked_of = head.headers.get("Host").and_then(|host| host.to_str().ok());
     for (name, value) in fields_from(&head.headers).iter() {
         // Whom it was asked for by whom is for us to say: an origin that believes it would believe anybody.
-        if !BY_US.iter().any(|by_us| name.eq_ignore_ascii_case(by_us.as_bytes())) {
+        if !is_rewriting_field(name) {
             copy(&mut fields, name, value);
         }
     }
@@ -320,10 +320,6 @@ fn rewritten(
     request.headers_mut().remove(http::header::EXPECT);
     Ok(request)
 }
-
-/// What an origin is told of who asks, by this server alone.
-const BY_US: [&str; 5] =
-    ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP"];
 
 /// Says where the client is, if it has proved that (RFC 7239, section 5.2, and as everybody did before).
 fn tell(fields: &mut Fields, client: Option<IpAddr>) {

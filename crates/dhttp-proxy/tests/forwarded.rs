@@ -38,7 +38,9 @@ fn server(runtime: &tokio::runtime::Runtime, tells: bool) -> Server<impl Handler
 
 /// What a client says of itself that would like to be somebody else.
 const LIES: &str = "forwarded: for=6.6.6.6\r\nX-Forwarded-For: 6.6.6.6\r\nX-FORWARDED-HOST: evil.example\r\n\
-                    X-Real-IP: 6.6.6.6\r\nX-Forwarded-Proto: https\r\n";
+                    X-Real-IP: 6.6.6.6\r\nX-Forwarded-Proto: https\r\nX-Original-URL: /6.6.6.6\r\n\
+                    X-Rewrite-URL: /6.6.6.6\r\nX-Forwarded-Scheme: 6.6.6.6\r\nX-Forwarded-Prefix: /6.6.6.6\r\n\
+                    X-Host: evil.example\r\nProxy: http://evil.example\r\nContent_Length: 6.6.6.6\r\n";
 
 /// Asks by one datagram with these fields; the answer as text.
 fn by_datagram(server: SocketAddr, fields: &str) -> String {

@@ -146,6 +146,52 @@ fn rfc9111_3_1_fields_of_one_hop_are_neither_kept_nor_given() {
 }
 
 #[test]
+fn rfc9111_4_1_fields_that_the_origin_did_not_get_choose_no_response() {
+    let by = |what: &str, body: &str| format!("200 | Cache-Control: max-age=60 | Vary: {what} || {body}");
+    let (default, french) = (by("Accept-Language", "default"), by("Accept-Language", "fr"));
+    let hop = "GET /a | Accept-Language: fr | Connection: Accept-Language, close";
+    tables(
+        "4.1",
+        &[&[
+            (hop, &default, "200 || default"),
+            ("GET /a | Accept-Language: fr", &french, "200 || fr"),
+            (hop, "", "200 || default"),
+            ("GET /a", "", "200 || default"),
+            ("GET /a | Accept-Language: fr", "", "200 || fr"),
+        ]],
+    );
+    let (plain, foreign) = (by("Origin", "none"), by("Origin", "b"));
+    tables(
+        "4.1",
+        &[&[
+            ("GET /a | Origin: http://b | Connection: origin", &plain, "200 || none"),
+            ("GET /a | Origin: http://b", &foreign, "200 || b"),
+        ]],
+    );
+}
+
+#[test]
+fn requests_that_frameworks_take_for_others_are_not_stored() {
+    let fresh = |body: &str| format!("200 | Cache-Control: max-age=60 || {body}");
+    let (deleted, page) = (fresh("deleted"), fresh("page"));
+    tables(
+        "9110 9.3",
+        &[
+            &[
+                ("GET /a | X-HTTP-Method-Override: DELETE", &deleted, "200 || deleted"),
+                ("GET /a", &page, "200 || page"),
+                ("GET /a | X-HTTP-Method-Override: DELETE", &deleted, "200 || deleted"),
+            ],
+            // These do not reach the origin, and the response is that to the request as it is.
+            &[
+                ("GET /a | X-Original-URL: /b | Proxy: x | X_Y: z", &page, "200 || page"),
+                ("GET /a", "", "200 || page"),
+            ],
+        ],
+    );
+}
+
+#[test]
 fn rfc9111_3_2_and_4_3_4_a_304_changes_the_fields_that_it_names_and_no_others() {
     let stale =
         "200 | Cache-Control: max-age=0 | ETag: \"t\" | X-Old: 1 | X-Both: 1 | Content-Type: a/b || whole";

@@ -200,30 +200,73 @@ pub fn trailers(fields: &Fields) -> Fields {
 
 /// Every field that is for more than one hop (RFC 9110, section 7.6.1), but for those named.
 fn passing<'a>(fields: &'a Fields, but: &[&str]) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
-    const HOP: [&str; 8] = [
-        "Connection",
-        "Keep-Alive",
-        "Proxy-Connection",
-        "Proxy-Authenticate",
-        "TE",
-        "Transfer-Encoding",
-        "Upgrade",
-        "HTTP2-Settings",
-    ];
-    // Named by `Connection`, a field is for one hop; but nobody may take these away from the next (CVE-2022-1388's kind).
-    const NEVER_TAKEN: [&str; 6] =
-        ["Host", "Content-Length", "Authorization", "Cookie", "Cache-Control", "Via"];
-    let is_one_of =
-        |name: &[u8], names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
-    let named: Vec<&[u8]> =
-        fields.all("Connection").flat_map(list).filter(|name| !is_one_of(name, &NEVER_TAKEN)).collect();
+    let hop = HopByHop::named_by(fields.all("Connection"));
     let but: Vec<String> = but.iter().map(|name| (*name).to_owned()).collect();
     fields.iter().filter(move |(field, _)| {
-        let is_named = named.iter().any(|name| name.eq_ignore_ascii_case(field));
         let is_kept_back = but.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(field));
-        !is_named && !is_kept_back && !is_one_of(field, &HOP)
+        !is_kept_back && !hop.covers(field) && !is_dhttp_field(field)
     })
 }
+
+/// Fields of one message that are for one hop (RFC 9110, section 7.6.1).
+#[derive(Clone, Debug)]
+pub struct HopByHop<'a>(Vec<&'a [u8]>);
+
+impl<'a> HopByHop<'a> {
+    /// Those that these values of `Connection` name, and those that always are.
+    pub fn named_by(connection: impl Iterator<Item = &'a [u8]>) -> Self {
+        // Nobody may take these away from the next hop (CVE-2022-1388's kind).
+        const NEVER_TAKEN: [&str; 6] =
+            ["Host", "Content-Length", "Authorization", "Cookie", "Cache-Control", "Via"];
+        Self(connection.flat_map(list).filter(|name| !is_one_of(name, &NEVER_TAKEN)).collect())
+    }
+
+    /// Whether a field of this name goes no further.
+    pub fn covers(&self, name: &[u8]) -> bool {
+        const HOP: [&str; 8] = [
+            "Connection",
+            "Keep-Alive",
+            "Proxy-Connection",
+            "Proxy-Authenticate",
+            "TE",
+            "Transfer-Encoding",
+            "Upgrade",
+            "HTTP2-Settings",
+        ];
+        is_one_of(name, &HOP) || self.0.iter().any(|named| named.eq_ignore_ascii_case(name))
+    }
+}
+
+fn is_one_of(name: &[u8], names: &[&str]) -> bool {
+    names.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+}
+
+/// Whether frameworks take this field of a request for another scheme, host, port or path than the request names, or
+/// CGI programs take it for another field. A proxy in front of an origin drops it; no response to it is shared.
+pub fn is_rewriting_field(name: &[u8]) -> bool {
+    const NAMES: [&str; 6] =
+        ["Forwarded", "Proxy", "X-Host", "X-HTTP-Host-Override", "X-Real-IP", "X-Rewrite-URL"];
+    let starts_with =
+        |start: &[u8]| name.get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start));
+    is_one_of(name, &NAMES)
+        || starts_with(b"X-Forwarded-")
+        || starts_with(b"X-Original-")
+        // CGI makes one name of `Content-Length` and `Content_Length` (RFC 3875, section 4.1.18).
+        || name.contains(&b'_')
+}
+
+/// Whether frameworks take this field of a request for another method than its own.
+pub fn is_method_override(name: &[u8]) -> bool {
+    is_one_of(name, &["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])
+}
+
+/// Whether a field is DHTTP's own (`docs/dhttp.md`, "Fields"): it concerns one client and one server, and whoever passes a
+/// message on drops it, both ways.
+pub fn is_dhttp_field(name: &[u8]) -> bool {
+    name.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX))
+}
+
+const PREFIX: &[u8] = b"DHTTP-";
 
 /// `Via` as it came, and this hop.
 fn push_via(fields: &mut Fields, came: &Fields, version: Version, name: &str) {
@@ -318,6 +361,20 @@ mod tests {
         assert_eq!((forward.host.as_str(), forward.port), ("example.org", 8080));
         assert_eq!(forwarded("GET http://[::1]/a#b HTTP/1.1\r\nHost: x").authority, "[::1]");
         assert_eq!(forwarded("OPTIONS http://h HTTP/1.1\r\nHost: h").head.target, "*");
+    }
+
+    #[test]
+    fn fields_by_which_frameworks_rewrite_requests_are_known() {
+        for name in
+            ["x-original-url", "X-Rewrite-URL", "X-Forwarded-Scheme", "X-Host", "Proxy", "Content_Length"]
+        {
+            assert!(is_rewriting_field(name.as_bytes()), "{name}");
+        }
+        for name in ["X-Forwarded", "Proxy-Authorization", "Host", "X-Requested-With"] {
+            assert!(!is_rewriting_field(name.as_bytes()), "{name}");
+        }
+        assert!(is_method_override(b"x-http-method-override") && !is_method_override(b"X-HTTP-Version"));
+        assert!(is_dhttp_field(b"dhttp-token") && !is_dhttp_field(b"DHTTP"));
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub mod write;
 
 pub use fault::PeerFault;
 pub use field::{FieldError, Fields, is_token};
-pub use framing::{Framing, persists};
+pub use framing::{Framing, is_host, is_target, persists};
 pub use head::{Method, RequestHead, ResponseHead, Version};
 pub use limits::Limits;
 pub use read::{Event, RequestReader, ResponseReader};

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use dhttp_proto::token::TOKEN_FIELD;
 use http1::cache::update::{describes, freshened, obsolete};
 use http1::cache::{Asked, Choice, Policy, Times, Trouble};
+use http1::gateway::is_dhttp_field;
 use http1::message::{Fields, Method, RequestHead, ResponseHead, Version};
 use wire::{Time, calendar};
 
@@ -208,9 +208,7 @@ pub(super) fn passed(head: &ResponseHead, body: Body, how: &str, now: Time) -> A
 /// Fields as they are kept: without those that a server adds by itself, but with the date, and without those that are
 /// between a client and a proxy (RFC 9111, section 3.1).
 fn kept_fields(came: &Fields, now: Time) -> Fields {
-    const NOT_KEPT: [&str; 8] = [
-        // It was given to us, for our address.
-        TOKEN_FIELD,
+    const NOT_KEPT: [&str; 7] = [
         // What it announces is not kept; where it is passed on, whoever does so says it.
         "Trailer",
         "Content-Length",
@@ -226,7 +224,9 @@ fn kept_fields(came: &Fields, now: Time) -> Fields {
         copy(&mut fields, b"Date", calendar::http(now.since(Time::ZERO)).as_bytes());
     }
     for (name, value) in came.iter() {
-        if !NOT_KEPT.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes())) {
+        // DHTTP's token was given to us, for our address.
+        let is_kept = !NOT_KEPT.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
+        if is_kept && !is_dhttp_field(name) {
             copy(&mut fields, name, value);
         }
     }

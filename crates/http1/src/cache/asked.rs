@@ -3,6 +3,7 @@
 //! Not what is found for it: that is for [`super::policy`] and [`mod@super::answer`].
 
 use super::control::RequestControl;
+use crate::gateway::{is_method_override, is_rewriting_field};
 use crate::message::Fields;
 
 /// A request, taken apart once.
@@ -51,14 +52,19 @@ impl<'a> Asked<'a> {
                 | (5, [b'R' | b'r', ..])
                 | (8, [b'I' | b'i', ..])
                 | (17 | 19, [b'I' | b'i', ..])
+                // Those that override the method.
+                | (13 | 17 | 22, [b'X' | b'x', ..])
         )
     }
 
-    /// Whether an answer that is kept may be what it wants: GET and HEAD, and neither a condition that only a server
-    /// can judge (RFC 9111, section 4.3.1).
+    /// Whether an answer that is kept may be what it wants: GET and HEAD, without a condition that only a server
+    /// can judge (RFC 9111, section 4.3.1), and without a field by which a framework may take it for another request.
     pub fn is_for_cache(&self) -> bool {
         let is_for_server = |name: &[u8]| {
-            name.eq_ignore_ascii_case(b"If-Match") || name.eq_ignore_ascii_case(b"If-Unmodified-Since")
+            name.eq_ignore_ascii_case(b"If-Match")
+                || name.eq_ignore_ascii_case(b"If-Unmodified-Since")
+                || is_method_override(name)
+                || (is_rewriting_field(name) && !tells_client_only(name))
         };
         matches!(self.method, "GET" | "HEAD") && !self.lines.iter().any(|(name, _)| is_for_server(name))
     }
@@ -95,4 +101,9 @@ impl<'a> Asked<'a> {
         }
         fields
     }
+}
+
+/// Whether a field tells no more than where a client is; other proxies add it to everything.
+fn tells_client_only(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"X-Forwarded-For") || name.eq_ignore_ascii_case(b"X-Real-IP")
 }

@@ -33,7 +33,7 @@ pub enum PeerFault {
     HeadTooLarge,
     /// More than [`super::Limits::target_bytes`].
     TargetTooLong,
-    /// An HTTP/1.1 request with no `Host`, or any request with more than one.
+    /// An HTTP/1.1 request with no `Host`, or any request with more than one or one that is not a host.
     Host,
     /// A `Content-Length` that is not one decimal number, or several that differ.
     ContentLength,

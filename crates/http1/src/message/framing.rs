@@ -19,15 +19,65 @@ pub enum Framing {
 
 /// How the body of a request ends, once its `Host` is in order, too.
 pub(crate) fn of_request(head: &RequestHead, limits: &Limits) -> Result<Framing, PeerFault> {
-    match (head.fields.all("Host").count(), head.version) {
-        (1, Version::Http10 | Version::Http11) | (0, Version::Http10) => {}
-        (0, Version::Http11) | (2.., Version::Http10 | Version::Http11) => return Err(PeerFault::Host),
+    let mut hosts = head.fields.all("Host");
+    match (hosts.next(), hosts.next(), head.version) {
+        (Some(host), None, Version::Http10 | Version::Http11) if is_host(host) => {}
+        (None, _, Version::Http10) => {}
+        (Some(_), _, Version::Http10 | Version::Http11) | (None, _, Version::Http11) => {
+            return Err(PeerFault::Host);
+        }
+    }
+    if !is_target(head.method.name(), &head.target) {
+        return Err(PeerFault::RequestLine);
     }
     Ok(match declared(&head.fields, head.version, limits)? {
         Declared::Nothing => Framing::Length(0),
         Declared::Length(length) => Framing::Length(length),
         Declared::Chunked => Framing::Chunked,
     })
+}
+
+/// Whether a value may stand in `Host`: nothing, or a host with a port perhaps (RFC 9112, section 3.2; RFC 9110, section
+/// 7.2). Of what RFC 3986 permits in a name, only what names and addresses of the Internet have.
+pub fn is_host(value: &[u8]) -> bool {
+    let (host, rest) = match value.strip_prefix(b"[") {
+        Some(inside) => {
+            let Some(end) = inside.iter().position(|byte| *byte == b']') else { return false };
+            let (address, rest) = inside.split_at(end);
+            let is_address = std::str::from_utf8(address)
+                .is_ok_and(|address| address.parse::<core::net::Ipv6Addr>().is_ok());
+            if !is_address {
+                return false;
+            }
+            (address, &rest[1..])
+        }
+        None => value.split_at(value.iter().position(|byte| *byte == b':').unwrap_or(value.len())),
+    };
+    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~_:".contains(byte);
+    match rest.strip_prefix(b":") {
+        None => rest.is_empty() && host.iter().all(is_of_name),
+        Some(port) => {
+            let is_port = port.is_empty() || decimal(port).is_some_and(|port| port <= u64::from(u16::MAX));
+            is_port && !host.is_empty() && host.iter().all(is_of_name)
+        }
+    }
+}
+
+/// Whether a target has one of the forms that its method takes (RFC 9112, section 3.2): a path, `*` for OPTIONS, an
+/// absolute address with a host and without a user's name, or for CONNECT whatever that is taken for.
+pub fn is_target(method: &str, target: &str) -> bool {
+    match (method, target.as_bytes().first()) {
+        ("CONNECT", _) | (_, Some(b'/')) => true,
+        ("OPTIONS", Some(b'*')) => target == "*",
+        _ => target.split_once("://").is_some_and(|(scheme, rest)| {
+            let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+            let is_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+            scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+                && scheme.bytes().all(is_scheme)
+                && !authority.is_empty()
+                && is_host(authority.as_bytes())
+        }),
+    }
 }
 
 /// How the body of a response ends, given the method it answers.
@@ -124,6 +174,40 @@ mod tests {
     fn request(text: &str) -> Result<Framing, PeerFault> {
         let limits = Limits::default();
         of_request(&RequestHead::parse(format!("{text}\r\n\r\n").as_bytes(), &limits)?, &limits)
+    }
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_with_a_port_perhaps() {
+        for host in ["", "h", "h.example:80", "h:", "127.0.0.1:65535", "[::1]", "[2001:db8::1]:8080", "a_b"] {
+            assert!(is_host(host.as_bytes()), "{host}");
+        }
+        for host in [
+            "a b", "a,b", "a@b", "a/b", "a?b", "a#b", "\"a\"", "a\\b", "h\u{e4}", "<a>", "{a}", "a|b",
+            "a\tb", "[::1", "[::1]x", "[x]", ":80", "a:80:80", "::1", "a:x", "a:65536", "a:-1", "a%00",
+        ] {
+            assert!(!is_host(host.as_bytes()), "{host}");
+            assert_eq!(request(&format!("GET / HTTP/1.1\r\nHost: {host}")), Err(PeerFault::Host), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_target_has_the_form_that_its_method_takes() {
+        for line in
+            ["GET /", "OPTIONS *", "GET http://h/", "GET http://[::1]:80?q", "CONNECT h:443", "GET ftp://h/"]
+        {
+            assert!(request(&format!("{line} HTTP/1.1\r\nHost: h")).is_ok(), "{line}");
+        }
+        for line in [
+            "GET x",
+            "GET *",
+            "OPTIONS *x",
+            "GET http://u@h/",
+            "GET http:///",
+            "GET http://a b/",
+            "GET ://h/",
+        ] {
+            assert!(request(&format!("{line} HTTP/1.1\r\nHost: h")).is_err(), "{line}");
+        }
     }
 
     #[test]
