@@ -86,26 +86,18 @@ fn is_broadcast(address: IpAddr) -> bool {
     address == IpAddr::V4(Ipv4Addr::BROADCAST)
 }
 
-/// What the registries of special-purpose addresses (RFC 6890 and its successors) leave to the Internet.
-const fn is_global(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => {
-            let [a, b, c, _] = address.octets();
-            let is_shared = a == 100 && b & 0xc0 == 64;
-            let is_protocols = a == 192 && b == 0 && c == 0;
-            let is_benchmark = a == 198 && b & 0xfe == 18;
-            !(a == 0
-                || a >= 240
-                || is_shared
-                || is_protocols
-                || is_benchmark
-                || address.is_loopback()
-                || address.is_private()
-                || address.is_link_local()
-                || address.is_documentation())
-        }
+/// Whether the registries of special-purpose addresses leave this one to the whole Internet (RFC 6890; IANA's
+/// registries of 2026). Multicast and broadcast are not; of addresses that hide one of IPv4 (RFC 4291 mapped, RFC 6052
+/// `64:ff9b::/96`) the hidden one counts, and 6to4 and Teredo are refused.
+pub const fn is_global(address: IpAddr) -> bool {
+    match unmapped(address) {
+        IpAddr::V4(address) => is_global_v4(address),
         IpAddr::V6(address) => {
-            let [first, second, ..] = address.segments();
+            let [first, second, third, fourth, fifth, sixth, seventh, eighth] = address.segments();
+            if first == 0x64 && second == 0xff9b && third | fourth | fifth | sixth == 0 {
+                let ([a, b], [c, d]) = (seventh.to_be_bytes(), eighth.to_be_bytes());
+                return is_global_v4(Ipv4Addr::new(a, b, c, d));
+            }
             // 2000::/3 is all that is given out; of it 2001::/23 (protocols), 2001:db8::/32 and 3fff::/20
             // (documentation) are not, and 2002::/16 (6to4) hides an IPv4 address.
             first & 0xe000 == 0x2000
@@ -114,6 +106,26 @@ const fn is_global(address: IpAddr) -> bool {
                 && !(first == 0x3fff && second < 0x1000)
         }
     }
+}
+
+const fn is_global_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    let is_shared = a == 100 && b & 0xc0 == 64;
+    let is_protocols = a == 192 && b == 0 && c == 0;
+    // 6to4 relays, given up by RFC 7526.
+    let is_relay = a == 192 && b == 88 && c == 99;
+    let is_benchmark = a == 198 && b & 0xfe == 18;
+    // From 224 on: multicast, reserved, broadcast.
+    !(a == 0
+        || a >= 224
+        || is_shared
+        || is_protocols
+        || is_relay
+        || is_benchmark
+        || address.is_loopback()
+        || address.is_private()
+        || address.is_link_local()
+        || address.is_documentation())
 }
 
 #[cfg(test)]
@@ -159,6 +171,57 @@ mod tests {
             "[::ffff:10.0.0.1]:5001",
         ];
         assert_eq!(reached(Reach::Internet, &refused), [false; 28]);
+    }
+
+    #[test]
+    fn what_is_not_of_the_whole_internet_is_known_by_the_registries() {
+        let global = |address: &str| is_global(address.parse().unwrap());
+        for address in
+            ["8.8.8.8", "11.0.1.1", "192.31.196.1", "2600::1", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+        {
+            assert!(global(address), "{address}");
+        }
+        for address in [
+            "0.0.0.0",
+            "10.0.0.9",
+            "100.64.0.9",
+            "100.100.100.200",
+            "127.0.0.1",
+            "169.254.169.254",
+            "172.31.0.1",
+            "192.0.0.9",
+            "192.0.0.192",
+            "192.0.2.1",
+            "192.88.99.1",
+            "192.168.0.1",
+            "198.18.0.9",
+            "198.51.100.1",
+            "203.0.113.1",
+            "224.0.0.1",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::127.0.0.1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::a00:1",
+            "64:ff9b::7f00:1",
+            "64:ff9b:1::9",
+            "64:ff9b:0:1::808:808",
+            "100::1",
+            "2001::1",
+            "2001:20::1",
+            "2001:db8::1",
+            "2002:a00:1::",
+            "3fff::1",
+            "5f00::1",
+            "fc00::1",
+            "fe80::1",
+            "fec0::9",
+            "ff02::1",
+        ] {
+            assert!(!global(address), "{address}");
+        }
     }
 
     #[test]

@@ -72,6 +72,8 @@ pub struct GatewayConfig {
     pub connections: usize,
     /// Who may use it; empty: whoever reaches it.
     pub allowed: Vec<Prefix>,
+    /// Ports to which `CONNECT` leads; `None`: any.
+    pub connect_ports: Option<Vec<u16>>,
     /// How answers are kept, if they are to be.
     pub cache: Option<CacheConfig>,
 }
@@ -85,6 +87,7 @@ impl GatewayConfig {
             patience: Duration::from_secs(60),
             connections: 1_024,
             allowed: Vec::new(),
+            connect_ports: None,
             cache: None,
         }
     }

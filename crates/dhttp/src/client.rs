@@ -27,7 +27,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-use dhttp_proto::address::is_private;
+use dhttp_proto::address::is_global;
 use dhttp_proto::{ClientConfig as Machine, Id};
 use http1::message::{Fields, Method, RequestHead, Version};
 use rustix::event::{EventfdFlags, eventfd};
@@ -35,6 +35,7 @@ use wire::Duration;
 
 use crate::Url;
 use crate::fields::copy;
+use crate::own_address::is_own;
 use driver::Driver;
 use exchange::Sink;
 
@@ -51,7 +52,7 @@ pub struct ClientConfig {
     pub ports: Option<RangeInclusive<u16>>,
     /// How long a connection of plain HTTP may take to be there, and to say something.
     pub patience: Duration,
-    /// Whether servers are asked at addresses that only this machine or its site can reach.
+    /// Whether servers are asked at addresses that are not of the whole Internet, or are this machine's own.
     pub reaches_private: bool,
 }
 
@@ -66,9 +67,10 @@ impl ClientConfig {
         }
     }
 
-    /// Whether a server at this address is asked.
+    /// Whether a server at this address is asked. Where only the Internet is to be reached, the kernel is asked which
+    /// addresses are this machine's own.
     pub fn reaches(&self, server: IpAddr) -> bool {
-        self.reaches_private || !(is_private(server) || server.to_canonical().is_unspecified())
+        self.reaches_private || (is_global(server) && !is_own(server))
     }
 
     /// As in the paper: resends after 5 and 10 seconds, and takes answers from anybody.
@@ -221,7 +223,7 @@ impl Drop for Client {
 /// Why a server is not asked.
 pub fn unreached(server: SocketAddr) -> String {
     format!(
-        "{server} is an address of this machine or its site, which are not for those who ask from elsewhere"
+        "{server} is an address of this machine or not one of the whole Internet, and is not for those who ask from elsewhere"
     )
 }
 

@@ -11,6 +11,7 @@
 //! | [`server`] | threads with their sockets around that handler |
 //! | [`client`] | a thread that asks, and hands answers over to whoever waits, blocking or not |
 //! | [`mod@counters`], [`log`] | what a server tells of itself |
+//! | [`own_address`] | which addresses are this machine's |
 //! | [`descriptors`] | room for them, made beforehand |
 //! | [`batch`] | many datagrams at once, for whoever serves them or loads a server with them |
 //! | [`clock`] | the time |
@@ -43,6 +44,7 @@ pub mod files;
 pub mod handler;
 pub mod later;
 pub mod log;
+pub mod own_address;
 pub mod random;
 pub mod server;
 pub mod socket;

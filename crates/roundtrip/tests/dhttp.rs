@@ -346,9 +346,16 @@ fn a_gateway_tells_what_goes_on_besides_when_asked_for() {
 #[test]
 fn a_gateway_is_not_opened_to_everybody_by_mistake() {
     let run = |flags: &[&str]| Command::new(PROGRAM).arg("gateway").args(flags).output().unwrap();
-    let refused = run(&["--listen", "0.0.0.0:0"]);
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(stderr(&refused).contains("add --force"), "{}", stderr(&refused));
+    // A private address is one that others can reach, too.
+    for listen in ["0.0.0.0:0", "[::]:0", "10.5.5.5:3131", "192.168.1.1:3128"] {
+        for flags in [&["--listen", listen][..], &["--listen", listen, "--force"]] {
+            let refused = run(flags);
+            assert_eq!(refused.status.code(), Some(2));
+            assert!(stderr(&refused).contains("--allow"), "{}", stderr(&refused));
+        }
+        assert_eq!(run(&["--check", "--listen", listen, "--allow", "10.0.0.0/8"]).status.code(), Some(0));
+    }
+    assert_eq!(run(&["--check", "--connect-ports", "443,x"]).status.code(), Some(2));
     let checked = run(&["--check", "--ports", "41350-41359"]);
     assert_eq!((checked.status.code(), checked.stderr.len()), (Some(0), 0));
     for flags in

@@ -363,7 +363,13 @@ impl Browser<'_> {
     }
 
     fn tunnel(&mut self, head: &RequestHead, host: &str, port: u16) -> Ended {
-        let server = match upstream::connect(host, port, self.shared) {
+        let ports = self.shared.config();
+        let is_allowed = ports.connect_ports.as_ref().is_none_or(|ports| ports.contains(&port));
+        let connected = match is_allowed {
+            true => upstream::connect(host, port, self.shared),
+            false => Err((403, format!("CONNECT does not lead to port {port} here (--connect-ports)"))),
+        };
+        let server = match connected {
             Ok(server) => server,
             Err((status, why)) => {
                 let asked = Asked { method: &head.method, version: head.version, stays: false };

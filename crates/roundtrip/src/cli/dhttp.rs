@@ -137,9 +137,14 @@ pub struct Gateway {
     #[arg(long, value_name = "any|none|NETWORK")]
     pub caches: Option<String>,
 
-    /// Who may use it, by address or network, such as 203.0.113.0/24; with commas, or repeated [default: everybody]
+    /// Who may use it, by address or network, such as 203.0.113.0/24; with commas, or repeated [required unless it
+    /// listens at a loopback address]
     #[arg(long, value_name = "NETWORK", value_delimiter = ',')]
     pub allow: Vec<String>,
+
+    /// Ports to which CONNECT leads, such as 443,8443, or any [default: 443; at a loopback address any]
+    #[arg(long, value_name = "PORTS")]
+    pub connect_ports: Option<String>,
 
     /// Keep answers as long as they may be, and give them to whoever asks for the same
     #[arg(long)]
@@ -155,7 +160,7 @@ pub struct Gateway {
     #[arg(short, long)]
     pub verbose: bool,
 
-    /// Listen even where others can reach it: everybody there can then use it, to reach whatever this machine can
+    /// Lead those whom --allow names to everything that this machine can reach, itself and private addresses included
     #[arg(long)]
     pub force: bool,
 }

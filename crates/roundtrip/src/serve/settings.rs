@@ -271,3 +271,12 @@ pub fn thread_count(text: &str) -> Result<usize, Failure> {
         .filter(|count| (1..=1_024).contains(count))
         .ok_or_else(|| Failure::Value(format!("--threads: {} is out of range; give 1 to 1024", Quoted(text))))
 }
+
+/// `80,8080`
+pub fn port_list(what: &str, text: &str) -> Result<Vec<u16>, Failure> {
+    let ports: Option<Vec<u16>> =
+        text.split(',').map(|port| port.trim().parse().ok().filter(|port| *port > 0)).collect();
+    ports.ok_or_else(|| {
+        Failure::Value(format!("--{what}: {} is not a list of ports; pass one such as 80,8080", Quoted(text)))
+    })
+}

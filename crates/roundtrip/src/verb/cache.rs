@@ -19,14 +19,13 @@ use dhttp_proxy::cache::rules::rules;
 use dhttp_proxy::nft::{Family, Installed, Rules};
 use dhttp_proxy::{Cache, CacheConfig, Origin};
 use http1::cache::targeted::CDN_CACHE_CONTROL;
-use quantity::names::Quoted;
 use serde::Deserialize;
 use tokio::runtime::Runtime;
 
 use crate::cli::cache::Cache as Flags;
 use crate::failure::Failure;
 use crate::output;
-use crate::serve::settings::{address, open_log, read_file, thread_count};
+use crate::serve::settings::{address, open_log, port_list, read_file, thread_count};
 use crate::serve::signals::Signals;
 use crate::serve::{keeping, metrics};
 
@@ -92,7 +91,7 @@ impl Settings {
                     url.map_err(|error: dhttp::UrlError| Failure::Value(format!("--origin: {error}")))?;
                 (Whose::Origin(url), "127.0.0.1:8080")
             }
-            (None, Some(list)) => (Whose::OnTheirWay(port_list(&list)?), "0.0.0.0:3129"),
+            (None, Some(list)) => (Whose::OnTheirWay(port_list("intercept", &list)?), "0.0.0.0:3129"),
             (Some(_), Some(_)) => {
                 return Err(Failure::Value(
                     "origin and intercept: a cache stands before one server or on the way to many; leave one out"
@@ -303,13 +302,4 @@ fn told(differ: &[&str]) -> String {
             format!("{READ}; {many} have changed and take a restart, and are what they were until then")
         }
     }
-}
-
-/// `80,8080`
-fn port_list(text: &str) -> Result<Vec<u16>, Failure> {
-    let ports: Option<Vec<u16>> =
-        text.split(',').map(|port| port.trim().parse().ok().filter(|port| *port > 0)).collect();
-    ports.ok_or_else(|| {
-        Failure::Value(format!("--intercept: {} is no list of ports; give one such as 80,8080", Quoted(text)))
-    })
 }

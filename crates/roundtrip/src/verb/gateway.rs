@@ -11,14 +11,13 @@ use std::time::Duration;
 use dhttp::ClientConfig;
 use dhttp::client::Watch;
 use dhttp::log::Log;
-use dhttp_proto::address::is_private;
 use dhttp_proto::{ClientConfig as MachineConfig, Prefix};
 use dhttp_proxy::{CacheConfig, GatewayConfig};
 use serde::Deserialize;
 
 use crate::cli::dhttp::{Gateway, Profile};
 use crate::failure::Failure;
-use crate::serve::settings::{address, named_profile, open_log, read_file};
+use crate::serve::settings::{address, named_profile, open_log, port_list, read_file};
 use crate::serve::signals::Signals;
 use crate::serve::{keeping, known, metrics, networks};
 use crate::verb::get::{port_range, show};
@@ -32,6 +31,7 @@ struct Written {
     profile: Option<String>,
     caches: Option<String>,
     allow: Option<Vec<String>>,
+    connect_ports: Option<String>,
     cache: Option<bool>,
     memory: Option<String>,
     disk: Option<PathBuf>,
@@ -60,10 +60,10 @@ impl Settings {
         let listen = flags.listen.as_ref().or(written.listen.as_ref());
         let listen = address("listen", listen.map_or("127.0.0.1:3128", |text| text))?;
         let allowed = allowed(flags, &written)?;
-        if !is_private(listen.ip()) && !flags.force && allowed.is_empty() {
+        if !is_loopback(listen) && allowed.is_empty() {
             return Err(Failure::Value(format!(
-                "--listen: {listen} can be reached by others, who could use the gateway to hide, and to reach what \
-                 only this machine can; listen at a loopback or private address, say who may with --allow, or add --force"
+                "--listen: {listen} can be reached by others, who could use the gateway to hide; listen at a loopback \
+                 address, or name those who may use it with --allow, such as 203.0.113.0/24"
             )));
         }
         let metrics = flags.operation.metrics.as_ref().or(written.metrics.as_ref());
@@ -153,10 +153,22 @@ fn config(
     let caches = flags.caches.as_ref().or(written.caches.as_ref());
     let caches = caches.map(|text| networks::caches(text)).transpose()?;
     let dhttp = MachineConfig { answerers: caches.unwrap_or(client.dhttp.answerers), ..client.dhttp };
-    let reaches_private = flags.force || is_private(listen.ip());
+    let reaches_private = flags.force || is_loopback(listen);
     let client = ClientConfig { dhttp, ports, reaches_private, ..client };
     let cache = cache(flags, written)?;
-    Ok(GatewayConfig { allowed, cache, ..GatewayConfig::new(client) })
+    let connect_ports = match flags.connect_ports.as_ref().or(written.connect_ports.as_ref()) {
+        Some(text) if text == "any" => None,
+        Some(text) => Some(port_list("connect-ports", text)?),
+        // RFC 9110, section 9.3.6: tunnels are for known ports only.
+        None if reaches_private => None,
+        None => Some(vec![443]),
+    };
+    Ok(GatewayConfig { allowed, cache, connect_ports, ..GatewayConfig::new(client) })
+}
+
+/// Whether only programs of this machine can reach it.
+fn is_loopback(listen: SocketAddr) -> bool {
+    listen.ip().to_canonical().is_loopback()
 }
 
 /// How answers are kept, if they are to be.

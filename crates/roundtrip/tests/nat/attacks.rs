@@ -118,7 +118,7 @@ fn what_is_no_request_from_inside_to_the_servers_port_opens_nothing() {
     }
     let (lab, _nat, victim, attacker) = setting(&[]);
     // From outside, to the router and through it, as if a client were there.
-    sh(&lab.world, "ip route add 10.0.0.0/24 via 198.51.100.1");
+    sh(&lab.world, "ip route add 10.0.0.0/24 via 11.0.100.1");
     for to in [(ROUTER, 80), (CLIENT, 80)] {
         attacker.0.send_to(&request(1, 50_000), to).unwrap();
     }
@@ -204,7 +204,7 @@ fn caches_of_some_networks_come_through_and_nobody_else() {
     let allowed = format!("{OTHER}/32");
     for flags in [&["--caches", &allowed][..], &["--caches", &allowed, "--firewall", "--closed"]] {
         let (lab, nat, victim, attacker) = setting(flags);
-        sh(&lab.world, "ip addr add 198.51.100.4/24 dev eth0; ip route add 10.0.0.0/24 via 198.51.100.1");
+        sh(&lab.world, "ip addr add 11.0.100.4/24 dev eth0; ip route add 10.0.0.0/24 via 11.0.100.1");
         if flags.len() > 2 {
             // Addresses stay as they are, and only the helper keeps out.
             sh(&lab.router, "nft delete table ip nat; nft delete table inet filter");
@@ -213,14 +213,14 @@ fn caches_of_some_networks_come_through_and_nobody_else() {
             sh(&lab.router, "nft add rule inet filter input udp dport 61000-65535 accept");
         }
         assert!(!nat.first.contains("WARNING"), "{}", nat.first);
-        for (id, from, passes) in [(1, OTHER, true), (2, SERVER, true), (3, "198.51.100.4", false)] {
+        for (id, from, passes) in [(1, OTHER, true), (2, SERVER, true), (3, "11.0.100.4", false)] {
             victim.asks(id, 50_000);
             let (outside, port) = attacker.hears().unwrap();
             let to = SocketAddr::new(outside.ip(), port);
             assert_eq!(connect_to(&lab.world, from, to).is_ok(), passes, "{flags:?} {from}");
             assert_eq!(victim.accepts().is_some(), passes, "{flags:?} {from}");
         }
-        for (id, from, passes) in [(4, OTHER, true), (5, "198.51.100.4", false)] {
+        for (id, from, passes) in [(4, OTHER, true), (5, "11.0.100.4", false)] {
             victim.asks(id, 50_000);
             let (outside, _) = attacker.hears().unwrap();
             let cache = inside(&lab.world, move || UdpSocket::bind((from, 80)).unwrap());

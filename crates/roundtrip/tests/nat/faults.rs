@@ -21,7 +21,7 @@ fn lossy(percent: u32) -> String {
 
 /// The way to the server is lost and found again, for so many times 0.3 seconds.
 fn flap(lab: &Lab, times: u32) {
-    let way = "blackhole 198.51.100.2/32";
+    let way = "blackhole 11.0.100.2/32";
     sh(
         &lab.router,
         &format!(
@@ -36,7 +36,7 @@ fn with_loss(flags: &[&str], count: usize) -> usize {
     if flags.is_empty() || flags == ["--by-id"] {
         lab.rules(&translation("port-restricted"));
     } else {
-        sh(&lab.world, "ip route add 10.0.0.0/24 via 198.51.100.1");
+        sh(&lab.world, "ip route add 10.0.0.0/24 via 11.0.100.1");
     }
     lab.rules(&lossy(30));
     let _server = lab.serve(&[]);

@@ -35,7 +35,7 @@ fn a_firewall_of_ipv6_lets_the_answer_in_and_nothing_else() {
     if !granted() {
         return;
     }
-    let networks = ["--firewall", "--ipv6", "--caches", "2001:db8:1::3/128,192.0.2.0/24"];
+    let networks = ["--firewall", "--ipv6", "--caches", "2600:db8:1::3/128,192.0.2.0/24"];
     for (rules, flags) in [
         (Some(FIREWALL), &["--firewall", "--ipv6"][..]),
         (None, &["--firewall", "--ipv6", "--closed"]),
@@ -51,7 +51,7 @@ fn a_firewall_of_ipv6_lets_the_answer_in_and_nothing_else() {
         let nat = lab.nat(flags);
         assert_eq!(lab.channels_at(SERVER6), ("udp".to_owned(), "tcp-opened".to_owned()), "{flags:?}");
         let refused = inside(&lab.world, || {
-            let to = "[2001:db8:2::2]:5000".parse().unwrap();
+            let to = "[2600:db8:2::2]:5000".parse().unwrap();
             TcpStream::connect_timeout(&to, Duration::from_millis(200))
         });
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::TimedOut, "{flags:?}");
@@ -72,7 +72,7 @@ fn one_helper_for_each_family_work_side_by_side() {
     crate::lab::sh(&lab.router, "nft insert rule inet filter input meta l4proto ipv6-icmp accept");
     let _servers = (lab.serve(&[]), lab.serve_at(SERVER6, &[]));
     let (four, six) = (lab.nat(&[]), lab.nat(&["--ipv6"]));
-    assert!(six.first.contains("appear at 2001:db8:1::1"), "{}", six.first);
+    assert!(six.first.contains("appear at 2600:db8:1::1"), "{}", six.first);
     for server in [crate::lab::SERVER, SERVER6] {
         assert_eq!(lab.channels_at(server), ("udp".to_owned(), "tcp-opened".to_owned()), "{server}");
     }
@@ -92,7 +92,7 @@ fn that_nobody_listens_is_heard_at_once_by_ipv6_too() {
     let lab = Lab::new().with_ipv6();
     lab.rules(TRANSLATION);
     // A server that speaks only HTTP: nobody at its UDP port.
-    let listener = inside(&lab.world, || TcpListener::bind("[2001:db8:1::2]:80").unwrap());
+    let listener = inside(&lab.world, || TcpListener::bind("[2600:db8:1::2]:80").unwrap());
     crate::answer_plainly(listener);
     let _nat = lab.nat(&["--ipv6"]);
     let got = lab.get_at(SERVER6, "small", &[]);
@@ -108,13 +108,13 @@ fn a_relay_serves_networks_of_ipv6() {
     let lab = Lab::new().with_ipv6();
     lab.rules(FIREWALL);
     let _server = lab.serve_at(SERVER6, &[]);
-    let relay = lab.relay_at(OTHER6, "2001:db8:2::/64");
+    let relay = lab.relay_at(OTHER6, "2600:db8:2::/64", &["--force"]);
     assert!(lab.ask_relay_at(OTHER6, SERVER6, "/_dhttp_/small").ends_with(b"\r\n\r\nsmall"));
     assert!(lab.ask_relay_at(OTHER6, SERVER6, "/_dhttp_/large").ends_with(&[7; 100_000]));
     assert!(relay.stop().0);
     let log = std::fs::read_to_string(lab.folder.join("relay.log")).unwrap();
     let channels: Vec<_> = log.lines().filter_map(|line| line.split(' ').next_back()).collect();
     assert_eq!(channels, ["udp", "tcp-opened"], "{log}");
-    let _other = lab.relay_at(OTHER6, "2001:db8:3::/64");
+    let _other = lab.relay_at(OTHER6, "2600:db8:3::/64", &["--force"]);
     assert!(lab.ask_relay_at(OTHER6, SERVER6, "/small").is_empty());
 }

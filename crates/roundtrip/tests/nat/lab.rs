@@ -1,7 +1,7 @@
 //! A client, a router and the world outside, as three network namespaces of this kernel.
 //!
 //! ```text
-//! client 10.0.0.2 (and .3) ── lan [router] wan 198.51.100.1 ── 198.51.100.2 (and .3) world
+//! client 10.0.0.2 (and .3) ── lan [router] wan 11.0.100.1 ── 11.0.100.2 (and .3) world
 //! ```
 //!
 //! Nothing has a name: all of it is gone with the test.
@@ -19,11 +19,11 @@ use nix::unistd::Pid;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
 pub(crate) const CLIENT: &str = "10.0.0.2";
-pub(crate) const ROUTER: &str = "198.51.100.1";
-pub(crate) const SERVER: &str = "198.51.100.2";
-pub(crate) const OTHER: &str = "198.51.100.3";
-pub(crate) const SERVER6: &str = "[2001:db8:1::2]";
-pub(crate) const OTHER6: &str = "[2001:db8:1::3]";
+pub(crate) const ROUTER: &str = "11.0.100.1";
+pub(crate) const SERVER: &str = "11.0.100.2";
+pub(crate) const OTHER: &str = "11.0.100.3";
+pub(crate) const SERVER6: &str = "[2600:db8:1::2]";
+pub(crate) const OTHER6: &str = "[2600:db8:1::3]";
 
 /// Whether the tests may run here; said loudly when they may not.
 pub(crate) fn granted() -> bool {
@@ -81,7 +81,7 @@ impl Lab {
         Self { client, router, world, folder }
     }
 
-    /// The same wires with addresses of IPv6: clients in 2001:db8:2::/64, and the world in 2001:db8:1::/64.
+    /// The same wires with addresses of IPv6: clients in 2600:db8:2::/64, and the world in 2600:db8:1::/64.
     pub(crate) fn with_ipv6(self) -> Self {
         for namespace in [&self.client, &self.router, &self.world] {
             // Nobody else is there whose addresses these could be.
@@ -89,17 +89,17 @@ impl Lab {
         }
         sh(
             &self.router,
-            "ip addr add 2001:db8:2::1/64 dev lan nodad; ip addr add 2001:db8:1::1/64 dev wan nodad
+            "ip addr add 2600:db8:2::1/64 dev lan nodad; ip addr add 2600:db8:1::1/64 dev wan nodad
              sysctl -qw net.ipv6.conf.all.forwarding=1",
         );
         sh(
             &self.client,
-            "ip addr add 2001:db8:2::2/64 dev eth0 nodad; ip -6 route add default via 2001:db8:2::1",
+            "ip addr add 2600:db8:2::2/64 dev eth0 nodad; ip -6 route add default via 2600:db8:2::1",
         );
         sh(
             &self.world,
-            "ip addr add 2001:db8:1::2/64 dev eth0 nodad; ip addr add 2001:db8:1::3/64 dev eth0 nodad
-             ip -6 route add 2001:db8:2::/64 via 2001:db8:1::1",
+            "ip addr add 2600:db8:1::2/64 dev eth0 nodad; ip addr add 2600:db8:1::3/64 dev eth0 nodad
+             ip -6 route add 2600:db8:2::/64 via 2600:db8:1::1",
         );
         self
     }
@@ -137,18 +137,18 @@ impl Lab {
         Running::start(&self.router, &[&["nat", "--inside", "lan", "--outside", "wan"], flags].concat())
     }
 
-    /// A gateway in the world, for those addresses.
+    /// A gateway in the world, for those addresses. The server is on the same host, which takes `--force`.
     pub(crate) fn relay(&self, allowed: &str) -> Running {
-        self.relay_at(OTHER, allowed)
+        self.relay_at(OTHER, allowed, &["--force"])
     }
 
     /// The same at another address.
-    pub(crate) fn relay_at(&self, address: &str, allowed: &str) -> Running {
+    pub(crate) fn relay_at(&self, address: &str, allowed: &str, flags: &[&str]) -> Running {
         let log = self.folder.join("relay.log").display().to_string();
         let listen = format!("{address}:3128");
         Running::start(
             &self.world,
-            &["gateway", "--listen", &listen, "--allow", allowed, "--access-log", &log],
+            &[&["gateway", "--listen", &listen, "--allow", allowed, "--access-log", &log], flags].concat(),
         )
     }
 

@@ -93,7 +93,7 @@ fn by_a_relay_outside_every_kind_of_translation_has_dhttp_from_there_on() {
         let lab = Lab::new();
         lab.rules(&translation(kind));
         let _server = lab.serve(&[]);
-        let relay = lab.relay("192.0.2.0/24,198.51.100.1");
+        let relay = lab.relay("192.0.2.0/24,11.0.100.1");
         assert!(lab.ask_relay("/_dhttp_/small").ends_with(b"\r\n\r\nsmall"), "{kind}");
         assert!(lab.ask_relay("/_dhttp_/large").ends_with(&[7; 100_000]), "{kind}");
         assert!(relay.stop().0);
@@ -124,14 +124,15 @@ fn whom_a_relay_no_longer_allows_it_serves_no_longer_and_no_slip_opens_it_to_all
     lab.rules(&translation("port-restricted"));
     let file = lab.folder.join("relay.toml");
     let write = |text: &str| std::fs::write(&file, text).unwrap();
-    write("listen = \"198.51.100.3:3128\"\nallow = [\"198.51.100.1\"]\n");
-    let mut relay = lab::Running::start(&lab.world, &["gateway", "--config", file.to_str().unwrap()]);
+    write("listen = \"11.0.100.3:3128\"\nallow = [\"11.0.100.1\"]\n");
+    let mut relay =
+        lab::Running::start(&lab.world, &["gateway", "--force", "--config", file.to_str().unwrap()]);
     assert!(lab.ask_relay("/small").ends_with(b"small"));
     for (text, wanted) in [
-        ("listen = \"198.51.100.3:3128\"\nallow = [\"192.0.2.0/24\"]\n", "read the configuration again"),
+        ("listen = \"11.0.100.3:3128\"\nallow = [\"192.0.2.0/24\"]\n", "read the configuration again"),
         // It would be judged as one for its own machine, and goes on listening for others.
         ("listen = \"127.0.0.1:3128\"\n", "takes a restart"),
-        ("listen = \"198.51.100.3:3128\"\n", "--allow"),
+        ("listen = \"11.0.100.3:3128\"\n", "--allow"),
     ] {
         write(text);
         relay.signal("HUP");
@@ -148,25 +149,50 @@ fn a_relay_leads_nobody_to_what_only_its_own_machine_can_reach() {
     }
     let lab = Lab::new();
     let console = lab::inside(&lab.world, || {
-        let console = std::net::TcpListener::bind("127.0.0.1:8080").unwrap();
+        let console = std::net::TcpListener::bind("0.0.0.0:8080").unwrap();
         console.set_nonblocking(true).unwrap();
-        (console, std::net::UdpSocket::bind("127.0.0.1:8080").unwrap())
+        (console, std::net::UdpSocket::bind("0.0.0.0:8080").unwrap())
     });
     console.1.set_nonblocking(true).unwrap();
-    let relay = lab.relay("198.51.100.1,10.0.0.0/24");
-    lab::sh(&lab.world, "ip route add 10.0.0.0/24 via 198.51.100.1");
-    for host in ["127.0.0.1", "0.0.0.0", "10.0.0.2", "169.254.169.254", "[::ffff:127.0.0.1]", "[::1]"] {
+    let relay = lab.relay_at(lab::OTHER, "11.0.100.1,10.0.0.0/24", &[]);
+    lab::sh(&lab.world, "ip route add 10.0.0.0/24 via 11.0.100.1");
+    let own = lab::OTHER;
+    for host in [
+        "127.0.0.1",
+        "0.0.0.0",
+        "10.0.0.2",
+        "169.254.169.254",
+        "100.64.0.9",
+        "198.18.0.9",
+        "192.0.0.9",
+        "localhost",
+        "[::ffff:127.0.0.1]",
+        "[::1]",
+        "[fec0::9]",
+        "[64:ff9b:1::9]",
+        "[64:ff9b::7f00:1]",
+        "[2002:7f00:1::]",
+        own,
+    ] {
         let at = format!("{host}:8080");
         for (request, status) in [
             (format!("GET http://{at}/ HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n"), "403"),
-            (format!("CONNECT {at} HTTP/1.1\r\nHost: {at}\r\n\r\n"), "403"),
+            // To the port that is allowed, and to one that is not.
+            (format!("CONNECT {host}:443 HTTP/1.1\r\nHost: {at}\r\n\r\n"), "403"),
+            (format!("CONNECT {host}:25 HTTP/1.1\r\nHost: {at}\r\n\r\n"), "403"),
             (format!("GET http://{at}/_dhttp_/ HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n"), "502"),
         ] {
             let answer = String::from_utf8(lab.say_to_relay(request.clone())).unwrap();
             assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{request}{answer}");
         }
     }
+    let tried = lab.ask_relay_at(lab::OTHER, &format!("{}:8080", lab::ROUTER), "/");
+    assert!(tried.starts_with(b"HTTP/1.1 502"), "an address of the Internet is tried: {tried:?}");
     assert!(console.0.accept().is_err() && console.1.recv(&mut [0; 100]).is_err());
+    let refused =
+        String::from_utf8(lab.say_to_relay("CONNECT 11.0.100.2:25 HTTP/1.1\r\nHost: h\r\n\r\n".into()))
+            .unwrap();
+    assert!(refused.starts_with("HTTP/1.1 403") && refused.contains("--connect-ports"), "{refused}");
     assert!(relay.stop().0);
 }
 
@@ -202,7 +228,7 @@ fn paper_section_iv_c_a_firewall_lets_the_answer_in_and_nothing_else() {
         (Some(FIREWALL), &["--firewall", "--by-id", "--any-cache"]),
     ] {
         let lab = Lab::new();
-        lab::sh(&lab.world, "ip route add 10.0.0.0/24 via 198.51.100.1");
+        lab::sh(&lab.world, "ip route add 10.0.0.0/24 via 11.0.100.1");
         if let Some(rules) = rules {
             lab.rules(rules);
         }
@@ -238,7 +264,7 @@ fn that_nobody_listens_there_is_heard_at_once_behind_the_helper_too() {
     let lab = Lab::new();
     lab.rules(&translation("port-restricted"));
     // A server that speaks only HTTP: nobody at its UDP port.
-    answer_plainly(lab::inside(&lab.world, || std::net::TcpListener::bind("198.51.100.2:80").unwrap()));
+    answer_plainly(lab::inside(&lab.world, || std::net::TcpListener::bind("11.0.100.2:80").unwrap()));
     let _nat = lab.nat(&[]);
     let got = lab.get("small", &[]);
     assert_eq!((&*got.body, &*got.channel), (&b"plain"[..], "tcp-client"));

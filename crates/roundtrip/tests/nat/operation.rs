@@ -21,7 +21,7 @@ fn rules_of_others_are_as_before_when_it_has_ended() {
     lab.rules(&translation("port-restricted"));
     let before = lab.router_state();
     let nat = lab.nat(&["--access-log", "-"]);
-    assert!(nat.first.contains("appear at 198.51.100.1, ports 61000-65535"), "{}", nat.first);
+    assert!(nat.first.contains("appear at 11.0.100.1, ports 61000-65535"), "{}", nat.first);
     let during = lab.router_state();
     assert!(during.contains("table ip roundtrip_nat") && during.contains("fwmark 0x7470"), "{during}");
     let printed = sh(&lab.router, &format!("{PROGRAM} nat --inside lan --outside wan --print-rules"));
@@ -48,7 +48,7 @@ fn what_one_that_was_killed_has_left_is_named_and_removed() {
     let cleaned = sh(
         &lab.router,
         &format!(
-            "ip addr del 198.51.100.1/24 dev wan; {PROGRAM} nat --clean; ip addr add 198.51.100.1/24 dev wan"
+            "ip addr del 11.0.100.1/24 dev wan; {PROGRAM} nat --clean; ip addr add 11.0.100.1/24 dev wan"
         ),
     );
     assert_eq!((cleaned.as_str(), lab.router_state()), ("removed what was left\n", before));
