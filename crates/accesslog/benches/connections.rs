@@ -1,7 +1,8 @@
-//! How fast an access log becomes the whole answer: `cargo bench -p roundtrip-accesslog --bench connections`.
+//! Speed of counting connections from an access log: `cargo bench -p roundtrip-accesslog --bench connections`.
 //!
-//! One thread, from memory: a made-up hour of a busy server in Common Log Format, three thresholds, two limits. Prints
-//! medians of the processor's time, so that a busy machine matters less; not a test: timings never fail one.
+//! One thread, from memory: a synthetic hour of a busy server in Common Log Format, three thresholds, two
+//! limits. Prints medians of CPU time, so that other load on the host matters less. Not a test: no test fails
+//! by its timings.
 
 use std::hint::black_box;
 
@@ -12,7 +13,8 @@ use wire::{Bytes, Duration, Seed, Time};
 const LINES: u32 = 2_000_000;
 const SECONDS: u64 = 3_600;
 const ROUNDS: usize = 7;
-/// Lines are read and counted by the piece, so that what is read is still at hand when it is counted.
+/// Bytes that are parsed and counted in one step, so that parsed requests are still in the CPU's cache when
+/// counted.
 const PIECE: usize = 256 << 10;
 
 fn main() {
@@ -94,7 +96,8 @@ fn counter(question: &Question, requests: &[Request]) -> Counter {
     Counter::knowing(question, &Known::default(), Clock::of(std::iter::once(requests), question))
 }
 
-/// In order of time; each client asks in bursts and is gone, as visitors do; sizes around 3 kB, a quarter of them 0.
+/// A log in order of time. Each client sends bursts of requests and leaves. Sizes are around 3 kB, a quarter
+/// are 0.
 fn log() -> Vec<u8> {
     let mut random = Seed::default().stream("bench", 0);
     let mut text = String::new();
@@ -116,7 +119,7 @@ fn log() -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Thirteen requests in a second in the mean, more by day than by night: visits of eight within 20 s.
+/// Thirteen requests a second on average, more by day than by night: visits of eight requests within 20 s.
 fn thin() -> Vec<Request> {
     let mut random = Seed::default().stream("thin", 0);
     let mut requests = Vec::new();
@@ -152,7 +155,7 @@ fn print(name: &str, lines: u32, mut work: impl FnMut()) {
     println!("{name:32} {median:8.1} ns a line {:7.2} M lines/s", 1e3 / median);
 }
 
-/// What this thread has had of a processor (Linux: proc(5), `schedstat`).
+/// CPU time of this thread in nanoseconds (Linux: proc(5), `schedstat`).
 fn spent_nanos() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells");
     text.split(' ').next().and_then(|nanos| nanos.parse().ok()).expect("a number first")

@@ -1,34 +1,33 @@
-//! How many connections a server holds, and how many it opens, for every time-out at once (`papers/dhttp#section-vi-a`).
+//! Connections that a server holds and opens, for every timeout in one pass (`papers/dhttp#section-vi-a`).
 //!
-//! **The rule.** A request opens a connection while its client has fewer than K open; at K it takes the oldest over; a
-//! connection closes T after its last use (at T after it, it is still open). With DHTTP, answers smaller than a
-//! threshold go by UDP and touch no connection.
+//! **The rule.** A request opens a connection while its client has fewer than K open; at K it reuses the
+//! oldest. A connection closes T after its last use (at T after it, it is still open). With DHTTP, responses
+//! smaller than a threshold go by UDP and use no connection.
 //!
 //! **One pass.** With "oldest" as the least recently used, the K connections of a client were last used by its last K
 //! requests. So request *i* opens a connection exactly if `t(i) - t(i-K) > T`, and the connection that request *i* uses
 //! is open from `t(i)` until request *i+K* takes it over, or T has passed. One histogram of these gaps gives the
-//! connections opened for every T; the number open at once is kept up for every T from the same gaps; and nothing
-//! depends on what happened more than the longest T ago, so that a log can be cut anywhere and its parts counted apart,
+//! connections opened for every T; the number open simultaneously is counted for every T from the same gaps; and nothing
+//! depends on what happened more than the longest T ago, so that a log can be split anywhere and its parts counted separately,
 //! each after a warm-up of that length.
 //!
 //! In flow [`Request`](crate::Request)s in order of time; out flow [`Counts`]. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`question`] | which time-outs, limits and thresholds, under which rule |
-//! | [`counts`] | the answer, and how those of parts add up |
+//! | [`question`] | timeouts, limits, thresholds and the rule |
+//! | [`counts`] | the result, and sums of partial results |
 //! | [`counter`] | the one pass |
-//! | [`client_table`] | what is remembered of each client, for as long as it matters |
-//! | [`clock`] | how finely a stretch of a log tells time |
-//! | [`by_second`] | how many connections are open at each second, for every time-out |
-//! | [`uses`] | the same at any time: which requests' connections are still open |
-//! | [`gap`] | a gap's place among the time-outs |
-//! | [`spread`] | how something is spread over connections |
-//! | [`loads`] | what each connection carries, on demand |
-//! | [`by_rule`] | every other rule: connection by connection |
+//! | [`client_table`] | the last uses of each client, while they matter |
+//! | [`clock`] | the resolution of a log's timestamps |
+//! | [`by_second`] | connections open at each second, for every timeout |
+//! | [`uses`] | connections open at any time, from the uses that still matter |
+//! | [`gap`] | a gap's index among the timeouts |
+//! | [`spread`] | a histogram over connections |
+//! | [`loads`] | requests and bytes of each connection, on demand |
+//! | [`by_rule`] | every other rule, by simulating each connection |
 //!
-//! What it is not: it knows no bandwidth. A request takes no time, unless the question says to believe the log's
-//! durations.
+//! No bandwidth is modelled. A request takes no time, unless the query trusts the log's durations.
 
 pub mod by_rule;
 pub mod by_second;

@@ -1,5 +1,5 @@
-//! The one pass against a simulation of a few lines that keeps every connection in a list, and against itself cut in
-//! pieces. Not a test of reading logs: requests are made up here.
+//! The single pass against a brute-force simulation that keeps every connection in a list, and against itself
+//! on a split log. Requests are synthetic; log parsers have their own tests.
 
 use proptest::prelude::*;
 use roundtrip_accesslog::connections::{
@@ -17,7 +17,8 @@ fn question() -> Question {
     Question::new(&timeouts, &LIMITS, &THRESHOLDS.map(Bytes::new), Duration::from_secs(15)).unwrap()
 }
 
-/// The paper's rule as the paper tells it, for one time-out, limit and threshold: connections opened, most at once, when.
+/// The paper's rule verbatim, for one timeout, limit and threshold: connections opened, maximum open, and its
+/// time.
 fn brute_force(requests: &[Request], timeout_ms: u64, limit: usize, threshold: u64) -> (u64, u64, Time) {
     let mut connections: Vec<(Client, u64)> = Vec::new();
     let (mut opened, mut peak, mut at) = (0, 0, Time::ZERO);
@@ -28,7 +29,7 @@ fn brute_force(requests: &[Request], timeout_ms: u64, limit: usize, threshold: u
         if own < limit {
             opened += 1;
         } else {
-            // In order of use: the first of the client's own is the oldest.
+            // In order of use: the client's first is its oldest.
             let oldest = connections.iter().position(|(client, _)| *client == request.client).unwrap();
             connections.remove(oldest);
         }
@@ -80,8 +81,8 @@ fn loads(requests: &[Request]) -> Carried {
     loads.finish()
 }
 
-/// Each piece apart from the others, after a warm-up of the longest time-out, the last piece first: what is known from
-/// later ones must not hide an earlier peak.
+/// Counts each piece separately, after a warm-up of the longest timeout, the last piece first: peaks known
+/// from later pieces must not hide an earlier one.
 fn in_pieces(clock: Clock, requests: &[Request], cuts: &[usize]) -> Counts {
     let mut known = Known::default();
     let mut pieces = Vec::new();
@@ -104,13 +105,13 @@ fn in_pieces(clock: Clock, requests: &[Request], cuts: &[usize]) -> Counts {
     counts
 }
 
-/// Requests in order of time: milliseconds since the one before, client, size.
+/// Requests in order of time: milliseconds since the previous one, client, size.
 fn requests(clients: u64) -> impl Strategy<Value = Vec<Request>> {
     let gap = prop_oneof![4 => Just(0), 4 => Just(1_000), 4 => 0..3_000_u64, 1 => 0..90_000_u64];
     requests_after(gap, clients)
 }
 
-/// The same, by a clock of seconds; some of them at the very beginning of 1970.
+/// The same, with a clock of whole seconds; some of them at the very beginning of 1970.
 fn requests_in_seconds(clients: u64) -> impl Strategy<Value = Vec<Request>> {
     let gap = prop_oneof![9 => Just(0), 4 => Just(1), 2 => 0..6_u64, 1 => 0..200_u64];
     (requests_after(gap.prop_map(|seconds| seconds * 1_000), clients), any::<bool>()).prop_map(
@@ -144,19 +145,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn one_pass_counts_what_brute_force_counts(requests in prop_oneof![requests(4), requests(60)]) {
+    fn single_pass_agrees_with_brute_force(requests in prop_oneof![requests(4), requests(60)]) {
         assert_as_brute_force(&in_one_pass(&requests), &requests);
     }
 
     #[test]
-    fn by_the_second_is_counted_what_brute_force_counts(
+    fn counting_by_the_second_agrees_with_brute_force(
         requests in prop_oneof![requests_in_seconds(4), requests_in_seconds(60)],
     ) {
         assert_as_brute_force(&by_the(Clock::Seconds, &requests), &requests);
     }
 
     #[test]
-    fn by_the_second_or_not_is_the_same_wherever_the_log_is_cut(
+    fn counting_by_the_second_is_exact_wherever_the_log_is_split(
         requests in requests_in_seconds(9), cuts in prop::collection::vec(any::<usize>(), 0..4),
     ) {
         let whole = in_one_pass(&requests);
@@ -165,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn one_pass_and_connection_by_connection_agree_to_the_last_minute(requests in requests(9)) {
+    fn single_pass_agrees_with_the_reference_to_the_last_minute(requests in requests(9)) {
         prop_assert_eq!(in_one_pass(&requests), by_rule(&requests, Rule::LeastRecentlyUsed));
     }
 
@@ -176,7 +177,7 @@ proptest! {
     }
 
     #[test]
-    fn what_connections_carry_is_the_same_chain_by_chain_and_connection_by_connection(
+    fn loads_by_chain_agree_with_the_reference(
         requests in prop_oneof![requests(4), requests(60)],
     ) {
         let mut by_rule = ByRule::new(&question());
@@ -195,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn longer_time_outs_open_fewer_connections_and_hold_more(requests in requests(20)) {
+    fn longer_timeouts_open_fewer_connections_and_hold_more(requests in requests(20)) {
         for line in in_one_pass(&requests).streams.iter().flat_map(|stream| &stream.lines) {
             for pair in line.opened.windows(2) {
                 prop_assert!(pair[0].total >= pair[1].total);
@@ -212,14 +213,14 @@ proptest! {
     }
 }
 
-/// Enough requests that memory is given back and tables are built anew many times.
+/// Enough requests that memory is released and tables are rebuilt many times.
 #[test]
 fn a_long_log_counts_like_brute_force_though_memory_is_given_back() {
     let mut random = wire::Seed::default().stream("long-log", 0);
     let mut now = Time::from_nanos(0);
     let requests: Vec<Request> = (0..25_000_u64)
         .map(|number| {
-            // Clients come and go: a window of 400 that moves.
+            // Clients come and go: a sliding window of 400.
             now += Duration::from_millis(random.up_to(60));
             let client = Client::from_bits(number / 40 + random.up_to(400));
             Request { time: now, client, bytes: Bytes::new(random.up_to(9_000)), taken: Duration::ZERO }
@@ -243,14 +244,15 @@ fn a_long_log_counts_like_brute_force_though_memory_is_given_back() {
 
 #[test]
 fn the_two_readings_of_oldest_differ() {
-    // Two connections; the older is used last, so that taking "the oldest" over differs.
+    // Two connections; the older one is used last, so that the readings of "the oldest" differ.
     let at = |second: u64, client| Request {
         time: Time::from_nanos(second * 1_000_000_000),
         client: Client::from_bits(client),
         bytes: Bytes::new(9_000),
         taken: Duration::ZERO,
     };
-    // The third request takes connection 1 over, by either reading; the fourth takes 2 (used at 2 s) or again 1.
+    // The third request takes connection 1 over, by either reading; the fourth takes 2 (used at 2 s) or again
+    // 1.
     let requests = [at(0, 7), at(2, 7), at(4, 7), at(6, 7), at(8, 7)];
     let total = |rule| {
         by_rule(&requests, rule).streams[0].lines[1].opened.iter().map(|o| o.total).collect::<Vec<_>>()
@@ -259,9 +261,9 @@ fn the_two_readings_of_oldest_differ() {
     assert_eq!(total(Rule::FirstCreated), [5, 5, 5, 3, 2, 2]);
 }
 
-/// The one pass counts milliseconds; the other way once told a peak to the nanosecond.
+/// The single pass counts in milliseconds; the reference once reported a peak to the nanosecond.
 #[test]
-fn regress_both_ways_tell_when_a_peak_was_to_the_millisecond() {
+fn regress_both_methods_report_peaks_to_the_millisecond() {
     let time = Time::from_nanos(1_000_000_000_000_123);
     let one = Request { time, client: Client::from_bits(7), bytes: Bytes::new(9_000), taken: Duration::ZERO };
     assert_eq!(by_rule(&[one], Rule::LeastRecentlyUsed), in_one_pass(&[one]));

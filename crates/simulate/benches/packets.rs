@@ -1,10 +1,10 @@
-//! How fast virtual time passes: packets and events each second on one core, and pages.
+//! Speed of virtual time: packets and events per second on one core, and pages per second.
 //!
-//! Medians of several runs. An event, as htsim and ns-3 count them, is that a packet leaves a queue, that it arrives,
-//! that a timer runs out, or that an application has its turn. Here the link computes when a packet leaves, so that
-//! about half of them are never scheduled; both figures are printed. For comparison, on another machine (notes on anchors): ns-3 with full TCP does 0.53 M
-//! events and 0.03 to 0.12 M packets a second; htsim, without byte stream, Nagle and delayed ACKs, 20 to 23 M
-//! events and 10 M packets.
+//! Medians of several runs. As in htsim and ns-3, an event is a packet that leaves a queue, a packet that
+//! arrives, a timer that expires, or a turn of an application. Here the link computes when a packet leaves,
+//! so that about half of them are never scheduled; both figures are printed. For comparison, on another host
+//! (notes on anchors): ns-3 with full TCP does 0.53 M events and 0.03 to 0.12 M packets a second. htsim,
+//! without byte stream, Nagle and delayed ACKs, does 20 to 23 M events and 10 M packets.
 
 use std::time::Duration as Elapsed;
 
@@ -16,7 +16,7 @@ use tcp::Payload;
 use wire::{Bytes, Duration, Rate, Seed, Time, link};
 
 fn main() {
-    // Short, and nothing else: to count instructions under valgrind, where nobody disturbs.
+    // One short run and nothing else, to count instructions under valgrind, where other load does not matter.
     if std::env::args().any(|argument| argument == "--short") {
         for stack in ["period", "linux"] {
             bulk_once(&Stack::named(stack).expect("a stack of the catalogue"), 200_000);
@@ -30,14 +30,15 @@ fn main() {
     grid();
 }
 
-/// One connection that sends for ever over a gigabit link.
+/// One connection that sends without end over a gigabit link.
 fn bulk(name: &str) {
     let stack = Stack::named(name).expect("a stack of the catalogue");
     let runs = 5;
     let mut rates: Vec<(f64, f64)> = (0..runs).map(|_| bulk_once(&stack, 3_000_000)).collect();
     rates.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (packets, scheduled) = rates[runs / 2];
-    // A packet leaves its queue and arrives: others schedule both, here the link computes the first.
+    // A packet leaves its queue and arrives. Other simulators schedule both; here the link computes the
+    // first.
     let events = packets + scheduled;
     println!(
         "bulk, {name:6}: {:6.2} M packets/s, {:6.2} M events/s as others count them, {:6.2} M of them scheduled",
@@ -74,7 +75,7 @@ fn bulk_once(stack: &Stack, events: u64) -> (f64, f64) {
     (packets as f64 / time.as_secs_f64(), world.events() as f64 / time.as_secs_f64())
 }
 
-/// The papers' small cluster over its fast Internet, again and again.
+/// The papers' small cluster over its fast Internet, repeated.
 fn pages() {
     for (stack, protocol) in
         [("period", Protocol::Http10KeepAlive), ("linux", Protocol::Http11), ("linux", Protocol::Http10)]

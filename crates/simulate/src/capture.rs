@@ -1,7 +1,7 @@
 //! The packets of a run as pcapng: whole IP packets with valid checksums, captured at one end or at both.
 //!
 //! Virtual time zero is 1 January 1970, numbers begin at 0, hosts are 10.0.0.1 and up in the order in which they
-//! were added. Nothing of this depends on the machine: the same run gives the same bytes.
+//! were added. Nothing of this depends on the host: the same run gives the same bytes.
 
 use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::collections::BTreeSet;
@@ -52,7 +52,7 @@ pub fn write(records: &[Record], at: CapturePoint, out: impl Write, comment: &st
         let end = match record.seen {
             Seen::Sent => record.from,
             Seen::Received => record.to,
-            // Its comment is on the packet as it was sent.
+            // The comment stands on the packet as it was sent.
             Seen::Lost => continue,
         };
         let Some(interface) = (if end.host == CLIENT { client } else { server }) else { continue };
@@ -65,7 +65,7 @@ pub fn write(records: &[Record], at: CapturePoint, out: impl Write, comment: &st
     writer.finish().map(drop)
 }
 
-/// The places of the packets that the link lost, as they were sent.
+/// Indices of the lost packets' records of sending.
 fn lost(records: &[Record]) -> BTreeSet<usize> {
     let mut lost = BTreeSet::new();
     for (index, record) in records.iter().enumerate().filter(|(_, record)| record.seen == Seen::Lost) {
@@ -127,8 +127,8 @@ fn ardp(from: Address, to: Address, segment: &Segment) -> Vec<u8> {
     bytes
 }
 
-/// The options in order, padded as stacks do: every number at a whole word, and SACK-permitted before the timestamps
-/// where there are any.
+/// The options in order, padded as stacks do: every number aligned to a 32-bit word, and SACK-permitted
+/// before the timestamps if both are present.
 fn list<'a>(options: &Options, acknowledgement: u64, rare: &'a Rare) -> Vec<TcpOption<'a>> {
     let Options { timestamps, sack, syn } = options;
     let SynOptions { mss, window_scale, sack_permitted, connection_count: _, fast_open: _ } =
@@ -180,7 +180,7 @@ impl Rare {
     }
 }
 
-/// The address that a host's port has in captures, and for programs on simulated hosts.
+/// The address of a host's port in captures, and for programs on simulated hosts.
 pub(crate) fn socket(Address { host, port }: Address) -> SocketAddr {
     let [high, low] = host.0.saturating_add(1).to_be_bytes();
     SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(10, 0, high, low), port))

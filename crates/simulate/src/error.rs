@@ -1,4 +1,4 @@
-//! Why a scenario cannot be simulated, in sentences for its user.
+//! Reasons why a scenario cannot be simulated, in sentences for the user.
 
 use std::fmt;
 
@@ -6,23 +6,23 @@ use scenario::serving::Unserved;
 
 use tcp::config::ConfigError;
 
-/// Why a scenario cannot be simulated.
+/// Reason why a scenario cannot be simulated.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Error {
-    /// A part of it that this engine cannot honour.
+    /// A part that this engine cannot honour.
     Unsuited {
-        /// Which.
+        /// The part.
         what: String,
-        /// What to do instead.
+        /// Alternative for the user.
         remedy: String,
     },
-    /// A network that cannot be.
+    /// An invalid network.
     Network(scenario::network::NetworkError),
-    /// A link that cannot be.
+    /// An invalid link.
     Link(wire::link::ConfigError),
-    /// A stack that cannot be.
+    /// An invalid stack.
     Stack(ConfigError),
-    /// A page that cannot be asked for.
+    /// An invalid page plan.
     Plan(pageload::robot::PlanError),
 }
 

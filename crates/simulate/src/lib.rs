@@ -1,22 +1,22 @@
 //! Stage 2b, virtual time: the same scenario, robot and server as on the kernel, over TCP of our own.
 //!
 //! A scenario flows in, [`simulate`] runs it packet by packet, and a row flows out; for more than a row, an
-//! [`Experiment`] gives what happened, to the segment. Read in this order:
+//! [`Experiment`] returns everything that happened, to the segment. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`world`] | hosts, links, and one queue of what happens next |
+//! | [`world`] | hosts, links, and one queue of future events |
 //! | [`web`] | `pageload`'s robot and `http1`'s server on hosts, and the time their work takes |
-//! | [`profile`] | what a stack profile means to the machine |
+//! | [`profile`] | a stack profile translated into TCP's configuration |
 //! | [`page`] | a scenario as two hosts and a link |
-//! | [`town`] | another: crowds and one server behind a line |
-//! | [`stalls`] | where the time of a run went |
+//! | [`town`] | dumbbell topology: client populations and one server behind a bottleneck |
+//! | [`stalls`] | attribution of a run's time to stall causes |
 //! | [`row`] | runs as a row |
 //! | [`capture`] | the packets of a run as a file for Wireshark |
 //! | [`error`] | why a scenario cannot be simulated |
 //!
-//! What it is not: a model of what machines are busy with (only applications take time, and only what they are
-//! given), of IP, of checksums, or of anything below the link's queue.
+//! Not modelled: load of hosts (only applications take CPU time, and only what they are configured to take),
+//! IP, checksums, or anything below the link's queue.
 
 pub mod capture;
 pub mod error;

@@ -1,7 +1,7 @@
 //! One page: a scenario becomes two hosts and a link, and a run becomes a row.
 //!
-//! Not an engine of its own: [`crate::world`] runs it, `pageload` and `http1` speak the HTTP, [`crate::profile`] says what the
-//! stack is.
+//! Not an engine of its own: [`crate::world`] runs it, `pageload` and `http1` speak HTTP, [`crate::profile`]
+//! translates the stack.
 
 mod flow;
 mod plan;
@@ -32,47 +32,47 @@ use crate::web::{
 use crate::world::{Address, Bounds, Counters, Ended, HostConfig, HostId, Probe, Record, World};
 pub use flow::Flow;
 
-/// The host that asks.
+/// The client host.
 pub const CLIENT: HostId = HostId(0);
-/// The host that answers.
+/// The server host.
 pub const SERVER: HostId = HostId(1);
 
-/// What the hosts do that a scenario does not say.
+/// Settings of the hosts that a scenario does not have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hosts {
-    /// What the client's work takes.
+    /// CPU time of the client's work.
     pub client: BrowserTimes,
-    /// What the server's work takes; `request` is in addition to the scenario's processing.
+    /// CPU time of the server's work; `request` is in addition to the scenario's processing.
     pub server: ServerTimes,
-    /// How answers are cut into writes. Where requests are pipelined, answers gather as in
-    /// [`WritePolicy::gathering`] unless this says how.
+    /// Division of responses into writes. Where requests are pipelined, the default is
+    /// [`WritePolicy::gathering`].
     pub writes: WritePolicy,
-    /// When pipelined requests leave.
+    /// Time at which pipelined requests leave.
     pub pipelining: Pipelining,
-    /// Requests that the server answers on one connection; `None`: as many as there are.
+    /// Maximum number of requests that the server serves on one connection; `None`: unlimited.
     pub requests: Option<NonZeroU32>,
-    /// How the server ends a connection.
+    /// The server's way to close a connection.
     pub closing: Closing,
-    /// What the heads of answers are padded to.
+    /// Minimum sizes to which response headers are padded.
     pub heads: HeadSizes,
-    /// What the objects of a page really are of which the scenario has only sizes; `None`: bytes of no meaning.
+    /// Contents of a page's objects, of which the scenario has only sizes; `None`: filler bytes.
     pub contents: Option<Contents>,
-    /// How a client that has everything asks whether it is still the same; `None`: as its protocol has it.
+    /// Validation by a client that has everything cached; `None`: its protocol's default.
     pub validation: Option<Validation>,
-    /// The client's stack, where it is not the server's.
+    /// The client's stack, if it differs from the server's.
     pub client_stack: Option<Stack>,
-    /// Where the hosts' clocks stand; `None`: anywhere, by the seed.
+    /// Phases of the hosts' clocks; `None`: random, by the seed.
     pub clocks: Option<[Clocks; 2]>,
-    /// How long the user looks at the page before, where the scenario's connection is warm.
+    /// Time that the user looks at the preceding page, if the scenario's connection is warm.
     pub think: Duration,
     /// Whether connections use TCP Fast Open, where the protocol has no shortcut of its own.
     pub fast_open: bool,
-    /// How client and server behave under DHTTP; `None`: as in the paper.
+    /// Behaviour of client and server under DHTTP; `None`: as in the paper.
     pub dhttp: Option<Dhttp>,
 }
 
 impl Hosts {
-    /// With what a scenario says of the programs: times are added, everything else replaces what was here.
+    /// Applies a scenario's programs: times are added, everything else replaces the present value.
     fn with(self, programs: &Programs) -> Self {
         let Programs {
             client_setup,
@@ -81,10 +81,10 @@ impl Hosts {
             client_buffer: _,
             client_flush: _,
             client_flush_explicit: _,
-            // It is in the plan.
+            // Part of the plan.
             client_first_bytes: _,
             client_validation,
-            // They are in what is served: `Serving`.
+            // Part of the served objects: `Serving`.
             client_codings: _,
             server_compression: _,
             server_setup,
@@ -94,7 +94,7 @@ impl Hosts {
             server_requests,
             server_close,
             dhttp,
-            // They are in the stack: `Programs::sockets`.
+            // Part of the stack: `Programs::sockets`.
             nagle: _,
             send_buffer: _,
         } = *programs;
@@ -124,52 +124,52 @@ impl Hosts {
     }
 }
 
-/// A page that is real: its objects, and where its document names them.
+/// Contents of a real page: its objects, and where its document references them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// As they are sent, each of the size that the scenario's page has (deflated, if the protocol is).
+    /// Objects as sent, each of the size in the scenario's page (deflated, if the protocol is).
     pub objects: Vec<Arc<[u8]>>,
-    /// How much of the first has arrived when the client knows of each; where this ends, all of it.
+    /// Bytes of the document after which the client knows each object; objects beyond the end need all of it.
     pub named_at: Vec<Bytes>,
 }
 
-/// What came of one run.
+/// Result of one run.
 #[derive(Clone, Debug)]
 pub struct Fetched {
-    /// When the page was asked for; later than zero where another page was fetched before it.
+    /// Time at which the page was requested; later than zero if another page was fetched before it.
     pub began: Time,
-    /// From the first packet of the first request to the last byte of the last answer; `None` if something did
-    /// not arrive.
+    /// Time from the first packet of the first request to the last byte of the last response; `None` if
+    /// something did not arrive.
     pub elapsed: Option<Duration>,
-    /// What the client sent.
+    /// Packets and bytes sent by the client.
     pub up: Counters,
-    /// What the server sent.
+    /// Packets and bytes sent by the server.
     pub down: Counters,
-    /// Packets that the link lost or its queue dropped, both ways.
+    /// Packets lost on the link or dropped by its queue, both ways.
     pub lost: u64,
-    /// Why the run ended; [`Ended::Quiet`] if nothing was left to happen.
+    /// Reason why the run ended; [`Ended::Quiet`] if no event was left.
     pub ended: Ended,
-    /// How much happened.
+    /// Number of events.
     pub events: u64,
-    /// What the robot told.
+    /// The robot's reports.
     pub reports: Vec<Report>,
-    /// How requests and answers travelled, if by DHTTP; what a page before took is in it.
+    /// Transport of requests and responses, if by DHTTP; includes a preceding page.
     pub channels: Option<Counts>,
-    /// Every packet, if they were to be kept.
+    /// Every packet, if packets were recorded.
     pub records: Vec<Record>,
-    /// How the connections were at either end, each change in order of time, if packets were to be kept.
+    /// State of the connections at either end, each change in order of time, if packets were recorded.
     pub probes: Vec<Probe>,
 }
 
 impl Fetched {
-    /// What the visit was like, without the page before.
+    /// Statistics of the visit, without the preceding page.
     pub fn course(&self) -> Course {
         let before = self.reports.partition_point(|report| report.at < self.began);
         Course::of(self.reports.get(before..).unwrap_or_default())
     }
 }
 
-/// A scenario that can be run.
+/// A scenario that has been checked for this engine.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     network: Network,
@@ -181,18 +181,18 @@ pub struct Experiment {
     warm_up: WarmUp,
     dhttp: Option<Dhttp>,
     seed: Seed,
-    /// What the scenario asks for and this engine does otherwise.
+    /// Deviations of this engine from the scenario, in sentences.
     notes: Vec<String>,
 }
 
-/// More than any page takes: a page of 10,000 objects, each of which is lost a few times.
+/// Maximum number of events; more than a page of 10,000 objects takes, each of which is lost a few times.
 const EVENTS_MOST: u64 = 100_000_000;
 
 impl Experiment {
     /// Checks that this engine can run the scenario.
     ///
     /// # Errors
-    /// What it cannot do, and what can be done instead.
+    /// The part that cannot be honoured, and the alternative.
     pub fn new(scenario: &Scenario, hosts: Hosts) -> Result<Self, Error> {
         let Scenario { network, page, visit: _, protocol, stack, client, server, programs, runs: _, seed } =
             scenario;
@@ -219,7 +219,7 @@ impl Experiment {
                 let (dhttp, note) = hosts.dhttp.unwrap_or_else(Dhttp::paper).on(network);
                 notes.extend(note);
                 if dhttp.server.parts > 1 {
-                    // By which what is lost can be asked for.
+                    // With validators, lost objects can be requested again.
                     serving.site = serving.site.with_validators(*seed);
                 }
                 Some(dhttp)
@@ -249,12 +249,12 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// What the scenario asks for and this engine does otherwise, in sentences.
+    /// Deviations of this engine from the scenario, in sentences.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Runs it once; `number` makes its randomness its own.
+    /// Runs the scenario once; `number` selects an independent random stream.
     ///
     /// # Errors
     /// If link or plan are not possible.
@@ -316,22 +316,22 @@ impl Experiment {
         Ok(account(&world, [client, server], before, ended, lost))
     }
 
-    /// How the time of a run was spent, if it kept its packets.
+    /// Account of a run's time, if its packets were recorded.
     pub fn spent(&self, fetched: &Fetched) -> Spent {
         let network = &self.network;
-        // Of a full segment's payload timestamps take 12 bytes (RFC 7323).
+        // Timestamps take 12 bytes of a full segment's payload (RFC 7323).
         let is_stamped = self.stacks().iter().all(|stack| stack.timestamps);
         let mss = Bytes::new(network.mss.get().saturating_sub(12 * u64::from(is_stamped)));
         let wake_up = self.stacks().iter().map(|stack| stack.packets.wake_up).max().unwrap_or_default();
         let known = Known { up: network.rate_up.unwrap_or(network.rate), down: network.rate, mss, wake_up };
-        // What is still sent when all has arrived costs nobody anything.
+        // Packets sent after everything has arrived cost no time.
         let end = fetched.elapsed.map_or(Time::MAX, |elapsed| fetched.began + elapsed);
         let until = fetched.records.partition_point(|record| record.at <= end);
         let records = fetched.records.get(..until).unwrap_or_default();
         stalls::spent(records, &fetched.probes, fetched.began, &known)
     }
 
-    /// The client's and the server's.
+    /// Stacks of the client and the server.
     fn stacks(&self) -> [&Stack; 2] {
         [self.hosts.client_stack.as_ref().unwrap_or(&self.stack), &self.stack]
     }
@@ -350,11 +350,11 @@ impl Experiment {
                 };
                 config.ending.time_wait = TTCP_TIME_WAIT;
             }
-            // No handshake opens its window: it begins where that would have left it.
+            // No handshake opens its window: it begins where a handshake would have left it.
             Shortcut::Ardp => {
                 config.congestion.initial_window = stack.initial_window;
                 config.ending.time_wait = TTCP_TIME_WAIT;
-                // Its header has room for neither.
+                // Its header holds neither.
                 config.timestamps = false;
                 config.window_scaling = false;
             }
@@ -366,7 +366,7 @@ impl Experiment {
 /// "reducing the duration that per-connection state is retained": 12 s (`papers/heidemann-model`, section II-B).
 const TTCP_TIME_WAIT: Duration = Duration::from_secs(12);
 
-/// What a reader must know of connections that are not alone.
+/// Note on connections that share state.
 const fn shared(sharing: packets::Sharing) -> Option<&'static str> {
     match sharing {
         packets::Sharing::None => None,

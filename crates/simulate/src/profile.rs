@@ -1,7 +1,7 @@
-//! What a stack profile means to the machine: `scenario::Stack` in, [`Config`] out.
+//! Translation of a stack profile: `scenario::Stack` in, [`Config`] out.
 //!
-//! Every knob is honoured here or refused: the profile is taken apart without a rest. Not the profiles
-//! themselves: those, and their sources, are in `scenario`.
+//! Every knob is honoured here or refused: the profile is destructured exhaustively. The profiles
+//! themselves, and their sources, are in `scenario`.
 
 use scenario::Stack;
 use tcp::config::{
@@ -14,7 +14,7 @@ use wire::{Bytes, Duration, Seed};
 
 use crate::world::HostConfig;
 
-/// What a host adds to its stack: where its clocks stand at time zero.
+/// Phases of a host's clocks at time zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clocks {
     /// The delayed-ACK heartbeat's first tick.
@@ -24,8 +24,8 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// As a machine that was started some time ago: anywhere in their periods. Hosts that share a seed take
-    /// different `index`es.
+    /// Random phases within the clocks' periods, as of a host that was started some time ago. Hosts that
+    /// share a seed take different `index`es.
     pub fn random(seed: Seed, index: u64) -> Self {
         let mut random = seed.stream("host-clocks", index);
         let mut within = |period: Duration| Duration::from_nanos(random.next_u64() % period.as_nanos());
@@ -33,11 +33,11 @@ impl Clocks {
     }
 }
 
-/// BSD's fast timer, which acknowledges what waits (Stevens vol. 2, section 25.4).
+/// BSD's fast timer, which sends delayed acknowledgements (Stevens vol. 2, section 25.4).
 const HEARTBEAT: Duration = Duration::from_millis(200);
 /// BSD's slow timer (Stevens vol. 2, section 25.5).
 const SLOW_TICK: Duration = Duration::from_millis(500);
-/// Linux's `tcp_rmem[2]`, and the window it begins with.
+/// Linux's `tcp_rmem[2]`, and its initial window.
 const LINUX_RECEIVE: ReceiveBuffer = ReceiveBuffer::Growing { initial: 65_535, most: 6_291_456 };
 
 /// A host with this stack: see [`config`].
@@ -45,7 +45,7 @@ pub fn host(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks) -
     HostConfig { tcp: config(stack, mss, segment_time, clocks), wake_up: stack.packets.wake_up }
 }
 
-/// The machine's knobs for a stack with segments of `mss` on a path where a full one takes `segment_time`.
+/// TCP configuration of a stack with segments of `mss` on a path where a full one takes `segment_time`.
 pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks) -> Config {
     let Stack {
         name: _,
@@ -77,7 +77,7 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
         time_wait,
         unread_resets,
         reset_discards,
-        // The host's: [`host`].
+        // A setting of the host: [`host`].
         wake_up: _,
     } = packets;
     let by_handshake = u16::from(*handshake_opens);
@@ -152,8 +152,8 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
     }
 }
 
-/// The model's two bounds need a flight's end to be known: a segment is the last if none follows it for twice the
-/// time one takes.
+/// The model's two bounds need a flight's end to be known: a segment is the last if none follows for twice
+/// the time of one segment.
 fn acknowledging(acks: stack::Acks, delay: AckDelay, segment_time: Duration, clocks: Clocks) -> Acks {
     let (period, timer) = match delay {
         AckDelay::Fixed(delay) => (delay, Odd::After(delay)),
@@ -186,7 +186,7 @@ fn timer(rto: packets::Rto, clocks: Clocks) -> Rto {
     }
 }
 
-/// No buffer needs more than 4 GiB.
+/// Converts to 32 bits, saturating: no buffer needs more than 4 GiB.
 fn saturate(bytes: Bytes) -> u32 {
     u32::try_from(bytes.get()).unwrap_or(u32::MAX)
 }
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_possible_is_refused_with_a_remedy() {
+    fn rejects_impossible_profiles_with_a_remedy() {
         assert_eq!(sentence(|_| {}), "possible");
         assert_eq!(
             sentence(|config| config.send_buffer = 511),

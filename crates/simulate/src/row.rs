@@ -1,6 +1,6 @@
-//! Runs become a row: means over the runs, and what an engine with packets knows.
+//! Summary of runs as a row: means over the runs, and facts that only an engine with packets knows.
 //!
-//! Not how a row is shown.
+//! Rows are shown elsewhere.
 
 use std::collections::BTreeMap;
 
@@ -14,29 +14,29 @@ use crate::page::{Experiment, Fetched, Hosts};
 use crate::stalls::Spent;
 use crate::world::Ended;
 
-/// Runs a scenario as often as it says. `overhead` is left to whoever knows the minimum.
+/// Runs a scenario for its number of runs. `overhead` is set by the caller, who knows the minimum.
 ///
 /// # Errors
-/// What this engine cannot honour, and what can be done instead.
+/// The part of the scenario that this engine cannot honour, and the alternative.
 pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
     let experiment = Experiment::new(scenario, hosts)?;
     let (runs, spent): (Vec<Fetched>, Vec<Spent>) = (0..scenario.runs)
         .map(|number| {
             let mut fetched = experiment.run(number, true)?;
             let spent = experiment.spent(&fetched);
-            // Of a thousand runs the packets would be too many to keep.
+            // The packets of a thousand runs would take too much memory.
             fetched.records = Vec::new();
             Ok((fetched, spent))
         })
         .collect::<Result<_, Error>>()?;
-    // What went wrong is what matters most.
+    // Failures matter most.
     let mut notes = Vec::from_iter(failures(&runs));
     notes.extend(experiment.notes().to_vec());
     let channels: Vec<_> = runs.iter().filter_map(|run| run.channels).collect();
     notes.extend(scenario::dhttp::said(&channels));
     let visits: Vec<_> = runs.iter().map(|run| (run.began, run.course())).collect();
     notes.extend(scenario::robot::notes(&visits));
-    // What gave up says nothing about how long a page takes, unless nothing else is known.
+    // Runs that failed say nothing about a page's duration; they count only if every run failed.
     let came = runs.iter().any(|run| run.elapsed.is_some());
     let (runs, spent): (Vec<Fetched>, Vec<Spent>) =
         runs.into_iter().zip(spent).filter(|(run, _)| run.elapsed.is_some() == came).unzip();
@@ -70,7 +70,7 @@ pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
     })
 }
 
-/// Time in which the path sent nothing useful, in round trips.
+/// Time in which the path sent no useful data, in round trips.
 fn round_trips(scenario: &Scenario, runs: &[Fetched], spent: &[Spent]) -> Option<f64> {
     let rtt = scenario.network.rtt.as_secs_f64();
     let idle = runs
@@ -81,8 +81,8 @@ fn round_trips(scenario: &Scenario, runs: &[Fetched], spent: &[Spent]) -> Option
     mean(idle.into_iter()).filter(|_| rtt > 0.0).map(|idle| idle / rtt)
 }
 
-/// Means over the runs: the first stall of a cause with the first of that cause in every other run, and so on. They add
-/// up to what the stalls of a run cost in the mean.
+/// Means over the runs: the first stall of a cause is averaged with the first of that cause in every other
+/// run, and so on. They add up to the mean cost of a run's stalls.
 fn stalls(spent: &[Spent]) -> Vec<Stall> {
     let mut sums: BTreeMap<(&str, usize), (f64, f64, f64)> = BTreeMap::new();
     for Spent { working: _, stalls, repairs: _ } in spent {
@@ -108,7 +108,7 @@ fn stalls(spent: &[Spent]) -> Vec<Stall> {
     stalls
 }
 
-/// What did not end well: how often, and what the first of them says.
+/// Summary of failed runs: their number, and the first failure's reason.
 fn failures(runs: &[Fetched]) -> Option<String> {
     let failed: Vec<&Fetched> = runs.iter().filter(|run| run.elapsed.is_none()).collect();
     let first = failed.first()?;

@@ -1,7 +1,7 @@
-//! Where time goes in a run: pauses in which the path lay idle, by cause, as one knows them who sees both ends.
+//! Stalls of a run: pauses in which the path lay idle, by cause, known from both ends.
 //!
-//! Out of packets and of what the endpoints themselves say kept them from sending, in causes that `diagnose` has the
-//! same names for. It is no diagnosis: that sees packets only and must infer what is known here.
+//! Derived from packets and from the limits that the endpoints themselves report, with `diagnose`'s names
+//! of causes. It is not a diagnosis: that sees packets only and must infer what is known here.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use wire::{Bytes, Duration, Rate, Time};
 use crate::page::{CLIENT, Flow};
 use crate::world::{Probe, Record, Seen};
 
-/// What is known of path and hosts beside the packets.
+/// Facts about path and hosts beside the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
     /// Towards the server.
@@ -22,30 +22,30 @@ pub struct Known {
     pub down: Rate,
     /// The largest segment's payload.
     pub mss: Bytes,
-    /// The longest that a host's process takes to wake up; no pause that need not have been.
+    /// Longest time that a host's process takes to wake up; this is no avoidable pause.
     pub wake_up: Duration,
 }
 
-/// How the time of a run was spent.
+/// Account of a run's time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spent {
-    /// The path sent something useful, in either direction.
+    /// Time in which the path sent useful data, in either direction.
     pub working: Duration,
-    /// Pauses that need not have been, in order. A request's or an answer's way through the path is none.
+    /// Avoidable pauses, in order. Propagation of a request or a response is not one.
     pub stalls: Vec<Stall>,
-    /// What the server sent again: from when it first sent that until it was on its way again, whatever the path
-    /// carried meanwhile.
+    /// Retransmissions by the server: from the first transmission until the retransmission is sent, whatever
+    /// the path carried meanwhile.
     pub repairs: Vec<Stall>,
 }
 
-/// How the time since `began` was spent between a client and a server on one path.
+/// Accounts for the time since `began` between a client and a server on one path.
 ///
 /// `probes` must be in order of time, as the records are.
 pub fn spent(records: &[Record], probes: &[Probe], began: Time, known: &Known) -> Spent {
     let mut watch = Watch::new(began, *known);
     let mut probes = probes.iter().peekable();
     for record in records {
-        // How things stood before: what happens now has changed them already.
+        // State before this packet: the packet's own event has changed it already.
         while let Some(probe) = probes.next_if(|probe| probe.at < record.at) {
             watch.look(probe);
         }
@@ -54,15 +54,15 @@ pub fn spent(records: &[Record], probes: &[Probe], began: Time, known: &Known) -
     watch.spent
 }
 
-/// One who watches both ends.
+/// Observer of both ends.
 struct Watch {
     began: Time,
     known: Known,
     spent: Spent,
     lines: BTreeMap<Flow, Line>,
-    /// Until when each direction has something to send: up, down.
+    /// Time until which each direction is sending: up, down.
     busy: [Time; 2],
-    /// The end of what was useful so far.
+    /// End of the useful data so far.
     useful_until: Time,
     /// When the client last received data.
     received: Time,
@@ -70,11 +70,11 @@ struct Watch {
     asked: Time,
 }
 
-/// What is known of a connection.
+/// State of a connection.
 #[derive(Debug, Default)]
 struct Line {
     syn_sent: Option<Time>,
-    /// Whether a SYN or its answer was lost, and when the client sent its SYN again for that.
+    /// Whether a SYN or its SYN-ACK was lost, and when the client retransmitted its SYN for that.
     was_syn_lost: bool,
     syn_again: Option<Time>,
     opened: Option<Time>,
@@ -85,47 +85,48 @@ struct Line {
     sent: Option<Time>,
     /// The number after the last that the server has sent.
     next: u64,
-    /// What kept the client and the server from sending more.
+    /// Limits that kept the client and the server from sending more.
     limits: [Limit; 2],
-    /// The server's congestion window, and the largest that it had so far.
+    /// The server's congestion window, and its maximum so far.
     window: u64,
     largest_window: u64,
-    /// A segment that was not full is on its way.
+    /// A segment shorter than the MSS is in flight.
     has_short: bool,
     data_received: Time,
-    /// Acknowledgements on their way: number, and how long the client took.
+    /// Acknowledgements in flight: number, and the client's delay.
     acks: BTreeMap<u64, Duration>,
     acknowledged: u64,
-    /// When the server last received anything.
+    /// When the server last received a segment.
     heard: Time,
     last_ack: Option<Ack>,
-    /// Whether a repair has made the window small.
+    /// Whether a retransmission has reduced the window.
     was_lost: bool,
-    /// When the server's timer runs out, and whether the client has told of a loss since it last acknowledged something.
+    /// When the server's timer expires, and whether the client has reported a loss since its last new
+    /// acknowledgement.
     retransmits_at: Option<Time>,
     is_told: bool,
-    /// What the server repairs, and up to which number.
+    /// Cause of the server's current recovery, and the number that ends it.
     repairing: Option<(&'static str, u64)>,
-    /// When data that is not acknowledged was first sent, by its number.
+    /// First transmission times of unacknowledged data, by number.
     first_sent: BTreeMap<u64, Time>,
 }
 
-/// An acknowledgement that moved the server's window.
+/// An acknowledgement that advanced the server's window.
 #[derive(Clone, Copy, Debug)]
 struct Ack {
     received: Time,
-    /// After the data that it acknowledges had arrived.
+    /// Time since the acknowledged data had arrived.
     delay: Duration,
-    /// Whether a segment in that was not full.
+    /// Whether it acknowledges a segment shorter than the MSS.
     had_short: bool,
 }
 
-/// Something that leaves after a pause.
+/// A pause before a transmission.
 struct Pause {
     from: Time,
     until: Time,
     sent: Time,
-    /// What it takes on its link.
+    /// Serialisation time of the packet on its link.
     packet: Duration,
 }
 
@@ -135,7 +136,7 @@ impl Pause {
     }
 }
 
-/// IPv4's and TCP's, without options.
+/// Bytes of IPv4's and TCP's headers, without options.
 const HEADERS: u64 = 40;
 
 impl Watch {
@@ -162,7 +163,7 @@ impl Watch {
             (Seen::Sent, false) => self.server_sends(record),
             (Seen::Received, true) => self.server_receives(record),
             (Seen::Received, false) => self.client_receives(record),
-            // Nobody knows of it yet; a SYN that is sent again for it is needed.
+            // No host knows of the loss yet; a SYN that is retransmitted for it is needed.
             (Seen::Lost, _) => self.line(record).was_syn_lost |= record.segment.flags.syn,
         }
     }
@@ -183,7 +184,7 @@ impl Watch {
         self.lines.entry(Flow::of(record)).or_default()
     }
 
-    /// A request or an answer of DHTTP. Nothing but the client's patience knows of one that was lost.
+    /// A request or a response of DHTTP. Only the client's timeout reveals a lost one.
     fn see_datagram(&mut self, record: &Record, is_client: bool) {
         match (record.seen, is_client) {
             (Seen::Sent, true) => {
@@ -206,10 +207,10 @@ impl Watch {
         }
     }
 
-    /// Puts a packet on its link; a pause, if it is data and nothing useful was going on before.
+    /// Puts a packet on its link. Returns the pause before it, if it carries data and the path was idle.
     fn transmit(&mut self, record: &Record, direction: usize, rate: Rate) -> Option<Pause> {
         let from = self.busy[direction].max(record.at);
-        // A network's rate is that of what packets carry.
+        // A network's rate counts the packets' payloads.
         let carried = record.segment.ip_bytes().saturating_sub(HEADERS);
         let until = from + rate.time_for(Bytes::new(carried));
         self.busy[direction] = until;
@@ -250,7 +251,7 @@ impl Watch {
             self.stall(&pause, "retransmission-timeout", pause.from, pause.until);
             return;
         }
-        // What the request waited for: what came before it, or its connection.
+        // The request waited for the preceding data, or for its connection.
         match handshake {
             Some((syn, opened)) => {
                 self.think(&pause, "client-think", received, syn);
@@ -317,7 +318,7 @@ impl Watch {
         let handshake = line.syn_sent.zip(line.opened).filter(|_| is_ours && line.sent.is_none());
         let bytes = segment.payload.len() as u64;
         if line.sent.is_none() {
-            // All before it, on a connection that was open, has arrived.
+            // The first data seen on an open connection: everything before it has arrived.
             (line.next, line.acknowledged) = (segment.sequence, segment.sequence);
         }
         let repair = line.repair(record);
@@ -327,7 +328,7 @@ impl Watch {
             (cause, pause)
         });
         line.has_short |= bytes < known.mss.get();
-        // Needless or not, a repair has made the window small.
+        // Needless or not, a retransmission has reduced the window.
         line.was_lost |= repair.is_some();
         line.first_sent.entry(segment.sequence).or_insert(record.at);
         line.next = line.next.max(segment.end());
@@ -342,7 +343,7 @@ impl Watch {
             Some((Cause::Request(received), pause)) => {
                 self.think(&pause, "server-think", received, pause.sent);
             }
-            // A pause in which not even this packet would have fitted is none.
+            // A pause shorter than this packet's own time is not counted.
             Some((Cause::Named(cause), pause)) if pause.length() > pause.packet => {
                 self.stall(&pause, cause, pause.from, pause.until);
             }
@@ -367,12 +368,12 @@ impl Watch {
         }
     }
 
-    /// What of a host's reaction it did not take to wake up.
+    /// Counts the part of a host's reaction time that is not wake-up time.
     fn think(&mut self, pause: &Pause, cause: &str, from: Time, until: Time) {
         self.stall(pause, cause, from + self.known.wake_up, until);
     }
 
-    /// What of a time lies within a pause: on other connections something useful may have gone on.
+    /// Counts the part of a time that lies within a pause: other connections may have sent useful data.
     fn stall(&mut self, pause: &Pause, cause: &str, from: Time, until: Time) {
         let from = from.max(pause.from);
         let lost = until.min(pause.until).since(from);
@@ -383,26 +384,27 @@ impl Watch {
     }
 }
 
-/// Why the server's data comes after a pause.
+/// Reason why the server's data comes after a pause.
 enum Cause {
-    /// A request was on its way; it arrived at this time.
+    /// A request was in flight; it arrived at this time.
     Request(Time),
-    /// By its name.
+    /// A cause, by its name.
     Named(&'static str),
 }
 
-/// Something that was sent again.
+/// A retransmission.
 #[derive(Clone, Copy)]
 struct Mended {
-    /// How it was noticed that it was lost.
+    /// Cause by which the loss was detected.
     cause: &'static str,
     first_sent: Time,
-    /// What it had to wait for in the end.
+    /// Cause of the last wait before it.
     waited_for: &'static str,
 }
 
 impl Line {
-    /// How it was noticed that data was lost, if this is sent again, and when it was first sent.
+    /// Classifies data that is sent again: how its loss was detected, and when it was first sent. `None` for
+    /// new data.
     fn repair(&mut self, record: &Record) -> Option<Mended> {
         let start = record.segment.sequence;
         if start >= self.next {
@@ -423,12 +425,12 @@ impl Line {
         Some(Mended {
             cause,
             first_sent: first.map_or(record.at, |(_, at)| *at),
-            // What follows in a recovery leaves as acknowledgements let it.
+            // Later retransmissions of a recovery are clocked by acknowledgements.
             waited_for: if same.is_some() && self.heard == record.at { "congestion-window" } else { cause },
         })
     }
 
-    /// Why data that leaves now did not leave before.
+    /// Reason why data that leaves now did not leave before.
     fn cause(&self, record: &Record, wake_up: Duration) -> Cause {
         let [_, limit] = self.limits;
         let has_answered = self.sent.is_some_and(|sent| sent >= self.request_received);
@@ -449,7 +451,7 @@ impl Line {
         })
     }
 
-    /// Why the congestion window is as small as it is.
+    /// Reason why the congestion window is small.
     const fn window_cause(&self) -> &'static str {
         if self.was_lost {
             "congestion-window"

@@ -1,7 +1,7 @@
-//! A server behind one line, machines with a hundred users each before it, and others' downloads through the same line: the
-//! congestion of `papers/dhttp#table-1`.
+//! Dumbbell topology: a server behind a bottleneck, clients with a hundred users each, and competing
+//! downloads over the same bottleneck (`papers/dhttp#table-1`).
 //!
-//! Not the Internet of 2003: there is no traffic but this, and the machines' paths lose nothing elsewhere.
+//! Not the Internet of 2003: there is no other traffic, and the clients' paths lose nothing elsewhere.
 
 pub mod crowd;
 
@@ -24,65 +24,65 @@ use crowd::Crowd;
 
 /// "A fractional T3 line with a bandwidth of up to 9Mbps."
 const BOTTLENECK_BITS: u64 = 9_000_000;
-/// A router's room: 60 packets, 80 ms of this line.
+/// Buffer of the router: 60 packets, 80 ms at this rate.
 const QUEUE: QueueLimit = QueueLimit { packets: Some(60), bytes: None };
 /// "Two SURGE processes with 50 threads on each client machine."
 const USERS: u16 = 100;
-/// To New Jersey from Seattle, Durham and New York, and back.
+/// Round trips to New Jersey from Seattle, Durham and New York.
 const ROUND_TRIPS: [Duration; 3] =
     [Duration::from_millis(70), Duration::from_millis(25), Duration::from_millis(10)];
-/// "There is competing traffic": downloads without an end, by TCP.
+/// "There is competing traffic": bulk downloads without end, by TCP.
 const FLOWS: usize = 2;
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 /// "The persistent connection timeout for both servers is 5 seconds."
 const IDLE: Duration = Duration::from_secs(5);
-/// More than there are users: nobody is sent away.
+/// Connection limit above the number of users: no one is refused.
 const CONNECTIONS: usize = 1_000;
 /// SURGE's lognormal body, with the mean of "roughly 10K" that the paper gives.
 const SIGMA: f64 = 1.318;
 const MEAN: f64 = 10_000.0;
 const OBJECTS: u64 = 2_000;
-/// From when on others' flows are counted: the crowd is there.
+/// Start of measuring the competing flows, when all users have started.
 const SETTLED: Time = Time::from_nanos(10_000_000_000);
-/// Until when.
+/// End of the run.
 const END: Time = Time::from_nanos(60_000_000_000);
 
-/// How the users ask.
+/// Protocol of the users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
-    /// Over a connection each, kept as long as the server keeps it.
+    /// HTTP/1.1 over a connection each, kept alive as long as the server does.
     Http,
-    /// As in the paper.
+    /// DHTTP as in the paper.
     Dhttp,
 }
 
-/// What came of it.
+/// Result of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
-    /// What the server counted.
+    /// The server's counters.
     pub dhttp: DhttpCounts,
-    /// What each of others' flows has received, in bits per second.
+    /// Throughput of each competing flow, in bits per second.
     pub flows: Vec<f64>,
 }
 
 impl Found {
-    /// The share of answers that went by UDP.
+    /// Share of responses that went by UDP.
     pub fn udp_share(&self) -> f64 {
         let DhttpCounts { by_datagram, by_connection, .. } = self.dhttp;
         by_datagram as f64 / (by_datagram + by_connection).max(1) as f64
     }
 
-    /// Resent requests for each that was answered by UDP.
+    /// Resent requests per response sent by UDP.
     pub fn resent(&self) -> f64 {
         self.all_resent() / self.dhttp.by_datagram.max(1) as f64
     }
 
-    /// The share of resent requests that came late and were not answered again.
+    /// Share of resent requests that came late and were ignored.
     pub fn ignored(&self) -> f64 {
         self.dhttp.late_resends as f64 / self.all_resent().max(1.0)
     }
 
-    /// Jain's index of others' flows: 1 if all have the same, 1/n if one has all.
+    /// Jain's fairness index of the competing flows: 1 if all get the same, 1/n if one gets everything.
     pub fn fairness(&self) -> f64 {
         let sum: f64 = self.flows.iter().sum();
         let squares: f64 = self.flows.iter().map(|flow| flow * flow).sum();
@@ -94,10 +94,10 @@ impl Found {
     }
 }
 
-/// So many machines, with others' flows beside them.
+/// Simulates this number of client hosts and the competing flows.
 ///
 /// # Errors
-/// What the simulator says.
+/// Errors of the simulator.
 pub fn found(machines: usize, asks: Asks, seed: Seed) -> Result<Found, Error> {
     let mut town = Town::new(seed)?;
     for machine in 0..machines {
@@ -126,7 +126,7 @@ pub fn found(machines: usize, asks: Asks, seed: Seed) -> Result<Found, Error> {
     Ok(found)
 }
 
-/// The server behind its line, and everybody else.
+/// The server behind its bottleneck, and all other hosts.
 struct Town {
     world: World<Inhabitant>,
     seed: Seed,
@@ -185,7 +185,7 @@ impl Town {
         self.world.add_host(host, inhabitant).map_err(Error::Stack)
     }
 
-    /// Both ways between one behind the line and one beyond it.
+    /// Adds both directions of a path between a host behind the bottleneck and one beyond it.
     fn join(&mut self, behind: HostId, beyond: HostId, round_trip: Duration) -> Result<(), Error> {
         let own = link::Config { delay: round_trip / 2, ..link::Config::default() };
         let [to, from] = [self.world.add_link(&own), self.world.add_link(&own)];
@@ -196,27 +196,27 @@ impl Town {
     }
 }
 
-/// Lognormal, by Box and Muller.
+/// Size of an object: lognormal, by the Box-Muller transform.
 fn size(random: &mut Random) -> Bytes {
     let (radius, angle) = ((-2.0 * (1.0 - random.unit()).ln()).sqrt(), std::f64::consts::TAU * random.unit());
     let median = MEAN / (SIGMA * SIGMA / 2.0).exp();
     let drawn = median * (SIGMA * radius * angle.cos()).exp();
-    // Above zero and below 2^53: nine deviations from the median are 600 MB, and none is drawn beyond.
+    // Above zero and below 2^53: nine deviations from the median are 600 MB, and no sample lies beyond.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let bytes = drawn.min(1e7) as u64;
     Bytes::new(bytes)
 }
 
-/// Where others' flows come from.
+/// Port of the competing flows' sources.
 const BULK: u16 = 81;
 
-/// Who lives there.
+/// A host's program.
 enum Inhabitant {
     Web(Web),
     Crowd(Box<Crowd>),
-    /// It sends as fast as it may.
+    /// Sends as fast as TCP allows.
     Source(Vec<Action>),
-    /// It takes all there is, and counts it.
+    /// Receives everything, and counts the bytes.
     Sink(Vec<Action>, u64),
 }
 

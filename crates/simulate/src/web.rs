@@ -1,13 +1,14 @@
-//! The web on simulated hosts: `pageload`'s robot and `http1`'s server as applications, with the time their work takes.
+//! The web on simulated hosts: `pageload`'s robot and `http1`'s server as applications, with the CPU time of
+//! their work.
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`browser`] | a client that fetches a page |
-//! | [`fetcher`] | the machine in it: HTTP over its own connections, or DHTTP |
-//! | [`server`] | a server that has it |
+//! | [`fetcher`] | its state machine: HTTP over its own connections, or DHTTP |
+//! | [`server`] | a server that holds the page |
 //! | [`desk`] | the part of the server that speaks DHTTP |
 //!
-//! Not HTTP: `http1`, `pageload` and `dhttp-proto` speak it, the very same that run over the kernel's sockets.
+//! HTTP is spoken by `http1`, `pageload` and `dhttp-proto`, the same code that runs over kernel sockets.
 
 pub mod browser;
 pub mod desk;
@@ -23,7 +24,7 @@ pub use server::{HeadSizes, ServerTimes, WebServer};
 
 use crate::world::{Action, Application, Input, SocketId};
 
-/// What runs on a host.
+/// Application of a host.
 pub enum Web {
     /// A client.
     Browser(Box<Browser>),

@@ -1,19 +1,19 @@
-//! Virtual time: hosts, the links between them, and one queue of what happens next.
+//! Virtual time: hosts, the links between them, and one queue of events.
 //!
 //! Hosts and paths flow in, then [`World::run`]; what flows out is in the hosts' applications, in the counters
 //! and, if asked for, in the [`Recorder`]. In reading order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`application`] | what runs on a host, and how it speaks to TCP and UDP |
-//! | [`host`] | connections, ports, one processor |
+//! | [`application`] | the application of a host, and its socket calls |
+//! | [`host`] | connections, ports, one CPU |
 //! | `ensemble` | connections that have one congestion window together |
-//! | `schedule` | the queue of what happens next |
-//! | [`recorder`] | the packets, as a capture at both ends would have them |
+//! | `schedule` | the event queue |
+//! | [`recorder`] | the packets, as in captures at both ends |
 //!
-//! Time is an integer; what happens at the same time happens in the order in which it was scheduled; nothing is
-//! ever scheduled twice for one link, one timer of a connection, or one application. What it is not: a model of
-//! a machine's load. Sending and receiving segments takes no processor time, only what applications say they do.
+//! Time is an integer; simultaneous events happen in the order in which they were scheduled; at most one
+//! event is scheduled for one link, one timer of a connection, or one application. Load of hosts is not
+//! modelled: sending and receiving segments takes no CPU time, only what applications request.
 
 pub mod application;
 mod ensemble;
@@ -48,31 +48,31 @@ pub struct World<A> {
     seed: Seed,
 }
 
-/// A host, in the order in which they were added.
+/// A host's identifier, in order of addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostId(pub u16);
 
-/// One direction of a link, in the order in which they were added.
+/// Identifier of one direction of a link, in order of addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkId(u16);
 
-/// One direction of a link, and when it will be asked next.
+/// One direction of a link, and the time of its next poll.
 struct Link {
     pipe: Pipe<Packet>,
     scheduled: Option<Time>,
 }
 
-/// A segment on its way.
+/// A segment in flight.
 #[derive(Clone, Debug)]
 struct Packet {
     from: Address,
     to: Address,
-    /// How many links of its route it has behind it.
+    /// Number of links of its route that it has passed.
     hops: u16,
     segment: Segment,
 }
 
-/// How much may happen, at most.
+/// Limits of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Virtual time.
@@ -81,16 +81,16 @@ pub struct Bounds {
     pub events: u64,
 }
 
-/// Why a run ended.
+/// Reason why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// An application said that it is enough.
+    /// An application ended it.
     Finished,
-    /// Nothing will ever happen again.
+    /// No event is left.
     Quiet,
     /// Virtual time is up.
     OutOfTime,
-    /// Too much has happened.
+    /// The maximum number of events has been reached.
     OutOfEvents,
 }
 
@@ -112,7 +112,7 @@ impl<A: Application> World<A> {
     /// Adds a host. Its application has its first turn at time zero.
     ///
     /// # Errors
-    /// The first knob of its TCP that is not possible.
+    /// The first invalid knob of its TCP.
     ///
     /// # Panics
     /// If there are 65,536 already.
@@ -127,7 +127,7 @@ impl<A: Application> World<A> {
     /// Adds one direction of a link.
     ///
     /// # Errors
-    /// What is wrong with `config`, and how to mend it.
+    /// The fault of `config`, and its remedy.
     ///
     /// # Panics
     /// If there are 65,536 already.
@@ -138,18 +138,18 @@ impl<A: Application> World<A> {
         Ok(LinkId(u16::try_from(index).expect("a world has at most 65,536 links")))
     }
 
-    /// Says over which links packets go from one host to another. Without a route they vanish.
+    /// Sets the links from one host to another. Packets without a route are dropped.
     pub fn add_route(&mut self, from: HostId, to: HostId, links: &[LinkId]) {
         self.routes.insert((from, to), Rc::from(links));
     }
 
-    /// Keeps every packet from now on.
+    /// Records every packet from now on.
     pub fn record(&mut self) {
         self.recorder.get_or_insert_default();
     }
 
-    /// Lets things happen until one of `bounds` is met, an application has finished, or nothing is left. May be
-    /// called again: things go on where they were.
+    /// Runs until one of `bounds` is reached, an application ends the run, or no event is left. May be called
+    /// again to continue.
     pub fn run(&mut self, bounds: Bounds) -> Ended {
         while let Some((at, wake)) = self.schedule.pop() {
             if at > bounds.until {
@@ -179,12 +179,12 @@ impl<A: Application> World<A> {
         self.now
     }
 
-    /// How much has happened: deliveries, timers and turns of applications.
+    /// Number of events: deliveries, timers and turns of applications.
     pub const fn events(&self) -> u64 {
         self.events
     }
 
-    /// What runs on a host.
+    /// Application of a host.
     ///
     /// # Panics
     /// If the host is of another world.
@@ -200,7 +200,7 @@ impl<A: Application> World<A> {
         self.hosts[usize::from(host.0)].application_mut()
     }
 
-    /// What a host has sent and received.
+    /// Counters of a host's packets and bytes.
     ///
     /// # Panics
     /// If the host is of another world.
@@ -208,7 +208,7 @@ impl<A: Application> World<A> {
         self.hosts[usize::from(host.0)].counters()
     }
 
-    /// What happened on one direction of a link.
+    /// Counters of one direction of a link.
     ///
     /// # Panics
     /// If the link is of another world.
@@ -216,12 +216,12 @@ impl<A: Application> World<A> {
         self.links[usize::from(link.0)].pipe.counters()
     }
 
-    /// Every packet, if they were to be kept.
+    /// Every packet, if packets were recorded.
     pub fn records(&self) -> &[Record] {
         self.recorder.as_ref().map_or(&[], Recorder::records)
     }
 
-    /// Looks at every connection of a host from now on.
+    /// Probes every connection of a host from now on.
     ///
     /// # Panics
     /// If the host is of another world.
@@ -229,7 +229,7 @@ impl<A: Application> World<A> {
         self.hosts[usize::from(host.0)].probe();
     }
 
-    /// How a host's connections were, each change, in order; if they were to be looked at.
+    /// State of a host's connections, each change, in order; empty without [`World::probe`].
     ///
     /// # Panics
     /// If the host is of another world.
@@ -237,11 +237,11 @@ impl<A: Application> World<A> {
         self.hosts[usize::from(host.0)].probes()
     }
 
-    /// Everything that has arrived at the end of a link now.
+    /// Delivers everything that has arrived at the end of a link now.
     fn deliver(&mut self, id: LinkId) -> bool {
         let link = &mut self.links[usize::from(id.0)];
         if link.scheduled != Some(self.now) {
-            // An earlier one took its place.
+            // An earlier event took its place.
             return false;
         }
         link.scheduled = None;
@@ -266,7 +266,7 @@ impl<A: Application> World<A> {
         }
     }
 
-    /// A packet is at the end of a link: on to the next, or to its host.
+    /// Forwards a packet at the end of a link: to the next link, or to its host.
     fn advance(&mut self, mut packet: Packet) -> bool {
         packet.hops += 1;
         let route = &self.routes[&(packet.from.host, packet.to.host)];
@@ -281,7 +281,7 @@ impl<A: Application> World<A> {
         self.work(to.host, |host, now| host.receive(now, from, to, segment))
     }
 
-    /// Lets a host do something, and does what it asks for until it asks for nothing more.
+    /// Gives a host an event, and executes its steps until it has no more.
     fn work(&mut self, id: HostId, begin: impl FnOnce(&mut Host<A>, Time)) -> bool {
         let now = self.now;
         let host = &mut self.hosts[usize::from(id.0)];
@@ -291,7 +291,7 @@ impl<A: Application> World<A> {
                 Step::Transmit { from, to, segment } => self.transmit(from, to, segment),
                 Step::Schedule(at, wake) => self.schedule.push(at, wake),
                 Step::Finished => {
-                    // If there is another run, the host goes on with it where it was.
+                    // If there is another run, the host continues in it.
                     self.schedule.push(now, Wake::Application(id));
                     return true;
                 }
@@ -315,7 +315,7 @@ impl<A: Application> World<A> {
         let link = &mut self.links[usize::from(id.0)];
         let bytes = |packet: &Packet, into: &mut Vec<u8>| {
             let Packet { from, to, hops: _, segment } = packet;
-            // What cannot be written is longer than IP allows, and no segment is.
+            // Writing fails only for a packet longer than IP allows, which no segment is.
             let _ = capture::packet(*from, *to, segment, into);
         };
         match link.pipe.handle_with(self.now, packet, size, bytes) {

@@ -1,5 +1,5 @@
-//! A page that is real over simulated TCP: its client knows the document alone, and finds the rest in its bytes as they
-//! arrive, plain or compressed. What it finds in which HTML is for the tests of `pageload`.
+//! A real page over simulated TCP: the client knows only the document, and discovers the rest in its bytes as
+//! they arrive, plain or compressed. Discovery in HTML is tested in `pageload`.
 
 use std::sync::Arc;
 
@@ -58,9 +58,10 @@ fn every_protocol_finds_the_page_in_its_document() {
     }
 }
 
-/// The tables of `papers/w3c` are computed with what a robot would find where, told beforehand.
+/// The tables of `papers/w3c` are computed with the objects that a robot would discover, and where, given in
+/// advance.
 #[test]
-fn what_is_found_is_asked_for_when_a_plan_that_knows_it_all_says() {
+fn discovered_objects_are_requested_at_the_times_of_a_complete_plan() {
     let real = microscape(Protocol::Http11Pipelined);
     let contents = real.page.contents.clone().unwrap();
     let [document, ..] = &contents.files[..] else { panic!("no files") };
@@ -72,13 +73,13 @@ fn what_is_found_is_asked_for_when_a_plan_that_knows_it_all_says() {
     let planned = Experiment::new(&planned, hosts).unwrap().run(0, false).unwrap();
     let found = run(&real);
     let [planned, found] = [planned, found].map(|fetched| fetched.elapsed.unwrap());
-    // The heads say the type with and without its character set.
+    // The headers have the type with and without its character set.
     let apart = found.saturating_sub(planned).max(planned.saturating_sub(found));
     assert!(apart < Duration::from_millis(2), "{found} {planned}");
 }
 
 #[test]
-fn bodies_travel_coded_beforehand_or_on_the_fly_and_are_understood_as_they_come() {
+fn bodies_coded_in_advance_or_on_the_fly_are_decoded_as_they_arrive() {
     let plain = run(&microscape(Protocol::Http11Pipelined));
     for coding in ["deflate", "gzip", "br", "zstd", "gzip+br"] {
         let ways = ["beforehand", "on-the-fly"].map(|when| {
@@ -101,7 +102,7 @@ fn bodies_travel_coded_beforehand_or_on_the_fly_and_are_understood_as_they_come(
 }
 
 #[test]
-fn who_has_seen_a_page_asks_about_what_was_sent_coded_or_not() {
+fn revalidation_works_for_coded_and_plain_objects() {
     for keys in [&[][..], &[(ProgramKey::ClientCodings, "br")]] {
         for validation in ["entity-tags", "dates"] {
             let again = Scenario { visit: Visit::Revalidate, ..microscape(Protocol::Http11Pipelined) };
@@ -114,7 +115,7 @@ fn who_has_seen_a_page_asks_about_what_was_sent_coded_or_not() {
 }
 
 #[test]
-fn what_is_not_there_is_told_and_the_rest_arrives() {
+fn missing_objects_are_reported_and_the_rest_arrives() {
     let html =
         "<p><img src=a.gif><img src=gone.gif><img src=empty.gif><table><td background=b.gif>".to_owned();
     let files = [
@@ -131,7 +132,7 @@ fn what_is_not_there_is_told_and_the_rest_arrives() {
 }
 
 #[test]
-fn ten_thousand_objects_are_found_and_no_more() {
+fn discovers_at_most_ten_thousand_objects() {
     let html: String = (0..12_000).map(|index| format!("<img src=/{index}>")).collect();
     let page = Page::real("endless", vec![file("index.html", html.into_bytes())]).unwrap();
     let row = simulate::simulate(&scenario(page, Protocol::Http11Pipelined), Hosts::default()).unwrap();
@@ -143,7 +144,7 @@ fn ten_thousand_objects_are_found_and_no_more() {
 }
 
 #[test]
-fn codings_of_what_is_not_known_and_compression_that_nobody_asks_for_are_refused() {
+fn rejects_codings_of_unknown_contents_and_unrequested_compression() {
     let sized = scenario(Page::named("w3c-page").unwrap(), Protocol::Http11);
     let refusal = |scenario| Experiment::new(&scenario, Hosts::default()).unwrap_err().to_string();
     assert_eq!(

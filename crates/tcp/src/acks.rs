@@ -1,6 +1,7 @@
-//! When data is acknowledged: the delayed acknowledgement in its kinds (RFC 1122, section 4.2.3.2).
+//! Delayed acknowledgements in their kinds (RFC 1122, section 4.2.3.2).
 //!
-//! Not what the acknowledgement says. Linux's rules of today follow `net/ipv4/tcp_input.c` and `tcp_timer.c` of Linux 6
+//! Decides when to acknowledge, not the contents. Linux's current rules follow `net/ipv4/tcp_input.c` and
+//! `tcp_timer.c` of Linux 6
 //! (`tcp_event_data_recv`, `__tcp_ack_snd_check`, `tcp_cleanup_rbuf`, `tcp_delack_timer_handler`).
 
 use wire::{Duration, Time};
@@ -8,7 +9,7 @@ use wire::{Duration, Time};
 use crate::config::{Acks, Odd};
 use crate::receive::Receiver;
 
-/// What is not acknowledged yet, and when it will be.
+/// Data not acknowledged yet, and the deadline of its acknowledgement.
 #[derive(Clone, Debug)]
 pub(super) struct Acknowledger {
     policy: Acks,
@@ -22,17 +23,17 @@ pub(super) struct Acknowledger {
     linux: Linux,
 }
 
-/// What Linux watches besides.
+/// Linux's additional state.
 #[derive(Clone, Copy, Debug)]
 struct Linux {
-    /// How many segments more are acknowledged at once, if the connection is not interactive.
+    /// Number of segments that are still acknowledged immediately, if the connection is not interactive.
     quick: u8,
     /// Whether data flows both ways in turn (`pingpong`).
     is_interactive: bool,
-    /// The delay, as the rhythm of arrivals suggests (`ato`); zero before the first.
+    /// The delay, adapted to the time between arrivals (`ato`); zero before the first.
     delay: Duration,
     last_arrival: Time,
-    /// The largest segment seen, up to the agreed one (`rcv_mss`).
+    /// Largest segment seen, up to the negotiated one (`rcv_mss`).
     largest: u64,
     /// Short or pushed segments since the last acknowledgement.
     pushed: u8,
@@ -42,16 +43,16 @@ struct Linux {
 const LINUX_LEAST: Duration = Duration::from_millis(40);
 /// `TCP_DELACK_MAX`.
 const LINUX_MOST: Duration = Duration::from_millis(200);
-/// Linux 2.0: the first estimate and the most, a third and a half of `HZ`; and a jiffy.
+/// Linux 2.0: the first estimate and the maximum, a third and a half of `HZ`; and a jiffy.
 const LINUX_2_0_FIRST: Duration = Duration::from_millis(330);
 const LINUX_2_0_MOST: Duration = Duration::from_millis(500);
 const LINUX_2_0_JIFFY: Duration = Duration::from_millis(10);
 /// `TCP_MAX_QUICKACKS`.
 const LINUX_QUICK: u8 = 16;
-/// `TCP_MIN_MSS + sizeof(struct tcphdr)` less the header: what `rcv_mss` starts from.
+/// `TCP_MIN_MSS + sizeof(struct tcphdr)` less the header: the initial `rcv_mss`.
 const LINUX_FIRST_LARGEST: u64 = 536;
 
-/// What arrived, as far as acknowledging goes.
+/// Facts about arrived data that acknowledging depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrived {
     /// Bytes.
@@ -77,7 +78,7 @@ impl Acknowledger {
         Self { policy, mss, is_due: false, deadline: None, segments: 0, bytes: 0, linux }
     }
 
-    /// The segment size has been agreed on.
+    /// Sets the negotiated segment size.
     pub(super) fn set_mss(&mut self, mss: u64) {
         self.mss = mss;
         self.linux.largest = mss.min(LINUX_FIRST_LARGEST);
@@ -88,17 +89,18 @@ impl Acknowledger {
         self.is_due
     }
 
-    /// When one must leave, if nothing else happens.
+    /// Deadline of the next acknowledgement, if nothing else happens.
     pub(super) const fn deadline(&self) -> Option<Time> {
         self.deadline
     }
 
-    /// One must leave now, whatever the policy.
+    /// Demands an immediate acknowledgement, whatever the policy.
     pub(super) const fn demand(&mut self) {
         self.is_due = true;
     }
 
-    /// What is due may wait as long as the policy lets an odd segment wait: an answer may carry it.
+    /// Lets a due acknowledgement wait as long as the policy lets an odd segment wait: a response may carry
+    /// it.
     pub(super) fn postpone(&mut self, now: Time) {
         let delay = match self.policy {
             Acks::EverySegment => return,
@@ -109,13 +111,13 @@ impl Acknowledger {
         self.wait(now, delay);
     }
 
-    /// Nothing will ever be acknowledged again.
+    /// Stops all acknowledging.
     pub(super) const fn stop(&mut self) {
         self.deadline = None;
         self.is_due = false;
     }
 
-    /// Data arrived in order, with no gap before or after it.
+    /// Notes data that arrived in order, with no gap before or after it.
     pub(super) fn arrive(&mut self, now: Time, arrived: Arrived, receiver: &Receiver) {
         self.segments = self.segments.saturating_add(1);
         self.bytes += arrived.bytes;
@@ -136,11 +138,11 @@ impl Acknowledger {
         }
     }
 
-    /// The application has read; `opened` is by how much the window grew since it was last advertised.
+    /// Notes that the application has read; `opened` is the window's growth since it was last advertised.
     pub(super) fn read(&mut self, opened: u64, receiver: &Receiver) {
         let told = receiver.edge().saturating_sub(receiver.next());
         let is_wide_open = match self.policy {
-            // Only a sender that may be stuck needs to know (RFC 1122, section 4.2.3.3).
+            // Only a sender that may be stuck needs an update (RFC 1122, section 4.2.3.3).
             Acks::EverySegment | Acks::Counted { segments: _, odd: _ } => {
                 2 * opened >= receiver.size() || (told < self.mss && opened >= self.mss)
             }
@@ -152,7 +154,7 @@ impl Acknowledger {
         }
     }
 
-    /// A segment with an acknowledgement left.
+    /// Notes that a segment with an acknowledgement left.
     pub(super) fn sent(&mut self) {
         if self.linux.quick > 0 && self.bytes > 0 {
             self.linux.quick -= 1;
@@ -165,14 +167,14 @@ impl Acknowledger {
         (self.segments, self.bytes, self.linux.pushed) = (0, 0, 0);
     }
 
-    /// Data left: soon after some arrived, this is a conversation.
+    /// Notes that data left: soon after some arrived, the connection is interactive.
     pub(super) fn sent_data(&mut self, now: Time) {
         if now.since(self.linux.last_arrival) < self.linux.delay {
             self.linux.is_interactive = true;
         }
     }
 
-    /// The deadline has come.
+    /// Handles the deadline.
     pub(super) fn expire(&mut self, rto: Duration) {
         self.deadline = None;
         self.is_due = true;
@@ -213,7 +215,8 @@ impl Acknowledger {
         self.deadline = Some(self.deadline.map_or(until, |before| before.min(until)));
     }
 
-    /// Linux acknowledges what was read beyond a segment's worth, and what was pushed once all of it is read.
+    /// Whether enough was read: Linux acknowledges data read beyond a segment's worth, and pushed data once
+    /// all of it is read.
     fn is_read_enough(&self, receiver: &Receiver) -> bool {
         let Linux { quick: _, is_interactive, delay: _, last_arrival: _, largest, pushed } = self.linux;
         let is_pushed = pushed >= 2 || (pushed == 1 && !is_interactive);

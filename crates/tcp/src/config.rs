@@ -1,7 +1,7 @@
-//! How an endpoint behaves: every knob of the machine, in one value.
+//! Configuration of an endpoint: every knob in one value.
 //!
-//! Not a profile: which system had which value, and the source for it, is in [`crate::stack`]; this is what the
-//! machine understands. Which values are possible: `check`. A knob that is an enum is exhaustive wherever it is read.
+//! Not a profile: which system had which value, and its source, is in [`crate::stack`]. Possible values:
+//! `check`. A knob that is an enum is matched exhaustively wherever it is read.
 
 mod check;
 
@@ -11,84 +11,85 @@ use crate::segment::Framing;
 
 pub use check::ConfigError;
 
-/// Every knob.
+/// Configuration of an endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The largest payload of a segment, in both directions; at least 1. Options come out of it (RFC 6691), so
-    /// with timestamps a segment carries 12 bytes less.
+    /// Maximum payload of a segment, in both directions; at least 1. Options reduce it (RFC 6691), so with
+    /// timestamps a segment carries 12 bytes less.
     pub mss: u16,
-    /// How much the application may write before it waits; at least one segment.
+    /// Send buffer in bytes, beyond which a write waits; at least one segment.
     pub send_buffer: u32,
-    /// What of that counts.
+    /// Bytes that occupy the send buffer.
     pub holding: Holding,
-    /// How much may wait for the application to read it; the window advertised.
+    /// Receive buffer, which is the advertised window.
     pub receive_buffer: ReceiveBuffer,
     /// Timestamps (RFC 7323), if both ends want them.
     pub timestamps: bool,
-    /// Window scaling (RFC 7323), if both ends want it: by as much as the receive buffer needs.
+    /// Window scaling (RFC 7323), if both ends want it; the shift follows from the receive buffer.
     pub window_scaling: bool,
-    /// When data is acknowledged.
+    /// Acknowledgement policy.
     pub acks: Acks,
-    /// When a short segment must wait.
+    /// Nagle's algorithm.
     pub nagle: Nagle,
-    /// How the window starts, grows and shrinks.
+    /// Congestion control.
     pub congestion: Congestion,
-    /// What is done about loss before the timer runs out.
+    /// Loss recovery before the timer expires.
     pub recovery: Recovery,
-    /// What becomes of the window after idle.
+    /// Congestion window after idle.
     pub idle: Idle,
-    /// When the timer runs out.
+    /// Retransmission timer.
     pub rto: Rto,
-    /// How a connection ends.
+    /// Connection termination.
     pub ending: Ending,
-    /// How a handshake is cut short for a peer that is known.
+    /// Shortened handshake with a known peer.
     pub shortcut: Shortcut,
-    /// What connections between the same hosts learn from one another.
+    /// State that connections between the same hosts share.
     pub sharing: Sharing,
 }
 
-/// What connections between the same hosts learn from one another (RFC 2140).
+/// State that connections between the same hosts share (RFC 2140).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
     /// Nothing.
     None,
-    /// The next begins with the window and the round trip of the last.
+    /// The next connection begins with the window and the round trip of the last.
     Temporal,
-    /// Those that are open at once also have one window together. Which they are, only their host knows.
+    /// Concurrent connections also have one window together. Only their host knows the group.
     Ensemble,
 }
 
-/// What is held against the send buffer.
+/// Bytes that occupy the send buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holding {
-    /// What is not acknowledged (BSD, Linux).
+    /// Unacknowledged bytes (BSD, Linux).
     Unacknowledged,
-    /// What is not sent (Mentat's TCP: Solaris).
+    /// Unsent bytes (Mentat's TCP: Solaris).
     Unsent,
 }
 
 /// The receive buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiveBuffer {
-    /// Always this many bytes.
+    /// Fixed size in bytes.
     Fixed(u32),
     /// Starts small and grows by two bytes for every byte that arrives in order (Linux's `rcv_ssthresh`).
     Growing {
-        /// At first.
+        /// Initial size in bytes.
         initial: u32,
-        /// In the end.
+        /// Maximum size in bytes.
         most: u32,
     },
 }
 
-/// When data is acknowledged. What arrives out of order, and what fills a gap, is always acknowledged at once.
+/// Acknowledgement policy. Data out of order, or that fills a gap, is always acknowledged immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acks {
-    /// At once.
+    /// Immediately.
     EverySegment,
-    /// Every so many segments at once, counted as they come; the odd one as `odd` says (RFC 1122, 4.2.3.2).
+    /// Every `segments` segments immediately, counted as they come; the odd one as `odd` says (RFC 1122,
+    /// 4.2.3.2).
     Counted {
-        /// 2, mostly.
+        /// Usually 2.
         segments: u8,
         /// The odd one.
         odd: Odd,
@@ -100,12 +101,12 @@ pub enum Acks {
         /// The odd one.
         odd: Odd,
     },
-    /// Linux's: at once while the connection is young, then beyond one segment's worth, or when the application
-    /// has read what was pushed; else after 40 to 200 ms, as the rhythm of arrivals suggests.
+    /// Linux's: immediately while the connection is young, then beyond one segment's worth, or when the
+    /// application has read pushed data; else after 40 to 200 ms, adapted to the time between arrivals.
     Linux,
 }
 
-/// When a segment is acknowledged that no other follows.
+/// Acknowledgement of a segment that no other follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Odd {
     /// Never by itself: the lower bound of `papers/heidemann-model#table-5`.
@@ -121,9 +122,9 @@ pub enum Odd {
 /// A free-running clock that ticks every `period`, first at `phase`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticks {
-    /// Between ticks; above zero.
+    /// Period between ticks; above zero.
     pub period: Duration,
-    /// Of the first tick after time zero.
+    /// Time of the first tick after time zero.
     pub phase: Duration,
 }
 
@@ -133,14 +134,14 @@ impl Ticks {
         Time::ZERO + self.phase + self.period * self.count(now)
     }
 
-    /// How many ticks there have been up to and with `now`.
+    /// Number of ticks up to and including `now`.
     pub fn count(self, now: Time) -> u64 {
         let since = now.as_nanos().checked_sub(self.phase.as_nanos());
         since.map_or(0, |since| since / self.period.as_nanos().max(1) + 1)
     }
 }
 
-/// When a segment shorter than the largest must wait for an acknowledgement (RFC 896).
+/// Condition under which a segment shorter than the maximum waits for an acknowledgement (RFC 896).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nagle {
     /// Never.
@@ -154,47 +155,47 @@ pub enum Nagle {
     Minshall,
 }
 
-/// How the window starts, grows and shrinks.
+/// Congestion control: the window's start, growth and reduction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Congestion {
-    /// Segments, at first; at least 1.
+    /// Initial window in segments; at least 1.
     pub initial_window: u16,
     /// Whether the acknowledgement of a server's SYN opens its window by a segment (BSD).
     pub handshake_opens: bool,
-    /// Where slow start ends at first; `None`: nowhere.
+    /// Initial slow start threshold in bytes; `None`: unlimited.
     pub initial_threshold: Option<u32>,
-    /// What is counted against the window.
+    /// Unit in which the window is counted.
     pub counting: Counting,
-    /// What an acknowledgement is worth in slow start.
+    /// Growth per acknowledgement in slow start.
     pub growth: Growth,
-    /// What happens beyond slow start, and at a loss.
+    /// Congestion avoidance, and the reduction at a loss.
     pub avoidance: Avoidance,
-    /// Whether the window grows only while it is the window that limits (RFC 7661; Linux).
+    /// Whether the window grows only while it limits sending (RFC 7661; Linux).
     pub validated: bool,
 }
 
-/// What is counted against the window.
+/// Unit in which the window is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
-    /// Bytes: a short segment takes what it is (BSD).
+    /// Bytes: a short segment counts its own size (BSD).
     Bytes,
     /// Segments: a short one counts as much as a long one (Linux).
     Segments,
 }
 
-/// What an acknowledgement is worth in slow start.
+/// Growth per acknowledgement in slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
-    /// A segment, whatever it acknowledges (`papers/heidemann-model`, appendix).
+    /// One segment, whatever it acknowledges (`papers/heidemann-model`, appendix).
     PerAck,
-    /// What it acknowledges, at most this many segments (RFC 3465's L).
+    /// The bytes it acknowledges, at most this many segments (RFC 3465's L).
     PerByte {
         /// 2 in RFC 3465; more where bursts do not matter.
         most: u8,
     },
 }
 
-/// What happens beyond slow start, and at a loss.
+/// Congestion avoidance, and the reduction at a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Avoidance {
     /// A segment each round trip; half at a loss (RFC 5681).
@@ -206,105 +207,105 @@ pub enum Avoidance {
     },
 }
 
-/// What is done about loss before the timer runs out.
+/// Loss recovery before the timer expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// The third duplicate sends one segment again and starts slowly (4.3BSD-Tahoe, SunOS 4.1).
+    /// The third duplicate retransmits one segment and enters slow start (4.3BSD-Tahoe, SunOS 4.1).
     Tahoe,
-    /// Fast recovery, until the first acknowledgement of something new (RFC 2001).
+    /// Fast recovery, until the first new acknowledgement (RFC 2001).
     Reno,
     /// Fast recovery, until all that was outstanding has arrived (RFC 6582).
     NewReno,
     /// Selective acknowledgements, if both ends want them (RFC 6675); else NewReno.
     Sack,
-    /// The same, but time tells what is lost, and the tail is probed (RFC 8985; Linux); else NewReno.
+    /// The same, but loss is detected by time, and the tail is probed (RFC 8985; Linux); else NewReno.
     Rack,
 }
 
-/// What becomes of the window when nothing was outstanding for a retransmission time-out.
+/// Congestion window after nothing was outstanding for a retransmission timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idle {
-    /// It is kept (SunOS).
+    /// Unchanged (SunOS).
     Kept,
-    /// Back to `segments`.
+    /// Reduced to `segments`.
     Restarted {
         /// 1 in BSD, the initial window in RFC 5681.
         segments: u16,
-        /// What is idle.
+        /// Start of the idle time.
         since: IdleSince,
     },
-    /// Halved for every time-out that passed, not below the initial window (RFC 2861; Linux).
+    /// Halved for every timeout that passed, not below the initial window (RFC 2861; Linux).
     Decayed,
-    /// Kept, and what it lets out is spread over a round trip at the rate last measured until the first
+    /// Unchanged, but sent spread over a round trip at the rate last measured, until the first
     /// acknowledgement (`papers/p-http`, section 2.4).
     Paced,
 }
 
-/// Since when a connection is idle.
+/// Event since which a connection counts as idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleSince {
-    /// Since it sent data.
+    /// The last data sent.
     Sent,
-    /// Since anything arrived, as BSD counts it: the request that ends the idling hides it, so that a server
-    /// never restarts (RFC 5681, section 4.1).
+    /// The last segment received, as BSD counts it: the request that ends the idle time resets it, so that a
+    /// server never restarts (RFC 5681, section 4.1).
     Received,
 }
 
-/// When the retransmission timer runs out.
+/// Retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rto {
-    /// How it is computed.
+    /// Estimator.
     pub estimator: Estimator,
-    /// Before anything has been measured.
+    /// Initial timeout, before any measurement.
     pub initial: Duration,
-    /// At least.
+    /// Minimum timeout.
     pub least: Duration,
-    /// At most, backed off.
+    /// Maximum timeout, backed off.
     pub most: Duration,
-    /// How often a SYN is sent again before giving up.
+    /// Maximum number of SYN retransmissions.
     pub syn_retries: u8,
-    /// How often data is sent again before giving up.
+    /// Maximum number of data retransmissions.
     pub data_retries: u8,
 }
 
-/// How the retransmission time-out is computed.
+/// Estimator of the retransmission timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Estimator {
     /// In ticks of a slow clock, one segment at a time (BSD: 500 ms).
     Coarse(Ticks),
     /// RFC 6298, from every acknowledgement that allows it.
     Fine,
-    /// The same, but `least` holds for the variance, not for the sum (Linux).
+    /// The same, but the minimum applies to the variance, not to the sum (Linux).
     FineVariance,
 }
 
-/// How a connection ends.
+/// Connection termination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ending {
-    /// How long the end that closed first remembers (twice the maximum segment lifetime).
+    /// Duration of TIME_WAIT (twice the maximum segment lifetime).
     pub time_wait: Duration,
-    /// Whether closing with something unread resets (RFC 2525, section 2.17; Linux).
+    /// Whether closing with unread data sends a reset (RFC 2525, section 2.17; Linux).
     pub unread_resets: bool,
-    /// Whether a reset throws away what has arrived and was not yet read.
+    /// Whether a reset discards data that has arrived and was not yet read.
     pub reset_discards: bool,
 }
 
-/// How a handshake is cut short for a peer that is known.
+/// Shortened handshake with a known peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shortcut {
-    /// It is not.
+    /// Full handshake.
     None,
     /// Transaction TCP (RFC 1644): connection counts; data and FIN with the SYN.
     Ttcp,
     /// TCP Fast Open (RFC 7413): cookies; data with the SYN.
     FastOpen,
-    /// No handshake at all, nor proof of anything: ARDP's requests and answers in UDP datagrams, which have TCP's
-    /// windows and timers (`papers/heidemann-model`, section II-C).
+    /// No handshake at all, nor authentication: ARDP's requests and responses in UDP datagrams, which have
+    /// TCP's windows and timers (`papers/heidemann-model`, section II-C).
     Ardp,
 }
 
 impl Shortcut {
-    /// What segments look like on the link.
+    /// Framing of segments on the link.
     pub const fn framing(self) -> Framing {
         match self {
             Self::None | Self::Ttcp | Self::FastOpen => Framing::Tcp,
@@ -314,7 +315,7 @@ impl Shortcut {
 }
 
 impl ReceiveBuffer {
-    /// The shift that its largest window needs to fit into 16 bits; at most 14 (RFC 7323, section 2.3).
+    /// Window scale shift for its maximum window; at most 14 (RFC 7323, section 2.3).
     pub(super) fn scale(self) -> u8 {
         let most = match self {
             Self::Fixed(bytes) => bytes,

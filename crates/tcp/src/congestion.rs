@@ -1,6 +1,6 @@
-//! The congestion window: how it starts, grows, shrinks (RFC 5681; Stevens vol. 2, section 21.4).
+//! The congestion window: its start, growth and reduction (RFC 5681; Stevens vol. 2, section 21.4).
 //!
-//! In bytes throughout. Not what is counted against it (`flight`), and not what counts as loss (`recovery`).
+//! In bytes throughout. The bytes in flight are in `flight`, loss detection in `recovery`.
 
 use wire::{Duration, Time};
 
@@ -8,7 +8,7 @@ use crate::config::{Avoidance, Congestion, Growth};
 use crate::cubic::Cubic;
 use crate::hystart::HyStart;
 
-/// The window.
+/// The congestion window.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     config: Congestion,
@@ -21,18 +21,18 @@ pub(super) struct Window {
     hystart: Option<HyStart>,
 }
 
-/// What an acknowledgement tells the window.
+/// Facts about an acknowledgement that the window depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acknowledged {
-    /// Bytes that are newly acknowledged.
+    /// Bytes newly acknowledged.
     pub bytes: u64,
-    /// Segments that are newly acknowledged.
+    /// Segments newly acknowledged.
     pub segments: u64,
-    /// The first number that is not acknowledged now.
+    /// First unacknowledged number.
     pub number: u64,
-    /// The number of the next byte that will be sent.
+    /// Number of the next byte to send.
     pub next: u64,
-    /// The round trip measured with it.
+    /// Round trip measured with it.
     pub round_trip: Option<Duration>,
 }
 
@@ -58,40 +58,40 @@ impl Window {
         self.cwnd
     }
 
-    /// Where slow start ends, in bytes.
+    /// Slow start threshold, in bytes.
     pub(super) const fn threshold(&self) -> u64 {
         self.threshold
     }
 
-    /// Whether it grows exponentially.
+    /// Whether the connection is in slow start.
     pub(super) const fn is_slow_start(&self) -> bool {
         self.cwnd < self.threshold
     }
 
-    /// The segment size has been agreed on.
+    /// Sets the negotiated segment size.
     pub(super) fn set_mss(&mut self, mss: u64) {
         self.cwnd = self.cwnd / self.mss * mss;
         self.mss = mss;
     }
 
-    /// The peer's acknowledgement of our SYN opens a server's window (BSD).
+    /// Opens a server's window at the peer's acknowledgement of our SYN (BSD).
     pub(super) fn open_by_handshake(&mut self) {
         if self.config.handshake_opens {
             self.cwnd += self.mss;
         }
     }
 
-    /// The window of a known path (RFC 2140).
+    /// Adopts the window of a known path (RFC 2140).
     pub(super) fn adopt(&mut self, cwnd: u64, threshold: u64) {
         (self.cwnd, self.threshold) = (cwnd.max(self.cwnd), threshold);
     }
 
-    /// A share of a window that several connections have together (RFC 2140).
+    /// Sets the share of a window that several connections have together (RFC 2140).
     pub(super) fn share(&mut self, cwnd: u64) {
         self.cwnd = cwnd.max(self.mss);
     }
 
-    /// Something new was acknowledged, and the window was what limited.
+    /// Grows at a new acknowledgement, if the window limited sending.
     pub(super) fn grow(&mut self, now: Time, ack: Acknowledged) {
         if self.is_slow_start() {
             if let (Some(hystart), Some(round_trip)) = (&mut self.hystart, ack.round_trip)
@@ -108,36 +108,36 @@ impl Window {
         }
     }
 
-    /// Loss was noticed by duplicates while this much was outstanding.
+    /// Reduces the window at a loss detected by duplicates, with this much outstanding.
     pub(super) fn reduce(&mut self, outstanding: u64) {
         self.lower_threshold(outstanding);
         self.cwnd = self.threshold;
     }
 
-    /// Loss was noticed by the timer, or by Tahoe: slow start from one segment.
+    /// Reduces the window to one segment, for slow start, at a loss detected by the timer, or by Tahoe.
     pub(super) fn collapse(&mut self, outstanding: u64) {
         self.lower_threshold(outstanding);
         self.cwnd = self.mss;
     }
 
-    /// The timer ran out again for the same loss.
+    /// Reduces the window when the timer expires again for the same loss.
     pub(super) const fn collapse_again(&mut self) {
         self.cwnd = self.mss;
     }
 
-    /// Recovery is over: what was let out meanwhile does not burst.
+    /// Ends recovery without a burst of the data acknowledged meanwhile.
     pub(super) fn settle(&mut self, outstanding: u64) {
         self.cwnd = self.threshold.min(outstanding.max(self.mss) + self.mss);
     }
 
-    /// Idle for too long: back to `segments`, no further.
+    /// Restarts after idle: back to `segments`, no further.
     pub(super) fn restart(&mut self, segments: u16) {
         self.cwnd = self.cwnd.min(u64::from(segments) * self.mss);
         self.cubic.forget_epoch();
     }
 
-    /// Idle for `timeouts` retransmission time-outs: half for each, but not below the initial window
-    /// (RFC 2861, section 3.1).
+    /// Decays after idle for `timeouts` retransmission timeouts: halved for each, but not below the initial
+    /// window (RFC 2861, section 3.1).
     pub(super) fn decay(&mut self, timeouts: u64) {
         let least = (u64::from(self.config.initial_window) * self.mss).min(self.cwnd);
         self.threshold = self.threshold.max(self.cwnd / 4 * 3);
@@ -147,7 +147,7 @@ impl Window {
         self.cubic.forget_epoch();
     }
 
-    /// Slow start. What the acknowledgement is worth beyond its end is for congestion avoidance.
+    /// Slow start. Returns the bytes beyond its end, which count for congestion avoidance.
     fn grow_slowly(&mut self, ack: &Acknowledged) -> u64 {
         let worth = match self.config.growth {
             Growth::PerAck => {
@@ -155,7 +155,8 @@ impl Window {
                 return 0;
             }
             Growth::PerByte { most } => {
-                // Linux counts segments: a short one that is acknowledged opens as much as a long one.
+                // Linux counts segments: a short one that is acknowledged opens the window as much as a full
+                // one.
                 ack.segments.min(u64::from(most)) * self.mss
             }
         };

@@ -1,8 +1,8 @@
-//! One endpoint of a connection: what drives it, what it holds, and the states it goes through (RFC 9293).
+//! One endpoint of a connection: its drivers, its data, and its states (RFC 9293).
 //!
-//! Not its parts: what a segment does to it is in `input`, what it sends in `output`, each mechanism in its own
-//! module. It has no clock and no socket: `handle(now, input)`, then `poll(now)` until it returns a timeout;
-//! only then `handle` again. Timers need no input: whoever drives polls when the timeout has come.
+//! Received segments are processed in `input`, sending is in `output`, each mechanism in its own module. It
+//! has no clock and no socket: `handle(now, input)`, then `poll(now)` until it returns a timeout; only then
+//! `handle` again. Timers need no input: the driver polls when the timeout has come.
 
 use wire::Time;
 
@@ -21,7 +21,7 @@ use crate::recovery::Loss;
 use crate::rto::RetransmissionTimer;
 use crate::send::SendBuffer;
 
-/// An endpoint.
+/// An endpoint of a connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
     pub(super) config: Config,
@@ -29,13 +29,13 @@ pub struct Connection {
     pub(super) is_server: bool,
     pub(super) agreed: Agreed,
     pub(super) introduction: Introduction,
-    /// The connection count in the peer's SYN, and whether it asked for a cookie.
+    /// The connection count in the peer's SYN, and whether it requested a cookie.
     pub(super) peer_count: Option<u32>,
     pub(super) wants_cookie: bool,
-    /// The application was told that the connection is open before the handshake showed it.
+    /// The application was notified that the connection is open before the handshake completed.
     pub(super) is_early: bool,
 
-    /// The first number that is not acknowledged.
+    /// First unacknowledged number.
     pub(super) unacknowledged: u64,
     /// The next number to send.
     pub(super) next: u64,
@@ -54,19 +54,19 @@ pub struct Connection {
     pub(super) receiver: Receiver,
     pub(super) acks: Acknowledger,
 
-    /// The timeout that was returned last: no timer runs out before.
+    /// The timeout that was returned last: no timer expires before it.
     wakes: Time,
     pub(super) events: Events,
     pub(super) wants: Wants,
-    /// Until when TIME_WAIT lasts, or FIN_WAIT_2 without an application.
+    /// End of TIME_WAIT, or of FIN_WAIT_2 without an application.
     pub(super) forget_at: Option<Time>,
     pub(super) last_sent: Time,
-    /// What kept it from sending more when it last tried.
+    /// Limit that kept it from sending more when it last tried.
     pub(super) limit: Limit,
     /// New data left since the window's usage was last noted.
     pub(super) has_sent: bool,
     pub(super) last_received: Time,
-    /// Nothing was outstanding when the last input had been dealt with (BSD's `idle`).
+    /// Nothing was outstanding after the last input was processed (BSD's `idle`).
     pub(super) is_idle_on_entry: bool,
     /// The end of the last short segment sent (Minshall's `snd_sml`).
     pub(super) short_end: u64,
@@ -76,59 +76,59 @@ pub struct Connection {
     pub(super) is_orphan: bool,
 }
 
-/// What both ends have agreed on.
+/// Parameters negotiated by both ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Agreed {
-    /// The payload of a full segment, options taken off.
+    /// Payload of a full segment, without options.
     pub mss: u64,
     pub timestamps: bool,
     pub sack: bool,
     pub scales: bool,
-    /// The shift of our windows, and of the peer's.
+    /// Window scale shifts, ours and the peer's.
     pub scale: u8,
     pub peer_scale: u8,
 }
 
-/// The window that the peer advertised.
+/// The peer's advertised window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PeerWindow {
-    /// The right edge: the number after the last that may be sent.
+    /// Right edge: the number after the last that may be sent.
     pub edge: u64,
-    /// The window last seen, in bytes.
+    /// Window last received, in bytes.
     pub size: u64,
-    /// The largest ever seen.
+    /// Maximum window ever received.
     pub largest: u64,
-    /// The sequence number and the acknowledgement of the segment that told it last.
+    /// Sequence number and acknowledgement of the segment that last updated it.
     pub told_by: (u64, u64),
 }
 
-/// The one segment that is timed.
+/// The one segment whose round trip is measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timed {
-    /// Its end.
+    /// Number after its last.
     pub end: u64,
     pub at: Time,
-    /// Segments sent since, itself included.
+    /// Segments sent since, including itself.
     pub segments: u64,
 }
 
-/// What must leave as soon as it is asked for.
+/// Segments to send as soon as it is polled.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a segment that waits, independent of the others")]
 pub(super) struct Wants {
     pub syn: bool,
     pub reset: bool,
-    /// A retransmission that no window holds back.
+    /// A retransmission that no window limits.
     pub resend: bool,
     /// A probe of a closed window.
     pub probe: bool,
     /// A probe of the tail.
     pub tail_probe: bool,
-    /// The FIN, once everything written has been sent.
+    /// The FIN, after everything written has been sent.
     pub fin: bool,
 }
 
-/// The timer that asks a closed window whether it has opened (RFC 9293, section 3.8.6.1).
+/// Persist timer, which probes a closed window (RFC 9293, section 3.8.6.1).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Persist {
     pub deadline: Option<Time>,
@@ -136,18 +136,18 @@ pub(super) struct Persist {
 }
 
 impl Connection {
-    /// A client's end. Nothing happens before [`Input::Open`].
+    /// A client's endpoint. It is idle before [`Input::Open`].
     ///
     /// # Errors
-    /// The first knob of `config` that is not possible.
+    /// The first invalid knob of `config`.
     pub fn client(config: Config) -> Result<Self, ConfigError> {
         Self::new(config, State::Closed)
     }
 
-    /// A server's end, for the SYN that it will be told first.
+    /// A server's endpoint, for the SYN that must be its first input.
     ///
     /// # Errors
-    /// The first knob of `config` that is not possible.
+    /// The first invalid knob of `config`.
     pub fn server(config: Config) -> Result<Self, ConfigError> {
         Self::new(config, State::Listen)
     }
@@ -195,7 +195,7 @@ impl Connection {
         })
     }
 
-    /// Tells it something.
+    /// Handles an input.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         match input {
             Input::Open => self.open(),
@@ -212,7 +212,7 @@ impl Connection {
         self.is_idle_on_entry = self.flight.is_empty();
     }
 
-    /// What it has to say.
+    /// Next output.
     pub fn poll(&mut self, now: Time) -> Output {
         if self.wakes <= now {
             self.expire(now);
@@ -231,7 +231,8 @@ impl Connection {
         }
     }
 
-    /// The next bytes in order, in the pieces in which they came. Reading may open the window: poll afterwards.
+    /// The next bytes in order, in the pieces in which they arrived. Reading may open the window: poll
+    /// afterwards.
     pub fn read(&mut self) -> Option<Payload> {
         let payload = self.receiver.read()?;
         let opened =
@@ -250,12 +251,12 @@ impl Connection {
         self.receiver.unread() > 0
     }
 
-    /// Where it stands.
+    /// State of the connection.
     pub const fn state(&self) -> State {
         self.state
     }
 
-    /// What a probe would show.
+    /// Statistics of the connection, as `ss` shows them.
     pub fn vitals(&self) -> Vitals {
         Vitals {
             state: self.state,
@@ -271,7 +272,7 @@ impl Connection {
         }
     }
 
-    /// What counts against the window: bytes, or whole segments' worth if segments are counted.
+    /// Bytes in flight, or whole segments' worth if segments are counted.
     pub(super) fn in_flight(&self) -> u64 {
         self.flight.weight().saturating_sub(self.loss.credit())
     }
@@ -280,7 +281,7 @@ impl Connection {
         if self.state == State::Closed && self.next == 0 {
             self.state = State::SynSent;
             self.is_early = self.may_send_early();
-            // The SYN of one that may send with it waits for what is to be sent.
+            // A SYN that may carry data waits for the data.
             self.wants.syn = !self.is_early;
             self.events.connected = self.is_early;
         }
@@ -295,7 +296,7 @@ impl Connection {
         self.events.written = !self.send.is_blocked();
     }
 
-    /// The rest of a write that waited, if there is room now. It is as if the application wrote again.
+    /// Takes the rest of a write that waited, if there is room now, as if the application wrote again.
     fn take_blocked_write(&mut self) -> bool {
         if !self.send.is_blocked() || !self.send.unblock() {
             return false;
@@ -334,13 +335,13 @@ impl Connection {
         self.die();
     }
 
-    /// The end, told to the application as an orderly one.
+    /// Ends the connection and reports an orderly close to the application.
     pub(super) fn die(&mut self) {
         self.end();
         self.events.closed = true;
     }
 
-    /// The end, told to the application as a failure.
+    /// Ends the connection and reports a failure to the application.
     pub(super) fn fail(&mut self, failure: Failure) {
         self.end();
         if self.config.ending.reset_discards {
@@ -362,12 +363,12 @@ impl Connection {
         self.wants = Wants { reset, ..Wants::default() };
     }
 
-    /// Whether nothing will be sent or received any more.
+    /// Whether the connection has ended.
     pub(super) fn is_over(&self) -> bool {
         self.state == State::Closed && self.next > 0
     }
 
-    /// The earliest of all timers; [`Time::MAX`] if none runs.
+    /// Earliest deadline of all timers; [`Time::MAX`] if none runs.
     fn deadline(&self) -> Time {
         let or_never = |deadline: Option<Time>| deadline.unwrap_or(Time::MAX);
         or_never(self.timer.deadline())
@@ -378,7 +379,7 @@ impl Connection {
             .min(or_never(self.rack.deadline()))
     }
 
-    /// What is due is done.
+    /// Handles expired timers.
     fn expire(&mut self, now: Time) {
         let is_due = |deadline: Option<Time>| deadline.is_some_and(|deadline| deadline <= now);
         if is_due(self.acks.deadline()) {
@@ -402,7 +403,7 @@ impl Connection {
         self.is_idle_on_entry = self.flight.is_empty();
     }
 
-    /// The segment size that the options leave, told to all who count in it.
+    /// Sets the segment size left by the options in all parts that use it.
     pub(super) fn agree_on(&mut self, peer_mss: Option<u16>) {
         let peer_mss = peer_mss.unwrap_or(DEFAULT_MSS).max(1);
         let options = if self.agreed.timestamps { TIMESTAMP_BYTES } else { 0 };
@@ -413,7 +414,7 @@ impl Connection {
         self.acks.set_mss(self.agreed.mss);
     }
 
-    /// Since when the connection idles, as the stack counts it.
+    /// Start of the idle time, as the stack counts it.
     pub(super) const fn idle_since(&self, since: IdleSince) -> Time {
         match since {
             IdleSince::Sent => self.last_sent,
@@ -422,5 +423,5 @@ impl Connection {
     }
 }
 
-/// What a peer can receive that does not say (RFC 9293, section 3.7.1).
+/// MSS of a peer that announces none (RFC 9293, section 3.7.1).
 const DEFAULT_MSS: u16 = 536;

@@ -1,7 +1,7 @@
 //! CUBIC's growth beyond slow start (RFC 9438): a cubic function of the time since the last loss.
 //!
-//! Numbers are floats made of additions, products and quotients only (the cube root is ours), so that every
-//! machine computes the same.
+//! Floats are computed by additions, products and quotients only (the cube root is ours), so that every CPU
+//! computes the same.
 
 use wire::{Duration, Time};
 
@@ -12,10 +12,10 @@ const BETA: f64 = 0.7;
 /// `alpha_cubic` (section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// What CUBIC remembers. Windows are in segments.
+/// State of CUBIC. Windows are in segments.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cubic {
-    /// The window at the last loss.
+    /// Window at the last loss.
     before_loss: f64,
     epoch: Option<Epoch>,
 }
@@ -24,18 +24,18 @@ pub(super) struct Cubic {
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Time,
-    /// When the window at the last loss is reached again, seconds after `start`.
+    /// Time at which the window of the last loss is reached again, seconds after `start`.
     reach: f64,
-    /// What the curve is centred on.
+    /// Window at the curve's inflection point.
     origin: f64,
-    /// The window that Reno would have.
+    /// Window that Reno would have.
     reno: f64,
-    /// The window, with the fraction that bytes cannot show.
+    /// The window, with the fraction that bytes do not hold.
     cwnd: f64,
 }
 
 impl Cubic {
-    /// The window after this many bytes were acknowledged beyond slow start.
+    /// The window after this many bytes were acknowledged in congestion avoidance.
     pub(super) fn grow(&mut self, now: Time, cwnd: u64, bytes: u64, mss: u64, round_trip: Duration) -> u64 {
         let segments = bytes as f64 / mss as f64;
         let before_loss = self.before_loss;
@@ -57,7 +57,7 @@ impl Cubic {
         grown.max(cwnd)
     }
 
-    /// The threshold after a loss at this window, in its unit; fast convergence included (section 4.7).
+    /// Threshold after a loss at this window, in bytes as `cwnd`; fast convergence included (section 4.7).
     pub(super) fn lose(&mut self, cwnd: u64, mss: u64) -> u64 {
         self.epoch = None;
         let segments = cwnd as f64 / mss as f64;
@@ -67,13 +67,13 @@ impl Cubic {
         cwnd / 10 * 7 + cwnd % 10 * 7 / 10
     }
 
-    /// After idle, the curve starts anew (section 5.8).
+    /// Starts the curve anew after idle (section 5.8).
     pub(super) const fn forget_epoch(&mut self) {
         self.epoch = None;
     }
 }
 
-/// By Newton's method, to the last bit or two.
+/// Cube root by Newton's method, to the last bit or two.
 fn cube_root(number: f64) -> f64 {
     if number <= 0.0 {
         return 0.0;

@@ -1,10 +1,10 @@
-//! What the application has not yet been told.
+//! Events that the application has not yet been notified of.
 //!
-//! Not a queue: each kind is told once, however often it happened meanwhile, and in this order.
+//! Not a queue: each kind is returned once, however often it happened meanwhile, and in this order.
 
 use crate::interface::{Event, Failure};
 
-/// The kinds that wait to be told.
+/// Pending events.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "a set of kinds, each there or not")]
 pub(super) struct Events {
@@ -17,9 +17,9 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// The next one.
+    /// Returns the next event.
     pub(super) fn next(&mut self) -> Option<Event> {
-        // Mostly there is nothing, and it is asked often.
+        // Mostly there is none, and this is called often.
         if self.is_quiet() {
             return self.failed.take().map(Event::Failed);
         }
@@ -37,7 +37,7 @@ impl Events {
         }
     }
 
-    /// Whether nothing waits but, perhaps, the failure, which is told last.
+    /// Whether nothing is pending but, perhaps, the failure, which comes last.
     const fn is_quiet(&self) -> bool {
         !(self.connected | self.readable | self.written | self.peer_finished | self.closed)
     }
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_is_told_once_and_a_failure_last() {
+    fn each_kind_is_returned_once_and_a_failure_last() {
         let mut events =
             Events { failed: Some(Failure::Reset), readable: true, connected: true, ..Events::default() };
         events.peer_finished = true;

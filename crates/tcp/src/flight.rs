@@ -1,7 +1,7 @@
-//! What is outstanding: each segment sent and not acknowledged, and what is known of its fate.
+//! Segments in flight: each segment sent and not acknowledged, and its state.
 //!
-//! The scoreboard of RFC 6675, used without selective acknowledgements too. Not the decision what to send, and
-//! not the bytes themselves.
+//! The scoreboard of RFC 6675, used without selective acknowledgements too. It neither decides what to send
+//! nor holds the bytes.
 
 use std::collections::VecDeque;
 
@@ -15,13 +15,13 @@ pub(super) struct Flight {
     sent: VecDeque<Sent>,
     counting: Counting,
     mss: u64,
-    /// Weights: of all, of those the peer has, of those that are lost and wait to be sent again.
+    /// Weights: of all segments, of those SACKed, of those lost and waiting for retransmission.
     all: u64,
     sacked: u64,
     lost: u64,
-    /// No segment before this place waits to be sent again.
+    /// No segment before this index waits for retransmission.
     search_from: usize,
-    /// The end of the furthest range that the peer has.
+    /// End of the furthest SACKed range.
     furthest_sacked: u64,
     delivered: Delivered,
 }
@@ -36,32 +36,32 @@ struct Sent {
     resent: bool,
 }
 
-/// What is known of a segment outstanding.
+/// State of a segment in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// On its way, for all that is known.
+    /// In flight, as far as known.
     Unknown,
-    /// The peer has it.
+    /// Received by the peer (SACK).
     Sacked,
-    /// Taken for lost, and not yet sent again.
+    /// Declared lost, and not yet retransmitted.
     Lost,
 }
 
-/// The segments sent last of those that have arrived since it was last asked: when each left, and its end.
+/// The latest-sent segments among those that arrived since the last call: when each left, and its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delivered {
-    /// Of those sent once.
+    /// Of segments sent once.
     pub once: Option<(Time, u64)>,
-    /// Of those sent again.
+    /// Of retransmitted segments.
     pub again: Option<(Time, u64)>,
 }
 
-/// What an acknowledgement took away.
+/// Result of a cumulative acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Taken {
     /// When the last segment that was sent only once left: a round trip may be measured from it.
     pub sent: Option<Time>,
-    /// Segments.
+    /// Number of segments.
     pub segments: u64,
 }
 
@@ -80,7 +80,7 @@ impl Flight {
         }
     }
 
-    /// The segment size has been agreed on. What left with the SYN weighs by it from now on.
+    /// Sets the negotiated segment size. Data sent with the SYN weighs by it from now on.
     pub(super) fn set_mss(&mut self, mss: u64) {
         let sent = std::mem::take(&mut self.sent);
         self.mss = mss;
@@ -94,7 +94,7 @@ impl Flight {
         self.sent.is_empty()
     }
 
-    /// What counts against the window: outstanding, and neither with the peer nor lost.
+    /// Weight of the data in flight: outstanding, and neither SACKed nor lost.
     pub(super) const fn weight(&self) -> u64 {
         self.all - self.sacked - self.lost
     }
@@ -109,23 +109,23 @@ impl Flight {
         self.sent.front().map_or(0, |first| self.all - self.weigh(first.start, first.end))
     }
 
-    /// Whether a segment is lost and waits to be sent again.
+    /// Whether a segment is lost and waits for retransmission.
     pub(super) const fn has_lost(&self) -> bool {
         self.lost > 0
     }
 
-    /// Nothing is outstanding any more.
+    /// Removes everything.
     pub(super) fn clear(&mut self) {
         *self = Self::new(self.counting, self.mss);
     }
 
-    /// A segment left.
+    /// Notes that a segment left.
     pub(super) fn push(&mut self, start: u64, end: u64, at: Time) {
         self.all += self.weigh(start, end);
         self.sent.push_back(Sent { start, end, at, fate: Fate::Unknown, resent: false });
     }
 
-    /// Everything before `number` has arrived.
+    /// Removes everything before `number`, which has arrived.
     pub(super) fn acknowledge(&mut self, number: u64) -> Taken {
         let mut taken = Taken { sent: None, segments: 0 };
         while let Some(first) = self.sent.front().copied()
@@ -143,7 +143,7 @@ impl Flight {
             if first.fate != Fate::Sacked {
                 self.delivered.note(&first);
             }
-            // What the peer had long ago says nothing about the round trip now.
+            // A SACKed segment says nothing about the round trip now.
             if !first.resent && first.fate != Fate::Sacked {
                 taken.sent = Some(first.at);
             }
@@ -154,7 +154,7 @@ impl Flight {
         taken
     }
 
-    /// The peer says that it has `start..end`. Whether that was news.
+    /// Marks `start..end` as SACKed. Returns whether that was new.
     pub(super) fn sack(&mut self, start: u64, end: u64) -> bool {
         let mut is_news = false;
         let from = self.sent.partition_point(|sent| sent.start < start);
@@ -173,8 +173,8 @@ impl Flight {
         is_news
     }
 
-    /// Takes for lost what has more than two segments' worth of later bytes, or three later segments, at the
-    /// peer (RFC 6675, `IsLost`). Whether there was any that had not been sent again.
+    /// Declares lost what has more than two segments' worth of later bytes, or three later segments, SACKed
+    /// (RFC 6675, `IsLost`). Returns whether any of them had not been retransmitted.
     pub(super) fn lose_by_sack(&mut self) -> bool {
         let (mut segments, mut bytes, mut any) = (0_u32, 0, false);
         let end = self.sent.partition_point(|sent| sent.start < self.furthest_sacked);
@@ -195,8 +195,8 @@ impl Flight {
         any
     }
 
-    /// Takes for lost what was sent before `newest` and has had `patience` to be acknowledged. Whether there was any,
-    /// and when the last of the others will have had it.
+    /// Declares lost what was sent before `newest` and has been unacknowledged for `patience`. Returns
+    /// whether there was any, and the time at which the last of the others reaches that age.
     pub(super) fn lose_by_time(
         &mut self,
         now: Time,
@@ -220,41 +220,41 @@ impl Flight {
         (any, later)
     }
 
-    /// What has arrived since this was last asked.
+    /// Takes the segments that arrived since the last call.
     pub(super) fn take_delivered(&mut self) -> Delivered {
         std::mem::take(&mut self.delivered)
     }
 
-    /// Whether the peer has something beyond a gap.
+    /// Whether any segment is SACKed.
     pub(super) const fn has_sacked(&self) -> bool {
         self.sacked > 0
     }
 
-    /// How many segments the peer has beyond a gap.
+    /// Number of SACKed segments.
     pub(super) fn sacked_segments(&self) -> usize {
         self.sent.iter().filter(|sent| sent.fate == Fate::Sacked).count()
     }
 
-    /// Whether one segment is outstanding, and no more.
+    /// Whether exactly one segment is outstanding.
     pub(super) fn is_single(&self) -> bool {
         self.sent.len() == 1
     }
 
-    /// The last segment, as numbers; it counts as sent again from now on.
+    /// The last segment, as numbers; it counts as retransmitted from now on.
     pub(super) fn resend_last(&mut self, now: Time) -> Option<(u64, u64)> {
         let last = self.sent.back_mut()?;
         (last.resent, last.at) = (true, now);
         Some((last.start, last.end))
     }
 
-    /// Takes the oldest segment for lost, though it may have been sent again.
+    /// Declares the oldest segment lost, though it may have been retransmitted.
     pub(super) fn lose_first(&mut self) {
         if self.sent.front().is_some_and(|first| first.fate != Fate::Sacked) {
             self.set_fate(0, Fate::Lost);
         }
     }
 
-    /// Takes everything for lost that the peer is not known to have.
+    /// Declares everything lost that is not SACKed.
     pub(super) fn lose_all(&mut self) {
         for place in 0..self.sent.len() {
             if self.sent[place].fate == Fate::Unknown {
@@ -263,7 +263,7 @@ impl Flight {
         }
     }
 
-    /// The first segment that is lost, as numbers; it counts as sent again from now on.
+    /// The first lost segment, as numbers; it counts as retransmitted from now on.
     pub(super) fn resend(&mut self, now: Time) -> Option<(u64, u64)> {
         if self.lost == 0 {
             return None;
@@ -350,7 +350,7 @@ mod tests {
         assert!(!flight.sack(20, 40));
         flight.sack(20, 50);
         assert!(flight.lose_by_sack());
-        // Two lost, three with the peer, one on its way.
+        // Two lost, three SACKed, one in flight.
         assert_eq!(flight.weight(), 10);
         assert_eq!(flight.resend(Time::ZERO), Some((0, 10)));
         assert_eq!(flight.resend(Time::ZERO), Some((10, 20)));

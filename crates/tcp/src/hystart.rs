@@ -1,4 +1,4 @@
-//! HyStart: the end of slow start before anything is lost (Ha and Rhee 2008, as Linux's CUBIC has it).
+//! HyStart: leaving slow start before a loss (Ha and Rhee 2008, as in Linux's CUBIC).
 //!
 //! Two tests: acknowledgements that come close together for half a round trip, and round trips that grow.
 
@@ -6,17 +6,17 @@ use wire::{Duration, Time};
 
 use crate::congestion::Acknowledged;
 
-/// Below this many segments the tests rest (`hystart_low_window`).
+/// Minimum window in segments for the tests (`hystart_low_window`).
 const LEAST_WINDOW: u64 = 16;
 /// Acknowledgements no further apart than this are one train (`hystart_ack_delta_us`).
 const TRAIN_GAP: Duration = Duration::from_millis(2);
-/// Round trips sampled before they count (`HYSTART_MIN_SAMPLES`).
+/// Minimum round trip samples (`HYSTART_MIN_SAMPLES`).
 const LEAST_SAMPLES: u8 = 8;
 
-/// What HyStart remembers.
+/// State of HyStart.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HyStart {
-    /// The least round trip ever.
+    /// Minimum round trip ever.
     least: Option<Duration>,
     round: Option<Round>,
     is_over: bool,
@@ -85,7 +85,8 @@ impl Round {
 mod tests {
     use super::*;
 
-    /// Acknowledges one window of 20 segments, this far apart and after this round trip; when it is enough.
+    /// Acknowledges one window of 20 segments at this distance and round trip; returns the segment that ends
+    /// slow start.
     fn enough_at(gap: Duration, round_trip: Duration) -> Option<u64> {
         let mut hystart = HyStart { least: Some(Duration::from_millis(40)), ..HyStart::default() };
         (1..=20).find(|n| {

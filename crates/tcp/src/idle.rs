@@ -1,13 +1,13 @@
-//! After idle: whether the window was used, and how fast to begin again (`papers/p-http`, section 2.4).
+//! After idle: whether the window was used, and the rate at which to restart (`papers/p-http`, section 2.4).
 //!
 //! Not the window itself (`congestion`).
 
 use wire::{Duration, Time};
 
-/// Whether the window is what limits (RFC 7661, as Linux's `tcp_cwnd_validate` has it).
+/// Usage of the window, to tell whether it limits sending (RFC 7661, as Linux's `tcp_cwnd_validate` has it).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
-    /// The most that was outstanding in this round ...
+    /// Maximum outstanding in this round ...
     most: u64,
     /// ... which ends when this number is acknowledged.
     until: u64,
@@ -15,7 +15,7 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// A burst has been sent as far as it could be.
+    /// Notes the bytes in flight after a burst has been sent as far as possible.
     pub(super) fn note(&mut self, in_flight: u64, unacknowledged: u64, next: u64, is_limited: bool) {
         let is_new_round = unacknowledged >= self.until;
         if is_new_round || is_limited || (!self.is_limited && in_flight > self.most) {
@@ -29,15 +29,15 @@ impl Usage {
     }
 }
 
-/// Rate-based pacing after idle: what the window lets out leaves one by one until the first acknowledgement.
+/// Rate-based pacing after idle: the window's segments leave one by one until the first acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pacer {
-    /// The time a segment takes at the rate last measured.
+    /// Interval of segments at the rate last measured.
     measured: Option<Duration>,
     active: Option<Active>,
 }
 
-/// Pacing, now.
+/// Pacing in progress.
 #[derive(Clone, Copy, Debug)]
 struct Active {
     interval: Duration,
@@ -47,45 +47,45 @@ struct Active {
 }
 
 impl Pacer {
-    /// So many segments left during one round trip (Vegas' way to measure a rate).
+    /// Measures the rate from the segments that left during one round trip (as Vegas does).
     pub(super) fn measure(&mut self, segments: u64, round_trip: Duration) {
         if self.active.is_none() {
             self.measured = Some(round_trip / segments.max(1));
         }
     }
 
-    /// Begins, if a rate is known.
+    /// Starts pacing, if a rate is known.
     pub(super) fn start(&mut self, now: Time) {
         self.active = self.measured.map(|interval| Active { interval, next: now, is_waiting: false });
     }
 
-    /// An acknowledgement has come: the acknowledgements are the clock again.
+    /// Stops at an acknowledgement: ACK clocking takes over.
     pub(super) const fn stop(&mut self) {
         self.active = None;
     }
 
-    /// Whether a segment may leave now; if not, it will be asked again at the deadline.
+    /// Whether a segment may leave now; if not, it is polled again at the deadline.
     pub(super) fn allows(&mut self, now: Time) -> bool {
         let Some(active) = &mut self.active else { return true };
         active.is_waiting = now < active.next;
         !active.is_waiting
     }
 
-    /// The deadline has come: whatever wants to leave will ask again.
+    /// Handles the deadline: pending data will call again.
     pub(super) fn expire(&mut self) {
         if let Some(active) = &mut self.active {
             active.is_waiting = false;
         }
     }
 
-    /// A segment left.
+    /// Notes that a segment left.
     pub(super) fn sent(&mut self, now: Time) {
         if let Some(active) = &mut self.active {
             active.next = now + active.interval;
         }
     }
 
-    /// When the segment that waits may leave.
+    /// When the waiting segment may leave.
     pub(super) fn deadline(&self) -> Option<Time> {
         self.active.filter(|active| active.is_waiting).map(|active| active.next)
     }

@@ -1,6 +1,6 @@
-//! What a segment does to an endpoint (RFC 9293, section 3.10.7): handshake, acknowledgement, data, FIN, reset.
+//! Processing of received segments (RFC 9293, section 3.10.7): handshake, acknowledgement, data, FIN, reset.
 //!
-//! Not what is sent in return: `output` finds that out when it is polled.
+//! Replies are computed by `output` when it is polled.
 
 use wire::{Duration, Time};
 
@@ -13,7 +13,7 @@ use crate::receive::Arrival;
 use crate::segment::Segment;
 
 impl Connection {
-    /// A segment has arrived.
+    /// Handles a received segment.
     pub(super) fn arrive(&mut self, now: Time, segment: &Segment) {
         match self.state {
             State::Closed => {}
@@ -45,7 +45,7 @@ impl Connection {
         }
         self.events.connected = true;
         self.remember_count();
-        // What came with a trusted SYN is in the window, though none was advertised.
+        // Data of a trusted SYN lies in the window, though none was advertised.
         self.receiver.advertised(self.receiver.window(self.agreed.mss));
         self.take_data(now, segment);
         if self.answers_late() {
@@ -77,8 +77,8 @@ impl Connection {
         }
     }
 
-    /// What went with the SYN and was not taken has not been sent: it goes again in the segments and the window that
-    /// are known now.
+    /// Restores data sent with the SYN that was not accepted as unsent: it is sent again with the segment
+    /// size and window known now.
     fn take_back_early_data(&mut self, acknowledged: u64) {
         if acknowledged < self.next {
             self.flight.clear();
@@ -93,7 +93,7 @@ impl Connection {
         }
     }
 
-    /// The peer's SYN: what it offers and we want holds from now on.
+    /// Negotiates by the peer's SYN: options that both ends want apply from now on.
     fn begin(&mut self, now: Time, syn: &Segment) {
         let offers = syn.options.syn.as_deref().copied().unwrap_or_default();
         self.agreed.timestamps = self.config.timestamps && syn.options.timestamps.is_some();
@@ -129,7 +129,7 @@ impl Connection {
         let is_acceptable = segment.end() >= next && segment.sequence <= self.receiver.edge().max(next);
         let is_empty_and_old = segment.length() == 0 && segment.sequence < next;
         if !is_acceptable || is_empty_and_old {
-            // Old, beyond the window, or a probe: say where we are.
+            // Old, beyond the window, or a probe: reply with the current acknowledgement.
             self.acks.demand();
         } else {
             self.note_timestamp(segment);
@@ -143,7 +143,7 @@ impl Connection {
         }
     }
 
-    /// A SYN where none should be: the acknowledgement of the first was lost, or ours was.
+    /// Handles an unexpected SYN: the acknowledgement of the first was lost, or ours was.
     fn arrive_syn_again(&mut self) {
         if self.unacknowledged == 0 {
             self.wants.syn = true;
@@ -166,7 +166,7 @@ impl Connection {
         }
     }
 
-    /// A server's SYN is acknowledged.
+    /// Handles the acknowledgement of a server's SYN.
     fn complete_handshake(&mut self, now: Time) {
         self.acknowledge_syn(now);
         self.remember_count();
@@ -178,14 +178,14 @@ impl Connection {
         }
     }
 
-    /// The application is told, unless it was told early. A FIN that went with the SYN is on its way.
+    /// Notifies the application, unless it was notified early. A FIN sent with the SYN is in flight.
     fn become_established(&mut self) {
         let is_fin_sent = self.wants.fin && self.next > self.send.end();
         self.state = if is_fin_sent { State::FinWait1 } else { State::Established };
         self.events.connected |= !self.is_early;
     }
 
-    /// Our SYN is acknowledged.
+    /// Handles the acknowledgement of our SYN.
     fn acknowledge_syn(&mut self, now: Time) {
         if self.unacknowledged > 0 {
             return;
@@ -206,7 +206,7 @@ impl Connection {
     fn take_acknowledgement(&mut self, now: Time, segment: &Segment) {
         let number = segment.acknowledgement;
         if number > self.next {
-            // Of something never sent.
+            // It acknowledges data never sent.
             return self.acks.demand();
         }
         let window = u64::from(segment.window) << self.agreed.peer_scale;
@@ -220,8 +220,8 @@ impl Connection {
             }
         }
         self.track_time(now);
-        // Lexicographic: later data first, then later acknowledgements (RFC 9293, 3.10.7.4), then wider windows, as BSD
-        // and Linux have it: who says the same again with less is an old segment.
+        // Lexicographic: later data first, then later acknowledgements (RFC 9293, 3.10.7.4), then wider
+        // windows, as in BSD and Linux: the same numbers with a smaller window are an old segment.
         if (segment.sequence, number, window) > (self.peer.told_by.0, self.peer.told_by.1, self.peer.size) {
             self.set_peer_window(segment, window);
         }
@@ -235,7 +235,7 @@ impl Connection {
         brought_news
     }
 
-    /// Something new is acknowledged.
+    /// Handles a new acknowledgement.
     fn acknowledge(&mut self, now: Time, segment: &Segment) {
         let number = segment.acknowledgement;
         let bytes = number - self.unacknowledged;
@@ -263,7 +263,7 @@ impl Connection {
         }
     }
 
-    /// Measures a round trip where one can be measured, and what left during it.
+    /// Measures a round trip where possible, and the segments that left during it.
     fn measure(&mut self, now: Time, sent: Option<Time>, segment: &Segment) -> Option<Duration> {
         if let Some(timed) = self.timed
             && segment.acknowledgement >= timed.end
@@ -290,7 +290,7 @@ impl Connection {
             State::FinWait1 => {
                 self.state = State::FinWait2;
                 if self.is_orphan {
-                    // Nobody reads any more: the peer gets as long to finish as TIME_WAIT lasts.
+                    // No application reads any more: the peer gets as long to finish as TIME_WAIT lasts.
                     self.forget_at = Some(now + self.config.ending.time_wait);
                 }
             }
@@ -324,7 +324,7 @@ impl Connection {
         }
     }
 
-    /// Data and FIN.
+    /// Handles data and FIN.
     fn take_data(&mut self, now: Time, segment: &Segment) {
         let start = segment.sequence + u64::from(segment.flags.syn);
         if !segment.payload.is_empty() {
@@ -344,7 +344,7 @@ impl Connection {
             matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2);
         let is_new = start + segment.payload.len() as u64 > self.receiver.next();
         if self.is_orphan && is_reading && is_new {
-            // Nobody will ever read it (RFC 1122, section 4.2.2.13).
+            // No application will ever read it (RFC 1122, section 4.2.2.13).
             self.wants.reset = true;
             return self.die();
         }
@@ -364,7 +364,7 @@ impl Connection {
         self.events.readable |= self.receiver.next() > before;
     }
 
-    /// Everything the peer wrote has arrived, and its FIN.
+    /// Handles the end of the stream: all data and the FIN have arrived.
     fn be_finished(&mut self, now: Time) {
         self.acks.demand();
         self.events.peer_finished = true;

@@ -1,6 +1,6 @@
-//! What is told to an endpoint, and what it says: the calls of a socket and their answers, as values.
+//! Inputs and outputs of an endpoint: the calls of a socket and their results, as values.
 //!
-//! Not what it does with them (`connection`, `input`, `output`).
+//! They are processed in `connection`, `input` and `output`.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use wire::{Duration, Time};
 
 use crate::{Payload, Segment};
 
-/// What is told to an endpoint.
+/// Input of an endpoint.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
     /// The application connects.
     Open,
     /// A segment has arrived.
     Segment(&'a Segment),
-    /// The application writes. What does not fit into the send buffer waits, and the application should wait with it
-    /// for [`Event::Written`].
+    /// The application writes. The part that does not fit into the send buffer waits, and the application
+    /// should then wait for [`Event::Written`].
     Write(Payload),
     /// The application writes its last: [`Input::Write`] and [`Input::Shutdown`] in one call (T/TCP's `MSG_EOF`).
     WriteLast(Payload),
@@ -24,77 +24,77 @@ pub enum Input<'a> {
     Shutdown,
     /// The application has written everything, and will not read any more.
     Close,
-    /// The application gives up: reset.
+    /// The application aborts the connection: reset.
     Abort,
 }
 
-/// What an endpoint says.
+/// Output of an endpoint.
 #[derive(Clone, Debug)]
 pub enum Output {
     /// This segment leaves.
     Transmit(Segment),
-    /// Something the application should know.
+    /// A notification for the application.
     Event(Event),
     /// Nothing more. Poll again at this time at the latest.
     Timeout(Option<Time>),
 }
 
-/// Something the application should know.
+/// A notification for the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The connection is open.
     Connected,
-    /// Something can be read.
+    /// Data can be read.
     Readable,
     /// A write that waited is in the buffer.
     Written,
     /// The peer has written everything, and all of it has arrived.
     PeerFinished,
-    /// Both sides have finished and nothing needs to be remembered any more.
+    /// Both sides have finished and no state is needed any more.
     Closed,
-    /// It ended otherwise.
+    /// The connection failed.
     Failed(Failure),
 }
 
-/// How a connection ends that does not close.
+/// Failure that ends a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Nobody listens there.
+    /// No listener at the peer.
     Refused,
-    /// The peer reset it.
+    /// Reset by the peer.
     Reset,
-    /// The peer has not answered, however often it was asked.
+    /// No response from the peer after all retransmissions.
     TimedOut,
 }
 
-/// Where a connection stands (RFC 9293, section 3.3.2).
+/// State of a connection (RFC 9293, section 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Not yet, or no longer.
+    /// Not open.
     Closed,
-    /// A server's, before its first segment.
+    /// A server before its first segment.
     Listen,
-    /// The SYN is on its way.
+    /// The SYN is in flight.
     SynSent,
-    /// The SYN has come, ours is on its way.
+    /// The peer's SYN has arrived, ours is in flight.
     SynReceived,
     /// Open.
     Established,
-    /// We have finished; not acknowledged.
+    /// We have finished; our FIN is not acknowledged.
     FinWait1,
-    /// We have finished; acknowledged.
+    /// We have finished; our FIN is acknowledged.
     FinWait2,
     /// The peer has finished.
     CloseWait,
-    /// Both have finished; ours is not acknowledged.
+    /// Both have finished; our FIN is not acknowledged.
     Closing,
-    /// Both have finished, the peer first; ours is not acknowledged.
+    /// Both have finished, the peer first; our FIN is not acknowledged.
     LastAck,
-    /// Both have finished, we first: we remember for a while.
+    /// Both have finished, we first: the state is retained for a while.
     TimeWait,
 }
 
-/// What keeps an endpoint from sending more than it has sent.
+/// Limit that keeps an endpoint from sending more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Limit {
     /// Nothing: all that was written has been sent.
@@ -112,26 +112,26 @@ pub enum Limit {
     Pacing,
 }
 
-/// What a probe of an endpoint shows.
+/// Statistics of an endpoint, as a probe reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vitals {
-    /// Where it stands.
+    /// State of the connection.
     pub state: State,
-    /// What keeps it from sending more, when it last tried to send data.
+    /// Limit that kept it from sending more when it last tried to send data.
     pub limit: Limit,
     /// The congestion window, in bytes.
     pub cwnd: u64,
-    /// Where slow start ends, in bytes; `u64::MAX` if nowhere.
+    /// Slow start threshold, in bytes; `u64::MAX` if unlimited.
     pub ssthresh: u64,
-    /// What counts against the window: bytes, or whole segments' worth if segments are counted.
+    /// Data in flight in bytes, or whole segments' worth if segments are counted.
     pub in_flight: u64,
-    /// The window that the peer advertised last, in bytes.
+    /// Window that the peer advertised last, in bytes.
     pub peer_window: u64,
     /// The smoothed round trip, if one was measured.
     pub round_trip: Option<Duration>,
-    /// The retransmission time-out, not backed off.
+    /// Retransmission timeout, not backed off.
     pub rto: Duration,
-    /// When the retransmission timer runs out.
+    /// When the retransmission timer expires.
     pub retransmits_at: Option<Time>,
     /// When a delayed acknowledgement leaves.
     pub acknowledges_at: Option<Time>,

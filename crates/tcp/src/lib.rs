@@ -1,22 +1,22 @@
 //! TCP as a state machine without clock or socket, and the profiles of real stacks.
 //!
-//! Segments and the application's calls flow in, segments and events flow out. A [`Connection`] is one endpoint: tell it
-//! something (`handle`), then `poll` it until it returns a timeout. In reading order:
+//! Segments and the application's calls in, segments and events out. A [`Connection`] is one endpoint. Give it an input
+//! (`handle`), then `poll` it until it returns a timeout. In reading order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`stack`] | profiles of stacks by name, each value with its source |
 //! | [`config`] | every knob of an endpoint |
-//! | [`segment`], [`payload`] | what travels |
-//! | [`interface`] | what is told to an endpoint, and what it says |
+//! | [`segment`], [`payload`] | segments and their payload |
+//! | [`interface`] | inputs and outputs of an endpoint |
 //! | [`connection`] | the endpoint, its timers |
-//! | `input` | what a segment does to it |
-//! | `output` | what it sends: windows, Nagle, silly windows |
-//! | `send`, `flight` | what was written, what is outstanding |
-//! | `receive`, `acks` | what has arrived, and when that is acknowledged |
-//! | `congestion`, `cubic`, `hystart` | the window |
-//! | `recovery`, `rack`, `rto`, `idle` | loss, the timer, the window after idle |
-//! | [`memory`] | what is known from earlier connections, and the handshakes that it saves |
+//! | `input` | processing of a received segment |
+//! | `output` | sending: windows, Nagle, silly-window avoidance |
+//! | `send`, `flight` | the send buffer, segments outstanding |
+//! | `receive`, `acks` | the receive buffer, delayed acknowledgements |
+//! | `congestion`, `cubic`, `hystart` | the congestion window |
+//! | `recovery`, `rack`, `rto`, `idle` | loss recovery, the retransmission timer, the window after idle |
+//! | [`memory`] | state cached from earlier connections, and the handshakes that it saves |
 //!
 //! ```
 //! use roundtrip_tcp::Stack;
@@ -27,7 +27,7 @@
 //! assert_eq!(unknown.nearest(), Some("linux"));
 //! ```
 //!
-//! What it is not: it has no checksums, no urgent data, no path-MTU discovery, and its numbers do not wrap.
+//! Not modelled: checksums, urgent data, path-MTU discovery; sequence numbers do not wrap.
 
 pub mod config;
 pub mod connection;

@@ -1,8 +1,8 @@
-//! What a host remembers of another from one connection to the next, and what that shortens.
+//! State that a host caches about another between connections, and the handshakes that it shortens.
 //!
-//! The path: window and round trip (RFC 2140, temporal sharing). Transaction TCP's connection counts (RFC 1644) and
-//! TCP Fast Open's cookies (RFC 7413): proof enough of who calls to do without a handshake. Not the table of
-//! hosts: whoever owns the connections keeps that.
+//! The path: window and round trip (RFC 2140, temporal sharing). Transaction TCP's connection counts (RFC
+//! 1644) and TCP Fast Open's cookies (RFC 7413), which authenticate the client enough to omit the handshake.
+//! The table of hosts belongs to the owner of the connections.
 
 use wire::{Duration, Time};
 
@@ -10,43 +10,43 @@ use crate::config::{Sharing, Shortcut};
 use crate::connection::Connection;
 use crate::segment::{ConnectionCount, FastOpen, SynOptions};
 
-/// What a host remembers of another.
+/// State cached about another host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// How the path was at the end of the last connection.
+    /// State of the path at the end of the last connection.
     pub path: Option<Path>,
-    /// The last connection count that came from there.
+    /// Last connection count received from there.
     pub count_seen: Option<u32>,
     /// Whether the other host has seen a count of ours.
     pub is_count_known: bool,
-    /// The cookie that the other host gave.
+    /// The cookie received from the other host.
     pub cookie: Option<u64>,
 }
 
-/// How a path was.
+/// State of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
     /// The congestion window, in bytes.
     pub cwnd: u64,
-    /// Where slow start ends, in bytes.
+    /// Slow start threshold, in bytes.
     pub ssthresh: u64,
     /// The smoothed round trip.
     pub round_trip: Option<Duration>,
 }
 
-/// What a new connection is told of the other host.
+/// State given to a new connection with a known host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Introduction {
-    /// What is remembered.
+    /// The cached state.
     pub memory: Memory,
-    /// The connection count of this connection, above all of this host before.
+    /// Connection count of this connection, above all earlier ones of this host.
     pub count: u32,
-    /// The cookie that this host gives to the other.
+    /// The cookie that this host issues to the other.
     pub cookie: u64,
 }
 
 impl Connection {
-    /// Tells a new connection what is remembered of the other host. To be called before anything else.
+    /// Gives a new connection the state cached about the other host. To be called before anything else.
     pub fn introduce(&mut self, introduction: Introduction) {
         self.introduction = introduction;
         if let Some(path) = introduction.memory.path
@@ -66,13 +66,13 @@ impl Connection {
         }
     }
 
-    /// Sets the congestion window, in bytes, to this connection's share of what several have together; at least one
+    /// Sets the congestion window, in bytes, to this connection's share of a common window; at least one
     /// segment (RFC 2140, ensemble sharing).
     pub fn share_window(&mut self, bytes: u64) {
         self.window.share(bytes);
     }
 
-    /// What is worth remembering of the other host, after this connection.
+    /// State to cache about the other host, after this connection.
     pub fn memory(&self) -> Memory {
         let has_path = self.shares_path() && self.timer.smoothed().is_some();
         let path = has_path.then(|| Path {
@@ -94,12 +94,12 @@ impl Connection {
         }
     }
 
-    /// Whether a server trusts a SYN: its data may be read at once.
+    /// Whether a server trusts a SYN: its data may be read immediately.
     pub(super) fn trusts(&self, syn: &SynOptions) -> bool {
         match self.config.shortcut {
             Shortcut::None => false,
             Shortcut::Ttcp => match (syn.connection_count, self.introduction.memory.count_seen) {
-                // RFC 1644's test, "TAO": a count above all that came before belongs to no old duplicate.
+                // RFC 1644's test, "TAO": a count above all earlier ones cannot be an old duplicate's.
                 (Some(ConnectionCount::Current(count)), Some(seen)) => count > seen,
                 (Some(ConnectionCount::Current(_)), None) => false,
                 (Some(ConnectionCount::New(_) | ConnectionCount::Echo { .. }) | None, _) => false,
@@ -109,7 +109,7 @@ impl Connection {
         }
     }
 
-    /// Whether the answer to a trusted SYN may wait for data that carries it.
+    /// Whether the SYN-ACK to a trusted SYN may wait for data that it can carry.
     pub(super) const fn answers_late(&self) -> bool {
         match self.config.shortcut {
             Shortcut::None | Shortcut::FastOpen => false,
@@ -117,7 +117,7 @@ impl Connection {
         }
     }
 
-    /// What a SYN of this end says of all that.
+    /// Options for a shortened handshake in a SYN of this end.
     pub(super) fn shortcut_options(&self, is_answer: bool) -> (Option<ConnectionCount>, Option<FastOpen>) {
         let Introduction { memory, count, cookie } = self.introduction;
         match (self.config.shortcut, is_answer) {
@@ -135,7 +135,7 @@ impl Connection {
         }
     }
 
-    /// What the peer's SYN says of all that.
+    /// Reads the options for a shortened handshake in the peer's SYN.
     pub(super) fn note_shortcut(&mut self, syn: &SynOptions) {
         match syn.connection_count {
             Some(ConnectionCount::Current(count) | ConnectionCount::New(count)) => {
@@ -155,7 +155,7 @@ impl Connection {
         }
     }
 
-    /// The handshake is complete, or was not needed: the peer's count is no old one.
+    /// Caches the peer's count: the handshake is complete or was not needed, so the count is no old one.
     pub(super) fn remember_count(&mut self) {
         if self.peer_count.is_some() {
             self.introduction.memory.count_seen = self.peer_count;

@@ -1,7 +1,7 @@
-//! What an endpoint sends, one segment at a time (RFC 9293, section 3.8; Stevens vol. 2, chapter 26).
+//! Sending, one segment at a time (RFC 9293, section 3.8; Stevens vol. 2, chapter 26).
 //!
-//! In this order: a reset, a SYN, what is lost, what is new, a probe, a bare acknowledgement. Not when timers
-//! run out (`connection`), and not how windows are computed.
+//! In this order: a reset, a SYN, retransmissions, new data, a probe, a bare acknowledgement. Timers are in
+//! `connection`; windows are computed elsewhere.
 
 use wire::Time;
 
@@ -59,13 +59,13 @@ impl Connection {
         }
     }
 
-    /// The answer to a trusted SYN, once there is something that it can carry or it can wait no longer.
+    /// The delayed SYN-ACK to a trusted SYN, once there is data that it can carry or it can wait no longer.
     fn late_answer(&mut self, now: Time) -> Option<Segment> {
         let has_data = self.send.end() > 1 || self.wants.fin;
         (has_data || self.acks.is_due()).then(|| self.syn(now))
     }
 
-    /// A SYN, or the answer to one. The first of an early connection carries data; one that is sent again does not.
+    /// A SYN or SYN-ACK. The first SYN of an early connection carries data; a retransmitted one does not.
     fn syn(&mut self, now: Time) -> Segment {
         self.wants.syn = false;
         let is_first = self.next == 0;
@@ -96,7 +96,7 @@ impl Connection {
         syn
     }
 
-    /// What goes with the first SYN: a segment's worth of data, and the FIN if that is all there is.
+    /// Data for the first SYN: a segment's worth, and the FIN if that is everything.
     fn early_data(&mut self, now: Time) -> (Payload, bool) {
         let bytes = (self.send.end() - 1).min(self.agreed.mss);
         let fin = self.wants.fin && !self.send.is_blocked() && bytes == self.send.end() - 1;
@@ -113,7 +113,7 @@ impl Connection {
         (payload, fin)
     }
 
-    /// The first segment that is lost, if the window allows it or it is the one that must.
+    /// The first lost segment, if the window allows it or it must be retransmitted regardless.
     fn resend(&mut self, now: Time) -> Option<Segment> {
         if !self.flight.has_lost() {
             return None;
@@ -136,7 +136,7 @@ impl Connection {
         let wants_fin = self.wants.fin && !self.send.is_blocked() && self.next <= self.send.end();
         if waiting == 0 && !wants_fin {
             self.limit = match self.send.is_blocked() {
-                // More room in the buffer would help only as far as the windows go.
+                // More send buffer would help only as far as the windows reach.
                 true => self.limit_of(self.agreed.mss, self.peer.edge.saturating_sub(self.next)),
                 false => Limit::Nothing,
             };
@@ -168,26 +168,27 @@ impl Connection {
         Some(segment)
     }
 
-    /// What refused a segment of `wanted` bytes. The peer's window before our own: it is what would be full next.
+    /// Limit that prevented a segment of `wanted` bytes. The peer's window has priority over ours: it is the
+    /// next to be full.
     fn limit_of(&self, wanted: u64, open: u64) -> Limit {
         if open < wanted {
             Limit::ReceiveWindow
         } else if self.room() < wanted {
             Limit::CongestionWindow
         } else if self.send.is_blocked() {
-            // Short, and more would follow if there were room for it.
+            // Short, and more data would follow if the buffer had room for it.
             Limit::SendBuffer
         } else {
             Limit::Nagle
         }
     }
 
-    /// What the congestion window still lets out, in bytes.
+    /// Bytes that the congestion window still allows.
     fn room(&self) -> u64 {
         let room = self.window.cwnd().saturating_sub(self.in_flight());
         match self.config.congestion.counting {
             Counting::Bytes => room,
-            // A segment may leave if there is a place for a whole one.
+            // A segment may leave if the window allows a full one.
             Counting::Segments => {
                 if room >= self.agreed.mss {
                     self.agreed.mss
@@ -222,7 +223,7 @@ impl Connection {
         }
     }
 
-    /// A new segment up to `end` is leaving.
+    /// Accounts for a new segment up to `end` that is leaving.
     pub(super) fn account_for(&mut self, now: Time, end: u64, bytes: u64) {
         self.next = end;
         self.send.sent(end);
@@ -245,7 +246,7 @@ impl Connection {
         self.schedule_tail_probe(now);
     }
 
-    /// The FIN has left.
+    /// Notes that the FIN has left.
     fn finish_sent(&mut self) {
         self.state = match self.state {
             State::Established | State::SynReceived => State::FinWait1,
@@ -261,7 +262,7 @@ impl Connection {
         };
     }
 
-    /// After idle, the window is what the policy says (`papers/p-http`, section 2.4).
+    /// Applies the policy for the window after idle (`papers/p-http`, section 2.4).
     fn wake_from_idle(&mut self, now: Time) {
         if !self.flight.is_empty() || self.last_sent == Time::ZERO {
             return;
@@ -290,8 +291,8 @@ impl Connection {
         }
     }
 
-    /// What could be sent has been: whether it fills the congestion window, as Linux's `tcp_write_xmit` asks after
-    /// it has sent something (what there was to send may have filled the window by chance).
+    /// Notes after sending whether the congestion window is full, as Linux's `tcp_write_xmit` does after it
+    /// has sent something (the data may have filled the window by chance).
     fn note_usage(&mut self) {
         let is_limited = self.room() < self.agreed.mss;
         let has_sent = std::mem::take(&mut self.has_sent);
@@ -300,7 +301,8 @@ impl Connection {
         }
     }
 
-    /// Nothing is outstanding and nothing may leave: only asking will show whether the window has opened.
+    /// Starts the persist timer if nothing is outstanding and nothing may leave: only a probe reveals an
+    /// opened window.
     fn persist_if_stuck(&mut self, now: Time, waiting: u64) {
         if waiting > 0 && self.flight.is_empty() && self.persist.deadline.is_none() && !self.wants.probe {
             let wait = self.timer.timeout() * (1 << self.persist.tries.min(20));
@@ -308,7 +310,7 @@ impl Connection {
         }
     }
 
-    /// The persist timer has run out.
+    /// Handles the persist timer.
     pub(super) fn probe_timeout(&mut self) {
         self.persist.deadline = None;
         self.persist.tries = self.persist.tries.saturating_add(1);
@@ -318,7 +320,8 @@ impl Connection {
         self.wants.probe = true;
     }
 
-    /// Asks: an old number without data, which any receiver answers. (BSD sends a byte instead.)
+    /// A window probe: an old number without data, which any receiver acknowledges. (BSD sends a byte
+    /// instead.)
     fn probe(&mut self, now: Time) -> Option<Segment> {
         if !self.wants.probe {
             return None;
@@ -339,7 +342,7 @@ impl Connection {
         self.segment(now, start, payload, flags)
     }
 
-    /// A segment with everything that all have, which acknowledges what has arrived.
+    /// A segment with the fields common to all, which acknowledges what has arrived.
     fn segment(&mut self, now: Time, sequence: u64, payload: Payload, flags: Flags) -> Segment {
         let is_first = flags.syn && !self.is_server;
         let flags = Flags { ack: !is_first, ..flags };

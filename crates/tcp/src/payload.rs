@@ -1,13 +1,13 @@
-//! Bytes that travel without being copied: one contiguous piece of a shared buffer.
+//! Bytes that travel without being copied: one contiguous slice of a shared buffer.
 //!
-//! A write of the application is one buffer; segments are pieces of it, and so is what the other application
-//! reads. Not a stream: order and place are the business of the buffers that hold payloads. Shared within one
-//! thread only: a simulation lives in one thread.
+//! A write of the application is one buffer; segments are slices of it, and so is what the other
+//! application reads. Order and position are kept by the buffers that hold payloads. Shared within one thread
+//! only: a simulation runs in one thread.
 
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 
-/// A piece of a shared buffer; cloning it copies no byte.
+/// A slice of a shared buffer; cloning it copies no byte.
 #[derive(Clone, Default)]
 pub struct Payload {
     buffer: Option<Rc<[u8]>>,
@@ -19,17 +19,17 @@ impl Payload {
     /// No bytes, and no buffer.
     pub const EMPTY: Self = Self { buffer: None, start: 0, end: 0 };
 
-    /// How many bytes.
+    /// Length in bytes.
     pub const fn len(&self) -> usize {
         (self.end - self.start) as usize
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub const fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
-    /// The bytes of `range`, counted within this payload; what lies beyond its end is left out.
+    /// The bytes of `range`, counted within this payload and clamped to its end.
     pub fn slice(&self, range: Range<usize>) -> Self {
         let place = |offset: usize| {
             u32::try_from(offset).map_or(self.end, |offset| self.start.saturating_add(offset).min(self.end))
@@ -38,7 +38,7 @@ impl Payload {
         Self { buffer: self.buffer.clone(), start, end: end.max(start) }
     }
 
-    /// Appends `next` if it follows in the same buffer; whether it did.
+    /// Appends `next` if it follows in the same buffer; returns whether it did.
     pub(super) fn extend(&mut self, next: &Self) -> bool {
         let is_same = match (&self.buffer, &next.buffer) {
             (Some(ours), Some(theirs)) => Rc::ptr_eq(ours, theirs),
@@ -51,7 +51,7 @@ impl Payload {
         follows
     }
 
-    /// Leaves the first `at` bytes here and returns the rest.
+    /// Keeps the first `at` bytes here and returns the rest.
     pub fn split_off(&mut self, at: usize) -> Self {
         let rest = self.slice(at..self.len());
         self.end = rest.start;
@@ -71,7 +71,7 @@ impl Deref for Payload {
 }
 
 impl From<&[u8]> for Payload {
-    /// Copies, once. What is beyond 4 GiB is left out.
+    /// Copies, once; truncates beyond 4 GiB.
     fn from(bytes: &[u8]) -> Self {
         let end = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         match end {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_needs_no_buffer() {
+    fn empty_payload_has_no_buffer() {
         assert_eq!(Payload::from(Vec::new()), Payload::EMPTY);
         assert!(Payload::EMPTY.slice(0..1).is_empty());
     }

@@ -1,9 +1,9 @@
-//! Loss by time, and probes of the tail (RFC 8985, as Linux has it): RACK and TLP.
+//! Loss detection by time, and tail loss probes (RFC 8985, as in Linux): RACK and TLP.
 //!
-//! A segment is lost when one that was sent later has arrived and it has had time enough; the last segments, that
-//! none follows, are asked about before the timer runs out. Not what recovery does to the window (`recovery`).
-//! Left out: reordering makes no segment wait longer, and a probe that repaired a loss does not shrink the window
-//! (both need duplicate selective acknowledgements).
+//! A segment is lost when one that was sent later has arrived and the segment has been out long enough. The
+//! last segments, which none follows, are probed before the timer expires. Recovery's effect on the window is
+//! in `recovery`. Left out: reordering does not extend the wait, and a probe that repaired a loss does not
+//! reduce the window (both need duplicate selective acknowledgements).
 
 use wire::{Duration, Time};
 
@@ -13,35 +13,35 @@ use crate::flight::Delivered;
 use crate::recovery::Phase;
 use crate::segment::Segment;
 
-/// What is remembered of arrivals.
+/// State of RACK and TLP.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rack {
-    /// When the segment left that was sent last of those known to have arrived, and its end.
+    /// Send time and end of the latest-sent segment that has arrived.
     newest: Option<(Time, u64)>,
     /// Its round trip.
     round_trip: Duration,
-    /// The least round trip.
+    /// Minimum round trip.
     least: Option<Duration>,
-    /// When what may only be late counts as lost.
+    /// When segments that may only be late count as lost.
     late_at: Option<Time>,
-    /// When the tail is asked about.
+    /// When the tail is probed.
     probe_at: Option<Time>,
-    /// The tail has been asked about, up to this number.
+    /// Number up to which the tail has been probed.
     probed: Option<u64>,
 }
 
-/// Linux's `TCP_RTO_MIN`: what a receiver may hold back the acknowledgement of a single segment.
+/// Linux's `TCP_RTO_MIN`: the time for which a receiver may delay the acknowledgement of a single segment.
 const SINGLE: Duration = Duration::from_millis(200);
 /// Linux's `TCP_TIMEOUT_MIN`: two jiffies of 4 ms.
 const LEAST: Duration = Duration::from_millis(8);
 
 impl Rack {
-    /// The earlier of its two timers.
+    /// Earlier of its two timers.
     pub(super) fn deadline(&self) -> Option<Time> {
         [self.late_at, self.probe_at].into_iter().flatten().min()
     }
 
-    /// Nothing is outstanding, or the timer has run out.
+    /// Stops both timers: nothing is outstanding, or the retransmission timer has expired.
     pub(super) const fn stop(&mut self) {
         self.late_at = None;
         self.probe_at = None;
@@ -53,7 +53,7 @@ impl Rack {
             let round_trip = now.since(at);
             self.least = Some(self.least.map_or(round_trip, |least| least.min(round_trip)));
         }
-        // What was sent twice and is back sooner than anything ever was had arrived the first time.
+        // A retransmission that is acknowledged sooner than any round trip had arrived the first time.
         let again = again.filter(|(at, _)| self.least.is_none_or(|least| now.since(*at) >= least));
         for sent in [once, again].into_iter().flatten() {
             if self.newest.is_none_or(|newest| sent > newest) {
@@ -65,12 +65,12 @@ impl Rack {
 }
 
 impl Connection {
-    /// Whether loss is told by time.
+    /// Whether loss is detected by time.
     pub(super) fn uses_rack(&self) -> bool {
         self.config.recovery == Recovery::Rack && self.agreed.sack
     }
 
-    /// An acknowledgement has been dealt with.
+    /// Updates the timers after an acknowledgement was processed.
     pub(super) fn track_time(&mut self, now: Time) {
         let delivered = self.flight.take_delivered();
         if !self.uses_rack() {
@@ -84,11 +84,11 @@ impl Connection {
         self.schedule_tail_probe(now);
     }
 
-    /// What is late is lost; what may only be late is looked at again.
+    /// Declares late segments lost; schedules a check of those that may only be late.
     pub(super) fn detect_by_time(&mut self, now: Time) {
         self.rack.late_at = None;
         let Some(newest) = self.rack.newest else { return };
-        // Where nothing is missing, everything outstanding was sent after what arrived.
+        // Where no range is missing, everything outstanding was sent after what arrived.
         if self.loss.phase == Phase::Open && !self.flight.has_sacked() {
             return;
         }
@@ -101,7 +101,8 @@ impl Connection {
         }
     }
 
-    /// The tail is asked about after two round trips without an answer, if nothing is known to be lost.
+    /// Schedules a probe of the tail after two round trips without an acknowledgement, if nothing is known to
+    /// be lost.
     pub(super) fn schedule_tail_probe(&mut self, now: Time) {
         let may_probe = self.uses_rack()
             && self.loss.phase == Phase::Open
@@ -117,7 +118,7 @@ impl Connection {
         }
     }
 
-    /// One of the two timers has run out.
+    /// Handles the expiry of one of the two timers.
     pub(super) fn expire_rack(&mut self, now: Time) {
         if self.rack.late_at.is_some_and(|at| at <= now) {
             self.detect_by_time(now);
@@ -125,12 +126,12 @@ impl Connection {
         if self.rack.probe_at.is_some_and(|at| at <= now) {
             self.rack.probe_at = None;
             self.wants.tail_probe = true;
-            // The probe takes the place of a retransmission that would be due now.
+            // The probe replaces a retransmission that would be due now.
             self.timer.start(now);
         }
     }
 
-    /// The next segment, though the window may be full; or the last one again.
+    /// The next segment, even if the window is full; or the last one again.
     pub(super) fn tail_probe(&mut self, now: Time) -> Option<Segment> {
         self.wants.tail_probe = false;
         let waiting = self.send.end().saturating_sub(self.next);

@@ -1,8 +1,8 @@
-//! Sets of byte numbers as ranges: what arrived beyond a gap, what the peer says it has.
+//! Sets of byte numbers as ranges: data received beyond a gap, data SACKed by the peer.
 
 use std::collections::BTreeMap;
 
-/// Ranges that neither touch nor overlap, in order.
+/// Ordered ranges that neither touch nor overlap.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranges {
     by_start: BTreeMap<u64, u64>,
@@ -22,7 +22,7 @@ impl Ranges {
         (start, end)
     }
 
-    /// Forgets what lies below `number`.
+    /// Removes everything below `number`.
     pub(super) fn remove_below(&mut self, number: u64) {
         while let Some((&start, &end)) = self.by_start.first_key_value()
             && start < number
@@ -34,13 +34,13 @@ impl Ranges {
         }
     }
 
-    /// The range that holds `number`, if one does.
+    /// The range that contains `number`.
     pub(super) fn around(&self, number: u64) -> Option<(u64, u64)> {
         let (&start, &end) = self.by_start.range(..=number).next_back()?;
         (number < end).then_some((start, end))
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.by_start.is_empty()
     }

@@ -1,6 +1,6 @@
-//! The receiving half: what has arrived, in order and not, and the window that is still open.
+//! The receiving half: data received, in order and not, and the open window.
 //!
-//! Not when it is acknowledged (`acks`), and not what is done with a FIN (`connection`).
+//! Acknowledgement is in `acks`, handling of a FIN in `connection`.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,32 +9,32 @@ use crate::config::ReceiveBuffer;
 use crate::ranges::Ranges;
 use crate::segment::SackBlocks;
 
-/// What has arrived.
+/// The receive buffer and its window.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver {
-    /// The number of the next byte expected.
+    /// Number of the next byte expected.
     next: u64,
-    /// The right edge of the window that was advertised: it never moves back.
+    /// Right edge of the advertised window: it never moves back.
     edge: u64,
     buffer: ReceiveBuffer,
-    /// The buffer as it is now.
+    /// Current size of the buffer.
     size: u64,
-    /// In order, not yet read.
+    /// Data in order, not yet read.
     unread: VecDeque<Payload>,
     unread_bytes: u64,
-    /// Out of order, by number; pieces do not overlap.
+    /// Data out of order, by number; pieces do not overlap.
     early: BTreeMap<u64, Payload>,
     early_ranges: Ranges,
     /// The early ranges in the order in which they last grew, most recent first.
     recent: Vec<u64>,
-    /// The number of the FIN, once it is known.
+    /// Number of the FIN, once it is known.
     fin: Option<u64>,
 }
 
-/// What a segment brought.
+/// Classification of a segment's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// Nothing that was not there.
+    /// Nothing new.
     Old,
     /// Bytes in order, no gap before or after.
     InOrder,
@@ -79,17 +79,18 @@ impl Receiver {
         self.size
     }
 
-    /// Bytes that wait for the application.
+    /// Bytes not yet read by the application.
     pub(super) const fn unread(&self) -> u64 {
         self.unread_bytes
     }
 
-    /// Whether anything waits beyond a gap.
+    /// Whether any data waits beyond a gap.
     pub(super) fn has_gap(&self) -> bool {
         !self.early_ranges.is_empty()
     }
 
-    /// The peer's SYN has come: its first byte will be `next`. A window that our SYN advertised begins there.
+    /// Starts at the peer's SYN: its first byte will be `next`. A window that our SYN advertised begins
+    /// there.
     pub(super) const fn begin(&mut self, next: u64) {
         self.edge += next;
         self.next = next;
@@ -100,19 +101,20 @@ impl Receiver {
         self.size.saturating_sub(self.unread_bytes)
     }
 
-    /// The window to advertise, in bytes: silly windows are not (RFC 9293, 3.8.6.2.2), and the edge stays.
+    /// The window to advertise, in bytes: without silly windows (RFC 9293, 3.8.6.2.2), and the edge never
+    /// moves back.
     pub(super) fn window(&self, mss: u64) -> u64 {
         let space = self.space();
         let open = if space < mss && space < self.size / 4 { 0 } else { space };
         open.max(self.edge.saturating_sub(self.next))
     }
 
-    /// `window` bytes have been advertised.
+    /// Notes that `window` bytes have been advertised.
     pub(super) fn advertised(&mut self, window: u64) {
         self.edge = self.edge.max(self.next + window);
     }
 
-    /// Takes in the bytes from number `start` on. What lies beyond the window is thrown away.
+    /// Takes in the bytes from number `start` on. Bytes beyond the window are discarded.
     pub(super) fn take(&mut self, start: u64, payload: &Payload) -> Arrival {
         let limit = self.edge.max(self.next);
         let end = (start + payload.len() as u64).min(limit);
@@ -133,12 +135,12 @@ impl Receiver {
         Arrival::FilledGap
     }
 
-    /// A FIN has come; its own number is `at`.
+    /// Notes a FIN; its own number is `at`.
     pub(super) const fn finish(&mut self, at: u64) {
         self.fin = Some(at);
     }
 
-    /// Steps over the FIN if it is next. True once.
+    /// Steps over the FIN if it is next. Returns true once.
     pub(super) fn step_over_fin(&mut self) -> bool {
         let is_next = self.fin == Some(self.next);
         if is_next {
@@ -149,20 +151,21 @@ impl Receiver {
         is_next
     }
 
-    /// The next bytes, in the pieces in which they came.
+    /// The next bytes, in the pieces in which they arrived.
     pub(super) fn read(&mut self) -> Option<Payload> {
         let piece = self.unread.pop_front()?;
         self.unread_bytes -= piece.len() as u64;
         Some(piece)
     }
 
-    /// Throws away what was not read.
+    /// Discards unread data.
     pub(super) fn discard(&mut self) {
         self.unread.clear();
         self.unread_bytes = 0;
     }
 
-    /// What is there beyond the gap, most recent first, in `most` ranges: an option for each kind must have room.
+    /// Ranges received beyond the gap, most recent first, at most `most`: the header has room for a limited
+    /// number.
     pub(super) fn sack(&self, most: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         for number in self.recent.iter().take(most) {
@@ -186,11 +189,11 @@ impl Receiver {
         self.unread.push_back(piece);
     }
 
-    /// Keeps a piece that came early; bytes that are already there are kept as they are.
+    /// Stores a piece that arrived early; bytes already present are left unchanged.
     fn hold(&mut self, start: u64, piece: Payload) {
         let end = start + piece.len() as u64;
         let (whole_start, whole_end) = self.early_ranges.insert(start, end);
-        // One representative for each range: those swallowed by this one go.
+        // One representative per range: those merged into this one are removed.
         self.recent.retain(|number| !(whole_start..whole_end).contains(number));
         self.recent.insert(0, start);
         let mut at = start;
@@ -208,7 +211,7 @@ impl Receiver {
         }
     }
 
-    /// Delivers what was early and is now next.
+    /// Delivers early pieces that are now in order.
     fn release(&mut self) {
         while let Some((start, piece)) = self.early.pop_first() {
             if start > self.next {
@@ -253,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_early_waits_for_what_is_missing() {
+    fn out_of_order_data_waits_for_the_missing_data() {
         let mut receiver = receiver(100);
         assert_eq!(receiver.take(4, &bytes("def")), Arrival::OutOfOrder);
         assert_eq!(receiver.take(9, &bytes("ij")), Arrival::OutOfOrder);
@@ -268,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_the_window_is_thrown_away() {
+    fn data_beyond_the_window_is_discarded() {
         let mut receiver = receiver(4);
         assert_eq!(receiver.take(1, &bytes("abcdef")), Arrival::InOrder);
         assert_eq!(receiver.take(5, &bytes("ef")), Arrival::Old);
@@ -278,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn the_edge_of_the_window_never_moves_back_and_small_openings_are_not_told() {
+    fn window_edge_never_moves_back_and_small_openings_are_not_advertised() {
         let mut receiver = receiver(100);
         assert_eq!(receiver.edge(), 101);
         receiver.take(1, &Payload::from(vec![0; 95]));

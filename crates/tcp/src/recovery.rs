@@ -1,6 +1,6 @@
-//! Loss, as duplicates and the timer tell it: fast retransmit and recovery (RFC 5681, 6582, 6675).
+//! Loss detected by duplicates and by the timer: fast retransmit and recovery (RFC 5681, 6582, 6675).
 //!
-//! Here is where the connection stands in that; what is outstanding is in `flight`, the window in `congestion`.
+//! This is the state of recovery; segments outstanding are in `flight`, the window in `congestion`.
 
 use wire::Time;
 
@@ -8,42 +8,43 @@ use crate::Connection;
 use crate::config::Recovery;
 use crate::interface::Failure;
 
-/// Where recovery stands.
+/// State of recovery.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Loss {
     pub phase: Phase,
-    /// Duplicates since something was last acknowledged.
+    /// Duplicates since the last new acknowledgement.
     duplicates: u32,
-    /// What duplicates say has left the network, where selective acknowledgements do not.
+    /// Segments that have left the network by the count of duplicates, where there are no selective
+    /// acknowledgements.
     credit: u64,
     /// No new recovery begins before this number is acknowledged (RFC 6582, section 4).
     recovered_at: u64,
 }
 
-/// Whether something is known to be lost.
+/// Phase of recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Nothing.
+    /// No known loss.
     #[default]
     Open,
-    /// Noticed by duplicates; over when `until` is acknowledged.
+    /// Detected by duplicates; over when `until` is acknowledged.
     Fast { until: u64 },
-    /// Noticed by the timer; over when `until` is acknowledged.
+    /// Detected by the timer; over when `until` is acknowledged.
     Timeout { until: u64 },
 }
 
-/// The third duplicate is taken as a loss.
+/// Duplicates that count as a loss.
 const DUPLICATES: u32 = 3;
 
 impl Loss {
-    /// What duplicates say has left the network.
+    /// Data that has left the network by the count of duplicates.
     pub(super) const fn credit(&self) -> u64 {
         self.credit
     }
 }
 
 impl Connection {
-    /// Something new was acknowledged, `bytes` of it. Whether the window may grow by it.
+    /// Handles a new acknowledgement of `bytes`. Returns whether the window may grow by it.
     pub(super) fn recover(&mut self, bytes: u64) -> bool {
         self.loss.duplicates = 0;
         match self.loss.phase {
@@ -80,10 +81,10 @@ impl Connection {
         }
     }
 
-    /// A duplicate came; `brought_news` if it selectively acknowledged something.
+    /// Handles a duplicate; `brought_news` if it selectively acknowledged something.
     pub(super) fn duplicate(&mut self, brought_news: bool) {
         if self.uses_rack() {
-            // Time tells.
+            // RACK detects losses by time.
             return;
         }
         self.loss.duplicates += 1;
@@ -109,7 +110,7 @@ impl Connection {
         }
     }
 
-    /// The retransmission timer has run out.
+    /// Handles the expiry of the retransmission timer.
     pub(super) fn retransmission_timeout(&mut self, now: Time) {
         let is_handshake = self.unacknowledged == 0;
         let retries = if is_handshake { self.config.rto.syn_retries } else { self.config.rto.data_retries };
@@ -148,7 +149,7 @@ impl Connection {
         }
     }
 
-    /// Time has shown that something is lost.
+    /// Enters recovery after a loss detected by time.
     pub(super) fn enter_recovery_by_time(&mut self) {
         if self.loss.phase == Phase::Open {
             self.loss.phase = Phase::Fast { until: self.next };
@@ -182,7 +183,7 @@ impl Connection {
         }
     }
 
-    /// A partial acknowledgement: the next segment is missing, too (RFC 6582, section 3.2).
+    /// Handles a partial acknowledgement: the next segment is missing, too (RFC 6582, section 3.2).
     fn recover_partly(&mut self, bytes: u64) {
         if self.uses_rack() {
             return;
@@ -191,7 +192,8 @@ impl Connection {
             self.flight.lose_by_sack();
             return;
         }
-        // The acknowledged bytes had left the network, and the duplicates had said so, but for the first.
+        // The acknowledged bytes had left the network, and the duplicates had counted them, except for the
+        // first.
         self.loss.credit = self.loss.credit.saturating_sub(bytes.saturating_sub(self.agreed.mss));
         self.flight.lose_first();
         self.wants.resend = true;

@@ -1,26 +1,26 @@
-//! The retransmission timer: how long to wait, learnt from round trips (RFC 6298; Stevens vol. 2, chapter 25).
+//! The retransmission timer, computed from round trips (RFC 6298; Stevens vol. 2, chapter 25).
 //!
-//! Not what is sent when it runs out, and not which round trips may be measured (Karn's rule is the sender's).
+//! It neither sends nor decides which round trips may be measured (Karn's rule is the sender's).
 
 use wire::{Duration, Time};
 
 use crate::config::{Estimator, Rto};
 
-/// The timer, and what it has learnt.
+/// The timer, and its estimates.
 #[derive(Clone, Debug)]
 pub(super) struct RetransmissionTimer {
     config: Rto,
     learnt: Option<Learnt>,
-    /// How often it ran out since something was last acknowledged.
+    /// Number of expiries since the last new acknowledgement.
     backoff: u8,
-    /// How often it ran out since a round trip was last measured: the wait stays doubled until then, as an
-    /// acknowledgement of what was sent twice tells nothing (Karn; RFC 6298, section 5).
+    /// Number of expiries since a round trip was last measured: the timeout stays doubled until then, since
+    /// the acknowledgement of a retransmitted segment gives no sample (Karn; RFC 6298, section 5).
     doublings: u8,
     deadline: Option<Time>,
 }
 
-/// Smoothed round trip and its variation, each in the estimator's own unit: nanoseconds; or ticks, times eight
-/// and times four, as BSD keeps them.
+/// Smoothed round trip and its variation, each in the estimator's own unit: nanoseconds; or ticks, times
+/// eight and times four, as BSD stores them.
 #[derive(Clone, Copy, Debug)]
 struct Learnt {
     smoothed: u64,
@@ -32,12 +32,12 @@ impl RetransmissionTimer {
         Self { config, learnt: None, backoff: 0, doublings: 0, deadline: None }
     }
 
-    /// When it runs out, if it runs.
+    /// When it expires, if it runs.
     pub(super) const fn deadline(&self) -> Option<Time> {
         self.deadline
     }
 
-    /// How often it ran out since something was last acknowledged.
+    /// Number of expiries since the last new acknowledgement.
     pub(super) const fn backoff(&self) -> u8 {
         self.backoff
     }
@@ -51,7 +51,7 @@ impl RetransmissionTimer {
         })
     }
 
-    /// The time-out before any backing off.
+    /// The timeout before any backoff.
     pub(super) fn timeout(&self) -> Duration {
         let Some(Learnt { smoothed, variation }) = self.learnt else { return self.config.initial };
         let least = self.config.least;
@@ -65,7 +65,7 @@ impl RetransmissionTimer {
         timeout.min(self.config.most)
     }
 
-    /// Starts it, or starts it again.
+    /// Starts or restarts it.
     pub(super) fn start(&mut self, now: Time) {
         let backed_off = self.timeout() * (1 << self.doublings.min(20));
         let wait = backed_off.min(self.config.most);
@@ -79,23 +79,24 @@ impl RetransmissionTimer {
         });
     }
 
-    /// Nothing is outstanding.
+    /// Stops it: nothing is outstanding.
     pub(super) const fn stop(&mut self) {
         self.deadline = None;
     }
 
-    /// It ran out: the next wait is twice as long.
+    /// Doubles the timeout after an expiry.
     pub(super) const fn back_off(&mut self) {
         self.backoff = self.backoff.saturating_add(1);
         self.doublings = self.doublings.saturating_add(1);
     }
 
-    /// Something was acknowledged: the peer is there. How long a round trip takes may still be unknown.
+    /// Resets the backoff at a new acknowledgement: the peer is reachable. The round trip may still be
+    /// unknown.
     pub(super) const fn forgive(&mut self) {
         self.backoff = 0;
     }
 
-    /// A round trip from `sent` to `now` was measured.
+    /// Updates the estimate with a round trip from `sent` to `now`.
     pub(super) fn learn(&mut self, sent: Time, now: Time) {
         self.doublings = 0;
         self.learnt = Some(match self.config.estimator {
@@ -116,8 +117,8 @@ fn learn(before: Option<Learnt>, round_trip: u64) -> Learnt {
     }
 }
 
-/// BSD's integers (Stevens vol. 2, figure 25.23): a round trip within one tick counts as one at first, as none
-/// later.
+/// BSD's integers (Stevens vol. 2, figure 25.23): a round trip within one tick counts as one at first, as
+/// zero later.
 fn learn_ticks(before: Option<Learnt>, ticks: u64) -> Learnt {
     match before {
         None => Learnt { smoothed: (ticks + 1) * 8, variation: (ticks + 1) * 2 },
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!(timer.deadline(), None);
     }
 
-    /// "1.5, 3, 6, 12, 24, 48, 64": what BSD waits on a local network (Stevens vol. 1, section 21.2).
+    /// "1.5, 3, 6, 12, 24, 48, 64": BSD's timeouts on a local network (Stevens vol. 1, section 21.2).
     #[test]
     fn on_a_local_network_a_coarse_timer_settles_at_a_second_and_a_half() {
         let ticks = Ticks { period: Duration::from_millis(500), phase: Duration::ZERO };
@@ -200,7 +201,8 @@ mod tests {
         assert_eq!(timer.backoff(), 6);
     }
 
-    /// Karn's second half: without it a path slower than the least time-out loses its window at every segment.
+    /// Karn's second half: without it a path slower than the minimum timeout loses its window at every
+    /// segment.
     #[test]
     fn the_wait_stays_doubled_until_a_round_trip_is_measured() {
         let mut timer = RetransmissionTimer::new(rto(Estimator::Fine));

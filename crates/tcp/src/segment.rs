@@ -1,32 +1,32 @@
-//! What one endpoint sends to the other: a TCP segment with its options (RFC 9293, section 3.1), ARDP's datagram that says
-//! the same, or a datagram that has nothing to do with either.
+//! A segment from one endpoint to the other: TCP with its options (RFC 9293, section 3.1), ARDP's datagram
+//! with the same contents, or an unrelated datagram.
 //!
-//! Not bytes on a wire, and no addresses: who it goes to is the engine's business. Sequence numbers start at 0
-//! (the SYN) and are 64 bits wide, so the first byte of data is number 1 and numbers never wrap; a writer of
-//! captures adds an initial sequence number and cuts to 32 bits.
+//! Neither bytes on a wire nor addresses: the engine knows the destination. Sequence numbers start at 0
+//! (the SYN) and are 64 bits wide, so the first byte of data is number 1 and numbers never wrap. A writer of
+//! captures adds an initial sequence number and truncates to 32 bits.
 
 use crate::Payload;
 
 /// A segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The number of the first byte, or of the SYN or FIN if there is none.
+    /// Number of the first byte, or of the SYN or FIN if there is none.
     pub sequence: u64,
-    /// The number of the next byte expected; meaningful if `flags.ack`.
+    /// Number of the next byte expected; meaningful if `flags.ack`.
     pub acknowledgement: u64,
-    /// The window as it is in the header: scaled, but in a SYN.
+    /// The window field of the header: scaled, except in a SYN.
     pub window: u16,
     /// The control bits.
     pub flags: Flags,
-    /// What else it says.
+    /// The options.
     pub options: Options,
-    /// What it looks like on the link.
+    /// Framing on the link.
     pub framing: Framing,
     /// The data.
     pub payload: Payload,
 }
 
-/// What a segment looks like on the link.
+/// Framing of a segment on the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
     /// TCP's header.
@@ -38,7 +38,7 @@ pub enum Framing {
     /// congestion-avoidance, and retransmission algorithms", `papers/heidemann-model`, section II-C) prints no
     /// format: this is ours.
     Ardp,
-    /// No part of any connection: a UDP datagram, which has neither numbers nor flags.
+    /// Not part of any connection: a UDP datagram, which has neither numbers nor flags.
     Datagram,
 }
 
@@ -50,15 +50,15 @@ pub const ARDP_HEADERS: u64 = UDP_HEADER + 13;
 /// The control bits that this simulator uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// Opens.
+    /// Opens the connection.
     pub syn: bool,
-    /// Acknowledges: all but the first.
+    /// Acknowledges: set on all but the first segment.
     pub ack: bool,
     /// Ends the stream.
     pub fin: bool,
     /// Destroys the connection.
     pub rst: bool,
-    /// The last of what the application wrote.
+    /// Last segment of the application's write.
     pub psh: bool,
 }
 
@@ -69,29 +69,29 @@ impl From<Flags> for wire::packet::Flags {
     }
 }
 
-/// The options. What is rare is apart, so that a segment that has none of it is small.
+/// The options. Rare ones are boxed, so that a segment without them is small.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The sender's clock and the echo of the receiver's, in milliseconds (RFC 7323, section 3).
     pub timestamps: Option<Timestamps>,
-    /// What arrived beyond the acknowledgement (RFC 2018).
+    /// Ranges received beyond the acknowledgement (RFC 2018).
     pub sack: SackBlocks,
-    /// What only a SYN says.
+    /// Options of a SYN.
     pub syn: Option<Box<SynOptions>>,
 }
 
 /// The options of a SYN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SynOptions {
-    /// The largest payload its sender wants to receive (RFC 9293, section 3.7.1).
+    /// Maximum payload that its sender accepts (RFC 9293, section 3.7.1).
     pub mss: Option<u16>,
-    /// The shift that its sender's windows need from now on (RFC 7323, section 2).
+    /// Shift of its sender's windows from now on (RFC 7323, section 2).
     pub window_scale: Option<u8>,
-    /// Whether its sender understands selective acknowledgements (RFC 2018).
+    /// Whether its sender supports selective acknowledgements (RFC 2018).
     pub sack_permitted: bool,
     /// Transaction TCP's connection count (RFC 1644).
     pub connection_count: Option<ConnectionCount>,
-    /// TCP Fast Open's cookie, or the wish for one (RFC 7413).
+    /// TCP Fast Open's cookie, or the request for one (RFC 7413).
     pub fast_open: Option<FastOpen>,
 }
 
@@ -109,13 +109,13 @@ pub struct Timestamps {
 pub enum ConnectionCount {
     /// The sender's count for this connection.
     Current(u32),
-    /// The same, from a client whose count has started afresh: the server must forget what it knew.
+    /// The same, from a client whose count has restarted: the server must drop its cached count.
     New(u32),
     /// The sender's count, and the echo of the one in the SYN.
     Echo {
         /// The sender's own.
         count: u32,
-        /// What the SYN said.
+        /// The count of the SYN.
         echo: u32,
     },
 }
@@ -123,13 +123,13 @@ pub enum ConnectionCount {
 /// TCP Fast Open's option (RFC 7413, section 4.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FastOpen {
-    /// Asks for a cookie.
+    /// Requests a cookie.
     Request,
-    /// Gives one, or shows the one that was given.
+    /// Issues a cookie, or presents an issued one.
     Cookie(u64),
 }
 
-/// Up to four ranges, each as distances from the acknowledgement (RFC 2018); most recent first.
+/// Up to four ranges, each relative to the acknowledgement (RFC 2018); most recent first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     blocks: Option<Box<Blocks>>,
@@ -142,8 +142,8 @@ struct Blocks {
 }
 
 impl SackBlocks {
-    /// Adds the range from `start` to `end` (numbers of bytes), if there is still room and it lies within
-    /// 4 GiB of `acknowledgement`.
+    /// Adds the range from `start` to `end` (numbers of bytes), if there is room and it lies within 4 GiB of
+    /// `acknowledgement`.
     pub fn push(&mut self, acknowledgement: u64, start: u64, end: u64) {
         let distance = |number: u64| u32::try_from(number.checked_sub(acknowledgement)?).ok();
         if let (Some(start), Some(end)) = (distance(start), distance(end)) {
@@ -162,12 +162,12 @@ impl SackBlocks {
         all.map(move |(start, end)| (number(*start), number(*end)))
     }
 
-    /// How many ranges.
+    /// Number of ranges.
     pub fn len(&self) -> usize {
         self.blocks.as_ref().map_or(0, |blocks| blocks.count)
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_none()
     }
@@ -187,22 +187,22 @@ impl Segment {
         }
     }
 
-    /// The sequence numbers it takes: its bytes, and one each for SYN and FIN.
+    /// Length in sequence numbers: its bytes, and one each for SYN and FIN.
     pub fn length(&self) -> u64 {
         self.payload.len() as u64 + u64::from(self.flags.syn) + u64::from(self.flags.fin)
     }
 
-    /// The number after its last.
+    /// Number after its last.
     pub fn end(&self) -> u64 {
         self.sequence + self.length()
     }
 
-    /// Whether it says nothing but what has arrived.
+    /// Whether it is a bare acknowledgement.
     pub fn is_pure_ack(&self) -> bool {
         self.length() == 0 && !self.flags.rst
     }
 
-    /// Its size as IP counts it: IPv4's header, the one of its framing with options padded to words, payload.
+    /// Size of the IP packet: IPv4's header, the header of its framing with options padded to words, payload.
     pub fn ip_bytes(&self) -> u64 {
         let transport = match self.framing {
             Framing::Tcp => 20 + self.options.bytes(),
@@ -214,7 +214,7 @@ impl Segment {
 }
 
 impl Options {
-    /// What they take in the header, padded as stacks pad them: to a multiple of four.
+    /// Size in the header, padded as stacks do: to a multiple of four.
     pub fn bytes(&self) -> u64 {
         let Self { timestamps, sack, syn } = self;
         let timestamps = if timestamps.is_some() { 12 } else { 0 };
@@ -237,7 +237,7 @@ impl SynOptions {
             Some(FastOpen::Cookie(_)) => 12,
         };
         let flag = |is_there: bool| if is_there { 4 } else { 0 };
-        // SACK-permitted takes the place of the timestamps' padding, where there are any.
+        // SACK-permitted takes the place of the timestamps' padding, where there are timestamps.
         flag(mss.is_some())
             + flag(window_scale.is_some())
             + flag(*sack_permitted && !has_timestamps)
@@ -246,8 +246,8 @@ impl SynOptions {
     }
 }
 
-/// What answers a segment for which there is no connection; nothing answers a reset (RFC 9293, section 3.10.7.1), and
-/// nothing of TCP's a datagram.
+/// Reset for a segment without a connection. A reset causes no reset (RFC 9293, section 3.10.7.1), nor does a
+/// datagram.
 pub fn reset_for(segment: &Segment) -> Option<Segment> {
     if segment.flags.rst || segment.framing == Framing::Datagram {
         return None;
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_four_ranges() {
+    fn holds_at_most_four_ranges() {
         let mut sack = SackBlocks::default();
         (1..=5).for_each(|n| sack.push(100, 100 * n + 10, 100 * n + 20));
         assert_eq!(sack.len(), 4);

@@ -1,26 +1,26 @@
-//! The send buffer: what the application wrote and the peer has not acknowledged, by number.
+//! The send buffer: data that the application wrote and the peer has not acknowledged, by number.
 //!
-//! Not what may be sent, and not what was: that is `flight` and `output`.
+//! Data that may be sent, or was sent, is known by `flight` and `output`.
 
 use std::collections::VecDeque;
 
 use crate::Payload;
 use crate::config::Holding;
 
-/// What was written. The first byte written is number 1.
+/// The send buffer. The first byte written is number 1.
 #[derive(Clone, Debug)]
 pub(super) struct SendBuffer {
-    /// The payloads of writes, each with the number of its first byte.
+    /// Payloads of writes, each with the number of its first byte.
     writes: VecDeque<(u64, Payload)>,
-    /// The first number that is not acknowledged.
+    /// First unacknowledged number.
     start: u64,
-    /// The number after the last byte in the buffer.
+    /// Number after the last byte in the buffer.
     end: u64,
     capacity: u64,
     holding: Holding,
-    /// What has left, as far as the capacity is concerned.
+    /// Number up to which bytes no longer occupy the buffer.
     gone: u64,
-    /// What did not fit: the application waits until it does.
+    /// Data that did not fit: the application waits until it does.
     blocked: VecDeque<Payload>,
 }
 
@@ -42,7 +42,7 @@ impl SendBuffer {
         self.end
     }
 
-    /// Takes in what fits of a write.
+    /// Takes the part of a write that fits.
     pub(super) fn write(&mut self, payload: Payload) {
         if !payload.is_empty() {
             self.blocked.push_back(payload);
@@ -50,7 +50,7 @@ impl SendBuffer {
         self.unblock();
     }
 
-    /// Takes in what fits now of what waits; whether anything did.
+    /// Takes the part of the waiting data that fits now; returns whether any did.
     pub(super) fn unblock(&mut self) -> bool {
         let before = self.end;
         while let Some(first) = self.blocked.front_mut() {
@@ -70,14 +70,14 @@ impl SendBuffer {
 
     fn append(&mut self, piece: Payload) {
         let bytes = piece.len() as u64;
-        // The rest of a write goes on where its beginning ended, so that segments span no pieces.
+        // The rest of a write is appended where its beginning ended, so that segments span no pieces.
         if !self.writes.back_mut().is_some_and(|(_, last)| last.extend(&piece)) {
             self.writes.push_back((self.end, piece));
         }
         self.end += bytes;
     }
 
-    /// Everything before `number` has been sent.
+    /// Notes that everything before `number` has been sent.
     pub(super) fn sent(&mut self, number: u64) {
         match self.holding {
             Holding::Unacknowledged => {}
@@ -90,7 +90,7 @@ impl SendBuffer {
         !self.blocked.is_empty()
     }
 
-    /// Everything before `number` is acknowledged.
+    /// Releases everything before `number`, which is acknowledged.
     pub(super) fn release(&mut self, number: u64) {
         self.start = number.min(self.end).max(self.start);
         match self.holding {
@@ -104,9 +104,9 @@ impl SendBuffer {
         }
     }
 
-    /// The bytes from `start` to `end`, which must be in the buffer. Copied only where they are of two writes.
+    /// The bytes from `start` to `end`, which must be in the buffer. Copied only if they span two writes.
     pub(super) fn slice(&self, start: u64, end: u64) -> Payload {
-        // Mostly it is of the last write.
+        // Mostly it lies in the last write.
         if let Some((first, payload)) = self.writes.back()
             && *first <= start
         {

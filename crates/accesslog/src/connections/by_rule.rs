@@ -1,7 +1,8 @@
-//! Every rule, connection by connection, time-out by time-out: the slow way, for the rules that have no fast one.
+//! Reference counter for every rule: each connection simulated, for each timeout. Slow, for rules without a
+//! fast method.
 //!
-//! It also answers what the one pass answers, and a test holds the two together. A log cannot be cut for it: which
-//! connection was opened first may have been settled long ago.
+//! It also counts what the single pass counts, and a test compares the two. A log cannot be split for it:
+//! the order in which connections were opened may have been decided long before the split.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -16,12 +17,12 @@ use super::loads::Carried;
 use super::question::{Question, Rule};
 use super::spread::Load;
 
-/// Counts requests that come in order of time.
+/// Counter of requests in order of time, for any rule.
 #[derive(Clone, Debug)]
 pub struct ByRule {
     question: Question,
     counts: Counts,
-    /// One for each threshold, limit and time-out, in that order.
+    /// One per threshold, limit and timeout, in that order.
     servers: Vec<Server>,
 }
 
@@ -29,33 +30,34 @@ pub struct ByRule {
 #[derive(Clone, Debug, Default)]
 struct Server {
     clients: BTreeMap<Client, Vec<Connection>>,
-    /// When connections close, if they are not used before; most often too early, because they were.
+    /// Times at which connections close unless used before. Most entries are early, because the connection
+    /// was used again.
     closings: BinaryHeap<Reverse<(u64, Client, u64)>>,
     opened: u64,
     open: u64,
-    /// What closed connections carried.
+    /// Requests and bytes carried by closed connections.
     load: Load,
 }
 
 /// An open connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Connection {
-    /// The number of the request that opened it.
+    /// Number of the request that opened it.
     opened: u64,
-    /// The number of the one that used it last.
+    /// Number of the request that used it last.
     used: u64,
-    /// When it has answered all it was asked, in milliseconds.
+    /// Time at which it has sent all its responses, in milliseconds.
     idle_from: u64,
-    /// The last moment at which it is open, if it is not used again.
+    /// Last time at which it is open unless used again, in milliseconds.
     closes: u64,
-    /// How many requests it has answered.
+    /// Number of requests served.
     requests: u64,
-    /// And what it has sent for them.
+    /// Bytes sent for them.
     bytes: u64,
 }
 
 impl ByRule {
-    /// Nothing counted yet.
+    /// A counter before the first request.
     pub fn new(question: &Question) -> Self {
         let servers = question.thresholds().len() * question.limits().len() * question.timeouts().len();
         Self {
@@ -65,19 +67,19 @@ impl ByRule {
         }
     }
 
-    /// Counts.
+    /// Counts requests, which must be in order of time.
     pub fn count(&mut self, requests: &[Request]) {
         for request in requests {
             self.request(request);
         }
     }
 
-    /// What was counted.
+    /// Counts of all requests.
     pub fn finish(self) -> Counts {
         self.counts
     }
 
-    /// What was counted, and what each connection carried.
+    /// Counts of all requests, and the load of each connection.
     pub fn finish_with_loads(self) -> (Counts, Carried) {
         let Self { question, counts, servers } = self;
         (counts, Carried::new(&question, servers.into_iter().map(Server::finish).collect()))
@@ -123,7 +125,7 @@ impl ByRule {
     }
 }
 
-/// A request as a server sees it; times in milliseconds.
+/// A request as the server sees it; times in milliseconds.
 #[derive(Clone, Copy, Debug)]
 struct Ask {
     number: u64,
@@ -152,13 +154,13 @@ impl Server {
         connection.used = ask.number;
         connection.requests += 1;
         connection.bytes += ask.sent;
-        // A connection that is busy answers one request after the other.
+        // A busy connection serves its requests sequentially.
         connection.idle_from = connection.idle_from.max(ask.at).saturating_add(ask.takes);
         connection.closes = connection.idle_from.saturating_add(ask.timeout);
         self.closings.push(Reverse((connection.closes, client, connection.opened)));
     }
 
-    /// Closes every connection whose time-out has passed.
+    /// Closes every connection whose timeout has passed.
     fn close(&mut self, now: u64) {
         while let Some(Reverse((closes, client, opened))) = self.closings.peek().copied()
             && closes < now
@@ -181,7 +183,7 @@ impl Server {
 }
 
 impl Server {
-    /// What all connections carried, those that are still open included.
+    /// Load of all connections, including those still open.
     fn finish(self) -> Load {
         let mut load = self.load;
         for open in self.clients.values().flatten() {
@@ -191,7 +193,7 @@ impl Server {
     }
 }
 
-/// The connection that a request takes; `None` for a new one.
+/// The connection that serves a request; `None` for a new one.
 fn choose(connections: &[Connection], ask: Ask) -> Option<usize> {
     let least = |key: fn(&Connection) -> u64| {
         (0..connections.len())

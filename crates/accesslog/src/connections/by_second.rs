@@ -1,52 +1,55 @@
-//! How many connections are open at each second, for every time-out: where a log's clock ticks once a second, as most do.
+//! Connections open at each second, for every timeout, for logs whose clock ticks once a second, as most do.
 //!
-//! Everything of a second is counted together, so that a time-out costs nothing for a request. A request puts the place
-//! of its gap into two tables: of the second it came in, where it opens a connection under every shorter time-out, and
-//! of the second the gap began in, where nothing is left to close under every longer one: T after a second, those of
-//! its uses close that were not followed within T. A stretch of seconds is looked at when it is over, one time-out after
-//! the other, and walked through second by second only if there may be a new peak.
+//! All requests of a second are counted together, so that a timeout adds no cost per request. A request
+//! enters the index of its gap into two tables. The first belongs to the request's second, in which it opens
+//! a connection under every shorter timeout. The second belongs to the second in which the gap began, in
+//! which no connection is left to close under every longer timeout: T after a second, those of its uses close
+//! that were not followed within T. A stretch of seconds is evaluated when it is over, one timeout after
+//! another, and walked through second by second only if there may be a new peak.
 //!
-//! Not for times between seconds, nor for logs with hardly a request in a second: those have [`Uses`](super::uses).
+//! Not for times between seconds, nor for logs with few requests per second: those use [`Uses`](super::uses).
 
 use wire::Time;
 
 use super::counts::{Curve, Line, Peak};
 use super::gap::Gaps;
 
-/// All thresholds and limits.
+/// Connections by the second, for all thresholds and limits.
 #[derive(Clone, Debug)]
 pub struct Seconds {
-    /// For each gap in seconds its place among the time-outs; the last is for all that are longer than the longest.
+    /// Index among the timeouts for each gap in seconds; the last entry is for all gaps longer than the
+    /// longest timeout.
     places: Vec<u8>,
-    /// In whole seconds: a connection that is closed after 1.5 s is found closed after 2.
+    /// In whole seconds: a connection that closes after 1.5 s is counted as closed after 2.
     timeouts: Vec<usize>,
     curve: usize,
-    /// The number of the stretch's first second, and its place in [`Open::after`].
+    /// Number of the stretch's first second, and its index in [`Open::after`].
     begin: u32,
     at: usize,
-    /// The number of the first second that counts; what comes before warms up.
+    /// Number of the first second that counts; earlier ones are warm-up.
     from: Option<u32>,
-    /// One threshold's after the other.
+    /// All limits of the first threshold, then of the next.
     lines: Vec<Open>,
 }
 
 /// One limit of connections per client, under one threshold.
 #[derive(Clone, Debug)]
 pub struct Open {
-    /// For each place of a gap, and each second of the stretch, the requests that came after such a gap.
+    /// Requests after a gap, by the gap's index and the second of the stretch.
     opened: Vec<u32>,
-    /// For each place, and each second of the longest time-out before the stretch and in it, the uses that were followed
-    /// after such a gap.
+    /// Uses that were followed after a gap, by the gap's index and the second, of the longest timeout before
+    /// the stretch and of the stretch.
     after: Vec<u32>,
-    /// For each of these seconds the uses that were not followed under the time-outs that have passed since.
+    /// Uses of each of these seconds that were not followed within the timeouts that have passed since.
     left: Vec<u32>,
-    /// For each time-out the connections that are open before the stretch.
+    /// Connections open before the stretch, by timeout.
     open: Vec<u32>,
-    /// For each time-out the most that were open at the end of a second, or what is known of before.
+    /// Maximum open at the end of a second, by timeout, or the maximum known from earlier stretches.
     most: Vec<u32>,
-    /// The number of that second; `None` while it is only known of before.
+    /// Number of that second; `None` if the maximum is known from earlier stretches only.
     most_at: Vec<Option<u32>>,
-    /// For each place the requests that came after such a gap, in stretches that count, and how many of them do not.
+    /// Requests after a gap in stretches that count, by the gap's index, and the number of those that do not
+    /// count.
     total: Vec<u64>,
     warm: Vec<u32>,
     minutes: Curve,
@@ -55,16 +58,16 @@ pub struct Open {
 /// Seconds in a stretch.
 const STRETCH: usize = SECONDS as usize;
 const SECONDS: u32 = 32;
-/// For so many stretches there is room before memory is put right.
+/// Stretches for which there is capacity before the tables are moved.
 const STRETCHES: usize = 2;
-/// The longest time-out that is counted so, in milliseconds: tables have a row for each of its seconds.
+/// Longest timeout that is counted by the second, in milliseconds: tables have a row for each of its seconds.
 pub const LONGEST_MS: u64 = 7_200_000;
 
-/// A number that stands for no second: longer ago than every time-out.
+/// Number of no second: longer ago than every timeout.
 pub const NONE: u32 = 0;
 
 impl Seconds {
-    /// Nothing open, for so many lines.
+    /// No connections open, for this number of lines.
     pub fn new(lines: usize, gaps: &Gaps, curve: usize) -> Self {
         let seconds = |timeout_ms: &u64| usize::try_from(timeout_ms / 1_000).unwrap_or(usize::MAX);
         let timeouts: Vec<usize> = gaps.timeouts_ms().iter().map(seconds).collect();
@@ -85,32 +88,33 @@ impl Seconds {
         Self { places, timeouts, curve, begin: 0, at: longest + 1, from: None, lines: vec![open; lines] }
     }
 
-    /// Peaks up to these, line by line, are not looked for.
+    /// Sets the peaks to exceed, line by line: lower ones are not searched for.
     pub fn look_above(&mut self, peaks: &mut impl Iterator<Item = u32>) {
         let most = self.lines.iter_mut().flat_map(|open| &mut open.most);
         most.zip(peaks).for_each(|(most, peak)| *most = peak);
     }
 
-    /// The number that stands for a time: no gap reaches from it to [`NONE`].
+    /// Number of a time's second: no gap reaches from it to [`NONE`].
     #[inline]
     pub fn number(&self, time: Time) -> u32 {
         let seconds = time.since(Time::ZERO).as_nanos() / 1_000_000_000;
         u32::try_from(seconds).map_or(u32::MAX, |second| second.saturating_add(self.first()))
     }
 
-    /// The number of the first second of 1970.
+    /// Number of the first second of 1970.
     #[inline]
     fn first(&self) -> u32 {
         u32::try_from(self.places.len()).expect("two hours")
     }
 
-    /// Whether a use still matters to a time-out.
+    /// Whether a use still matters to a timeout.
     #[inline]
     pub fn matters(&self, number: u32, now: u32) -> bool {
         (now.saturating_sub(number) as usize) + 1 < self.places.len()
     }
 
-    /// Makes ready for requests from this second on; gives the first second that must wait until these are counted.
+    /// Prepares for requests from this second on. Returns the first second that must wait until these are
+    /// counted.
     #[inline]
     pub fn begin(&mut self, now: u32, counts: bool) -> u32 {
         if counts && self.from.is_none() {
@@ -122,14 +126,14 @@ impl Seconds {
         self.begin.saturating_add(SECONDS)
     }
 
-    /// The lines of a threshold, and where and after which gaps their requests are counted.
+    /// The lines of a threshold, and the context in which their requests are counted.
     #[inline]
     pub fn lines(&mut self, threshold: usize, limits: usize) -> (&mut [Open], Now<'_>) {
         let now = Now { places: &self.places, begin: self.begin, at: self.at };
         (&mut self.lines[threshold * limits..][..limits], now)
     }
 
-    /// Puts what was counted into a stream's lines, one stream after the other.
+    /// Writes the counts into the streams' lines, in order of streams.
     pub fn finish<'a>(mut self, lines: impl Iterator<Item = &'a mut Line>) {
         self.end();
         let first = self.first();
@@ -138,7 +142,7 @@ impl Seconds {
                 open.total.iter().zip(&open.warm).map(|(total, warm)| total - u64::from(*warm)).collect();
             let mut total = counted.iter().sum::<u64>();
             for (place, opened) in line.opened.iter_mut().enumerate() {
-                // Opened under a time-out: after every gap that is longer.
+                // Opened under a timeout: after every gap that is longer.
                 total -= counted[place];
                 opened.total = total;
                 opened.peak = open.most_at[place].map_or_else(Peak::default, |at| Peak {
@@ -150,7 +154,7 @@ impl Seconds {
         }
     }
 
-    /// Looks at stretches until one has this second.
+    /// Ends stretches until the current one holds this second.
     #[cold]
     fn reach(&mut self, now: u32) {
         while now.saturating_sub(self.begin) as usize >= STRETCH {
@@ -168,7 +172,7 @@ impl Seconds {
         }
     }
 
-    /// What came before this second does not count, nor what came in it so far.
+    /// Starts counting: requests before this second, and in it so far, do not count.
     fn begin_counting(&mut self, now: u32) {
         self.from = Some(now);
         for open in &mut self.lines {
@@ -177,7 +181,7 @@ impl Seconds {
         }
     }
 
-    /// The stretch is over, and the next begins.
+    /// Ends the stretch and begins the next.
     fn end(&mut self) {
         let over = Over { begin: self.begin, first: self.first(), at: self.at, from: self.from };
         for open in &mut self.lines {
@@ -199,7 +203,7 @@ impl Seconds {
     }
 }
 
-/// Where requests are counted.
+/// Context in which requests are counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Now<'a> {
     places: &'a [u8],
@@ -207,7 +211,8 @@ pub struct Now<'a> {
     at: usize,
 }
 
-/// A stretch that is over: the number of its first second, that of 1970's first, its place, and from where on it counts.
+/// A finished stretch: the number of its first second, that of 1970's first, its index, and the start of
+/// counting.
 #[derive(Clone, Copy, Debug)]
 struct Over {
     begin: u32,
@@ -217,18 +222,19 @@ struct Over {
 }
 
 impl Open {
-    /// A request in the second of a number, whose client's connection was used before in that of another.
+    /// Counts a request in the second `number`, whose client's connection was last used in the second
+    /// `before`.
     #[inline]
     pub fn request(&mut self, number: u32, before: u32, now: Now<'_>) {
         let gap = (number.saturating_sub(before) as usize).min(now.places.len() - 1);
         let place = usize::from(now.places[gap]);
         let second = (number.saturating_sub(now.begin) as usize).min(STRETCH - 1);
         self.opened[place * STRETCH + second] += 1;
-        // What was longer ago than every time-out is put where nobody looks.
+        // Uses longer ago than every timeout go to an entry that is never read.
         self.after[place * self.left.len() + now.at + second - gap] += 1;
     }
 
-    /// What happened in the stretch, under one time-out after the other.
+    /// Ends a stretch: evaluates it for one timeout after another.
     fn end(&mut self, over: Over, timeouts: &[usize], curve: usize) {
         let (rows, _) = self.opened.as_chunks_mut::<STRETCH>();
         let mut opening = [0; STRETCH];
@@ -272,7 +278,7 @@ impl Open {
         self.opened[timeouts.len() * STRETCH..].fill(0);
     }
 
-    /// So many are open in a second that has a request.
+    /// Records the connections open in a second that has a request.
     #[inline]
     fn reached(&mut self, place: usize, open: u32, number: u32) {
         if open > self.most[place] {
@@ -281,7 +287,7 @@ impl Open {
     }
 }
 
-/// The most that are open in a stretch.
+/// Maximum open in a stretch.
 #[inline]
 fn highest(mut open: u32, opening: &[u32; STRETCH], closing: &[u32; STRETCH]) -> u32 {
     let mut most = 0;

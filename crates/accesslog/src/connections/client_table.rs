@@ -1,36 +1,36 @@
-//! What is remembered of each client: the numbers of its last uses, for as long as one of them matters.
+//! Table of each client's last uses, as numbers, for as long as one of them matters.
 //!
 //! A table with open addressing, 8 bytes for the client and 4 for each use, at most 80% and at least 50% full after it
 //! has grown: with three thresholds and three connections, at most 88 bytes a client. Clients whose uses no longer
-//! matter are left behind when it is rebuilt, so that memory follows active clients. Not a general map: nothing is
-//! ever taken out, and nothing depends on its order.
+//! matter are dropped when it is rebuilt, so that memory follows active clients. Not a general map: nothing is
+//! removed one by one, and nothing depends on its order.
 
 use crate::Client;
 
-/// The table.
+/// Hash table with open addressing.
 #[derive(Clone, Debug)]
 pub struct ClientTable {
-    /// For each place a client, or [`EMPTY`], in two halves, and its uses: side by side, because it is memory that
-    /// counting waits for.
+    /// For each slot a client as two halves, or [`EMPTY`], and its uses. Adjacent, because counting waits for
+    /// this memory.
     rows: Vec<u32>,
-    /// Numbers in a row.
+    /// Numbers per row.
     row: usize,
     places: usize,
     filled: usize,
-    /// How many mattered when it was last rebuilt.
+    /// Number of clients that mattered when the table was last rebuilt.
     active: Option<usize>,
 }
 
 const EMPTY: u64 = 0;
-/// Numbers that a client takes.
+/// Numbers that hold a client.
 const KEY: usize = 2;
-/// Places of a table that has just begun.
+/// Slots of a new table.
 const FEWEST: usize = 1_024;
-/// Stands in for a client that is numbered as an empty place is.
+/// Substitute for a client whose number is that of an empty slot.
 const NOT_EMPTY: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl ClientTable {
-    /// An empty table with so many uses a client.
+    /// An empty table with `stride` uses per client.
     pub fn new(stride: usize) -> Self {
         Self::with_places(KEY + stride, FEWEST)
     }
@@ -39,14 +39,14 @@ impl ClientTable {
         Self { rows: vec![0; places * row], row, places, filled: 0, active: None }
     }
 
-    /// Whether so many new clients may come before the table is [rebuilt](Self::rebuild).
+    /// Whether this number of new clients fits before the table must be [rebuilt](Self::rebuild).
     #[inline]
     pub fn has_room(&self, clients: usize) -> bool {
         (self.filled + clients) * 5 <= self.places * 4
     }
 
-    /// Where to begin to look for a client, and who is there. Ask it for several before [`place`](Self::place), so
-    /// that the processor waits for memory once.
+    /// First slot to probe for a client, and its content. Called for several clients before
+    /// [`place`](Self::place), so that the CPU waits for memory once.
     #[inline]
     pub fn look(&self, client: Client) -> Look {
         let key = if client.bits() == EMPTY { NOT_EMPTY } else { client.bits() };
@@ -54,14 +54,14 @@ impl ClientTable {
         Look { key, place, there: self.key(place) }
     }
 
-    /// Where a client is, until the table is rebuilt; for a new one, `fresh` makes its uses.
+    /// Slot of a client, valid until the table is rebuilt; for a new client, `fresh` initialises its uses.
     #[inline]
     pub fn place(&mut self, look: Look, fresh: impl FnOnce(&mut [u32])) -> usize {
         let Look { key, mut place, there } = look;
         if there == key {
             return place;
         }
-        // Another may have come to where it was empty.
+        // Another client may have taken the slot since it was seen empty.
         let mut there = self.key(place);
         while there != key && there != EMPTY {
             place = if place + 1 == self.places { 0 } else { place + 1 };
@@ -75,14 +75,14 @@ impl ClientTable {
         place
     }
 
-    /// The uses of the client at a place.
+    /// The uses of the client in a slot.
     #[inline]
     pub fn at(&mut self, place: usize) -> &mut [u32] {
         &mut self.rows[place * self.row..][KEY..self.row]
     }
 
-    /// Builds the table anew with the clients that `keep` says still matter, and room for as many again; `keep` may
-    /// change their uses.
+    /// Rebuilds the table with the clients for which `keep` returns true, and room for as many again. `keep`
+    /// may change their uses.
     pub fn rebuild(&mut self, mut keep: impl FnMut(&mut [u32]) -> bool) {
         let kept: Vec<usize> =
             (0..self.places).filter(|place| self.key(*place) != EMPTY && keep(self.at(*place))).collect();
@@ -96,7 +96,7 @@ impl ClientTable {
         *self = table;
     }
 
-    /// Where a client is looked for first: its number is spread, then scaled to the table's length.
+    /// Home slot of a client: its number is hashed, then scaled to the table's length.
     #[inline]
     fn home(&self, key: u64) -> usize {
         let scaled = u128::from(key.wrapping_mul(NOT_EMPTY)) * self.places as u128;
@@ -112,26 +112,26 @@ impl ClientTable {
         u64::from(row[0]) | u64::from(row[1]) << 32
     }
 
-    /// About how many clients matter at a time.
+    /// Approximate number of clients that matter at a time.
     pub fn active(&self) -> usize {
         self.active.unwrap_or(self.filled)
     }
 
-    /// Makes an empty table large enough for about so many clients, so that it need not grow; no larger, so that it
-    /// stays near the processor.
+    /// Makes an empty table large enough for about this number of clients, so that it need not grow; no
+    /// larger, so that it stays in the CPU's cache.
     pub fn reserve(&mut self, clients: usize) {
         if self.filled == 0 {
             *self = Self::with_places(self.row, (clients + clients / 2).max(FEWEST));
         }
     }
 
-    /// Bytes that it takes.
+    /// Memory in bytes.
     pub fn bytes(&self) -> usize {
         self.rows.len() * 4
     }
 }
 
-/// A client, and who is at the first place where it may be.
+/// A client, and the content of its home slot.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Look {
     key: u64,
@@ -139,7 +139,7 @@ pub struct Look {
     there: u64,
 }
 
-/// The lower first.
+/// The low half first.
 fn halves(key: u64) -> [u32; KEY] {
     // The two halves.
     #[expect(clippy::cast_possible_truncation)]

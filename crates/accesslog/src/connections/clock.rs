@@ -1,4 +1,4 @@
-//! How finely a stretch of a log tells time, and so how it is counted. Not a clock that anybody reads.
+//! Resolution of the timestamps of a stretch of a log, which selects the counting method. It reads no clock.
 
 use wire::Time;
 
@@ -10,19 +10,20 @@ use super::question::Question;
 /// The unit of a stretch's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// Any time; what is within one millisecond is at once.
+    /// Any time; requests within one millisecond are simultaneous.
     Milliseconds,
-    /// All times are whole seconds, and many have a request: they can be [counted by the second](super::by_second).
+    /// All times are whole seconds, and many have a request: they can be [counted by the
+    /// second](super::by_second).
     Seconds,
 }
 
-/// Seconds that a request may make up for: those in which there is none are counted too.
+/// Seconds per request up to which counting by the second pays: seconds without a request are counted, too.
 const SECONDS_A_REQUEST: u64 = 4;
-/// Longer than this after 1970, times are no seconds that fit a client's memory.
+/// Last second after 1970 that fits the table of clients.
 const LAST_SECOND: u64 = 1 << 31;
 
 impl Clock {
-    /// What is quickest for these requests, which are in order, and this question; what is counted is the same.
+    /// Fastest unit for these requests, which are in order, under this query; the counts are the same.
     pub fn of<'a>(requests: impl Iterator<Item = &'a [Request]>, question: &Question) -> Self {
         let (mut count, mut first, mut last) = (0, None, Time::ZERO);
         for requests in requests {

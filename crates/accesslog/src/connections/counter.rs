@@ -1,6 +1,7 @@
-//! The one pass: each request once, for all time-outs, limits and thresholds.
+//! The single pass: each request once, for all timeouts, limits and thresholds.
 //!
-//! Only for the rule of the least recently used, without durations; [`ByRule`](super::ByRule) is for the others.
+//! Only for reuse of the least recently used connection, without durations; [`ByRule`](super::ByRule) is for
+//! the others.
 
 use wire::{Bytes, Duration, Time};
 
@@ -15,45 +16,45 @@ use super::gap::Gaps;
 use super::question::{Question, THRESHOLDS};
 use super::uses::{FLOCK, Now, Uses};
 
-/// Counts requests that come in order of time.
+/// Counter of requests in order of time.
 #[derive(Clone, Debug)]
 pub struct Counter {
     gaps: Gaps,
-    /// From the smallest.
+    /// Ascending.
     thresholds: Vec<Bytes>,
     limits: Vec<usize>,
-    /// How many uses of a client matter under each threshold.
+    /// Number of a client's uses that matter under each threshold.
     depth: usize,
     curve: usize,
     clients: ClientTable,
     open: Open,
     counts: Counts,
-    /// Requests, and what was sent for them, by how many thresholds they reach.
+    /// Requests and bytes sent for them, by the number of thresholds that they reach.
     reached: Vec<(u64, Bytes)>,
-    /// Flocks of requests until uses are forgotten next, lest their numbers wrap around.
+    /// Batches of requests until old uses are dropped next, before their numbers wrap around.
     until_forgetting: u32,
 }
 
-/// What keeps the connections that are open.
+/// Storage of the open connections.
 #[derive(Clone, Debug)]
 enum Open {
-    /// Use by use, for each threshold; and for each limit, the last uses that matter to a flock of requests.
+    /// Use by use, for each threshold; and for each limit, the last uses that matter to a batch of requests.
     Uses(Vec<Uses>, Vec<[u32; FLOCK]>),
     /// By the second, for all thresholds.
     Seconds(Seconds),
 }
 
-/// With 32 requests each, well below 2^32, at which the numbers of uses come round.
+/// With 32 requests each, well below 2^32, at which the numbers of uses wrap around.
 const FORGET_EVERY: u32 = 1 << 25;
 
 impl Counter {
-    /// Nothing counted yet, of requests at any times.
+    /// A counter before the first request, for requests at any times.
     pub fn new(question: &Question) -> Self {
         Self::knowing(question, &Known::default(), Clock::Milliseconds)
     }
 
-    /// Nothing counted yet, of requests by such a clock; and peaks that are lower than known ones need not be found:
-    /// they are 0 in what is counted.
+    /// A counter before the first request, for requests with this clock. Peaks below the known ones are not
+    /// searched for: they are 0 in the counts.
     pub fn knowing(question: &Question, known: &Known, clock: Clock) -> Self {
         let gaps = Gaps::new(question.timeouts());
         let limits = question.limits().to_vec();
@@ -88,17 +89,17 @@ impl Counter {
         }
     }
 
-    /// Takes in what came before the stretch that counts: all of the longest time-out before it.
+    /// Takes the requests before the stretch that counts: all within the longest timeout before it.
     pub fn warm_up(&mut self, requests: &[Request]) {
         self.flocks(requests, false);
-        // The stretch may begin in the middle of a moment: what came before does not count.
+        // The stretch may begin in the middle of an instant: earlier requests of the same time do not count.
         match &mut self.open {
             Open::Uses(uses, _) => uses.iter_mut().for_each(|uses| uses.end_moment(&self.gaps, self.curve)),
             Open::Seconds(_) => {}
         }
     }
 
-    /// Counts.
+    /// Counts requests, which must be in order of time.
     pub fn count(&mut self, requests: &[Request]) {
         let (Some(first), Some(last)) = (requests.first(), requests.last()) else { return };
         let before = self.counts.span.map_or(first.time, |(first, _)| first);
@@ -106,7 +107,7 @@ impl Counter {
         self.flocks(requests, true);
     }
 
-    /// What was counted.
+    /// Counts of all requests.
     pub fn finish(self) -> Counts {
         let mut counts = self.counts;
         for (place, (requests, bytes)) in self.reached.into_iter().enumerate() {
@@ -130,17 +131,17 @@ impl Counter {
         counts
     }
 
-    /// About how many clients it must remember at a time.
+    /// Approximate number of clients stored at a time.
     pub fn clients(&self) -> usize {
         self.clients.active()
     }
 
-    /// Bytes that its memory of clients takes.
+    /// Memory of the table of clients, in bytes.
     pub fn client_bytes(&self) -> usize {
         self.clients.bytes()
     }
 
-    /// Takes in requests, a few at a time.
+    /// Takes requests, one batch at a time.
     fn flocks(&mut self, mut requests: &[Request], counts: bool) {
         while let Some(first) = requests.first() {
             let most = requests.len().min(FLOCK);
@@ -161,14 +162,14 @@ impl Counter {
         }
     }
 
-    /// Takes in a few requests: first looks up whose they are, all of them, so that the processor can wait for memory
-    /// once; then goes through them for one threshold after the other.
+    /// Takes a batch of requests. First it looks up all their clients, so that the CPU waits for memory once;
+    /// then it goes through the batch for one threshold after another.
     fn flock(&mut self, requests: &[Request], counts: bool) {
         let Some(first) = requests.first() else { return };
         self.make_room(requests.len(), first.time);
         let mut places = [0; FLOCK];
-        // For each threshold the requests of the flock that reach it, one after the other: no branch depends on a
-        // size, because nobody could guess which way it goes.
+        // For each threshold, the requests of the batch that reach it: no branch depends on a size, because
+        // it could not be predicted.
         let mut reaching = [[0_u8; FLOCK]; THRESHOLDS];
         let mut counted = [0_usize; THRESHOLDS];
         let mut looks = [Look::default(); FLOCK];
@@ -210,7 +211,7 @@ impl Counter {
                         for (before, limit) in before.iter_mut().zip(limits) {
                             before[place] = numbers[limit - 1];
                         }
-                        // Less than a flock.
+                        // Less than a batch.
                         #[expect(clippy::cast_possible_truncation)]
                         let number = number.wrapping_add(place as u32);
                         put_first(numbers, number);
@@ -237,7 +238,7 @@ impl Counter {
         }
     }
 
-    /// Where a client is remembered.
+    /// Slot of a client.
     #[inline]
     fn place(&mut self, look: Look) -> usize {
         let (depth, open) = (self.depth, &self.open);
@@ -251,7 +252,7 @@ impl Counter {
         })
     }
 
-    /// Leaves room for so many new clients, and forgets what is too long ago, when it is time to.
+    /// Makes room for this number of new clients, and drops old uses when they are due to be dropped.
     #[inline]
     fn make_room(&mut self, requests: usize, time: Time) {
         self.until_forgetting = self.until_forgetting.saturating_sub(1);
@@ -270,11 +271,11 @@ impl Counter {
     }
 }
 
-/// Puts a number before the others; the last of them is gone.
+/// Inserts a number before the others and drops the last.
 #[inline]
 fn put_first(numbers: &mut [u32], number: u32) {
     match numbers {
-        // As many as the paper has, without a loop.
+        // The paper's number of connections, without a loop.
         [one] => *one = number,
         [one, two, three] => (*one, *two, *three) = (number, *one, *two),
         many => {
@@ -291,7 +292,7 @@ fn millis(time: Time) -> u64 {
 
 const MILLI: u64 = Duration::from_millis(1).as_nanos();
 
-/// Puts away the numbers of uses that no longer matter; tells whether any are left.
+/// Clears the numbers of uses that no longer matter; returns whether any are left.
 fn forget(numbers: &mut [u32], depth: usize, uses: &[Uses], now: Now<'_>) -> bool {
     let mut matters = false;
     for (numbers, uses) in numbers.chunks_exact_mut(depth).zip(uses) {

@@ -1,35 +1,35 @@
-//! The answer: for every threshold, limit and time-out, connections opened and the most at once.
+//! Results: for every threshold, limit and timeout, connections opened and the maximum open simultaneously.
 //!
-//! Whole numbers only; what is a mean or a share is divided when it is shown. The counts of two stretches of a log, the
-//! second after a warm-up on the first, add up to those of both.
+//! Whole numbers only; means and shares are computed when they are shown. The counts of two stretches of a
+//! log, the second after a warm-up on the first, add up to those of both.
 
 use wire::{Bytes, Duration, Time};
 
 use super::question::Question;
 
-/// All that was counted.
+/// Counts of a log or a stretch of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests, whatever they went by.
+    /// Requests by either transport.
     pub requests: u64,
-    /// What was sent for them.
+    /// Bytes sent for them.
     pub bytes: Bytes,
-    /// When the first and the last of them was.
+    /// Times of the first and the last request.
     pub span: Option<(Time, Time)>,
-    /// One for each threshold.
+    /// One per threshold.
     pub streams: Vec<Stream>,
 }
 
-/// What goes by TCP under one threshold.
+/// Requests that go by TCP under one threshold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// Answers of at least this size go by TCP.
+    /// Responses of at least this size go by TCP.
     pub threshold: Bytes,
-    /// How many.
+    /// Number of requests.
     pub requests: u64,
-    /// What was sent for them.
+    /// Bytes sent for them.
     pub bytes: Bytes,
-    /// One for each limit.
+    /// One per limit.
     pub lines: Vec<Line>,
 }
 
@@ -38,53 +38,53 @@ pub struct Stream {
 pub struct Line {
     /// The limit.
     pub limit: usize,
-    /// One for each time-out.
+    /// One per timeout.
     pub opened: Vec<Opened>,
-    /// Connections over time, for one of the time-outs.
+    /// Connections over time, for one of the timeouts.
     pub curve: Curve,
 }
 
-/// One time-out.
+/// Connections under one timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// The time-out.
+    /// The timeout.
     pub timeout: Duration,
-    /// How many connections were opened.
+    /// Connections opened.
     pub total: u64,
-    /// The most that were open at once.
+    /// Maximum open simultaneously.
     pub peak: Peak,
 }
 
-/// The most at once, and when that was first.
+/// Maximum number of open connections, and when it was first reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Peak {
-    /// How many.
+    /// Number of connections.
     pub connections: u64,
-    /// When.
+    /// Time at which it was first reached.
     pub at: Time,
 }
 
-/// Connections over time: the most that were open at a request in each minute that has one.
+/// Connections over time: the maximum open at a request in each minute that has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Curve {
-    /// For which time-out.
+    /// Timeout of the connections.
     pub timeout: Duration,
-    /// Minutes since 1970, ascending, and the most connections in each.
+    /// Minutes since 1970, ascending, and the maximum number of connections in each.
     pub minutes: Vec<(u64, u64)>,
 }
 
-/// What is known of other stretches of the same log: peaks, as what is lower need not be looked for, and how many clients
-/// there are about.
+/// Facts from other stretches of the same log: peaks, since lower ones need not be searched for, and the
+/// approximate number of clients.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    /// By threshold, limit and time-out.
+    /// By threshold, limit and timeout.
     peaks: Vec<u64>,
-    /// Those of the stretch that was counted last.
+    /// Clients of the stretch that was counted last.
     clients: usize,
 }
 
 impl Known {
-    /// Takes in what was counted of a stretch, whichever it is.
+    /// Adds the counts of any stretch.
     pub fn learn(&mut self, counts: &Counts) {
         let lines = counts.streams.iter().flat_map(|stream| &stream.lines);
         let peaks: Vec<u64> =
@@ -95,7 +95,7 @@ impl Known {
         }
     }
 
-    /// About so many clients are to be remembered for the next stretch.
+    /// Sets the expected number of clients of the next stretch.
     pub fn expect_clients(&mut self, clients: usize) {
         self.clients = clients;
     }
@@ -104,14 +104,14 @@ impl Known {
         self.clients
     }
 
-    /// The peaks, in order; as high again is still looked for, because it may be earlier.
+    /// The peaks, in order. An equal peak is still searched for, because it may be earlier.
     pub(super) fn below(&self) -> impl Iterator<Item = u32> {
         self.peaks.iter().map(|peak| u32::try_from(peak.saturating_sub(1)).unwrap_or(u32::MAX))
     }
 }
 
 impl Counts {
-    /// Nothing counted yet.
+    /// Counts of no requests.
     pub fn new(question: &Question) -> Self {
         let opened = |timeout: &Duration| Opened { timeout: *timeout, total: 0, peak: Peak::default() };
         let curve = Curve { timeout: question.timeouts()[question.curve()], minutes: Vec::new() };
@@ -130,7 +130,7 @@ impl Counts {
         Self { requests: 0, bytes: Bytes::ZERO, span: None, streams }
     }
 
-    /// Adds what was counted of the stretch that follows, which answers the same question.
+    /// Adds the counts of the following stretch, for the same query.
     pub fn append(&mut self, next: &Self) {
         let Self { requests, bytes, span, streams } = next;
         self.requests += requests;
@@ -161,7 +161,7 @@ impl Stream {
 }
 
 impl Peak {
-    /// The higher of both, the earlier of equals.
+    /// Keeps the higher of both, the earlier of equals.
     pub(super) fn raise(&mut self, other: Self) {
         if other.connections > self.connections {
             *self = other;
@@ -170,7 +170,7 @@ impl Peak {
 }
 
 impl Curve {
-    /// So many connections were open in this minute, which is the last one or a later one.
+    /// Records the connections open in this minute, which is the last one or a later one.
     pub(super) fn raise(&mut self, minute: u64, connections: u64) {
         match self.minutes.last_mut() {
             Some((last, most)) if *last == minute => *most = (*most).max(connections),

@@ -1,24 +1,24 @@
-//! A gap's place among the time-outs: how many of them are shorter than it.
+//! Index of a gap among the timeouts: the number of timeouts shorter than it.
 //!
-//! Looked up, not searched: the place is needed for every request, limit and threshold.
+//! By table, not by search: the index is needed for every request, limit and threshold.
 
 use wire::Duration;
 
-/// The time-outs, ready for looking up.
+/// Table of the timeouts.
 #[derive(Clone, Debug)]
 pub struct Gaps {
     timeouts_ms: Vec<u64>,
-    /// For each stretch of 2^`shift` ms, the place of its first gap.
+    /// Index of the first gap of each interval of 2^`shift` ms.
     first: Vec<u8>,
     shift: u32,
 }
 
-/// Stretches that the longest time-out is cut into, at most: up to 65 s, each is a millisecond, and the table has the
-/// answer. Logs that count in seconds touch a thousandth of it.
+/// Maximum number of intervals that the longest timeout is cut into. Up to 65 s, each is a millisecond, and
+/// no search follows. Logs with timestamps in seconds touch a thousandth of it.
 const STRETCHES: u64 = 65_536;
 
 impl Gaps {
-    /// For time-outs in order, of which there are at most 200.
+    /// Table for ascending timeouts, at most 200.
     pub fn new(timeouts: &[Duration]) -> Self {
         let timeouts_ms: Vec<u64> = timeouts.iter().map(|timeout| timeout.as_nanos() / 1_000_000).collect();
         let longest = timeouts_ms.last().copied().unwrap_or(0);
@@ -35,14 +35,14 @@ impl Gaps {
         Self { timeouts_ms, first, shift }
     }
 
-    /// How many time-outs are shorter than a gap: a connection that was left alone for so long is closed under these.
+    /// Number of timeouts shorter than a gap: a connection idle for that time is closed under these.
     #[inline]
     pub fn place(&self, gap_ms: u64) -> u8 {
-        // The last entry is for all that is longer than the longest.
+        // The last entry is for all gaps longer than the longest timeout.
         let last = self.first.len() - 1;
         let stretch = usize::try_from(gap_ms >> self.shift).unwrap_or(usize::MAX);
         let mut place = self.first[stretch.min(last)];
-        // A stretch of a millisecond needs no looking further.
+        // In an interval of a millisecond no search is needed.
         while self.shift > 0
             && self.timeouts_ms.get(usize::from(place)).is_some_and(|timeout| *timeout < gap_ms)
         {
@@ -51,13 +51,13 @@ impl Gaps {
         place
     }
 
-    /// In milliseconds, from the shortest.
+    /// Timeouts in milliseconds, ascending.
     #[inline]
     pub fn timeouts_ms(&self) -> &[u64] {
         &self.timeouts_ms
     }
 
-    /// The longest, in milliseconds.
+    /// Longest timeout, in milliseconds.
     #[inline]
     pub fn longest_ms(&self) -> u64 {
         self.timeouts_ms.last().copied().unwrap_or(0)
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_how_many_time_outs_are_shorter() {
+    fn index_is_the_number_of_shorter_timeouts() {
         for timeouts_ms in [&[0, 1, 5, 1_000, 1_001, 60_000][..], &[7], &[0], &[604_800_000]] {
             let timeouts: Vec<Duration> = timeouts_ms.iter().copied().map(Duration::from_millis).collect();
             let gaps = Gaps::new(&timeouts);

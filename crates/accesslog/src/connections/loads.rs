@@ -1,11 +1,11 @@
-//! What each connection carries, for all time-outs, limits and thresholds: requests and bytes, as they are spread.
+//! Distribution of requests and bytes over connections, for all timeouts, limits and thresholds.
 //!
-//! For the rule of the least recently used. The connections of a client that may have K are used in turn, so they are K
-//! chains of requests, which break where a gap is longer than the time-out. Chains are nested: what breaks under a
-//! time-out breaks under every shorter one, and a stack of beginnings is all that is remembered of a chain, whatever the
-//! number of time-outs.
+//! For reuse of the least recently used connection. The connections of a client that may have K are used in
+//! turn, so they are K chains of requests, which break where a gap is longer than the timeout. Chains are
+//! nested: a chain that breaks under a timeout breaks under every shorter one. A stack of beginnings is all
+//! that is stored of a chain, whatever the number of timeouts.
 //!
-//! It cannot be cut in time as [`Counter`](super::Counter) can: a connection may be kept alive for ever.
+//! It cannot be split in time as [`Counter`](super::Counter) can: a connection may be kept alive without end.
 
 use wire::{Bytes, Time};
 
@@ -17,7 +17,7 @@ use super::gap::Gaps;
 use super::question::Question;
 use super::spread::{Load, Spread, bucket};
 
-/// What connections carry, by threshold, limit and time-out.
+/// Loads of connections, by threshold, limit and timeout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Carried {
     limits: usize,
@@ -26,39 +26,39 @@ pub struct Carried {
 }
 
 impl Carried {
-    /// Loads in order of threshold, then limit, then time-out.
+    /// Loads in order of threshold, then limit, then timeout.
     pub(super) fn new(question: &Question, loads: Vec<Load>) -> Self {
         Self { limits: question.limits().len(), timeouts: question.timeouts().len(), loads }
     }
 
-    /// Under these, by their places in the question.
+    /// Load under these, by their indices in the query.
     pub fn of(&self, threshold: usize, limit: usize, timeout: usize) -> Option<&Load> {
         self.loads.get((threshold * self.limits + limit) * self.timeouts + timeout)
     }
 }
 
-/// Counts requests that come in order of time.
+/// Counter of connections' loads; requests come in order of time.
 #[derive(Clone, Debug)]
 pub struct Loads {
     question: Question,
     gaps: Gaps,
     clients: ClientTable,
-    /// Whom the table's numbers stand for; some are free.
+    /// Chains of the clients in the table; some entries are free.
     people: Vec<Box<[Chain]>>,
     free: Vec<u32>,
-    /// By threshold and limit: its first chain, and how many there are.
+    /// By threshold and limit: its first chain, and the number of its chains.
     lines: Vec<(Bytes, usize, usize)>,
     ended: Vec<Ended>,
 }
 
-/// The requests of one connection after another.
+/// The successive requests of one connection.
 #[derive(Clone, Debug, Default)]
 struct Chain {
-    /// When it was used last, in milliseconds; `None` if never.
+    /// Time of its last use, in milliseconds; `None` if it was never used.
     used: Option<u64>,
-    /// How often this line's chains were used by their client; kept by the first.
+    /// Number of uses of this line's chains by their client; stored in the first chain.
     turn: usize,
-    /// All that it carried, under every time-out.
+    /// Total carried, under every timeout.
     sum: Sum,
     begun: Vec<Begun>,
 }
@@ -69,25 +69,26 @@ struct Sum {
     bytes: u64,
 }
 
-/// A connection's beginning, under all time-outs below a place that have no later one.
+/// A connection's beginning, under all timeouts below an index that have no later one.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
     below: u8,
     before: Sum,
 }
 
-/// Connections that ended: for each time-out from one on more, from another on fewer.
+/// Connections that ended, as changes: more from one timeout on, fewer from another on.
 #[derive(Clone, Debug)]
 struct Ended {
     timeouts: usize,
     requests: Vec<i64>,
     bytes: Vec<i64>,
-    /// The most that any carried, known from a time-out on: a longer one's connections carry no less.
+    /// Maximum that any connection carried, known from a timeout on: a longer timeout's connections carry no
+    /// less.
     most: Vec<Sum>,
 }
 
 impl Loads {
-    /// Nothing counted yet.
+    /// A counter before the first request.
     pub fn new(question: &Question) -> Self {
         let gaps = Gaps::new(question.timeouts());
         let mut lines = Vec::new();
@@ -109,16 +110,16 @@ impl Loads {
         }
     }
 
-    /// Counts.
+    /// Counts requests, which must be in order of time.
     pub fn count(&mut self, requests: &[Request]) {
         for request in requests {
             self.request(request);
         }
     }
 
-    /// What was counted.
+    /// Loads of all connections.
     pub fn finish(mut self) -> Carried {
-        // What is free has ended already, and has nothing to end.
+        // Chains that are free have ended already.
         for chains in &mut self.people {
             end(chains, &self.lines, &mut self.ended);
         }
@@ -147,7 +148,8 @@ impl Loads {
         }
     }
 
-    /// Whose chains these are, after those of who has been gone for long have ended, when there is no more room.
+    /// Index of a client's chains. If there is no room, it first ends the chains of clients that have been
+    /// idle too long.
     fn person(&mut self, client: Client, now: u64) -> usize {
         if !self.clients.has_room(1) {
             let (people, lines, ended) = (&mut self.people, &self.lines, &mut self.ended);
@@ -176,7 +178,7 @@ impl Loads {
     }
 }
 
-/// Every connection of a client ends.
+/// Ends every connection of a client.
 fn end(chains: &mut [Chain], lines: &[(Bytes, usize, usize)], ended: &mut [Ended]) {
     for ((_, first, limit), ended) in lines.iter().zip(ended) {
         for chain in &mut chains[*first..first + limit] {
@@ -187,7 +189,7 @@ fn end(chains: &mut [Chain], lines: &[(Bytes, usize, usize)], ended: &mut [Ended
 }
 
 impl Chain {
-    /// Under all time-outs below a place, the connection has ended, and the next begins.
+    /// Ends the connection under all timeouts below an index; the next begins.
     fn end(&mut self, place: usize, ended: &mut Ended) {
         let mut from = 0;
         while from < place
@@ -217,7 +219,7 @@ impl Ended {
         Self { timeouts, requests: Vec::new(), bytes: Vec::new(), most: vec![Sum::default(); timeouts] }
     }
 
-    /// A connection under the time-outs from one place up to another.
+    /// Adds a connection under the timeouts from one index up to another.
     #[inline]
     fn add(&mut self, carried: Sum, from: usize, until: usize) {
         if from == until {
@@ -236,7 +238,7 @@ impl Ended {
         *most = Sum { requests: most.requests.max(carried.requests), bytes: most.bytes.max(carried.bytes) };
     }
 
-    /// One for each time-out.
+    /// One load per timeout.
     fn loads(self) -> impl Iterator<Item = Load> {
         let Self { timeouts, requests, bytes, most } = self;
         let requests = spreads(&requests, timeouts, most.iter().map(|sum| sum.requests));
@@ -245,7 +247,7 @@ impl Ended {
     }
 }
 
-/// A spread for each time-out, from how many connections there are more or fewer than under the one before.
+/// A histogram per timeout, from the change in the number of connections between successive timeouts.
 fn spreads(changes: &[i64], timeouts: usize, most: impl Iterator<Item = u64>) -> Vec<Spread> {
     let mut spreads = vec![Spread::default(); timeouts];
     for (bucket, changes) in changes.chunks_exact(timeouts + 1).enumerate() {

@@ -1,12 +1,12 @@
-//! What is asked: every time-out, every limit, every threshold, and the rule by which connections are taken over.
+//! Query: every timeout, every limit, every threshold, and the rule by which connections are reused.
 //!
-//! Not the answer, and not flags: those are read where there is a command line.
+//! Flags are read by the command line, not here.
 
 use std::fmt;
 
 use wire::{Bytes, Duration};
 
-/// A checked question.
+/// A validated query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     timeouts: Vec<Duration>,
@@ -17,7 +17,7 @@ pub struct Question {
     curve: usize,
 }
 
-/// Which of its connections a client's request takes.
+/// Rule by which a client's request takes a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rule {
     /// A new one while it has fewer than K, else the one that was used longest ago: the paper's "the oldest connection
@@ -31,33 +31,33 @@ pub enum Rule {
     IdleFirst,
 }
 
-/// Why a question cannot be asked.
+/// Reason why a query is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadQuestion {
-    /// No time-out, no limit or no threshold.
+    /// No timeout, no limit or no threshold.
     Nothing(&'static str),
-    /// More than there is room for, and how many that is.
+    /// More than the maximum, and the number given.
     TooMany(&'static str, usize),
-    /// A time-out that is no whole number of milliseconds, or longer than a week.
+    /// A timeout that is not a whole number of milliseconds, or longer than a week.
     Timeout(Duration),
-    /// No connection per client, or more than 64.
+    /// Zero connections per client, or more than 64.
     Limit(usize),
 }
 
-/// The longest time-out.
+/// Longest timeout.
 const LONGEST: Duration = Duration::from_secs(7 * 86_400);
-/// The most time-outs: their places fit a byte, with two to spare.
+/// Maximum number of timeouts: their indices fit a byte, with two to spare.
 const TIMEOUTS: usize = 200;
-/// The most connections that a client may have.
+/// Maximum number of connections per client.
 const CONNECTIONS: usize = 64;
-/// The most limits.
+/// Maximum number of limits.
 const LIMITS: usize = 16;
-/// The most thresholds.
+/// Maximum number of thresholds.
 pub const THRESHOLDS: usize = 16;
 
 impl Question {
-    /// All of these at once, in any order, each once or more often. The curve of connections over time is drawn for
-    /// the time-out that is nearest to `curve`.
+    /// A query for all of these, in any order; repetitions are removed. The curve of connections over time is
+    /// for the timeout nearest to `curve`.
     ///
     /// # Errors
     /// [`BadQuestion`].
@@ -93,28 +93,28 @@ impl Question {
         Ok(Self { timeouts, limits, thresholds, rule: Rule::default(), durations: false, curve })
     }
 
-    /// The same under another rule, and with the log's durations believed or not.
+    /// The same query under another rule, with the log's durations used or ignored.
     #[must_use]
     pub fn under(self, rule: Rule, durations: bool) -> Self {
         Self { rule, durations, ..self }
     }
 
-    /// From the shortest, each once.
+    /// Timeouts, ascending, each once.
     pub fn timeouts(&self) -> &[Duration] {
         &self.timeouts
     }
 
-    /// The longest of them: nothing that happened longer ago matters.
+    /// Longest timeout: earlier requests do not matter.
     pub fn longest(&self) -> Duration {
         self.timeouts.last().copied().unwrap_or_default()
     }
 
-    /// How many connections a client may have, from the fewest.
+    /// Maximum connections per client, ascending.
     pub fn limits(&self) -> &[usize] {
         &self.limits
     }
 
-    /// The size from which an answer goes by TCP, from the smallest; 0 is plain HTTP.
+    /// Sizes from which a response goes by TCP, ascending; 0 is plain HTTP.
     pub fn thresholds(&self) -> &[Bytes] {
         &self.thresholds
     }
@@ -124,17 +124,18 @@ impl Question {
         self.rule
     }
 
-    /// Whether a connection is busy for as long as the log says that the answer took.
+    /// Whether a connection is busy for the response's duration in the log.
     pub fn durations(&self) -> bool {
         self.durations
     }
 
-    /// The place of the time-out whose connections are followed over time.
+    /// Index of the timeout whose connections are followed over time.
     pub fn curve(&self) -> usize {
         self.curve
     }
 
-    /// Whether one pass answers it, and a log can be cut anywhere ([`Counter`](super::Counter)).
+    /// Whether the single pass can count it, so that a log can be split anywhere
+    /// ([`Counter`](super::Counter)).
     pub fn one_pass(&self) -> bool {
         match self.rule {
             Rule::LeastRecentlyUsed => !self.durations,
@@ -151,10 +152,10 @@ fn sorted<T: Copy + Ord>(values: &[T]) -> Vec<T> {
 }
 
 impl Rule {
-    /// Every one.
+    /// Every rule.
     pub const ALL: [Self; 3] = [Self::LeastRecentlyUsed, Self::FirstCreated, Self::IdleFirst];
 
-    /// As flags have it.
+    /// Name in flags.
     pub const fn name(self) -> &'static str {
         match self {
             Self::LeastRecentlyUsed => "least-recently-used",
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_in_order_and_without_repetition() {
+    fn query_is_sorted_and_deduplicated() {
         let question = ask(&[20_000, 1_000, 14_000, 1_000], &[3, 1, 3], &[4_096, 0]).unwrap();
         assert_eq!(question.timeouts().len(), 3);
         assert_eq!(question.limits(), [1, 3]);
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_counted_is_refused() {
+    fn rejects_invalid_queries() {
         assert_eq!(ask(&[], &[1], &[0]), Err(BadQuestion::Nothing("time-out")));
         assert_eq!(ask(&[1], &[0], &[0]), Err(BadQuestion::Limit(0)));
         assert_eq!(ask(&[1], &[65], &[0]), Err(BadQuestion::Limit(65)));

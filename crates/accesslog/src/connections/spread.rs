@@ -1,28 +1,28 @@
-//! How something is spread over connections: how many carry how much.
+//! Histogram over connections: the number of connections that carry a given amount.
 //!
-//! Counted in whole numbers, in buckets: exact below 64, then 32 to a doubling, so that what is read from it is off by at
-//! most 1.6%; the most is exact. Not a mean: sums are kept elsewhere, exactly.
+//! Counted in whole numbers, in buckets: exact below 64, then 32 per doubling, so that quantiles are off by
+//! at most 1.6%; the maximum is exact. Means come from sums, which are stored elsewhere, exactly.
 
-/// How many connections carry how much of something.
+/// Histogram of an amount per connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spread {
-    /// By bucket, as many as are needed.
+    /// By bucket, up to the highest one used.
     buckets: Vec<u64>,
     most: u64,
 }
 
-/// What one kind of connection carries: under one threshold, limit and time-out.
+/// Requests and bytes per connection, under one threshold, limit and timeout.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// Requests answered over it.
+    /// Requests served over it.
     pub requests: Spread,
     /// Bytes sent over it.
     pub bytes: Spread,
 }
 
-/// Values below are counted one by one.
+/// Values below this have a bucket each.
 const EXACT: u64 = 64;
-/// Buckets to a doubling, from there on.
+/// Buckets per doubling, from there on.
 const FINE: usize = 32;
 
 impl Spread {
@@ -40,28 +40,28 @@ impl Spread {
         self.buckets[bucket] += connections;
     }
 
-    /// So much was carried by one of those that were counted.
+    /// Raises the maximum to that of one of the connections counted.
     pub(super) fn raise(&mut self, most: u64) {
         self.most = self.most.max(most);
     }
 
-    /// How many were counted.
+    /// Number of connections counted.
     pub fn connections(&self) -> u64 {
         self.buckets.iter().sum()
     }
 
-    /// The most that any of them carries, exactly; 0 where there is none.
+    /// Exact maximum that any of them carries; 0 without connections.
     pub fn most(&self) -> u64 {
         self.most
     }
 
-    /// What so many in a thousand of them carry at the most; `None` where there is none. 500 is the median.
+    /// Maximum carried by `per_mille` in a thousand of them; `None` without connections. 500 is the median.
     pub fn quantile(&self, per_mille: u64) -> Option<u64> {
         let wanted = (self.connections() * per_mille).div_ceil(1_000).max(1);
         self.up_to().find(|(_, below)| *below >= wanted).map(|(value, _)| value)
     }
 
-    /// Values, ascending, and how many connections carry so much or less.
+    /// Cumulative distribution: values, ascending, and the number of connections that carry at most that.
     pub fn up_to(&self) -> impl Iterator<Item = (u64, u64)> {
         let some = self.buckets.iter().enumerate().filter(|(_, connections)| **connections > 0);
         some.scan(0, |sum, (bucket, connections)| {
@@ -79,7 +79,7 @@ impl Load {
     }
 }
 
-/// Where a value is counted.
+/// Bucket of a value.
 #[inline]
 pub(super) fn bucket(value: u64) -> usize {
     // Below the number of buckets, which is small.
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_what_so_many_carry_at_the_most() {
+    fn quantiles_are_upper_bounds() {
         let mut spread = Spread::default();
         assert_eq!((spread.quantile(500), spread.most()), (None, 0));
         (1..=10).for_each(|value| spread.add(value));

@@ -1,23 +1,25 @@
-//! The uses of connections that still matter, in order of time, and for every time-out how many are open.
+//! Uses of connections that still matter, in order of time, and for every timeout the number of open
+//! connections.
 //!
-//! A connection that was used at `t` is open until it is taken over, or until T has passed. Both are known from the
-//! place of the gap after the use. So that a time-out costs nothing while nothing depends on it, closings are counted
-//! only when they could decide whether there is a new peak: until then, `open` is too high, never too low. And only at
-//! the end of a moment (a second, in most logs): within it connections are opened, and none is closed.
+//! A connection used at `t` is open until it is reused, or until T has passed. Both follow from the index
+//! of the gap after the use. To make a timeout cheap while it decides nothing, closings are counted only when
+//! they could decide whether there is a new peak. Until then `open` is too high, never too low. Peaks are
+//! compared only at the end of an instant (a second, in most logs): within it connections are opened, and
+//! none is closed.
 
 use wire::Time;
 
 use super::counts::{Curve, Line, Peak};
 use super::gap::Gaps;
 
-/// Answers under one threshold: when they were, and what became of the connections they used.
+/// Responses under one threshold: their times, and the state of the connections they used.
 #[derive(Clone, Debug)]
 pub struct Uses {
-    /// When, in milliseconds, from the oldest that matters.
+    /// Times in milliseconds, from the oldest that matters.
     times: Vec<u64>,
-    /// The number of the oldest; the others follow.
+    /// Number of the oldest; the others follow.
     base: u32,
-    /// Above so many, those that no longer matter are dropped.
+    /// Length above which uses that no longer matter are dropped.
     room: usize,
     limits: Vec<Open>,
 }
@@ -25,54 +27,55 @@ pub struct Uses {
 /// One limit of connections per client.
 #[derive(Clone, Debug)]
 struct Open {
-    /// For each use the place of the gap after it; [`OPEN`] while nobody took its connection over. One more than there
-    /// are uses.
+    /// For each use the index of the gap after it; [`OPEN`] until its connection is reused. One entry more
+    /// than there are uses.
     gaps: Vec<u8>,
-    /// For each time-out the first use whose closing is not counted yet.
+    /// First use whose closing is not counted yet, by timeout.
     next: Vec<usize>,
-    /// For each time-out the connections that were open before this moment, and those whose closing is not counted yet.
+    /// Connections open before this instant, and those whose closing is not counted yet, by timeout.
     open: Vec<u32>,
-    /// For each time-out the most that were open at the end of a moment, or what is known of before.
+    /// Maximum open at the end of an instant, by timeout, or the maximum known from earlier stretches.
     most: Vec<u32>,
-    /// When that was, in milliseconds since 1970; `None` while it is only known of before.
+    /// Time of that maximum, in milliseconds since 1970; `None` if it is known from earlier stretches only.
     most_at: Vec<Option<u64>>,
-    /// For each place the requests that came after such a gap, up to the moment before this one.
+    /// Requests after a gap, by the gap's index, up to the instant before this one.
     after: Vec<u64>,
-    /// The same, at this moment; of requests in turn, so that none waits until the one before it was counted.
+    /// The same at this instant. Requests take the tables in turn, so that none waits until the one before it
+    /// was counted.
     now: Vec<[u32; TURNS]>,
-    /// The moment of the last request, in milliseconds since 1970.
+    /// Instant of the last request, in milliseconds since 1970.
     moment: u64,
-    /// How many of the time-outs, from the shortest, had a connection opened at this moment.
+    /// Number of the timeouts, from the shortest, under which a connection was opened at this instant.
     touched: usize,
-    /// How many requests there were at this moment.
+    /// Requests at this instant.
     requests: u32,
-    /// Whether requests of this moment count.
+    /// Whether requests of this instant count.
     counted: bool,
     curve: Curve,
 }
 
 const OPEN: u8 = u8::MAX;
 const TURNS: usize = 4;
-/// Requests that are looked at together, at most.
+/// Maximum number of requests in a batch.
 pub const FLOCK: usize = 32;
-/// Uses are dropped in bulk, from this many on.
+/// Minimum number of uses that are dropped in bulk.
 const FEWEST: usize = 4_096;
 
-/// What stays the same from one request to the next.
+/// Context that stays the same between requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Now<'a> {
     /// Milliseconds since 1970.
     pub time_ms: u64,
-    /// The time-outs.
+    /// The timeouts.
     pub gaps: &'a Gaps,
-    /// The place of the time-out whose connections are followed over time.
+    /// Index of the timeout whose connections are followed over time.
     pub curve: usize,
     /// Whether requests count, or only warm up.
     pub counts: bool,
 }
 
 impl Uses {
-    /// No use yet, for so many limits.
+    /// No use yet, for this number of limits.
     pub fn new(limits: usize, gaps: &Gaps) -> Self {
         let timeouts = gaps.timeouts_ms().len();
         let open = Open {
@@ -92,13 +95,13 @@ impl Uses {
         Self { times: Vec::new(), base: 0, room: FEWEST, limits: vec![open; limits] }
     }
 
-    /// Peaks up to these, limit by limit, are not looked for.
+    /// Sets the peaks to exceed, limit by limit: lower ones are not searched for.
     pub fn look_above(&mut self, peaks: &mut impl Iterator<Item = u32>) {
         let most = self.limits.iter_mut().flat_map(|open| &mut open.most);
         most.zip(peaks).for_each(|(most, peak)| *most = peak);
     }
 
-    /// Makes ready for a flock of requests, the first of which is at `now`.
+    /// Prepares for a batch of requests, the first of which is at `now`.
     #[inline]
     pub fn begin(&mut self, now: Now<'_>) {
         if self.times.len() + FLOCK > self.room {
@@ -107,27 +110,28 @@ impl Uses {
         }
     }
 
-    /// Requests of the flock, at these times. Gives the number of the first one's use; the others follow.
+    /// Adds requests of the batch, at these times. Returns the number of the first one's use; the others
+    /// follow.
     #[inline]
     pub fn extend(&mut self, times_ms: impl Iterator<Item = u64>) -> u32 {
-        // Numbers wrap around; `forget` keeps old ones from coming true again.
+        // Numbers wrap around; `forget` prevents old ones from being valid again.
         #[expect(clippy::cast_possible_truncation)]
         let number = self.base.wrapping_add(self.times.len() as u32);
         self.times.extend(times_ms);
         number
     }
 
-    /// What the requests of the flock, of which there were `count`, do to connections: `before` has, for each limit K,
-    /// the K-th last uses of their clients.
+    /// Updates connections by the batch's `count` requests: `before` has, for each limit K, the K-th last
+    /// uses of their clients.
     #[inline]
     pub fn end(&mut self, count: usize, before: &[[u32; FLOCK]], now: Now<'_>) {
         let from = self.times.len() - count;
         for (open, before) in self.limits.iter_mut().zip(before) {
-            // The place beyond the last is for what is not there any more.
+            // The index beyond the last is for uses that were dropped.
             open.gaps.last_mut().into_iter().for_each(|beyond| *beyond = OPEN);
             open.gaps.resize(self.times.len() + 1, OPEN);
             let mut before = &before[..count];
-            // Most often all of a flock is of one moment.
+            // Most often all of a batch is of one instant.
             for moment in self.times[from..].chunk_by(|one, other| one == other) {
                 if open.moment != moment[0] {
                     open.end_moment(now.gaps, now.curve, &self.times);
@@ -147,13 +151,13 @@ impl Uses {
         (now.time_ms - time <= now.gaps.longest_ms()).then_some(number)
     }
 
-    /// A number that stands for no use, now and for the next 2^31 uses.
+    /// Number of no use, now and for the next 2^31 uses.
     #[inline]
     pub fn none(&self) -> u32 {
         self.base.wrapping_sub(1)
     }
 
-    /// Everything of a moment has come: was there a new peak?
+    /// Ends an instant: compares its connections with the peaks.
     #[inline]
     pub fn end_moment(&mut self, gaps: &Gaps, curve: usize) {
         for open in &mut self.limits {
@@ -161,7 +165,7 @@ impl Uses {
         }
     }
 
-    /// Drops what is older than every time-out, after counting its closings.
+    /// Drops uses older than every timeout, after counting their closings.
     #[cold]
     fn drop_old(&mut self, now: Now<'_>) {
         for open in &mut self.limits {
@@ -184,13 +188,13 @@ impl Uses {
         self.room = (self.times.len() * 2).max(FEWEST);
     }
 
-    /// Puts what was counted into a stream's lines.
+    /// Writes the counts into a stream's lines.
     pub fn finish(mut self, lines: &mut [Line], gaps: &Gaps, curve: usize) {
         self.end_moment(gaps, curve);
         for (open, line) in self.limits.into_iter().zip(lines) {
             let mut total = open.after.iter().sum::<u64>();
             for (place, opened) in line.opened.iter_mut().enumerate() {
-                // Opened under a time-out: after every gap that is longer.
+                // Opened under a timeout: after every gap that is longer.
                 total -= open.after[place];
                 opened.total = total;
                 opened.peak = open.most_at[place].map_or_else(Peak::default, |at| Peak {
@@ -204,14 +208,14 @@ impl Uses {
 }
 
 impl Open {
-    /// Requests of this moment, each after a gap since the use of that number: under every shorter time-out, it opens
-    /// a connection.
+    /// Counts requests of this instant, each after a gap since the use of that number: under every shorter
+    /// timeout, it opens a connection.
     #[inline]
     fn requests(&mut self, before: &[u32], times: &[u64], base: u32, now: Now<'_>) {
         let mut touched = self.touched;
         let last = times.len().saturating_sub(1);
         for (turn, number) in before.iter().enumerate() {
-            // What is not there any more was longer ago than every time-out. Nobody could guess whether it is: no
+            // Dropped uses are longer ago than every timeout. Whether a use was dropped is unpredictable: no
             // branch depends on it.
             let place = number.wrapping_sub(base) as usize;
             let is_there = place <= last;
@@ -249,7 +253,7 @@ impl Open {
         self.follow(curve, gaps.timeouts_ms()[curve], times);
     }
 
-    /// Opens connections for several requests at once: under a time-out, after every longer gap.
+    /// Opens connections for several requests: under a timeout, after every longer gap.
     fn open_all(&mut self, touched: usize, counts: bool) {
         let mut opened = 0;
         for place in (0..=touched).rev() {
@@ -262,7 +266,7 @@ impl Open {
         }
     }
 
-    /// Looks for new peaks under the first so many time-outs.
+    /// Searches for new peaks under the first `touched` timeouts.
     fn raise(&mut self, touched: usize, gaps: &Gaps, times: &[u64]) {
         let moment = self.moment;
         for (timeout, timeout_ms) in gaps.timeouts_ms()[..touched].iter().enumerate() {
@@ -275,7 +279,7 @@ impl Open {
         }
     }
 
-    /// The most connections of each minute, under one time-out.
+    /// Records the maximum number of connections of each minute, under one timeout.
     #[inline]
     fn follow(&mut self, curve: usize, timeout_ms: u64, times: &[u64]) {
         let moment = self.moment;
@@ -287,7 +291,7 @@ impl Open {
         }
     }
 
-    /// Counts the connections that closed under a time-out: not those that were taken over within it.
+    /// Counts the connections that closed under a timeout, without those reused within it.
     fn close(&mut self, timeout: usize, timeout_ms: u64, now_ms: u64, times: &[u64]) {
         let from = self.next[timeout];
         let until = from + closed_before(&times[from..], now_ms, timeout_ms);
@@ -296,7 +300,8 @@ impl Open {
     }
 }
 
-/// How many of these gaps are longer than the time-out at a place; counted in bytes, sixteen or more at a time.
+/// Number of these gaps that are longer than the timeout of an index; counted in bytes, sixteen or more at a
+/// time.
 #[inline]
 fn longer_than(gaps: &[u8], timeout: usize) -> u32 {
     let timeout = u8::try_from(timeout).expect("at most 200 time-outs");
@@ -304,10 +309,10 @@ fn longer_than(gaps: &[u8], timeout: usize) -> u32 {
     gaps.chunks(LANES).map(|gaps| u32::from(in_bytes(gaps))).sum()
 }
 
-/// As many as a byte can count, and whole groups of sixteen, but for the last.
+/// The maximum that a byte can count, in whole groups of sixteen except the last.
 const LANES: usize = 240;
 
-/// How many of these uses, which are in order, are longer ago than a time-out; most often it is few of many.
+/// Number of these ascending uses that are longer ago than a timeout; mostly few of many.
 #[inline]
 fn closed_before(times: &[u64], now_ms: u64, timeout_ms: u64) -> usize {
     let is_past = |time: &u64| time + timeout_ms < now_ms;

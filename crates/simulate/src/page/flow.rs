@@ -1,6 +1,6 @@
-//! Which packets of a page belong together: a connection, or the datagrams between two ports.
+//! Grouping of a page's packets into flows: a connection, or the datagrams between two ports.
 //!
-//! Not what they say; a page has one client, one server and one path.
+//! Contents are not read; a page has one client, one server and one path.
 
 use tcp::segment::Framing;
 
@@ -17,7 +17,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// The one that a packet belongs to.
+    /// The flow of a packet.
     pub fn of(record: &Record) -> Self {
         let is_datagrams = match record.segment.framing {
             Framing::Tcp | Framing::Ardp => false,
@@ -26,27 +26,27 @@ impl Flow {
         Self::between(record.from, record.to, is_datagrams)
     }
 
-    /// The one that was looked at.
+    /// The flow of a probe.
     pub fn of_probe(probe: &Probe) -> Self {
         Self::between(probe.local, probe.peer, false)
     }
 
-    /// Whether no connection carries it.
+    /// Whether it consists of datagrams.
     pub const fn is_datagrams(self) -> bool {
         self.is_datagrams
     }
 
-    /// Whether it is a connection that the server opened: its end of those is not where the web is.
+    /// Whether it is a connection that the server opened: the server's port is not the web's there.
     pub const fn is_opened_by_server(self) -> bool {
         !self.is_datagrams && self.server != PORT
     }
 
-    /// The port of the end that opened it, by which a reader knows it.
+    /// Port of the end that opened it, which identifies it to a reader.
     pub const fn port(self) -> u16 {
         if self.is_opened_by_server() { self.server } else { self.client }
     }
 
-    /// A number that no other flow of the same page has.
+    /// Number that is unique among the flows of a page.
     pub fn number(self) -> u64 {
         u64::from(self.is_datagrams) << 32 | u64::from(self.server) << 16 | u64::from(self.client)
     }

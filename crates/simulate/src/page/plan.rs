@@ -1,6 +1,6 @@
-//! What a scenario means to the HTTP state machines: a plan for the robot, a site for the server.
+//! A scenario as input of the HTTP state machines: a plan for the robot, a site for the server.
 //!
-//! Not hosts and links: those are [`super::Experiment`]'s.
+//! Hosts and links are built by [`super::Experiment`].
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use wire::{Bytes, Duration};
 use super::Contents;
 use crate::error::Error;
 
-/// How connections are used.
+/// Connection policy of a protocol.
 pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining) -> Result<Shape, Error> {
     let parallel = NonZeroU16::new(client.parallel)
         .ok_or_else(|| Error::unsuited("0 connections", "use --parallel 1"))?;
@@ -36,11 +36,11 @@ pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining)
     }
 }
 
-/// What the robot is to do, and what of the scenario it does otherwise.
+/// The robot's plan, and its deviations from the scenario.
 pub(super) fn plan(shape: Shape, serving: &Serving, client: &Client) -> (Plan, Vec<String>) {
     let Client { request, requests, parallel: _, connection } = client;
     let (release, note) = requests.release(shape);
-    // A page that finds everything warm has been fetched just before.
+    // A page in a warm state has been fetched just before.
     let before = match connection {
         Connection::Cold => &[],
         Connection::Warm => serving.objects.as_slice(),
@@ -57,7 +57,7 @@ pub(super) fn plan(shape: Shape, serving: &Serving, client: &Client) -> (Plan, V
     (plan, note.into_iter().map(str::to_owned).collect())
 }
 
-/// The page as it is, if that has the sizes that the page has.
+/// Site with the page's real objects, if they have the page's sizes.
 pub(super) fn site(page: &Page, objects: &[Arc<[u8]>]) -> Result<Site, Error> {
     let sizes = objects.iter().map(|object| Bytes::new(object.len() as u64));
     let is_page = page.objects.iter().map(|object| object.size).eq(sizes);
@@ -66,7 +66,8 @@ pub(super) fn site(page: &Page, objects: &[Arc<[u8]>]) -> Result<Site, Error> {
     })
 }
 
-/// Objects that a real document names are asked for as it arrives, unless one waits for the other anyway.
+/// Marks objects that a real document references: they are requested as it arrives, unless an object waits
+/// for another anyway.
 pub(super) fn name(plan: &mut Plan, contents: Option<&Contents>) {
     let Some(Contents { objects, named_at }) = contents else { return };
     for (index, object) in plan.objects.iter_mut().enumerate() {
@@ -81,5 +82,5 @@ pub(super) fn name(plan: &mut Plan, contents: Option<&Contents>) {
     }
 }
 
-/// Virtual time costs nothing: anything that gets anywhere gets there in a day.
+/// Timeout of a day: virtual time costs nothing, and whatever makes progress at all finishes within a day.
 const PATIENCE: Duration = Duration::from_secs(24 * 3_600);

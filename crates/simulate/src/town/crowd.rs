@@ -1,8 +1,8 @@
-//! The users of one machine: each fetches a page, looks at it, and fetches another.
+//! Users of one client host: each fetches a page, looks at it, and fetches the next.
 //!
-//! After SURGE (Barford and Crovella 1998), which the paper used, in what matters here: pages of one object and, by a Pareto
-//! distribution, some more, one after the other; a time to look at them that is Pareto, too. Not its popularity and its
-//! locality: nothing here keeps anything.
+//! After SURGE (Barford and Crovella 1998), which the paper used. Simulated are the aspects that matter
+//! here: a page has one object and, by a Pareto distribution, some more, fetched sequentially; think time is
+//! Pareto, too. Popularity and locality are left out: there is no cache here.
 
 use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -18,45 +18,45 @@ use wire::{Duration, Time};
 use super::Asks;
 use crate::world::{Action, Address, Datagram, Input, SocketId};
 
-/// The first user's port, UDP and TCP; the others have those that follow.
+/// First user's port, UDP and TCP; the other users have the following ports.
 const PORT: u16 = 20_000;
-/// SURGE's number of objects of a page, and its time between pages in seconds.
+/// SURGE's distribution of objects per page, and of think time in seconds.
 const OBJECTS: Pareto = Pareto { least: 1.0, shape: 2.43 };
 const THINKING: Pareto = Pareto { least: 1.0, shape: 1.5 };
-/// Nobody looks at a page for longer, or at a page of more objects.
+/// Maximum think time in seconds, and maximum number of objects per page.
 const MOST: f64 = 60.0;
 
-/// The users of one machine.
+/// Users of one client host.
 pub struct Crowd {
     server: Address,
-    /// How many objects the server has.
+    /// Number of objects on the server.
     objects: u64,
     random: Random,
     users: Vec<User>,
-    /// Who does something next: goes on, or has a machine that wants to be asked.
+    /// Users with something due: the next page, or a timer of the state machine.
     agenda: BTreeSet<(Time, usize)>,
-    /// Connections, and whose they are.
+    /// User of each connection.
     sockets: BTreeMap<SocketId, usize>,
     steps: VecDeque<Step>,
 }
 
 struct User {
     way: Way,
-    /// Objects of the page that are still to be asked for.
+    /// Objects of the page that are still to be requested.
     left: u64,
-    /// When the next page is begun; nothing is on its way.
+    /// Start of the next page; `None` while a page is in progress.
     begins: Option<Time>,
 }
 
-/// How a user asks.
+/// Transport of a user's requests.
 enum Way {
-    /// By HTTP/1.1: over a connection that is kept, once there is one.
+    /// HTTP/1.1: over a connection that is kept alive, once it is open.
     Http(Option<Box<Line>>),
-    /// By DHTTP, each with a machine of its own.
+    /// DHTTP, each user with a state machine of its own.
     Dhttp(Box<Client>),
 }
 
-/// A connection of HTTP/1.1.
+/// An HTTP/1.1 connection.
 struct Line {
     socket: SocketId,
     reader: ResponseReader,
@@ -80,7 +80,7 @@ impl Pareto {
 }
 
 impl Crowd {
-    /// So many users, who begin one after the other in the first three seconds.
+    /// `count` users, who start one after another within the first three seconds.
     pub fn new(asks: Asks, server: Address, objects: u64, count: u16, mut random: Random) -> Self {
         let (mut users, mut agenda, mut steps) = (Vec::new(), BTreeSet::new(), VecDeque::new());
         for (number, port) in (0..usize::from(count)).zip(PORT..) {
@@ -101,7 +101,7 @@ impl Crowd {
         Self { server, objects, random, users, agenda, sockets, steps }
     }
 
-    /// Something has happened.
+    /// Handles an event.
     pub fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Datagram(Datagram { peer: _, port, payload }) => {
@@ -132,7 +132,7 @@ impl Crowd {
                 if let Way::Http(line) = &mut self.users[user].way
                     && line.take().is_none_or(|line| line.is_waiting)
                 {
-                    // The server's patience was over as the request left, or it could not be reached.
+                    // The server timed the connection out as the request left, or was unreachable.
                     self.ask(now, user);
                 }
             }
@@ -140,7 +140,7 @@ impl Crowd {
         }
     }
 
-    /// Reads an answer of HTTP/1.1; when it is there the user goes on.
+    /// Reads an HTTP/1.1 response; at its end the user goes on.
     fn read(&mut self, now: Time, user: usize, mut bytes: &[u8]) {
         let Way::Http(Some(line)) = &mut self.users[user].way else { return };
         while let Ok(Some(event)) = line.reader.read(&mut bytes, &Method::Get) {
@@ -151,7 +151,7 @@ impl Crowd {
         }
     }
 
-    /// What to do next.
+    /// Next action.
     pub fn poll(&mut self, now: Time, fresh: SocketId) -> Action {
         loop {
             match self.steps.pop_front() {
@@ -191,7 +191,7 @@ impl Crowd {
         self.listen(now, user);
     }
 
-    /// What a user's machine says, until it waits.
+    /// Handles the outputs of a user's state machine, until it waits.
     fn listen(&mut self, now: Time, user: usize) {
         loop {
             let Way::Dhttp(client) = &mut self.users[user].way else { return };
@@ -207,7 +207,7 @@ impl Crowd {
                     self.steps.push_back(Step::Do(Action::Close(socket)));
                 }
                 Output::Head(..) | Output::Body(..) | Output::Discarded(..) => {}
-                // What is given up is not asked for by other means: the user goes on with the next.
+                // A failed request is not retried by other means: the user goes on with the next.
                 Output::End(_) | Output::Fallback(..) | Output::Failed(..) => self.go_on(now, user),
                 Output::Timeout(until) => {
                     self.agenda.extend(until.map(|until| (until, user)));
@@ -217,7 +217,7 @@ impl Crowd {
         }
     }
 
-    /// The next object of a user's page, or a time to look at it.
+    /// Requests the next object of a user's page, or starts the think time.
     fn go_on(&mut self, now: Time, number: usize) {
         let user = &mut self.users[number];
         if user.left == 0 {
@@ -230,7 +230,7 @@ impl Crowd {
         self.ask(now, number);
     }
 
-    /// Asks for an object, whichever.
+    /// Requests a random object.
     fn ask(&mut self, now: Time, number: usize) {
         let object = usize::try_from(self.random.up_to(self.objects - 1)).unwrap_or_default();
         let mut fields = Fields::new();
@@ -258,5 +258,5 @@ fn name(socket: SocketId) -> ConnectionId {
     ConnectionId(u64::from(socket.0))
 }
 
-/// The server, as machines know it: on simulated hosts the first.
+/// The server's address in state machines: on simulated hosts the first host's.
 const SERVER: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 80));

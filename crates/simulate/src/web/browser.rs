@@ -1,6 +1,6 @@
-//! A client on a simulated host: `pageload`'s robot, and the time its work takes.
+//! A client on a simulated host: `pageload`'s robot, and the CPU time of its work.
 //!
-//! Not HTTP, and not the page: the robot has both.
+//! HTTP and the page are the robot's.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,43 +14,43 @@ use super::fetcher::{CLIENT_PORT, DhttpClient, Fetcher};
 use crate::capture;
 use crate::world::{Action, Address, Datagram, Input, SocketId};
 
-/// What a client's work takes.
+/// CPU time of a client's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BrowserTimes {
-    /// Before a connection is asked for: making a socket.
+    /// Per connection, before it is opened: making a socket.
     pub connection: Duration,
-    /// Before a request is written: reading what came before, deciding what to ask for.
+    /// Per request, before it is written: processing what came before, deciding what to request.
     pub request: Duration,
-    /// For each 1024 bytes that are read, before anything else is done: looking at them, keeping them.
+    /// Per 1024 bytes read, before anything else is done: processing and storing them.
     pub kilobyte: Duration,
 }
 
 impl BrowserTimes {
-    /// What so many bytes take.
+    /// CPU time of reading `bytes`.
     fn reading(&self, bytes: usize) -> Duration {
         Duration::from_nanos(self.kilobyte.as_nanos().saturating_mul(bytes as u64) / 1024)
     }
 }
 
-/// A page before the page: what is learnt and kept from it, the page itself finds.
+/// A preceding page: state learnt and cached from it is available to the page itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WarmUp {
-    /// How many objects of the plan belong to it; none if there is no page before.
+    /// Number of the plan's objects that belong to it; 0 without a preceding page.
     pub objects: usize,
-    /// How long the user looks at it.
+    /// Think time after it.
     pub think: Duration,
 }
 
-/// How a client uses the plan that it is given.
+/// Settings of a client, beside its plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BrowserConfig {
-    /// What its work takes.
+    /// CPU time of its work.
     pub times: BrowserTimes,
     /// Whether it ends its half of each connection with the request (T/TCP's `MSG_EOF`).
     pub is_transaction: bool,
-    /// The page before.
+    /// The preceding page.
     pub warm_up: WarmUp,
-    /// Whether it speaks DHTTP, and how.
+    /// DHTTP settings, if it speaks DHTTP.
     pub dhttp: Option<DhttpClient>,
 }
 
@@ -60,7 +60,7 @@ pub struct Browser {
     server: Address,
     config: BrowserConfig,
     completed: usize,
-    /// When the page itself began.
+    /// Start of the page itself.
     began: Time,
     steps: VecDeque<Step>,
     sockets: BTreeMap<ConnectionId, SocketId>,
@@ -68,7 +68,7 @@ pub struct Browser {
     /// Connections that the server opened.
     accepted: BTreeSet<SocketId>,
     reports: Vec<Report>,
-    /// The connection whose turn it is to be opened.
+    /// The connection that is being opened.
     opening: Option<ConnectionId>,
 }
 
@@ -76,12 +76,12 @@ pub struct Browser {
 #[derive(Debug)]
 struct Line {
     id: ConnectionId,
-    /// Requests that wait for the one before to be in the buffer.
+    /// Requests that wait until the one before is in the send buffer.
     writes: VecDeque<Vec<u8>>,
     is_writing: bool,
 }
 
-/// What is to be done, in order.
+/// Pending steps, in order.
 #[derive(Debug)]
 enum Step {
     Work(Duration),
@@ -92,15 +92,15 @@ enum Step {
     Bind,
     Listen,
     Send(Datagram),
-    /// The page before is over.
+    /// The preceding page is over.
     Begin,
 }
 
 impl Browser {
-    /// A client that begins at `start` to fetch what is in this plan.
+    /// A client that begins at `start` to fetch the objects of this plan.
     ///
     /// # Errors
-    /// What is wrong with the plan.
+    /// The fault of the plan.
     pub fn new(start: Time, plan: Plan, server: Address, config: BrowserConfig) -> Result<Self, PlanError> {
         let steps = if config.dhttp.is_some() { vec![Step::Bind, Step::Listen] } else { Vec::new() };
         Ok(Self {
@@ -118,22 +118,22 @@ impl Browser {
         })
     }
 
-    /// What the robot has told so far.
+    /// The robot's reports so far.
     pub fn reports(&self) -> &[Report] {
         &self.reports
     }
 
-    /// How requests and answers have travelled, if by DHTTP.
+    /// Transport of requests and responses, if by DHTTP.
     pub fn counts(&self) -> Option<Counts> {
         self.fetcher.counts()
     }
 
-    /// When the page itself began: after the page before, where there was one.
+    /// Start of the page itself, after a preceding page.
     pub const fn began(&self) -> Time {
         self.began
     }
 
-    /// When the last object had arrived, if all have.
+    /// Time at which the last object had arrived, if all have.
     pub fn finished(&self) -> Option<Time> {
         self.reports.iter().find_map(|report| match report.what {
             What::Finished { failed: 0 } => Some(report.at),
@@ -195,7 +195,7 @@ impl Browser {
         }
     }
 
-    /// Something happened on one of our own connections.
+    /// Handles an event of the client's own connections.
     fn tell<'a>(
         &mut self,
         now: Time,
@@ -207,7 +207,7 @@ impl Browser {
         }
     }
 
-    /// Something happened on the channels of DHTTP.
+    /// Handles an event of DHTTP's channels.
     fn told(&mut self, now: Time, input: dhttp::Input<'_>) {
         self.fetcher.handle(now, visitor::Input::Dhttp(input));
     }
@@ -246,7 +246,7 @@ impl Browser {
         }
     }
 
-    /// What is wanted next, as steps; or until when nothing is.
+    /// Adds the steps that the state machine wants next; or returns its timeout, if it wants none.
     fn ask_fetcher(&mut self, now: Time) -> Option<Option<Time>> {
         let output = match self.fetcher.poll(now) {
             Output::Robot(output) => output,
@@ -293,7 +293,7 @@ impl Browser {
         self.reports.push(report);
     }
 
-    /// The next request of a connection, unless one is being written.
+    /// Starts the next request of a connection, unless one is being written.
     fn write_next(&mut self, socket: SocketId) {
         let Some(line) = self.connections.get_mut(&socket) else { return };
         if !line.is_writing && !line.writes.is_empty() {
@@ -313,7 +313,7 @@ impl Browser {
     }
 }
 
-/// DHTTP's name for a connection that the server opened: the host's own.
+/// DHTTP's identifier of a connection that the server opened: the host's own.
 fn opened(socket: SocketId) -> dhttp::ConnectionId {
     dhttp::ConnectionId(u64::from(socket.0))
 }

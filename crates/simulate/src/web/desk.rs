@@ -1,7 +1,8 @@
-//! The part of a simulated server that speaks DHTTP: `dhttp-proto`'s state machine, and the connections that it opens.
+//! DHTTP on a simulated server: `dhttp-proto`'s state machine, and the connections that it opens.
 //!
-//! Not the site, and not the time that work takes: [`super::WebServer`] has both. An answer by connection is written in
-//! pieces, each when the one before is in the buffer, as a server does that cannot write it all at once.
+//! The site, and the CPU time of work, belong to [`super::WebServer`]. A response on a connection is
+//! written in pieces, each when the one before is in the send buffer, as by a server that cannot write it in
+//! one call.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,37 +18,37 @@ use wire::{Seed, Time};
 use crate::capture;
 use crate::world::{Action, Address, Datagram, Input, SocketId};
 
-/// A server of DHTTP.
+/// A DHTTP server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DhttpServer {
-    /// How it behaves.
+    /// Settings of the state machine.
     pub config: ServerConfig,
-    /// Where its keys come from: nobody guesses them here, and the same seed gives the same bytes.
+    /// Seed of its keys: no one guesses them here, and the same seed gives the same bytes.
     pub seed: Seed,
 }
 
-/// What became of requests and answers.
+/// Counters of requests and responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DhttpCounts {
-    /// Requests that were looked at, resends included.
+    /// Requests processed, including resends.
     pub requests: u64,
-    /// Requests that were given to the site.
+    /// Requests passed to the site.
     pub served: u64,
-    /// Those of them that were resends.
+    /// Of these, resends.
     pub resends: u64,
-    /// Resends of what had been answered by a connection, or was being worked on.
+    /// Resends of requests that had been served on a connection, or were in progress.
     pub late_resends: u64,
-    /// Answers in a datagram.
+    /// Responses in a datagram.
     pub by_datagram: u64,
-    /// Answers on a connection.
+    /// Responses on a connection.
     pub by_connection: u64,
     /// Connections that were opened.
     pub connections: u64,
-    /// Requests that were told to come over plain HTTP.
+    /// Requests referred to plain HTTP.
     pub referred: u64,
 }
 
-/// The part of a server that speaks DHTTP.
+/// DHTTP part of a server.
 pub(super) struct Desk {
     machine: Server,
     lanes: BTreeMap<ConnectionId, Lane>,
@@ -55,7 +56,7 @@ pub(super) struct Desk {
     counts: DhttpCounts,
 }
 
-/// A request that is to be answered.
+/// A request to be served.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) head: RequestHead,
@@ -63,10 +64,10 @@ pub(super) struct Asked {
     datagram: Datagram,
 }
 
-/// What is to be done, in order.
+/// Pending steps, in order.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Ask the site.
+    /// Have the site produce the response.
     Answer(Box<Asked>),
     Send(Datagram),
     Open(ConnectionId),
@@ -82,11 +83,11 @@ struct Lane {
     socket: Option<SocketId>,
     is_open: bool,
     is_writing: bool,
-    /// Of the answers that wait, what has not been written.
+    /// Unwritten parts of the pending responses.
     answers: VecDeque<Payload>,
 }
 
-/// What is written at once: more than any buffer of the papers' day holds.
+/// Maximum size of one write: more than any send buffer of the paper's time holds.
 const PIECE: usize = 65_536;
 
 impl Desk {
@@ -109,12 +110,12 @@ impl Desk {
         self.counts
     }
 
-    /// Whether this connection was opened here.
+    /// Whether this connection was opened by DHTTP.
     pub(super) fn owns(&self, socket: SocketId) -> bool {
         self.sockets.contains_key(&socket)
     }
 
-    /// A datagram: a request, or nothing.
+    /// Handles a datagram. Returns `None` unless it is a request.
     pub(super) fn receive(&mut self, now: Time, datagram: Datagram) -> Option<Step> {
         let source = capture::socket(datagram.peer);
         self.counts.requests += 1;
@@ -132,12 +133,13 @@ impl Desk {
         };
         self.counts.served += 1;
         self.counts.resends += u64::from(ticket.is_resend());
-        // What comes in while the processor is busy is not seen until then, but what it works on takes its time.
+        // A datagram that arrives while the CPU is busy is not seen until then, but the current request takes
+        // its time.
         self.machine.defer(&ticket);
         Some(Step::Answer(Box::new(Asked { head, ticket, datagram })))
     }
 
-    /// Something happened on a connection that was opened here.
+    /// Handles an event of a connection that was opened by DHTTP.
     pub(super) fn handle(&mut self, now: Time, input: &Input) -> Option<Step> {
         let (Input::Connected(socket)
         | Input::Data(socket, _)
@@ -175,22 +177,22 @@ impl Desk {
                 self.forget(id);
                 None
             }
-            // Nothing is ever said there.
+            // The client never sends there.
             Input::Data(..) | Input::Accepted(..) | Input::Datagram(_) => None,
         }
     }
 
-    /// An answer finds its channel: what is to be done for it.
+    /// Returns the steps that send a response on its channel.
     pub(super) fn answer(&mut self, now: Time, asked: Asked, mut response: Response) -> Vec<Step> {
         let Asked { head, ticket, datagram } = asked;
         if let Some(token) = self.machine.token(now, &ticket) {
-            // Hexadecimal digits can stand in a field.
+            // Hexadecimal digits are valid in a field.
             let _ = response.fields.push(TOKEN_FIELD, token.as_str());
         }
         let mut bytes = ticket.id.to_bytes().to_vec();
         let whole = response.clone();
         if response.encode(&head.method, &mut bytes).is_err() {
-            // The site gives whole objects and final statuses only.
+            // The site produces whole objects and final statuses only.
             self.machine.abandon(ticket);
             return Vec::new();
         }
@@ -234,10 +236,10 @@ impl Desk {
         }
     }
 
-    /// Does one thing; `fresh` is the name of a connection that is opened now.
+    /// Executes a step; `fresh` is the identifier of a connection that is opened now.
     pub(super) fn act(&mut self, step: Step, fresh: SocketId) -> Option<Action> {
         match step {
-            // It needs the site.
+            // This step needs the site.
             Step::Answer(_) => None,
             Step::Send(datagram) => Some(Action::Send(datagram)),
             Step::Open(id) => {
@@ -252,7 +254,7 @@ impl Desk {
         }
     }
 
-    /// What the machine's timers end, or when they will.
+    /// Step for an expired timer, or the next timeout.
     pub(super) fn expire(&mut self, now: Time) -> Result<Step, Option<Time>> {
         match self.machine.poll(now) {
             Output::Close(id) => Ok(Step::Close(id)),
@@ -261,7 +263,7 @@ impl Desk {
         }
     }
 
-    /// The next piece of what a connection carries.
+    /// Writes the next piece on a connection.
     fn proceed(&mut self, id: ConnectionId) -> Option<Action> {
         let lane = self.lanes.get_mut(&id)?;
         if !lane.is_open || lane.is_writing {
@@ -274,7 +276,7 @@ impl Desk {
         Some(Action::Write(lane.socket?, piece))
     }
 
-    /// A connection is no more; its socket, if it had one.
+    /// Forgets a connection; returns its socket, if it had one.
     fn forget(&mut self, id: ConnectionId) -> Option<SocketId> {
         let socket = self.lanes.remove(&id)?.socket?;
         self.sockets.remove(&socket);
@@ -282,7 +284,7 @@ impl Desk {
     }
 }
 
-/// The bytes of an answer, which the site has whole.
+/// Body of a response, which the site holds whole.
 fn body(response: &Response) -> &[u8] {
     match &response.body {
         ResponseBody::Whole(bytes) => bytes,

@@ -1,6 +1,6 @@
-//! Whoever fetches the page: `pageload`'s robot over its own connections, or the same over DHTTP.
+//! State machine that fetches the page: `pageload`'s robot over its own connections, or the same over DHTTP.
 //!
-//! Not a host: that is [`super::Browser`], to whom both look alike.
+//! The host is [`super::Browser`], which treats both alike.
 
 use dhttp_proto::ClientConfig;
 use pageload::robot::{Plan, PlanError, Robot};
@@ -10,19 +10,19 @@ use wire::{Seed, Time};
 use crate::capture;
 use crate::world::Address;
 
-/// The client's port under DHTTP, UDP and TCP; below those that connections of its own take.
+/// The client's port under DHTTP, UDP and TCP; below the ports of its own connections.
 pub const CLIENT_PORT: u16 = 40_000;
 
-/// A client of DHTTP.
+/// A DHTTP client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DhttpClient {
-    /// How it behaves.
+    /// Settings of the state machine.
     pub config: ClientConfig,
-    /// Where its ids come from: nobody guesses them here, and the same seed gives the same bytes.
+    /// Seed of its ids: no one guesses them here, and the same seed gives the same bytes.
     pub seed: Seed,
 }
 
-/// Whoever fetches the page.
+/// State machine that fetches the page.
 pub(super) enum Fetcher {
     Plain(Box<Robot>),
     Dhttp(Box<Visitor>),
@@ -47,7 +47,7 @@ impl Fetcher {
     pub(super) fn handle(&mut self, now: Time, input: Input<'_>) {
         match (self, input) {
             (Self::Plain(robot), Input::Plain(input)) => robot.handle(now, input),
-            // Who has bound no port hears nothing on it.
+            // The plain client has bound no port and receives no datagram.
             (Self::Plain(_), Input::Dhttp(_)) => {}
             (Self::Dhttp(visitor), input) => visitor.handle(now, input),
         }
@@ -60,7 +60,7 @@ impl Fetcher {
         }
     }
 
-    /// How requests and answers have travelled, where that could be in several ways.
+    /// Transport of requests and responses, where there are several.
     pub(super) fn counts(&self) -> Option<Counts> {
         match self {
             Self::Plain(_) => None,

@@ -1,6 +1,6 @@
-//! A server on a simulated host: `http1`'s server and site, and the time their work takes.
+//! A server on a simulated host: `http1`'s server and site, and the CPU time of their work.
 //!
-//! Not HTTP. One processor does everything, one thing at a time, in the order in which it came.
+//! One CPU does everything sequentially, in order of arrival.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,24 +13,25 @@ use wire::{Duration, Time};
 use super::desk::{self, Desk, DhttpCounts, DhttpServer};
 use crate::world::{Action, Input, SocketId};
 
-/// What a server's work takes.
+/// CPU time of a server's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerTimes {
-    /// For each connection, before its first request is read: accepting, a process of its own.
+    /// Per connection, before its first request is read: accepting, starting a process.
     pub connection: Duration,
-    /// For each request, before the first byte of its answer is written.
+    /// Per request, before the first byte of its response is written.
     pub request: Duration,
-    /// For each write but a head that leaves apart: reading the file, copying.
+    /// Per write, except a header section that leaves separately: reading the file, copying.
     pub write: Duration,
 }
 
-/// A server that has a site.
+/// A server with a site.
 pub struct WebServer {
     site: Site,
     config: ServerConfig,
     times: ServerTimes,
     heads: HeadSizes,
-    /// Each connection carries one answer, whose last write says so (T/TCP's `MSG_EOF`).
+    /// Each connection carries one response, and its last write shuts the connection down (T/TCP's
+    /// `MSG_EOF`).
     is_transaction: bool,
     desk: Option<Desk>,
     steps: VecDeque<Step>,
@@ -38,27 +39,27 @@ pub struct WebServer {
     faults: u64,
 }
 
-/// What heads of answers are padded to, where that is more than they have.
+/// Minimum sizes to which response headers are padded, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeadSizes {
-    /// Of objects that are sent, or would be (HEAD).
+    /// Of responses with an object, or to HEAD.
     pub object: Option<usize>,
-    /// Of 304: that the client has it.
+    /// Of 304 Not Modified.
     pub unchanged: Option<usize>,
 }
 
 /// One connection.
 struct Line {
     connection: ServerConnection,
-    /// The request that is being read.
+    /// The request in progress.
     request: Option<RequestHead>,
-    /// What has been decided and not done, because a write waits for room in the buffer.
+    /// Outputs not executed yet, because a write waits for the send buffer.
     outputs: VecDeque<server::Output>,
     is_writing: bool,
     deadline: Option<Time>,
 }
 
-/// What is to be done, in order.
+/// Pending steps, in order.
 enum Step {
     Listen,
     Bind,
@@ -68,12 +69,12 @@ enum Step {
     Proceed(SocketId),
 }
 
-/// Where the web is.
+/// Port of the web.
 pub const PORT: u16 = 80;
 
 impl WebServer {
-    /// A server of this site, with heads of these sizes; if `is_transaction`, the last write of an answer ends its
-    /// connection.
+    /// A server of this site, with these minimum header sizes; if `is_transaction`, the last write of a
+    /// response shuts down its connection.
     pub fn new(
         site: Site,
         config: ServerConfig,
@@ -85,7 +86,7 @@ impl WebServer {
         Self { site, config, times, heads, is_transaction, desk: None, steps, connections, faults: 0 }
     }
 
-    /// The same server, which speaks DHTTP, too.
+    /// The same server, which also speaks DHTTP.
     #[must_use]
     pub fn with_dhttp(mut self, dhttp: DhttpServer) -> Self {
         self.desk = Some(Desk::new(dhttp));
@@ -93,12 +94,12 @@ impl WebServer {
         self
     }
 
-    /// What became of requests by DHTTP, if it speaks that.
+    /// Counters of DHTTP, if it speaks DHTTP.
     pub fn dhttp_counts(&self) -> Option<DhttpCounts> {
         self.desk.as_ref().map(Desk::counts)
     }
 
-    /// Clients' mistakes.
+    /// Number of clients' protocol errors.
     pub const fn faults(&self) -> u64 {
         self.faults
     }
@@ -185,7 +186,7 @@ impl WebServer {
         }
     }
 
-    /// What is to be done at the desk; what follows from an answer comes next.
+    /// Executes a step of the DHTTP part; steps that follow from a response come next.
     fn serve(&mut self, now: Time, step: desk::Step, fresh: SocketId) -> Option<Action> {
         match step {
             desk::Step::Answer(asked) => {
@@ -214,13 +215,13 @@ impl WebServer {
         let mut response = self.site.respond(head);
         self.pad(head, &mut response);
         if let Some(line) = self.connections.get_mut(&socket) {
-            // A request that was given up meanwhile is not awaited any more, and needs no answer.
+            // A request that was abandoned meanwhile needs no response.
             let _ = line.connection.respond(now, id, response);
             self.drain(now, socket);
         }
     }
 
-    /// Everything that a connection's machine says.
+    /// Handles all outputs of a connection's state machine.
     fn drain(&mut self, now: Time, socket: SocketId) {
         let Some(line) = self.connections.get_mut(&socket) else { return };
         loop {
@@ -252,7 +253,7 @@ impl WebServer {
         }
     }
 
-    /// The next thing that a connection does, unless it waits for a write. A write but the first of an answer
+    /// Next action of a connection, unless it waits for a write. Every write except the first of a response
     /// takes its time.
     fn proceed(&mut self, socket: SocketId) -> Option<Action> {
         let line = self.connections.get_mut(&socket)?;
@@ -275,7 +276,7 @@ impl WebServer {
                 self.steps.push_back(Step::Proceed(socket));
                 Some(Action::Shutdown(socket))
             }
-            // What TCP still has to do is not the server's business.
+            // TCP's remaining work is not the server's business.
             server::Output::Close => {
                 self.connections.remove(&socket);
                 Some(Action::Close(socket))
@@ -297,23 +298,23 @@ impl WebServer {
         self.connections.values().filter_map(|line| line.deadline).min()
     }
 
-    /// Makes the head as long as it is to be, by a field that says nothing.
+    /// Pads the header section to its minimum size, by a field without meaning.
     fn pad(&self, request: &RequestHead, response: &mut Response) {
         let HeadSizes { object, unchanged } = self.heads;
         let wanted = if response.status == 304 { unchanged } else { object };
         let Some(wanted) = wanted else { return };
         let missing = wanted.saturating_sub(head_bytes(request, response.clone()) + PADDING.len() + 4);
         if missing > 0 {
-            // Letters in a field's value are always allowed.
+            // Letters are always valid in a field's value.
             let _ = response.fields.push(PADDING, &"x".repeat(missing));
         }
     }
 }
 
-/// The field that makes a head longer.
+/// Field that pads the header section.
 const PADDING: &str = "X-Padding";
 
-/// How long the head of a response to this request is: a connection is asked that has nothing else to do.
+/// Length in bytes of the header section of the response to this request, from an otherwise idle connection.
 fn head_bytes(request: &RequestHead, response: Response) -> usize {
     let mut bytes = Vec::new();
     request.encode(&mut bytes);

@@ -1,43 +1,43 @@
-//! What runs on a host, and how it speaks to TCP and UDP: the calls of a socket, as values.
+//! Application of a host, and its use of TCP and UDP: the calls of a socket, as values.
 //!
-//! The contract of every machine: `handle(now, input)`, then `poll(now)` until it returns a timeout; only then
-//! `handle` again. A host has one application, however many connections that has; it is its one processor, too:
-//! while it works, what happens waits.
+//! The contract of every state machine: `handle(now, input)`, then `poll(now)` until it returns a timeout;
+//! only then `handle` again. A host has one application, whatever its number of connections. It is also the
+//! host's one CPU: while it works, events wait.
 
 use tcp::{Failure, Payload};
 use wire::{Duration, Time};
 
 use crate::world::Address;
 
-/// What runs on a host.
+/// Program that runs on a host.
 pub trait Application {
-    /// Something has happened.
+    /// Handles an event.
     fn handle(&mut self, now: Time, input: Input);
 
-    /// What to do next. `fresh` is the name that a connection will have if it is opened now.
+    /// Next action. `fresh` is the identifier of a connection that is opened now.
     fn poll(&mut self, now: Time, fresh: SocketId) -> Action;
 }
 
-/// A connection of one host; they count from 0 and no number comes twice.
+/// Identifier of a host's connection; counts from 0, unique per host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SocketId(pub u32);
 
-/// What has happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// A client's connection, on this port, is open.
     Accepted(SocketId, u16),
-    /// Ours is open.
+    /// A connection of ours is open.
     Connected(SocketId),
     /// Bytes, in order; they have been read.
     Data(SocketId, Payload),
     /// The peer will send no more.
     Finished(SocketId),
-    /// The last write is in the buffer; the next may follow.
+    /// The last write is in the send buffer; the next may follow.
     Written(SocketId),
-    /// It is gone, in good order.
+    /// The connection has closed in order.
     Closed(SocketId),
-    /// It is gone otherwise.
+    /// The connection has failed.
     Failed(SocketId, Failure),
     /// A datagram for this port.
     Datagram(Datagram),
@@ -46,15 +46,15 @@ pub enum Input {
 /// A UDP datagram as an application sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// The other end: where it comes from, or goes.
+    /// The other end: source or destination.
     pub peer: Address,
     /// The port at this end.
     pub port: u16,
-    /// What it holds.
+    /// Its payload.
     pub payload: Payload,
 }
 
-/// What to do next.
+/// Next action of an application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Wait for connections on this port.
@@ -63,7 +63,7 @@ pub enum Action {
     Bind(u16),
     /// Send a datagram.
     Send(Datagram),
-    /// Open a connection; it has the name that was offered.
+    /// Open a connection; its identifier is `fresh`.
     Connect(Address),
     /// Write, in one call. The next write should wait for [`Input::Written`].
     Write(SocketId, Payload),
@@ -75,10 +75,10 @@ pub enum Action {
     Close(SocketId),
     /// Close with a reset.
     Abort(SocketId),
-    /// Use the processor this long; then ask again.
+    /// Use the CPU for this long; then poll again.
     Work(Duration),
-    /// What this run was for is done; the next run goes on.
+    /// End this run; the next run continues.
     Finish,
-    /// Nothing before the next input, or this time.
+    /// No action before the next input, or this time.
     Wait(Option<Time>),
 }

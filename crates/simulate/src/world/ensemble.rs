@@ -1,8 +1,8 @@
-//! Connections of one host to the same other host that have one congestion window together (RFC 2140, section 4).
+//! Connections of one host to the same peer that have one congestion window together (RFC 2140, section 4).
 //!
-//! A new connection takes an equal share from those that may still send; one that has sent everything leaves its own
-//! to the others, or, if it is the last, to memory. Not the window itself: between these moments each grows and
-//! shrinks its share as its own acknowledgements and losses say.
+//! A new connection takes an equal share from those that may still send. One that has sent everything
+//! leaves its share to the others, or, if it is the last, to the cache. Between these events each connection
+//! grows and shrinks its share by its own acknowledgements and losses.
 
 use tcp::config::Sharing;
 use tcp::interface::State;
@@ -11,7 +11,7 @@ use crate::world::host::{Host, Socket};
 use crate::world::{Application, HostId, SocketId};
 
 impl<A: Application> Host<A> {
-    /// A new connection joins those there are.
+    /// Adds a new connection to the ensemble.
     pub(super) fn join(&mut self, id: SocketId) {
         if self.config.tcp.sharing != Sharing::Ensemble {
             return;
@@ -31,7 +31,7 @@ impl<A: Application> Host<A> {
         }
     }
 
-    /// A connection that has nothing more to send leaves what it has and knows.
+    /// Removes a connection that has nothing more to send, and caches its state.
     pub(super) fn leave_when_done(&mut self, id: SocketId) {
         let Some(socket) = self.sockets.get_mut(id.0 as usize).and_then(Option::as_mut) else { return };
         let is_done = match socket.connection.state() {

@@ -1,6 +1,6 @@
-//! A host: its connections, its ports, its one processor, and what runs on it.
+//! A host: its connections, its ports, its one CPU, and its application.
 //!
-//! Not time, and not links: what it wants sent and scheduled it says when it is stepped.
+//! It knows neither time nor links: each step returns what to send and to schedule.
 
 mod config;
 
@@ -14,7 +14,7 @@ use crate::world::schedule::Wake;
 use crate::world::{Action, Application, Datagram, HostId, Input, Probe, SocketId};
 pub use config::{Address, Counters, HostConfig};
 
-/// What a host wants.
+/// Output of a host.
 pub(super) enum Step {
     Transmit { from: Address, to: Address, segment: Segment },
     Schedule(Time, Wake),
@@ -35,15 +35,15 @@ pub(super) struct Host<A> {
     /// Datagrams to be sent.
     datagrams: VecDeque<(Address, Address, Segment)>,
     next_port: u16,
-    /// What is remembered of other hosts.
+    /// State cached about other hosts.
     memories: BTreeMap<HostId, Memory>,
     /// Connections so far: RFC 1644's generator of connection counts.
     count: u32,
-    /// Sockets that may have something to say.
+    /// Sockets to be polled.
     restless: VecDeque<SocketId>,
     /// Segments for which there is no connection.
     strays: VecDeque<(Address, Address, Segment)>,
-    /// What the application has yet to be told.
+    /// Notifications that the application has not received yet.
     inbox: VecDeque<Notice>,
     is_turn: bool,
     is_finished: bool,
@@ -51,34 +51,34 @@ pub(super) struct Host<A> {
     application_wakes: Option<Time>,
     /// Whether the application waits for something to arrive.
     is_asleep: bool,
-    /// When it runs, once something has.
+    /// When the application runs, after something has arrived.
     awakes: Option<Time>,
     counters: Counters,
-    /// How connections were, if that was asked for.
+    /// State of connections, if probed.
     probes: Option<Vec<Probe>>,
 }
 
-/// A connection and who it is with.
+/// A connection and its peer.
 pub(super) struct Socket {
     pub(super) connection: Connection,
     local: Address,
     pub(super) peer: Address,
     scheduled: Option<Time>,
     is_accepted: bool,
-    /// Whether it may have something to send yet, and so a part in the window that several have together.
+    /// Whether it may still have data to send, and so a share of a common window.
     pub(super) is_member: bool,
     highest_sent: u64,
-    /// How it was when it was last looked at.
+    /// State at the last probe.
     seen: Option<Vitals>,
 }
 
-/// What the application has yet to be told; what was received is read when it is told.
+/// Pending notification of the application; received data is read when it is delivered.
 enum Notice {
     Readable(SocketId),
     Other(Input),
 }
 
-/// The first port of clients (RFC 6335, section 6).
+/// First ephemeral port (RFC 6335, section 6).
 const FIRST_EPHEMERAL: u16 = 49_152;
 
 impl<A: Application> Host<A> {
@@ -129,7 +129,7 @@ impl<A: Application> Host<A> {
         &self.counters
     }
 
-    /// A segment has arrived for this host.
+    /// Handles a segment that has arrived for this host.
     pub(super) fn receive(&mut self, now: Time, from: Address, to: Address, segment: Segment) {
         match segment.framing {
             Framing::Tcp | Framing::Ardp => {}
@@ -146,7 +146,7 @@ impl<A: Application> Host<A> {
         }
     }
 
-    /// A datagram for a port that nobody has bound is nobody's; ICMP's word for that is not simulated.
+    /// Delivers a datagram. One for an unbound port is dropped; ICMP's port unreachable is not simulated.
     fn take_datagram(&mut self, peer: Address, to: Address, segment: Segment) {
         if self.bound.contains(&to.port) {
             let datagram = Datagram { peer, port: to.port, payload: segment.payload };
@@ -154,7 +154,7 @@ impl<A: Application> Host<A> {
         }
     }
 
-    /// A timer of a connection may have run out: a later one may have taken its place.
+    /// Handles a timer of a connection, which may have been replaced by a later one.
     pub(super) fn timeout(&mut self, now: Time, id: SocketId) {
         if let Some(socket) = self.socket(id)
             && socket.scheduled == Some(now)
@@ -164,7 +164,7 @@ impl<A: Application> Host<A> {
         }
     }
 
-    /// The application may have its turn.
+    /// Gives the application its turn.
     pub(super) fn take_turn(&mut self, now: Time) {
         if self.awakes == Some(now) {
             self.is_turn = true;
@@ -174,7 +174,7 @@ impl<A: Application> Host<A> {
         }
     }
 
-    /// The next thing that the host wants. Connections come before the application.
+    /// Next output of the host. Connections come before the application.
     pub(super) fn step(&mut self, now: Time) -> Step {
         loop {
             if let Some((from, to, segment)) = self.strays.pop_front() {
@@ -208,7 +208,7 @@ impl<A: Application> Host<A> {
         }
     }
 
-    /// Asks a connection once. `None`: it has said something that is not a step, or nothing.
+    /// Polls a connection once. `None`: the output was no step, or there was none.
     fn poll_socket(&mut self, now: Time, id: SocketId) -> Option<Step> {
         let Some(socket) = self.socket(id) else {
             self.restless.pop_front();
@@ -235,7 +235,7 @@ impl<A: Application> Host<A> {
                 let next = next?;
                 let socket = self.socket(id)?;
                 if socket.scheduled.is_some_and(|scheduled| scheduled <= next) {
-                    // It will be asked early, and then again.
+                    // It is polled early, and then again.
                     return None;
                 }
                 socket.scheduled = Some(next);
@@ -244,7 +244,7 @@ impl<A: Application> Host<A> {
         }
     }
 
-    /// Notes how a connection is, if that has changed.
+    /// Records a probe of a connection, if its state has changed.
     fn look_at(&mut self, at: Time, id: SocketId) {
         let Some(socket) = self.socket(id) else { return };
         let (local, peer, vitals) = (socket.local, socket.peer, socket.connection.vitals());
@@ -253,11 +253,11 @@ impl<A: Application> Host<A> {
         }
     }
 
-    /// An event of a connection goes to the application.
+    /// Passes a connection's event to the application.
     fn note(&mut self, id: SocketId, event: Event) {
         match event {
             Event::Connected | Event::PeerFinished | Event::Failed(_) => self.remember(id),
-            // What it knew when it had sent everything is what the next one needs: `leave`.
+            // The next connection needs the state at the time when everything was sent: `leave`.
             Event::Closed | Event::Readable | Event::Written => {}
         }
         let Some(socket) = self.socket(id) else { return };
@@ -273,7 +273,7 @@ impl<A: Application> Host<A> {
         self.inbox.push_back(notice);
     }
 
-    /// What the connection knows of its peer may help the next one.
+    /// Caches the connection's state about its peer for the next connection.
     pub(super) fn remember(&mut self, id: SocketId) {
         if let Some(socket) = self.socket(id) {
             let (peer, memory) = (socket.peer.host, socket.connection.memory());
@@ -281,7 +281,7 @@ impl<A: Application> Host<A> {
         }
     }
 
-    /// Asks the application once, or tells it the next thing. `None`: go on.
+    /// Polls the application once, or delivers the next notification. `None`: continue.
     fn poll_application(&mut self, now: Time) -> Option<Step> {
         (self.is_turn, self.is_asleep, self.awakes) = (true, false, None);
         let fresh = SocketId(u32::try_from(self.sockets.len()).unwrap_or(u32::MAX));
@@ -318,8 +318,9 @@ impl<A: Application> Host<A> {
         None
     }
 
-    /// Where processes sleep, one read takes all there is, before the application does anything with the first of it.
-    /// Programs whose wake-up takes no time are the papers': they read what each segment brought by itself.
+    /// Delivers all available data in one read where processes sleep, before the application acts on the
+    /// first of it. Programs with a wake-up time of zero are the papers': they read each segment's data
+    /// separately.
     fn hand_over_the_rest(&mut self, now: Time) {
         if self.config.wake_up == Duration::ZERO {
             return;
@@ -331,15 +332,15 @@ impl<A: Application> Host<A> {
         }
     }
 
-    /// The next input for the application. A connection that has no more to read is forgotten after its end.
+    /// Next input of the application. A connection with nothing more to read is dropped after its end.
     fn take_notice(&mut self) -> Option<Input> {
         while let Some(notice) = self.inbox.pop_front() {
             match notice {
                 Notice::Readable(id) => {
                     let Some(socket) = self.socket(id) else { continue };
                     let Some(payload) = socket.connection.read() else { continue };
-                    // One call of the application's takes all there is: what came while it was busy is acknowledged
-                    // together, before it looks at any of it.
+                    // One read of the application takes everything: data that arrived while it was busy is
+                    // acknowledged together, before the application processes it.
                     let rest: Vec<_> = if socket.connection.has_unread() {
                         std::iter::from_fn(|| socket.connection.read()).collect()
                     } else {
@@ -381,7 +382,7 @@ impl<A: Application> Host<A> {
         Step::Rest
     }
 
-    /// Something has arrived for an application that is asleep: segments that come before it runs are handled first.
+    /// Wakes a sleeping application after an arrival: segments that arrive before it runs are handled first.
     fn wake_up(&mut self, now: Time) -> Step {
         if self.awakes.is_some() {
             return Step::Rest;
@@ -431,7 +432,7 @@ impl<A: Application> Host<A> {
         connection.introduce(Introduction {
             memory: self.memories.get(&peer.host).copied().unwrap_or_default(),
             count: self.count,
-            // A number that only this host gives, and only to that one.
+            // A value that only this host issues, and only to that peer.
             cookie: u64::from(self.id.0) << 32 | u64::from(peer.host.0) << 16 | 1,
         });
         let socket = Socket {
@@ -474,7 +475,7 @@ impl<A: Application> Host<A> {
         self.sockets.get_mut(id.0 as usize)?.as_deref_mut()
     }
 
-    /// The next port that has no connection to this peer; when there is none, the oldest is taken.
+    /// Next port without a connection to this peer; if there is none, the oldest is reused.
     fn free_port(&mut self, peer: Address) -> u16 {
         let mut port = self.next_port;
         for _ in FIRST_EPHEMERAL..=u16::MAX {

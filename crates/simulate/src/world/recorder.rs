@@ -1,52 +1,52 @@
-//! The packets of a run, as captures at both ends would have them.
+//! The packets of a run, as captures at both ends would show them.
 //!
-//! Not a file: what is kept here can be written as one.
+//! In memory; [`crate::capture`] writes files.
 
 use tcp::{Segment, Vitals};
 use wire::Time;
 
 use crate::world::Address;
 
-/// A segment at a place and a time.
+/// A segment at a point and a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When.
+    /// Time of the observation.
     pub at: Time,
-    /// Where.
+    /// Point of the observation.
     pub seen: Seen,
-    /// Who sent it.
+    /// Sender.
     pub from: Address,
-    /// Who is to have it.
+    /// Destination.
     pub to: Address,
-    /// What it was.
+    /// The segment.
     pub segment: Segment,
 }
 
-/// Where a segment was seen.
+/// Point at which a segment was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Seen {
-    /// At the host that sent it.
+    /// At the sender.
     Sent,
-    /// At the host that it was for.
+    /// At the receiver.
     Received,
-    /// For the last time: a link lost it, or its queue was full.
+    /// Dropped: a link lost it, or its queue was full.
     Lost,
 }
 
-/// How a connection was, from a time on.
+/// State of a connection from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// When it became so.
+    /// Time of the change.
     pub at: Time,
-    /// Its end that was looked at.
+    /// Address of the probed end.
     pub local: Address,
-    /// Its other end.
+    /// Address of the other end.
     pub peer: Address,
-    /// How it was.
+    /// Statistics of the endpoint.
     pub vitals: Vitals,
 }
 
-/// Everything that was seen, in order.
+/// All observations, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     records: Vec<Record>,
@@ -57,7 +57,7 @@ impl Recorder {
         self.records.push(Record { at, seen, from, to, segment: segment.clone() });
     }
 
-    /// Everything that was seen, in order.
+    /// All observations, in order.
     pub fn records(&self) -> &[Record] {
         &self.records
     }

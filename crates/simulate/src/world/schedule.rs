@@ -1,4 +1,4 @@
-//! What happens next: a queue by time, and among equals by the order in which things were scheduled.
+//! Event queue, ordered by time; simultaneous events keep the order in which they were scheduled.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -7,18 +7,18 @@ use wire::Time;
 
 use crate::world::{HostId, LinkId, SocketId};
 
-/// Who is woken.
+/// Event target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wake {
     /// A packet arrives at the end of a link.
     Link(LinkId),
-    /// A timer of a connection has run out.
+    /// A timer of a connection has expired.
     Socket(HostId, SocketId),
     /// An application has its turn.
     Application(HostId),
 }
 
-/// The queue.
+/// The event queue.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     heap: BinaryHeap<Reverse<Entry>>,
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_scheduled_first_happens_first_among_equals() {
+    fn simultaneous_events_keep_their_order() {
         let mut schedule = Schedule::default();
         for (at, host) in [(5, 0), (3, 1), (5, 2), (3, 3)] {
             schedule.push(Time::from_nanos(at), Wake::Application(HostId(host)));

@@ -1,9 +1,9 @@
-//! DHTTP where the line is full: what goes by UDP, what is resent, and what others' TCP flows have beside it, and beside as many
-//! users of HTTP/1.1.
+//! DHTTP over a saturated bottleneck: the share of UDP, resends, and the throughput of competing TCP flows,
+//! compared with the same number of HTTP/1.1 users.
 //!
-//! Without the test harness: as a test it runs the fullest line once. `cargo test --release -p simulate --test congestion -- 20`
-//! runs one, two and three machines with so many seeds and prints a table of means with their 95% intervals, as kept in
-//! `studies/dhttp-congestion`.
+//! Without the test harness: as a test it runs the highest load once. `cargo test --release -p simulate
+//! --test congestion -- 20` runs one, two and three client hosts with that number of seeds and prints a table
+//! of means with 95% intervals, as stored in `studies/dhttp-congestion`.
 
 use std::process::ExitCode;
 
@@ -19,7 +19,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// `papers/dhttp#table-1`: UDP is left, and what is resent comes late; others share fairly what is left to them.
+/// `papers/dhttp#table-1`: clients move off UDP, and resends come late; competing flows share the rest
+/// fairly.
 fn sample() -> ExitCode {
     let full = found(3, Asks::Dhttp, Seed::default()).expect("a town that can be");
     let is_as_in_the_paper = full.udp_share() < 0.06 && full.resent() < 0.2 && full.ignored() > 0.2;

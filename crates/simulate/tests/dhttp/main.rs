@@ -1,4 +1,4 @@
-//! DHTTP on simulated hosts: round trips, channels, what is lost, and that it is all the same again.
+//! DHTTP on simulated hosts: round trips, channels, loss, and reproducibility.
 //!
 //! The state machines are `dhttp-proto`'s and have their own tests; here they are on a network.
 
@@ -14,7 +14,7 @@ use simulate::{Experiment, Fetched, Hosts, capture};
 use wire::link::{Loss, Reordering};
 use wire::{Bytes, Duration, Probability, Rate, Seed};
 
-/// 50 ms there and back, at a rate at which nothing takes time.
+/// Network with a round trip of 50 ms, at a rate at which transmission takes no time.
 fn path() -> Network {
     let rate = Rate::from_bits_per_second(1_000_000_000).unwrap();
     Network::new("path".to_owned(), Duration::from_millis(50), rate, Bytes::new(1_460))
@@ -68,7 +68,7 @@ fn paper_figure_1_a_large_answer_takes_two_and_one_when_a_connection_is_open() {
 
 #[test]
 fn a_server_that_knows_the_client_sends_the_first_segment_with_its_syn() {
-    // Fifteen seconds are a server's patience with a connection that is idle.
+    // A server closes an idle connection after fifteen seconds.
     let think = Duration::from_secs(20);
     let whole = |size, fast_open| {
         let mut known = scenario(path(), &[size]);
@@ -78,12 +78,12 @@ fn a_server_that_knows_the_client_sends_the_first_segment_with_its_syn() {
         assert_eq!(counts(&fetched)[1], 2, "both times on a connection");
         round_trips(&fetched)
     };
-    // Too large for a datagram of today, small enough for a SYN.
+    // Too large for a modern datagram, small enough for a SYN.
     assert!(is_about(whole(1_200, false), 2.0) && is_about(whole(1_200, true), 1.0));
     assert!(is_about(whole(10_000, true), 2.0), "the rest waits until the client has answered");
 }
 
-/// One answer, in parts if that can be; what else goes beyond the paper.
+/// Fetches one response, in parts where possible, with these extensions beyond the paper.
 fn in_parts(network: Network, size: u64, more: &[Extension]) -> Fetched {
     let scenario = scenario(network, &[size]);
     let dhttp = Dhttp::paper().with(Extension::Parts, true);
@@ -92,7 +92,7 @@ fn in_parts(network: Network, size: u64, more: &[Extension]) -> Fetched {
 }
 
 #[test]
-fn an_answer_in_parts_takes_one_round_trip_cold_and_what_is_lost_of_it_another() {
+fn response_in_parts_takes_one_round_trip_cold_and_lost_parts_take_another() {
     let fetched = in_parts(path(), 8_192, &[]);
     assert_eq!((counts(&fetched), fetched.down.connections), ([1, 0, 0, 0], 0));
     assert!(is_about(round_trips(&fetched), 1.0), "{}", round_trips(&fetched));
@@ -103,7 +103,7 @@ fn an_answer_in_parts_takes_one_round_trip_cold_and_what_is_lost_of_it_another()
         assert_eq!((lost, counts(&fetched)), (lost, [1, 0, 0, 1]));
         let took = round_trips(&fetched);
         assert!((2.2..2.5).contains(&took), "the part {lost}: {took}");
-        // Where one loss in one answer is too many, what is missing comes on a connection.
+        // Where more than one loss per response is too many, the rest comes on a connection.
         let fetched = in_parts(lossy, 8_192, &[]);
         assert_eq!((lost, counts(&fetched)), (lost, [0, 1, 0, 1]));
         let took = round_trips(&fetched);
@@ -112,7 +112,7 @@ fn an_answer_in_parts_takes_one_round_trip_cold_and_what_is_lost_of_it_another()
 }
 
 #[test]
-fn what_does_not_fit_a_datagram_is_asked_for_over_plain_http() {
+fn request_too_large_for_a_datagram_goes_over_plain_http() {
     let mut large = scenario(path(), &[1_000]);
     large.client.request = Bytes::new(1_450);
     let fetched = run(&large, Hosts::default());
@@ -148,7 +148,7 @@ fn a_client_of_today_asks_again_in_a_second_and_proves_its_address_first() {
 }
 
 #[test]
-fn a_page_asked_about_is_answered_in_datagrams() {
+fn revalidation_responses_arrive_in_datagrams() {
     let mut page = scenario(path(), &[10_000, 20_000, 30_000]);
     page.visit = Visit::Revalidate;
     let fetched = run(&page, Hosts::default());
@@ -217,13 +217,13 @@ fn each_connection_is_a_flow_and_datagrams_are_one() {
 }
 
 #[test]
-fn regress_what_only_queues_is_not_asked_for_again() {
+fn regress_queued_responses_cause_no_resends() {
     for network in ["n-ethernet", "n-fast-internet", "n-modem"] {
         let (network, page) = (Network::named(network).unwrap(), Page::named("microscape").unwrap());
         let mut scenario = Scenario::new(network, page, Protocol::Dhttp, Stack::named("linux").unwrap());
         let hosts = || Hosts { dhttp: Some(Dhttp::internet()), ..Hosts::default() };
         let fetched = run(&scenario, hosts());
-        // Over the modem, answers wait behind others for up to half a minute.
+        // Over the modem, responses are queued behind others for up to half a minute.
         assert_eq!(counts(&fetched), [20, 23, 0, 0], "{}", scenario.network.name);
         assert_eq!(fetched.down.connections, 1, "{}", scenario.network.name);
         scenario.protocol = Protocol::Http11Pipelined;

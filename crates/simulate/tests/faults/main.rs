@@ -1,11 +1,11 @@
-//! DHTTP where everything goes wrong: loss, copies, packets that fall behind, bits that turn over, a client that is
-//! killed, a server that is killed and started anew.
+//! DHTTP under faults: loss, duplication, reordering, bit errors, a client that is killed, a server that is
+//! killed and restarted.
 //!
-//! Whatever happens, the caller is told of every request what became of it, once; nothing that may change something goes
-//! by UDP or is asked for twice; and in the end all is quiet. Where the path is good and nobody dies, everything comes.
+//! In every case the caller gets exactly one result per request. No unsafe request goes by UDP or is
+//! resent; and in the end all is idle. Where the path is good and no host dies, everything arrives.
 //!
-//! Without the test harness: as a test it runs a sample. `cargo test --release -p simulate --test faults -- 20000` runs so
-//! many seeds; `-- 20000 7` begins at seed 7.
+//! Without the test harness: as a test it runs a sample. `cargo test --release -p simulate --test faults --
+//! 20000` runs that number of seeds; `-- 20000 7` begins at seed 7.
 
 mod node;
 
@@ -30,7 +30,7 @@ use wire::link::{self, Loss, Reordering};
 use wire::seed::Random;
 use wire::{Bytes, Duration, Probability, Rate, Seed, Time};
 
-/// The sample.
+/// Number of seeds in the sample.
 const SAMPLE: u64 = 150;
 const SERVER: HostId = HostId(0);
 const CLIENTS: [HostId; 2] = [HostId(1), HostId(2)];
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What all seeds together have seen.
+/// Totals over all seeds.
 #[derive(Debug, Default)]
 struct Sum {
     asked: u64,
@@ -65,12 +65,12 @@ struct Sum {
     servers_killed: u64,
 }
 
-/// What goes wrong in one run, and what is asked for.
+/// Faults and requests of one run.
 #[derive(Debug)]
 struct Case {
     seed: Seed,
     is_internet: bool,
-    /// What goes beyond the paper, too.
+    /// Whether extensions beyond the paper are used, too.
     goes_beyond: bool,
     stack: &'static str,
     delay: Duration,
@@ -81,7 +81,7 @@ struct Case {
     client_dies: Option<Time>,
     server_turns: Vec<(Time, Turn)>,
     sizes: Vec<u64>,
-    /// Every so many of the objects is asked for with POST.
+    /// Every `posts`-th object is requested with POST.
     posts: usize,
 }
 
@@ -126,7 +126,7 @@ impl Case {
         }
     }
 
-    /// Runs it, and says what is wrong.
+    /// Runs it; the error says what is wrong.
     fn run(&self, sum: &mut Sum) -> Result<(), String> {
         let mut world = self.world();
         world.record();
@@ -160,7 +160,7 @@ impl Case {
         Ok(())
     }
 
-    /// Whether the caller was told everything, once.
+    /// Whether the caller got exactly one result per object.
     fn judge(&self, reports: &[Report], sum: &mut Sum) -> Result<(), String> {
         let (mut asked, mut ended) = (BTreeMap::new(), BTreeMap::new());
         let (mut finished, mut failed) = (0, 0);
@@ -179,7 +179,7 @@ impl Case {
                         return Err(format!("nobody knew of object {object} until its page was given up"));
                     }
                     *ended.entry(*object).or_insert(0) += 1;
-                    // To POST the site always says no.
+                    // The site rejects every POST.
                     failed += usize::from(!self.is_post(*object));
                 }
                 What::Finished { failed: _ } => finished += 1,

@@ -1,6 +1,6 @@
-//! A host that may die and rise again, and on which a bit of a datagram may turn over unseen.
+//! A host that may be killed and restarted, and on which a bit of a datagram may flip undetected.
 //!
-//! Not the client and not the server: those are [`Web`], and know nothing of it.
+//! Client and server are [`Web`]s, unaware of it.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -10,16 +10,16 @@ use tcp::Payload;
 use wire::seed::Random;
 use wire::{Probability, Time};
 
-/// What happens to a program.
+/// Fault of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// It is killed: its system resets its connections.
+    /// It is killed: the operating system resets its connections.
     Dies,
-    /// It is started anew, and knows nothing.
+    /// It is restarted without state.
     Rises,
 }
 
-/// A host's program, and what befalls it.
+/// A host's program, and its faults.
 pub(crate) struct Node {
     web: Web,
     again: Box<dyn Fn() -> Web>,

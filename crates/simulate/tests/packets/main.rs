@@ -1,4 +1,4 @@
-//! Whole transfers between two hosts: what no loss, no window and no stack may change.
+//! Whole transfers between two hosts: invariants under any loss, window and stack.
 
 mod parallel;
 mod setup;

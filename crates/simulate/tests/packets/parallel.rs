@@ -1,4 +1,4 @@
-//! HTTP/1.1 over several connections, as browsers have them (RFC 9112, section 9.4).
+//! HTTP/1.1 over several connections, as in browsers (RFC 9112, section 9.4).
 
 use scenario::{Client, Network, Page, Protocol, Requests, Scenario, Stack};
 use simulate::{Experiment, Hosts};
@@ -51,7 +51,7 @@ fn protocols_with_one_connection_refuse_more() {
              out"
         );
         match protocol {
-            // Without sizes after deflate it is refused before.
+            // Without sizes after deflate it is refused earlier.
             Protocol::Http11PipelinedDeflate => assert!(refusal.is_some()),
             _ if protocol.is_parallel() => assert_eq!(refusal, None, "{name}"),
             _ => assert_eq!(refusal, Some(expected)),

@@ -5,13 +5,13 @@ use tcp::config::*;
 use tcp::{Config, Failure, Payload};
 use wire::{Duration, Seed, Time, link};
 
-/// What runs on either host.
+/// Program of either host.
 pub(crate) enum Peer {
     Source(Source),
     Sink(Sink),
 }
 
-/// Connects, makes its writes, closes, and waits for the end.
+/// Connects, makes its writes, closes, and waits for the connection's end.
 pub(crate) struct Source {
     pub(crate) writes: Vec<Vec<u8>>,
     pub(crate) next: Vec<Action>,
@@ -74,7 +74,7 @@ impl Application for Peer {
     }
 }
 
-/// SunOS, in short.
+/// SunOS, abridged.
 pub(crate) fn period() -> Config {
     Config {
         mss: 1460,
@@ -110,7 +110,7 @@ pub(crate) fn period() -> Config {
     }
 }
 
-/// Linux, in short.
+/// Linux, abridged.
 pub(crate) fn linux() -> Config {
     Config {
         send_buffer: 1 << 20,

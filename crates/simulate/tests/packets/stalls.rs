@@ -1,4 +1,4 @@
-//! Where the time of a run went: nothing is counted twice, and nothing is named that cannot be.
+//! Attribution of a run's time: no time is counted twice, and no impossible cause is named.
 
 use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Server, Stack};
 use simulate::{Experiment, Hosts};
@@ -18,7 +18,7 @@ fn scenario(network: &str, page: &str, protocol: Protocol, stack: &str) -> Scena
     }
 }
 
-/// Causes and what each cost, in milliseconds; the whole, and what was useful.
+/// Causes and the cost of each, in milliseconds; the total, and the useful time.
 fn account(scenario: &Scenario, writes: Hosts) -> (Vec<(String, f64)>, f64, f64) {
     let experiment = Experiment::new(scenario, writes).unwrap();
     let fetched = experiment.run(0, true).unwrap();
@@ -76,7 +76,7 @@ fn with_several_connections_and_with_loss_nothing_is_counted_twice_either() {
 }
 
 #[test]
-fn what_limits_is_named() {
+fn limiting_cause_is_named() {
     let causes = |scenario: &Scenario| -> Vec<String> {
         let (stalls, _, _) = account(scenario, Hosts::default());
         let mut causes: Vec<String> = stalls.into_iter().map(|(cause, _)| cause).collect();

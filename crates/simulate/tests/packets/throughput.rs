@@ -1,4 +1,4 @@
-//! What congestion control achieves under loss, held against theory.
+//! Throughput of congestion control under loss, compared with theory.
 //!
 //! Mathis, Semke, Mahdavi and Ott (1997): with independent loss p, a sender that halves its window at each loss and
 //! opens it by a segment each round trip sends sqrt(3/2) / sqrt(p) segments each round trip.
@@ -11,7 +11,7 @@ use wire::{Duration, Probability, Seed, Time};
 
 use crate::setup::linux;
 
-/// Writes for ever, or reads for ever.
+/// Writes without end, or reads without end.
 struct Bulk {
     next: Option<Action>,
     received: u64,

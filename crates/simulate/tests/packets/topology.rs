@@ -1,4 +1,4 @@
-//! More than two hosts: many clients, one processor, one heartbeat, links in a row.
+//! More than two hosts: many clients, one CPU, one heartbeat, links in a row.
 
 use simulate::world::*;
 use tcp::config::{Acks, Odd, Ticks};
@@ -7,14 +7,14 @@ use wire::{Duration, Rate, Seed, Time, link};
 
 use crate::setup::{HOURS, period};
 
-/// A client that sends a request and waits for the answer; a server that works on each request.
+/// A client that sends a request and waits for the response; a server that works on each request.
 enum Node {
     Client { next: Vec<Action>, answered: Option<Time>, stays: bool },
     Server { work: Duration, next: Vec<Action>, connections: u32 },
 }
 
 impl Node {
-    /// With so many connections; it closes each when it is answered, unless it stays.
+    /// A client with `connections` connections; it closes each after its response, unless `stays`.
     fn client(connections: usize, stays: bool) -> Self {
         let server = Address { host: HostId(0), port: 80 };
         Self::Client { next: vec![Action::Connect(server); connections], answered: None, stays }
@@ -38,7 +38,7 @@ impl Application for Node {
                 }
             }
             (Self::Server { work, next, .. }, Input::Data(socket, _)) => {
-                // The last pushed comes first.
+                // The last pushed is executed first.
                 next.push(Action::Write(socket, Payload::from(vec![2; 1000])));
                 next.push(Action::Work(*work));
             }
@@ -92,7 +92,7 @@ fn one_processor_serves_many_clients_one_after_the_other() {
     for pair in answers.windows(2) {
         assert!((pair[1] - pair[0] - 100.0).abs() < 0.001, "{answers:?}");
     }
-    // Two round trips of 42 ms, the work, and what it takes to send.
+    // Two round trips of 42 ms, the work, and the transmission time.
     assert!((184.0..200.0).contains(&answers[0]), "{answers:?}");
     assert_eq!(world.counters(HostId(0)).connections, 5);
 }
@@ -102,7 +102,7 @@ fn packets_pass_every_link_of_their_route_and_share_the_bottleneck() {
     let mut world = star(20, Duration::ZERO);
     assert_eq!(world.run(HOURS), Ended::Quiet);
     let answers = answers(&world, 20);
-    // 1,040 bytes take 8.3 ms at a megabit: twenty answers are spread over 158 ms.
+    // 1,040 bytes take 8.3 ms at a megabit: twenty responses are spread over 158 ms.
     let spread = answers.iter().fold(0.0_f64, |most, at| most.max(*at))
         - answers.iter().fold(f64::MAX, |least, at| least.min(*at));
     assert!((150.0..170.0).contains(&spread), "{answers:?}");
@@ -124,7 +124,7 @@ fn one_heartbeat_acknowledges_for_every_connection_of_a_host() {
     world.record();
     let soon = Bounds { until: Time::ZERO + Duration::from_millis(900), events: 1_000 };
     world.run(soon);
-    // The answers came at three times, 20 ms apart; each was acknowledged on the same tick.
+    // The responses arrived at three times, 20 ms apart; each was acknowledged on the same tick.
     let acks = world.records().iter().filter(|record| {
         record.seen == Seen::Sent
             && record.from.host == client

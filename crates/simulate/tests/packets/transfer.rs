@@ -123,7 +123,7 @@ proptest! {
     }
 }
 
-/// The first segment that a sender sent beyond the widest window that it had been told.
+/// First segment that a sender sent beyond the widest window advertised to it.
 fn beyond_window(records: &[Record]) -> Option<&Record> {
     let mut edges = [0; 2];
     let mut scales = [0; 2];
@@ -170,7 +170,7 @@ fn the_same_seed_gives_the_same_packets_at_the_same_times() {
 }
 
 #[test]
-fn a_link_that_drops_everything_ends_in_giving_up() {
+fn connection_times_out_on_a_link_that_drops_everything() {
     for config in [period(), linux()] {
         let nothing =
             link::Config { loss: Loss::Independent(Probability::ALWAYS), ..link::Config::default() };

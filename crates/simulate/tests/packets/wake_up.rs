@@ -1,4 +1,5 @@
-//! A process that sleeps takes its time to run: what arrives meanwhile it finds together, and TCP has acknowledged.
+//! Wake-up time of a sleeping process: data that arrives meanwhile is read together, and TCP has acknowledged
+//! it.
 
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::page::SERVER;
@@ -15,7 +16,7 @@ fn fetched(network: &str, protocol: Protocol, wake_up: Duration) -> Fetched {
     Experiment::new(&scenario, Hosts::default()).unwrap().run(0, true).unwrap()
 }
 
-/// Segments of data shorter than those before them that the server sends while others follow.
+/// Number of segments shorter than those before them that the server sends while others follow.
 fn short_segments(fetched: &Fetched) -> usize {
     let sent = fetched.records.iter().filter(|record| {
         record.seen == Seen::Sent && record.from.host == SERVER && !record.segment.payload.is_empty()
@@ -26,18 +27,18 @@ fn short_segments(fetched: &Fetched) -> usize {
 }
 
 #[test]
-fn regress_requests_that_arrive_within_a_wake_up_are_answered_in_one_write() {
+fn regress_requests_within_a_wake_up_are_served_in_one_write() {
     // Two pipelined requests are a full segment and one of 12 bytes, 31 us behind it on this path.
     let asleep = fetched("adsl", Protocol::Http11Pipelined, Duration::from_micros(50));
     let immediate = fetched("adsl", Protocol::Http11Pipelined, Duration::ZERO);
     assert_eq!([&asleep, &immediate].map(short_segments), [2, 3]);
     let [asleep, immediate] = [asleep, immediate].map(|fetched| fetched.elapsed.unwrap());
-    // Nagle's algorithm holds the end of the second answer until the end of the first is acknowledged.
+    // Nagle's algorithm holds the end of the second response until the end of the first is acknowledged.
     assert!(asleep + Duration::from_millis(20) < immediate, "{asleep} {immediate}");
 }
 
 #[test]
-fn requests_that_arrive_further_apart_than_a_wake_up_are_answered_one_by_one() {
+fn requests_further_apart_than_a_wake_up_are_served_one_by_one() {
     let [asleep, immediate] =
         [50, 0].map(|micros| fetched("isdn", Protocol::Http11Pipelined, Duration::from_micros(micros)));
     assert_eq!(short_segments(&asleep), short_segments(&immediate));

@@ -1,4 +1,4 @@
-//! What nobody should ask for, and gets an honest answer to.
+//! Extreme scenarios: each gets a result or an error.
 
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::{Experiment, Hosts, simulate};
@@ -10,7 +10,7 @@ fn scenario(network: Network, page: Page, protocol: Protocol) -> Scenario {
 }
 
 #[test]
-fn a_link_that_drops_everything_is_given_up_and_said() {
+fn failure_is_reported_on_a_link_that_drops_everything() {
     let mut network = Network::named("fast-internet").unwrap();
     network.down.loss = Loss::Independent(Probability::ALWAYS);
     let page = Page::named("small-page").unwrap();

@@ -1,6 +1,6 @@
-//! What the papers print, held against packets.
+//! The papers' statements, compared with simulated packets.
 //!
-//! Their tables and traces, and the numbers in them, are held by `roundtrip reproduce`.
+//! Their tables, traces and numbers are compared by `roundtrip reproduce`.
 
 mod limits;
 mod pipelining;

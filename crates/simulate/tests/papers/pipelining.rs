@@ -1,4 +1,4 @@
-//! Pipelining over a real window: what it saves, and what a naive close destroys (`papers/w3c#pipelining`,
+//! Pipelining over a real window: its savings, and the losses of a naive close (`papers/w3c#pipelining`,
 //! `papers/w3c#connection-management`).
 
 use std::num::NonZeroU32;
@@ -35,7 +35,7 @@ fn packets(fetched: &Fetched) -> u64 {
     fetched.up.packets + fetched.down.packets
 }
 
-/// Requests sent, objects that came, and objects that did not.
+/// Requests sent, objects received, and objects failed.
 fn counts(fetched: &Fetched) -> [usize; 3] {
     let count = |is: fn(&What) -> bool| fetched.reports.iter().filter(|report| is(&report.what)).count();
     [
@@ -82,21 +82,21 @@ fn paper_deflate_saves_packets_and_time() {
 }
 
 #[test]
-fn a_careful_close_loses_nothing_and_a_naive_one_answers_that_were_on_their_way() {
+fn careful_close_loses_nothing_and_naive_close_loses_responses_in_flight() {
     let hosts = |closing| Hosts { requests: NonZeroU32::new(5), closing, ..Hosts::default() };
     let [careful, naive] =
         [Closing::Careful, Closing::Naive].map(|closing| fetch(Protocol::Http11Pipelined, hosts(closing)));
     assert_eq!(careful.up.connections, 9, "42 objects, 5 on each");
     let [_, came, failed] = counts(&careful);
     assert_eq!((came, failed), (42, 0));
-    // An answer that is cut short is lost; what nothing came of is asked for again.
+    // A truncated response is lost; a request without any response is retried.
     let [_, came, failed] = counts(&naive);
     assert!(failed > 0 && came > failed && came + failed == 42, "{came} came, {failed} failed");
     assert!(naive.up.connections > careful.up.connections, "{}", naive.up.connections);
 }
 
 #[test]
-fn waiting_for_the_timer_costs_what_the_timer_takes() {
+fn waiting_for_the_flush_timer_costs_its_duration() {
     let tuned = |flush, flush_after| {
         let pipelining = Pipelining { flush, flush_after, ..Pipelining::default() };
         fetch(Protocol::Http11Pipelined, Hosts { pipelining, ..Hosts::default() }).elapsed.unwrap()
@@ -110,7 +110,7 @@ fn waiting_for_the_timer_costs_what_the_timer_takes() {
 
 /// "Issuing HEAD requests on the images instead of Conditional GET requests": the document comes whole.
 #[test]
-fn the_robot_of_http10_asks_again_for_the_document_and_for_the_heads_of_the_others() {
+fn http10_robot_revalidates_with_get_for_the_document_and_head_for_the_rest() {
     let heads = visit(
         Visit::Revalidate,
         Protocol::Http10,
@@ -126,7 +126,7 @@ fn the_robot_of_http10_asks_again_for_the_document_and_for_the_heads_of_the_othe
 }
 
 #[test]
-fn what_a_real_document_names_early_is_asked_for_early() {
+fn objects_named_early_in_a_real_document_are_requested_early() {
     let page = Page::named("w3c-page").unwrap();
     let objects: Vec<Arc<[u8]>> = page
         .objects

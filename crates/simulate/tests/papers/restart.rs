@@ -1,4 +1,4 @@
-//! What becomes of a window while the user looks at a page (`papers/p-http`, section 2.4).
+//! Congestion window during the user's think time (`papers/p-http`, section 2.4).
 
 use scenario::{Client, Connection, Network, Page, Protocol, Scenario, Stack};
 use simulate::world::{HostId, Seen};
@@ -7,7 +7,7 @@ use tcp::stack::Idle;
 use tcp::stack::packets::Restart;
 use wire::Duration;
 
-/// A page of 25 kB after one like it and ten seconds of looking at that.
+/// Fetches a page of 25 kB, after a similar one and ten seconds of think time.
 fn second_page(idle: Idle, restart: Restart) -> Fetched {
     let mut stack = Stack::named("period").unwrap();
     stack.idle = idle;
@@ -25,7 +25,7 @@ fn second_page(idle: Idle, restart: Restart) -> Fetched {
     Experiment::new(&scenario, hosts).unwrap().run(0, true).unwrap()
 }
 
-/// The most segments that left the server at one time.
+/// Maximum number of segments that left the server at one time.
 fn burst(fetched: &Fetched) -> usize {
     let sent = fetched.records.iter().filter(|record| {
         record.seen == Seen::Sent && record.from.host == HostId(1) && !record.segment.payload.is_empty()
@@ -35,7 +35,7 @@ fn burst(fetched: &Fetched) -> usize {
 }
 
 #[test]
-fn a_window_that_restarts_costs_round_trips_and_one_that_is_kept_bursts() {
+fn restarted_window_costs_round_trips_and_unchanged_window_bursts() {
     let kept = second_page(Idle::Kept, Restart::AfterSending);
     let restarted = second_page(Idle::Restarted, Restart::AfterSending);
     let decayed = second_page(Idle::Restarted, Restart::Decaying);
@@ -43,11 +43,11 @@ fn a_window_that_restarts_costs_round_trips_and_one_that_is_kept_bursts() {
     let millis = |fetched: &Fetched| fetched.elapsed.unwrap().as_millis_f64();
 
     assert!(millis(&restarted) > millis(&kept) + 60.0, "{} {}", millis(&restarted), millis(&kept));
-    // Ten time-outs halve any window of that time to where it began.
+    // Ten timeouts reduce any window of that time to its initial size.
     assert!(millis(&decayed) <= millis(&restarted), "{} {}", millis(&decayed), millis(&restarted));
     assert!(burst(&kept) >= 3 * burst(&restarted), "{} {}", burst(&kept), burst(&restarted));
-    // Nearly the speed of a kept window: one round trip more at the most. Half its burst remains: with the first
-    // acknowledgement, what is left of the window goes at once.
+    // Nearly as fast as an unchanged window: at most one round trip more. Half its burst remains: at the
+    // first acknowledgement, the rest of the window is sent immediately.
     assert!(millis(&paced) < millis(&kept) + 31.0, "{} {}", millis(&paced), millis(&kept));
     assert!(burst(&paced) * 3 < burst(&kept) * 2, "{} {}", burst(&paced), burst(&kept));
 }

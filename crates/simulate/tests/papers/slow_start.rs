@@ -1,5 +1,5 @@
-//! Slow start as the model paper defines it: `papers/heidemann-model#appendix`. What it counts by that (Table V, Fig. 3)
-//! is held by `roundtrip reproduce`.
+//! Slow start as the model paper defines it: `papers/heidemann-model#appendix`. Its results (Table V, Fig. 3)
+//! are compared by `roundtrip reproduce`.
 
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::page::SERVER;
@@ -12,7 +12,7 @@ fn scenario(acks: Acks, rtt: Duration, rate: u64, sizes: &[u64]) -> Scenario {
     let mut stack = Stack::named("period").unwrap();
     stack.acks = acks;
     stack.idle = Idle::Kept;
-    // Nothing but slow start: no threshold, no window of the receiver's.
+    // Slow start only: no threshold, no receive window.
     stack.receive_buffer = Some(Bytes::new(1 << 30));
     stack.window_scaling = true;
     stack.packets.initial_threshold = None;
@@ -38,6 +38,6 @@ fn paper_heidemann_model_appendix_the_window_opens_by_one_for_each_acknowledgeme
         .map(|probe| probe.vitals.cwnd / 512)
         .collect();
     windows.dedup();
-    // One before the handshake is over, two when it is; 54 segments bring 27 acknowledgements.
+    // One before the handshake completes, two after it; 54 segments cause 27 acknowledgements.
     assert_eq!(windows[..29], (1..=29).collect::<Vec<u64>>());
 }

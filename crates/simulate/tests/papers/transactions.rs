@@ -1,4 +1,5 @@
-//! Transactions: what T/TCP, ARDP and shared control blocks save (`papers/heidemann-model`, sections II and IV).
+//! Transactions: savings of T/TCP, ARDP and shared control blocks (`papers/heidemann-model`, sections II and
+//! IV).
 
 use scenario::{Network, Page, Protocol, Requests, Scenario, Stack};
 use simulate::world::{Record, Seen};
@@ -25,7 +26,7 @@ fn run(scenario: &Scenario, hosts: Hosts) -> Fetched {
     fetched
 }
 
-/// The segments of a client's connection, both ways, as they were sent: who, flags, bytes.
+/// Segments of a client's connection, both ways, in order of sending: source port, flags, bytes.
 fn dialogue(records: &[Record], port: u16) -> Vec<(u16, String, usize)> {
     records
         .iter()
@@ -79,7 +80,7 @@ fn fast_open_saves_the_round_trip_of_every_handshake_but_the_first() {
 }
 
 #[test]
-fn a_path_that_is_remembered_is_not_started_slowly_again() {
+fn cached_path_skips_slow_start() {
     let sizes = [25_600, 25_600, 25_600];
     let [forgetful, mindful] = [Sharing::None, Sharing::Temporal].map(|sharing| {
         let mut scenario = scenario(Protocol::Ardp, "adsl", &sizes);
@@ -90,7 +91,7 @@ fn a_path_that_is_remembered_is_not_started_slowly_again() {
 }
 
 #[test]
-fn data_with_a_syn_that_is_lost_is_sent_again() {
+fn data_on_a_lost_syn_is_retransmitted() {
     let mut network = Network::named("fast-internet").unwrap();
     network.up.loss = wire::link::Loss::Exactly([5, 6, 7].into());
     for protocol in [Protocol::Ttcp, Protocol::Ardp] {
@@ -105,9 +106,9 @@ fn data_with_a_syn_that_is_lost_is_sent_again() {
     }
 }
 
-/// RFC 2140, section 4: four connections at once have one window together instead of four.
+/// RFC 2140, section 4: four concurrent connections have one window together instead of four.
 #[test]
-fn connections_that_share_a_window_send_no_more_at_once_than_one_does() {
+fn connections_that_share_a_window_burst_no_more_than_one_does() {
     let burst = |sharing, parallel| {
         let mut scenario = scenario(Protocol::Http10, "adsl", &[25_600; 8]);
         scenario.stack = Stack::named("linux").unwrap();
@@ -124,7 +125,8 @@ fn connections_that_share_a_window_send_no_more_at_once_than_one_does() {
     assert!(sharing < alone, "sharing {sharing}, alone {alone}, each for itself {together}");
 }
 
-/// What the server sent in the first round trip after its first byte, before any of it can have been acknowledged.
+/// Data that the server sent in the first round trip after its first byte, before any of it can have been
+/// acknowledged.
 fn first_flight(fetched: &Fetched) -> usize {
     let sent = |record: &&Record| record.from.host.0 == 1 && record.seen == Seen::Sent;
     let data = fetched.records.iter().filter(sent).filter(|record| !record.segment.payload.is_empty());

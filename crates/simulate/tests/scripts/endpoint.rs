@@ -1,4 +1,4 @@
-//! Runs a script: one endpoint, driven line by line; its peer exists only in the script.
+//! Runner of a script: one endpoint, driven line by line; its peer exists only in the script.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use wire::{Bytes, Duration, Time};
 
 use crate::script::{Numbers, Script, What};
 
-/// The endpoint and what it has said.
+/// The endpoint and its outputs.
 struct Endpoint {
     connection: Connection,
     now: Time,
@@ -25,7 +25,7 @@ struct Endpoint {
     scale: u8,
 }
 
-/// Runs it; the first line that does not hold, and why.
+/// Runs a script; the error is the first line that fails, and the reason.
 pub(crate) fn run(script: &Script, stack: &Stack) -> Result<(), String> {
     let mut endpoint = Endpoint::new(script, stack)?;
     endpoint.handshake(script.is_client)?;
@@ -61,7 +61,7 @@ impl Endpoint {
         })
     }
 
-    /// Opens the connection, and is done with it 100 ms after the start.
+    /// Opens the connection; the handshake ends 100 ms after the start.
     fn handshake(&mut self, is_client: bool) -> Result<(), String> {
         let half = Duration::from_millis(50);
         let syn = SynOptions {
@@ -141,7 +141,7 @@ impl Endpoint {
         if holds { Ok(()) } else { Err(format!("sent {} win {window}", show(&segment))) }
     }
 
-    /// Lets time pass, and timers run out, up to `until`.
+    /// Advances time to `until`, and expires timers.
     fn advance(&mut self, until: Time) {
         while let Some(wakes) = self.wakes.filter(|wakes| *wakes <= until) {
             self.now = wakes;

@@ -1,11 +1,11 @@
-//! Packet scripts: one behaviour a file, a timeline of what is told to an endpoint and what it must send.
+//! Packet scripts: one behaviour per file, a timeline of inputs of an endpoint and the segments it must send.
 //!
-//! The language, line by line (`#` begins a comment; each file says in its first line what it shows):
+//! The language, line by line (`#` begins a comment; the first line of each file names the behaviour):
 //!
 //! ```text
-//! profiles sunos-4.1.3 bsd-4.4    the stacks that behave so; `all` for every one
+//! profiles sunos-4.1.3 bsd-4.4    the stacks with this behaviour; `all` for every one
 //! server                          or `client`: which end is under test; a handshake comes first, and takes 100 ms
-//! mss 1460                        of both ends; 1460 unless said
+//! mss 1460                        of both ends; 1460 by default
 //! set nagle off                   overrides a knob of the stack: nagle, acks, idle, recovery, initial-window,
 //!                                 ssthresh, send-buffer, timestamps, sack
 //! reads late                      the application reads only when told to; else it reads at once
@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Other lines: `read`, `shutdown`, `close`, `abort`, `told readable` (and the other events). Sequence numbers count
-//! from 1 on either side, and a segment that nobody expected fails the script.
+//! from 1 on either side, and an unexpected segment fails the script.
 
 mod endpoint;
 mod script;

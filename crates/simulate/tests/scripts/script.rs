@@ -1,4 +1,4 @@
-//! The text of a script becomes lines with meanings. Not what they do: that is `endpoint`.
+//! Parser of scripts: text to typed lines. They are executed by `endpoint`.
 
 use wire::Duration;
 
@@ -17,12 +17,12 @@ pub(crate) struct Script {
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) number: usize,
-    /// After the line before.
+    /// Time since the line before.
     pub(crate) after: Duration,
     pub(crate) what: What,
 }
 
-/// What happens, or must.
+/// Event or expectation.
 #[derive(Debug)]
 pub(crate) enum What {
     Write(usize),
@@ -36,7 +36,7 @@ pub(crate) enum What {
     Quiet,
 }
 
-/// A segment, as far as a script speaks of it.
+/// A segment, with the fields that scripts use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Numbers {
     pub(crate) flags: String,

@@ -1,4 +1,4 @@
-//! Which knobs are possible: those that an endpoint could live with.
+//! Validation of an endpoint's configuration.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use wire::Duration;
 
 use super::{Acks, Config, Estimator, Idle, Odd, ReceiveBuffer, Rto, TIMESTAMP_BYTES, Ticks};
 
-/// A knob with a value that is not possible.
+/// An invalid configuration value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError {
-    /// A segment without room for a byte.
+    /// A segment without payload.
     MssTooSmall {
-        /// The segment's.
+        /// The configured segment size.
         mss: u16,
-        /// What its options need, and one byte.
+        /// Minimum segment size: its options and one byte.
         least: u16,
     },
-    /// A buffer below one segment.
+    /// A buffer smaller than one segment.
     BufferBelowSegment {
         /// `send` or `receive`.
         which: &'static str,
@@ -25,9 +25,9 @@ pub enum ConfigError {
         /// The segment's.
         mss: u16,
     },
-    /// A window of no segments.
+    /// A window of zero segments.
     WindowZero(&'static str),
-    /// A clock that does not advance, or a time-out of nothing.
+    /// A clock with period zero, or a timeout of zero.
     NoTime(&'static str),
 }
 
@@ -52,10 +52,10 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 impl Config {
-    /// Nothing, if an endpoint can live with it.
+    /// Validates the configuration.
     ///
     /// # Errors
-    /// The first knob that is not possible.
+    /// The first invalid knob.
     pub fn check(&self) -> Result<(), ConfigError> {
         let Self {
             mss,
@@ -74,7 +74,7 @@ impl Config {
             shortcut: _,
             sharing: _,
         } = self;
-        // Timestamps take twelve bytes of every segment, and something must be left.
+        // Timestamps take twelve bytes of every segment, and at least one must be left.
         let least = if *timestamps { TIMESTAMP_BYTES + 1 } else { 1 };
         if *mss < least {
             return Err(ConfigError::MssTooSmall { mss: *mss, least });

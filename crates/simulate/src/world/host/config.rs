@@ -1,16 +1,17 @@
-//! A host from outside: how it behaves, where a connection ends, what was counted.
+//! Public view of a host: its settings, a connection's address, its counters.
 
 use tcp::Config;
 use wire::Duration;
 
 use crate::world::HostId;
 
-/// How a host behaves.
+/// Settings of a host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostConfig {
     /// Its TCP.
     pub tcp: Config,
-    /// From an arrival to the run of the application that sleeps until it. Timers it is told to wait for are exact.
+    /// Time from an arrival to the run of the application that sleeps until it. Timers of the application are
+    /// exact.
     pub wake_up: Duration,
 }
 
@@ -24,27 +25,27 @@ impl HostConfig {
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
-    /// Which host.
+    /// The host.
     pub host: HostId,
-    /// Which port there.
+    /// The port.
     pub port: u16,
 }
 
-/// What a host has sent and received.
+/// Counters of a host's packets and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets sent.
     pub packets: u64,
-    /// Payload sent, what was sent again included.
+    /// Payload sent, including retransmissions.
     pub payload_bytes: u64,
     /// Segments with data or a FIN that had been sent before.
     pub retransmissions: u64,
-    /// Connections opened, or accepted.
+    /// Connections opened or accepted.
     pub connections: u64,
 }
 
 impl Counters {
-    /// What was added since `before`.
+    /// Difference since `before`.
     pub const fn since(&self, before: &Self) -> Self {
         Self {
             packets: self.packets.saturating_sub(before.packets),
